@@ -1,0 +1,351 @@
+use super::Map;
+use super::scalar::{ArgumentKind, Float, Layout, MemoryFormat, ScalarType, bound};
+use super::signature::{GraphSignature, ModuleCallEntry};
+use serde::{Deserialize, Serialize};
+
+/// A device; restride maps all of them to the CPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// `cpu`, `cuda`, …
+    pub r#type: String,
+    /// Which of them.
+    #[serde(default)]
+    pub index: Option<i64>,
+}
+
+/// The value that a symbolic expression had when the program was exported.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymExprHint {
+    /// an integer
+    AsInt(i64),
+    /// a boolean
+    AsBool(bool),
+    /// a float
+    AsFloat(Float),
+}
+
+/// A symbolic expression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SymExpr {
+    /// Its `srepr`; see [`crate::sympy`].
+    pub expr_str: String,
+    /// Its value at export, if it had one.
+    #[serde(default)]
+    pub hint: Option<SymExprHint>,
+}
+
+/// An integer of a tensor's type: a number or an expression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymInt {
+    /// an expression
+    AsExpr(SymExpr),
+    /// a number
+    AsInt(i64),
+}
+
+/// A float: a number or an expression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymFloat {
+    /// an expression
+    AsExpr(SymExpr),
+    /// a number
+    AsFloat(Float),
+}
+
+/// A boolean: a value or an expression.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymBool {
+    /// an expression
+    AsExpr(SymExpr),
+    /// a value
+    AsBool(bool),
+}
+
+/// A tensor's type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TensorMeta {
+    /// Element type.
+    pub dtype: ScalarType,
+    /// Sizes.
+    pub sizes: Vec<SymInt>,
+    /// Whether autograd follows it.
+    pub requires_grad: bool,
+    /// Where it was.
+    pub device: Device,
+    /// Strides, in elements.
+    pub strides: Vec<SymInt>,
+    /// Offset into the storage, in elements.
+    pub storage_offset: SymInt,
+    /// Strided, or one of the sparse ones.
+    pub layout: Layout,
+}
+
+/// An integer argument that may be a value of the graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymIntArgument {
+    /// a value, by name
+    AsName(String),
+    /// a number
+    AsInt(i64),
+}
+
+/// A float argument that may be a value of the graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymFloatArgument {
+    /// a value, by name
+    AsName(String),
+    /// a number
+    AsFloat(Float),
+}
+
+/// A boolean argument that may be a value of the graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SymBoolArgument {
+    /// a value, by name
+    AsName(String),
+    /// a value as such
+    AsBool(bool),
+}
+
+/// A tensor of the graph, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TensorArgument {
+    /// Its name.
+    pub name: String,
+}
+
+/// An effect token of the graph, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenArgument {
+    /// Its name.
+    pub name: String,
+}
+
+/// A tensor or none, in a list of such.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OptionalTensorArgument {
+    /// a tensor
+    AsTensor(TensorArgument),
+    /// none; the flag carries nothing
+    AsNone(bool),
+}
+
+/// A subgraph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphArgument {
+    /// The attribute that held it.
+    pub name: String,
+    /// What it does.
+    pub graph: Box<Graph>,
+}
+
+/// A custom object of the graph, by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CustomObjArgument {
+    /// Its name.
+    pub name: String,
+    /// Its class.
+    pub class_fqn: String,
+}
+
+/// A complex number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComplexValue {
+    /// real part
+    pub real: Float,
+    /// imaginary part
+    pub imag: Float,
+}
+
+/// What a node takes or gives at one position.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs)] // the schema's names say it
+pub enum Argument {
+    AsNone(bool),
+    AsTensor(TensorArgument),
+    AsTensors(Vec<TensorArgument>),
+    AsInt(i64),
+    AsInts(Vec<i64>),
+    AsFloat(Float),
+    AsFloats(Vec<Float>),
+    AsString(String),
+    AsStrings(Vec<String>),
+    AsSymInt(SymIntArgument),
+    AsSymInts(Vec<SymIntArgument>),
+    AsScalarType(ScalarType),
+    AsMemoryFormat(MemoryFormat),
+    AsLayout(Layout),
+    AsDevice(Device),
+    AsBool(bool),
+    AsBools(Vec<bool>),
+    AsSymBool(SymBoolArgument),
+    AsSymBools(Vec<SymBoolArgument>),
+    AsGraph(GraphArgument),
+    AsOptionalTensors(Vec<OptionalTensorArgument>),
+    AsCustomObj(CustomObjArgument),
+    AsOperator(String),
+    AsSymFloat(SymFloatArgument),
+    AsSymFloats(Vec<SymFloatArgument>),
+    AsOptionalTensor(OptionalTensorArgument),
+    AsComplex(ComplexValue),
+    AsNestedTensors(Vec<Vec<TensorArgument>>),
+    AsIntLists(Vec<Vec<i64>>),
+    AsStringToArgument(Map<Argument>),
+    AsFloatLists(Vec<Vec<Float>>),
+}
+
+/// An argument and the schema's name for it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedArgument {
+    /// The schema's name; empty for arguments of higher-order operators.
+    pub name: String,
+    /// What is passed.
+    pub arg: Argument,
+    /// How; older files do not say.
+    #[serde(default)]
+    pub kind: Option<ArgumentKind>,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// What is called, such as `torch.ops.aten.add.Tensor`.
+    pub target: String,
+    /// With what; arguments left at their defaults are not there.
+    pub inputs: Vec<NamedArgument>,
+    /// What it gives.
+    pub outputs: Vec<Argument>,
+    /// Source lines, modules and the like.
+    pub metadata: Map<String>,
+    /// Of a higher-order operator: whether it gives a bare tensor. 2.6 and 2.7 do not say.
+    #[serde(default)]
+    pub is_hop_single_tensor_return: Option<bool>,
+    /// The node's own name, from 2.15 on.
+    #[serde(default)]
+    pub name: Option<String>,
+}
+
+/// A graph or subgraph: calls in the order in which they run, and the types of all names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Graph {
+    /// Placeholders.
+    pub inputs: Vec<Argument>,
+    /// Results.
+    pub outputs: Vec<Argument>,
+    /// Calls, in order.
+    pub nodes: Vec<Node>,
+    /// The tensors' types.
+    pub tensor_values: Map<TensorMeta>,
+    /// The symbolic integers.
+    pub sym_int_values: Map<SymInt>,
+    /// The symbolic booleans.
+    pub sym_bool_values: Map<SymBool>,
+    /// Whether the result is one bare tensor, not a tuple.
+    #[serde(default)]
+    pub is_single_tensor_return: bool,
+    /// The custom objects.
+    #[serde(default)]
+    pub custom_obj_values: Map<CustomObjArgument>,
+    /// The symbolic floats.
+    #[serde(default)]
+    pub sym_float_values: Map<SymFloat>,
+}
+
+/// What a symbol or expression may be; a missing end is unbounded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RangeConstraint {
+    /// Smallest.
+    #[serde(deserialize_with = "bound::min")]
+    pub min_val: Option<i64>,
+    /// Largest.
+    #[serde(deserialize_with = "bound::max")]
+    pub max_val: Option<i64>,
+}
+
+/// The fields of a named tuple.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NamedTupleDef {
+    /// In order.
+    pub field_names: Vec<String>,
+}
+
+/// A graph with the meaning of its inputs and outputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphModule {
+    /// The graph.
+    pub graph: Graph,
+    /// What its inputs and outputs are.
+    pub signature: GraphSignature,
+    /// The modules that were called; the first is the whole.
+    pub module_call_graph: Vec<ModuleCallEntry>,
+    /// Free.
+    #[serde(default)]
+    pub metadata: Map<String>,
+    /// The named tuples that occur in the specs.
+    #[serde(default)]
+    pub treespec_namedtuple_fields: Map<NamedTupleDef>,
+}
+
+/// The schema that a program was written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SchemaVersion {
+    /// Readers require 8.
+    pub major: i64,
+    /// Not looked at.
+    pub minor: i64,
+}
+
+/// A whole exported program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExportedProgram {
+    /// The graph and its signature.
+    pub graph_module: GraphModule,
+    /// Versions of operator sets; PyTorch does not look at them.
+    pub opset_version: Map<i64>,
+    /// What symbols and expressions may be.
+    pub range_constraints: Map<RangeConstraint>,
+    /// The schema.
+    pub schema_version: SchemaVersion,
+    /// `TRAINING` if operators may mutate, else `ATEN`.
+    #[serde(default)]
+    pub verifiers: Vec<String>,
+    /// Who wrote it.
+    #[serde(default = "old_torch")]
+    pub torch_version: String,
+    /// Conditions on the inputs, in Python; see [`crate::guard`].
+    #[serde(default)]
+    pub guards_code: Vec<String>,
+}
+
+fn old_torch() -> String {
+    "<=2.4".to_string()
+}
+
+/// One weight or constant: which file holds its storage, and its type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PayloadMeta {
+    /// The file, beside the config; those with the same file share storage.
+    pub path_name: String,
+    /// Whether it is an `nn.Parameter`.
+    pub is_param: bool,
+    /// Whether the file is one of `torch.save`, not raw bytes.
+    pub use_pickle: bool,
+    /// Its type; none for custom objects.
+    pub tensor_meta: Option<TensorMeta>,
+}
+
+/// The weights or the constants of a model, by name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PayloadConfig {
+    /// By fully qualified name.
+    pub config: Map<PayloadMeta>,
+}
