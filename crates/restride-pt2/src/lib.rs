@@ -7,6 +7,7 @@
 //! taken, and nothing in a file is executed.
 #![forbid(unsafe_code)]
 
+pub mod archive;
 pub mod dtype;
 pub mod error;
 pub mod model;

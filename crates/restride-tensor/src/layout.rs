@@ -23,9 +23,9 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
     /// Quotient rounded towards minus infinity; the divisor is positive.
     fn floor_div(&self, other: &Self) -> Self;
     /// The smaller of two.
-    fn min(&self, other: &Self) -> Self;
+    fn smaller(&self, other: &Self) -> Self;
     /// The larger of two.
-    fn max(&self, other: &Self) -> Self;
+    fn larger(&self, other: &Self) -> Self;
     /// Whether two are equal, if that can be proved or refuted.
     fn equals(&self, other: &Self) -> Option<bool>;
     /// Whether this is less than the other, if that can be proved or refuted.
@@ -52,10 +52,10 @@ impl Dim for i64 {
     fn floor_div(&self, other: &Self) -> Self {
         self.div_euclid(*other)
     }
-    fn min(&self, other: &Self) -> Self {
+    fn smaller(&self, other: &Self) -> Self {
         (*self).min(*other)
     }
-    fn max(&self, other: &Self) -> Self {
+    fn larger(&self, other: &Self) -> Self {
         (*self).max(*other)
     }
     fn equals(&self, other: &Self) -> Option<bool> {
@@ -208,10 +208,10 @@ impl<D: Dim> Layout<D> {
                 Some(true) => x.plus(size),
                 _ => x.clone(),
             };
-            x.max(&zero).min(size)
+            x.larger(&zero).smaller(size)
         };
         let start = start.map_or(zero.clone(), clamp);
-        let end = end.map_or(size.clone(), clamp).max(&start);
+        let end = end.map_or(size.clone(), clamp).larger(&start);
         let mut out = self.clone();
         out.offset = self.offset.plus(&start.times(&self.strides[d]));
         let span = end.minus(&start);
@@ -298,8 +298,8 @@ impl<D: Dim> Layout<D> {
             }
         }
         let mut out = Layout { sizes: Dims::new(), strides: Dims::new(), offset: self.offset.clone() };
-        for d in 0..self.rank() {
-            if !(drop[d] && self.sizes[d].is(1)) {
+        for (d, droppable) in drop.into_iter().enumerate() {
+            if !(droppable && self.sizes[d].is(1)) {
                 out.sizes.push(self.sizes[d].clone());
                 out.strides.push(self.strides[d].clone());
             }
@@ -389,11 +389,11 @@ impl<D: Dim> Layout<D> {
         let shift = D::from(offset.saturating_abs());
         let mut out = self.clone();
         let (rows, cols) = if offset >= 0 {
-            (self.sizes[a].clone(), self.sizes[b].minus(&shift).max(&zero))
+            (self.sizes[a].clone(), self.sizes[b].minus(&shift).larger(&zero))
         } else {
-            (self.sizes[a].minus(&shift).max(&zero), self.sizes[b].clone())
+            (self.sizes[a].minus(&shift).larger(&zero), self.sizes[b].clone())
         };
-        let size = rows.min(&cols);
+        let size = rows.smaller(&cols);
         // PyTorch skips to the first element only where there is one.
         if !size.is(0) {
             let stride = if offset >= 0 { &self.strides[b] } else { &self.strides[a] };

@@ -65,7 +65,7 @@ impl Bytes {
     pub fn slice(&self, range: std::ops::Range<usize>) -> Option<Bytes> {
         let bytes = self.get(range.clone())?;
         Some(match &*self.0 {
-            BytesInner::Mapped { map, start, .. } if bytes.as_ptr() as usize % 16 == 0 => {
+            BytesInner::Mapped { map, start, .. } if (bytes.as_ptr() as usize).is_multiple_of(16) => {
                 Bytes(Arc::new(BytesInner::Mapped { map: map.clone(), start: start + range.start, len: bytes.len() }))
             }
             // Cells must be aligned for their type: what a foreign writer packed tightly is copied.

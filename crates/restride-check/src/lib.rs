@@ -1,0 +1,2 @@
+//! Independent judges of placements, plans and functionalization.
+#![forbid(unsafe_code)]

@@ -1,0 +1,4 @@
+//! The command `restride`.
+#![forbid(unsafe_code)]
+
+fn main() {}

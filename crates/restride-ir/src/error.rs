@@ -1,0 +1,115 @@
+//! The one error type of the toolchain.
+
+use std::fmt;
+
+/// What an operator's own rule or kernel has to say; the caller adds the node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpError(pub String);
+
+impl OpError {
+    /// An error with this message.
+    pub fn new(message: impl Into<String>) -> Self {
+        OpError(message.into())
+    }
+}
+impl fmt::Display for OpError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for OpError {}
+impl From<restride_tensor::LayoutError> for OpError {
+    fn from(e: restride_tensor::LayoutError) -> Self {
+        OpError(e.0)
+    }
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// A file that is damaged, of another format, or not there.
+    File,
+    /// A program that breaks the rules of the IR.
+    Invalid,
+    /// A program that PyTorch itself refuses to run, or inputs that it does not take.
+    Program,
+    /// Something restride does not do (yet).
+    Unsupported,
+    /// Inputs that do not fit the program.
+    Inputs,
+    /// A checker found a decision wrong: a bug in restride.
+    Check,
+}
+
+/// Why something could not be done: one line of what, where and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// What kind of error.
+    pub kind: ErrorKind,
+    /// What is wrong.
+    pub what: String,
+    /// The node, as `%name = op`.
+    pub node: Option<String>,
+    /// The line of the user's source, as `file.py:12`.
+    pub source: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// Result with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of a kind.
+    pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Error { kind, what: what.into(), node: None, source: None, help: None }
+    }
+    /// A refusal: something restride does not do.
+    pub fn unsupported(what: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Unsupported, what)
+    }
+    /// A program that breaks the rules of the IR.
+    pub fn invalid(what: impl Into<String>) -> Self {
+        Error::new(ErrorKind::Invalid, what)
+    }
+    /// With advice on what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+    /// With the node and its source line, where none is known yet.
+    pub fn at(mut self, graph: &crate::Graph, node: crate::NodeId) -> Self {
+        if self.node.is_none() {
+            let n = &graph.nodes[node];
+            let results: Vec<String> = n.results.iter().map(|&r| format!("%{}", graph.values[r].name)).collect();
+            let lead = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
+            self.node = Some(format!("{lead}{}", n.op.name()));
+            self.source = n.origin.source_line();
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(node) = &self.node {
+            write!(f, " (at {node}")?;
+            if let Some(source) = &self.source {
+                write!(f, ", {source}")?;
+            }
+            f.write_str(")")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "; {help}")?;
+        }
+        Ok(())
+    }
+}
+impl std::error::Error for Error {}
+
+impl From<OpError> for Error {
+    fn from(e: OpError) -> Self {
+        Error::new(ErrorKind::Program, e.0)
+    }
+}

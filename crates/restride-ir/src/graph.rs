@@ -1,0 +1,139 @@
+//! Graphs of operator calls in SSA form.
+
+use crate::arena::id_type;
+use crate::{Arena, Arg, Op, TensorType, Type};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+id_type!(
+    /// An SSA value: a node's result or a graph input.
+    ValueId,
+    "%"
+);
+id_type!(
+    /// An operator call.
+    NodeId,
+    "node"
+);
+id_type!(
+    /// A graph of a program: the main one, or the body of a higher-order operator.
+    GraphId,
+    "graph"
+);
+
+/// An SSA value.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Value {
+    /// Name in files and text, unique in its graph.
+    pub name: Arc<str>,
+    /// Type.
+    pub ty: Type,
+}
+
+/// Where a node comes from. Shared by the nodes that one node of the user's program became.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Origin {
+    /// Number of the original node in its program: the key of its random draws.
+    pub key: u32,
+    /// `stack_trace` of the file: Python traceback text.
+    pub stack_trace: Option<Arc<str>>,
+    /// Module path, as `layers.0.attn`.
+    pub module: Option<Arc<str>>,
+    /// Inside a `no_grad` region.
+    pub no_grad: bool,
+}
+
+impl Origin {
+    /// The innermost source line, as `file.py:12`.
+    pub fn source_line(&self) -> Option<String> {
+        let trace = self.stack_trace.as_ref()?;
+        // Traceback lines read `  File "PATH", line N, in NAME`; the last one is where the call stands.
+        let line = trace.lines().rev().find(|l| l.trim_start().starts_with("File \""))?;
+        let rest = line.trim_start().strip_prefix("File \"")?;
+        let (file, rest) = rest.split_once('"')?;
+        let number: String =
+            rest.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+        let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        Some(format!("{file}:{number}"))
+    }
+}
+
+/// One operator call: arguments in schema order with defaults filled in.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Node {
+    /// What is called.
+    pub op: Op,
+    /// Arguments in schema order.
+    pub args: Vec<Arg>,
+    /// Results; a list result is spread over them.
+    pub results: SmallVec<[ValueId; 1]>,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+}
+
+impl Node {
+    /// The values that the node is given, in order, repeats included.
+    pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.args.iter().flat_map(|a| a.values().copied())
+    }
+}
+
+/// Nodes and values in append-only arenas, with the order of execution apart.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Graph {
+    /// All nodes, also ones that are no longer in `order`.
+    pub nodes: Arena<NodeId, Node>,
+    /// All values.
+    pub values: Arena<ValueId, Value>,
+    /// The nodes that run, in order.
+    pub order: Vec<NodeId>,
+    /// Inputs.
+    pub inputs: Vec<ValueId>,
+    /// Outputs: values or constants.
+    pub outputs: Vec<Arg>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Adds a value; the caller keeps names unique.
+    pub fn add_value(&mut self, name: impl Into<Arc<str>>, ty: Type) -> ValueId {
+        self.values.push(Value { name: name.into(), ty })
+    }
+    /// Adds a graph input.
+    pub fn add_input(&mut self, name: impl Into<Arc<str>>, ty: Type) -> ValueId {
+        let v = self.add_value(name, ty);
+        self.inputs.push(v);
+        v
+    }
+    /// Adds a node at the end, with new results of the given names and types.
+    pub fn add_node(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        results: impl IntoIterator<Item = (Arc<str>, Type)>,
+        origin: Arc<Origin>,
+    ) -> NodeId {
+        let results = results.into_iter().map(|(name, ty)| self.add_value(name, ty)).collect();
+        let id = self.nodes.push(Node { op, args, results, origin });
+        self.order.push(id);
+        id
+    }
+    /// The nodes that run, in order.
+    pub fn ordered(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.order.iter().map(|&id| (id, &self.nodes[id]))
+    }
+    /// The tensor type of a value.
+    ///
+    /// # Panics
+    /// If the value is no tensor: the verifier makes sure that operands are what their schemas say.
+    pub fn tensor(&self, v: ValueId) -> &TensorType {
+        self.values[v].ty.tensor().expect("the value is a tensor")
+    }
+    /// The values that the graph returns, in order, repeats included.
+    pub fn output_values(&self) -> impl Iterator<Item = ValueId> + '_ {
+        self.outputs.iter().flat_map(|a| a.values().copied())
+    }
+}

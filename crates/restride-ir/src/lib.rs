@@ -1,0 +1,32 @@
+//! Programs as plain data: graphs of operator calls with types and regions, operator declarations, and the
+//! placements and plans that passes decide. No pass, no kernel and no operator table lives here.
+#![forbid(unsafe_code)]
+
+mod arena;
+mod arg;
+mod error;
+mod expr;
+mod graph;
+mod op;
+mod placement;
+mod program;
+mod schema;
+mod types;
+
+pub use arena::{Arena, Id, Table};
+pub use arg::{Arg, Args, MemoryFormat};
+pub use error::{Error, ErrorKind, OpError, Result};
+pub use expr::{Binding, Expr, ExprFn, Symbol};
+pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
+pub use op::{
+    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Movement, Op, OpDef, Piece, Reuse,
+    ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,
+};
+pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
+pub use program::{
+    AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
+    Signature, Stage, Weight, Weights,
+};
+pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
+pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
+pub use types::{Meta, TensorType, Type};

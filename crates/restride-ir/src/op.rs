@@ -1,0 +1,421 @@
+//! Operator declarations: everything that the toolchain knows of an operator, as plain data.
+//!
+//! An [`OpDef`] is written once, as a `static`, in `restride-ops`; what an operator lacks is a visible `None`. An
+//! [`Op`] is a registered declaration: the handle that nodes hold.
+
+use crate::{Arg, Args, Expr, Meta, OpError, Schema, TensorType};
+use restride_tensor::{DType, Layout, Scalar, Tensor, View, ViewMut};
+use smallvec::SmallVec;
+use std::fmt;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Types of the results (a list result spread over several) from types and numbers of the arguments:
+/// PyTorch's element type, sizes and strides, offset 0. Fails with PyTorch's complaint where PyTorch has one.
+pub type InferFn = fn(&Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>>;
+
+/// What a kernel is called with.
+pub struct Call<'a> {
+    /// Arguments.
+    pub args: Args<'a, View<'a>>,
+    /// Memory for the results, of the sizes and element types that the shape rule gave, of any strides. It
+    /// overlaps no argument except as the operator's `reuse` allows.
+    pub outs: &'a [ViewMut<'a>],
+    /// Threads and randomness.
+    pub ctx: &'a Ctx,
+}
+
+/// What a run gives its kernels besides arguments.
+#[derive(Clone, Debug, Default)]
+pub struct Ctx {
+    /// Key of the call's random draws.
+    pub rng: RngKey,
+    /// Number of threads a kernel may use; results do not depend on it.
+    pub threads: usize,
+}
+
+/// Key of a random draw: a counter-based generator maps it and the element's index to bits, so that moving or
+/// repeating a call does not change its draws.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct RngKey {
+    /// The user's seed.
+    pub seed: u64,
+    /// Number of the run of the instance.
+    pub call: u64,
+    /// Original node.
+    pub node: u32,
+    /// Loop iteration (mixed over nested loops).
+    pub iteration: u64,
+}
+
+/// How results are computed.
+#[derive(Clone, Copy)]
+pub enum Kernel {
+    /// No kernel: the operator is a view, is decomposed, or cannot be run.
+    None,
+    /// Writes results of known sizes.
+    Fixed(fn(&Call<'_>) -> Result<()>),
+    /// Makes results whose sizes depend on the data (`nonzero`); `outs` is empty.
+    Dynamic(fn(&Call<'_>) -> Result<Vec<Tensor>>),
+    /// Gives a number (`item`); `outs` is empty.
+    Scalar(fn(&Call<'_>) -> Result<Scalar>),
+}
+
+/// Arguments of a view rule: types and numbers, known (`i64`) or symbolic.
+pub type ViewArgs<'a, D> = Args<'a, TensorType<D>, D>;
+
+/// What a view rule finds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ViewOutcome<D> {
+    /// The results are these views of argument 0.
+    Views(SmallVec<[TensorType<D>; 1]>),
+    /// The result is fresh memory (`reshape` of what strides cannot express): the kernel runs.
+    Copy,
+    /// With symbolic sizes: one or the other, not provable.
+    Unknown,
+}
+
+/// Where a view's elements are, from where its base's are. Layouts are in the storage's cells, so a rule
+/// composes with whatever the base is a view of.
+#[derive(Clone, Copy)]
+pub struct ViewRule {
+    /// With known sizes. Numbers among the arguments are integers (bools as 0 and 1).
+    pub known: fn(&ViewArgs<'_, i64>) -> Result<ViewOutcome<i64>>,
+    /// With symbolic sizes.
+    pub symbolic: fn(&ViewArgs<'_, Expr>) -> Result<ViewOutcome<Expr>>,
+}
+
+/// A view that also maps elements as they are read and written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MathView {
+    /// Complex conjugate (`_conj`).
+    Conj,
+    /// Negation (`_neg_view`).
+    Neg,
+}
+
+/// In which way a result may take over an argument's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReuseKind {
+    /// Operand and result put each index in the same cell, and every other operand is disjoint from the result
+    /// or lies cell for cell like it too.
+    SameIndex,
+    /// Like `SameIndex`, and the kernel reads a whole row over `dim` (argument position of it) before it writes it.
+    RowWise {
+        /// Position of the dimension argument.
+        dim: u8,
+    },
+    /// The operand is carried over: in its memory the kernel only writes what changes (`index_put`). Every other
+    /// operand is disjoint from the result. The kernel sees that base address and layout of both are equal.
+    Carried,
+    /// The kernel reads all of the operand before it writes anything.
+    ReadsFirst,
+}
+
+/// A licence for a result to lie on an argument.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reuse {
+    /// Argument position.
+    pub arg: u8,
+    /// Result position.
+    pub result: u8,
+    /// On which condition.
+    pub kind: ReuseKind,
+}
+
+/// A part of an assembled result: which operand's elements lie in which cells of it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Piece {
+    /// Position among the node's tensor operands (`Node::operands`).
+    pub operand: usize,
+    /// Cells of the result, index by index the operand's.
+    pub region: Layout,
+}
+
+/// The declared element map of an operator that only moves data.
+#[derive(Clone, Copy)]
+pub enum Movement {
+    /// The result is argument `base` with the region replaced by argument `src` (`slice_scatter`). `region` gives
+    /// the region's layout from the call's arguments, the base's type being that of argument `base`.
+    Scatter {
+        /// Position of the base.
+        base: u8,
+        /// Position of the source.
+        src: u8,
+        /// Layout of the region, as a view rule over all arguments with the base first.
+        region: ViewRule,
+    },
+    /// The result is put together of operands (`cat`); the function gives the pieces for a result type.
+    Assemble(fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>),
+    /// The result has the elements of argument 0 in the same logical (row-major) order, same element type: `clone`,
+    /// `contiguous`, `reshape`.
+    Same,
+}
+
+/// How a return of a mutating operator relates to its functional twin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TwinReturn {
+    /// It is the argument itself.
+    Arg(u8),
+    /// It is this result of the twin.
+    Result(u8),
+}
+
+/// The functional form of a mutating operator, for declarations.
+#[derive(Clone, Copy)]
+pub struct TwinDecl {
+    /// Its name (`aten._native_batch_norm_legit_functional.default`).
+    pub op: &'static str,
+    /// Its arguments, as positions among this operator's.
+    pub args: &'static [u8],
+    /// Which argument of this operator gets which result of the twin as its new content.
+    pub writes: &'static [(u8, u8)],
+    /// What this operator returns.
+    pub returns: &'static [TwinReturn],
+    /// Whether this call mutates at all, by its numbers and `None`s; always if there is no function.
+    pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
+}
+
+/// The functional form of a mutating operator, resolved.
+#[derive(Clone, Debug)]
+pub struct Twin {
+    /// The functional operator.
+    pub op: Op,
+    /// Its arguments, as positions among the mutating operator's.
+    pub args: SmallVec<[u8; 8]>,
+    /// Which argument gets which result of the twin as its new content.
+    pub writes: SmallVec<[(u8, u8); 2]>,
+    /// What the mutating operator returns.
+    pub returns: SmallVec<[TwinReturn; 2]>,
+    /// The written argument is resized to the result first (`out=`).
+    pub resizes: bool,
+    /// As in the declaration.
+    pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
+}
+
+/// How results compare with PyTorch's.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Exactness {
+    /// Every bit.
+    Exact,
+    /// Within a relative and an absolute tolerance (for `f32`; half types use theirs).
+    Within {
+        /// Relative.
+        rtol: f64,
+        /// Absolute.
+        atol: f64,
+    },
+    /// Draws are our own: only sizes and types compare.
+    Random,
+}
+
+/// Higher-order operators.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hop {
+    /// `cond(pred, true_graph, false_graph, operands)`.
+    Cond,
+    /// `while_loop(cond_graph, body_graph, carried, additional)`.
+    WhileLoop,
+    /// `scan(combine_graph, init, xs, additional)`.
+    Scan,
+    /// `map_impl(body_graph, xs, additional)`.
+    Map,
+}
+
+/// A handle to a value while operators are composed (see [`Emit`]).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Val(pub u32);
+
+/// Where a decomposition sends its calls: a graph that is being built, or the interpreter.
+pub trait Emit {
+    /// Calls an operator by name (`aten.mul.Tensor`); trailing arguments left out take their defaults. Gives
+    /// the results, lists spread.
+    fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>>;
+    /// Type of a value.
+    fn meta(&self, v: Val) -> Meta;
+}
+
+/// Composes an operator of others. Results in the schema's order, lists spread.
+pub type DecomposeFn = fn(&mut dyn Emit, &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>>;
+
+/// An argument of a sample call.
+pub type SampleArg = Arg<Tensor, Scalar>;
+
+/// One sample call of an operator, for the generic tests.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// Arguments; trailing ones may be left out.
+    pub args: Vec<SampleArg>,
+}
+
+/// What the toolchain knows of an operator.
+#[derive(Clone, Copy)]
+pub struct OpDef {
+    /// PyTorch's schema, corrected where it is silent about aliasing.
+    pub schema: &'static str,
+    /// One line on what it does where the name does not say it.
+    pub doc: &'static str,
+    /// Shape, stride and type rule.
+    pub infer: Option<InferFn>,
+    /// View rule: the results alias argument 0.
+    pub view: Option<ViewRule>,
+    /// The element map of a view that has one.
+    pub math: Option<MathView>,
+    /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
+    pub metadata: bool,
+    /// Reads or sets strides as PyTorch shows them: needs its operand in the eager layout (`as_strided`).
+    pub strided: bool,
+    /// Functional form, where it does not follow from the name.
+    pub twin: Option<TwinDecl>,
+    /// Licences for results to lie on arguments.
+    pub reuse: &'static [Reuse],
+    /// Element map of an operator that only moves data.
+    pub movement: Option<Movement>,
+    /// Kernel.
+    pub kernel: Kernel,
+    /// Composition of other operators, for one without a kernel.
+    pub decompose: Option<DecomposeFn>,
+    /// Element by element with broadcasting: an in-place form visits cells in logical index order.
+    pub pointwise: bool,
+    /// Draws random numbers.
+    pub random: bool,
+    /// Has an effect besides its results (an assertion): never removed.
+    pub effectful: bool,
+    /// Higher-order operator.
+    pub hop: Option<Hop>,
+    /// How results compare with PyTorch's.
+    pub exactness: Exactness,
+    /// Sample calls.
+    pub samples: Option<fn() -> Vec<Sample>>,
+}
+
+impl OpDef {
+    /// A declaration with nothing but a schema: such an operator can be shown and functionalized, not run.
+    pub const fn new(schema: &'static str) -> OpDef {
+        OpDef {
+            schema,
+            doc: "",
+            infer: None,
+            view: None,
+            math: None,
+            metadata: false,
+            strided: false,
+            twin: None,
+            reuse: &[],
+            movement: None,
+            kernel: Kernel::None,
+            decompose: None,
+            pointwise: false,
+            random: false,
+            effectful: false,
+            hop: None,
+            exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+            samples: None,
+        }
+    }
+}
+
+/// A registered operator.
+pub struct Registered {
+    name: String,
+    schema: Schema,
+    def: OpDef,
+    twin: Option<Twin>,
+    member: Option<Op>,
+}
+
+/// Handle of a registered operator. Equal if it is the same registration.
+#[derive(Clone, Copy)]
+pub struct Op(&'static Registered);
+
+impl Op {
+    /// Registers a declaration; its memory is kept for the life of the process. `twin` is the resolved functional
+    /// form of a mutating operator, `member` the operator that a `_foreach_*` one applies to each list member.
+    pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Op>) -> Result<Op> {
+        let schema = Schema::parse(def.schema)?;
+        Ok(Op(Box::leak(Box::new(Registered { name: schema.full_name(), schema, def, twin, member }))))
+    }
+    /// Full name: `aten.add.Tensor`.
+    pub fn name(self) -> &'static str {
+        &self.0.name
+    }
+    /// Parsed schema.
+    pub fn schema(self) -> &'static Schema {
+        &self.0.schema
+    }
+    /// Declaration.
+    pub fn def(self) -> &'static OpDef {
+        &self.0.def
+    }
+    /// Functional form of a mutating operator.
+    pub fn twin(self) -> Option<&'static Twin> {
+        self.0.twin.as_ref()
+    }
+    /// The operator that this `_foreach_*` one applies to each member.
+    pub fn member(self) -> Option<Op> {
+        self.0.member
+    }
+    /// Whether the schema says that it writes an argument (see [`Twin::when`] for those that write silently).
+    pub fn is_mutable(self) -> bool {
+        self.0.schema.is_mutable()
+    }
+    /// Whether the results are views of argument 0, or may be.
+    pub fn is_view(self) -> bool {
+        self.0.def.view.is_some()
+    }
+    /// Whether it can be run: it has a kernel, a view rule, a composition, or a twin that has.
+    pub fn can_run(self) -> bool {
+        let d = self.def();
+        !matches!(d.kernel, Kernel::None)
+            || d.view.is_some()
+            || d.decompose.is_some()
+            || d.hop.is_some()
+            || self.member().is_some_and(Op::can_run)
+            || self.twin().is_some_and(|t| t.op.can_run())
+    }
+    /// Whether a call with these arguments writes memory.
+    pub fn mutates<V>(self, args: &[Arg<V, Expr>]) -> bool {
+        match self.twin() {
+            Some(Twin { when: Some(when), .. }) => {
+                let plain: Vec<Arg<(), Expr>> = args.iter().map(|a| a.map_values(|_| ())).collect();
+                when(&Args(&plain))
+            }
+            Some(_) => true,
+            None => self.is_mutable() || self.def().metadata,
+        }
+    }
+}
+
+impl PartialEq for Op {
+    fn eq(&self, other: &Op) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+impl Eq for Op {}
+impl fmt::Debug for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Reading types and numbers as a view rule wants them.
+impl<'a, D: restride_tensor::Dim> Args<'a, TensorType<D>, D> {
+    /// A number that must be known although sizes are symbolic (a dimension, a flag).
+    pub fn known(&self, i: usize) -> Result<i64> {
+        self.number(i)?.known().ok_or_else(|| OpError::new(format!("argument {i} must be a known number")))
+    }
+    /// Known numbers.
+    pub fn knowns(&self, i: usize) -> Result<Vec<i64>> {
+        let known = self.numbers(i)?.iter().map(|d| d.known()).collect::<Option<Vec<_>>>();
+        known.ok_or_else(|| OpError::new(format!("argument {i} must hold known numbers")))
+    }
+    /// Element type of argument 0.
+    pub fn dtype(&self) -> Result<DType> {
+        Ok(self.tensor(0)?.dtype)
+    }
+}

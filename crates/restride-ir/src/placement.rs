@@ -1,0 +1,95 @@
+//! Where values live and what runs, as plain data: the answer of `place` and `plan`, judged by `restride-check`,
+//! carried out by the executor.
+
+use crate::arena::id_type;
+use crate::{Arena, NodeId, Table, ValueId};
+use restride_tensor::Layout;
+
+id_type!(
+    /// A piece of memory.
+    BufferId,
+    "buf"
+);
+
+/// Whose memory a buffer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BufferKind {
+    /// A part of the arena, for the plan to give an offset.
+    Arena,
+    /// The storage of the graph input at this position: the caller's, the instance's, or a weight. Holds the
+    /// input's value from the start; written only if the input is one that the program mutates.
+    Input(usize),
+    /// Fresh memory of the graph output at this position, which the caller keeps.
+    Output(usize),
+}
+
+/// A piece of memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Buffer {
+    /// Whose it is.
+    pub kind: BufferKind,
+    /// Size in bytes; for an input, how far the program reaches.
+    pub bytes: i64,
+}
+
+/// Where a value's elements are.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Place {
+    /// In which buffer.
+    pub buffer: BufferId,
+    /// Layout in it, in elements of the value's type, counted from the buffer's start.
+    pub layout: Layout,
+}
+
+/// One step of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// A node's kernel.
+    Run {
+        /// The node.
+        node: NodeId,
+        /// Where it reads its tensor operands, in the order of `Node::operands`; `None` for operands that are numbers.
+        reads: Vec<Option<Place>>,
+        /// Where it writes its results; `None` for results that are numbers.
+        writes: Vec<Option<Place>>,
+    },
+    /// Moves a value's elements from one place to another.
+    Move {
+        /// The value that is moved.
+        value: ValueId,
+        /// Where it is.
+        from: Place,
+        /// Where it goes.
+        to: Place,
+    },
+    /// A node that costs nothing: its results already lie where `places` says, once the moves before it are done (a view,
+    /// a scatter whose source was written into its region, a `cat` of parts written in place).
+    Free {
+        /// The node.
+        node: NodeId,
+    },
+}
+
+/// Where every value lives, and the steps that run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Placement {
+    /// All buffers.
+    pub buffers: Arena<BufferId, Buffer>,
+    /// Where each value is after the step that makes it. Values of no use and numbers have none.
+    pub places: Table<ValueId, Option<Place>>,
+    /// What runs, in order.
+    pub steps: Vec<Step>,
+}
+
+/// Each arena buffer's byte offset.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    /// Byte offset in the arena, for buffers of kind `Arena`.
+    pub offsets: Table<BufferId, Option<i64>>,
+    /// Bytes of the arena.
+    pub arena_bytes: i64,
+    /// Largest sum of bytes live at one step: no plan is smaller.
+    pub lower_bound_bytes: i64,
+    /// Whether the arena is proved as small as it can be.
+    pub optimal: bool,
+}

@@ -1,0 +1,96 @@
+//! Types of values.
+
+use crate::Expr;
+use restride_tensor::{DType, Dim, Layout};
+use std::fmt;
+
+/// Element type and eager layout of a tensor; `D` is `i64` where sizes are known.
+///
+/// In an imported program the layout is where the elements are. In a functional program it is what eager
+/// PyTorch would show: seen at outputs and by operators that ask for strides; where the elements really
+/// are is the placement's business.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct TensorType<D = Expr> {
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes, strides, offset, in elements.
+    pub layout: Layout<D>,
+}
+
+/// A tensor type with known sizes: what shape rules work on.
+pub type Meta = TensorType<i64>;
+
+impl<D: Dim> TensorType<D> {
+    /// A row-major tensor from cell 0.
+    pub fn contiguous(dtype: DType, sizes: &[D]) -> Self {
+        TensorType { dtype, layout: Layout::contiguous(sizes) }
+    }
+    /// A tensor of the given layout.
+    pub fn new(dtype: DType, layout: Layout<D>) -> Self {
+        TensorType { dtype, layout }
+    }
+    /// Sizes.
+    pub fn sizes(&self) -> &[D] {
+        &self.layout.sizes
+    }
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.layout.rank()
+    }
+    /// The type with known sizes, if all are.
+    pub fn known(&self) -> Option<Meta> {
+        Some(TensorType { dtype: self.dtype, layout: self.layout.known()? })
+    }
+}
+
+impl<D: Dim> fmt::Display for TensorType<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |dims: &[D]| dims.iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
+        write!(f, "{}[{}]", self.dtype, list(&self.layout.sizes))?;
+        if !self.layout.is_contiguous() {
+            write!(f, "[{}]", list(&self.layout.strides))?;
+        }
+        if !self.layout.offset.is(0) {
+            write!(f, "+{}", self.layout.offset)?;
+        }
+        Ok(())
+    }
+}
+
+/// The type of a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Type {
+    /// A tensor.
+    Tensor(TensorType),
+    /// A number (`SymInt`, `SymFloat`, `SymBool`) and what it is: a fresh symbol where the program learns it at
+    /// run time, an expression over known symbols otherwise.
+    Scalar(Expr),
+    /// Nothing: a `None` result or input.
+    None,
+    /// A string input.
+    Str,
+    /// A token or custom object: carried, never looked at.
+    Opaque,
+}
+
+impl Type {
+    /// The tensor type, if it is one.
+    pub fn tensor(&self) -> Option<&TensorType> {
+        match self {
+            Type::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Tensor(t) => t.fmt(f),
+            Type::Scalar(e) => write!(f, "Sym({e})"),
+            Type::None => f.write_str("None"),
+            Type::Str => f.write_str("str"),
+            Type::Opaque => f.write_str("opaque"),
+        }
+    }
+}

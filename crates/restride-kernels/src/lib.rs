@@ -1,0 +1,1 @@
+//! Loops over strided views: what operators compute.

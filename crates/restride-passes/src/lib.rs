@@ -1,0 +1,2 @@
+//! Passes: functionalize, simplify, place, plan, materialize.
+#![forbid(unsafe_code)]

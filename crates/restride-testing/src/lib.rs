@@ -1,0 +1,2 @@
+//! Filetests, the random program generator, oracles.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Open, functionalize, place, check and run PyTorch programs.
+#![forbid(unsafe_code)]
