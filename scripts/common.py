@@ -161,7 +161,7 @@ def names_in(value):
 
 @dataclass
 class Pt2:
-    """The parts of a .pt2 (torch 2.9's layout on) that judging a run needs."""
+    """The parts of a .pt2 that judging a run needs; `configs` only in today's layout, of torch 2.9 on."""
 
     path: str
     model: dict = field(repr=False)
@@ -170,6 +170,9 @@ class Pt2:
     @staticmethod
     def read(path):
         with zipfile.ZipFile(path) as z:
+            flat = "serialized_exported_program.json"  # up to torch 2.7
+            if flat in z.namelist():
+                return Pt2(path, json.loads(z.read(flat)), {})
             root = z.namelist()[0].split("/")[0] + "/"
             model = json.loads(z.read(root + "models/model.json"))
             configs = {}

@@ -26,6 +26,27 @@ def array(t):
     return (t.float() if t.dtype in (torch.bfloat16,) else t).numpy()
 
 
+def reference(module, args, kwargs, user):
+    """One eager run on copies: (inputs by name, what the run gave and changed), as the tensor files hold them."""
+    import numpy as np, torch
+    from torch.utils import _pytree as pytree
+    ref, a, k = copy.deepcopy(module), copy.deepcopy(args), copy.deepcopy(kwargs)
+    state = list(ref.named_buffers()) + list(ref.named_parameters())
+    before = {n: v.clone() for n, v in state}
+    given = list(zip(user, pytree.tree_leaves((args, kwargs)), pytree.tree_leaves((a, k))))
+    out = ref(*a, **k)
+    want = {f"output.{i}": array(o) for i, o in enumerate(pytree.tree_leaves(out)) if isinstance(o, torch.Tensor)}
+    for n, x, y in given:
+        if isinstance(x, torch.Tensor) and not torch.equal(x, y):
+            want["input." + n] = array(y)
+    parameters = {n for n, _ in ref.named_parameters()}
+    for n, v in state:
+        if not torch.equal(before[n], v):
+            want[f"{'parameter' if n in parameters else 'buffer'}.{n}"] = array(v)
+    inputs = {n: array(x) if isinstance(x, torch.Tensor) else np.asarray(x) for n, x, _ in given if x is not None}
+    return inputs, want
+
+
 def export(name, outdir):
     import numpy as np, torch
     from torch.utils import _pytree as pytree
@@ -45,28 +66,16 @@ def export(name, outdir):
         path = os.path.join(outdir, row["file"])
         torch.export.save(ep, path + ".pt2")
         user = [s.arg.name for s in ep.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
-        ref = copy.deepcopy(m)
-        a, k = copy.deepcopy(args), copy.deepcopy(kwargs)
-        before = {n: v.clone() for n, v in list(ref.named_buffers()) + list(ref.named_parameters())}
-        flat_in = pytree.tree_leaves((args, kwargs))
         run = lambda seed, mod, a, k: (torch.manual_seed(seed), [array(o) for o in pytree.tree_leaves(mod(*a, **k)) if isinstance(o, torch.Tensor)])[1]
         with torch.no_grad():
             one, two = (run(seed, copy.deepcopy(m), copy.deepcopy(args), copy.deepcopy(kwargs)) for seed in (2, 3))
         row["random"] = not all(np.array_equal(x, y, equal_nan=True) if x.dtype.kind in "fc" else np.array_equal(x, y) for x, y in zip(one, two))
         torch.manual_seed(1)
         t = time.time()
-        with torch.no_grad() if ctx is torch.no_grad else torch.enable_grad():
-            out = ref(*a, **k)
+        with ctx():
+            given, want = reference(m, args, kwargs, user)
         row["eager_s"] = round(time.time() - t, 3)
-        want = {f"output.{i}": array(o) for i, o in enumerate(pytree.tree_leaves(out)) if isinstance(o, torch.Tensor)}
-        for n, x, y in zip(user, flat_in, pytree.tree_leaves((a, k))):
-            if isinstance(x, torch.Tensor) and not torch.equal(x, y):
-                want["input." + n] = array(y)
-        kinds = {n: "buffer" for n, _ in ref.named_buffers()} | {n: "parameter" for n, _ in ref.named_parameters()}
-        for n, v in list(ref.named_buffers()) + list(ref.named_parameters()):
-            if not torch.equal(before[n], v):
-                want[f"{kinds[n]}.{n}"] = array(v)
-        np.savez(path + ".inputs.npz", **{n: array(x) if isinstance(x, torch.Tensor) else np.asarray(x) for n, x in zip(user, flat_in) if x is not None})
+        np.savez(path + ".inputs.npz", **given)
         np.savez(path + ".expected.npz", **want)
         row["ok"] = True
     except BaseException as e:

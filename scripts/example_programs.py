@@ -1,0 +1,492 @@
+"""The programs of fixtures/examples and fixtures/pt2; make_examples.py exports them.
+
+Each is a function that returns (module, args) or (module, args, kwargs); its name is the file's.
+"""
+
+import collections
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.export import Dim
+
+PROGRAMS = {}
+
+
+def program(folder, layouts=False, **options):
+    """Register a function that returns (module, args[, kwargs]); `layouts`: also wanted from older torch."""
+
+    def register(build):
+        PROGRAMS[build.__name__] = (folder, layouts, options, build)
+        return build
+
+    return register
+
+
+# ------------------------------------------------------------------------------- examples
+
+
+@program("examples", nograd=True)
+def llama_decode():
+    """One decode step of a small llama over a static key-value cache, as transformers exports it."""
+    import models
+
+    d = models.ZOO["hf_cache/llama"][1]()
+    return d["mod"].eval(), d["args"], d["kwargs"]
+
+
+@program("examples")
+def box_decode():
+    """detectron2's Box2BoxTransform.apply_deltas: results are assigned column by column, with a stride."""
+
+    class ApplyDeltas(nn.Module):
+        weights = (10.0, 10.0, 5.0, 5.0)
+        scale_clamp = float(np.log(1000.0 / 16))
+
+        def forward(self, deltas, boxes):
+            widths = boxes[:, 2] - boxes[:, 0]
+            heights = boxes[:, 3] - boxes[:, 1]
+            ctr_x = boxes[:, 0] + 0.5 * widths
+            ctr_y = boxes[:, 1] + 0.5 * heights
+            wx, wy, ww, wh = self.weights
+            dx = deltas[:, 0::4] / wx
+            dy = deltas[:, 1::4] / wy
+            dw = torch.clamp(deltas[:, 2::4] / ww, max=self.scale_clamp)
+            dh = torch.clamp(deltas[:, 3::4] / wh, max=self.scale_clamp)
+            pred_ctr_x = dx * widths[:, None] + ctr_x[:, None]
+            pred_ctr_y = dy * heights[:, None] + ctr_y[:, None]
+            pred_w = torch.exp(dw) * widths[:, None]
+            pred_h = torch.exp(dh) * heights[:, None]
+            pred_boxes = torch.zeros_like(deltas)
+            pred_boxes[:, 0::4] = pred_ctr_x - 0.5 * pred_w
+            pred_boxes[:, 1::4] = pred_ctr_y - 0.5 * pred_h
+            pred_boxes[:, 2::4] = pred_ctr_x + 0.5 * pred_w
+            pred_boxes[:, 3::4] = pred_ctr_y + 0.5 * pred_h
+            return pred_boxes
+
+    corner = torch.rand(40, 2) * 100
+    return ApplyDeltas(), (torch.randn(40, 4 * 5) * 4, torch.cat([corner, corner + 1 + torch.rand(40, 2) * 50], 1))
+
+
+@program("examples", train=True)
+def batchnorm_train():
+    """A convolutional network in training mode: BatchNorm's running statistics and counters are updated."""
+
+    class Block(nn.Sequential):
+        def __init__(self, i, o):
+            super().__init__(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(inplace=True))
+
+    net = nn.Sequential(
+        Block(3, 8), nn.MaxPool2d(2), Block(8, 16), Block(16, 16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+    )
+    return net, (torch.randn(4, 3, 16, 16),)
+
+
+@program("examples")
+def vit_small():
+    """A small vision transformer: patch convolution, class token, attention through scaled_dot_product_attention."""
+
+    class Attention(nn.Module):
+        def __init__(self, dim, heads):
+            super().__init__()
+            self.heads, self.qkv, self.proj = heads, nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
+
+        def forward(self, x):
+            b, n, c = x.shape
+            q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+            return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, c))
+
+    class Block(nn.Module):
+        def __init__(self, dim, heads):
+            super().__init__()
+            self.norm1, self.attn, self.norm2 = nn.LayerNorm(dim), Attention(dim, heads), nn.LayerNorm(dim)
+            self.mlp = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
+
+        def forward(self, x):
+            x = x + self.attn(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class ViT(nn.Module):
+        def __init__(self, size=32, patch=8, dim=32, depth=3, heads=4, classes=10):
+            super().__init__()
+            self.patch = nn.Conv2d(3, dim, patch, patch)
+            self.cls = nn.Parameter(torch.randn(1, 1, dim) * 0.02)
+            self.pos = nn.Parameter(torch.randn(1, (size // patch) ** 2 + 1, dim) * 0.02)
+            self.blocks = nn.Sequential(*[Block(dim, heads) for _ in range(depth)])
+            self.norm, self.head = nn.LayerNorm(dim), nn.Linear(dim, classes)
+
+        def forward(self, x):
+            x = self.patch(x).flatten(2).transpose(1, 2)
+            x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], 1) + self.pos
+            return self.head(self.norm(self.blocks(x))[:, 0])
+
+    return ViT().eval(), (torch.randn(1, 3, 32, 32),)
+
+
+# ------------------------------------------------------------------------ small programs
+
+
+@program("pt2", layouts=True)
+def kv_cache():
+    """Key-value caches written by index_copy_, by an indexed assignment and by copy_ into a slice."""
+
+    class Cache(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in "kvw":
+                self.register_buffer(name, torch.zeros(1, 2, 16, 4))
+            self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+            self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+        def forward(self, x, pos):
+            q, k, v = self.qkv(x).view(1, 1, 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+            self.k.index_copy_(2, pos, k)
+            self.v[:, :, pos] = v
+            self.w[:, :, 2:3].copy_(v)
+            self.steps.add_(1)
+            mask = (torch.arange(16) <= pos)[None]
+            y = F.scaled_dot_product_attention(q, self.k, self.v + self.w, attn_mask=mask)
+            return self.out(y.transpose(1, 2).reshape(1, 1, 8))
+
+    return Cache(), (torch.randn(1, 1, 8), torch.tensor([3]))
+
+
+@program("pt2", layouts=True)
+def cond_branch():
+    """cond with captured weights; the branches differ in what they read."""
+
+    class Cond(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: self.l(x).sin(), lambda x: x.cos() - self.l.bias, (x,))
+
+    return Cond(), (torch.randn(2, 4),)
+
+
+@program("pt2")
+def while_count():
+    """while_loop whose trip count depends on data."""
+    from torch._higher_order_ops.while_loop import while_loop
+
+    class While(nn.Module):
+        def forward(self, i, x):
+            return while_loop(lambda i, x: i < 5, lambda i, x: (i + 1, x * 1.5 + i), (i, x))
+
+    return While(), (torch.tensor(1), torch.randn(3))
+
+
+@program("pt2")
+def scan_cumulative():
+    """scan: a carried state and stacked results."""
+    from torch._higher_order_ops.scan import scan
+
+    class Scan(nn.Module):
+        def forward(self, h, xs):
+            return scan(lambda h, x: (h * 0.9 + x, (h * x).sin()), h, xs, dim=0)
+
+    return Scan(), (torch.randn(3), torch.randn(6, 3))
+
+
+@program("pt2")
+def map_rows():
+    """map over the rows of an input, with an operand that every row reads."""
+    from torch._higher_order_ops.map import map as tmap
+
+    class Map(nn.Module):
+        def forward(self, xs, y):
+            return tmap(lambda x, y: (x @ y).relu(), xs, y)
+
+    return Map(), (torch.randn(5, 2, 3), torch.randn(3, 3))
+
+
+@program("pt2", layouts=True, dynamic=lambda: ({0: Dim("batch", min=2, max=64)},))
+def dynamic_batch():
+    """A symbolic batch of 2 to 64 that goes through views, a reduction and a factory."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(12, 8), nn.Linear(8, 4)
+
+        def forward(self, x):
+            y = self.b(self.a(x.reshape(x.shape[0], -1)).relu_())
+            return y - y.mean(0), torch.arange(x.shape[0]) + y.shape[0]
+
+    return Net(), (torch.randn(3, 3, 4),)
+
+
+def _half_guard():
+    half = Dim("half", min=1, max=16)
+    return ({0: 2 * half}, {0: half})
+
+
+@program("pt2", dynamic=_half_guard)
+def guarded_shapes():
+    """Sizes tied to each other (2h and h): the program carries a guard that a run must enforce."""
+
+    class Guard(nn.Module):
+        def forward(self, x, y):
+            return x.view(2, -1, x.shape[1]).sum(0) + y
+
+    return Guard(), (torch.randn(6, 2), torch.randn(3, 2))
+
+
+@program("pt2", dynamic=lambda: (None, Dim.DYNAMIC))
+def sym_int_input():
+    """A user input that is a symbolic integer, and sizes made of it."""
+
+    class Sym(nn.Module):
+        def forward(self, x, n):
+            return x * n, torch.zeros(n + 1) + n, n * 2
+
+    return Sym(), (torch.randn(3), 5)
+
+
+@program("pt2")
+def scalars():
+    """Inputs that are int, float, bool, str and None constants; outputs that are int, float, bool and None."""
+
+    class Scalars(nn.Module):
+        def forward(self, x, n: int, f: float, flag: bool, mode: str, nothing=None):
+            y = x * n + f if flag else x
+            y = y.sum() if mode == "sum" else y
+            return y, n, None, f, flag, x
+
+    return Scalars(), (torch.randn(3), 2, 0.5, True, "sum", None)
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@program("pt2")
+def nested_pytree():
+    """Dicts, lists and tuples in and out, keyword inputs, one output twice and one that is an input."""
+
+    class Nested(nn.Module):
+        def forward(self, items, *, table):
+            a, (b, c) = items["a"], items["bc"]
+            d = a + table["t"][0]
+            return {"sum": d, "list": [b * c, (d, b)], "input": c}
+
+    items = {"a": torch.randn(2), "bc": [torch.randn(2), torch.randn(2)]}
+    return Nested(), (items,), {"table": {"t": (torch.randn(2),)}}
+
+
+@program("pt2", layouts=True)
+def tied_weights():
+    """Tied parameters, buffers that are views of one another, a non-persistent buffer, a constant, infinities."""
+
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.e = nn.Embedding(10, 4)
+            self.o = nn.Linear(4, 10, bias=False)
+            self.o.weight = self.e.weight
+            b = torch.randn(6, 4)
+            self.register_buffer("b", b)
+            self.register_buffer("bt", b.t())
+            self.register_buffer("rows", b[2:4])
+            self.register_buffer("np", torch.randn(4), persistent=False)
+            self.c = torch.tensor([1.0, 2.0])
+            self.h = nn.Parameter(torch.randn(3).half())
+
+        def forward(self, x):
+            logits = self.o(self.e(x)) + self.c.sum()
+            logits = logits.masked_fill(logits < 0, float("-inf")).clamp(max=float("inf"))
+            return logits, self.bt.sum(1) + self.rows.sum() + self.np.sum() + self.h.float().sum(), self.b[1:9223372036854775807]
+
+    return Tied(), (torch.tensor([1, 2]),)
+
+
+@program("pt2", train=True, layouts=True)
+def buffer_step():
+    """Training-mode BatchNorm1d and an integer counter: mutated buffers of two dtypes."""
+
+    class Step(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l, self.bn = nn.Linear(4, 6), nn.BatchNorm1d(6)
+            self.register_buffer("seen", torch.zeros((), dtype=torch.int32))
+
+        def forward(self, x):
+            self.seen += x.shape[0]
+            return F.hardtanh_(self.bn(self.l(x)))
+
+    return Step(), (torch.randn(5, 4),)
+
+
+@program("pt2", nograd=True)
+def parameter_step():
+    """A step of gradient descent: parameters mutated in place, one of them through a view."""
+
+    class Step(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.b = nn.Parameter(torch.randn(3, 4)), nn.Parameter(torch.randn(3))
+
+        def forward(self, x, g):
+            y = F.linear(x, self.w, self.b)
+            self.w.sub_(0.1 * g.t() @ x)
+            self.w[0].mul_(0.5)
+            self.b.sub_(g.sum(0), alpha=0.1)
+            return y
+
+    return Step(), (torch.randn(2, 4), torch.randn(2, 3))
+
+
+@program("pt2")
+def input_mutation_views():
+    """Inputs written through slices, a transpose, a flat view with a step; an unfolded and a diagonal view returned."""
+
+    class Mutate(nn.Module):
+        def forward(self, x, y):
+            x[:, 1:3].mul_(2)
+            x.transpose(0, 1)[0].add_(y)
+            z = x.view(-1)
+            z[::2].zero_()
+            y.relu_()
+            return z.unfold(0, 4, 2).sum(-1), x.diagonal()
+
+    return Mutate(), (torch.randn(4, 4), torch.randn(4))
+
+
+@program("pt2")
+def half_types():
+    """bf16 and f16 weights and results beside f32."""
+
+    class Half(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.b, self.h = nn.Linear(8, 4, dtype=torch.bfloat16), nn.Parameter(torch.randn(4).half())
+
+        def forward(self, x):
+            y = self.b(x.to(torch.bfloat16))
+            return y, x[:, :4].half() * self.h, y.float() + x[:, 4:]
+
+    return Half(), (torch.randn(2, 8),)
+
+
+@program("pt2", train=True)
+def grad_mode_and_autocast():
+    """Subgraphs of wrap_with_set_grad_enabled and wrap_with_autocast, a write inside the first."""
+
+    class Modes(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.l = nn.Linear(4, 4)
+            self.register_buffer("calls", torch.zeros(2))
+
+        def forward(self, x):
+            with torch.no_grad():
+                self.calls.add_(1)
+                y = self.l(x).sin()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                z = self.l(x)
+            return y + z
+
+    return Modes(), (torch.randn(2, 4),)
+
+
+@program("pt2")
+def complex_views():
+    """Complex numbers: real and imaginary parts written through views, a lazy conjugate, view_as_complex."""
+
+    class Complex(nn.Module):
+        def forward(self, z, pairs):
+            z = z.clone()
+            z.real.mul_(2)
+            torch.view_as_real(z)[..., 1].add_(1)
+            return z.conj() * torch.view_as_complex(pairs), z.imag, z.abs()
+
+    return Complex(), (torch.randn(3, dtype=torch.complex64), torch.randn(3, 2))
+
+
+@program("pt2")
+def strided_inputs():
+    """Sample inputs and weights that are not contiguous: transposed, expanded, with gaps, channels last."""
+
+    class Strided(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.c = nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+            self.register_buffer("e", torch.randn(4, 1, 1).expand(4, 6, 6))
+
+        def forward(self, x, t, g):
+            return self.c(x) + self.e, t + t.t(), (g * 2).contiguous()
+
+    image = torch.randn(2, 3, 8, 8).to(memory_format=torch.channels_last)
+    return Strided(), (image, torch.randn(3, 3).t(), torch.randn(4, 6)[:, ::2])
+
+
+@program("pt2")
+def empty_and_scalar():
+    """Sizes of zero and no dimensions at all."""
+
+    class Empty(nn.Module):
+        def forward(self, e, s):
+            cat = torch.cat([e, s.expand(2, 3)])
+            return cat, e.sum(), e.sum(1), s * 2, e @ torch.ones(3, 2), s.view(1)[0:0]
+
+    return Empty(), (torch.randn(0, 3), torch.tensor(2.5))
+
+
+@program("pt2")
+def data_dependent():
+    """item() makes an unbacked symbol with checks; nonzero and a mask make unbacked sizes."""
+
+    class Data(nn.Module):
+        def forward(self, x, n):
+            u = n.item()
+            torch._check(u >= 1)
+            torch._check(u <= x.shape[0])
+            return x[:u].sum(0), (x > 0).nonzero(), x[x > 0], torch.zeros(u) + u
+
+    return Data(), (torch.randn(4, 3), torch.tensor(2))
+
+
+@program("pt2")
+def multi_output():
+    """Operators with several results, some of them unused; views that share one base; a list of results."""
+
+    class Multi(nn.Module):
+        def forward(self, x):
+            a, b, c = x.split([1, 2, 1], 1)
+            values, _ = x.topk(2)
+            _, where = x.max(1)
+            b.mul_(10)
+            return [a + 1, b, c], values, where, torch.stack(x.unbind(0), 1), torch.var_mean(x, 1)
+
+    return Multi(), (torch.randn(3, 4),)
+
+
+@program("pt2", random=True, train=True)
+def random_dropout():
+    """Dropout in training mode and other draws: outputs differ from run to run in PyTorch."""
+
+    class Random(nn.Module):
+        def forward(self, x):
+            return F.dropout(x, 0.5) + torch.rand_like(x), torch.bernoulli(torch.full_like(x, 0.5)), torch.randint(0, 5, (3,))
+
+    return Random(), (torch.randn(4, 4),)
+
+
+@program("pt2", decompose=True, train=True)
+def functional_batchnorm():
+    """What PyTorch itself functionalized: no write left, buffer mutations declared as outputs."""
+    return nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU()), (torch.randn(2, 2, 5, 5),)
+
+
+@program("pt2", decompose=True)
+def functional_input_mutation():
+    """What PyTorch itself functionalized: a user input's mutation declared as an output."""
+
+    class Mutate(nn.Module):
+        def forward(self, x, y):
+            x[0].add_(y)
+            return x.sum(), y * 2
+
+    return Mutate(), (torch.randn(2, 3), torch.randn(3))
