@@ -10,7 +10,10 @@
 pub mod archive;
 pub mod dtype;
 pub mod error;
+pub mod guard;
 pub mod model;
+mod pyexpr;
+pub mod sympy;
 pub mod zip;
 
 pub use error::{At, ErrorKind, Pt2Error, Result};
