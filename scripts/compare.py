@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run programs through restride's three ways and compare with what PyTorch computed.
 
-  compare.py DIR [PATTERN ...] [--required FILE] [--only-required] [--binary F] [--jobs N] [--timeout S] [--json F]
+  compare.py DIR [PATTERN ...] [--required FILE] [--only-required] [--require-all] [--binary F] [--jobs N] [--timeout S] [--json F]
 
 DIR is what scripts/zoo/export.py writes (NAME.pt2, NAME.inputs.npz, NAME.expected.npz and index.jsonl); without an
 index.jsonl every NAME.pt2 in it that has an expected file is taken. Patterns are shell patterns over the names.
@@ -174,6 +174,7 @@ def main():
     p.add_argument("patterns", nargs="*", help="which programs; default all")
     p.add_argument("--required", default=os.path.join(common.ROOT, "scripts", "zoo", "required.txt"), help="'' for none")
     p.add_argument("--only-required", action="store_true", help="run the required programs only")
+    p.add_argument("--require-all", action="store_true", help="every program that is run is required")
     p.add_argument("--binary")
     p.add_argument("--jobs", type=int, default=1)
     p.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
@@ -184,7 +185,7 @@ def main():
     restride = common.binary(o.binary)
     rows = index(o.directory)
     required_patterns = patterns_of(o.required) if o.required else []
-    required = {n for q in required_patterns for n in fnmatch.filter(rows, q)}
+    required = set(rows) if o.require_all else {n for q in required_patterns for n in fnmatch.filter(rows, q)}
     chosen = [n for n in rows if not o.patterns or any(fnmatch.fnmatchcase(n, q) for q in o.patterns)]
     if o.only_required:
         chosen = [n for n in chosen if n in required]
