@@ -1,1 +1,4 @@
 //! Loops over strided views: what operators compute.
+
+pub mod convert;
+pub mod rows;
