@@ -3,6 +3,9 @@
 //! A family file holds `pub(crate) static OPS: &[OpDef]`. [`lookup`] finds an operator by its full name.
 #![forbid(unsafe_code)]
 
+mod iter;
+mod promote;
 mod registry;
+mod sample;
 
 pub use registry::{lookup, ops};
