@@ -1,4 +1,9 @@
 //! Loops over strided views: what operators compute.
+//!
+//! A kernel's result depends on logical values, sizes and element types only, never on strides or threads.
 
 pub mod convert;
 pub mod rows;
+pub mod gemm;
+pub mod pack;
+mod par;

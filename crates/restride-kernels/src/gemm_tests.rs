@@ -1,0 +1,125 @@
+use super::*;
+use restride_tensor::Tensor;
+
+fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..n)
+        .map(|_| {
+            s ^= s << 13;
+            s ^= s >> 7;
+            s ^= s << 17;
+            (s >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+/// The same numbers in another layout: permuted, with gaps, from an odd cell.
+fn relaid(data: &[f32], sizes: &[i64], how: usize) -> Tensor {
+    let rank = sizes.len();
+    let mut perm: Vec<usize> = (0..rank).collect();
+    if how & 1 == 1 {
+        perm.swap(rank - 1, rank - 2);
+    }
+    let mut layout = Layout::permuted(sizes, &perm);
+    if how & 2 == 2 {
+        layout.strides.iter_mut().for_each(|s| *s *= 2);
+    }
+    if how & 4 == 4 {
+        layout.offset = 3;
+    }
+    let t = Tensor::zeros(DType::F32, layout);
+    unpack_into(&t, data);
+    t
+}
+
+fn unpack_into(t: &Tensor, data: &[f32]) {
+    crate::pack::unpack(data, &t.view_mut());
+}
+
+const SIZES: [(i64, i64, i64); 19] = [
+    (1, 1, 1),
+    (1, 7, 5),
+    (7, 1, 5),
+    (1, 130, 300),
+    (130, 1, 300),
+    (2, 3, 1),
+    (5, 3, 2),
+    (33, 65, 2),
+    (4, 5, 3),
+    (17, 31, 65),
+    (64, 64, 64),
+    (65, 63, 517),
+    (3, 200, 1000),
+    (200, 3, 1000),
+    (129, 257, 100),
+    (1, 1, 1000),
+    (250, 300, 600),
+    (16, 16, 1100),
+    (16, 17, 40),
+];
+
+#[test]
+fn bits_do_not_depend_on_strides_or_threads() {
+    for (m, n, k) in SIZES {
+        let (a, b) = (noise((m * k) as usize, 1), noise((k * n) as usize, 2));
+        for b_t in [false, true] {
+            let b_sizes = if b_t { [n, k] } else { [k, n] };
+            let mut want: Option<Vec<u32>> = None;
+            for how in 0..8 {
+                for threads in [1, 2, 5] {
+                    let (x, y) = (relaid(&a, &[m, k], how), relaid(&b, &b_sizes, 7 - how));
+                    let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how ^ 3);
+                    batched(&x.view(), &y.view(), b_t, &Added::NONE, &out.view_mut(), threads).unwrap();
+                    let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
+                    match &want {
+                        None => want = Some(got),
+                        Some(w) => assert!(*w == got, "{m} {n} {k} b_t {b_t} layout {how} threads {threads}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_right() {
+    for (m, n, k) in SIZES {
+        let (a, b) = (noise((m * k) as usize, 3), noise((k * n) as usize, 4));
+        let (x, y) = (relaid(&a, &[m, k], 0), relaid(&b, &[k, n], 1));
+        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
+        batched(&x.view(), &y.view(), false, &Added::NONE, &out.view_mut(), 1).unwrap();
+        let got = out.to_elements::<f32>();
+        for i in 0..m as usize {
+            for j in 0..n as usize {
+                let want: f64 =
+                    (0..k as usize).map(|p| a[i * k as usize + p] as f64 * b[p * n as usize + j] as f64).sum();
+                let have = got[i * n as usize + j] as f64;
+                assert!((want - have).abs() < 1e-4, "{m} {n} {k} at {i} {j}: {have} for {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_broadcast_and_blend() {
+    let a = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[3, 1, 2]);
+    let b = Tensor::from_slice(&[1i32, 0, 0, 1, 2, 0, 0, 2], &[2, 1, 2, 2].map(|x| x as i64));
+    let c = Tensor::from_slice(&[10i32, 20], &[2]);
+    let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
+    let added = Added { c: Some(c.view()), beta: Scalar::Int(2), alpha: Scalar::Int(-1) };
+    batched(&a.view(), &b.view(), false, &added, &out.view_mut(), 2).unwrap();
+    assert_eq!(out.to_elements::<i32>(), [19, 38, 17, 36, 15, 34, 18, 36, 14, 32, 10, 28]);
+}
+
+#[test]
+fn an_empty_sum_is_zero_or_what_is_added() {
+    let (a, b) = (
+        Tensor::zeros(DType::F32, Layout::contiguous(&[2, 0])),
+        Tensor::zeros(DType::F32, Layout::contiguous(&[0, 2])),
+    );
+    let c = Tensor::from_slice(&[1.0f32, 2.0], &[2]);
+    let out = Tensor::from_slice(&[9.0f32; 4], &[2, 2]);
+    let added = Added { c: Some(c.view()), beta: Scalar::Float(0.5), alpha: Scalar::Int(1) };
+    batched(&a.view(), &b.view(), false, &added, &out.view_mut(), 1).unwrap();
+    assert_eq!(out.to_elements::<f32>(), [0.5, 1.0, 0.5, 1.0]);
+}

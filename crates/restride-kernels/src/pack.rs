@@ -1,0 +1,363 @@
+//! Operands as contiguous slices of a compute type, and results back: what lets a kernel's order of summation
+//! depend on logical indices alone, whatever the strides.
+
+use restride_tensor::{C32, C64, DType, Element, Layout, View, ViewMut, bf16, f16};
+use std::borrow::Cow;
+
+/// A type that kernels compute in: `f32` (also for the half types), `f64`, `i64` (all integers and `bool`), and
+/// the complex types.
+pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
+    /// Whether elements of this type are computed in `Self`.
+    fn computes(dtype: DType) -> bool;
+    /// Reads elements at `base + offset` cells, `n` of them `stride` apart.
+    ///
+    /// # Safety
+    /// The cells are readable elements of `dtype`, one that `Self` computes.
+    unsafe fn read_row(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]);
+    /// Writes elements, rounding or wrapping to `dtype`.
+    ///
+    /// # Safety
+    /// The cells are writable elements of `dtype`, one that `Self` computes.
+    unsafe fn write_row(dtype: DType, base: *mut u8, offset: isize, stride: isize, src: &[Self]);
+}
+
+/// Reads `S` cells as `T`.
+///
+/// # Safety
+/// The cells are readable.
+unsafe fn read<S: Copy, T>(base: *const u8, offset: isize, stride: isize, out: &mut [T], f: impl Fn(S) -> T) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first = (base as *const S).offset(offset);
+        if stride == 1 {
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = f(first.add(i).read());
+            }
+        } else {
+            for (i, o) in out.iter_mut().enumerate() {
+                *o = f(first.offset(i as isize * stride).read());
+            }
+        }
+    }
+}
+
+/// Writes `T`s as `S` cells.
+///
+/// # Safety
+/// The cells are writable.
+unsafe fn write<S, T: Copy>(base: *mut u8, offset: isize, stride: isize, src: &[T], f: impl Fn(T) -> S) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let first = (base as *mut S).offset(offset);
+        if stride == 1 {
+            for (i, &x) in src.iter().enumerate() {
+                first.add(i).write(f(x));
+            }
+        } else {
+            for (i, &x) in src.iter().enumerate() {
+                first.offset(i as isize * stride).write(f(x));
+            }
+        }
+    }
+}
+
+macro_rules! compute {
+    ($t:ty { $($d:ident: $s:ty => $load:expr, $store:expr;)* }) => {
+        impl Compute for $t {
+            fn computes(dtype: DType) -> bool {
+                matches!(dtype, $(DType::$d)|*)
+            }
+            unsafe fn read_row(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]) {
+                match dtype {
+                    // SAFETY: the caller's promise.
+                    $(DType::$d => unsafe { read::<$s, $t>(base, offset, stride, out, $load) },)*
+                    _ => unreachable!("{dtype} is not computed in this type"),
+                }
+            }
+            unsafe fn write_row(dtype: DType, base: *mut u8, offset: isize, stride: isize, src: &[Self]) {
+                match dtype {
+                    // SAFETY: the caller's promise.
+                    $(DType::$d => unsafe { write::<$s, $t>(base, offset, stride, src, $store) },)*
+                    _ => unreachable!("{dtype} is not computed in this type"),
+                }
+            }
+        }
+    };
+}
+compute!(f32 {
+    F32: f32 => |x| x, |x| x;
+    F16: f16 => |x: f16| x.to_f32(), f16::from_f32;
+    BF16: bf16 => |x: bf16| x.to_f32(), bf16::from_f32;
+});
+compute!(f64 { F64: f64 => |x| x, |x| x; });
+compute!(C32 { C64: C32 => |x| x, |x| x; });
+compute!(C64 { C128: C64 => |x| x, |x| x; });
+compute!(i64 {
+    I64: i64 => |x| x, |x| x;
+    I32: i32 => i64::from, |x| x as i32;
+    I16: i16 => i64::from, |x| x as i16;
+    I8: i8 => i64::from, |x| x as i8;
+    U8: u8 => i64::from, |x| x as u8;
+    Bool: u8 => |x| (x != 0) as i64, |x| (x != 0) as u8;
+});
+
+/// Runs the body with `$t` bound to the compute type of a dtype.
+macro_rules! with_compute {
+    (float $dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 | DType::BF16 | DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            other => return Err(format!("not implemented for {}", other.torch_name())),
+        }
+    };
+    (real $dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Bool => {
+                type $t = i64;
+                $body
+            }
+            DType::F16 | DType::BF16 | DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            other => return Err(format!("not implemented for {}", other.torch_name())),
+        }
+    };
+    (any $dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Bool => {
+                type $t = i64;
+                $body
+            }
+            DType::F16 | DType::BF16 | DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            DType::C64 => {
+                type $t = restride_tensor::C32;
+                $body
+            }
+            DType::C128 => {
+                type $t = restride_tensor::C64;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_compute;
+
+/// Dimensions of a layout without those of size 1, neighbours that are one run merged: (size, stride, row-major
+/// stride), slowest first.
+fn merged(layout: &Layout) -> Vec<(usize, isize, usize)> {
+    let mut dims: Vec<(usize, isize, usize)> = Vec::new();
+    let mut dense = 1usize;
+    for (&n, &s) in layout.sizes.iter().zip(&layout.strides).rev() {
+        let (n, s) = (n as usize, s as isize);
+        if n == 1 {
+            continue;
+        }
+        match dims.last_mut() {
+            Some((m, inner, _)) if s == *inner * *m as isize => *m *= n,
+            _ => dims.push((n, s, dense)),
+        }
+        dense *= n;
+    }
+    dims.reverse();
+    dims
+}
+
+/// Visits the rows of a layout in tiles that are kind to the cache: `row(first cell, stride, first position in
+/// row-major order, step in row-major order, length)`.
+///
+/// Rows run along the last dimension, or where another dimension's cells lie closer together, along that one in
+/// short runs.
+fn rows(layout: &Layout, mut row: impl FnMut(isize, isize, usize, usize, usize)) {
+    if layout.sizes.contains(&0) {
+        return;
+    }
+    let mut dims = merged(layout);
+    let base = layout.offset as isize;
+    let Some(&(n, s, _)) = dims.last() else {
+        return row(base, 1, 0, 1, 1);
+    };
+    let nearest = (0..dims.len()).min_by_key(|&d| dims[d].1.unsigned_abs().max(1)).unwrap_or(0);
+    if nearest == dims.len() - 1 || n < 4 && s.unsigned_abs() < 64 {
+        dims.pop();
+        return outer(&dims, base, 0, &mut |cell, at| row(cell, s, at, 1, n));
+    }
+    // A transposed pair of dimensions: tiles of 32 by 32, so that lines of both sides stay in the cache.
+    let (m, t, step) = dims.remove(nearest);
+    dims.pop();
+    outer(&dims, base, 0, &mut |cell, at| {
+        for j in (0..m).step_by(32) {
+            for i in (0..n).step_by(32) {
+                for jj in j..(j + 32).min(m) {
+                    let (cell, at) = (cell + jj as isize * t + i as isize * s, at + jj * step + i);
+                    row(cell, s, at, 1, 32.min(n - i));
+                }
+            }
+        }
+    });
+}
+
+fn outer(dims: &[(usize, isize, usize)], cell: isize, at: usize, f: &mut impl FnMut(isize, usize)) {
+    match dims.split_first() {
+        None => f(cell, at),
+        Some((&(n, s, step), rest)) => {
+            for i in 0..n {
+                outer(rest, cell + i as isize * s, at + i * step, f);
+            }
+        }
+    }
+}
+
+/// The elements in row-major order in the compute type; borrowed where they already lie so.
+///
+/// The borrow must not outlive a write to the same memory: kernels pack operands before they write results, and
+/// results overlap operands only where an operator's `reuse` says that it copes.
+pub fn pack<'a, T: Compute>(view: &View<'a>) -> Cow<'a, [T]> {
+    assert!(T::computes(view.dtype()), "{} elements packed as {}", view.dtype(), T::DTYPE);
+    if let Some(slice) = borrowed(view) {
+        return Cow::Borrowed(slice);
+    }
+    Cow::Owned(pack_owned(view))
+}
+
+/// The elements as a slice, where they lie in row-major order in the compute type.
+fn borrowed<'a, T: Compute>(view: &View<'a>) -> Option<&'a [T]> {
+    if view.dtype() != T::DTYPE || !view.layout().is_contiguous() {
+        return None;
+    }
+    let n = view.numel();
+    if n == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: the cells are the `n` ones from the first, readable for the life of the view.
+    Some(unsafe { std::slice::from_raw_parts(view.ptr::<T>(), n) })
+}
+
+/// As [`pack`], always copied.
+pub fn pack_owned<T: Compute>(view: &View<'_>) -> Vec<T> {
+    assert!(T::computes(view.dtype()), "{} elements packed as {}", view.dtype(), T::DTYPE);
+    let mut out = vec![T::default(); view.numel()];
+    let (base, dtype) = (view.base(), view.dtype());
+    rows(view.layout(), |cell, stride, at, _, n| {
+        // SAFETY: the cells are of the view, readable by construction.
+        unsafe { T::read_row(dtype, base, cell, stride, &mut out[at..at + n]) }
+    });
+    out
+}
+
+/// Any real or boolean elements as `f64`, in row-major order: for operands whose type need not be the result's.
+pub fn pack_f64(view: &View<'_>) -> Vec<f64> {
+    match view.dtype() {
+        DType::F64 => pack_owned::<f64>(view),
+        d if d.is_float() => pack::<f32>(view).iter().map(|&x| x as f64).collect(),
+        d if d.is_complex() => unreachable!("complex elements read as real"),
+        _ => pack::<i64>(view).iter().map(|&x| x as f64).collect(),
+    }
+}
+
+/// Writes elements given in row-major order, rounding or wrapping to the type of `out`.
+pub fn unpack<T: Compute>(src: &[T], out: &ViewMut<'_>) {
+    assert!(T::computes(out.dtype()), "{} elements written as {}", T::DTYPE, out.dtype());
+    assert_eq!(src.len(), out.numel(), "elements do not fill the result");
+    let (base, dtype) = (out.base(), out.dtype());
+    rows(out.layout(), |cell, stride, at, _, n| {
+        // SAFETY: the cells are of the view, writable by construction.
+        unsafe { T::write_row(dtype, base, cell, stride, &src[at..at + n]) }
+    });
+}
+
+/// Where a kernel puts its result in row-major order: the memory of the result itself where that is so laid out,
+/// scratch otherwise.
+pub struct Target<'a, T: Compute> {
+    out: ViewMut<'a>,
+    scratch: Option<Vec<T>>,
+}
+
+impl<'a, T: Compute> Target<'a, T> {
+    /// For a result.
+    pub fn new(out: &ViewMut<'a>) -> Self {
+        let direct = out.dtype() == T::DTYPE && out.layout().is_contiguous();
+        Target { out: *out, scratch: (!direct).then(|| vec![T::default(); out.numel()]) }
+    }
+    /// The elements, to be overwritten; what they hold before is not defined.
+    pub fn slice(&mut self) -> &mut [T] {
+        match &mut self.scratch {
+            Some(s) => s,
+            None if self.out.numel() == 0 => &mut [],
+            // SAFETY: the cells are the `numel` ones from the first, writable; nobody else has them during the
+            // kernel, as results overlap no operand of the kernels that use this.
+            None => unsafe { std::slice::from_raw_parts_mut(self.out.ptr::<T>(), self.out.numel()) },
+        }
+    }
+    /// Puts the elements where the result has them.
+    pub fn finish(self) {
+        if let Some(s) = &self.scratch {
+            unpack(s, &self.out);
+        }
+    }
+}
+
+/// Overwrites a result with one value.
+pub fn fill<T: Compute>(out: &ViewMut<'_>, value: T) {
+    let mut t = Target::new(out);
+    t.slice().fill(value);
+    t.finish();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::Tensor;
+
+    #[test]
+    fn packs_every_stride_in_logical_order() {
+        let data: Vec<f32> = (0..6 * 70 * 40).map(|x| x as f32).collect();
+        let base = Tensor::from_slice(&data, &[6, 70, 40]);
+        let l = base.layout();
+        let layouts = [
+            l.clone(),
+            l.permute(&[2, 0, 1]).unwrap(),
+            l.permute(&[0, 2, 1]).unwrap(),
+            l.permute(&[2, 1, 0]).unwrap(),
+            l.slice(1, Some(&3), Some(&60), &7).unwrap(),
+            l.select(2, &5).unwrap(),
+            l.select(0, &1).unwrap().expand(&[3, 70, 40]).unwrap(),
+            l.slice(0, Some(&2), Some(&2), &1).unwrap(),
+        ];
+        for layout in layouts {
+            let t = base.alias(DType::F32, layout.clone()).unwrap();
+            assert_eq!(pack::<f32>(&t.view())[..], t.to_elements::<f32>()[..], "{layout}");
+            // And back into memory of the same shape in another order.
+            let perm: Vec<usize> = (0..layout.rank()).rev().collect();
+            let out = Tensor::zeros(DType::F32, Layout::permuted(&layout.sizes, &perm));
+            unpack(&pack::<f32>(&t.view()), &out.view_mut());
+            assert_eq!(out.to_elements::<f32>(), t.to_elements::<f32>(), "{layout}");
+        }
+    }
+
+    #[test]
+    fn converts_on_the_way() {
+        let t = Tensor::from_slice(&[-1i8, 5], &[2]);
+        assert_eq!(pack::<i64>(&t.view())[..], [-1, 5]);
+        let out = Tensor::zeros(DType::BF16, Layout::contiguous(&[2]));
+        unpack(&[1.0f32, 1.00390625], &out.view_mut());
+        assert_eq!(out.to_elements::<bf16>(), [bf16::from_f32(1.0), bf16::from_f32(1.0)]);
+    }
+}
