@@ -12,6 +12,7 @@ pub mod dtype;
 pub mod error;
 pub mod guard;
 pub mod model;
+pub mod pickle;
 mod pyexpr;
 pub mod sympy;
 pub mod zip;
