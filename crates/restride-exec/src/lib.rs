@@ -1,1 +1,5 @@
 //! Running programs: the interpreter with true aliasing, and the planned run in one arena.
+
+pub mod copy;
+pub mod inputs;
+pub mod symbols;

@@ -1,0 +1,135 @@
+//! Moving elements between tensors, and the lazy conjugate and negative bits.
+
+use restride_ir::OpError;
+use restride_kernels::convert::copy_convert;
+use restride_tensor::{C32, C64, DType, Element, Layout, Tensor, bf16, f16};
+
+/// Most bytes that one tensor is given without asking whether there is room.
+const SURE: u128 = 1 << 28;
+
+/// A zeroed tensor on memory of its own, or an error instead of an abort where there cannot be room for it.
+pub fn allocate(dtype: DType, layout: Layout) -> Result<Tensor, OpError> {
+    let refuse = |why: &str| Err(OpError::new(format!("a tensor of {dtype} and layout {layout} {why}")));
+    if layout.sizes.iter().any(|n| *n < 0) || layout.offset < 0 || layout.strides.iter().any(|s| *s < 0) {
+        return refuse("cannot be made");
+    }
+    let bytes = layout.cell_range().end as u128 * dtype.size() as u128;
+    let room = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+    if bytes > SURE && !room() {
+        return refuse("needs more memory than there is");
+    }
+    Ok(Tensor::zeros(dtype, layout))
+}
+
+/// Writes the elements of `src` into `dst`, converting, broadcasting and applying the lazy bits of both. Where
+/// the two overlap, all of `src` is read first; where `dst` visits a cell more than once, the last index stays.
+pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
+    if src.storage().same(dst.storage()) {
+        let same = src.dtype() == dst.dtype() && src.layout().same_cells(dst.layout());
+        if same && (src.conj, src.neg) == (dst.conj, dst.neg) {
+            return Ok(());
+        }
+        let own = allocate(src.dtype(), Layout::contiguous(&src.layout().sizes))?;
+        copy_cells(&own, src);
+        return copy_into(dst, &with_bits(own, src.conj, src.neg));
+    }
+    let src = if (src.conj, src.neg) == (false, false) { src.clone() } else { resolve(src)? };
+    // What is stored under a lazy bit is what reads as the value: both maps are their own inverse.
+    let src = match (dst.conj, dst.neg) {
+        (false, false) => src,
+        (conj, neg) => {
+            let same_type = allocate(dst.dtype(), Layout::contiguous(&src.layout().sizes))?;
+            copy_cells(&same_type, &src);
+            resolve(&with_bits(same_type, conj, neg))?
+        }
+    };
+    let layout = src.layout().expand(&dst.layout().sizes)?;
+    let wide = src.alias(src.dtype(), layout).ok_or_else(|| OpError::new("a broadcast reaches outside its storage"))?;
+    copy_cells(dst, &wide);
+    Ok(())
+}
+
+/// Elements from one tensor to another of the same sizes on another storage, lazy bits aside.
+fn copy_cells(dst: &Tensor, src: &Tensor) {
+    // Shared bytes are copied at the first write, so the address for writing comes first.
+    let to = dst.view_mut();
+    copy_convert(src.view(), to);
+}
+
+fn with_bits(mut t: Tensor, conj: bool, neg: bool) -> Tensor {
+    (t.conj, t.neg) = (conj, neg);
+    t
+}
+
+/// The tensor with its lazy bits applied: itself if it has none, a copy otherwise.
+pub fn resolve(t: &Tensor) -> Result<Tensor, OpError> {
+    if !t.conj && !t.neg {
+        return Ok(t.clone());
+    }
+    let layout = match t.layout() {
+        l if l.is_dense() => Layout { offset: 0, ..l.clone() },
+        l => Layout::contiguous(&l.sizes),
+    };
+    let own = allocate(t.dtype(), layout)?;
+    let flip = t.conj && t.dtype().is_complex();
+    fn store<T: Element>(own: &Tensor, t: &Tensor, f: impl Fn(T) -> T) {
+        let data: Vec<T> = t.to_elements::<T>().into_iter().map(f).collect();
+        copy_cells(own, &Tensor::from_slice(&data, &t.layout().sizes));
+    }
+    macro_rules! real {
+        ($t:ty, $neg:expr) => {
+            store::<$t>(&own, t, |x| if t.neg { $neg(x) } else { x })
+        };
+    }
+    macro_rules! complex {
+        ($t:ty) => {
+            store::<$t>(&own, t, |z| {
+                let z = if flip { z.conj() } else { z };
+                if t.neg { -z } else { z }
+            })
+        };
+    }
+    match t.dtype() {
+        DType::Bool => return Err(OpError::new("a bool tensor cannot be negated")),
+        DType::U8 => real!(u8, u8::wrapping_neg),
+        DType::I8 => real!(i8, i8::wrapping_neg),
+        DType::I16 => real!(i16, i16::wrapping_neg),
+        DType::I32 => real!(i32, i32::wrapping_neg),
+        DType::I64 => real!(i64, i64::wrapping_neg),
+        DType::F16 => real!(f16, |x: f16| -x),
+        DType::BF16 => real!(bf16, |x: bf16| -x),
+        DType::F32 => real!(f32, |x: f32| -x),
+        DType::F64 => real!(f64, |x: f64| -x),
+        DType::C64 => complex!(C32),
+        DType::C128 => complex!(C64),
+    }
+    Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lazy_bits_are_applied_on_both_sides() {
+        let src = with_bits(Tensor::from_slice(&[C32::new(1.0, 2.0), C32::new(-3.0, 0.5)], &[2]), true, false);
+        let dst = with_bits(Tensor::zeros(DType::C64, Layout::contiguous(&[2])), false, true);
+        copy_into(&dst, &src).unwrap();
+        assert_eq!(dst.to_elements::<C32>(), [C32::new(-1.0, 2.0), C32::new(3.0, 0.5)]);
+        assert_eq!(resolve(&dst).unwrap().to_elements::<C32>(), [C32::new(1.0, -2.0), C32::new(-3.0, -0.5)]);
+    }
+
+    #[test]
+    fn overlapping_copies_read_first() {
+        let base = Tensor::from_slice(&[1i64, 2, 3, 4], &[4]);
+        let at = |offset| base.alias(DType::I64, Layout::strided(&[3], &[1], offset)).unwrap();
+        copy_into(&at(1), &at(0)).unwrap();
+        assert_eq!(base.to_elements::<i64>(), [1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        assert!(allocate(DType::F32, Layout::contiguous(&[1 << 40, 1 << 20])).is_err());
+        assert!(allocate(DType::F32, Layout::contiguous(&[-1])).is_err());
+    }
+}

@@ -1,0 +1,560 @@
+//! What a run is given: the user's inputs, the state that an instance holds, and how both fit a program.
+
+use crate::copy::{allocate, copy_into};
+use crate::symbols::{Unified, range_text, same_number, unify};
+use restride_ir::{Arg, Binding, DType, Error, ErrorKind, InputKind, Program, Result, SampleInput, TensorType, Type};
+use restride_tensor::{Bytes, Layout, Overlap, Scalar, Storage, Tensor, overlap_bytes};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A value that a run takes or gives.
+#[derive(Clone, Debug)]
+pub enum RunValue {
+    /// A tensor, possibly sharing its storage with others.
+    Tensor(Tensor),
+    /// A number.
+    Scalar(Scalar),
+    /// A string.
+    Str(Arc<str>),
+    /// `None`.
+    None,
+}
+
+impl RunValue {
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            RunValue::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+    fn kind(&self) -> String {
+        match self {
+            RunValue::Tensor(t) => format!("a tensor of {}", t.dtype()),
+            RunValue::Scalar(s) => format!("the number {s}"),
+            RunValue::Str(s) => format!("the string {s:?}"),
+            RunValue::None => "None".to_string(),
+        }
+    }
+}
+
+impl From<Tensor> for RunValue {
+    fn from(t: Tensor) -> Self {
+        RunValue::Tensor(t)
+    }
+}
+
+/// The user's inputs in order, those that were fixed at export included.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    /// One per user input.
+    pub values: Vec<RunValue>,
+}
+
+impl Inputs {
+    /// The given values, in order.
+    pub fn new(values: impl IntoIterator<Item = RunValue>) -> Inputs {
+        Inputs { values: values.into_iter().collect() }
+    }
+
+    /// The sample inputs stored with a program, on memory of their own; `None` if there are none.
+    pub fn from_samples(program: &Program) -> Option<Result<Inputs>> {
+        let samples = program.sample_inputs.as_ref()?;
+        let storages: Vec<Storage> = samples.storages.iter().map(|b| Storage::from_bytes(Bytes::copy_of(b))).collect();
+        let value = |s: &SampleInput| match s {
+            SampleInput::Tensor { storage, dtype, layout } => {
+                let storage = storages.get(*storage).ok_or_else(|| Error::invalid("a sample input has no storage"))?;
+                Tensor::new(storage.clone(), *dtype, layout.clone())
+                    .map(RunValue::Tensor)
+                    .ok_or_else(|| Error::invalid(format!("a sample input of layout {layout} leaves its storage")))
+            }
+            SampleInput::Scalar(s) => Ok(RunValue::Scalar(*s)),
+            SampleInput::Str(s) => Ok(RunValue::Str(s.clone())),
+            SampleInput::None => Ok(RunValue::None),
+        };
+        Some(samples.inputs.iter().map(value).collect::<Result<_>>().map(|values| Inputs { values }))
+    }
+
+    /// The same inputs on memory of their own, shared among them as it is here.
+    pub fn deep_clone(&self) -> Inputs {
+        let mut copies: BTreeMap<usize, Storage> = BTreeMap::new();
+        let copy = |v: &RunValue| match v {
+            RunValue::Tensor(t) => RunValue::Tensor(on_copy(t, &mut copies)),
+            other => other.clone(),
+        };
+        Inputs { values: self.values.iter().map(copy).collect() }
+    }
+}
+
+/// The tensor on a copy of its storage, one copy for each storage.
+fn on_copy(t: &Tensor, copies: &mut BTreeMap<usize, Storage>) -> Tensor {
+    let storage = copies
+        .entry(t.storage().id())
+        .or_insert_with(|| Storage::from_bytes(Bytes::copy_of(&t.storage().to_vec())))
+        .clone();
+    let mut own = Tensor::new(storage, t.dtype(), t.layout().clone()).expect("a copy is as long as what it copies");
+    (own.conj, own.neg) = (t.conj, t.neg);
+    own
+}
+
+/// What an instance of a program keeps between runs: parameters, buffers and constants, over storages that read as
+/// the program's weights until they are written.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    tensors: BTreeMap<Arc<str>, Tensor>,
+}
+
+impl State {
+    /// The state that the program was exported with.
+    pub fn new(program: &Program) -> Result<State> {
+        let weights = &program.weights;
+        let storages: Vec<Storage> = weights.storages.iter().map(|b| Storage::from_bytes(b.clone())).collect();
+        let mut tensors = BTreeMap::new();
+        for (name, w) in &weights.tensors {
+            let tensor = storages
+                .get(w.storage)
+                .and_then(|s| Tensor::new(s.clone(), w.dtype, w.layout.clone()))
+                .ok_or_else(|| Error::invalid(format!("weight {name} of layout {} leaves its storage", w.layout)))?;
+            tensors.insert(name.clone(), tensor);
+        }
+        Ok(State { tensors })
+    }
+    /// A tensor by its name in the state dict.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.tensors.get(name)
+    }
+    /// Replaces a tensor (what its storage holds is not touched).
+    pub fn set(&mut self, name: Arc<str>, tensor: Tensor) {
+        self.tensors.insert(name, tensor);
+    }
+    /// All tensors, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Tensor)> {
+        self.tensors.iter()
+    }
+    /// The same state on memory of its own, shared among the tensors as it is here.
+    pub fn deep_clone(&self) -> State {
+        let mut copies = BTreeMap::new();
+        State { tensors: self.tensors.iter().map(|(n, t)| (n.clone(), on_copy(t, &mut copies))).collect() }
+    }
+}
+
+/// What strides a user's tensors may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strides {
+    /// Any: the real ones are used, as eager PyTorch does.
+    Any,
+    /// Those that the program was exported for: what it does with views was decided for them.
+    AsDeclared,
+}
+
+/// A program's inputs as a run finds them.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// One per input of the main graph. What is carried only (tokens, custom objects) is `None`.
+    pub values: Vec<RunValue>,
+    /// The symbols that the inputs say.
+    pub symbols: Binding,
+}
+
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::new(ErrorKind::Inputs, what))
+}
+
+/// How messages name an input of the main graph.
+pub fn input_name(program: &Program, input: usize) -> String {
+    match &program.signature.inputs[input].kind {
+        InputKind::Parameter(n) => format!("parameter {n}"),
+        InputKind::Buffer { name, .. } => format!("buffer {name}"),
+        InputKind::Constant(n) => format!("constant {n}"),
+        InputKind::User(n) | InputKind::Fixed { name: n, .. } => format!("input {n}"),
+        InputKind::Storage(of) => {
+            let names: Vec<String> = of.iter().map(|&i| input_name(program, i)).collect();
+            format!("the storage of {}", names.join(" and "))
+        }
+        InputKind::Opaque(n) => format!("object {n}"),
+    }
+}
+
+/// Names of the user inputs, in order, those that were fixed at export included.
+pub fn user_inputs(program: &Program) -> impl Iterator<Item = (usize, &Arc<str>)> {
+    program.signature.inputs.iter().enumerate().filter_map(|(i, spec)| match &spec.kind {
+        InputKind::User(n) | InputKind::Fixed { name: n, .. } => Some((i, n)),
+        _ => None,
+    })
+}
+
+/// Fits inputs and state to a program: element types, sizes, numbers, ranges and guards are checked and symbols learnt.
+pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides) -> Result<Bound> {
+    let names: Vec<(usize, &Arc<str>)> = user_inputs(program).collect();
+    if names.len() != inputs.values.len() {
+        let list: Vec<&str> = names.iter().map(|(_, n)| n.as_ref()).collect();
+        let given = inputs.values.len();
+        return wrong(format!("{given} inputs are given, the program takes {}: {}", names.len(), list.join(", ")));
+    }
+    let mut user = inputs.values.iter();
+    let mut values = Vec::with_capacity(program.signature.inputs.len());
+    for (i, spec) in program.signature.inputs.iter().enumerate() {
+        values.push(match &spec.kind {
+            InputKind::User(_) | InputKind::Fixed { .. } => user.next().expect("counted above").clone(),
+            InputKind::Parameter(n) | InputKind::Constant(n) | InputKind::Buffer { name: n, .. } => {
+                match state.get(n) {
+                    Some(t) => RunValue::Tensor(t.clone()),
+                    None => return Err(Error::invalid(format!("{} has no value", input_name(program, i)))),
+                }
+            }
+            InputKind::Storage(_) | InputKind::Opaque(_) => RunValue::None,
+        });
+    }
+    let mut bound = Bound { values, symbols: Binding::new() };
+    for i in 0..bound.values.len() {
+        if let InputKind::Storage(of) = &program.signature.inputs[i].kind {
+            bound.values[i] = RunValue::Tensor(flat(program, i, of, &bound.values)?);
+        }
+    }
+    // A size that needs another input's symbol waits for it.
+    let mut open: Vec<usize> = (0..bound.values.len()).collect();
+    loop {
+        let before = open.len();
+        let mut left = Vec::new();
+        for i in open {
+            if !fit(program, i, &bound.values[i], &mut bound.symbols)? {
+                left.push(i);
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+        if left.len() == before {
+            let name = input_name(program, left[0]);
+            let ty = &program.graph().values[program.signature.inputs[left[0]].value].ty;
+            return wrong(format!("the sizes of {name} do not tell the symbols of {ty}"));
+        }
+        open = left;
+    }
+    check_conditions(program, &bound.symbols)?;
+    if strides == Strides::AsDeclared {
+        check_strides(program, &bound)?;
+    }
+    Ok(bound)
+}
+
+/// The flat tensor over the storage that the given inputs share.
+fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> Result<Tensor> {
+    let name = || input_name(program, input);
+    let mut storage: Option<&Storage> = None;
+    for &i in of {
+        let Some(t) = values.get(i).and_then(RunValue::tensor) else {
+            return wrong(format!("{} needs a tensor for each of them", name()));
+        };
+        if storage.is_some_and(|s| !s.same(t.storage())) {
+            return wrong(format!("{} must be one: the program was specialised for inputs that share it", name()));
+        }
+        storage = Some(t.storage());
+    }
+    let storage = storage.ok_or_else(|| Error::invalid(format!("{} is of no inputs", name())))?;
+    let ty = program.graph().values[program.signature.inputs[input].value].ty.tensor();
+    let ty = ty.ok_or_else(|| Error::invalid(format!("{} is no tensor", name())))?;
+    let [size] = ty.sizes() else { return Err(Error::invalid(format!("{} is not flat", name()))) };
+    let there = (storage.len() / ty.dtype.size()) as i64;
+    // A program with known sizes may reach less far than the memory does.
+    let numel = restride_ir::Dim::known(size).filter(|&n| n <= there).unwrap_or(there);
+    let flat = Tensor::new(storage.clone(), ty.dtype, Layout::contiguous(&[numel]));
+    Ok(flat.expect("the storage holds that many elements"))
+}
+
+/// Checks one input against its type and learns symbols; `false` if a size could not be decided yet.
+fn fit(program: &Program, input: usize, value: &RunValue, symbols: &mut Binding) -> Result<bool> {
+    let spec = &program.signature.inputs[input];
+    let name = || input_name(program, input);
+    match &spec.kind {
+        InputKind::Opaque(_) => return Ok(true),
+        InputKind::Fixed { value: fixed, .. } => {
+            return if is_fixed(fixed, value) {
+                Ok(true)
+            } else {
+                wrong(format!("{} was fixed at export to {}, and {} is given", name(), show(fixed), value.kind()))
+            };
+        }
+        _ => {}
+    }
+    match (&program.graph().values[spec.value].ty, value) {
+        (Type::Tensor(ty), RunValue::Tensor(t)) => fit_tensor(&name(), ty, t, symbols),
+        (Type::Scalar(expr), RunValue::Scalar(s)) => {
+            let kinds = match s {
+                Scalar::Bool(_) | Scalar::Int(_) => !expr.is_float(),
+                Scalar::Float(_) => !expr.is_bool(),
+                Scalar::Complex(_) => false,
+            };
+            if !kinds {
+                return wrong(format!("{} cannot be {s}", name()));
+            }
+            match unify(expr, *s, symbols) {
+                Unified::Agree => Ok(true),
+                Unified::Open => Ok(false),
+                Unified::Differs(want) => wrong(format!("{} must be {want}, not {s}", name())),
+                Unified::OutOfRange(why) => wrong(format!("{} is {s}: {why}", name())),
+            }
+        }
+        (Type::Str, RunValue::Str(_)) | (Type::None, RunValue::None) | (Type::Opaque, _) => Ok(true),
+        (ty, value) => wrong(format!("{} must be {ty}, and {} is given", name(), value.kind())),
+    }
+}
+
+fn fit_tensor(name: &str, ty: &TensorType, t: &Tensor, symbols: &mut Binding) -> Result<bool> {
+    if t.dtype() != ty.dtype {
+        return wrong(format!("{name} must be of {}, and is of {}", ty.dtype, t.dtype()));
+    }
+    let sizes = &t.layout().sizes;
+    if sizes.len() != ty.rank() {
+        return wrong(format!("{name} must be {ty}: {} dimensions, and has {}", ty.rank(), sizes.len()));
+    }
+    let mut decided = true;
+    for (d, (expr, &n)) in ty.sizes().iter().zip(sizes).enumerate() {
+        match unify(expr, Scalar::Int(n), symbols) {
+            Unified::Agree => {}
+            Unified::Open => decided = false,
+            Unified::Differs(want) => {
+                return wrong(format!("{name} must have size {want} in dimension {d} ({expr}), and has {n}"));
+            }
+            Unified::OutOfRange(why) => return wrong(format!("{name} has size {n} in dimension {d}: {why}")),
+        }
+    }
+    Ok(decided)
+}
+
+/// PyTorch takes the same kind of the same value only.
+fn is_fixed<V>(fixed: &Arg<V>, value: &RunValue) -> bool {
+    match (fixed, value) {
+        (Arg::None, RunValue::None) => true,
+        (Arg::Str(a), RunValue::Str(b)) => a == b,
+        (Arg::Scalar(a), RunValue::Scalar(b)) => {
+            a.constant().is_some_and(|a| std::mem::discriminant(&a) == std::mem::discriminant(b) && same_number(a, *b))
+        }
+        (Arg::Complex(re, im), RunValue::Scalar(Scalar::Complex(z))) => (*re, *im) == (z.re, z.im),
+        _ => false,
+    }
+}
+
+fn show<V>(arg: &Arg<V>) -> String {
+    match arg {
+        Arg::None => "None".to_string(),
+        Arg::Str(s) => format!("{s:?}"),
+        Arg::Scalar(s) => s.to_string(),
+        Arg::Complex(re, im) => format!("({re:?}{im:+?}j)"),
+        _ => "a value of another kind".to_string(),
+    }
+}
+
+/// Ranges of expressions and guards, as far as the inputs decide them: data-dependent symbols are checked where
+/// they are learnt.
+fn check_conditions(program: &Program, symbols: &Binding) -> Result<()> {
+    for (expr, min, max) in &program.ranges {
+        if let Ok(value) = expr.eval(symbols)
+            && let Some(bound) = range_text(value.as_i64(), *min, *max)
+        {
+            return wrong(format!("{expr} is {value} for these inputs and must be {bound}"));
+        }
+    }
+    for guard in &program.guards {
+        let mut used = Default::default();
+        guard.condition.symbols(&mut used);
+        match guard.condition.eval(symbols) {
+            Ok(value) if value.as_bool() => {}
+            Ok(_) => return wrong(format!("the inputs break a condition of the program: {}", guard.text)),
+            Err(_) if used.iter().any(restride_ir::Symbol::is_unbacked) => {}
+            Err(why) => return wrong(format!("the condition {} cannot be checked: {why}", guard.text)),
+        }
+    }
+    Ok(())
+}
+
+/// A declared layout with numbers for symbols, if all are known.
+pub fn evaluate(layout: &Layout<restride_ir::Expr>, symbols: &Binding) -> Option<Layout> {
+    let mut known = true;
+    let out = layout.map(|e| match e.eval(symbols) {
+        Ok(s) => s.as_i64(),
+        Err(_) => {
+            known = false;
+            0
+        }
+    });
+    known.then_some(out)
+}
+
+/// Whether two layouts of equal sizes step alike; strides that step nowhere do not count.
+pub fn same_strides(a: &Layout, b: &Layout) -> bool {
+    a.sizes == b.sizes
+        && (a.sizes.contains(&0) || (0..a.rank()).all(|d| a.sizes[d] == 1 || a.strides[d] == b.strides[d]))
+}
+
+/// Inputs as the program was made for them: strides, and where on a declared storage each of them lies.
+fn check_strides(program: &Program, bound: &Bound) -> Result<()> {
+    let on_storage = |i: usize| {
+        let mut specs = program.signature.inputs.iter();
+        specs.any(|s| matches!(&s.kind, InputKind::Storage(of) if of.contains(&i)))
+    };
+    for (i, value) in bound.values.iter().enumerate() {
+        let ty = &program.graph().values[program.signature.inputs[i].value].ty;
+        let (Some(t), Some(ty)) = (value.tensor(), ty.tensor()) else { continue };
+        if matches!(program.signature.inputs[i].kind, InputKind::Fixed { .. }) {
+            continue;
+        }
+        let Some(declared) = evaluate(&ty.layout, &bound.symbols) else {
+            return wrong(format!("the strides of {} are not told by its sizes", input_name(program, i)));
+        };
+        if !same_strides(&declared, t.layout()) || t.conj || t.neg {
+            let name = input_name(program, i);
+            let (want, have) = (&declared.strides, &t.layout().strides);
+            return Err(Error::new(
+                ErrorKind::Inputs,
+                format!("{name} has strides {have:?}, and the program was made functional for {want:?}"),
+            )
+            .help("pass a contiguous copy, or make the program functional for inputs like these"));
+        }
+        if on_storage(i) && t.layout().offset != declared.offset && !declared.sizes.contains(&0) {
+            let name = input_name(program, i);
+            let (want, have) = (declared.offset, t.layout().offset);
+            return wrong(format!("{name} lies at element {have} of its storage, the program was made for {want}"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses inputs that share memory where the program writes it and does not declare it: a functional program
+/// that was made for inputs apart would be silently wrong. `written` are positions among the inputs.
+pub fn check_sharing(program: &Program, bound: &Bound, written: &[usize]) -> Result<()> {
+    let specs = &program.signature.inputs;
+    let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
+    let together =
+        |a: usize, b: usize| covers(a, b) || covers(b, a) || (0..specs.len()).any(|s| covers(s, a) && covers(s, b));
+    for &w in written {
+        let Some(a) = bound.values.get(w).and_then(RunValue::tensor) else { continue };
+        for (i, other) in bound.values.iter().enumerate() {
+            let Some(b) = other.tensor() else { continue };
+            if i == w || together(w, i) || !a.storage().same(b.storage()) {
+                continue;
+            }
+            let how = overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size());
+            if how != Overlap::Disjoint {
+                let (a, b) = (input_name(program, w), input_name(program, i));
+                return Err(Error::new(
+                    ErrorKind::Inputs,
+                    format!("{a} is written and shares memory with {b}, which the program does not provide for"),
+                )
+                .help("pass copies, or make the program functional for inputs that share memory like these"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Inputs drawn from a seed: like the sample inputs where there are any (sizes, strides, sharing and the range of
+/// their integers), by the types otherwise.
+pub fn random_inputs(program: &Program, seed: u64) -> Result<Inputs> {
+    let mut rng = SplitMix(seed);
+    if let Some(samples) = Inputs::from_samples(program) {
+        let inputs = samples?;
+        for t in inputs.values.iter().filter_map(RunValue::tensor) {
+            randomise(t, true, &mut rng)?;
+        }
+        return Ok(inputs);
+    }
+    let state = State::new(program)?;
+    let mut last = None;
+    for attempt in 0..64 {
+        let inputs = draw(program, attempt, &mut rng)?;
+        match bind(program, &inputs, &state, Strides::Any) {
+            Ok(_) => return Ok(inputs),
+            Err(e) => last = Some(e),
+        }
+    }
+    let help = "give inputs in a file";
+    Err(last.unwrap_or_else(|| Error::new(ErrorKind::Inputs, "no inputs could be drawn")).help(help))
+}
+
+/// Inputs of the types, with sizes for the symbols that differ from attempt to attempt.
+fn draw(program: &Program, attempt: i64, rng: &mut SplitMix) -> Result<Inputs> {
+    let mut symbols = Binding::new();
+    for (k, symbol) in program.symbols.values().enumerate() {
+        let lo = symbol.min().unwrap_or(2).max(2);
+        let hi = symbol.max().unwrap_or(i64::MAX);
+        let n = (lo + (attempt + k as i64) % 8).min(hi);
+        symbols.insert(symbol.clone(), if symbol.is_float() { Scalar::Float(n as f64) } else { Scalar::Int(n) });
+    }
+    let mut values = Vec::new();
+    for (i, _) in user_inputs(program) {
+        let spec = &program.signature.inputs[i];
+        if let InputKind::Fixed { value, .. } = &spec.kind {
+            values.push(fixed_value(value));
+            continue;
+        }
+        let unknown = |why: String| Error::new(ErrorKind::Inputs, format!("{}: {why}", input_name(program, i)));
+        values.push(match &program.graph().values[spec.value].ty {
+            Type::Tensor(ty) => {
+                let layout = evaluate(&ty.layout, &symbols).ok_or_else(|| unknown("sizes are not known".into()))?;
+                let t = allocate(ty.dtype, layout).map_err(|e| unknown(e.0))?;
+                randomise(&t, false, rng)?;
+                RunValue::Tensor(t)
+            }
+            Type::Scalar(e) => RunValue::Scalar(e.eval(&symbols).map_err(unknown)?),
+            Type::Str => return Err(unknown("a string cannot be drawn".into())),
+            Type::None | Type::Opaque => RunValue::None,
+        });
+    }
+    Ok(Inputs { values })
+}
+
+/// The only value that a fixed input takes.
+fn fixed_value<V>(fixed: &Arg<V>) -> RunValue {
+    match fixed {
+        Arg::Str(s) => RunValue::Str(s.clone()),
+        Arg::Scalar(s) => s.constant().map_or(RunValue::None, RunValue::Scalar),
+        Arg::Complex(re, im) => RunValue::Scalar(Scalar::Complex(restride_tensor::C64::new(*re, *im))),
+        _ => RunValue::None,
+    }
+}
+
+/// Overwrites the elements: floats around 0, integers within the range of what is there, or 0 and 1.
+fn randomise(t: &Tensor, like_before: bool, rng: &mut SplitMix) -> Result<()> {
+    let sizes = &t.layout().sizes;
+    let drawn = if t.dtype().is_float() {
+        Tensor::from_slice(&(0..t.numel()).map(|_| rng.bell()).collect::<Vec<f64>>(), sizes)
+    } else if t.dtype().is_complex() {
+        let z = (0..t.numel()).map(|_| restride_tensor::C64::new(rng.bell(), rng.bell()));
+        Tensor::from_slice(&z.collect::<Vec<_>>(), sizes)
+    } else {
+        let wide = Tensor::zeros(DType::I64, Layout::contiguous(sizes));
+        copy_into(&wide, t)?;
+        let old = wide.to_elements::<i64>();
+        let (lo, hi) = match (old.iter().min(), old.iter().max()) {
+            (Some(&lo), Some(&hi)) if like_before && t.dtype() != DType::Bool => (lo, hi),
+            _ => (0, 1),
+        };
+        Tensor::from_slice(&old.iter().map(|_| rng.between(lo, hi)).collect::<Vec<i64>>(), sizes)
+    };
+    copy_into(t, &drawn)?;
+    Ok(())
+}
+
+/// A small deterministic generator; draws of a program's own random operators do not come from it.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+    /// Near a normal distribution.
+    fn bell(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+    fn between(&mut self, lo: i64, hi: i64) -> i64 {
+        let span = (hi as i128 - lo as i128 + 1) as u128;
+        (lo as i128 + (self.next() as u128 % span) as i128) as i64
+    }
+}
