@@ -272,6 +272,13 @@ impl<D: Dim> Layout<D> {
                 return fail(format!("expand: size {have} of dimension {} cannot become {want}", i - lead));
             }
         }
+        // A new dimension of size 1 is not stretched: PyTorch gives it the stride that it would have in front of
+        // the others (a 0-d tensor has none).
+        for d in (0..lead).rev() {
+            if self.rank() > 0 && out.sizes[d].is(1) {
+                out.strides[d] = out.sizes[d + 1].times(&out.strides[d + 1]);
+            }
+        }
         Ok(out)
     }
 
@@ -325,14 +332,25 @@ impl<D: Dim> Layout<D> {
             return None;
         }
         let offset = self.offset.clone();
-        if numel.is(0) || self.is_contiguous() {
+        if numel.is(0) {
             return Some(Layout { offset, ..Layout::contiguous(sizes) });
         }
+        let strides = self.split_strides(sizes);
+        // What is contiguous can be viewed under any sizes, also where symbolic sizes hide how they divide.
+        let strides = strides.or_else(|| self.is_contiguous().then(|| row_major(sizes)))?;
+        Some(Layout { sizes: sizes.iter().cloned().collect(), strides, offset })
+    }
+
+    /// Strides of the same cells under other sizes of the same product, one run of cells after the other.
+    fn split_strides(&self, sizes: &[D]) -> Option<Dims<D>> {
         let one = D::from(1);
         let mut strides: Dims<D> = sizes.iter().map(|_| one.clone()).collect();
         let mut view_d = sizes.len();
         let mut base = self.strides.last().cloned().unwrap_or_else(|| one.clone());
         let (mut have, mut seen) = (one.clone(), one.clone());
+        if self.rank() == 0 {
+            return Some(strides);
+        }
         for d in (0..self.rank()).rev() {
             have = have.times(&self.sizes[d]);
             // A chunk of dimensions that are one run of cells ends where the next stride does not continue it.
@@ -353,7 +371,7 @@ impl<D: Dim> Layout<D> {
                 }
             }
         }
-        (view_d == 0).then(|| Layout { sizes: sizes.iter().cloned().collect(), strides, offset })
+        (view_d == 0).then_some(strides)
     }
 
     /// Windows of `size` every `step` along a dimension, as a new last dimension.
@@ -569,6 +587,20 @@ mod tests {
         let cut = base.slice(1, Some(&0), Some(&3), &1).unwrap();
         assert!(cut.view(&[12]).is_none());
         assert_eq!(cut.view(&[2, 2, 3]).unwrap().strides[..], [12, 6, 1]);
+    }
+
+    // The numbers are what PyTorch was seen to give.
+    #[test]
+    fn strides_of_dimensions_of_size_one_are_pytorchs() {
+        let odd = Layout::strided(&[3i64, 1], &[1, 5], 0);
+        assert_eq!(odd.view(&[1, 3, 1]).unwrap().strides[..], [3, 1, 5]);
+        assert_eq!(odd.view(&[3, 1, 1]).unwrap().strides[..], [1, 5, 5]);
+        assert_eq!(Layout::strided(&[0i64, 3], &[7, 2], 0).view(&[3, 0]).unwrap().strides[..], [1, 1]);
+        let row = Layout::contiguous(&[3i64]);
+        assert_eq!(row.expand(&[1, 1, 3]).unwrap().strides[..], [3, 3, 1]);
+        assert_eq!(row.expand(&[2, 1, 3]).unwrap().strides[..], [0, 3, 1]);
+        assert_eq!(Layout::contiguous(&[] as &[i64]).expand(&[1, 3]).unwrap().strides[..], [0, 0]);
+        assert_eq!(Layout::contiguous(&[1i64]).expand(&[3, 1]).unwrap().strides[..], [0, 1]);
     }
 
     #[test]
