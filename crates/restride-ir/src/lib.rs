@@ -7,6 +7,7 @@ mod arg;
 mod error;
 mod expr;
 mod graph;
+mod nested;
 mod op;
 mod placement;
 mod program;
@@ -18,6 +19,10 @@ pub use arg::{Arg, Args, MemoryFormat};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
+pub use nested::{
+    ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta, layout_bytes,
+    output_meta,
+};
 pub use op::{
     Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Movement, Op, OpDef, Piece, Reuse,
     ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,

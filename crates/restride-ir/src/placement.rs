@@ -2,8 +2,9 @@
 //! carried out by the executor.
 
 use crate::arena::id_type;
-use crate::{Arena, NodeId, Table, ValueId};
+use crate::{Arena, GraphId, Nested, NodeId, Table, ValueId};
 use restride_tensor::Layout;
+use std::collections::BTreeMap;
 
 id_type!(
     /// A piece of memory.
@@ -79,16 +80,37 @@ pub struct Placement {
     pub places: Table<ValueId, Option<Place>>,
     /// What runs, in order.
     pub steps: Vec<Step>,
+    /// Working memory of a step: a buffer of kind `Arena`, of that step alone. A higher-order node needs
+    /// `Frame::of(..).bytes` where that is not 0.
+    pub scratch: BTreeMap<NodeId, BufferId>,
+    /// The bodies that higher-order nodes among the steps call.
+    pub nested: BTreeMap<GraphId, Nested>,
+}
+
+impl Placement {
+    /// The buffers that a step reads or writes, its working memory among them; repeats included.
+    pub fn touched(&self, step: &Step) -> impl Iterator<Item = BufferId> {
+        let mut out = Vec::new();
+        match step {
+            Step::Run { node, reads, writes } => {
+                out.extend(reads.iter().chain(writes).flatten().map(|p| p.buffer));
+                out.extend(self.scratch.get(node).copied());
+            }
+            Step::Move { from, to, .. } => out.extend([from.buffer, to.buffer]),
+            Step::Free { .. } => {}
+        }
+        out.into_iter()
+    }
 }
 
 /// Each arena buffer's byte offset.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// Byte offset in the arena, for buffers of kind `Arena`.
+    /// Byte offset in the arena, for buffers of kind `Arena`: a multiple of `ARENA_ALIGN`.
     pub offsets: Table<BufferId, Option<i64>>,
-    /// Bytes of the arena.
+    /// Bytes of the arena: a multiple of `ARENA_ALIGN`.
     pub arena_bytes: i64,
-    /// Largest sum of bytes live at one step: no plan is smaller.
+    /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`: no plan is smaller.
     pub lower_bound_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,

@@ -1,0 +1,327 @@
+//! Higher-order nodes in a placement: which operand is which input of a body, how values lie at a body's border, and
+//! what working memory one call needs. Plain arithmetic on declarations, for whoever places, judges or runs a call.
+
+use crate::{
+    Arena, Arg, Expr, Graph, GraphId, Hop, Meta, Node, NodeId, OpError, Place, Placement, Plan, Type, ValueId,
+};
+use restride_tensor::{Layout, self_overlaps};
+use std::collections::BTreeMap;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Alignment of everything in an arena, in bytes.
+pub const ARENA_ALIGN: i64 = 64;
+
+/// Bytes rounded up to [`ARENA_ALIGN`]; saturates.
+pub fn aligned(bytes: i64) -> i64 {
+    match (bytes.max(0) as u64).next_multiple_of(ARENA_ALIGN as u64) {
+        n if n <= i64::MAX as u64 => n as i64,
+        _ => i64::MAX - (ARENA_ALIGN - 1),
+    }
+}
+
+/// The body of a higher-order node, placed and planned by itself. Its graph's inputs are `BufferKind::Input`, its
+/// outputs `BufferKind::Output`, and both lie as [`border_layout`] says, from the buffer's start. No input is written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Nested {
+    /// Where the body's values live, and its steps.
+    pub placement: Placement,
+    /// Offsets in the body's own arena, which is a part of the caller's working memory.
+    pub plan: Plan,
+}
+
+/// How a value lies where it enters or leaves a body: as eager PyTorch's, but from cell 0, and row-major where eager
+/// has several elements in one cell (or might).
+pub fn border_layout(ty: &Meta) -> Layout {
+    let eager = Layout { offset: 0, ..ty.layout.clone() };
+    if self_overlaps(&eager) == Some(false) { eager } else { Layout::contiguous(&ty.layout.sizes) }
+}
+
+/// Bytes that a layout from a buffer's start reaches; `i64::MAX` if that is no number.
+pub fn layout_bytes(layout: &Layout, element: usize) -> i64 {
+    if layout.sizes.contains(&0) { 0 } else { layout.cell_range().end.max(0).saturating_mul(element as i64) }
+}
+
+/// What a higher-order call is given at one position.
+#[derive(Clone, PartialEq, Debug)]
+pub enum HopItem {
+    /// A tensor.
+    Tensor {
+        /// Position among `Node::operands`.
+        operand: usize,
+        /// The value.
+        value: ValueId,
+    },
+    /// A number.
+    Number(Expr),
+    /// Nothing.
+    None,
+}
+
+/// A higher-order call, read. Inputs of every body are `carried`, one slice of each of `xs`, `rest`, in this order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HopCall {
+    /// Which.
+    pub hop: Hop,
+    /// The bodies: `cond` has the true one first, `while_loop` the condition.
+    pub bodies: Vec<GraphId>,
+    /// Predicate of `cond`.
+    pub pred: Option<HopItem>,
+    /// What a loop carries.
+    pub carried: Vec<HopItem>,
+    /// What is sliced along dimension 0.
+    pub xs: Vec<HopItem>,
+    /// What every body gets as it is.
+    pub rest: Vec<HopItem>,
+}
+
+impl HopCall {
+    /// Reads a call; `None` if the node is not higher-order.
+    pub fn of(graph: &Graph, node: &Node) -> Result<Option<HopCall>> {
+        let Some(hop) = node.op.def().hop else { return Ok(None) };
+        let mut operand = 0;
+        let items = node.args.iter().map(|arg| items(graph, arg, &mut operand)).collect::<Result<Vec<_>>>()?;
+        let body = |i: usize| match node.args.get(i) {
+            Some(Arg::Graph(g)) => Ok(*g),
+            _ => Err(OpError::new(format!("argument {i} is not a graph"))),
+        };
+        let list = |i: usize| items.get(i).cloned().unwrap_or_default();
+        let call = HopCall { hop, bodies: vec![], pred: None, carried: vec![], xs: vec![], rest: vec![] };
+        Ok(Some(match hop {
+            Hop::Cond => {
+                let pred = list(0).into_iter().next().ok_or_else(|| OpError::new("there is no predicate"))?;
+                HopCall { bodies: vec![body(1)?, body(2)?], pred: Some(pred), rest: list(3), ..call }
+            }
+            Hop::WhileLoop => HopCall { bodies: vec![body(0)?, body(1)?], carried: list(2), rest: list(3), ..call },
+            Hop::Scan => HopCall { bodies: vec![body(0)?], carried: list(1), xs: list(2), rest: list(3), ..call },
+            Hop::Map => HopCall { bodies: vec![body(0)?], xs: list(1), rest: list(2), ..call },
+        }))
+    }
+
+    /// What the bodies' inputs are made of, in order.
+    pub fn inputs(&self) -> impl Iterator<Item = &HopItem> {
+        self.carried.iter().chain(&self.xs).chain(&self.rest)
+    }
+
+    /// Whether the input at a position is a slice along dimension 0.
+    pub fn is_slice(&self, input: usize) -> bool {
+        (self.carried.len()..self.carried.len() + self.xs.len()).contains(&input)
+    }
+
+    /// How often a `scan` or `map` runs its body: the size of what it slices.
+    pub fn trips(&self, graph: &Graph) -> Result<i64> {
+        let mut trips = None;
+        for x in &self.xs {
+            let HopItem::Tensor { value, .. } = x else { return Err(OpError::new("only tensors can be sliced")) };
+            let n = known_meta(graph, *value)?.layout.sizes.first().copied();
+            let n = n.ok_or_else(|| OpError::new("a 0-d tensor cannot be sliced"))?;
+            if *trips.get_or_insert(n) != n {
+                return Err(OpError::new("what is sliced differs in size"));
+            }
+        }
+        trips.ok_or_else(|| OpError::new("nothing is sliced"))
+    }
+}
+
+fn items(graph: &Graph, arg: &Arg, operand: &mut usize) -> Result<Vec<HopItem>> {
+    let mut of = |v: ValueId| {
+        let position = *operand;
+        *operand += 1;
+        match &graph.values[v].ty {
+            Type::Tensor(_) => Ok(HopItem::Tensor { operand: position, value: v }),
+            Type::Scalar(e) => Ok(HopItem::Number(e.clone())),
+            Type::None => Ok(HopItem::None),
+            other => Err(OpError::new(format!("%{} is {other}, which a body cannot be given", graph.values[v].name))),
+        }
+    };
+    match arg {
+        Arg::Value(v) => Ok(vec![of(*v)?]),
+        Arg::Values(vs) => vs.iter().map(|v| v.map_or(Ok(HopItem::None), &mut of)).collect(),
+        Arg::Scalar(e) => Ok(vec![HopItem::Number(e.clone())]),
+        Arg::Scalars(es) => Ok(es.iter().cloned().map(HopItem::Number).collect()),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Type of a tensor with known sizes.
+pub fn known_meta(graph: &Graph, v: ValueId) -> Result<Meta> {
+    let value = &graph.values[v];
+    let ty = value.ty.tensor().ok_or_else(|| OpError::new(format!("%{} is no tensor", value.name)))?;
+    ty.known().ok_or_else(|| OpError::new(format!("the sizes of %{} are not known", value.name)))
+}
+
+/// Working memory of one call of a higher-order node, as byte offsets in its scratch buffer (see `Placement::scratch`).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Frame {
+    /// Bytes of all.
+    pub bytes: i64,
+    /// The bodies' arenas, one at a time.
+    pub arena: i64,
+    /// For what a loop carries: two slots in turn, in the border layout of the (last) body's input. `None` for numbers.
+    pub carried: Vec<Option<[i64; 2]>>,
+    /// One per body.
+    pub bodies: Vec<BodyFrame>,
+}
+
+/// Slots at a body's border, in border layout. `None`: used where it is, as strides agree (or a number).
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BodyFrame {
+    /// Copies of inputs.
+    pub inputs: Vec<Option<i64>>,
+    /// Outputs that are moved on from here to where they belong.
+    pub outputs: Vec<Option<i64>>,
+}
+
+impl Frame {
+    /// The frame of a call that reads and writes at the given places (as in `Step::Run`); fails if the call and its
+    /// bodies do not fit each other, or a body has no placement.
+    pub fn of(
+        graphs: &Arena<GraphId, Graph>,
+        graph: GraphId,
+        node: NodeId,
+        reads: &[Option<Place>],
+        writes: &[Option<Place>],
+        nested: &BTreeMap<GraphId, Nested>,
+    ) -> Result<Frame> {
+        let g = &graphs[graph];
+        let n = &g.nodes[node];
+        let call = HopCall::of(g, n)?.ok_or_else(|| OpError::new(format!("{} has no bodies", n.op)))?;
+        let mut frame = Frame::default();
+        let mut take = |bytes: i64| {
+            let at = frame.bytes;
+            frame.bytes = frame.bytes.saturating_add(aligned(bytes));
+            at
+        };
+        let arena = call.bodies.iter().map(|b| nested.get(b).map(|x| x.plan.arena_bytes));
+        let arena = arena.collect::<Option<Vec<_>>>().ok_or_else(|| OpError::new("a body has no placement"))?;
+        frame.arena = take(arena.into_iter().max().unwrap_or(0));
+        let step = *call.bodies.last().expect("every call has a body");
+        for (i, item) in call.carried.iter().enumerate() {
+            let slot = match item {
+                HopItem::Tensor { value, .. } => {
+                    let inside = input_meta(&graphs[step], i)?;
+                    same_elements(&inside, &known_meta(g, *value)?)?;
+                    let bytes = layout_bytes(&border_layout(&inside), inside.dtype.size());
+                    Some([take(bytes), take(bytes)])
+                }
+                _ => None,
+            };
+            frame.carried.push(slot);
+        }
+        for &b in &call.bodies {
+            let body = &graphs[b];
+            if body.inputs.len() != call.inputs().count() {
+                return Err(OpError::new(format!(
+                    "a body takes {} inputs and is given {}",
+                    body.inputs.len(),
+                    call.inputs().count()
+                )));
+            }
+            let mut slots = BodyFrame::default();
+            for (i, item) in call.inputs().enumerate() {
+                let HopItem::Tensor { operand, value } = item else {
+                    slots.inputs.push(None);
+                    continue;
+                };
+                let inside = input_meta(body, i)?;
+                let mut outer = known_meta(g, *value)?;
+                let place = place_of(reads, *operand)?;
+                let mut from = place.layout.clone();
+                if call.is_slice(i) {
+                    outer.layout = slice(&outer.layout)?;
+                    from = slice(&from)?;
+                }
+                same_elements(&inside, &outer)?;
+                if i < call.carried.len() {
+                    from = border_layout(&input_meta(&graphs[step], i)?);
+                }
+                let to = border_layout(&inside);
+                let bytes = layout_bytes(&to, inside.dtype.size());
+                slots.inputs.push((!same_strides(&from, &to)).then(|| take(bytes)));
+            }
+            // The condition's one output is the loop's own.
+            let condition = call.hop == Hop::WhileLoop && b != step;
+            let wanted = if condition { 1 } else { n.results.len() };
+            if body.outputs.len() != wanted {
+                return Err(OpError::new(format!("a body gives {} results, not {wanted}", body.outputs.len())));
+            }
+            for (k, out) in body.outputs.iter().enumerate() {
+                let Some(inside) = output_meta(body, out)? else {
+                    slots.outputs.push(None);
+                    continue;
+                };
+                let from = border_layout(&inside);
+                let to = if condition {
+                    if inside.layout.numel() != 1 {
+                        return Err(OpError::new("a condition has one element"));
+                    }
+                    None
+                } else {
+                    let result = known_meta(g, n.results[k])?;
+                    let place = place_of(writes, k)?;
+                    let sliced = k >= call.carried.len() && matches!(call.hop, Hop::Scan | Hop::Map);
+                    let outer = if sliced { Meta { layout: slice(&result.layout)?, ..result } } else { result };
+                    same_elements(&inside, &outer)?;
+                    Some(if k < call.carried.len() {
+                        let carried = input_meta(body, k)?;
+                        same_elements(&inside, &carried)?;
+                        border_layout(&carried)
+                    } else if sliced {
+                        slice(&place.layout)?
+                    } else {
+                        place.layout.clone()
+                    })
+                };
+                let bytes = layout_bytes(&from, inside.dtype.size());
+                slots.outputs.push((!to.is_some_and(|to| same_strides(&from, &to))).then(|| take(bytes)));
+            }
+            frame.bodies.push(slots);
+        }
+        Ok(frame)
+    }
+}
+
+/// Type of a body's tensor input.
+pub fn input_meta(body: &Graph, i: usize) -> Result<Meta> {
+    let v = body.inputs.get(i).ok_or_else(|| OpError::new(format!("a body has no input {i}")))?;
+    known_meta(body, *v)
+}
+
+/// Type of what a graph returns at one position; `None` for numbers and `None`s.
+pub fn output_meta(body: &Graph, output: &Arg) -> Result<Option<Meta>> {
+    match output {
+        Arg::Value(v) => match &body.values[*v].ty {
+            Type::Tensor(_) => known_meta(body, *v).map(Some),
+            Type::Scalar(_) | Type::None => Ok(None),
+            other => Err(OpError::new(format!("a body cannot return {other}"))),
+        },
+        Arg::Values(_) => Err(OpError::new("a body cannot return a list")),
+        _ => Ok(None),
+    }
+}
+
+fn place_of(places: &[Option<Place>], i: usize) -> Result<&Place> {
+    places.get(i).and_then(Option::as_ref).ok_or_else(|| OpError::new(format!("tensor {i} of the call has no place")))
+}
+
+fn slice(layout: &Layout) -> Result<Layout> {
+    if layout.sizes.is_empty() {
+        return Err(OpError::new("a 0-d tensor cannot be sliced"));
+    }
+    // With no slices there is none to look at, but its sizes and strides are known.
+    let mut out = layout.clone();
+    out.sizes.remove(0);
+    out.strides.remove(0);
+    Ok(out)
+}
+
+fn same_elements(a: &Meta, b: &Meta) -> Result<()> {
+    if a.dtype == b.dtype && a.layout.sizes == b.layout.sizes {
+        return Ok(());
+    }
+    Err(OpError::new(format!("a body has {a} where its call has {b}")))
+}
+
+fn same_strides(a: &Layout, b: &Layout) -> bool {
+    a.same_cells(&Layout { offset: a.offset, ..b.clone() })
+}
