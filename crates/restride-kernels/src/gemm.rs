@@ -191,14 +191,18 @@ pub struct Added<'a> {
     pub alpha: Scalar,
 }
 
-impl Added<'_> {
+impl<'a> Added<'a> {
     /// Only the product.
     pub const NONE: Added<'static> = Added { c: None, beta: Scalar::Int(0), alpha: Scalar::Int(1) };
+    /// The product and a bias.
+    pub fn bias(c: Option<View<'a>>) -> Self {
+        Added { c, beta: Scalar::Int(1), alpha: Scalar::Int(1) }
+    }
 }
 
-/// Products of the last two dimensions, broadcast over the others: `out = beta c + alpha a b`. `out` has the
-/// broadcast batch sizes, m and n. Where `b_t`, `b`'s last dimensions are n × k.
-pub fn batched(
+/// `out = beta c + alpha a b` as `torch.matmul` multiplies: vectors, matrices and batches of matrices that
+/// broadcast. Where `b_t`, the last dimensions of `b` are n × k.
+pub fn product(
     a: &View<'_>,
     b: &View<'_>,
     b_t: bool,
@@ -206,10 +210,75 @@ pub fn batched(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
-    with_compute!(any out.dtype(), T => run::<T>(a, b, b_t, added, out, threads))
+    let (mut la, mut lb, mut lo) = (a.layout().clone(), b.layout().clone(), out.layout().clone());
+    let mut lc = added.c.map(|c| c.layout().expand(out.sizes())).transpose().map_err(|e| e.0)?;
+    let put = |l: &mut Layout, d: i64| -> Result<(), String> {
+        *l = l.unsqueeze(d).map_err(|e| e.0)?;
+        Ok(())
+    };
+    if lb.rank() == 1 {
+        put(&mut lb, if b_t { 0 } else { 1 })?;
+        put(&mut lo, -1)?;
+        lc.iter_mut().try_for_each(|l| put(l, -1))?;
+    }
+    if la.rank() == 1 {
+        put(&mut la, 0)?;
+        put(&mut lo, -2)?;
+        lc.iter_mut().try_for_each(|l| put(l, -2))?;
+    }
+    // SAFETY: new dimensions of size 1 and broadcasting reach no other cells.
+    let (a, b, out) = unsafe { (a.with_layout(&la), b.with_layout(&lb), out.with_layout(&lo)) };
+    // SAFETY: as above.
+    let c = added.c.zip(lc.as_ref()).map(|(c, l)| unsafe { c.with_layout(l) });
+    let added = Added { c, ..*added };
+    with_compute!(any out.dtype(), T => {
+        if lb.rank() == 2 && la.rank() > 2 {
+            folded::<T>(&a, &b, b_t, &added, &out, threads)
+        } else {
+            batched::<T>(&a, &b, b_t, &added, &out, threads)
+        }
+    })
 }
 
-fn run<T: Gemm>(
+/// One matrix `b` for all of `a`'s: a single product of more rows.
+fn folded<T: Gemm>(
+    a: &View<'_>,
+    b: &View<'_>,
+    b_t: bool,
+    added: &Added<'_>,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let k = a.sizes()[a.layout().rank() - 1];
+    let n = out.sizes()[out.layout().rank() - 1];
+    let m: i64 = out.sizes()[..out.layout().rank() - 1].iter().product();
+    let packed;
+    let la = a.layout().view(&[m, k]);
+    let flat = Layout::contiguous(&[m, k]);
+    let a = match &la {
+        // SAFETY: the same cells.
+        Some(l) => unsafe { a.with_layout(l) },
+        None => {
+            packed = pack::<T>(a);
+            // SAFETY: the packed elements live to the end of this function, m × k of them.
+            unsafe { View::from_raw(packed.as_ptr() as *const u8, T::DTYPE, &flat) }
+        }
+    };
+    let mut target = Target::<T>::new(out);
+    let lo = Layout::contiguous(&[m, n]);
+    let ab = target.slice();
+    {
+        // SAFETY: the target's elements, m × n of them, not used otherwise during the call.
+        let ab = unsafe { ViewMut::from_raw(ab.as_mut_ptr() as *mut u8, T::DTYPE, &lo) };
+        batched::<T>(&a, b, b_t, &Added::NONE, &ab, threads)?;
+    }
+    blend(ab, added)?;
+    target.finish();
+    Ok(())
+}
+
+/// Products of the last two dimensions, broadcast over the others.
+fn batched<T: Gemm>(
     a: &View<'_>,
     b: &View<'_>,
     b_t: bool,
@@ -232,38 +301,33 @@ fn run<T: Gemm>(
     let right = Matrices::<T>::new(&b, batch, canonical, b_t)?;
     let mut target = Target::<T>::new(out);
     let c = target.slice();
-    let inner = if left.offsets.len() >= threads { 1 } else { threads };
-    let over = if inner == 1 { threads } else { 1 };
+    let (over, inner) = if left.offsets.len() >= threads { (threads, 1) } else { (1, threads) };
     par::pieces(over, c, m * n, |i, piece| {
         // SAFETY: operands' cells are readable, the piece is m × n elements of this thread alone.
         unsafe { T::product((m, n, k), left.at(i), right.at(i), piece.as_mut_ptr(), false, inner) }
     });
-    finish(c, added, out.sizes())?;
+    blend(c, added)?;
     target.finish();
     Ok(())
 }
 
-/// Applies `beta` and `alpha`.
-fn finish<T: Gemm>(ab: &mut [T], added: &Added<'_>, sizes: &[i64]) -> Result<(), String> {
+/// Applies `beta` and `alpha`; `c` has the result's sizes.
+fn blend<T: Gemm>(ab: &mut [T], added: &Added<'_>) -> Result<(), String> {
     let zero = T::default();
     match &added.c {
         Some(c) if added.beta.as_bool() => {
-            let layout = c.layout().expand(sizes).map_err(|e| e.0)?;
-            let n = sizes.last().map_or(1, |&n| n as usize);
-            if c.layout().rank() == 1 && c.sizes()[0] == n as i64 {
-                let row = pack::<T>(c);
-                for x in ab.chunks_mut(n) {
-                    for (x, &y) in x.iter_mut().zip(row.iter()) {
-                        *x = T::blend(*x, added.alpha, y, added.beta);
-                    }
+            let (l, rank) = (c.layout(), c.layout().rank());
+            if rank > 1 && l.strides[..rank - 1].iter().all(|&s| s == 0) {
+                let row = Layout::strided(&l.sizes[rank - 1..], &l.strides[rank - 1..], l.offset);
+                // SAFETY: the first row, which all others are.
+                let row = pack::<T>(&unsafe { c.with_layout(&row) }).into_owned();
+                for x in ab.chunks_mut(row.len().max(1)) {
+                    x.iter_mut().zip(&row).for_each(|(x, &y)| *x = T::blend(*x, added.alpha, y, added.beta));
                 }
                 return Ok(());
             }
-            // SAFETY: broadcasting reaches no other cells.
-            let c = pack::<T>(&unsafe { c.with_layout(&layout) }).into_owned();
-            for (x, y) in ab.iter_mut().zip(c) {
-                *x = T::blend(*x, added.alpha, y, added.beta);
-            }
+            let c = pack::<T>(c);
+            ab.iter_mut().zip(c.iter()).for_each(|(x, &y)| *x = T::blend(*x, added.alpha, y, added.beta));
         }
         _ if added.alpha != Scalar::Int(1) => {
             ab.iter_mut().for_each(|x| *x = T::blend(*x, added.alpha, zero, Scalar::Int(0)));
@@ -273,18 +337,18 @@ fn finish<T: Gemm>(ab: &mut [T], added: &Added<'_>, sizes: &[i64]) -> Result<(),
     Ok(())
 }
 
-/// `out = sum(a[i] * b[i])`, of vectors; `conj` takes the conjugate of `a`.
-pub fn dot(a: &View<'_>, b: &View<'_>, conj: bool, out: &ViewMut<'_>) -> Result<(), String> {
+/// `out = sum(conj(a[i]) * b[i])`, of vectors.
+pub fn vdot(a: &View<'_>, b: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Gemm>(a: &View<'_>, b: &View<'_>, conj: impl Fn(T) -> T, out: &ViewMut<'_>) {
         let (x, y) = (pack::<T>(a), pack::<T>(b));
         let x: Vec<T> = x.iter().map(|&x| conj(x)).collect();
         let mut r = [T::default()];
-        matmul((1, 1, x.len()), (&x, false), (&y, true), &mut r, false, 1);
+        matmul((1, 1, x.len()), (&x, false), (&y, false), &mut r, false, 1);
         fill(out, r[0]);
     }
     match out.dtype() {
-        DType::C64 => run::<C32>(a, b, |z| if conj { z.conj() } else { z }, out),
-        DType::C128 => run::<C64>(a, b, |z| if conj { z.conj() } else { z }, out),
+        DType::C64 => run::<C32>(a, b, |z| z.conj(), out),
+        DType::C128 => run::<C64>(a, b, |z| z.conj(), out),
         d => with_compute!(any d, T => run::<T>(a, b, |x| x, out)),
     }
     Ok(())

@@ -69,7 +69,7 @@ fn bits_do_not_depend_on_strides_or_threads() {
                 for threads in [1, 2, 5] {
                     let (x, y) = (relaid(&a, &[m, k], how), relaid(&b, &b_sizes, 7 - how));
                     let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how ^ 3);
-                    batched(&x.view(), &y.view(), b_t, &Added::NONE, &out.view_mut(), threads).unwrap();
+                    product(&x.view(), &y.view(), b_t, &Added::NONE, &out.view_mut(), threads).unwrap();
                     let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
                     match &want {
                         None => want = Some(got),
@@ -87,7 +87,7 @@ fn products_are_right() {
         let (a, b) = (noise((m * k) as usize, 3), noise((k * n) as usize, 4));
         let (x, y) = (relaid(&a, &[m, k], 0), relaid(&b, &[k, n], 1));
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
-        batched(&x.view(), &y.view(), false, &Added::NONE, &out.view_mut(), 1).unwrap();
+        product(&x.view(), &y.view(), false, &Added::NONE, &out.view_mut(), 1).unwrap();
         let got = out.to_elements::<f32>();
         for i in 0..m as usize {
             for j in 0..n as usize {
@@ -107,7 +107,7 @@ fn batches_broadcast_and_blend() {
     let c = Tensor::from_slice(&[10i32, 20], &[2]);
     let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
     let added = Added { c: Some(c.view()), beta: Scalar::Int(2), alpha: Scalar::Int(-1) };
-    batched(&a.view(), &b.view(), false, &added, &out.view_mut(), 2).unwrap();
+    product(&a.view(), &b.view(), false, &added, &out.view_mut(), 2).unwrap();
     assert_eq!(out.to_elements::<i32>(), [19, 38, 17, 36, 15, 34, 18, 36, 14, 32, 10, 28]);
 }
 
@@ -120,6 +120,6 @@ fn an_empty_sum_is_zero_or_what_is_added() {
     let c = Tensor::from_slice(&[1.0f32, 2.0], &[2]);
     let out = Tensor::from_slice(&[9.0f32; 4], &[2, 2]);
     let added = Added { c: Some(c.view()), beta: Scalar::Float(0.5), alpha: Scalar::Int(1) };
-    batched(&a.view(), &b.view(), false, &added, &out.view_mut(), 1).unwrap();
+    product(&a.view(), &b.view(), false, &added, &out.view_mut(), 1).unwrap();
     assert_eq!(out.to_elements::<f32>(), [0.5, 1.0, 0.5, 1.0]);
 }

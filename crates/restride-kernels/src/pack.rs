@@ -1,115 +1,20 @@
 //! Operands as contiguous slices of a compute type, and results back: what lets a kernel's order of summation
 //! depend on logical indices alone, whatever the strides.
 
-use restride_tensor::{C32, C64, DType, Element, Layout, View, ViewMut, bf16, f16};
+pub use crate::convert::Compute;
+use crate::convert::{load_row, store_row};
+use restride_tensor::{Layout, View, ViewMut};
 use std::borrow::Cow;
-
-/// A type that kernels compute in: `f32` (also for the half types), `f64`, `i64` (all integers and `bool`), and
-/// the complex types.
-pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
-    /// Whether elements of this type are computed in `Self`.
-    fn computes(dtype: DType) -> bool;
-    /// Reads elements at `base + offset` cells, `n` of them `stride` apart.
-    ///
-    /// # Safety
-    /// The cells are readable elements of `dtype`, one that `Self` computes.
-    unsafe fn read_row(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]);
-    /// Writes elements, rounding or wrapping to `dtype`.
-    ///
-    /// # Safety
-    /// The cells are writable elements of `dtype`, one that `Self` computes.
-    unsafe fn write_row(dtype: DType, base: *mut u8, offset: isize, stride: isize, src: &[Self]);
-}
-
-/// Reads `S` cells as `T`.
-///
-/// # Safety
-/// The cells are readable.
-unsafe fn read<S: Copy, T>(base: *const u8, offset: isize, stride: isize, out: &mut [T], f: impl Fn(S) -> T) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let first = (base as *const S).offset(offset);
-        if stride == 1 {
-            for (i, o) in out.iter_mut().enumerate() {
-                *o = f(first.add(i).read());
-            }
-        } else {
-            for (i, o) in out.iter_mut().enumerate() {
-                *o = f(first.offset(i as isize * stride).read());
-            }
-        }
-    }
-}
-
-/// Writes `T`s as `S` cells.
-///
-/// # Safety
-/// The cells are writable.
-unsafe fn write<S, T: Copy>(base: *mut u8, offset: isize, stride: isize, src: &[T], f: impl Fn(T) -> S) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let first = (base as *mut S).offset(offset);
-        if stride == 1 {
-            for (i, &x) in src.iter().enumerate() {
-                first.add(i).write(f(x));
-            }
-        } else {
-            for (i, &x) in src.iter().enumerate() {
-                first.offset(i as isize * stride).write(f(x));
-            }
-        }
-    }
-}
-
-macro_rules! compute {
-    ($t:ty { $($d:ident: $s:ty => $load:expr, $store:expr;)* }) => {
-        impl Compute for $t {
-            fn computes(dtype: DType) -> bool {
-                matches!(dtype, $(DType::$d)|*)
-            }
-            unsafe fn read_row(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [Self]) {
-                match dtype {
-                    // SAFETY: the caller's promise.
-                    $(DType::$d => unsafe { read::<$s, $t>(base, offset, stride, out, $load) },)*
-                    _ => unreachable!("{dtype} is not computed in this type"),
-                }
-            }
-            unsafe fn write_row(dtype: DType, base: *mut u8, offset: isize, stride: isize, src: &[Self]) {
-                match dtype {
-                    // SAFETY: the caller's promise.
-                    $(DType::$d => unsafe { write::<$s, $t>(base, offset, stride, src, $store) },)*
-                    _ => unreachable!("{dtype} is not computed in this type"),
-                }
-            }
-        }
-    };
-}
-compute!(f32 {
-    F32: f32 => |x| x, |x| x;
-    F16: f16 => |x: f16| x.to_f32(), f16::from_f32;
-    BF16: bf16 => |x: bf16| x.to_f32(), bf16::from_f32;
-});
-compute!(f64 { F64: f64 => |x| x, |x| x; });
-compute!(C32 { C64: C32 => |x| x, |x| x; });
-compute!(C64 { C128: C64 => |x| x, |x| x; });
-compute!(i64 {
-    I64: i64 => |x| x, |x| x;
-    I32: i32 => i64::from, |x| x as i32;
-    I16: i16 => i64::from, |x| x as i16;
-    I8: i8 => i64::from, |x| x as i8;
-    U8: u8 => i64::from, |x| x as u8;
-    Bool: u8 => |x| (x != 0) as i64, |x| (x != 0) as u8;
-});
 
 /// Runs the body with `$t` bound to the compute type of a dtype.
 macro_rules! with_compute {
     (float $dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
-            DType::F16 | DType::BF16 | DType::F32 => {
+            restride_tensor::DType::F16 | restride_tensor::DType::BF16 | restride_tensor::DType::F32 => {
                 type $t = f32;
                 $body
             }
-            DType::F64 => {
+            restride_tensor::DType::F64 => {
                 type $t = f64;
                 $body
             }
@@ -118,15 +23,20 @@ macro_rules! with_compute {
     };
     (real $dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
-            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Bool => {
+            restride_tensor::DType::U8
+            | restride_tensor::DType::I8
+            | restride_tensor::DType::I16
+            | restride_tensor::DType::I32
+            | restride_tensor::DType::I64
+            | restride_tensor::DType::Bool => {
                 type $t = i64;
                 $body
             }
-            DType::F16 | DType::BF16 | DType::F32 => {
+            restride_tensor::DType::F16 | restride_tensor::DType::BF16 | restride_tensor::DType::F32 => {
                 type $t = f32;
                 $body
             }
-            DType::F64 => {
+            restride_tensor::DType::F64 => {
                 type $t = f64;
                 $body
             }
@@ -135,23 +45,28 @@ macro_rules! with_compute {
     };
     (any $dtype:expr, $t:ident => $body:expr) => {
         match $dtype {
-            DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::Bool => {
+            restride_tensor::DType::U8
+            | restride_tensor::DType::I8
+            | restride_tensor::DType::I16
+            | restride_tensor::DType::I32
+            | restride_tensor::DType::I64
+            | restride_tensor::DType::Bool => {
                 type $t = i64;
                 $body
             }
-            DType::F16 | DType::BF16 | DType::F32 => {
+            restride_tensor::DType::F16 | restride_tensor::DType::BF16 | restride_tensor::DType::F32 => {
                 type $t = f32;
                 $body
             }
-            DType::F64 => {
+            restride_tensor::DType::F64 => {
                 type $t = f64;
                 $body
             }
-            DType::C64 => {
+            restride_tensor::DType::C64 => {
                 type $t = restride_tensor::C32;
                 $body
             }
-            DType::C128 => {
+            restride_tensor::DType::C128 => {
                 type $t = restride_tensor::C64;
                 $body
             }
@@ -225,12 +140,11 @@ fn outer(dims: &[(usize, isize, usize)], cell: isize, at: usize, f: &mut impl Fn
     }
 }
 
-/// The elements in row-major order in the compute type; borrowed where they already lie so.
+/// The elements in row-major order, converted to the compute type; borrowed where they already lie so.
 ///
 /// The borrow must not outlive a write to the same memory: kernels pack operands before they write results, and
 /// results overlap operands only where an operator's `reuse` says that it copes.
 pub fn pack<'a, T: Compute>(view: &View<'a>) -> Cow<'a, [T]> {
-    assert!(T::computes(view.dtype()), "{} elements packed as {}", view.dtype(), T::DTYPE);
     if let Some(slice) = borrowed(view) {
         return Cow::Borrowed(slice);
     }
@@ -252,34 +166,22 @@ fn borrowed<'a, T: Compute>(view: &View<'a>) -> Option<&'a [T]> {
 
 /// As [`pack`], always copied.
 pub fn pack_owned<T: Compute>(view: &View<'_>) -> Vec<T> {
-    assert!(T::computes(view.dtype()), "{} elements packed as {}", view.dtype(), T::DTYPE);
     let mut out = vec![T::default(); view.numel()];
     let (base, dtype) = (view.base(), view.dtype());
     rows(view.layout(), |cell, stride, at, _, n| {
         // SAFETY: the cells are of the view, readable by construction.
-        unsafe { T::read_row(dtype, base, cell, stride, &mut out[at..at + n]) }
+        unsafe { load_row(dtype, base, cell, stride, &mut out[at..at + n]) }
     });
     out
 }
 
-/// Any real or boolean elements as `f64`, in row-major order: for operands whose type need not be the result's.
-pub fn pack_f64(view: &View<'_>) -> Vec<f64> {
-    match view.dtype() {
-        DType::F64 => pack_owned::<f64>(view),
-        d if d.is_float() => pack::<f32>(view).iter().map(|&x| x as f64).collect(),
-        d if d.is_complex() => unreachable!("complex elements read as real"),
-        _ => pack::<i64>(view).iter().map(|&x| x as f64).collect(),
-    }
-}
-
 /// Writes elements given in row-major order, rounding or wrapping to the type of `out`.
 pub fn unpack<T: Compute>(src: &[T], out: &ViewMut<'_>) {
-    assert!(T::computes(out.dtype()), "{} elements written as {}", T::DTYPE, out.dtype());
     assert_eq!(src.len(), out.numel(), "elements do not fill the result");
     let (base, dtype) = (out.base(), out.dtype());
     rows(out.layout(), |cell, stride, at, _, n| {
         // SAFETY: the cells are of the view, writable by construction.
-        unsafe { T::write_row(dtype, base, cell, stride, &src[at..at + n]) }
+        unsafe { store_row(dtype, base, cell, stride, &src[at..at + n]) }
     });
 }
 
@@ -324,7 +226,7 @@ pub fn fill<T: Compute>(out: &ViewMut<'_>, value: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::{DType, Tensor, bf16};
 
     #[test]
     fn packs_every_stride_in_logical_order() {

@@ -1,0 +1,69 @@
+//! Types of composed operators: a composition followed with types in place of values.
+
+use crate::registry::lookup;
+use restride_ir::{Arg, Args, DecomposeFn, Emit, Meta, OpError, Scalar, Val, ViewOutcome};
+use smallvec::SmallVec;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// The types that a composition gives, for `OpDef::infer` of an operator that has nothing else.
+///
+/// Results that are views of arguments keep their offsets here: who runs the composition sees the alias itself.
+pub(crate) fn infer(decompose: DecomposeFn, args: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    let mut trace = Trace { metas: Vec::new() };
+    let args: Vec<Arg<Val, Scalar>> = args.0.iter().map(|a| a.map_values(|m| trace.push(m.clone()))).collect();
+    let results = decompose(&mut trace, &Args(&args))?;
+    Ok(results.into_iter().map(|v| trace.meta(v)).collect())
+}
+
+struct Trace {
+    metas: Vec<Meta>,
+}
+
+impl Trace {
+    fn push(&mut self, m: Meta) -> Val {
+        self.metas.push(m);
+        Val(self.metas.len() as u32 - 1)
+    }
+}
+
+impl Emit for Trace {
+    fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>> {
+        let handle = lookup(op).ok_or_else(|| OpError::new(format!("no operator {op}")))?;
+        let mut args = args.to_vec();
+        for arg in handle.schema().args.iter().skip(args.len()) {
+            let missing = || OpError::new(format!("{op}: argument {} is missing", arg.name));
+            args.push(arg.default_arg().ok_or_else(missing)?);
+        }
+        let def = handle.def();
+        let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect();
+        if let Some(rule) = def.view {
+            let number = |s: &Scalar| match s {
+                Scalar::Int(_) | Scalar::Bool(_) => Ok(s.as_i64()),
+                _ => Err(OpError::new(format!("{op}: a view takes integers, got {s}"))),
+            };
+            let known: Result<Vec<Arg<Meta, i64>>> =
+                metas.iter().map(|a| a.try_map(|m| Ok(m.clone()), number)).collect();
+            if let ViewOutcome::Views(views) = (rule.known)(&Args(&known?))? {
+                return Ok(views.into_iter().map(|m| self.push(m)).collect());
+            }
+        }
+        match (def.infer, def.decompose) {
+            (Some(infer), _) => Ok(infer(&Args(&metas))?.into_iter().map(|m| self.push(m)).collect()),
+            (None, Some(decompose)) => decompose(self, &Args(&args)),
+            (None, None) => Err(OpError::new(format!("{op} has no shape rule"))),
+        }
+    }
+
+    fn meta(&self, v: Val) -> Meta {
+        self.metas[v.0 as usize].clone()
+    }
+}
+
+/// The shape rule of a composed operator.
+macro_rules! composed {
+    ($f:path) => {
+        Some(|args: &restride_ir::Args<'_, restride_ir::Meta>| $crate::composite::infer($f, args))
+    };
+}
+pub(crate) use composed;

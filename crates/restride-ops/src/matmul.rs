@@ -1,0 +1,593 @@
+//! Matrix products: `mm`, `bmm`, `linear`, `matmul` and their relatives. Results are row-major.
+
+use crate::composite::composed;
+use crate::iter::broadcast_sizes;
+use crate::nn::*;
+use crate::promote;
+use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
+use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError};
+use restride_kernels::gemm::{self, Added};
+use smallvec::smallvec;
+
+fn matrix(t: &Meta, rank: usize, what: &str) -> Result<()> {
+    ensure!(
+        t.rank() == rank,
+        "{what} must be a {}, got {}-D tensor",
+        if rank == 2 { "matrix" } else { "3D tensor" },
+        t.rank()
+    );
+    Ok(())
+}
+
+fn no_bool(name: &str, d: DType) -> Result<()> {
+    ensure!(d != DType::Bool, "\"{name}\" not implemented for 'Bool'");
+    Ok(())
+}
+
+fn same_dtype(a: &Meta, b: &Meta, what: &str) -> Result<()> {
+    let show = |d: DType| promote::name(d).to_lowercase();
+    ensure!(
+        a.dtype == b.dtype,
+        "expected {what} to have the same dtype, but got: {} != {}",
+        show(a.dtype),
+        show(b.dtype)
+    );
+    Ok(())
+}
+
+fn mm_meta(a: &Meta, b: &Meta) -> Result<Meta> {
+    matrix(a, 2, "self")?;
+    matrix(b, 2, "mat2")?;
+    let (x, y) = (a.sizes(), b.sizes());
+    ensure!(x[1] == y[0], "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", x[0], x[1], y[0], y[1]);
+    same_dtype(a, b, "m1 and m2")?;
+    no_bool("addmm_impl_cpu_", a.dtype)?;
+    Ok(fresh(a.dtype, &[x[0], y[1]]))
+}
+
+fn mm(a: &Args<'_, Meta>) -> Metas {
+    one(mm_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+fn bmm_meta(a: &Meta, b: &Meta) -> Result<Meta> {
+    matrix(a, 3, "batch1")?;
+    matrix(b, 3, "batch2")?;
+    let (x, y) = (a.sizes(), b.sizes());
+    ensure!(
+        x[0] == y[0] && x[2] == y[1],
+        "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+        x[0],
+        x[2],
+        y[0],
+        y[1]
+    );
+    same_dtype(a, b, "batch1 and batch2")?;
+    no_bool("bmm", a.dtype)?;
+    Ok(fresh(a.dtype, &[x[0], x[1], y[2]]))
+}
+
+fn bmm(a: &Args<'_, Meta>) -> Metas {
+    one(bmm_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+fn into(added: &Meta, out: Meta) -> Metas {
+    ensure!(
+        added.dtype == out.dtype,
+        "self and mat2 must have the same dtype, but got {} and {}",
+        promote::name(added.dtype),
+        promote::name(out.dtype)
+    );
+    added.layout.expand(out.sizes())?;
+    one(out)
+}
+
+fn addmm(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, mm_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn baddbmm(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, bmm_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn dot(a: &Args<'_, Meta>) -> Metas {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    ensure!(x.rank() == 1 && y.rank() == 1, "1D tensors expected, but got {}D and {}D tensors", x.rank(), y.rank());
+    let show = promote::name;
+    ensure!(
+        x.dtype == y.dtype,
+        "dot : expected both vectors to have same dtype, but found {} and {}",
+        show(x.dtype),
+        show(y.dtype)
+    );
+    let (n, m) = (x.sizes()[0], y.sizes()[0]);
+    ensure!(
+        n == m,
+        "inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements"
+    );
+    no_bool("dot", x.dtype)?;
+    one(fresh(x.dtype, &[]))
+}
+
+fn mv_meta(m: &Meta, v: &Meta) -> Result<Meta> {
+    ensure!(m.rank() == 2 && v.rank() == 1, "vector + matrix @ vector expected, got {}, {}", m.rank(), v.rank());
+    let (s, n) = (m.sizes(), v.sizes()[0]);
+    ensure!(s[1] == n, "size mismatch, got input ({}), mat ({}x{}), vec ({n})", s[0], s[0], s[1]);
+    same_dtype(m, v, "mat and vec")?;
+    no_bool("addmv_impl_cpu", m.dtype)?;
+    Ok(fresh(m.dtype, &[s[0]]))
+}
+
+fn mv(a: &Args<'_, Meta>) -> Metas {
+    one(mv_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+fn addmv(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, mv_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn linear(a: &Args<'_, Meta>) -> Metas {
+    let (x, w, bias) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
+    ensure!(x.rank() >= 1, "both arguments to linear need to be at least 1D, but they are 0D and {}D", w.rank());
+    ensure!(
+        w.rank() == 2 || w.rank() == 1 && bias.is_none(),
+        "linear: the weight must be a matrix, got {}-D tensor",
+        w.rank()
+    );
+    let k = x.sizes()[x.rank() - 1];
+    ensure!(
+        k == w.sizes()[w.rank() - 1],
+        "mat1 and mat2 shapes cannot be multiplied ({}x{k} and {}x{})",
+        x.layout.numel() / k.max(1),
+        w.sizes()[w.rank() - 1],
+        w.sizes()[0]
+    );
+    ensure!(
+        x.dtype == w.dtype,
+        "mat1 and mat2 must have the same dtype, but got {} and {}",
+        promote::name(x.dtype),
+        promote::name(w.dtype)
+    );
+    no_bool("addmm_impl_cpu_", x.dtype)?;
+    let mut sizes = x.sizes()[..x.rank() - 1].to_vec();
+    if w.rank() == 2 {
+        sizes.push(w.sizes()[0]);
+    }
+    let out = fresh(x.dtype, &sizes);
+    match bias {
+        Some(b) => into(b, out),
+        None => one(out),
+    }
+}
+
+fn matmul(a: &Args<'_, Meta>) -> Metas {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    let (p, q) = (x.rank(), y.rank());
+    ensure!(p > 0 && q > 0, "both arguments to matmul need to be at least 1D, but they are {p}D and {q}D");
+    same_dtype(x, y, "m1 and m2")?;
+    no_bool("addmm_impl_cpu_", x.dtype)?;
+    let (k, l) = (x.sizes()[p - 1], y.sizes()[q.max(2) - 2]);
+    if k != l {
+        let rows = x.layout.numel() / k.max(1);
+        let cols = if q > 1 { y.sizes()[q - 1] } else { 1 };
+        return fail(format!("mat1 and mat2 shapes cannot be multiplied ({rows}x{k} and {l}x{cols})"));
+    }
+    let mut sizes = broadcast_sizes(&[&x.sizes()[..p.max(2) - 2], &y.sizes()[..q.max(2) - 2]])?.to_vec();
+    if p > 1 {
+        sizes.push(x.sizes()[p - 2]);
+    }
+    if q > 1 {
+        sizes.push(y.sizes()[q - 1]);
+    }
+    one(fresh(x.dtype, &sizes))
+}
+
+fn product(c: &Call<'_>) -> Result<()> {
+    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, false, &Added::NONE, &c.outs[0], c.ctx.threads))
+}
+
+fn vdot(c: &Call<'_>) -> Result<()> {
+    ran(gemm::vdot(c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]))
+}
+
+fn added(c: &Call<'_>) -> Result<()> {
+    let added = Added { c: Some(*c.args.tensor(0)?), beta: c.args.scalar(3)?, alpha: c.args.scalar(4)? };
+    ran(gemm::product(c.args.tensor(1)?, c.args.tensor(2)?, false, &added, &c.outs[0], c.ctx.threads))
+}
+
+fn linear_kernel(c: &Call<'_>) -> Result<()> {
+    let added = Added::bias(c.args.opt_tensor(2)?.copied());
+    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
+}
+
+fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
+    for (v, name) in [(x, "self"), (y, "vec2")] {
+        let rank = e.meta(v).rank();
+        ensure!(rank == 1, "outer: Expected 1-D argument {name}, but got {rank}-D");
+    }
+    let column = emit!(e, "aten.unsqueeze.default", x, 1)?;
+    Ok(smallvec![emit!(e, "aten.mul.Tensor", column, y)?])
+}
+
+fn addr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let product = outer(e, &Args(&a.0[1..3]))?[0];
+    let product = emit!(e, "aten.mul.Scalar", product, pass(a, 4))?;
+    // Nothing is read of what is multiplied by zero, as in the other products.
+    if !a.scalar(3)?.as_bool() {
+        return Ok(smallvec![product]);
+    }
+    let scaled = emit!(e, "aten.mul.Scalar", *a.tensor(0)?, pass(a, 3))?;
+    Ok(smallvec![emit!(e, "aten.add.Tensor", scaled, product)?])
+}
+
+/// The sum over the batch is one longer sum: `[n, b m] @ [b m, p]`.
+fn addbmm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(1)?, *a.tensor(2)?);
+    bmm_meta(&e.meta(x), &e.meta(y))?;
+    let (sx, sy) = (sizes(e, x), sizes(e, y));
+    let rows = emit!(e, "aten.permute.default", x, [1, 0, 2])?;
+    let rows = emit!(e, "aten.reshape.default", rows, [sx[1], sx[0] * sx[2]])?;
+    let cols = emit!(e, "aten.reshape.default", y, [sy[0] * sy[1], sy[2]])?;
+    Ok(smallvec![emit!(e, "aten.addmm.default", *a.tensor(0)?, rows, cols, pass(a, 3), pass(a, 4))?])
+}
+
+/// `out[.., o] = sum(x1[.., i] w[o, i, j] x2[.., j]) + bias[o]`
+fn bilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y, w) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
+    let (sx, sy, sw) = (sizes(e, x), sizes(e, y), sizes(e, w));
+    ensure!(sw.len() == 3 && !sx.is_empty() && !sy.is_empty(), "bilinear(): the weight must have 3 dimensions");
+    ensure!(
+        sx[..sx.len() - 1] == sy[..sy.len() - 1],
+        "bilinear(): input batch dimensions do not match: {sx:?} and {sy:?}"
+    );
+    ensure!(
+        sx[sx.len() - 1] == sw[1] && sy[sy.len() - 1] == sw[2],
+        "bilinear(): input sizes do not match weight size: {sx:?}, {sy:?} and {sw:?}"
+    );
+    let rows: i64 = sx[..sx.len() - 1].iter().product();
+    let (i, j, o) = (sw[1], sw[2], sw[0]);
+    let x = emit!(e, "aten.reshape.default", x, [rows, i])?;
+    let y = emit!(e, "aten.reshape.default", y, [rows, 1, j])?;
+    let w = emit!(e, "aten.permute.default", w, [1, 0, 2])?;
+    let w = emit!(e, "aten.reshape.default", w, [i, o * j])?;
+    let xw = emit!(e, "aten.mm.default", x, w)?;
+    let xw = emit!(e, "aten.view.default", xw, [rows, o, j])?;
+    let product = emit!(e, "aten.mul.Tensor", xw, y)?;
+    let sum = emit!(e, "aten.sum.dim_IntList", product, [-1], false, ())?;
+    let shape: Vec<i64> = sx[..sx.len() - 1].iter().copied().chain([o]).collect();
+    let out = emit!(e, "aten.view.default", sum, shape)?;
+    match a.opt_tensor(3)? {
+        Some(b) => Ok(smallvec![emit!(e, "aten.add.Tensor", out, *b)?]),
+        None => Ok(smallvec![out]),
+    }
+}
+
+fn inner(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (sx, sy) = (sizes(e, x), sizes(e, y));
+    if sx.is_empty() || sy.is_empty() {
+        return Ok(smallvec![emit!(e, "aten.mul.Tensor", x, y)?]);
+    }
+    let dims = [[sx.len() as i64 - 1], [sy.len() as i64 - 1]];
+    Ok(smallvec![emit!(e, "aten.tensordot.default", x, y, dims[0], dims[1])?])
+}
+
+fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (mut x, mut y) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (mx, my) = (e.meta(x), e.meta(y));
+    let wrap = |m: &Meta, dims: Vec<i64>| -> Result<Vec<usize>> {
+        dims.into_iter().map(|d| m.layout.dim(d).map_err(OpError::from)).collect()
+    };
+    let (dx, dy) = (wrap(&mx, a.ints(2)?)?, wrap(&my, a.ints(3)?)?);
+    ensure!(dx.len() == dy.len(), "both dimension lists should have same length");
+    ensure!(mx.dtype == my.dtype, "both inputs should have same dtype");
+    let mut shared = 1;
+    for (&i, &j) in dx.iter().zip(&dy) {
+        let (m, n) = (mx.sizes()[i], my.sizes()[j]);
+        // A dimension that broadcasts is summed right away.
+        if n == 1 {
+            x = emit!(e, "aten.sum.dim_IntList", x, [i as i64], true, ())?;
+        } else if m == 1 {
+            y = emit!(e, "aten.sum.dim_IntList", y, [j as i64], true, ())?;
+        } else {
+            ensure!(
+                m == n,
+                "contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+            );
+            shared *= m;
+        }
+    }
+    let free = |rank: usize, taken: &[usize]| -> Vec<usize> { (0..rank).filter(|d| !taken.contains(d)).collect() };
+    let (fx, fy) = (free(mx.rank(), &dx), free(my.rank(), &dy));
+    let out: Vec<i64> = fx.iter().map(|&d| mx.sizes()[d]).chain(fy.iter().map(|&d| my.sizes()[d])).collect();
+    let perm = |a: &[usize], b: &[usize]| -> Vec<i64> { a.iter().chain(b).map(|&d| d as i64).collect() };
+    let x = emit!(e, "aten.permute.default", x, perm(&fx, &dx))?;
+    let y = emit!(e, "aten.permute.default", y, perm(&dy, &fy))?;
+    let x = emit!(e, "aten.reshape.default", x, [out[..fx.len()].iter().product(), shared])?;
+    let y = emit!(e, "aten.reshape.default", y, [shared, out[fx.len()..].iter().product()])?;
+    let product = emit!(e, "aten.mm.default", x, y)?;
+    Ok(smallvec![emit!(e, "aten.reshape.default", product, out)?])
+}
+
+const HALF: [DType; 6] = [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::C64];
+
+fn mm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)]);
+        out.push(sample![transposed(d, &[3, 4], 3), strided(d, &[4, 2], 4)]);
+    }
+    for (m, k, n) in [(1, 7, 1), (1, 7, 9), (9, 7, 1), (20, 33, 17), (3, 0, 2), (0, 3, 2), (2, 3, 0)] {
+        out.push(sample![tensor(DType::F32, &[m, k], 1), transposed(DType::F32, &[k, n], 2)]);
+    }
+    out.push(sample![expanded(DType::F32, &[3, 4], 3), tensor(DType::F32, &[4, 2], 4)]);
+    out
+}
+
+fn addmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[5], 0), tensor(d, &[3, 4], 1), transposed(d, &[4, 5], 2)]);
+        out.push(sample![transposed(d, &[3, 5], 0), strided(d, &[3, 4], 1), tensor(d, &[4, 5], 2), 2, 3]);
+    }
+    let (x, y) = (tensor(DType::F32, &[3, 4], 1), tensor(DType::F32, &[4, 5], 2));
+    out.push(sample![tensor(DType::F32, &[], 0), &x, &y, 0.5, -1.5]);
+    out.push(sample![tensor(DType::F32, &[3, 1], 0), &x, &y, 0.0, 1.0]);
+    out.push(sample![
+        tensor(DType::F32, &[3, 1], 0),
+        tensor(DType::F32, &[3, 0], 1),
+        tensor(DType::F32, &[0, 2], 1),
+        0.5
+    ]);
+    out
+}
+
+fn bmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2)]);
+        out.push(sample![transposed(d, &[2, 3, 4], 3), strided(d, &[2, 4, 2], 4)]);
+    }
+    let d = DType::F32;
+    out.push(sample![expanded(d, &[3, 2, 20], 3), transposed(d, &[3, 20, 18], 4)]);
+    out.push(sample![tensor(d, &[0, 2, 3], 3), tensor(d, &[0, 3, 2], 4)]);
+    out.push(sample![tensor(d, &[2, 2, 0], 3), tensor(d, &[2, 0, 3], 4)]);
+    out
+}
+
+fn baddbmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)]);
+        out.push(sample![tensor(d, &[3, 1], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2, -1]);
+    }
+    out
+}
+
+fn matmul_samples() -> Samples {
+    let shapes: [(&[i64], &[i64]); 14] = [
+        (&[3], &[3]),
+        (&[2, 3], &[3]),
+        (&[3], &[3, 2]),
+        (&[2, 3], &[3, 4]),
+        (&[3], &[5, 3, 2]),
+        (&[2, 3], &[5, 3, 2]),
+        (&[5, 2, 3], &[3]),
+        (&[5, 2, 3], &[3, 4]),
+        (&[4, 5, 2, 3], &[3, 4]),
+        (&[5, 1, 2, 3], &[4, 3, 6]),
+        (&[5, 2, 3], &[5, 3, 4]),
+        (&[0, 2, 3], &[3, 4]),
+        (&[5, 2, 0], &[0, 4]),
+        (&[1, 2, 20], &[3, 20, 30]),
+    ];
+    let mut out = Vec::new();
+    for (x, y) in shapes {
+        let d = DType::F32;
+        out.push(sample![tensor(d, x, 1), tensor(d, y, 2)]);
+        out.push(sample![transposed(d, x, 3), transposed(d, y, 4)]);
+        out.push(sample![strided(d, x, 5), strided(d, y, 6)]);
+    }
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(d, &[4, 5], 2)]);
+    }
+    out
+}
+
+fn linear_samples() -> Samples {
+    let mut out = Vec::new();
+    for x in [&[3][..], &[2, 3], &[4, 2, 3], &[2, 4, 2, 3], &[0, 3], &[1, 3]] {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[6, 3], 7), tensor(d, &[6], 8));
+        for x in forms(d, x, 1) {
+            out.push(sample![&x, &w]);
+            out.push(sample![&x, &w, &b]);
+        }
+        out.push(sample![tensor(d, x, 1), transposed(d, &[6, 3], 2), strided(d, &[6], 3)]);
+    }
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[5], 3)]);
+    }
+    let d = DType::F32;
+    out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]);
+    out.push(sample![tensor(d, &[4, 2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[2, 5], 2)]);
+    out.push(sample![tensor(d, &[20, 33], 1), tensor(d, &[40, 33], 2), tensor(d, &[40], 2)]);
+    out
+}
+
+fn vector_samples() -> Samples {
+    let mut out: Samples = HALF.iter().map(|&d| sample![tensor(d, &[40], 1), strided(d, &[40], 2)]).collect();
+    out.push(sample![tensor(DType::F32, &[0], 1), tensor(DType::F32, &[0], 2)]);
+    out
+}
+
+fn mv_samples() -> Samples {
+    HALF.iter()
+        .flat_map(|&d| {
+            [
+                sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                sample![transposed(d, &[30, 20], 1), strided(d, &[20], 2)],
+            ]
+        })
+        .collect()
+}
+
+fn addmv_samples() -> Samples {
+    HALF.iter()
+        .flat_map(|&d| {
+            [
+                sample![tensor(d, &[3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                sample![tensor(d, &[], 0), transposed(d, &[30, 20], 1), strided(d, &[20], 2), 2, 3],
+            ]
+        })
+        .collect()
+}
+
+fn outer_samples() -> Samples {
+    vec![
+        sample![tensor(DType::F32, &[3], 1), strided(DType::F32, &[4], 2)],
+        sample![tensor(DType::F32, &[3], 1), tensor(DType::F64, &[4], 2)],
+        sample![ints(&[1, 2, 3], &[3]), tensor(DType::F16, &[2], 2)],
+        sample![tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[0], 2)],
+    ]
+}
+
+fn addr_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4], 0), tensor(d, &[3], 1), strided(d, &[4], 2)],
+        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 2.0, 0.5],
+        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 0, 2],
+    ]
+}
+
+fn addbmm_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)],
+        sample![tensor(d, &[5], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2.0, -1.0],
+    ]
+}
+
+fn bilinear_samples() -> Samples {
+    let d = DType::F32;
+    let (x, y, w) = (tensor(d, &[2, 3, 4], 0), tensor(d, &[2, 3, 5], 1), tensor(d, &[6, 4, 5], 2));
+    vec![
+        sample![&x, &y, &w],
+        sample![&x, &y, &w, tensor(d, &[6], 3)],
+        sample![tensor(d, &[4], 0), tensor(d, &[5], 1), &w],
+    ]
+}
+
+fn tensordot_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4, 5], 0), tensor(d, &[4, 3, 2], 1), [1, 0], [0, 1]],
+        sample![transposed(d, &[3, 4, 5], 0), tensor(d, &[5, 2], 1), [-1], [0]],
+        sample![tensor(d, &[3, 1], 0), tensor(d, &[5, 2], 1), [1], [0]],
+    ]
+}
+
+fn inner_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4], 0), tensor(d, &[2, 4], 1)],
+        sample![tensor(d, &[4], 0), tensor(d, &[4], 1)],
+        sample![tensor(d, &[], 0), tensor(d, &[4], 1)],
+    ]
+}
+
+const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
+
+const fn kernel(schema: &'static str, infer: restride_ir::InferFn, run: fn(&Call<'_>) -> Result<()>) -> OpDef {
+    OpDef { infer: Some(infer), kernel: Kernel::Fixed(run), exactness: CLOSE, ..OpDef::new(schema) }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        samples: Some(linear_samples),
+        doc: "x times the transpose of the weight, plus a bias",
+        ..kernel("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear, linear_kernel)
+    },
+    OpDef {
+        samples: Some(addmm_samples),
+        ..kernel(
+            "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            addmm,
+            added,
+        )
+    },
+    OpDef { samples: Some(mm_samples), ..kernel("aten::mm(Tensor self, Tensor mat2) -> Tensor", mm, product) },
+    OpDef { samples: Some(bmm_samples), ..kernel("aten::bmm(Tensor self, Tensor mat2) -> Tensor", bmm, product) },
+    OpDef {
+        samples: Some(baddbmm_samples),
+        ..kernel(
+            "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            baddbmm,
+            added,
+        )
+    },
+    OpDef {
+        samples: Some(matmul_samples),
+        ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product)
+    },
+    OpDef { samples: Some(vector_samples), ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product) },
+    OpDef {
+        samples: Some(vector_samples),
+        doc: "dot with the conjugate of the first vector",
+        ..kernel("aten::vdot(Tensor self, Tensor other) -> Tensor", dot, vdot)
+    },
+    OpDef { samples: Some(mv_samples), ..kernel("aten::mv(Tensor self, Tensor vec) -> Tensor", mv, product) },
+    OpDef {
+        samples: Some(addmv_samples),
+        ..kernel(
+            "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            addmv,
+            added,
+        )
+    },
+    OpDef {
+        infer: composed!(outer),
+        decompose: Some(outer),
+        samples: Some(outer_samples),
+        ..OpDef::new("aten::outer(Tensor self, Tensor vec2) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(outer),
+        decompose: Some(outer),
+        samples: Some(outer_samples),
+        ..OpDef::new("aten::ger(Tensor self, Tensor vec2) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(addr),
+        decompose: Some(addr),
+        samples: Some(addr_samples),
+        ..OpDef::new("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(addbmm),
+        decompose: Some(addbmm),
+        samples: Some(addbmm_samples),
+        ..OpDef::new(
+            "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        )
+    },
+    OpDef {
+        infer: composed!(bilinear),
+        decompose: Some(bilinear),
+        samples: Some(bilinear_samples),
+        ..OpDef::new("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(tensordot),
+        decompose: Some(tensordot),
+        samples: Some(tensordot_samples),
+        ..OpDef::new("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(inner),
+        decompose: Some(inner),
+        samples: Some(inner_samples),
+        ..OpDef::new("aten::inner(Tensor self, Tensor other) -> Tensor")
+    },
+];
