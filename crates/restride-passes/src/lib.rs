@@ -1,2 +1,15 @@
-//! Passes: functionalize, simplify, place, plan, materialize.
+//! Passes over programs: functionalize, simplify, and the decisions of placement and plan.
 #![forbid(unsafe_code)]
+
+mod build;
+mod dce;
+pub mod functionalize;
+mod peephole;
+// pub mod place;
+mod symbols;
+mod written;
+
+pub use dce::dce;
+pub use functionalize::functionalize;
+// pub use place::place;
+pub use symbols::{specialize, witness};

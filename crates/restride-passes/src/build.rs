@@ -1,0 +1,120 @@
+//! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
+
+use restride_ir::{Arg, Dim, Graph, Op, Origin, TensorType, Type, ValueId};
+use restride_ops::lookup;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A graph under construction.
+pub struct Builder<'a> {
+    /// The graph.
+    pub graph: &'a mut Graph,
+    names: &'a mut Names,
+    /// Where the nodes that are added now come from.
+    pub origin: Arc<Origin>,
+    /// What new values are named after.
+    pub hint: Arc<str>,
+}
+
+/// Names given so far, to keep them unique.
+#[derive(Debug, Default)]
+pub struct Names(HashMap<Arc<str>, u32>);
+
+impl Names {
+    /// The name, or the name with a number if it is taken.
+    pub fn fresh(&mut self, name: &str) -> Arc<str> {
+        let mut n = match self.0.get(name) {
+            None => {
+                let name: Arc<str> = name.into();
+                self.0.insert(name.clone(), 0);
+                return name;
+            }
+            Some(n) => *n,
+        };
+        loop {
+            n += 1;
+            let candidate: Arc<str> = format!("{name}_{n}").into();
+            if !self.0.contains_key(&candidate) {
+                self.0.insert(candidate.clone(), 0);
+                self.0.insert(name.into(), n);
+                return candidate;
+            }
+        }
+    }
+}
+
+impl<'a> Builder<'a> {
+    /// A builder that adds to `graph`.
+    pub fn new(graph: &'a mut Graph, names: &'a mut Names) -> Self {
+        Builder { graph, names, origin: Arc::default(), hint: "v".into() }
+    }
+
+    /// A name like this one that is not taken.
+    pub fn fresh(&mut self, name: &str) -> Arc<str> {
+        self.names.fresh(name)
+    }
+
+    /// Adds a call with tensor results.
+    pub fn node(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        results: impl IntoIterator<Item = (Arc<str>, TensorType)>,
+        origin: &Arc<Origin>,
+    ) -> Vec<ValueId> {
+        let results: Vec<(Arc<str>, Type)> =
+            results.into_iter().map(|(n, ty)| (self.names.fresh(&n), Type::Tensor(ty))).collect();
+        let id = self.graph.add_node(op, args, results, origin.clone());
+        self.graph.nodes[id].results.to_vec()
+    }
+
+    /// Adds a call by name, with defaults for the arguments left out and one tensor result.
+    ///
+    /// # Panics
+    /// If the table has no such operator: passes only call what the table must have.
+    pub fn call(&mut self, op: &str, mut args: Vec<Arg>, ty: TensorType) -> ValueId {
+        let op = lookup(op).unwrap_or_else(|| panic!("the operator table has {op}"));
+        fill_defaults(op, &mut args);
+        let (origin, hint) = (self.origin.clone(), self.hint.clone());
+        self.node(op, args, [(hint, ty)], &origin)[0]
+    }
+
+    /// The value under other sizes, in the same logical order.
+    pub fn reshape(&mut self, value: ValueId, ty: TensorType) -> ValueId {
+        if self.graph.tensor(value).layout.sizes == ty.layout.sizes {
+            return self.declare(value, &ty);
+        }
+        let sizes = Arg::Scalars(ty.layout.sizes.to_vec());
+        self.call("aten.reshape.default", vec![Arg::Value(value), sizes], ty)
+    }
+
+    /// `as_strided` to a layout on the value's storage.
+    pub fn as_strided(&mut self, value: ValueId, ty: TensorType) -> ValueId {
+        let args = vec![
+            Arg::Value(value),
+            Arg::Scalars(ty.layout.sizes.to_vec()),
+            Arg::Scalars(ty.layout.strides.to_vec()),
+            Arg::Scalar(ty.layout.offset.clone()),
+        ];
+        self.call("aten.as_strided.default", args, ty)
+    }
+
+    /// The value as one of the eager layout `ty`: itself if its type says so, a clone that is declared to have
+    /// it otherwise (its elements may lie anywhere; only what asks for strides sees the difference).
+    pub fn declare(&mut self, value: ValueId, ty: &TensorType) -> ValueId {
+        let have = self.graph.tensor(value);
+        let same = have.layout.sizes == ty.layout.sizes
+            && (have.layout.strides == ty.layout.strides && have.layout.offset.equals(&ty.layout.offset) == Some(true));
+        if same {
+            return value;
+        }
+        self.call("aten.clone.default", vec![Arg::Value(value)], ty.clone())
+    }
+}
+
+/// Appends the schema's defaults for trailing arguments that were left out; `None` where there is none.
+pub fn fill_defaults(op: Op, args: &mut Vec<Arg>) {
+    for decl in op.schema().args.iter().skip(args.len()) {
+        args.push(decl.default_arg().unwrap_or(Arg::None));
+    }
+}

@@ -1,0 +1,76 @@
+//! Dead code elimination: nodes whose results nobody needs go, unless they have an effect.
+
+use restride_ir::{Arg, Expr, Graph, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Removes unneeded nodes from every graph of a functional program. Nodes that write stay in an imported one.
+pub fn dce(program: &mut Program) {
+    let writes_stay = program.stage == Stage::Imported;
+    let ids: Vec<_> = program.graphs.ids().collect();
+    for id in ids {
+        sweep(&mut program.graphs[id], writes_stay);
+    }
+}
+
+fn sweep(graph: &mut Graph, writes_stay: bool) {
+    // The node that a data-dependent symbol is learnt from is the first that mentions it in a result.
+    let mut learnt: BTreeMap<Symbol, NodeId> = BTreeMap::new();
+    for (id, node) in graph.ordered() {
+        for r in &node.results {
+            let mut own = BTreeSet::new();
+            type_symbols(&graph.values[*r].ty, &mut own);
+            own.into_iter().filter(Symbol::is_unbacked).for_each(|s| {
+                learnt.entry(s).or_insert(id);
+            });
+        }
+    }
+    let mut teaches: BTreeMap<NodeId, Vec<Symbol>> = BTreeMap::new();
+    learnt.into_iter().for_each(|(s, id)| teaches.entry(id).or_default().push(s));
+    let mut needed: Table<ValueId, bool> = Table::new();
+    let mut symbols: BTreeSet<Symbol> = BTreeSet::new();
+    for v in graph.output_values().collect::<Vec<_>>() {
+        needed.set(v, true);
+        type_symbols(&graph.values[v].ty, &mut symbols);
+    }
+    graph.outputs.iter().for_each(|a| arg_symbols(a, &mut symbols));
+    let mut kept: Vec<NodeId> = Vec::with_capacity(graph.order.len());
+    for &id in graph.order.iter().rev() {
+        let node = &graph.nodes[id];
+        let defines = teaches.get(&id).is_some_and(|own| own.iter().any(|s| symbols.contains(s)));
+        let stays = node.op.def().effectful
+            || (writes_stay && node.op.mutates(&node.args))
+            || defines
+            || node.results.iter().any(|r| needed[*r]);
+        if !stays {
+            continue;
+        }
+        kept.push(id);
+        for v in node.operands() {
+            needed.set(v, true);
+        }
+        node.args.iter().for_each(|a| arg_symbols(a, &mut symbols));
+        for r in &node.results {
+            type_symbols(&graph.values[*r].ty, &mut symbols);
+        }
+    }
+    kept.reverse();
+    graph.order = kept;
+}
+
+fn arg_symbols(a: &Arg, out: &mut BTreeSet<Symbol>) {
+    a.scalars().iter().filter(|e| !matches!(e, Expr::Int(_) | Expr::Bool(_) | Expr::Float(_))).for_each(|e| e.symbols(out));
+}
+
+fn type_symbols(ty: &Type, out: &mut BTreeSet<Symbol>) {
+    match ty {
+        Type::Tensor(t) => {
+            t.layout.sizes.iter().chain(&t.layout.strides).for_each(|e| {
+                if !matches!(e, Expr::Int(_)) {
+                    e.symbols(out)
+                }
+            });
+        }
+        Type::Scalar(e) => e.symbols(out),
+        _ => {}
+    }
+}

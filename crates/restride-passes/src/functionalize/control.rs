@@ -1,0 +1,368 @@
+//! Higher-order operators: a storage that a body writes goes in as a whole and comes out as a new version.
+//!
+//! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
+//! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
+
+use super::rewrite::{Bound, Scope, Step, op};
+use super::storages::StorageId;
+use crate::written::written_inputs;
+use restride_ir::{Arg, Error, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
+use std::sync::Arc;
+
+/// An operand as a body sees it.
+#[derive(Clone)]
+enum Operand {
+    /// By value.
+    Value(ValueId, Type),
+    /// As a region of the base with this position among the bases.
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool },
+}
+
+/// A body's result that is a region of an operand.
+#[derive(Clone, PartialEq)]
+struct Returned {
+    /// Position among the operands whose storage it is on.
+    storage: StorageId,
+    ty: TensorType,
+}
+
+/// A rewritten body.
+struct Body {
+    graph: GraphId,
+    /// For each old output, the outer storage and region that it is, if it is one.
+    returned: Vec<Option<Returned>>,
+    /// The final bases, as values of the new body.
+    bases: Vec<ValueId>,
+}
+
+impl Scope<'_> {
+    /// Rewrites a higher-order call.
+    pub fn control(&mut self, node: &Node) -> Step<()> {
+        match node.op.def().hop {
+            Some(Hop::Cond) => self.cond(node),
+            Some(Hop::WhileLoop) => self.while_loop(node),
+            Some(Hop::Scan) => self.scan(node),
+            Some(Hop::Map) => self.map_impl(node),
+            None => Err(Error::invalid("not a higher-order operator").into()),
+        }
+    }
+
+    /// Storages of operands that a body writes, in operand order, by per-operand flags.
+    fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Step<Vec<StorageId>> {
+        let mut out = Vec::new();
+        for (v, w) in operands.iter().zip(written) {
+            if *w && matches!(self.map[*v], Some(Bound::Object(_))) {
+                let s = self.storages[self.alias(*v)?].storage;
+                if !out.contains(&s) {
+                    out.push(s);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn operand(&mut self, node: &Node, v: ValueId, bases: &[StorageId]) -> Step<Operand> {
+        if matches!(self.map[v], Some(Bound::Object(_))) {
+            let a = &self.storages[self.alias(v)?];
+            if let Some(base) = bases.iter().position(|s| *s == a.storage) {
+                return Ok(Operand::Region { base, ty: a.ty.clone(), conj: a.conj, neg: a.neg });
+            }
+        }
+        let value = self.read(node, v)?;
+        Ok(Operand::Value(value, self.new.values[value].ty.clone()))
+    }
+
+    /// Rewrites a body. Its new inputs are the operands by value, in order, with the bases put in before operand
+    /// `bases_at`; its new outputs are the old ones with the final bases put in at the same position.
+    fn body(&mut self, graph: GraphId, operands: &[Operand], outer: &[ValueId], bases: &[StorageId], bases_at: usize) -> Step<Body> {
+        let program = self.program;
+        let old = &program.graphs[graph];
+        if old.inputs.len() != operands.len() {
+            return Err(Error::invalid("a body takes another number of operands than it is given").into());
+        }
+        let mut inner = Scope::new(program, old);
+        inner.graphs = std::mem::take(&mut self.graphs);
+        // Inputs of the new body: values by position, with the bases put in at `bases_at`.
+        let mut base_values = vec![None; bases.len()];
+        let base_types: Vec<TensorType> = bases.iter().map(|s| self.storages[*s].ty.clone()).collect();
+        let mut base_storages = vec![None; bases.len()];
+        let mut add_bases = |inner: &mut Scope<'_>| {
+            for (k, ty) in base_types.iter().enumerate() {
+                let name = inner.names.fresh(&format!("base_{k}"));
+                let v = inner.new.add_input(name, Type::Tensor(ty.clone()));
+                base_values[k] = Some(v);
+                let alias = inner.storages.add(v, ty.clone(), Some(k));
+                base_storages[k] = Some(inner.storages[alias].storage);
+            }
+        };
+        let mut regions = Vec::new();
+        for (i, (o, &v)) in operands.iter().zip(&old.inputs).enumerate() {
+            if i == bases_at {
+                add_bases(&mut inner);
+            }
+            match o {
+                Operand::Value(_, _) => {
+                    let name = inner.names.fresh(&old.values[v].name);
+                    let new = inner.new.add_input(name, old.values[v].ty.clone());
+                    inner.bind_fresh(v, new);
+                }
+                Operand::Region { base, ty, conj, neg } => regions.push((v, *base, ty.clone(), *conj, *neg)),
+            }
+        }
+        if bases_at >= operands.len() {
+            add_bases(&mut inner);
+        }
+        for (v, base, ty, conj, neg) in regions {
+            let storage = base_storages[base].expect("bases were added");
+            let alias = inner.storages.region_as(storage, ty, conj, neg);
+            let bound = inner.object(alias);
+            inner.bind(v, bound);
+        }
+        let value_storages: Vec<(StorageId, usize)> = operands
+            .iter()
+            .zip(&old.inputs)
+            .enumerate()
+            .filter(|(_, (o, _))| matches!(o, Operand::Value(_, Type::Tensor(_))))
+            .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
+            .collect();
+        inner.nodes()?;
+        let node = Node { op: op("aten.alias.default"), args: Vec::new(), results: Default::default(), origin: Arc::default() };
+        let mut outputs = Vec::new();
+        let mut returned = Vec::new();
+        for arg in &old.outputs {
+            let Arg::Value(v) = arg else {
+                outputs.push(arg.clone());
+                returned.push(None);
+                continue;
+            };
+            let mut from = None;
+            if let Ok(alias) = inner.alias(*v) {
+                let a = inner.storages[alias].clone();
+                let whole_ty = inner.storages[a.storage].ty.clone();
+                if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
+                    from = Some(Returned { storage: bases[k], ty: a.ty.clone() });
+                } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
+                    && a.ty == whole_ty
+                    && let Some(&outer_value) = outer.get(*i)
+                    && let Ok(outer_alias) = self.alias(outer_value)
+                {
+                    let o = &self.storages[outer_alias];
+                    from = (!o.conj && !o.neg).then(|| Returned { storage: o.storage, ty: o.ty.clone() });
+                }
+                if a.conj || a.neg {
+                    from = None;
+                }
+            }
+            returned.push(from);
+            outputs.push(Arg::Value(inner.read(&node, *v)?));
+        }
+        let last: Vec<ValueId> =
+            base_storages.iter().map(|s| inner.storages[s.expect("bases were added")].base).collect();
+        let at = if bases_at >= operands.len() { outputs.len() } else { bases_at.min(outputs.len()) };
+        outputs.splice(at..at, last.iter().map(|v| Arg::Value(*v)));
+        inner.new.outputs = outputs;
+        self.graphs = inner.graphs;
+        self.graphs.push(inner.new);
+        // The main graph is graph 0.
+        Ok(Body { graph: GraphId::new(self.graphs.len()), returned, bases: last })
+    }
+
+    fn cond(&mut self, node: &Node) -> Step<()> {
+        let [_, Arg::Graph(yes), Arg::Graph(no), operands] = &node.args[..] else {
+            return Err(Error::invalid("cond takes a predicate, two graphs and operands").into());
+        };
+        let operands: Vec<ValueId> = operands.values().copied().collect();
+        let written: Vec<bool> = written_inputs(self.program, *yes)
+            .into_iter()
+            .zip(written_inputs(self.program, *no))
+            .map(|(a, b)| a || b)
+            .collect();
+        let bases = self.written_storages(&operands, &written)?;
+        let seen = operands.iter().map(|v| self.operand(node, *v, &bases)).collect::<Step<Vec<_>>>()?;
+        let yes = self.body(*yes, &seen, &operands, &bases, usize::MAX)?;
+        let no = self.body(*no, &seen, &operands, &bases, usize::MAX)?;
+        let pred = node.args[0].try_map(|v| self.read(node, *v), |e| Ok::<_, super::rewrite::Stop>(e.clone()))?;
+        let mut args: Vec<Option<ValueId>> = values_of(&seen);
+        args.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        let args = vec![pred, Arg::Graph(yes.graph), Arg::Graph(no.graph), Arg::Values(args)];
+        let made = self.call_hop(node, node.op, args, &bases, node.results.len());
+        let returned: Vec<Option<Returned>> =
+            yes.returned.into_iter().zip(no.returned).map(|(a, b)| if a == b { a } else { None }).collect();
+        self.bind_results(node, &made, &bases, node.results.len(), &returned)
+    }
+
+    fn while_loop(&mut self, node: &Node) -> Step<()> {
+        let [Arg::Graph(test), Arg::Graph(body), carried, additional] = &node.args[..] else {
+            return Err(Error::invalid("while_loop takes two graphs, carried and additional operands").into());
+        };
+        let carried: Vec<ValueId> = carried.values().copied().collect();
+        let additional: Vec<ValueId> = additional.values().copied().collect();
+        let operands: Vec<ValueId> = carried.iter().chain(&additional).copied().collect();
+        let n = carried.len();
+        let written = written_inputs(self.program, *body);
+        if written_inputs(self.program, *test).contains(&true) {
+            return Err(Error::unsupported("a while_loop whose condition writes its operands").into());
+        }
+        let mut outer_written = written.clone();
+        outer_written[..n].fill(false);
+        let bases = self.written_storages(&operands, &outer_written)?;
+        let mut seen = Vec::new();
+        for (i, v) in operands.iter().enumerate() {
+            // A carried operand is another tensor in every iteration: by value.
+            let o = if i < n {
+                let value = self.read(node, *v)?;
+                Operand::Value(value, self.new.values[value].ty.clone())
+            } else {
+                self.operand(node, *v, &bases)?
+            };
+            seen.push(o);
+        }
+        let outer: Vec<ValueId> = Vec::new();
+        let test = self.body(*test, &seen, &outer, &bases, n)?;
+        // The condition only gives its verdict: the bases it was given come back unchanged.
+        let outputs = &mut self.graphs[test.graph.index() - 1].outputs;
+        let verdict = outputs.iter().position(|o| !matches!(o, Arg::Value(v) if test.bases.contains(v))).unwrap_or(0);
+        *outputs = vec![outputs.swap_remove(verdict)];
+        let body = self.body(*body, &seen, &outer, &bases, n)?;
+        let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
+        let mut first = carried_values;
+        first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        let args = vec![Arg::Graph(test.graph), Arg::Graph(body.graph), Arg::Values(first), Arg::Values(additional_values)];
+        let made = self.call_hop(node, node.op, args, &bases, n);
+        self.lose_written(&carried, &written[..n], "while_loop")?;
+        self.bind_results(node, &made, &bases, n, &[])
+    }
+
+    fn scan(&mut self, node: &Node) -> Step<()> {
+        let [Arg::Graph(combine), init, xs, additional] = &node.args[..] else {
+            return Err(Error::invalid("scan takes a graph, initial, scanned and additional operands").into());
+        };
+        let init: Vec<ValueId> = init.values().copied().collect();
+        self.scan_like(node, *combine, &init, xs, additional)
+    }
+
+    fn map_impl(&mut self, node: &Node) -> Step<()> {
+        let [Arg::Graph(body), xs, additional] = &node.args[..] else {
+            return Err(Error::invalid("map takes a graph, mapped and additional operands").into());
+        };
+        let written = written_inputs(self.program, *body);
+        if written.contains(&true) {
+            // What a body changes is carried from one to the next: a scan.
+            return self.scan_like(node, *body, &[], xs, additional);
+        }
+        let xs: Vec<ValueId> = xs.values().copied().collect();
+        let additional: Vec<ValueId> = additional.values().copied().collect();
+        let operands: Vec<ValueId> = xs.iter().chain(&additional).copied().collect();
+        let seen = operands.iter().map(|v| self.operand(node, *v, &[])).collect::<Step<Vec<_>>>()?;
+        let body = self.body(*body, &seen, &[], &[], usize::MAX)?;
+        let args = vec![
+            Arg::Graph(body.graph),
+            Arg::Values(values_of(&seen[..xs.len()])),
+            Arg::Values(values_of(&seen[xs.len()..])),
+        ];
+        let made = self.call_hop(node, node.op, args, &[], 0);
+        self.bind_results(node, &made, &[], 0, &[])
+    }
+
+    fn scan_like(&mut self, node: &Node, combine: GraphId, init: &[ValueId], xs: &Arg, additional: &Arg) -> Step<()> {
+        let xs: Vec<ValueId> = xs.values().copied().collect();
+        let additional: Vec<ValueId> = additional.values().copied().collect();
+        let operands: Vec<ValueId> = init.iter().chain(&xs).chain(&additional).copied().collect();
+        let (n, m) = (init.len(), init.len() + xs.len());
+        let written = written_inputs(self.program, combine);
+        let mut outer_written = written.clone();
+        outer_written[..m].fill(false);
+        let bases = self.written_storages(&operands, &outer_written)?;
+        let mut seen = Vec::new();
+        for (i, v) in operands.iter().enumerate() {
+            let o = if i < m {
+                let value = self.read(node, *v)?;
+                Operand::Value(value, self.new.values[value].ty.clone())
+            } else {
+                self.operand(node, *v, &bases)?
+            };
+            seen.push(o);
+        }
+        let body = self.body(combine, &seen, &[], &bases, n)?;
+        let mut first = values_of(&seen[..n]);
+        first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        let args = vec![
+            Arg::Graph(body.graph),
+            Arg::Values(first),
+            Arg::Values(values_of(&seen[n..m])),
+            Arg::Values(values_of(&seen[m..])),
+        ];
+        let made = self.call_hop(node, op("higher_order.scan"), args, &bases, n);
+        self.lose_written(&operands[..m], &written[..m], node.op.name())?;
+        self.bind_results(node, &made, &bases, n, &[])
+    }
+
+    /// A body that writes a carried or scanned operand changes the outer tensor in its first iteration; what
+    /// that leaves is not followed, so the tensor must not be used after.
+    fn lose_written(&mut self, operands: &[ValueId], written: &[bool], what: &str) -> Step<()> {
+        for (v, _) in operands.iter().zip(written).filter(|(_, w)| **w) {
+            let storage = self.storages[self.alias(*v)?].storage;
+            let name = self.old.values[*v].name.clone();
+            self.storages.lose(storage, format!("%{name} is used after {what} wrote it as an operand that changes with the iteration"));
+        }
+        Ok(())
+    }
+
+    /// Adds the new call: results as the old ones', with the bases' new versions put in after `lead` of them.
+    fn call_hop(&mut self, node: &Node, op: restride_ir::Op, args: Vec<Arg>, bases: &[StorageId], lead: usize) -> Vec<ValueId> {
+        let mut results: Vec<(Arc<str>, Type)> = Vec::new();
+        let mut base_results: Vec<(Arc<str>, Type)> = bases
+            .iter()
+            .map(|s| {
+                let state = &self.storages[*s];
+                (self.names.fresh(&self.new.values[state.base].name), Type::Tensor(state.ty.clone()))
+            })
+            .collect();
+        for (i, &r) in node.results.iter().enumerate() {
+            if i == lead {
+                results.append(&mut base_results);
+            }
+            let v = &self.old.values[r];
+            results.push((self.names.fresh(&v.name), v.ty.clone()));
+        }
+        results.append(&mut base_results);
+        let id = self.new.add_node(op, args, results, node.origin.clone());
+        self.new.nodes[id].results.to_vec()
+    }
+
+    fn bind_results(
+        &mut self,
+        node: &Node,
+        made: &[ValueId],
+        bases: &[StorageId],
+        lead: usize,
+        returned: &[Option<Returned>],
+    ) -> Step<()> {
+        let lead = lead.min(node.results.len());
+        for (k, s) in bases.iter().enumerate() {
+            self.storages.replace(*s, made[lead + k]);
+        }
+        for (i, &old) in node.results.iter().enumerate() {
+            let new = made[if i < lead { i } else { i + bases.len() }];
+            match returned.get(i).and_then(Option::as_ref) {
+                Some(r) => {
+                    let alias = self.storages.region(r.storage, r.ty.clone());
+                    let bound = self.object(alias);
+                    self.bind(old, bound);
+                }
+                None => self.bind_fresh(old, new),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn values_of(operands: &[Operand]) -> Vec<Option<ValueId>> {
+    operands
+        .iter()
+        .filter_map(|o| match o {
+            Operand::Value(v, _) => Some(Some(*v)),
+            Operand::Region { .. } => None,
+        })
+        .collect()
+}

@@ -1,0 +1,58 @@
+//! Functionalization: SSA construction over storages.
+//!
+//! Every storage has a current version, a value of the new graph; every old value is an alias, a region of one. A
+//! mutating operator becomes its functional twin, whose result is written to the region: a new version of the
+//! storage in which exactly the region's cells changed. Views are made when somebody reads them. At the end, the versions of
+//! input storages are declared outputs, and outputs say whose memory they are views of.
+//!
+//! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
+
+mod control;
+mod eager;
+mod region;
+mod rewrite;
+mod signature;
+mod storages;
+
+use restride_ir::{Dims, Error, Program, Result, Stage};
+use std::collections::BTreeSet;
+
+/// User inputs that share one storage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// Positions among the program's inputs (`Signature::inputs`).
+    pub inputs: Vec<usize>,
+    /// Bytes of the storage.
+    pub bytes: i64,
+    /// Real strides and offset of each, in the order of `inputs`: what the result is specialised for.
+    pub layouts: Vec<(Dims<i64>, i64)>,
+}
+
+/// What functionalization may rely on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Inputs that share storage. Others are taken not to; a run checks that.
+    pub shares: Vec<Share>,
+}
+
+/// The program without mutation: input and buffer mutations are declared outputs.
+///
+/// # Errors
+/// What eager PyTorch refuses (a write into an expanded view), and what has no functional form here, with the node.
+pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
+    if program.stage == Stage::Functional {
+        return Ok(program.clone());
+    }
+    // Inputs whose storage is needed whole are found on the way; then it starts again with them.
+    let mut whole = BTreeSet::new();
+    loop {
+        match signature::run(program, options, &whole) {
+            Ok(out) => return Ok(out),
+            Err(rewrite::Stop::NeedsStorage(input)) if whole.insert(input) => {}
+            Err(rewrite::Stop::NeedsStorage(input)) => {
+                return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
+            }
+            Err(rewrite::Stop::Error(e)) => return Err(e),
+        }
+    }
+}

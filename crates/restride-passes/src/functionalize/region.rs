@@ -1,0 +1,206 @@
+//! How a region lies in its base, in terms of indices: which dimensions are taken whole, cut or fixed.
+//!
+//! A relation is independent of the base's strides, so the operators that it becomes (`slice`, `select`,
+//! `permute`, …) mean the same whatever memory the base really has. What has no such relation is read and
+//! written by `as_strided` and `as_strided_scatter`, in terms of the base's eager layout.
+
+use restride_tensor::{Dim, Layout};
+use smallvec::SmallVec;
+
+/// What a region takes of one dimension of its base.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Pick<D> {
+    /// All of it.
+    Whole,
+    /// One index: the dimension is gone.
+    Index(D),
+    /// A range with a step.
+    Range {
+        /// First index.
+        start: D,
+        /// Number of indices.
+        len: D,
+        /// Distance between indices.
+        step: D,
+    },
+}
+
+/// A region as indices of its base.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Relation<D> {
+    /// One per base dimension.
+    pub picks: Vec<Pick<D>>,
+    /// Where each dimension of the region comes from: a base dimension, or `None` for one of size 1 or stride 0.
+    pub source: Vec<Option<usize>>,
+}
+
+impl<D: Dim> Relation<D> {
+    /// Base dimensions that are not taken whole.
+    pub fn partial(&self) -> impl Iterator<Item = usize> + '_ {
+        self.picks.iter().enumerate().filter(|(_, p)| **p != Pick::Whole).map(|(d, _)| d)
+    }
+
+    /// Base dimensions that the region still has, in base order.
+    pub fn kept(&self) -> SmallVec<[usize; 5]> {
+        (0..self.picks.len()).filter(|d| !matches!(self.picks[*d], Pick::Index(_))).collect()
+    }
+
+    /// For each kept base dimension, in base order, its position among the region's dimensions; `None` for a base
+    /// dimension of size 1 that no dimension of the region stands for.
+    pub fn position(&self, base_dim: usize) -> Option<usize> {
+        self.source.iter().position(|s| *s == Some(base_dim))
+    }
+}
+
+/// The relation of a region to its base, if there is one and it can be proved. Every dimension of the region
+/// must run along one dimension of the base.
+pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D>> {
+    let rank = base.rank();
+    let mut used = vec![false; rank];
+    let mut source = Vec::with_capacity(region.rank());
+    let mut steps: Vec<D> = vec![D::from(1); rank];
+    for (size, stride) in region.sizes.iter().zip(&region.strides) {
+        if size.is(1) || stride.is(0) {
+            source.push(None);
+            continue;
+        }
+        let (d, step) = along(base, stride, &used)?;
+        used[d] = true;
+        steps[d] = step;
+        source.push(Some(d));
+    }
+    let starts = starts(base, region, &source)?;
+    let mut picks = Vec::with_capacity(rank);
+    for (d, start) in starts.into_iter().enumerate() {
+        let size = &base.sizes[d];
+        picks.push(match source.iter().position(|s| *s == Some(d)) {
+            None if size.is(1) => Pick::Whole,
+            None => Pick::Index(start),
+            Some(i) if region.sizes[i].equals(size) == Some(true) && start.is(0) && steps[d].is(1) => Pick::Whole,
+            Some(i) => Pick::Range { start, len: region.sizes[i].clone(), step: steps[d].clone() },
+        });
+    }
+    let inside = picks.iter().zip(&base.sizes).all(|(p, size)| match p {
+        Pick::Whole => true,
+        Pick::Index(i) => i.less(size) != Some(false) && i.less(&D::from(0)) != Some(true),
+        Pick::Range { start, len, step } => {
+            let last = start.plus(&len.minus(&D::from(1)).times(step));
+            start.less(&D::from(0)) != Some(true) && last.less(size) != Some(false)
+        }
+    });
+    inside.then_some(Relation { picks, source })
+}
+
+/// The base dimension that a stride runs along, with the step in it.
+fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, D)> {
+    let free = |d: &usize| !used[*d] && !base.sizes[*d].is(1);
+    if let Some(d) = (0..base.rank()).filter(free).find(|&d| base.strides[d].equals(stride) == Some(true)) {
+        return Some((d, D::from(1)));
+    }
+    // A multiple of a known stride: of the largest one that it reaches.
+    let wanted = stride.known()?;
+    (0..base.rank())
+        .filter(free)
+        .filter_map(|d| base.strides[d].known().filter(|s| *s > 0 && *s <= wanted).map(|s| (s, d)))
+        .max()
+        .filter(|(s, _)| wanted % s == 0)
+        .map(|(s, d)| (d, D::from(wanted / s)))
+}
+
+/// The index of the region's first element in each base dimension.
+fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Vec<D>> {
+    let rank = base.rank();
+    let mut shift = region.offset.minus(&base.offset);
+    let mut starts = vec![D::from(0); rank];
+    if let (Some(known), Some(_)) = (base.known(), shift.known()) {
+        // Digits of the shift over the strides, largest first; unique as the strides nest.
+        let mut order: Vec<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
+        order.sort_by_key(|&d| std::cmp::Reverse(known.strides[d]));
+        let mut reach = 0;
+        for &d in order.iter().rev() {
+            if known.strides[d] <= reach {
+                return None;
+            }
+            reach += known.strides[d] * (known.sizes[d] - 1);
+        }
+        let mut left = shift.known()?;
+        if left < 0 {
+            return None;
+        }
+        for &d in &order {
+            starts[d] = D::from(left / known.strides[d]);
+            left %= known.strides[d];
+        }
+        return (left == 0).then_some(starts);
+    }
+    if shift.is(0) {
+        return Some(starts);
+    }
+    // With symbolic sizes: one dimension at most is cut or fixed.
+    let cut: Vec<usize> = (0..rank)
+        .filter(|&d| match source.iter().position(|s| *s == Some(d)) {
+            Some(i) => region.sizes[i].equals(&base.sizes[d]) != Some(true),
+            None => !base.sizes[d].is(1),
+        })
+        .collect();
+    let [d] = cut[..] else { return None };
+    let start = shift.floor_div(&base.strides[d]);
+    shift = shift.minus(&start.times(&base.strides[d]));
+    if !shift.is(0) {
+        return None;
+    }
+    starts[d] = start;
+    Some(starts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> Layout {
+        Layout::contiguous(&[2i64, 3, 4])
+    }
+
+    #[test]
+    fn finds_what_was_taken() {
+        let r = base().select(1, &2).unwrap().transpose(0, 1).unwrap();
+        let rel = relate(&base(), &r).unwrap();
+        assert_eq!(rel.picks, [Pick::Whole, Pick::Index(2), Pick::Whole]);
+        assert_eq!(rel.source, [Some(2), Some(0)]);
+        let r = base().slice(2, Some(&1), None, &2).unwrap().unsqueeze(0).unwrap();
+        let rel = relate(&base(), &r).unwrap();
+        assert_eq!(rel.picks[2], Pick::Range { start: 1, len: 2, step: 2 });
+        assert_eq!(rel.source, [None, Some(0), Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn refuses_what_is_no_box_of_indices() {
+        assert_eq!(relate(&base(), &base().view(&[6, 4]).unwrap()), None);
+        assert_eq!(relate(&base(), &base().diagonal(0, 0, 1).unwrap()), None);
+        assert_eq!(relate(&base(), &Layout::strided(&[2i64, 2], &[1, 1], 0)), None);
+    }
+
+    #[test]
+    fn every_relation_names_the_cells_of_its_region() {
+        let dims: &[(i64, i64, i64)] = &[(0, 2, 1), (1, 2, 1), (0, 3, 2), (2, 1, 1)];
+        for &(s0, n0, k0) in dims {
+            for &(s2, n2, k2) in dims {
+                let b = Layout::contiguous(&[4i64, 2, 5]);
+                let r = b.slice(0, Some(&s0), Some(&(s0 + n0)), &k0).unwrap();
+                let r = r.slice(2, Some(&s2), Some(&(s2 + n2)), &k2).unwrap();
+                let Some(rel) = relate(&b, &r) else { continue };
+                let mut again = b.clone();
+                for (d, p) in rel.picks.iter().enumerate().rev() {
+                    again = match p {
+                        Pick::Whole => again,
+                        Pick::Index(i) => again.select(d as i64, i).unwrap(),
+                        Pick::Range { start, len, step } => {
+                            again.slice(d as i64, Some(start), Some(&(start + (len - 1) * step + 1)), step).unwrap()
+                        }
+                    };
+                }
+                assert_eq!(again.cells(), r.cells());
+            }
+        }
+    }
+}

@@ -1,0 +1,653 @@
+//! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
+
+use super::eager;
+use super::storages::{AliasId, Storages, ViewCall, ViewOf};
+use crate::build::{Builder, Names, fill_defaults};
+use restride_ir::{
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Node, NodeId, Op, OpError, OverlapCheck, Program, Scalar, Table, TensorType, Twin,
+    TwinReturn, Type, ValueId, ViewOutcome,
+};
+use restride_ops::lookup;
+use std::sync::Arc;
+
+/// Why a rewrite does not go on.
+pub enum Stop {
+    /// The input at this position is needed with its whole storage.
+    NeedsStorage(usize),
+    /// The program cannot be functionalized.
+    Error(Error),
+}
+impl From<Error> for Stop {
+    fn from(e: Error) -> Self {
+        Stop::Error(e)
+    }
+}
+impl From<restride_ir::OpError> for Stop {
+    fn from(e: restride_ir::OpError) -> Self {
+        Stop::Error(e.into())
+    }
+}
+
+/// Result of a rewrite step.
+pub type Step<T> = std::result::Result<T, Stop>;
+
+/// What an old value is in the new graph.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    /// A tensor object: its alias may be exchanged by a metadata mutation.
+    Object(usize),
+    /// A number, string or token.
+    Plain(ValueId),
+}
+
+/// One graph being rewritten.
+pub struct Scope<'a> {
+    /// The whole old program.
+    pub program: &'a Program,
+    /// The old graph.
+    pub old: &'a Graph,
+    /// The new graph.
+    pub new: Graph,
+    /// Names of the new graph.
+    pub names: Names,
+    /// Storages and aliases.
+    pub storages: Storages,
+    /// What each old value is.
+    pub map: Table<ValueId, Option<Bound>>,
+    /// The alias of each tensor object.
+    pub objects: Vec<AliasId>,
+    /// New graphs for subgraphs, of the whole program.
+    pub graphs: Vec<Graph>,
+}
+
+impl<'a> Scope<'a> {
+    /// An empty scope for a graph.
+    pub fn new(program: &'a Program, old: &'a Graph) -> Self {
+        Scope {
+            program,
+            old,
+            new: Graph::new(),
+            names: Names::default(),
+            storages: Storages::default(),
+            map: Table::new(),
+            objects: Vec::new(),
+            graphs: Vec::new(),
+        }
+    }
+
+    /// A new tensor object.
+    pub fn object(&mut self, alias: AliasId) -> Bound {
+        self.objects.push(alias);
+        Bound::Object(self.objects.len() - 1)
+    }
+
+    /// Binds an old value.
+    pub fn bind(&mut self, old: ValueId, bound: Bound) {
+        self.map.set(old, Some(bound));
+    }
+
+    /// The alias of an old tensor value.
+    pub fn alias(&self, old: ValueId) -> Step<AliasId> {
+        match self.map[old] {
+            Some(Bound::Object(o)) => Ok(self.objects[o]),
+            _ => Err(Error::invalid(format!("%{} is not a tensor", self.old.values[old].name)).into()),
+        }
+    }
+
+    /// Runs `f` with a builder for the new graph.
+    pub fn build<T>(&mut self, node: &Node, f: impl FnOnce(&mut Builder<'_>, &mut Storages) -> T) -> T {
+        let mut b = Builder::new(&mut self.new, &mut self.names);
+        b.origin = node.origin.clone();
+        if let Some(&r) = node.results.first() {
+            b.hint = self.old.values[r].name.clone();
+        }
+        f(&mut b, &mut self.storages)
+    }
+
+    /// The current elements of an old value.
+    pub fn read(&mut self, node: &Node, old: ValueId) -> Step<ValueId> {
+        match self.map[old] {
+            Some(Bound::Plain(v)) => Ok(v),
+            Some(Bound::Object(o)) => {
+                let alias = self.objects[o];
+                Ok(self.build(node, |b, s| s.read(b, alias))?)
+            }
+            None => Err(Error::invalid(format!("%{} is used before it is made", self.old.values[old].name)).into()),
+        }
+    }
+
+    /// An argument over current values.
+    fn read_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+        arg.try_map(|v| self.read(node, *v), |e| Ok(e.clone()))
+    }
+
+    /// Rewrites every node.
+    pub fn nodes(&mut self) -> Step<()> {
+        let old = self.old;
+        for (id, node) in old.ordered() {
+            self.node(node).map_err(|stop| locate(stop, old, id))?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, node: &Node) -> Step<()> {
+        let op = node.op;
+        if op.def().hop.is_some() {
+            return self.control(node);
+        }
+        if let (Some(member), true) = (op.member(), op.mutates(&node.args)) {
+            return self.foreach(node, member);
+        }
+        if op.def().metadata {
+            return self.metadata(node);
+        }
+        if op.mutates(&node.args) {
+            let Some(twin) = op.twin() else {
+                return Err(Error::unsupported(format!("{op} writes an argument and has no functional form"))
+                    .help("register the operator with a functional form")
+                    .into());
+            };
+            return self.mutate(node, twin);
+        }
+        if op.is_view() && self.view(node)? {
+            return Ok(());
+        }
+        self.pure(node)
+    }
+
+    /// A call that only reads.
+    fn pure(&mut self, node: &Node) -> Step<()> {
+        let mut args = Vec::with_capacity(node.args.len());
+        for a in &node.args {
+            args.push(self.read_arg(node, a)?);
+        }
+        self.add_pure(node, node.op, args)
+    }
+
+    fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Step<()> {
+        let results: Vec<(Arc<str>, Type)> = node
+            .results
+            .iter()
+            .map(|&r| {
+                let v = &self.old.values[r];
+                (self.names.fresh(&v.name), v.ty.clone())
+            })
+            .collect();
+        let id = self.new.add_node(op, args, results, node.origin.clone());
+        let made = self.new.nodes[id].results.clone();
+        for (&old, &new) in node.results.iter().zip(&made) {
+            self.bind_fresh(old, new);
+        }
+        Ok(())
+    }
+
+    /// Binds an old value to a new one with a storage of its own.
+    pub fn bind_fresh(&mut self, old: ValueId, new: ValueId) {
+        let bound = match &self.new.values[new].ty {
+            Type::Tensor(ty) => {
+                let ty = ty.clone();
+                let alias = self.storages.add(new, ty, None);
+                self.object(alias)
+            }
+            _ => Bound::Plain(new),
+        };
+        self.bind(old, bound);
+    }
+
+    /// Types and numbers of a call's arguments as a view rule reads them, with aliases' regions for tensors.
+    fn view_args(&self, node: &Node) -> Step<Vec<Arg<TensorType, Expr>>> {
+        node.args
+            .iter()
+            .map(|a| a.try_map(|v| Ok::<_, Stop>(self.storages[self.alias(*v)?].ty.clone()), |e| Ok(flag(e))))
+            .collect()
+    }
+
+    fn outcome(&self, node: &Node) -> Step<ViewOutcome<Expr>> {
+        let rule = node.op.def().view.expect("a view operator has a rule");
+        let args = self.view_args(node)?;
+        Ok((rule.symbolic)(&Args(&args))?)
+    }
+
+    /// Binds the results of a view call to aliases; false if the call copies.
+    fn view(&mut self, node: &Node) -> Step<bool> {
+        let types = match self.outcome(node)? {
+            ViewOutcome::Copy => return Ok(false),
+            ViewOutcome::Unknown => {
+                return Err(Error::unsupported(format!("whether {} copies or aliases depends on sizes that are not known", node.op))
+                    .help("give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model")
+                    .into());
+            }
+            ViewOutcome::Views(types) => types,
+        };
+        let Some(Arg::Value(base)) = node.args.first() else {
+            return Err(Error::invalid("a view of something that is no tensor").into());
+        };
+        let parent = self.alias(*base)?;
+        self.check_reach(node.op, parent, &types)?;
+        let made = self.views(node, parent, &types)?;
+        for (&old, alias) in node.results.iter().zip(made) {
+            let bound = self.object(alias);
+            self.bind(old, bound);
+        }
+        Ok(true)
+    }
+
+    /// The aliases that a view call makes.
+    fn views(&mut self, node: &Node, parent: AliasId, types: &[TensorType]) -> Step<Vec<AliasId>> {
+        if types.len() != node.results.len() {
+            return Err(Error::invalid(format!("{} gives {} results, not {}", node.op, types.len(), node.results.len())).into());
+        }
+        let mut args = node.args.clone();
+        for a in args.iter_mut().skip(1) {
+            *a = self.read_arg(node, a)?;
+        }
+        let call = Arc::new(ViewCall {
+            op: node.op,
+            args,
+            results: std::sync::OnceLock::new(),
+            names: node.results.iter().map(|r| self.old.values[*r].name.clone()).collect(),
+            origin: node.origin.clone(),
+        });
+        let math = node.op.def().math;
+        let made: Vec<AliasId> = types
+            .iter()
+            .map(|ty| {
+                // A view in terms of the storage means nothing on a value that holds only its own cells.
+                let from = ViewOf { parent, call: call.clone(), replay: !node.op.def().strided };
+                self.storages.view(from, ty.clone(), math)
+            })
+            .collect();
+        call.results.set(made.clone()).expect("a new call has no results yet");
+        Ok(made)
+    }
+
+    /// A view in terms of the storage may reach cells that the base does not hold.
+    fn check_reach(&self, op: Op, parent: AliasId, types: &[TensorType]) -> Step<()> {
+        if !op.def().strided {
+            return Ok(());
+        }
+        let storage = self.storages[parent].storage;
+        let state = &self.storages[storage];
+        let dense = state.ty.known().is_some_and(|t| t.layout.is_dense());
+        for ty in types {
+            let inside = match (state.ty.known(), ty.known()) {
+                (Some(base), Some(t)) if dense => {
+                    let (b, r) = (base.layout.cell_range(), t.layout.cell_range());
+                    let (bs, rs) = (base.dtype.size() as i64, t.dtype.size() as i64);
+                    r.is_empty() || (b.start * bs <= r.start * rs && r.end * rs <= b.end * bs)
+                }
+                (Some(base), Some(t)) => base.layout.same_cells(&t.layout),
+                // With symbolic sizes a dense base is the rule; a run checks the reach.
+                _ => state.ty.layout.is_contiguous(),
+            };
+            if !inside {
+                return match state.input {
+                    Some(input) => Err(Stop::NeedsStorage(input)),
+                    None => Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand")).into()),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// `t_`, `squeeze_`, `as_strided_`: the tensor object becomes another view.
+    fn metadata(&mut self, node: &Node) -> Step<()> {
+        let Some(Arg::Value(target)) = node.args.first() else {
+            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
+        };
+        let Some(Bound::Object(object)) = self.map[*target] else {
+            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
+        };
+        if node.op.def().view.is_none() {
+            return Err(Error::unsupported(format!("{} has no functional form", node.op)).into());
+        }
+        let ViewOutcome::Views(types) = self.outcome(node)? else {
+            return Err(Error::unsupported(format!("{} that needs more memory than the tensor has", node.op)).into());
+        };
+        // `set_` takes over another tensor's memory.
+        let parent = match node.args.get(node.op.def().base as usize) {
+            Some(Arg::Value(source)) => self.alias(*source)?,
+            _ => self.objects[object],
+        };
+        let ty = types.into_iter().next().ok_or_else(|| Error::invalid("a view rule without a result"))?;
+        self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
+        let storage = self.storages[parent].storage;
+        let (conj, neg) = (self.storages[parent].conj, self.storages[parent].neg);
+        let alias = self.storages.region_as(storage, ty, conj, neg);
+        self.objects[object] = alias;
+        for &r in &node.results {
+            self.bind(r, Bound::Object(object));
+        }
+        Ok(())
+    }
+
+    /// `_foreach_*_`: the member operator on each member, in order.
+    fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
+        let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
+        for i in 0..count.unwrap_or(0) {
+            let item = |_: &ValueId, _: usize| {
+                Err(OpError::new("a tensor of scalars in a foreach operator cannot be taken apart"))
+            };
+            let mut args = node.op.member_args(&node.args, i, item)?;
+            fill_defaults(member, &mut args);
+            let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
+            self.node(&one)?;
+        }
+        // What is returned, if anything, is the list that was written.
+        if let Some(Arg::Values(list)) = node.args.first() {
+            for (&r, &v) in node.results.iter().zip(list.iter().flatten()) {
+                let bound = self.map[v];
+                self.map.set(r, bound);
+            }
+        }
+        Ok(())
+    }
+
+    /// A mutating call: its functional twin, and the results written where they belong.
+    fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+        self.refuse_overlaps(node, twin)?;
+        if let Some(rounds) = self.rounds(node, twin)? {
+            return self.mutate_in_rounds(node, twin, &rounds);
+        }
+        let mut args = Vec::with_capacity(twin.args.len());
+        for &i in &twin.args {
+            args.push(self.read_arg(node, &node.args[i as usize])?);
+        }
+        self.twin_call(node, twin, args)
+    }
+
+    fn refuse_overlaps(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+        for &(arg, _) in &twin.writes {
+            let Some(Arg::Value(target)) = node.args.get(arg as usize) else { continue };
+            let target = self.alias(*target)?;
+            if twin.resizes && self.storages[target].ty.layout.numel().is(0) {
+                continue;
+            }
+            let check = twin.op.def().overlap;
+            if check == OverlapCheck::None {
+                continue;
+            }
+            eager::check_target(&self.storages[target].ty)?;
+            for (_, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
+                for v in other.values() {
+                    let operand = match self.map[*v] {
+                        Some(Bound::Object(o)) => self.objects[o],
+                        _ => continue,
+                    };
+                    if self.storages[operand].storage != self.storages[target].storage {
+                        continue;
+                    }
+                    let (target, operand) = (&self.storages[target].ty, &self.storages[operand].ty);
+                    eager::check_operand(target, operand, check == OverlapCheck::Partial)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rounds(&mut self, node: &Node, twin: &Twin) -> Step<Option<Vec<Vec<i64>>>> {
+        let [(arg, _)] = twin.writes[..] else { return Ok(None) };
+        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(None) };
+        let target = self.alias(*target)?;
+        let rounds = eager::rounds(&self.storages[target].ty)?;
+        if rounds.is_some() && !twin.op.def().pointwise {
+            return Err(Error::unsupported(format!("{} into a tensor with several elements in one cell", node.op))
+                .help("clone the tensor before writing it")
+                .into());
+        }
+        Ok(rounds)
+    }
+
+    /// A pointwise write that visits cells more than once: a loop over the outer indices, each on what the last left.
+    fn mutate_in_rounds(&mut self, node: &Node, twin: &Twin, rounds: &[Vec<i64>]) -> Step<()> {
+        let arg = twin.writes[0].0 as usize;
+        let Some(Arg::Value(target_value)) = node.args.get(arg) else { return Ok(()) };
+        let target = self.alias(*target_value)?;
+        let ty = self.storages[target].ty.clone();
+        let storage = self.storages[target].storage;
+        for prefix in rounds {
+            let mut layout = ty.layout.clone();
+            for i in prefix {
+                layout = layout.select(0, &Expr::Int(*i)).map_err(restride_ir::OpError::from)?;
+            }
+            let part = self.storages.region(storage, TensorType::new(ty.dtype, layout));
+            let mut args = Vec::with_capacity(twin.args.len());
+            for &i in &twin.args {
+                let a = &node.args[i as usize];
+                args.push(match a {
+                    Arg::Value(v) if *v == *target_value || self.alias(*v).ok() == Some(target) => {
+                        Arg::Value(self.build(node, |b, s| s.read(b, part))?)
+                    }
+                    Arg::Value(v) => {
+                        let whole = self.read(node, *v)?;
+                        Arg::Value(self.part_of(node, whole, &ty, prefix)?)
+                    }
+                    other => self.read_arg(node, other)?,
+                });
+            }
+            let sub = self.storages[part].ty.clone();
+            let value = self.call_twin(node, twin, args, &[(arg, sub.clone())])?;
+            let new = self.cast(node, value[twin.writes[0].1 as usize], &sub)?;
+            self.build(node, |b, s| s.write(b, part, new))?;
+        }
+        self.bind_returns(node, twin, &[])
+    }
+
+    /// The operand's elements for one round: broadcast to the target's sizes, then the outer indices fixed.
+    fn part_of(&mut self, node: &Node, value: ValueId, target: &TensorType, prefix: &[i64]) -> Step<ValueId> {
+        let have = self.new.tensor(value).clone();
+        let mut layout = have.layout.expand(&target.layout.sizes).map_err(restride_ir::OpError::from)?;
+        Ok(self.build(node, |b, _| {
+            let mut v = value;
+            if layout.sizes != have.layout.sizes {
+                let sizes = Arg::Scalars(target.layout.sizes.to_vec());
+                v = b.call("aten.expand.default", vec![Arg::Value(v), sizes], TensorType::new(have.dtype, layout.clone()));
+            }
+            for i in prefix {
+                layout = layout.select(0, &Expr::Int(*i)).expect("the prefix is an index of the target");
+                let args = vec![Arg::Value(v), Arg::Scalar(Expr::Int(0)), Arg::Scalar(Expr::Int(*i))];
+                v = b.call("aten.select.int", args, TensorType::new(have.dtype, layout.clone()));
+            }
+            v
+        }))
+    }
+
+    fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
+        let mut targets = Vec::new();
+        for &(arg, _) in &twin.writes {
+            if let Some(Arg::Value(v)) = node.args.get(arg as usize) {
+                targets.push((arg as usize, self.storages[self.alias(*v)?].ty.clone()));
+            }
+        }
+        let values = self.call_twin(node, twin, args, &targets)?;
+        for &(arg, result) in &twin.writes {
+            let Some(Arg::Value(v)) = node.args.get(arg as usize) else { continue };
+            let alias = self.alias(*v)?;
+            let ty = self.storages[alias].ty.clone();
+            let new = values[result as usize];
+            let made = self.new.tensor(new).clone();
+            if twin.resizes && made.layout.sizes != ty.layout.sizes {
+                self.resize_out(*v, alias, new)?;
+                continue;
+            }
+            let new = self.cast(node, new, &ty)?;
+            self.build(node, |b, s| s.write(b, alias, new))?;
+        }
+        self.bind_returns(node, twin, &values)
+    }
+
+    /// `out=` of other sizes: the tensor is resized to the result, which PyTorch does to memory of its own.
+    fn resize_out(&mut self, value: ValueId, alias: AliasId, new: ValueId) -> Step<()> {
+        let (have, want) = (self.storages[alias].ty.clone(), self.new.tensor(new).clone());
+        let state = &self.storages[self.storages[alias].storage];
+        let alone = state.ty.layout.same_cells(&have.layout) && state.input.is_none();
+        if !alone {
+            return Err(Error::unsupported("out= that resizes a tensor with other views or an input")
+                .help("give out= a tensor of the result's sizes")
+                .into());
+        }
+        if have.dtype != want.dtype {
+            return Err(Error::unsupported("out= that resizes and converts").into());
+        }
+        let Some(Bound::Object(object)) = self.map[value] else { return Ok(()) };
+        self.objects[object] = self.storages.add(new, want, None);
+        Ok(())
+    }
+
+    /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
+    fn call_twin(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>, targets: &[(usize, TensorType)]) -> Step<Vec<ValueId>> {
+        let op = twin.op;
+        let mut args = args;
+        fill_defaults(op, &mut args);
+        if let Some(value) = crate::peephole::replace(op, &args, &self.new) {
+            return Ok(vec![value]);
+        }
+        let inferred = infer_types(self.program, &self.new, op, &args)?;
+        let count = op.schema().returns.len();
+        let mut types = Vec::with_capacity(count);
+        for r in 0..count {
+            let target = twin.writes.iter().find(|w| w.1 as usize == r).and_then(|w| targets.iter().find(|t| t.0 == w.0 as usize));
+            let own = twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
+            types.push(match (target, own, inferred.as_ref().and_then(|t| t.get(r))) {
+                (Some((_, ty)), _, Some(Inferred { dtype, sizes })) => {
+                    let fits = sizes.len() == ty.rank() && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
+                    if fits {
+                        TensorType::new(*dtype, ty.layout.clone())
+                    } else if twin.resizes {
+                        TensorType::contiguous(*dtype, sizes)
+                    } else {
+                        return Err(Error::new(
+                            ErrorKind::Program,
+                            format!(
+                                "output with shape {} doesn't match the broadcast shape {}",
+                                show(&ty.layout.sizes),
+                                show(sizes)
+                            ),
+                        )
+                        .into());
+                    }
+                }
+                (Some((_, ty)), _, None) => ty.clone(),
+                (None, Some(&old), _) => self.old.tensor(old).clone(),
+                (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
+                (None, None, None) => {
+                    return Err(Error::unsupported(format!("the type of result {r} of {op} is not known")).into());
+                }
+            });
+        }
+        let hints: Vec<Arc<str>> = (0..count).map(|_| self.hint(node)).collect();
+        Ok(self.build(node, |b, _| b.node(op, args, hints.into_iter().zip(types), &node.origin)))
+    }
+
+    fn hint(&self, node: &Node) -> Arc<str> {
+        let own = node.results.first().map(|r| self.old.values[*r].name.trim_end_matches('_').to_string());
+        own.unwrap_or_else(|| node.op.schema().name.trim_matches('_').to_string()).into()
+    }
+
+    /// The value in the target's element type, as a write converts it.
+    fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
+        let have = self.new.tensor(value).clone();
+        if have.dtype == target.dtype {
+            return Ok(value);
+        }
+        if !have.dtype.can_cast(target.dtype) {
+            return Err(Error::new(
+                ErrorKind::Program,
+                format!("result type {} can't be cast to the desired output type {}", have.dtype, target.dtype),
+            )
+            .into());
+        }
+        let ty = TensorType::new(target.dtype, have.layout.clone());
+        Ok(self.build(node, |b, _| {
+            b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)
+        }))
+    }
+
+    fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
+        for (&old, what) in node.results.iter().zip(&twin.returns) {
+            match what {
+                TwinReturn::Arg(i) => {
+                    let Some(Arg::Value(v)) = node.args.get(*i as usize) else {
+                        return Err(Error::invalid(format!("{} returns an argument that is no tensor", node.op)).into());
+                    };
+                    let bound = self.map[*v];
+                    self.map.set(old, bound);
+                }
+                TwinReturn::Result(r) => {
+                    let value = values[*r as usize];
+                    self.bind_fresh(old, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number as view rules read it: bools as 0 and 1.
+fn flag(e: &Expr) -> Expr {
+    match e {
+        Expr::Bool(b) => Expr::Int(*b as i64),
+        other => other.clone(),
+    }
+}
+
+/// Element type and sizes of a result.
+pub struct Inferred {
+    dtype: restride_ir::DType,
+    sizes: Vec<Expr>,
+}
+
+/// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
+/// sizes, and the sizes are those of the operand that has the same at the witness.
+fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<Vec<Inferred>>> {
+    let Some(rule) = op.def().infer else { return Ok(None) };
+    if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
+        return Ok(None);
+    }
+    let witness = crate::symbols::witness(program);
+    let number = |e: &Expr| -> Result<i64, Stop> {
+        e.eval(&witness).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
+    };
+    let mut known_sizes: Vec<(Vec<i64>, Vec<Expr>)> = Vec::new();
+    let mut metas = Vec::with_capacity(args.len());
+    for a in args {
+        metas.push(a.try_map(
+            |v| {
+                let ty = graph.tensor(*v);
+                let mut layout = restride_ir::Layout::contiguous(&[]);
+                layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
+                layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
+                known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
+                Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
+            },
+            |e| e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
+        )?);
+    }
+    let metas = rule(&Args(&metas))?;
+    Ok(Some(
+        metas
+            .into_iter()
+            .map(|m| {
+                let same = known_sizes.iter().find(|(k, _)| k[..] == m.layout.sizes[..]);
+                let sizes = same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
+                Inferred { dtype: m.dtype, sizes }
+            })
+            .collect(),
+    ))
+}
+
+fn show(sizes: &[Expr]) -> String {
+    format!("[{}]", sizes.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", "))
+}
+
+fn locate(stop: Stop, graph: &Graph, node: NodeId) -> Stop {
+    match stop {
+        Stop::Error(e) => Stop::Error(e.at(graph, node)),
+        other => other,
+    }
+}
+
+/// Used by control flow: an operator that the table must have.
+pub fn op(name: &str) -> Op {
+    lookup(name).unwrap_or_else(|| panic!("the operator table has {name}"))
+}

@@ -1,0 +1,251 @@
+//! Inputs that share storage, and outputs that say what was mutated and whose memory they are views of.
+
+use super::rewrite::{Bound, Scope, Step, Stop};
+use super::storages::{AliasId, StorageId};
+use super::{Options, Share};
+use crate::dce::dce;
+use crate::written::written_inputs;
+use restride_ir::{
+    AliasRoot, Arg, DType, Error, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec, Program, Signature,
+    Stage, TensorType, Type, ValueId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Inputs on one storage.
+struct Group {
+    members: Vec<usize>,
+    /// Bytes of the storage, where known.
+    bytes: Option<i64>,
+}
+
+/// One attempt; `whole` are inputs whose storages are needed whole.
+pub fn run(program: &Program, options: &Options, whole: &BTreeSet<usize>) -> Step<Program> {
+    let old = program.graph();
+    let mut scope = Scope::new(program, old);
+    let mut inputs = Vec::new();
+    for spec in &program.signature.inputs {
+        let v = &old.values[spec.value];
+        let name = scope.names.fresh(&v.name);
+        let value = scope.new.add_input(name, v.ty.clone());
+        inputs.push(InputSpec { value, kind: spec.kind.clone() });
+    }
+    let first = bind_inputs(&mut scope, options, whole, &mut inputs)?;
+    scope.nodes()?;
+    let signature = finish(&mut scope, inputs, &first)?;
+    let mut out = Program::new(program.name.clone(), Stage::Functional);
+    let main = out.main;
+    out.graphs[main] = scope.new;
+    for g in scope.graphs {
+        out.graphs.push(g);
+    }
+    out.signature = signature;
+    out.symbols = program.symbols.clone();
+    out.guards = program.guards.clone();
+    out.ranges = program.ranges.clone();
+    out.weights = program.weights.clone();
+    out.pytree = program.pytree.clone();
+    out.notes = program.notes.clone();
+    out.sample_inputs = program.sample_inputs.clone();
+    dce(&mut out);
+    Ok(out)
+}
+
+/// Binds every input; gives the alias each tensor input starts with.
+fn bind_inputs(
+    scope: &mut Scope<'_>,
+    options: &Options,
+    whole: &BTreeSet<usize>,
+    inputs: &mut Vec<InputSpec>,
+) -> Step<BTreeMap<usize, AliasId>> {
+    let program = scope.program;
+    let written = written_inputs(program, program.main);
+    let mut first = BTreeMap::new();
+    for group in groups(program, options) {
+        let share = options.shares.iter().find(|s| s.inputs == group.members);
+        let ty_of = |i: usize| -> Option<TensorType> {
+            let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor()?;
+            let mut ty = ty.clone();
+            if let Some(share) = share
+                && let Some(k) = share.inputs.iter().position(|x| *x == i)
+            {
+                let (strides, offset) = &share.layouts[k];
+                ty.layout.strides = strides.iter().map(|s| Expr::Int(*s)).collect();
+                ty.layout.offset = Expr::Int(*offset);
+            }
+            Some(ty)
+        };
+        let types: Vec<(usize, TensorType)> = group.members.iter().filter_map(|&i| Some((i, ty_of(i)?))).collect();
+        for &i in group.members.iter().filter(|i| types.iter().all(|t| t.0 != **i)) {
+            let value = inputs[i].value;
+            scope.bind(program.signature.inputs[i].value, Bound::Plain(value));
+        }
+        let needs_whole = types.iter().any(|(i, _)| whole.contains(i));
+        let any_written = types.iter().any(|(i, _)| written[*i]);
+        let same = types.windows(2).all(|w| w[0].1 == w[1].1);
+        if !needs_whole && (types.len() <= 1 || !any_written) {
+            for (i, ty) in types {
+                retype_input(scope, inputs[i].value, &ty);
+                let alias = scope.storages.add(inputs[i].value, ty, Some(i));
+                bind_input(scope, &mut first, i, alias);
+            }
+        } else if !needs_whole && same {
+            // One tensor under several names: the one that a mutation can be declared for stands for all.
+            let main = types
+                .iter()
+                .map(|t| t.0)
+                .find(|i| !matches!(inputs[*i].kind, InputKind::Constant(_)))
+                .unwrap_or(types[0].0);
+            retype_input(scope, inputs[main].value, &types[0].1);
+            let alias = scope.storages.add(inputs[main].value, types[0].1.clone(), Some(main));
+            for (i, _) in types {
+                bind_input(scope, &mut first, i, alias);
+            }
+        } else {
+            let storage = storage_input(scope, inputs, &group, &types)?;
+            for (i, ty) in types {
+                retype_input(scope, inputs[i].value, &ty);
+                let alias = scope.storages.region(storage, ty);
+                bind_input(scope, &mut first, i, alias);
+            }
+        }
+    }
+    Ok(first)
+}
+
+fn retype_input(scope: &mut Scope<'_>, value: ValueId, ty: &TensorType) {
+    scope.new.values[value].ty = Type::Tensor(ty.clone());
+}
+
+fn bind_input(scope: &mut Scope<'_>, first: &mut BTreeMap<usize, AliasId>, i: usize, alias: AliasId) {
+    let bound = scope.object(alias);
+    scope.bind(scope.program.signature.inputs[i].value, bound);
+    first.insert(i, alias);
+}
+
+/// Adds the flat storage under a group as an input.
+fn storage_input(
+    scope: &mut Scope<'_>,
+    inputs: &mut Vec<InputSpec>,
+    group: &Group,
+    types: &[(usize, TensorType)],
+) -> Step<StorageId> {
+    let names: Vec<&str> = types.iter().map(|t| &*scope.new.values[inputs[t.0].value].name).collect();
+    let bytes = group.bytes.ok_or_else(|| {
+        Stop::Error(
+            Error::unsupported(format!("%{} is written or read beyond its own elements", names.join(", %")))
+                .help("give the inputs with --inputs, so that their storage is known"),
+        )
+    })?;
+    let first = types[0].1.dtype;
+    let dtype = if types.iter().all(|t| t.1.dtype == first) && bytes % first.size() as i64 == 0 { first } else { DType::U8 };
+    let ty = TensorType::contiguous(dtype, &[Expr::Int(bytes / dtype.size() as i64)]);
+    let name = scope.names.fresh(&format!("storage_{}", names.join("_")));
+    let value = scope.new.add_input(name, Type::Tensor(ty.clone()));
+    inputs.push(InputSpec { value, kind: InputKind::Storage(types.iter().map(|t| t.0).collect()) });
+    let alias = scope.storages.add(value, ty, Some(inputs.len() - 1));
+    Ok(scope.storages[alias].storage)
+}
+
+/// Inputs by storage, in the order of their first members.
+fn groups(program: &Program, options: &Options) -> Vec<Group> {
+    let mut out: Vec<Group> = Vec::new();
+    let mut of_weight: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut of_share: BTreeMap<usize, usize> = BTreeMap::new();
+    for i in 0..program.signature.inputs.len() {
+        let weight = program.weight_name(i).and_then(|n| program.weights.tensors.get(n)).map(|w| w.storage);
+        let share = options.shares.iter().position(|s: &Share| s.inputs.contains(&i));
+        let slot = match (weight, share) {
+            (Some(w), _) => Some(of_weight.entry(w).or_insert(out.len())),
+            (_, Some(s)) => Some(of_share.entry(s).or_insert(out.len())),
+            _ => None,
+        };
+        match slot {
+            Some(k) if *k < out.len() => out[*k].members.push(i),
+            _ => out.push(Group {
+                members: vec![i],
+                bytes: weight
+                    .map(|w| program.weights.storages[w].len() as i64)
+                    .or(share.map(|s| options.shares[s].bytes)),
+            }),
+        }
+    }
+    out
+}
+
+/// Declares mutations and outputs.
+fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize, AliasId>) -> Step<Signature> {
+    let program = scope.program;
+    let mut outputs: Vec<(Arg, OutputSpec)> = Vec::new();
+    let plain = |kind| OutputSpec { kind, alias: None };
+    let mut mutated: Vec<(usize, StorageId)> = (0..scope.storages.len())
+        .map(StorageId)
+        .filter(|s| scope.storages[*s].version > 0)
+        .filter_map(|s| Some((scope.storages[s].input?, s)))
+        .collect();
+    mutated.sort_unstable();
+    for (i, s) in mutated {
+        let state = &scope.storages[s];
+        if let Some(why) = &state.lost {
+            return Err(Error::unsupported(why.clone()).into());
+        }
+        outputs.push((Arg::Value(state.base), plain(OutputKind::Mutation(i))));
+    }
+    // Whose memory the user's tensors are in, tensor by tensor.
+    let mut users: Vec<(Arg, OutputKind, Option<AliasId>)> = Vec::new();
+    let node = Node { op: super::rewrite::op("aten.alias.default"), args: Vec::new(), results: Default::default(), origin: Arc::default() };
+    for (arg, spec) in program.graph().outputs.iter().zip(&program.signature.outputs) {
+        let (arg, alias) = match arg {
+            Arg::Value(v) => match scope.map[*v] {
+                Some(Bound::Object(o)) => {
+                    let alias = scope.objects[o];
+                    (Arg::Value(scope.read(&node, *v)?), Some(alias))
+                }
+                _ => (Arg::Value(scope.read(&node, *v)?), None),
+            },
+            other => (other.clone(), None),
+        };
+        users.push((arg, spec.kind.clone(), alias));
+    }
+    for (&i, &start) in first {
+        let Some(Bound::Object(o)) = scope.map[program.signature.inputs[i].value] else { continue };
+        let now = scope.objects[o];
+        if now != start {
+            users.push((Arg::None, OutputKind::Metadata(i), Some(now)));
+        }
+    }
+    let mut bases: Vec<StorageId> = Vec::new();
+    let lead = outputs.len();
+    let total = lead + users.len();
+    let shared = |s: StorageId, users: &[(Arg, OutputKind, Option<AliasId>)]| {
+        users.iter().filter(|u| u.2.is_some_and(|a| scope.storages[a].storage == s)).count() > 1
+    };
+    for (arg, kind, alias) in &users {
+        let alias = alias.and_then(|a| {
+            let (a, state) = (&scope.storages[a], &scope.storages[scope.storages[a].storage]);
+            if a.conj || a.neg {
+                // A lazily conjugated output is given as the elements it shows.
+                return None;
+            }
+            let root = match state.input {
+                Some(i) => AliasRoot::Input(i),
+                None if a.ty == state.ty && !shared(a.storage, &users) => return None,
+                None => {
+                    let k = bases.iter().position(|b| *b == a.storage).unwrap_or_else(|| {
+                        bases.push(a.storage);
+                        bases.len() - 1
+                    });
+                    AliasRoot::Base(total + k)
+                }
+            };
+            Some(OutputAlias { root, layout: a.ty.layout.clone(), dtype: a.ty.dtype })
+        });
+        outputs.push((arg.clone(), OutputSpec { kind: kind.clone(), alias }));
+    }
+    for s in bases {
+        outputs.push((Arg::Value(scope.storages[s].base), plain(OutputKind::Base)));
+    }
+    let (args, specs) = outputs.into_iter().unzip();
+    scope.new.outputs = args;
+    Ok(Signature { inputs, outputs: specs })
+}

@@ -1,0 +1,489 @@
+//! Storages with versions, and the aliases that read and write them.
+//!
+//! A storage's content is one value of the new graph at a time: its *base*. An alias is a region of it. A write
+//! through an alias makes a new base in which exactly the region's cells changed; other aliases are read again only
+//! when somebody asks for them and a write since may have touched their cells.
+
+use super::region::{Pick, Relation, relate};
+use crate::build::Builder;
+use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, MathView, Origin, Result, TensorType, ValueId};
+use restride_tensor::{Overlap, overlap_bytes};
+use std::sync::Arc;
+
+/// Position of a storage.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct StorageId(pub usize);
+/// Position of an alias.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct AliasId(pub usize);
+
+/// Past this many writes an alias is taken to be touched without looking at each.
+const LOOK_BACK: usize = 64;
+
+/// One storage.
+#[derive(Debug)]
+pub struct StorageState {
+    /// The value that holds the current content.
+    pub base: ValueId,
+    /// Its type: how its elements lie in the storage.
+    pub ty: TensorType,
+    /// Number of writes so far.
+    pub version: usize,
+    /// Regions written, the write that made version `k` at `k - 1`.
+    writes: Vec<TensorType>,
+    /// The graph input whose storage it is.
+    pub input: Option<usize>,
+    /// Why its content is not known any more.
+    pub lost: Option<String>,
+}
+
+/// How an alias was made: by a view node of the old graph.
+#[derive(Clone, Debug)]
+pub struct ViewOf {
+    /// Alias of argument 0.
+    pub parent: AliasId,
+    /// The call, over values of the new graph but for argument 0.
+    pub call: Arc<ViewCall>,
+    /// Whether the call may be made on a value with the parent's elements.
+    pub replay: bool,
+}
+
+/// A view call that can be made when it is needed.
+#[derive(Debug)]
+pub struct ViewCall {
+    /// Operator.
+    pub op: restride_ir::Op,
+    /// Arguments; argument 0 is replaced.
+    pub args: Vec<Arg>,
+    /// All of its results.
+    pub results: std::sync::OnceLock<Vec<AliasId>>,
+    /// Names of the results.
+    pub names: Vec<Arc<str>>,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+}
+
+/// One alias: a region of a storage.
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// Whose.
+    pub storage: StorageId,
+    /// Element type and cells, in the storage's cells.
+    pub ty: TensorType,
+    /// Elements are read and written through complex conjugation.
+    pub conj: bool,
+    /// Elements are read and written negated.
+    pub neg: bool,
+    /// The view call that made it.
+    pub from: Option<ViewOf>,
+    /// Version of the storage when it was made.
+    born: usize,
+    /// A value that holds its elements, and up to which version.
+    current: Option<(ValueId, usize)>,
+}
+
+/// All storages and aliases of one graph.
+#[derive(Debug, Default)]
+pub struct Storages {
+    storages: Vec<StorageState>,
+    aliases: Vec<Alias>,
+}
+
+impl std::ops::Index<StorageId> for Storages {
+    type Output = StorageState;
+    fn index(&self, id: StorageId) -> &StorageState {
+        &self.storages[id.0]
+    }
+}
+impl std::ops::Index<AliasId> for Storages {
+    type Output = Alias;
+    fn index(&self, id: AliasId) -> &Alias {
+        &self.aliases[id.0]
+    }
+}
+
+impl Storages {
+    /// A storage with its content, and the alias that is all of it.
+    pub fn add(&mut self, base: ValueId, ty: TensorType, input: Option<usize>) -> AliasId {
+        let storage = StorageId(self.storages.len());
+        self.storages.push(StorageState { base, ty: ty.clone(), version: 0, writes: Vec::new(), input, lost: None });
+        let id = self.region(storage, ty);
+        self.aliases[id.0].current = Some((base, 0));
+        id
+    }
+
+    /// An alias of a region.
+    pub fn region(&mut self, storage: StorageId, ty: TensorType) -> AliasId {
+        let born = self[storage].version;
+        self.aliases.push(Alias { storage, ty, conj: false, neg: false, from: None, born, current: None });
+        AliasId(self.aliases.len() - 1)
+    }
+
+    /// An alias of a region whose elements are read and written through conjugation or negation.
+    pub fn region_as(&mut self, storage: StorageId, ty: TensorType, conj: bool, neg: bool) -> AliasId {
+        let id = self.region(storage, ty);
+        (self.aliases[id.0].conj, self.aliases[id.0].neg) = (conj, neg);
+        id
+    }
+
+    /// An alias made by a view call.
+    pub fn view(&mut self, from: ViewOf, ty: TensorType, math: Option<MathView>) -> AliasId {
+        let parent = &self[from.parent];
+        let (storage, mut conj, mut neg) = (parent.storage, parent.conj, parent.neg);
+        match math {
+            Some(MathView::Conj) => conj ^= true,
+            Some(MathView::Neg) => neg ^= true,
+            None => {}
+        }
+        let born = self[storage].version;
+        self.aliases.push(Alias { storage, ty, conj, neg, from: Some(from), born, current: None });
+        AliasId(self.aliases.len() - 1)
+    }
+
+    /// Number of storages so far: those with a higher id are newer.
+    pub fn len(&self) -> usize {
+        self.storages.len()
+    }
+
+    /// Marks a storage's content as not known.
+    pub fn lose(&mut self, storage: StorageId, why: String) {
+        self.storages[storage.0].lost = Some(why);
+    }
+
+    /// Whether a write since `version` may have touched the alias.
+    fn touched(&self, alias: AliasId, version: usize) -> bool {
+        let a = &self[alias];
+        let s = &self[a.storage];
+        let since = &s.writes[version..];
+        since.len() > LOOK_BACK || since.iter().any(|w| !disjoint(&a.ty, w))
+    }
+
+    /// A value that holds the alias's elements now.
+    pub fn read(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
+        // Views of views that nobody read yet are made from the outermost in; the chain may be long.
+        let mut chain = vec![alias];
+        while let Some(&top) = chain.last() {
+            let a = &self[top];
+            let version = self[a.storage].version;
+            if let Some(why) = &self[a.storage].lost {
+                return Err(Error::unsupported(why.clone()));
+            }
+            if let Some((value, upto)) = a.current
+                && (upto == version || !self.touched(top, upto))
+            {
+                self.aliases[top.0].current = Some((value, version));
+                chain.pop();
+                continue;
+            }
+            let fresh = |f: &ViewOf| f.replay && (a.born == version || !self.touched(top, a.born));
+            match a.from.clone().filter(fresh) {
+                // Nothing happened to it since its view call: make that call.
+                Some(from) => match self[from.parent].current {
+                    Some((value, upto)) if upto == version => {
+                        self.call_view(b, &from.call, value);
+                        chain.pop();
+                    }
+                    _ => chain.push(from.parent),
+                },
+                None => {
+                    let value = self.read_region(b, top)?;
+                    self.aliases[top.0].current = Some((value, version));
+                    chain.pop();
+                }
+            }
+        }
+        Ok(self[alias].current.expect("the alias was just read").0)
+    }
+
+    fn call_view(&mut self, b: &mut Builder<'_>, call: &ViewCall, parent: ValueId) {
+        let ids = call.results.get().expect("a view call knows its results");
+        let types: Vec<TensorType> = ids.iter().map(|i| self[*i].ty.clone()).collect();
+        let mut args = call.args.clone();
+        args[0] = Arg::Value(parent);
+        let values = b.node(call.op, args, call.names.iter().cloned().zip(types), &call.origin);
+        for (id, value) in ids.iter().zip(values) {
+            let version = self[self[*id].storage].version;
+            // A sibling that a write has touched since stays as it is.
+            if self[*id].born == version || !self.touched(*id, self[*id].born) {
+                self.aliases[id.0].current = Some((value, version));
+            }
+        }
+    }
+
+    /// The alias's elements out of the base.
+    fn read_region(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
+        let a = self[alias].clone();
+        let s = &self[a.storage];
+        let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
+        let value = read(b, base, &base_ty, &a.ty.layout)?;
+        Ok(math(b, value, &a))
+    }
+
+    /// Makes `value` the content of the alias: sizes and element type are the alias's.
+    pub fn write(&mut self, b: &mut Builder<'_>, alias: AliasId, value: ValueId) -> Result<()> {
+        let a = self[alias].clone();
+        let s = &self[a.storage];
+        if let Some(why) = &s.lost {
+            return Err(Error::unsupported(why.clone()));
+        }
+        let stored = math(b, value, &a);
+        let (old, old_ty) = (s.base, s.ty.clone());
+        let base = if a.ty.dtype == old_ty.dtype {
+            write(b, old, &old_ty, &a.ty.layout, stored)?
+        } else {
+            let (typed, typed_ty) = retype(b, old, &old_ty, a.ty.dtype)?;
+            let changed = write(b, typed, &typed_ty, &a.ty.layout, stored)?;
+            untype(b, changed, &old_ty)?
+        };
+        let s = &mut self.storages[a.storage.0];
+        s.base = base;
+        s.version += 1;
+        s.writes.push(a.ty.clone());
+        let version = s.version;
+        self.aliases[alias.0].current = Some((value, version));
+        Ok(())
+    }
+
+    /// Replaces the whole content, made elsewhere (a loop's result).
+    pub fn replace(&mut self, storage: StorageId, base: ValueId) {
+        let s = &mut self.storages[storage.0];
+        s.base = base;
+        s.version += 1;
+        s.writes.push(s.ty.clone());
+    }
+}
+
+fn disjoint(a: &TensorType, b: &TensorType) -> bool {
+    match (a.layout.known(), b.layout.known()) {
+        (Some(x), Some(y)) => overlap_bytes(&x, a.dtype.size(), &y, b.dtype.size()) == Overlap::Disjoint,
+        _ if a.dtype == b.dtype => apart(&a.layout, &b.layout),
+        _ => false,
+    }
+}
+
+/// Provably disjoint with symbolic sizes: cut or fixed in one dimension of the same strides at different places.
+fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
+    let end = |l: &Layout<Expr>| {
+        l.sizes.iter().zip(&l.strides).fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| {
+            e.plus(&n.minus(&Expr::Int(1)).times(s))
+        })
+    };
+    b.offset.less(&end(a)) == Some(false) || a.offset.less(&end(b)) == Some(false)
+}
+
+fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
+    let mut value = value;
+    if a.conj {
+        value = b.call("aten.conj_physical.default", vec![Arg::Value(value)], a.ty.clone());
+    }
+    if a.neg {
+        value = b.call("aten.neg.default", vec![Arg::Value(value)], a.ty.clone());
+    }
+    value
+}
+
+/// The base under another element type, with its layout in that type's cells.
+fn retype(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, dtype: DType) -> Result<(ValueId, TensorType)> {
+    if dtype == ty.dtype {
+        return Ok((base, ty.clone()));
+    }
+    let (from, to) = (ty.dtype.size() as i64, dtype.size() as i64);
+    let (mut base, mut ty) = (base, ty.clone());
+    if from != to && !ty.layout.strides.last().is_some_and(|s| s.is(1)) {
+        // Only a run of cells can be read as cells of another size: take the storage flat.
+        let flat = flat(&ty.layout);
+        base = b.as_strided(base, TensorType::new(ty.dtype, flat.clone()));
+        ty.layout = flat;
+    }
+    let layout = rescale(&ty.layout, from, to);
+    let typed = TensorType::new(dtype, layout);
+    let value = b.call("aten.view.dtype", vec![Arg::Value(base), Arg::DType(dtype)], typed.clone());
+    Ok((value, typed))
+}
+
+/// Back from what [`retype`] gave.
+fn untype(b: &mut Builder<'_>, value: ValueId, ty: &TensorType) -> Result<ValueId> {
+    let have = b.graph.tensor(value).clone();
+    let (from, to) = (have.dtype.size() as i64, ty.dtype.size() as i64);
+    let layout = rescale(&have.layout, from, to);
+    let back = TensorType::new(ty.dtype, layout);
+    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], back.clone());
+    if back.layout.sizes == ty.layout.sizes {
+        return Ok(value);
+    }
+    Ok(b.as_strided(value, ty.clone()))
+}
+
+/// The run of cells that a dense layout fills.
+fn flat(l: &Layout<Expr>) -> Layout<Expr> {
+    Layout::strided(&[l.numel()], &[Expr::Int(1)], l.offset.clone())
+}
+
+fn rescale(l: &Layout<Expr>, from: i64, to: i64) -> Layout<Expr> {
+    let mut out = l.clone();
+    if from == to {
+        return out;
+    }
+    let scale = |x: &Expr| x.times(&Expr::Int(from)).floor_div(&Expr::Int(to));
+    let last = out.sizes.len() - 1;
+    out.sizes[last] = scale(&out.sizes[last]);
+    for s in out.strides.iter_mut().take(last) {
+        *s = scale(s);
+    }
+    out.offset = scale(&out.offset);
+    out
+}
+
+/// The region's elements, in the region's sizes.
+fn read(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Expr>) -> Result<ValueId> {
+    let target = TensorType::new(ty.dtype, region.clone());
+    if ty.layout.same_cells(region) {
+        return Ok(base);
+    }
+    if ty.layout.is_contiguous()
+        && region.is_contiguous()
+        && ty.layout.offset.equals(&region.offset) == Some(true)
+        && ty.layout.numel().equals(&region.numel()) == Some(true)
+    {
+        return Ok(b.reshape(base, target));
+    }
+    let steps = relate(&ty.layout, region).filter(|r| read_steps(r) <= 2);
+    match steps {
+        Some(relation) => Ok(read_related(b, base, ty, &relation, &target)),
+        None => Ok(b.as_strided(base, target)),
+    }
+}
+
+/// How many operators a relation takes to read.
+fn read_steps(r: &Relation<Expr>) -> usize {
+    let kept = r.kept();
+    let order: Vec<usize> = r.source.iter().flatten().copied().collect();
+    let ones = r.source.iter().filter(|s| s.is_none()).count() + kept.iter().filter(|d| r.position(**d).is_none()).count();
+    r.partial().count() + !order.is_sorted() as usize + (ones > 0) as usize
+}
+
+fn read_related(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, r: &Relation<Expr>, target: &TensorType) -> ValueId {
+    let (mut value, mut layout) = (base, ty.layout.clone());
+    for (d, pick) in r.picks.iter().enumerate().rev() {
+        let dim = Expr::Int(d as i64);
+        let (op, args, next) = match pick {
+            Pick::Whole => continue,
+            Pick::Index(i) => ("aten.select.int", vec![dim, i.clone()], layout.select(d as i64, i)),
+            Pick::Range { start, len, step } => {
+                let end = range_end(start, len, step);
+                let next = layout.slice(d as i64, Some(start), Some(&end), step);
+                ("aten.slice.Tensor", vec![dim, start.clone(), end, step.clone()], next)
+            }
+        };
+        layout = next.expect("a relation lies inside its base");
+        let args = std::iter::once(Arg::Value(value)).chain(args.into_iter().map(Arg::Scalar)).collect();
+        value = b.call(op, args, TensorType::new(ty.dtype, layout.clone()));
+    }
+    // Base dimensions left: those of the region in base order, and ones of size 1 that it does not have.
+    let kept = r.kept();
+    let mut order: Vec<i64> = r
+        .source
+        .iter()
+        .flatten()
+        .map(|d| kept.iter().position(|k| k == d).expect("a kept dimension") as i64)
+        .collect();
+    let missing: Vec<i64> = (0..kept.len() as i64).filter(|i| !order.contains(i)).collect();
+    order.extend(missing);
+    if !order.is_sorted() {
+        layout = layout.permute(&order).expect("a permutation");
+        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
+        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
+    }
+    if layout.sizes == target.layout.sizes {
+        return value;
+    }
+    // Dimensions of size 1 come and go in one reshape; then broadcast ones are stretched.
+    let ones: Vec<Expr> = target
+        .layout
+        .sizes
+        .iter()
+        .zip(&r.source)
+        .map(|(n, s)| if s.is_none() { Expr::Int(1) } else { n.clone() })
+        .collect();
+    if layout.sizes[..] != ones[..] {
+        let shaped = layout.view(&ones).unwrap_or_else(|| Layout::contiguous(&ones));
+        value = b.reshape(value, TensorType::new(ty.dtype, shaped));
+    }
+    if ones[..] != target.layout.sizes[..] {
+        let sizes = Arg::Scalars(target.layout.sizes.to_vec());
+        value = b.call("aten.expand.default", vec![Arg::Value(value), sizes], target.clone());
+    }
+    value
+}
+
+fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
+    let one = Expr::Int(1);
+    start.plus(&len.minus(&one).times(step)).plus(&one)
+}
+
+/// The base with the region's cells replaced by `value`.
+fn write(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Expr>, value: ValueId) -> Result<ValueId> {
+    if ty.layout.same_cells(region) {
+        return Ok(b.declare(value, ty));
+    }
+    let whole = ty.layout.is_contiguous()
+        && region.is_contiguous()
+        && ty.layout.offset.equals(&region.offset) == Some(true)
+        && ty.layout.numel().equals(&region.numel()) == Some(true);
+    if whole {
+        return Ok(b.reshape(value, ty.clone()));
+    }
+    let Some(r) = relate(&ty.layout, region).filter(|r| r.partial().count() <= 1) else {
+        let args = vec![
+            Arg::Value(base),
+            Arg::Value(value),
+            Arg::Scalars(region.sizes.to_vec()),
+            Arg::Scalars(region.strides.to_vec()),
+            Arg::Scalar(region.offset.clone()),
+        ];
+        return Ok(b.call("aten.as_strided_scatter.default", args, ty.clone()));
+    };
+    // The value in the order and the dimensions of the base.
+    let kept = r.kept();
+    let mut order: Vec<i64> = kept.iter().filter_map(|d| r.position(*d)).map(|i| i as i64).collect();
+    order.extend((0..r.source.len() as i64).filter(|i| r.source[*i as usize].is_none()));
+    let mut value = value;
+    let mut layout = b.graph.tensor(value).layout.clone();
+    if !order.is_sorted() {
+        layout = layout.permute(&order).expect("a permutation");
+        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
+        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
+    }
+    let sizes: Vec<Expr> = kept
+        .iter()
+        .map(|&d| match &r.picks[d] {
+            Pick::Range { len, .. } => len.clone(),
+            _ => ty.layout.sizes[d].clone(),
+        })
+        .collect();
+    if layout.sizes[..] != sizes[..] {
+        let shaped = layout.view(&sizes).unwrap_or_else(|| Layout::contiguous(&sizes));
+        value = b.reshape(value, TensorType::new(ty.dtype, shaped));
+    }
+    let Some(d) = r.partial().next() else { return Ok(b.declare(value, ty)) };
+    let dim = Arg::Scalar(Expr::Int(d as i64));
+    Ok(match &r.picks[d] {
+        Pick::Index(i) => {
+            let args = vec![Arg::Value(base), Arg::Value(value), dim, Arg::Scalar(i.clone())];
+            b.call("aten.select_scatter.default", args, ty.clone())
+        }
+        Pick::Range { start, len, step } => {
+            let end = range_end(start, len, step);
+            let args = vec![
+                Arg::Value(base),
+                Arg::Value(value),
+                dim,
+                Arg::Scalar(start.clone()),
+                Arg::Scalar(end),
+                Arg::Scalar(step.clone()),
+            ];
+            b.call("aten.slice_scatter.default", args, ty.clone())
+        }
+        Pick::Whole => unreachable!("a partial pick is not whole"),
+    })
+}

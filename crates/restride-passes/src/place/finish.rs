@@ -1,0 +1,83 @@
+//! The end of a run: what the caller gets is moved to where the caller looks, unless it is there already.
+
+use super::Placer;
+use restride_ir::{Buffer, BufferKind, Error, Meta, Place, RemarkKind, Reason, Result, Step, ValueId, border_layout, layout_bytes};
+use restride_tensor::{Overlap, overlap_bytes};
+
+/// A move that is still to be made.
+struct Pending {
+    value: ValueId,
+    ty: Meta,
+    from: Place,
+    to: Place,
+}
+
+impl Placer<'_> {
+    /// Moves outputs and new contents of inputs to their places. Moves into inputs may hit what others still read (a
+    /// swap): they are ordered, and a cycle is broken by a copy.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        let mut pending = Vec::new();
+        for (i, v) in self.boundary.outputs.clone() {
+            let to = self.output_memory(i, v)?;
+            self.enqueue(&mut pending, v, to, RemarkKind::OutputInCaller)?;
+        }
+        for (i, v) in self.boundary.becomes.clone().into_iter().enumerate() {
+            let Some(v) = v else { continue };
+            let to = self.input_place(i).ok_or_else(|| Error::invalid("a mutated input without memory"))?;
+            self.enqueue(&mut pending, v, to, RemarkKind::WriteBack)?;
+        }
+        while !pending.is_empty() {
+            let free = (0..pending.len()).find(|&k| {
+                pending.iter().enumerate().all(|(j, p)| j == k || !hits(&pending[k].to, &pending[k].ty, &p.from, &p.ty))
+                    && !partly(&pending[k])
+            });
+            let k = match free {
+                Some(k) => k,
+                None => {
+                    // Every move overwrites what another one reads: take one source aside.
+                    let p = &mut pending[0];
+                    let layout = border_layout(&Meta { dtype: p.ty.dtype, layout: restride_ir::Layout::contiguous(&p.ty.layout.sizes) });
+                    let bytes = layout_bytes(&layout, p.ty.dtype.size());
+                    let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
+                    let aside = Place { buffer, layout };
+                    self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from.clone(), to: aside.clone() });
+                    p.from = aside;
+                    continue;
+                }
+            };
+            let p = pending.remove(k);
+            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
+        }
+        Ok(())
+    }
+
+    fn enqueue(&mut self, pending: &mut Vec<Pending>, v: ValueId, to: Place, kind: RemarkKind) -> Result<()> {
+        let ty = self.ty(v)?.clone();
+        let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("an output without a place"))?;
+        let there = from.buffer == to.buffer && from.layout.same_cells(&to.layout);
+        if !there {
+            if let Some(&last) = self.graph.order.last() {
+                self.remark(last, kind, Reason::CallerVisible, self.bytes_of(v));
+            }
+            pending.push(Pending { value: v, ty, from, to });
+        }
+        Ok(())
+    }
+
+    fn output_memory(&mut self, i: usize, v: ValueId) -> Result<Place> {
+        if let Some(place) = self.output_place(i, v)? {
+            return Ok(place);
+        }
+        Ok(self.output_places[&i].clone())
+    }
+}
+
+fn hits(to: &Place, to_ty: &Meta, from: &Place, from_ty: &Meta) -> bool {
+    to.buffer == from.buffer
+        && overlap_bytes(&to.layout, to_ty.dtype.size(), &from.layout, from_ty.dtype.size()) != Overlap::Disjoint
+}
+
+/// A move within one buffer onto cells that it still reads.
+fn partly(p: &Pending) -> bool {
+    hits(&p.to, &p.ty, &p.from, &p.ty)
+}

@@ -1,0 +1,301 @@
+//! Placement: where every value of a functional program lives, and what runs.
+//!
+//! Nodes are visited in order. A result goes, by preference, where a later node wants it (an input that it is the new
+//! content of, an output, a region of a scatter's base, a part of a `cat`), onto an operand that dies (a view on its base, a
+//! scatter in its base, a pointwise result on an operand), or into a buffer of its own. Each is taken unless a
+//! value that is still needed would lose a cell, decided by exact overlap of regions; what is declined is a remark.
+//! Sizes are known here: symbolic programs are placed once per binding.
+
+mod choose;
+mod finish;
+mod memory;
+
+use crate::plan::{PlanOptions, plan};
+use memory::Memory;
+use restride_ir::{
+    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Meta, Nested, NodeId, OutputKind, Place, Placement,
+    Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout, layout_bytes, meta,
+};
+use std::collections::BTreeMap;
+
+/// Which kinds of sharing may be taken. All, by default; tests and measurements switch them off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlaceOptions {
+    /// Views on their bases; copies that change nothing.
+    pub views: bool,
+    /// Results on dying operands.
+    pub reuse: bool,
+    /// Scatters in their bases.
+    pub scatter: bool,
+    /// Sources straight in the region of a scatter or the part of a `cat`.
+    pub straight: bool,
+    /// New contents of inputs straight in the inputs' memory, outputs straight in the caller's.
+    pub boundary: bool,
+}
+
+impl Default for PlaceOptions {
+    fn default() -> Self {
+        PlaceOptions { views: true, reuse: true, scatter: true, straight: true, boundary: true }
+    }
+}
+
+/// A placement with the decisions that led to it.
+#[derive(Clone, Debug, Default)]
+pub struct Placed {
+    /// The answer.
+    pub placement: Placement,
+    /// Decisions taken and declined, in program order.
+    pub remarks: Vec<Remark>,
+}
+
+/// Places a functional program whose sizes are all known and whose operators all have kernels, views or movements.
+///
+/// # Errors
+/// A size that is not known, or an operator that must be lowered first, with the node.
+pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
+    let mut nested = BTreeMap::new();
+    let boundary = Boundary::of_main(program);
+    let mut placer = Placer::new(program, program.main, boundary, *options)?;
+    placer.run(&mut nested)?;
+    let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
+    placed.placement.nested = nested;
+    Ok(placed)
+}
+
+/// What a graph's inputs and outputs are to its caller.
+struct Boundary {
+    /// For each input, the value that its memory must hold at the end, if it may be written.
+    becomes: Vec<Option<ValueId>>,
+    /// Outputs that get memory of their own: position and value.
+    outputs: Vec<(usize, ValueId)>,
+    /// Whether values lie at the border from cell 0 (a body) or as their types say (the main graph).
+    body: bool,
+}
+
+impl Boundary {
+    fn of_main(program: &Program) -> Boundary {
+        let graph = program.graph();
+        let mut becomes = vec![None; graph.inputs.len()];
+        let mut outputs = Vec::new();
+        for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
+            let Arg::Value(v) = arg else { continue };
+            if !matches!(graph.values[*v].ty, Type::Tensor(_)) {
+                continue;
+            }
+            match spec.kind {
+                OutputKind::Mutation(input) => becomes[input] = Some(*v),
+                OutputKind::Metadata(_) | OutputKind::Token => {}
+                _ if spec.alias.is_some() => {}
+                _ => outputs.push((i, *v)),
+            }
+        }
+        Boundary { becomes, outputs, body: false }
+    }
+
+    fn of_body(graph: &Graph) -> Boundary {
+        let tensor = |v: &ValueId| matches!(graph.values[*v].ty, Type::Tensor(_));
+        let outputs = graph
+            .outputs
+            .iter()
+            .enumerate()
+            .filter_map(|(i, a)| if let Arg::Value(v) = a { Some((i, *v)) } else { None })
+            .filter(|(_, v)| tensor(v))
+            .collect();
+        Boundary { becomes: vec![None; graph.inputs.len()], outputs, body: true }
+    }
+}
+
+/// One graph being placed.
+struct Placer<'a> {
+    program: &'a Program,
+    id: GraphId,
+    graph: &'a Graph,
+    options: PlaceOptions,
+    boundary: Boundary,
+    memory: Memory,
+    /// Types with known sizes, of tensors.
+    types: Table<ValueId, Option<Meta>>,
+    /// Position of the last node that reads a value; past the last node for what the caller gets.
+    last_use: Table<ValueId, usize>,
+    /// Positions of the nodes that read a value, in order.
+    uses: Table<ValueId, Vec<usize>>,
+    /// What the caller gets of a value: positions of outputs, inputs that it becomes.
+    wanted: BTreeMap<ValueId, Wanted>,
+    remarks: Vec<Remark>,
+    /// Memory of each input, as it lies at the start.
+    input_places: Vec<Option<Place>>,
+    /// Memory of each output that has been given one.
+    output_places: BTreeMap<usize, Place>,
+}
+
+/// Where a value must be at the end.
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    inputs: Vec<usize>,
+    outputs: Vec<usize>,
+}
+
+impl<'a> Placer<'a> {
+    fn new(program: &'a Program, id: GraphId, boundary: Boundary, options: PlaceOptions) -> Result<Self> {
+        let graph = &program.graphs[id];
+        let mut types = Table::new();
+        for (v, value) in graph.values.iter() {
+            if let Type::Tensor(t) = &value.ty {
+                types.set(v, t.known());
+            }
+        }
+        let end = graph.order.len();
+        let mut last_use: Table<ValueId, usize> = Table::new();
+        let mut uses: Table<ValueId, Vec<usize>> = Table::new();
+        for (at, (_, node)) in graph.ordered().enumerate() {
+            for v in node.operands() {
+                last_use.set(v, at);
+                let u = uses.entry(v);
+                if u.last() != Some(&at) {
+                    u.push(at);
+                }
+            }
+        }
+        let mut wanted: BTreeMap<ValueId, Wanted> = BTreeMap::new();
+        for (i, v) in boundary.becomes.iter().enumerate() {
+            if let Some(v) = v {
+                wanted.entry(*v).or_default().inputs.push(i);
+                last_use.set(*v, end);
+            }
+        }
+        for (i, v) in &boundary.outputs {
+            wanted.entry(*v).or_default().outputs.push(*i);
+            last_use.set(*v, end);
+        }
+        let memory = Memory::default();
+        let remarks = Vec::new();
+        Ok(Placer {
+            program,
+            id,
+            graph,
+            options,
+            boundary,
+            memory,
+            types,
+            last_use,
+            uses,
+            wanted,
+            remarks,
+            input_places: vec![None; graph.inputs.len()],
+            output_places: BTreeMap::new(),
+        })
+    }
+
+    fn ty(&self, v: ValueId) -> Result<&Meta> {
+        self.types[v].as_ref().ok_or_else(|| {
+            Error::unsupported(format!("the sizes of %{} are not known before the run", self.graph.values[v].name))
+        })
+    }
+
+    fn run(&mut self, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
+        self.inputs()?;
+        let graph = self.graph;
+        for (at, &id) in graph.order.iter().enumerate() {
+            self.node(at, id, nested).map_err(|e| e.at(graph, id))?;
+        }
+        self.finish()
+    }
+
+    /// Every tensor input has the memory that the caller gives.
+    fn inputs(&mut self) -> Result<()> {
+        let graph = self.graph;
+        for (i, &v) in graph.inputs.iter().enumerate() {
+            if self.types[v].is_none() && !matches!(graph.values[v].ty, Type::Tensor(_)) {
+                continue;
+            }
+            let opaque = !self.boundary.body && matches!(self.program.signature.inputs[i].kind, InputKind::Opaque(_));
+            if opaque {
+                continue;
+            }
+            let ty = self.ty(v)?.clone();
+            let layout = if self.boundary.body { border_layout(&ty) } else { ty.layout.clone() };
+            let bytes = layout_bytes(&layout, ty.dtype.size());
+            let buffer = self.memory.add(Buffer { kind: BufferKind::Input(i), bytes });
+            let place = Place { buffer, layout };
+            self.input_places[i] = Some(place.clone());
+            self.memory.settle(v, place, ty.dtype);
+            self.memory.writable(buffer, self.boundary.becomes[i].is_some());
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
+        let node = &self.graph.nodes[id];
+        if node.op.def().hop.is_some() {
+            return self.higher_order(at, id, nested);
+        }
+        if node.results.iter().all(|r| !matches!(self.graph.values[*r].ty, Type::Tensor(_))) {
+            // Numbers and assertions: they run, and take no memory.
+            self.run_step(at, id, Vec::new());
+            return Ok(());
+        }
+        if self.free_view(at, id)? || self.moved(at, id)? {
+            return Ok(());
+        }
+        self.kernel(at, id)
+    }
+
+    /// A step that runs a node, writing at the given places.
+    fn run_step(&mut self, _at: usize, id: NodeId, writes: Vec<Option<Place>>) {
+        let reads = self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect();
+        self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
+    }
+
+    /// A higher-order node: its bodies are placed by themselves; results get memory of their own.
+    fn higher_order(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
+        let node = &self.graph.nodes[id];
+        let call = HopCall::of(self.graph, node)?.ok_or_else(|| Error::invalid("not a higher-order operator"))?;
+        for &body in &call.bodies {
+            if nested.contains_key(&body) {
+                continue;
+            }
+            let boundary = Boundary::of_body(&self.program.graphs[body]);
+            let mut placer = Placer::new(self.program, body, boundary, self.options)?;
+            let mut inner = BTreeMap::new();
+            placer.run(&mut inner)?;
+            let mut placement = placer.memory.placement;
+            placement.nested = inner;
+            let plan = plan(&placement, &PlanOptions::default());
+            nested.insert(body, Nested { placement, plan });
+        }
+        let mut writes = Vec::new();
+        for &r in &node.results {
+            let place = match &self.types[r] {
+                Some(ty) => {
+                    let ty = ty.clone();
+                    let place = match self.caller_memory(at, r, id)? {
+                        Some(place) => place,
+                        None => self.memory.fresh(&ty),
+                    };
+                    self.memory.settle(r, place.clone(), ty.dtype);
+                    Some(place)
+                }
+                None if matches!(self.graph.values[r].ty, Type::Tensor(_)) => return Err(self.ty(r).unwrap_err()),
+                None => None,
+            };
+            writes.push(place);
+        }
+        let reads: Vec<Option<Place>> = node.operands().map(|v| self.memory.place(v).cloned()).collect();
+        let frame = Frame::of(&self.program.graphs, self.id, id, &reads, &writes, nested)?;
+        if frame.bytes > 0 {
+            let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes: aligned(frame.bytes) });
+            self.memory.placement.scratch.insert(id, buffer);
+        }
+        self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
+        Ok(())
+    }
+
+    /// Type of a value for a rule that reads it where it is placed.
+    fn placed_meta(&self, v: ValueId) -> Result<Meta> {
+        let ty = self.ty(v)?;
+        Ok(match self.memory.place(v) {
+            Some(p) => Meta { dtype: ty.dtype, layout: p.layout.clone() },
+            None => meta(self.graph, v)?,
+        })
+    }
+}

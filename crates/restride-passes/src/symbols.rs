@@ -1,0 +1,64 @@
+//! Symbols: a witness for each, and programs with symbols replaced by numbers.
+
+use restride_ir::{Arg, Binding, Expr, Graph, Program, Scalar, Symbol, TensorType, Type};
+use std::collections::BTreeMap;
+
+/// A value for every symbol that lies in its range and is unlikely to coincide with a constant of the program.
+pub fn witness(program: &Program) -> Binding {
+    program
+        .symbols
+        .values()
+        .enumerate()
+        .map(|(i, s)| {
+            let wanted = [7, 11, 13, 17, 19, 23, 29, 31][i % 8];
+            let value = wanted.clamp(s.min().unwrap_or(i64::MIN), s.max().unwrap_or(i64::MAX));
+            let value = if s.is_float() { Scalar::Float(value as f64) } else { Scalar::Int(value) };
+            (s.clone(), value)
+        })
+        .collect()
+}
+
+/// The program with symbols replaced by their values, wherever the binding has one.
+pub fn specialize(program: &Program, binding: &Binding) -> Program {
+    let mut out = program.clone();
+    let ids: Vec<_> = out.graphs.ids().collect();
+    for id in ids {
+        substitute(&mut out.graphs[id], binding);
+    }
+    for spec in &mut out.signature.outputs {
+        if let Some(alias) = &mut spec.alias {
+            alias.layout = alias.layout.map(|e| e.substitute(binding));
+        }
+    }
+    out.symbols = std::mem::take(&mut out.symbols).into_iter().filter(|(_, s)| !binding.contains_key(s)).collect::<BTreeMap<_, Symbol>>();
+    out.guards.retain(|g| g.condition.substitute(binding) != Expr::Bool(true));
+    for r in &mut out.ranges {
+        r.0 = r.0.substitute(binding);
+    }
+    out
+}
+
+fn substitute(graph: &mut Graph, binding: &Binding) {
+    let values: Vec<_> = graph.values.ids().collect();
+    for v in values {
+        let ty = &mut graph.values[v].ty;
+        match ty {
+            Type::Tensor(t) => *ty = Type::Tensor(TensorType::new(t.dtype, t.layout.map(|e| e.substitute(binding)))),
+            Type::Scalar(e) => *e = e.substitute(binding),
+            _ => {}
+        }
+    }
+    let nodes: Vec<_> = graph.nodes.ids().collect();
+    for n in nodes {
+        graph.nodes[n].args.iter_mut().for_each(|a| arg(a, binding));
+    }
+    graph.outputs.iter_mut().for_each(|a| arg(a, binding));
+}
+
+fn arg(a: &mut Arg, binding: &Binding) {
+    match a {
+        Arg::Scalar(e) => *e = e.substitute(binding),
+        Arg::Scalars(es) => es.iter_mut().for_each(|e| *e = e.substitute(binding)),
+        _ => {}
+    }
+}

@@ -1,0 +1,64 @@
+//! Which inputs of a graph may be written, through any chain of views.
+
+use restride_ir::{Arg, Graph, GraphId, HopCall, HopItem, Node, Program, Table, ValueId};
+
+/// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; what may be a view
+/// counts as one.
+pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
+    let g = &program.graphs[graph];
+    // The inputs whose storage each value may be on; few values are on more than one.
+    let mut roots: Table<ValueId, Vec<u32>> = Table::new();
+    for (i, &v) in g.inputs.iter().enumerate() {
+        roots.set(v, vec![i as u32]);
+    }
+    let mut written = vec![false; g.inputs.len()];
+    for (_, node) in g.ordered() {
+        let operands: Vec<ValueId> = node.operands().collect();
+        if operands.iter().all(|v| roots[*v].is_empty()) {
+            continue;
+        }
+        for v in written_operands(program, g, node) {
+            for &r in &roots[v] {
+                written[r as usize] = true;
+            }
+        }
+        // Results of a higher-order operator may be any operand that its graphs return.
+        let aliases = node.op.is_view() || node.op.def().hop.is_some() || node.op.mutates(&node.args);
+        if aliases {
+            let mut all: Vec<u32> = match (node.op.def().hop, node.args.get(node.op.def().base as usize)) {
+                (None, Some(Arg::Value(base))) => roots[*base].clone(),
+                _ => operands.iter().flat_map(|v| roots[*v].clone()).collect(),
+            };
+            all.sort_unstable();
+            all.dedup();
+            for &r in &node.results {
+                roots.set(r, all.clone());
+            }
+        }
+    }
+    written
+}
+
+/// The operands whose data a node writes.
+fn written_operands(program: &Program, graph: &Graph, node: &Node) -> Vec<ValueId> {
+    if let Ok(Some(call)) = HopCall::of(graph, node) {
+        let mut out = Vec::new();
+        for &body in &call.bodies {
+            for (item, written) in call.inputs().zip(written_inputs(program, body)) {
+                if let (HopItem::Tensor { value, .. }, true) = (item, written) {
+                    out.push(*value);
+                }
+            }
+        }
+        return out;
+    }
+    if node.op.def().metadata || !node.op.mutates(&node.args) {
+        return Vec::new();
+    }
+    let writes = |i: usize| match node.op.twin() {
+        Some(twin) => twin.writes.iter().any(|w| w.0 as usize == i),
+        None => node.op.schema().args.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write),
+    };
+    let args = node.args.iter().enumerate().filter(|(i, _)| writes(*i) || node.op.member().is_some() && *i == 0);
+    args.flat_map(|(_, a)| a.values().copied()).collect()
+}
