@@ -209,6 +209,18 @@ pub enum Exactness {
     Random,
 }
 
+/// What eager PyTorch refuses when a functional operator's in-place form is given memory that overlaps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OverlapCheck {
+    /// As `TensorIterator`: a target with several elements in one cell (as far as strides of 0 show it) and operands that
+    /// share some of its cells without being the same cells.
+    Partial,
+    /// Any operand that shares a cell with the target, and a target with several elements in one cell (`index_put_`).
+    Any,
+    /// Nothing is checked.
+    None,
+}
+
 /// Higher-order operators.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
@@ -248,6 +260,26 @@ pub struct Sample {
     pub args: Vec<SampleArg>,
 }
 
+/// Where an argument of a `_foreach_*` operator's member call comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemberArg {
+    /// The list's element for this member.
+    Spread(u8),
+    /// The argument as it is, for every member.
+    Whole(u8),
+    /// The element of a 1-d tensor for this member, as a 0-d tensor (`select(values, 0, i)`).
+    Item(u8),
+}
+
+/// The operator that a `_foreach_*` one applies to each member of its lists.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// It.
+    pub op: Op,
+    /// Its arguments, from those of the `_foreach_*` operator; trailing ones left out take their defaults.
+    pub args: SmallVec<[MemberArg; 4]>,
+}
+
 /// What the toolchain knows of an operator.
 #[derive(Clone, Copy)]
 pub struct OpDef {
@@ -257,8 +289,10 @@ pub struct OpDef {
     pub doc: &'static str,
     /// Shape, stride and type rule.
     pub infer: Option<InferFn>,
-    /// View rule: the results alias argument 0.
+    /// View rule: the results alias argument `base`.
     pub view: Option<ViewRule>,
+    /// The argument that the results of a view are views of: 0 but for `set_`, which makes argument 0 a view of another.
+    pub base: u8,
     /// The element map of a view that has one.
     pub math: Option<MathView>,
     /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
@@ -277,6 +311,8 @@ pub struct OpDef {
     pub decompose: Option<DecomposeFn>,
     /// Element by element with broadcasting: an in-place form visits cells in logical index order.
     pub pointwise: bool,
+    /// What the in-place form refuses.
+    pub overlap: OverlapCheck,
     /// Draws random numbers.
     pub random: bool,
     /// Has an effect besides its results (an assertion): never removed.
@@ -297,6 +333,7 @@ impl OpDef {
             doc: "",
             infer: None,
             view: None,
+            base: 0,
             math: None,
             metadata: false,
             strided: false,
@@ -306,6 +343,7 @@ impl OpDef {
             kernel: Kernel::None,
             decompose: None,
             pointwise: false,
+            overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,
             hop: None,
@@ -321,7 +359,7 @@ pub struct Registered {
     schema: Schema,
     def: OpDef,
     twin: Option<Twin>,
-    member: Option<Op>,
+    member: Option<Member>,
 }
 
 /// Handle of a registered operator. Equal if it is the same registration.
@@ -331,7 +369,7 @@ pub struct Op(&'static Registered);
 impl Op {
     /// Registers a declaration; its memory is kept for the life of the process. `twin` is the resolved functional
     /// form of a mutating operator, `member` the operator that a `_foreach_*` one applies to each list member.
-    pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Op>) -> Result<Op> {
+    pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Member>) -> Result<Op> {
         let schema = Schema::parse(def.schema)?;
         Ok(Op(Box::leak(Box::new(Registered { name: schema.full_name(), schema, def, twin, member }))))
     }
@@ -353,7 +391,36 @@ impl Op {
     }
     /// The operator that this `_foreach_*` one applies to each member.
     pub fn member(self) -> Option<Op> {
-        self.0.member
+        self.0.member.as_ref().map(|m| m.op)
+    }
+    /// Arguments of the call of [`Op::member`] for member `i` of the lists; `item` gives the i-th element of a 1-d
+    /// tensor as a 0-d tensor. Trailing arguments left out take their defaults.
+    pub fn member_args<V: Clone, S: Clone>(
+        self,
+        args: &[Arg<V, S>],
+        i: usize,
+        mut item: impl FnMut(&V, usize) -> Result<V>,
+    ) -> Result<Vec<Arg<V, S>>> {
+        let member = self.0.member.as_ref().ok_or_else(|| OpError::new(format!("{self} takes no lists apart")))?;
+        let short = || OpError::new(format!("the lists of {self} are of different lengths"));
+        let args = Args(args);
+        let at = |k: u8| args.0.get(k as usize).cloned().unwrap_or(Arg::None);
+        let mut out = Vec::with_capacity(member.args.len());
+        for from in &member.args {
+            out.push(match *from {
+                MemberArg::Whole(k) => at(k),
+                MemberArg::Item(k) => Arg::Value(item(args.tensor(k as usize)?, i)?),
+                MemberArg::Spread(k) => match at(k) {
+                    Arg::Values(vs) => match vs.get(i).ok_or_else(short)? {
+                        Some(v) => Arg::Value(v.clone()),
+                        None => Arg::None,
+                    },
+                    Arg::Scalars(ss) => Arg::Scalar(ss.get(i).ok_or_else(short)?.clone()),
+                    _ => return Err(OpError::new(format!("argument {k} of {self} is not a list"))),
+                },
+            });
+        }
+        Ok(out)
     }
     /// Whether the schema says that it writes an argument (see [`Twin::when`] for those that write silently).
     pub fn is_mutable(self) -> bool {

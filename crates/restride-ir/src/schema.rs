@@ -117,8 +117,13 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// `aten.add_.Tensor`.
+    /// `aten.add_.Tensor`. Python's functions and higher-order operators have no overloads: `_operator.mul`,
+    /// `higher_order.cond`.
     pub fn full_name(&self) -> String {
+        let python = matches!(self.namespace.as_str(), "_operator" | "math" | "torch" | "higher_order");
+        if python && self.overload == "default" {
+            return format!("{}.{}", self.namespace, self.name);
+        }
         format!("{}.{}.{}", self.namespace, self.name, self.overload)
     }
 

@@ -1,0 +1,216 @@
+//! Operators that follow from others: in-place, `out=` and `_foreach_*` forms, from the schemas alone.
+//!
+//! A mutating operator's functional form is one that takes the same arguments, none written, and returns the
+//! operator's own new results followed by the new contents of what it writes, in order of the arguments. That
+//! one rule covers `add_` (`add`), `max.dim_max` (`max.dim`) and `_native_batch_norm_legit`
+//! (`_native_batch_norm_legit_functional`).
+
+use crate::registry::{exists, lookup, overloads, schema_of};
+use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
+use smallvec::SmallVec;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// A declared operator, with the twin that it names or that follows from its name.
+pub(crate) fn declared(def: &OpDef) -> Result<Op> {
+    let schema = Schema::parse(def.schema)?;
+    let twin = match &def.twin {
+        Some(decl) => {
+            let op = lookup(decl.op).ok_or_else(|| OpError::new(format!("its twin {} is not known", decl.op)))?;
+            Some(Twin {
+                op,
+                args: decl.args.iter().copied().collect(),
+                writes: decl.writes.iter().copied().collect(),
+                returns: decl.returns.iter().copied().collect(),
+                resizes: false,
+                when: decl.when,
+            })
+        }
+        None if schema.is_mutable() && !def.metadata => twin(&schema),
+        None => None,
+    };
+    Op::register(*def, twin, None)
+}
+
+/// An operator that only PyTorch's schema tells of.
+pub(crate) fn from_schema(text: &'static str) -> Result<Op> {
+    let schema = Schema::parse(text)?;
+    let member = member(&schema);
+    let twin = if schema.is_mutable() && member.is_none() { twin(&schema) } else { None };
+    Op::register(OpDef::new(text), twin, member)
+}
+
+/// A user's operator.
+pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
+    let written: Vec<&SchemaArg> = schema.args.iter().filter(|a| writes(a)).collect();
+    // The number of new contents of a list is not known from the schema: no functional form.
+    if written.is_empty() || written.iter().any(|a| a.ty != ArgType::Tensor) {
+        return Op::register(OpDef::new(text), None, None);
+    }
+    let functional = crate::registry::register_custom(&functional_text(schema, text)?)?;
+    Op::register(OpDef::new(text), relate(schema, functional, false), None)
+}
+
+/// The schema of a custom operator's functional form.
+fn functional_text(schema: &Schema, text: &str) -> Result<String> {
+    let bad = || OpError::new(format!("bad schema `{text}`"));
+    let (head, _) = text.split_once('(').ok_or_else(bad)?;
+    let (name, overload) = head.split_once('.').unwrap_or((head, ""));
+    let dot = if overload.is_empty() { "" } else { "." };
+    let (args, returns) = text[head.len()..].rsplit_once("->").ok_or_else(bad)?;
+    // Alias annotations go: `Tensor(a!) x` is `Tensor x`.
+    let plain = |s: &str| {
+        let (mut out, mut rest) = (String::new(), s);
+        while let Some(i) = rest.find("Tensor(") {
+            out.push_str(&rest[..i + "Tensor".len()]);
+            rest = rest[i..].split_once(')').map_or("", |(_, r)| r);
+        }
+        out + rest
+    };
+    let own = returns.trim().trim_start_matches('(').trim_end_matches(')');
+    let mut results: Vec<String> = Vec::new();
+    for (r, one) in schema.returns.iter().zip(own.split(',')) {
+        if r.alias.as_ref().is_none_or(|a| !a.write) {
+            results.push(plain(one.trim()));
+        }
+    }
+    results.extend(schema.args.iter().filter(|a| writes(a)).map(|_| "Tensor".to_string()));
+    Ok(format!("{name}_functional{dot}{overload}{}-> ({})", plain(args), results.join(", ")))
+}
+
+fn writes(arg: &SchemaArg) -> bool {
+    arg.alias.as_ref().is_some_and(|a| a.write)
+}
+
+/// The functional form of a mutating operator, if one follows from the schemas.
+fn twin(schema: &Schema) -> Option<Twin> {
+    if schema.args.iter().any(|a| writes(a) && a.ty != ArgType::Tensor) {
+        return None;
+    }
+    let out = schema.args.iter().filter(|a| writes(a)).all(|a| a.kwarg_only);
+    let (ns, name) = (schema.namespace.as_str(), schema.name.as_str());
+    let bases: Vec<(&str, String)> = if out {
+        vec![(ns, name.to_string())]
+    } else if let Some(plain) = name.strip_prefix("__i").filter(|_| name.ends_with("__")) {
+        vec![(ns, format!("__{plain}"))]
+    } else {
+        let plain = name.strip_suffix('_').unwrap_or(name);
+        let mut bases = vec![(ns, format!("{plain}_functional")), ("restride", plain.to_string())];
+        if plain != name {
+            bases.insert(0, (ns, plain.to_string()));
+        }
+        bases
+    };
+    for (ns, base) in bases {
+        let same_overload = format!("{ns}.{base}.{}", schema.overload);
+        let mut candidates: Vec<&str> = Vec::new();
+        if exists(&same_overload) {
+            candidates.push(&same_overload);
+        }
+        let plain = format!("{ns}.{base}.default");
+        if exists(&plain) {
+            candidates.push(&plain);
+        }
+        candidates.extend(overloads(ns, &base).iter().map(String::as_str));
+        for candidate in candidates {
+            // Only what fits is registered: the overloads include this operator itself and its like.
+            if let Some(functional) = schema_of(candidate)
+                && fits(schema, &functional, out)
+                && let Some(op) = lookup(candidate)
+            {
+                return relate(schema, op, out);
+            }
+        }
+    }
+    None
+}
+
+/// Whether an operator's schema is that of a mutating one's functional form.
+fn fits(schema: &Schema, functional: &Schema, out: bool) -> bool {
+    let args: Vec<&SchemaArg> = schema.args.iter().filter(|a| !(out && writes(a))).collect();
+    let same = args.len() == functional.args.len()
+        && args
+            .iter()
+            .zip(&functional.args)
+            .all(|(a, b)| a.ty == b.ty && a.optional == b.optional && a.kwarg_only == b.kwarg_only);
+    let fresh = schema.returns.iter().filter(|r| r.alias.as_ref().is_none_or(|a| !a.write)).count();
+    let written = schema.args.iter().filter(|a| writes(a)).count();
+    same && !functional.is_mutable()
+        && functional.returns.len() == fresh + written
+        && functional.returns.iter().all(|r| r.ty == ArgType::Tensor)
+}
+
+/// How a mutating operator relates to its functional form.
+fn relate(schema: &Schema, functional: Op, out: bool) -> Option<Twin> {
+    let args: SmallVec<[u8; 8]> =
+        (0..schema.args.len()).filter(|&i| !(out && writes(&schema.args[i]))).map(|i| i as u8).collect();
+    let written: Vec<usize> = (0..schema.args.len()).filter(|&i| writes(&schema.args[i])).collect();
+    let fresh = schema.returns.iter().filter(|r| r.alias.as_ref().is_none_or(|a| !a.write)).count();
+    let mut next = 0;
+    let mut returns = SmallVec::new();
+    for r in &schema.returns {
+        match &r.alias {
+            Some(alias) if alias.write => {
+                let arg = written.iter().find(|&&i| {
+                    schema.args[i].alias.as_ref().is_some_and(|a| a.sets.iter().any(|s| alias.sets.contains(s)))
+                })?;
+                returns.push(TwinReturn::Arg(*arg as u8));
+            }
+            _ => {
+                returns.push(TwinReturn::Result(next));
+                next += 1;
+            }
+        }
+    }
+    let writes = written.iter().enumerate().map(|(k, &i)| (i as u8, (fresh + k) as u8)).collect();
+    Some(Twin { op: functional, args, writes, returns, resizes: out, when: None })
+}
+
+/// The operator that a `_foreach_*` one applies to the members of its lists.
+fn member(schema: &Schema) -> Option<Member> {
+    let name = schema.name.strip_prefix("_foreach_").filter(|_| schema.namespace == "aten")?;
+    let (name, mark) = name.strip_suffix('_').map_or((name, ""), |n| (n, "_"));
+    let overload = schema.overload.as_str();
+    let candidates: Vec<String> = match (name, overload) {
+        ("maximum", "Scalar" | "ScalarList") => vec![format!("aten.clamp_min{mark}.default")],
+        ("minimum", "Scalar" | "ScalarList") => vec![format!("aten.clamp_max{mark}.default")],
+        // PyTorch has no `maximum_`.
+        ("maximum", "List") if mark == "_" => vec!["aten.clamp_min_.Tensor".to_string()],
+        ("minimum", "List") if mark == "_" => vec!["aten.clamp_max_.Tensor".to_string()],
+        ("addcdiv" | "addcmul", "Tensor") => vec![format!("restride.{name}{mark}.Tensor_value")],
+        ("norm", "Scalar") => vec!["restride.vector_norm.default".to_string()],
+        _ => {
+            let overloads: &[&str] = match overload {
+                "List" => &["Tensor", "default", "Tensor_Tensor"],
+                "Scalar" | "ScalarList" => &["Scalar", "default", "Tensor_Scalar"],
+                "Tensor" => &["Tensor"],
+                "ScalarAndTensor" => &["Scalar"],
+                "default" => &["default"],
+                // `out=` lists.
+                _ => &[],
+            };
+            overloads.iter().map(|o| format!("aten.{name}{mark}.{o}")).collect()
+        }
+    };
+    candidates.iter().filter(|c| exists(c)).find_map(|c| {
+        let op = lookup(c)?;
+        Some(Member { op, args: member_args(schema, op.schema())? })
+    })
+}
+
+/// How a `_foreach_*` operator's arguments become a member's.
+fn member_args(list: &Schema, member: &Schema) -> Option<SmallVec<[MemberArg; 4]>> {
+    if list.args.len() > member.args.len() || member.args[list.args.len()..].iter().any(|a| a.default.is_none()) {
+        return None;
+    }
+    let pairs = list.args.iter().zip(&member.args).enumerate();
+    pairs
+        .map(|(i, (a, b))| match (a.ty, b.ty) {
+            (ArgType::Tensors, ArgType::Tensor) if writes(a) == writes(b) => Some(MemberArg::Spread(i as u8)),
+            (ArgType::Scalars, ArgType::Scalar) => Some(MemberArg::Spread(i as u8)),
+            (ArgType::Tensor, ArgType::Tensor) if a.name == "scalars" => Some(MemberArg::Item(i as u8)),
+            (a, b) if a == b => Some(MemberArg::Whole(i as u8)),
+            _ => None,
+        })
+        .collect()
+}

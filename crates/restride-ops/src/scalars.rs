@@ -1,0 +1,365 @@
+//! Numbers: Python's arithmetic on sizes and scalars, and numbers read off tensors.
+//!
+//! A program computes with them where PyTorch traced a Python expression over symbolic sizes. Integers are 64 bits;
+//! what does not fit is an error, as is what Python refuses (a division by zero).
+
+use restride_ir::{Call, Kernel, OpDef, OpError, Scalar};
+use std::cmp::Ordering;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+fn overflow() -> OpError {
+    OpError::new("the result does not fit a 64-bit integer")
+}
+
+fn zero_division() -> OpError {
+    OpError::new("division by zero")
+}
+
+/// Two numbers as Python meets them: as floats if one is.
+enum Pair {
+    Ints(i64, i64),
+    Floats(f64, f64),
+}
+
+fn pair(c: &Call<'_>) -> Result<Pair> {
+    let (a, b) = (c.args.scalar(0)?, c.args.scalar(1)?);
+    both(a, b)
+}
+
+fn both(a: Scalar, b: Scalar) -> Result<Pair> {
+    match (a, b) {
+        (Scalar::Complex(_), _) | (_, Scalar::Complex(_)) => Err(OpError::new("complex numbers have no place here")),
+        (Scalar::Float(_), _) | (_, Scalar::Float(_)) => Ok(Pair::Floats(a.as_f64(), b.as_f64())),
+        _ => Ok(Pair::Ints(a.as_i64(), b.as_i64())),
+    }
+}
+
+fn arithmetic(p: Pair, int: fn(i64, i64) -> Option<i64>, float: fn(f64, f64) -> f64) -> Result<Scalar> {
+    match p {
+        Pair::Ints(a, b) => int(a, b).map(Scalar::Int).ok_or_else(overflow),
+        Pair::Floats(a, b) => Ok(Scalar::Float(float(a, b))),
+    }
+}
+
+fn add(c: &Call<'_>) -> Result<Scalar> {
+    arithmetic(pair(c)?, i64::checked_add, |a, b| a + b)
+}
+fn sub(c: &Call<'_>) -> Result<Scalar> {
+    arithmetic(pair(c)?, i64::checked_sub, |a, b| a - b)
+}
+fn mul(c: &Call<'_>) -> Result<Scalar> {
+    arithmetic(pair(c)?, i64::checked_mul, |a, b| a * b)
+}
+
+fn floordiv(c: &Call<'_>) -> Result<Scalar> {
+    match pair(c)? {
+        Pair::Ints(_, 0) => Err(zero_division()),
+        Pair::Floats(_, 0.0) => Err(zero_division()),
+        Pair::Ints(a, b) => floor_div(a, b).map(Scalar::Int).ok_or_else(overflow),
+        Pair::Floats(a, b) => Ok(Scalar::Float((a / b).floor())),
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let q = a.checked_div(b)?;
+    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+}
+
+fn modulo(c: &Call<'_>) -> Result<Scalar> {
+    match pair(c)? {
+        Pair::Ints(_, 0) => Err(zero_division()),
+        Pair::Floats(_, 0.0) => Err(zero_division()),
+        // The remainder of any number by -1 is 0; the hardware's own division of i64::MIN by it overflows.
+        Pair::Ints(a, b) => {
+            let r = a.checked_rem(b).unwrap_or(0);
+            Ok(Scalar::Int(if r != 0 && (r < 0) != (b < 0) { r + b } else { r }))
+        }
+        Pair::Floats(a, b) => {
+            let r = a % b;
+            let r = if r != 0.0 && (r < 0.0) != (b < 0.0) { r + b } else { r };
+            // Python gives a zero the divisor's sign.
+            Ok(Scalar::Float(if r == 0.0 { 0.0f64.copysign(b) } else { r }))
+        }
+    }
+}
+
+fn truediv(c: &Call<'_>) -> Result<Scalar> {
+    match pair(c)? {
+        Pair::Ints(_, 0) => Err(zero_division()),
+        Pair::Floats(_, 0.0) => Err(zero_division()),
+        Pair::Ints(a, b) => Ok(Scalar::Float(a as f64 / b as f64)),
+        Pair::Floats(a, b) => Ok(Scalar::Float(a / b)),
+    }
+}
+
+fn pow(c: &Call<'_>) -> Result<Scalar> {
+    match pair(c)? {
+        Pair::Ints(0, b) if b < 0 => Err(zero_division()),
+        Pair::Ints(a, b) if b < 0 => Ok(Scalar::Float((a as f64).powf(b as f64))),
+        Pair::Ints(a, b) => match u32::try_from(b) {
+            Ok(n) => a.checked_pow(n).map(Scalar::Int).ok_or_else(overflow),
+            Err(_) if a == 0 || a == 1 => Ok(Scalar::Int(a)),
+            Err(_) if a == -1 => Ok(Scalar::Int(if b % 2 == 0 { 1 } else { -1 })),
+            Err(_) => Err(overflow()),
+        },
+        Pair::Floats(a, b) => Ok(Scalar::Float(a.powf(b))),
+    }
+}
+
+fn neg(c: &Call<'_>) -> Result<Scalar> {
+    match c.args.scalar(0)? {
+        Scalar::Float(x) => Ok(Scalar::Float(-x)),
+        Scalar::Complex(z) => Ok(Scalar::Complex(-z)),
+        other => other.as_i64().checked_neg().map(Scalar::Int).ok_or_else(overflow),
+    }
+}
+
+/// Order of two numbers, `None` where one is NaN. An integer meets a float exactly, as in Python.
+fn order(c: &Call<'_>) -> Result<Option<Ordering>> {
+    compare(c.args.scalar(0)?, c.args.scalar(1)?)
+}
+
+fn compare(a: Scalar, b: Scalar) -> Result<Option<Ordering>> {
+    Ok(match both(a, b)? {
+        Pair::Ints(a, b) => Some(a.cmp(&b)),
+        Pair::Floats(x, y) => match (a, b) {
+            (Scalar::Float(_), Scalar::Float(_)) => x.partial_cmp(&y),
+            (_, Scalar::Float(_)) => int_float(a.as_i64(), y),
+            _ => int_float(b.as_i64(), x).map(Ordering::reverse),
+        },
+    })
+}
+
+fn int_float(a: i64, y: f64) -> Option<Ordering> {
+    if y.is_nan() {
+        return None;
+    }
+    // 2^63 is the first float that no i64 reaches.
+    if y >= 9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Less);
+    }
+    if y < -9_223_372_036_854_775_808.0 {
+        return Some(Ordering::Greater);
+    }
+    let whole = y.floor();
+    Some(a.cmp(&(whole as i64)).then(if y > whole { Ordering::Less } else { Ordering::Equal }))
+}
+
+fn eq(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(order(c)?.is_some_and(Ordering::is_eq)))
+}
+fn ne(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(!order(c)?.is_some_and(Ordering::is_eq)))
+}
+fn ge(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(order(c)?.is_some_and(Ordering::is_ge)))
+}
+fn gt(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(order(c)?.is_some_and(Ordering::is_gt)))
+}
+fn le(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(order(c)?.is_some_and(Ordering::is_le)))
+}
+fn lt(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(order(c)?.is_some_and(Ordering::is_lt)))
+}
+
+fn bits(c: &Call<'_>, op: fn(i64, i64) -> i64) -> Result<Scalar> {
+    match (c.args.scalar(0)?, c.args.scalar(1)?) {
+        (Scalar::Bool(a), Scalar::Bool(b)) => Ok(Scalar::Bool(op(a as i64, b as i64) != 0)),
+        (a @ (Scalar::Int(_) | Scalar::Bool(_)), b @ (Scalar::Int(_) | Scalar::Bool(_))) => {
+            Ok(Scalar::Int(op(a.as_i64(), b.as_i64())))
+        }
+        _ => Err(OpError::new("bits of a number that is no integer")),
+    }
+}
+fn and(c: &Call<'_>) -> Result<Scalar> {
+    bits(c, |a, b| a & b)
+}
+fn or(c: &Call<'_>) -> Result<Scalar> {
+    bits(c, |a, b| a | b)
+}
+
+fn to_int(c: &Call<'_>, round: fn(f64) -> f64) -> Result<Scalar> {
+    match c.args.scalar(0)? {
+        Scalar::Float(x) => {
+            let y = round(x);
+            let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&y);
+            if fits { Ok(Scalar::Int(y as i64)) } else { Err(OpError::new(format!("{x} cannot become an integer"))) }
+        }
+        Scalar::Complex(_) => Err(OpError::new("a complex number cannot become an integer")),
+        other => Ok(Scalar::Int(other.as_i64())),
+    }
+}
+fn trunc(c: &Call<'_>) -> Result<Scalar> {
+    to_int(c, f64::trunc)
+}
+fn ceil(c: &Call<'_>) -> Result<Scalar> {
+    to_int(c, f64::ceil)
+}
+fn floor(c: &Call<'_>) -> Result<Scalar> {
+    to_int(c, f64::floor)
+}
+
+fn not(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Bool(!c.args.scalar(0)?.as_bool()))
+}
+
+/// `min` and `max` keep the type of the one taken unless one is a float, which makes both floats.
+fn pick(c: &Call<'_>, want: Ordering) -> Result<Scalar> {
+    let (a, b) = (c.args.scalar(0)?, c.args.scalar(1)?);
+    let first = compare(a, b)? != Some(want.reverse());
+    let taken = if first { a } else { b };
+    Ok(match both(a, b)? {
+        Pair::Floats(..) => Scalar::Float(taken.as_f64()),
+        Pair::Ints(..) => Scalar::Int(taken.as_i64()),
+    })
+}
+fn min(c: &Call<'_>) -> Result<Scalar> {
+    pick(c, Ordering::Less)
+}
+fn max(c: &Call<'_>) -> Result<Scalar> {
+    pick(c, Ordering::Greater)
+}
+
+fn ite(c: &Call<'_>) -> Result<Scalar> {
+    c.args.scalar(if c.args.scalar(0)?.as_bool() { 1 } else { 2 })
+}
+
+fn to_float(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Float(c.args.scalar(0)?.as_f64()))
+}
+
+fn sqrt(c: &Call<'_>) -> Result<Scalar> {
+    let x = c.args.scalar(0)?.as_f64();
+    if x < 0.0 { Err(OpError::new("square root of a negative number")) } else { Ok(Scalar::Float(x.sqrt())) }
+}
+
+fn sum(c: &Call<'_>) -> Result<Scalar> {
+    let mut total = Scalar::Int(0);
+    for &x in c.args.numbers(0)? {
+        total = arithmetic(both(total, x)?, i64::checked_add, |a, b| a + b)?;
+    }
+    Ok(total)
+}
+
+fn dim_of(c: &Call<'_>) -> Result<usize> {
+    let t = c.args.tensor(0)?;
+    if t.sizes().is_empty() {
+        return Err(OpError::new("a 0-d tensor has no dimensions to ask for"));
+    }
+    Ok(t.layout().dim(c.args.int(1)?)?)
+}
+fn sym_size(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Int(c.args.tensor(0)?.sizes()[dim_of(c)?]))
+}
+fn sym_stride(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Int(c.args.tensor(0)?.strides()[dim_of(c)?]))
+}
+fn sym_numel(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Int(c.args.tensor(0)?.numel() as i64))
+}
+fn sym_storage_offset(c: &Call<'_>) -> Result<Scalar> {
+    Ok(Scalar::Int(c.args.tensor(0)?.layout().offset))
+}
+
+fn item(c: &Call<'_>) -> Result<Scalar> {
+    let t = c.args.tensor(0)?;
+    if t.numel() != 1 {
+        return Err(OpError::new(format!("a tensor with {} elements cannot be converted to a number", t.numel())));
+    }
+    Ok(t.get(&vec![0; t.sizes().len()]))
+}
+
+const fn number(schema: &'static str, kernel: fn(&Call<'_>) -> Result<Scalar>) -> OpDef {
+    OpDef { kernel: Kernel::Scalar(kernel), exactness: restride_ir::Exactness::Exact, ..OpDef::new(schema) }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    number("_operator::add(Scalar a, Scalar b) -> Scalar", add),
+    number("_operator::sub(Scalar a, Scalar b) -> Scalar", sub),
+    number("_operator::mul(Scalar a, Scalar b) -> Scalar", mul),
+    number("_operator::floordiv(Scalar a, Scalar b) -> Scalar", floordiv),
+    number("_operator::mod(Scalar a, Scalar b) -> Scalar", modulo),
+    number("_operator::truediv(Scalar a, Scalar b) -> Scalar", truediv),
+    number("_operator::pow(Scalar a, Scalar b) -> Scalar", pow),
+    number("_operator::neg(Scalar a) -> Scalar", neg),
+    number("_operator::eq(Scalar a, Scalar b) -> bool", eq),
+    number("_operator::ne(Scalar a, Scalar b) -> bool", ne),
+    number("_operator::ge(Scalar a, Scalar b) -> bool", ge),
+    number("_operator::gt(Scalar a, Scalar b) -> bool", gt),
+    number("_operator::le(Scalar a, Scalar b) -> bool", le),
+    number("_operator::lt(Scalar a, Scalar b) -> bool", lt),
+    number("_operator::and_(Scalar a, Scalar b) -> Scalar", and),
+    number("_operator::or_(Scalar a, Scalar b) -> Scalar", or),
+    number("_operator::not_(Scalar a) -> bool", not),
+    number("math::trunc(Scalar a) -> int", trunc),
+    number("math::ceil(Scalar a) -> int", ceil),
+    number("math::floor(Scalar a) -> int", floor),
+    number("torch::sym_not(Scalar a) -> bool", not),
+    number("torch::sym_min(Scalar a, Scalar b) -> Scalar", min),
+    number("torch::sym_max(Scalar a, Scalar b) -> Scalar", max),
+    number("torch::sym_ite(Scalar b, Scalar t, Scalar f) -> Scalar", ite),
+    number("torch::sym_float(Scalar a) -> float", to_float),
+    number("torch::sym_int(Scalar a) -> int", trunc),
+    number("torch::sym_sqrt(Scalar a) -> float", sqrt),
+    number("torch::sym_sum(Scalar[] args) -> Scalar", sum),
+    number("aten::sym_size.int(Tensor self, int dim) -> SymInt", sym_size),
+    OpDef { strided: true, ..number("aten::sym_stride.int(Tensor self, int dim) -> SymInt", sym_stride) },
+    number("aten::sym_numel(Tensor self) -> SymInt", sym_numel),
+    OpDef { strided: true, ..number("aten::sym_storage_offset(Tensor self) -> SymInt", sym_storage_offset) },
+    number("aten::item(Tensor self) -> Scalar", item),
+    number("aten::_local_scalar_dense(Tensor self) -> Scalar", item),
+];
+
+#[cfg(test)]
+mod tests {
+    use crate::lookup;
+    use restride_ir::{Arg, Args, Call, Ctx, Kernel, Scalar};
+    use restride_tensor::View;
+
+    fn run(name: &str, args: &[Scalar]) -> Result<Scalar, String> {
+        let args: Vec<Arg<View<'_>, Scalar>> = args.iter().map(|s| Arg::Scalar(*s)).collect();
+        let call = Call { args: Args(&args), outs: &[], ctx: &Ctx::default() };
+        let Kernel::Scalar(kernel) = lookup(name).unwrap().def().kernel else { panic!("{name} gives no number") };
+        kernel(&call).map_err(|e| e.0)
+    }
+
+    #[test]
+    fn arithmetic_is_pythons() {
+        use Scalar::{Bool, Float, Int};
+        let ok = |name: &str, args: &[Scalar], want: Scalar| assert_eq!(run(name, args), Ok(want), "{name} {args:?}");
+        ok("_operator.floordiv", &[Int(-7), Int(2)], Int(-4));
+        ok("_operator.mod", &[Int(-7), Int(2)], Int(1));
+        ok("_operator.mod", &[Int(i64::MIN), Int(-1)], Int(0));
+        ok("_operator.mod", &[Float(-7.5), Int(2)], Float(0.5));
+        ok("_operator.truediv", &[Int(7), Int(2)], Float(3.5));
+        ok("_operator.pow", &[Int(2), Int(-1)], Float(0.5));
+        ok("_operator.pow", &[Int(-1), Int(i64::MAX)], Int(-1));
+        ok("_operator.eq", &[Int(9_007_199_254_740_993), Float(9_007_199_254_740_992.0)], Bool(false));
+        ok("_operator.lt", &[Int(i64::MAX), Float(9_223_372_036_854_775_808.0)], Bool(true));
+        ok("_operator.le", &[Int(1), Float(f64::NAN)], Bool(false));
+        ok("torch.sym_min", &[Int(3), Float(3.5)], Float(3.0));
+        ok("torch.sym_max", &[Int(3), Int(5)], Int(5));
+        ok("torch.sym_ite", &[Bool(false), Int(3), Int(5)], Int(5));
+        ok("math.ceil", &[Float(2.1)], Int(3));
+        ok("_operator.and_", &[Bool(true), Bool(false)], Bool(false));
+    }
+
+    #[test]
+    fn what_python_refuses_is_an_error() {
+        use Scalar::{Float, Int};
+        for (name, args) in [
+            ("_operator.floordiv", [Int(1), Int(0)]),
+            ("_operator.mod", [Int(1), Float(0.0)]),
+            ("_operator.truediv", [Int(1), Int(0)]),
+            ("_operator.pow", [Int(0), Int(-1)]),
+            ("_operator.add", [Int(i64::MAX), Int(1)]),
+            ("_operator.floordiv", [Int(i64::MIN), Int(-1)]),
+        ] {
+            assert!(run(name, &args).is_err(), "{name}");
+        }
+        assert!(run("math.trunc", &[Float(f64::INFINITY)]).is_err());
+    }
+}
