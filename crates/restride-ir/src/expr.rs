@@ -767,8 +767,10 @@ impl fmt::Display for Expr {
                 if i > 0 {
                     f.write_str(sep)?;
                 }
+                // Sums of floats may nest, and their order matters.
                 match item {
-                    Expr::Call(c) if c.0 == ExprFn::Add && sep == "*" => write!(f, "({item})")?,
+                    Expr::Call(c) if sep != ", " && c.0 == ExprFn::Add => write!(f, "({item})")?,
+                    Expr::Call(c) if sep == "*" && c.0 == ExprFn::Mul => write!(f, "({item})")?,
                     _ => write!(f, "{item}")?,
                 }
             }

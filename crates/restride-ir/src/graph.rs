@@ -81,6 +81,8 @@ impl Node {
 /// Nodes and values in append-only arenas, with the order of execution apart.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Graph {
+    /// Name of a subgraph in files and text, unique in its program; empty for the main graph, and where there is none.
+    pub name: Arc<str>,
     /// All nodes, also ones that are no longer in `order`.
     pub nodes: Arena<NodeId, Node>,
     /// All values.

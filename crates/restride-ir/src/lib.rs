@@ -4,6 +4,8 @@
 
 mod arena;
 mod arg;
+mod compact;
+mod defaults;
 mod error;
 mod expr;
 mod graph;
@@ -11,11 +13,16 @@ mod nested;
 mod op;
 mod placement;
 mod program;
+mod remark;
 mod schema;
+#[cfg(test)]
+mod test_ops;
+pub mod text;
 mod types;
 
 pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, MemoryFormat};
+pub use compact::compact;
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
@@ -24,7 +31,7 @@ pub use nested::{
     output_meta,
 };
 pub use op::{
-    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Movement, Op, OpDef, Piece, Reuse,
+    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op, OpDef, OverlapCheck, Piece, Reuse,
     ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
@@ -32,6 +39,7 @@ pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,
 };
+pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use types::{Meta, TensorType, Type};

@@ -68,6 +68,9 @@ pub enum OutputKind {
     Token,
     /// Memory that user outputs are views of (see [`OutputAlias`]); not returned by itself.
     Base,
+    /// The tensor object of the input at this position becomes what `OutputSpec::alias` says (`t_` on an input). The
+    /// graph output is `None`.
+    Metadata(usize),
 }
 
 /// Whose memory a user output is a view of.
@@ -84,8 +87,10 @@ pub enum AliasRoot {
 pub struct OutputAlias {
     /// Whose memory.
     pub root: AliasRoot,
-    /// Element type and layout on that storage.
+    /// Layout on that storage, in elements of the output's type.
     pub layout: Layout<Expr>,
+    /// Element type of the output.
+    pub dtype: DType,
 }
 
 /// A graph output of the main graph, beside `Graph::outputs` at the same position.

@@ -47,7 +47,8 @@ impl<D: Dim> fmt::Display for TensorType<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |dims: &[D]| dims.iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
         write!(f, "{}[{}]", self.dtype, list(&self.layout.sizes))?;
-        if !self.layout.is_contiguous() {
+        // Strides are shown unless they are the row-major ones to the letter, so that the text says all.
+        if self.layout.strides != Layout::contiguous(&self.layout.sizes).strides {
             write!(f, "[{}]", list(&self.layout.strides))?;
         }
         if !self.layout.offset.is(0) {

@@ -1,0 +1,106 @@
+//! Remarks: decisions that an optimizing pass took or declined, each with its reason.
+
+use crate::NodeId;
+use std::fmt;
+
+/// What was decided about.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum RemarkKind {
+    /// A view, or a copy that changes nothing, on its base.
+    ViewOnBase,
+    /// A scatter in its base's memory.
+    ScatterInBase,
+    /// A source computed straight into the region of a scatter.
+    SourceInRegion,
+    /// A result on an operand that dies.
+    ReuseOperand,
+    /// An operand of `cat` and its like where its part of the result is.
+    AssembleInPlace,
+    /// The new content of an input in that input's memory.
+    WriteBack,
+    /// An output in the memory that the caller keeps.
+    OutputInCaller,
+    /// A copy into the layout that a kernel or a view asks for.
+    LayoutCopy,
+}
+
+/// Why it was decided so.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// It was taken.
+    Taken,
+    /// The memory is still read: by a node, or by the caller.
+    StillRead {
+        /// The next reader; `None` is the caller.
+        by: Option<NodeId>,
+    },
+    /// Operand and result share some cells without being the same.
+    PartialOverlap,
+    /// Element sizes differ.
+    DTypeDiffers,
+    /// Sizes differ.
+    SizesDiffer,
+    /// The memory is the caller's and must not change, or must be of its own.
+    CallerVisible,
+    /// Several elements lie in one cell.
+    NotDense,
+    /// Whether cells are shared was not decided within the budget.
+    UnknownOverlap,
+    /// The layout is not the one that the operator asks for.
+    KernelNeedsLayout,
+    /// The option is switched off.
+    SwitchedOff,
+}
+
+/// One decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Remark {
+    /// The node that it is about.
+    pub node: NodeId,
+    /// What was decided about.
+    pub kind: RemarkKind,
+    /// Why it was decided so.
+    pub reason: Reason,
+    /// Bytes saved, or bytes that it costs.
+    pub bytes: i64,
+}
+
+impl Remark {
+    /// Whether it was declined.
+    pub fn missed(&self) -> bool {
+        self.reason != Reason::Taken
+    }
+}
+
+impl fmt::Display for RemarkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RemarkKind::ViewOnBase => "view on its base",
+            RemarkKind::ScatterInBase => "scatter in its base",
+            RemarkKind::SourceInRegion => "source straight in its region",
+            RemarkKind::ReuseOperand => "result on a dying operand",
+            RemarkKind::AssembleInPlace => "part built in place",
+            RemarkKind::WriteBack => "written straight into the input",
+            RemarkKind::OutputInCaller => "computed in the output's memory",
+            RemarkKind::LayoutCopy => "copy into another layout",
+        })
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Taken => f.write_str("taken"),
+            Reason::StillRead { by: Some(node) } => write!(f, "still read by {node}"),
+            Reason::StillRead { by: None } => f.write_str("still read by the caller"),
+            Reason::PartialOverlap => f.write_str("operand and result overlap in part"),
+            Reason::DTypeDiffers => f.write_str("element sizes differ"),
+            Reason::SizesDiffer => f.write_str("sizes differ"),
+            Reason::CallerVisible => f.write_str("the caller sees that memory"),
+            Reason::NotDense => f.write_str("several elements in one cell"),
+            Reason::UnknownOverlap => f.write_str("overlap not decided"),
+            Reason::KernelNeedsLayout => f.write_str("another layout is needed"),
+            Reason::SwitchedOff => f.write_str("switched off"),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Showing a placement: where every value lives, and the steps that run.
+
+use super::print::{PrintOptions, Printer, put};
+use crate::{Buffer, BufferKind, Graph, Place, Placement, Plan, Program, Step, TensorType, ValueId};
+
+/// The program's main graph as placed: buffers with their owners and bytes (and offsets, where a plan is given), then
+/// every step with where it reads and writes. A `%v @ buf1[2, 3][3, 1]+4` is where the elements of `%v` are.
+pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan>, options: &PrintOptions) -> String {
+    let graph = program.graph();
+    let printer = Printer { graphs: &program.graphs, graph, options };
+    let mut out = String::new();
+    if !program.name.is_empty() {
+        out.push_str("program ");
+        super::lex::quote(&mut out, &program.name);
+        out.push('\n');
+    }
+    out.push_str("stage: placed\n");
+    if let Some(plan) = plan {
+        let optimal = if plan.optimal { ", optimal" } else { "" };
+        put!(out, "arena {} bytes, at least {} needed{optimal}\n", plan.arena_bytes, plan.lower_bound_bytes);
+    }
+    for (id, buffer) in placement.buffers.iter() {
+        put!(out, "buffer {id}: {}", owner(&printer, buffer));
+        put!(out, ", {} bytes", buffer.bytes);
+        if let Some(offset) = plan.and_then(|p| p.offsets[id]) {
+            put!(out, " at {offset}");
+        }
+        out.push('\n');
+    }
+    out.push_str("\ngraph");
+    let at_rest = |out: &mut String, v: ValueId| placed(&printer, out, v, placement.places[v].as_ref());
+    printer.inputs(&mut out, |out, v| {
+        printer.typed(out, v);
+        if let Some(place) = &placement.places[v] {
+            out.push_str(" @ ");
+            place_text(out, graph, v, place);
+        }
+    });
+    out.push_str(" {\n");
+    for step in &placement.steps {
+        out.push_str("  ");
+        match step {
+            Step::Run { node, reads, writes } => {
+                let node = &graph.nodes[*node];
+                for (i, &r) in node.results.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { "" });
+                    placed(&printer, &mut out, r, writes.get(i).and_then(Option::as_ref));
+                }
+                out.push_str(if node.results.is_empty() { "" } else { " = " });
+                let mut next = 0;
+                printer.call(&mut out, node, &mut |out, v| {
+                    placed(&printer, out, v, reads.get(next).and_then(Option::as_ref));
+                    next += 1;
+                });
+                printer.node_end(&mut out, node);
+            }
+            Step::Move { value, from, to } => {
+                out.push_str("move ");
+                printer.value(&mut out, *value);
+                out.push_str(": ");
+                place_text(&mut out, graph, *value, from);
+                out.push_str(" -> ");
+                place_text(&mut out, graph, *value, to);
+                out.push('\n');
+            }
+            Step::Free { node } => {
+                let node = &graph.nodes[*node];
+                out.push_str("free ");
+                for (i, &r) in node.results.iter().enumerate() {
+                    out.push_str(if i > 0 { ", " } else { "" });
+                    at_rest(&mut out, r);
+                }
+                out.push_str(" = ");
+                printer.call(&mut out, node, &mut |out, v| at_rest(out, v));
+                printer.node_end(&mut out, node);
+            }
+        }
+    }
+    printer.outputs(&mut out, at_rest);
+    out.push_str("}\n");
+    out
+}
+
+fn owner(printer: &Printer<'_>, buffer: &Buffer) -> String {
+    match buffer.kind {
+        BufferKind::Arena => "arena".to_string(),
+        BufferKind::Input(i) => {
+            let mut out = "input ".to_string();
+            match printer.graph.inputs.get(i) {
+                Some(&v) => printer.value(&mut out, v),
+                None => put!(out, "{i}"),
+            }
+            out
+        }
+        BufferKind::Output(i) => format!("output {i}"),
+    }
+}
+
+fn placed(printer: &Printer<'_>, out: &mut String, v: ValueId, place: Option<&Place>) {
+    printer.value(out, v);
+    if let Some(place) = place {
+        out.push_str(" @ ");
+        place_text(out, printer.graph, v, place);
+    }
+}
+
+/// `buf1[2, 3][3, 1]+4`, counted in elements of the value's type.
+fn place_text(out: &mut String, graph: &Graph, v: ValueId, place: &Place) {
+    put!(out, "{}", place.buffer);
+    let dtype = graph.values[v].ty.tensor().map_or(crate::DType::U8, |t| t.dtype);
+    // A type's text is its element type's name followed by its layout.
+    let text = TensorType { dtype, layout: place.layout.clone() }.to_string();
+    out.push_str(text.strip_prefix(dtype.name()).unwrap_or(&text));
+}
