@@ -11,8 +11,8 @@ use std::borrow::Cow;
 
 /// A compute type with a matrix product.
 pub trait Gemm: Compute {
-    /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n in row-major order. Strides are
-    /// (row, column), in elements.
+    /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n, its rows `ldc` elements apart.
+    /// Strides of `a` and `b` are (row, column), in elements.
     ///
     /// # Safety
     /// All elements that sizes and strides reach are readable, those of `c` writable and nobody else's.
@@ -20,7 +20,7 @@ pub trait Gemm: Compute {
         size: (usize, usize, usize),
         a: (*const Self, isize, isize),
         b: (*const Self, isize, isize),
-        c: *mut Self,
+        c: (*mut Self, usize),
         add: bool,
         threads: usize,
     );
@@ -35,7 +35,7 @@ macro_rules! library {
                 (m, n, k): (usize, usize, usize),
                 a: (*const Self, isize, isize),
                 b: (*const Self, isize, isize),
-                c: *mut Self,
+                c: (*mut Self, usize),
                 add: bool,
                 threads: usize,
             ) {
@@ -46,7 +46,7 @@ macro_rules! library {
                 // SAFETY: the caller's promise.
                 unsafe {
                     gemm::gemm(
-                        m, n, k, c, 1, n as isize, add, a.0, a.2, a.1, b.0, b.2, b.1, $one, $one, false, false, false,
+                        m, n, k, c.0, 1, c.1 as isize, add, a.0, a.2, a.1, b.0, b.2, b.1, $one, $one, false, false, false,
                         par,
                     )
                 }
@@ -72,27 +72,33 @@ impl Gemm for i64 {
         (m, n, k): (usize, usize, usize),
         a: (*const Self, isize, isize),
         b: (*const Self, isize, isize),
-        c: *mut Self,
+        c: (*mut Self, usize),
         add: bool,
         threads: usize,
     ) {
-        // SAFETY: the caller's promise.
-        let c = unsafe { std::slice::from_raw_parts_mut(c, m * n) };
         let (a, b) = ((Shared(a.0), a.1, a.2), (Shared(b.0), b.1, b.2));
-        par::pieces(threads, c, n.max(1), |i, row| {
-            if !add {
-                row.fill(0);
-            }
-            for p in 0..k {
-                // SAFETY: the caller's promise.
-                let x = unsafe { a.0.get().offset(i as isize * a.1 + p as isize * a.2).read() };
-                for (j, y) in row.iter_mut().enumerate() {
-                    // SAFETY: the caller's promise.
-                    let z = unsafe { b.0.get().offset(p as isize * b.1 + j as isize * b.2).read() };
-                    *y = y.wrapping_add(x.wrapping_mul(z));
+        let c = (Shared(c.0 as *const Self), c.1);
+        par::each(
+            threads,
+            m,
+            || (),
+            |(), i| {
+                // SAFETY: the caller's promise; rows do not overlap and each is one thread's.
+                let row = unsafe { std::slice::from_raw_parts_mut(c.0.get().add(i * c.1) as *mut Self, n) };
+                if !add {
+                    row.fill(0);
                 }
-            }
-        });
+                for p in 0..k {
+                    // SAFETY: the caller's promise.
+                    let x = unsafe { a.0.get().offset(i as isize * a.1 + p as isize * a.2).read() };
+                    for (j, y) in row.iter_mut().enumerate() {
+                        // SAFETY: the caller's promise.
+                        let z = unsafe { b.0.get().offset(p as isize * b.1 + j as isize * b.2).read() };
+                        *y = y.wrapping_add(x.wrapping_mul(z));
+                    }
+                }
+            },
+        );
     }
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
         c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
@@ -132,7 +138,7 @@ pub fn matmul<T: Gemm>(
     // SAFETY: the sizes were checked above, and `c` is borrowed exclusively.
     unsafe {
         let a = (a.as_ptr(), a_strides.0, a_strides.1);
-        T::product((m, n, k), a, (b.as_ptr(), b_strides.0, b_strides.1), c.as_mut_ptr(), add, threads)
+        T::product((m, n, k), a, (b.as_ptr(), b_strides.0, b_strides.1), (c.as_mut_ptr(), n), add, threads)
     }
 }
 
@@ -304,7 +310,7 @@ fn batched<T: Gemm>(
     let (over, inner) = if left.offsets.len() >= threads { (threads, 1) } else { (1, threads) };
     par::pieces(over, c, m * n, |i, piece| {
         // SAFETY: operands' cells are readable, the piece is m × n elements of this thread alone.
-        unsafe { T::product((m, n, k), left.at(i), right.at(i), piece.as_mut_ptr(), false, inner) }
+        unsafe { T::product((m, n, k), left.at(i), right.at(i), (piece.as_mut_ptr(), n), false, inner) }
     });
     blend(c, added)?;
     target.finish();

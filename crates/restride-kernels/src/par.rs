@@ -24,6 +24,42 @@ pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: impl Fn(u
     });
 }
 
+/// Calls `f` for every index below `count`, on up to `threads` threads; each has a state of its own from `state`.
+pub fn each<S>(threads: usize, count: usize, state: impl Fn() -> S + Sync, f: impl Fn(&mut S, usize) + Sync) {
+    if threads <= 1 || count <= 1 {
+        let mut s = state();
+        (0..count).for_each(|i| f(&mut s, i));
+        return;
+    }
+    let per_thread = count.div_ceil(threads);
+    rayon::scope(|scope| {
+        for start in (0..count).step_by(per_thread) {
+            let (f, state) = (&f, &state);
+            scope.spawn(move |_| {
+                let mut s = state();
+                (start..count.min(start + per_thread)).for_each(|i| f(&mut s, i));
+            });
+        }
+    });
+}
+
+/// An address that threads write to, each its own elements.
+pub struct Shared<T>(*mut T);
+// SAFETY: whoever writes through it says why no two threads write the same element.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+impl<T> Shared<T> {
+    /// Of a slice that outlives the threads.
+    pub fn new(slice: &mut [T]) -> Self {
+        Shared(slice.as_mut_ptr())
+    }
+    /// Address of an element.
+    pub fn at(&self, i: usize) -> *mut T {
+        self.0.wrapping_add(i)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -33,6 +69,16 @@ mod tests {
             super::pieces(threads, &mut out, 4, |i, piece| piece.iter_mut().for_each(|x| *x += i + 1));
             let want: Vec<usize> = (0..23).map(|i| i / 4 + 1).collect();
             assert_eq!(out, want);
+            let seen: Vec<_> = (0..10).map(|_| std::sync::atomic::AtomicUsize::new(0)).collect();
+            super::each(
+                threads,
+                10,
+                || (),
+                |(), i| {
+                    seen[i].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                },
+            );
+            assert!(seen.iter().all(|n| n.load(std::sync::atomic::Ordering::Relaxed) == 1));
         }
     }
 }
