@@ -215,7 +215,9 @@ def main():
     for q in absent:
         print(f"no program matches {q}")
 
-    refusals = collections.Counter(common.operator_of(r["detail"]) for r in results if r["status"] == "refused")
+    refusals = collections.Counter(
+        common.operator_of(r["all"][0].partition(": ")[2]) for r in results if r["status"] == "refused"
+    )
     if refusals:
         print("\nrefused because of:")
         for what, n in refusals.most_common():
