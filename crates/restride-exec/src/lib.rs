@@ -2,4 +2,7 @@
 
 pub mod copy;
 pub mod inputs;
+pub mod interp;
 pub mod symbols;
+
+pub use inputs::{Inputs, RunValue, State};

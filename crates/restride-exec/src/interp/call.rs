@@ -1,0 +1,347 @@
+//! One operator call on real tensors.
+
+use super::frame::refused;
+use super::{Interp, Object, Slot};
+use crate::copy::{allocate, resolve};
+use restride_ir::{
+    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, MathView, Meta, Op, OpError, Result, RngKey, Scalar, TensorType,
+    Val, ViewOutcome,
+};
+use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+use smallvec::SmallVec;
+
+/// Arguments of a call while a program runs.
+pub(super) type CallArgs = [Arg<Slot, Scalar>];
+
+impl Interp<'_> {
+    /// Runs a call: members of a list, a change of metadata, a write, a view, a kernel or a composition.
+    pub(super) fn call(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        let def = op.def();
+        if op.member().is_some() {
+            return self.members(op, args, key);
+        }
+        if def.metadata {
+            return metadata(op, args);
+        }
+        if let Some(twin) = op.twin()
+            && op.mutates(&plain(args))
+        {
+            return self.mutate(op, twin, args, key);
+        }
+        if op.is_mutable() && op.twin().is_none() {
+            return Err(Error::unsupported(format!("{op} writes its arguments, and how is not known"))
+                .help("give its body with --ops, or leave it out of the exported part"));
+        }
+        if let Some(results) = view(op, args)? {
+            return Ok(results);
+        }
+        match def.kernel {
+            Kernel::None => match def.decompose {
+                Some(decompose) => self.decompose(decompose, args, key),
+                None => Err(Error::unsupported(format!("{op} cannot be run: restride has no kernel for it"))
+                    .help("decompose it before the export (run_decompositions), or leave it out of the exported part")),
+            },
+            _ => self.kernel(op, args, key),
+        }
+    }
+
+    /// A `_foreach_*` call: one call per member, in order.
+    fn members(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        let member = op.member().expect("the caller asked");
+        let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
+        let mut results = Vec::new();
+        for i in 0..count {
+            let item = |slot: &Slot, i: usize| {
+                let t = slot.tensor().ok_or_else(|| OpError::new("a member of a number"))?;
+                let layout = t.layout().select(0, &(i as i64))?;
+                let t = t.alias(t.dtype(), layout).ok_or_else(|| OpError::new("a member outside of its tensor"))?;
+                Ok(Slot::new(t))
+            };
+            let mut one = op.member_args(args, i, item)?;
+            fill_defaults(member, &mut one)?;
+            results.extend(self.call(member, &one, key)?);
+        }
+        // In-place forms return nothing.
+        Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
+    }
+
+    /// Computes into fresh memory.
+    pub(super) fn kernel(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        let tensors = resolved(args)?;
+        let mut outs = Vec::new();
+        if let Kernel::Fixed(_) = op.def().kernel {
+            for meta in infer(op, &tensors)? {
+                outs.push(allocate(meta.dtype, meta.layout)?);
+            }
+        }
+        self.kernel_into(op, &tensors, outs, key)
+    }
+
+    /// Computes into the given tensors.
+    pub(super) fn kernel_into(
+        &mut self,
+        op: Op,
+        args: &[Arg<Tensor, Scalar>],
+        outs: Vec<Tensor>,
+        key: RngKey,
+    ) -> Result<Vec<Slot>> {
+        let ctx = Ctx { rng: key, threads: self.options.threads.max(1) };
+        // Shared bytes are copied at the first write, so addresses for writing come first.
+        let writes: Vec<ViewMut<'_>> = outs.iter().map(Tensor::view_mut).collect();
+        let reads: Vec<Arg<View<'_>, Scalar>> = args.iter().map(views_of).collect();
+        let call = Call { args: Args(&reads), outs: &writes, ctx: &ctx };
+        match op.def().kernel {
+            Kernel::None => return Err(Error::unsupported(format!("{op} has no kernel"))),
+            Kernel::Fixed(run) => run(&call)?,
+            Kernel::Dynamic(run) => return Ok(run(&call)?.into_iter().map(Slot::new).collect()),
+            Kernel::Scalar(run) => return Ok(vec![Slot::Scalar(run(&call)?)]),
+        }
+        Ok(outs.into_iter().map(Slot::new).collect())
+    }
+
+    fn decompose(&mut self, rule: restride_ir::DecomposeFn, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        let mut eager = Eager { interp: self, key, slots: Vec::new(), error: None };
+        let mut vals = Vec::with_capacity(args.len());
+        for arg in args {
+            let arg: std::result::Result<_, std::convert::Infallible> =
+                arg.try_map(|slot| Ok(eager.keep(slot.clone())), |s| Ok(*s));
+            match arg {
+                Ok(arg) => vals.push(arg),
+            }
+        }
+        match rule(&mut eager, &Args(&vals)) {
+            Ok(results) => results.into_iter().map(|v| eager.get(v).cloned().map_err(Error::from)).collect(),
+            Err(e) => Err(eager.error.take().unwrap_or_else(|| e.into())),
+        }
+    }
+}
+
+/// The arguments as `Op::mutates` reads them.
+fn plain(args: &CallArgs) -> Vec<Arg<(), Expr>> {
+    let one = |a: &Arg<Slot, Scalar>| {
+        let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|_| Ok(()), |s| Ok(Expr::from(*s)));
+        match mapped {
+            Ok(arg) => arg,
+        }
+    };
+    args.iter().map(one).collect()
+}
+
+/// Appends the defaults of trailing arguments that were left out.
+fn fill_defaults<V>(op: Op, args: &mut Vec<Arg<V, Scalar>>) -> Result<(), OpError> {
+    for arg in op.schema().args.iter().skip(args.len()) {
+        let missing = || OpError::new(format!("{op} is not given {}", arg.name));
+        args.push(arg.default_arg().ok_or_else(missing)?);
+    }
+    Ok(())
+}
+
+/// The tensors of the arguments, lazy bits applied.
+pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<Tensor, Scalar>>> {
+    let tensor = |slot: &Slot| {
+        let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
+        resolve(&t)
+    };
+    Ok(args.iter().map(|a| a.try_map(tensor, |s| Ok(*s))).collect::<std::result::Result<_, OpError>>()?)
+}
+
+pub(super) fn infer(op: Op, args: &[Arg<Tensor, Scalar>]) -> Result<SmallVec<[Meta; 1]>> {
+    let rule = op.def().infer.ok_or_else(|| Error::unsupported(format!("{op} has no shape rule")))?;
+    let metas: Vec<Arg<Meta, Scalar>> =
+        args.iter().map(|a| a.map_values(|t| TensorType::new(t.dtype(), t.layout().clone()))).collect();
+    Ok(rule(&Args(&metas))?)
+}
+
+fn views_of(arg: &Arg<Tensor, Scalar>) -> Arg<View<'_>, Scalar> {
+    match arg {
+        Arg::Value(t) => Arg::Value(t.view()),
+        Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(Tensor::view)).collect()),
+        other => {
+            let mapped: std::result::Result<_, ()> = other.try_map(|_| Err(()), |s| Ok(*s));
+            mapped.expect("no tensors are left in other arguments")
+        }
+    }
+}
+
+/// A number as view rules read it. They ask of a float only whether it is 0 (`dropout`).
+fn view_number(s: &Scalar) -> i64 {
+    match s {
+        Scalar::Float(x) if x.fract() != 0.0 => x.signum() as i64 * (x.abs().ceil() as i64),
+        other => other.as_i64(),
+    }
+}
+
+/// What a view rule says of these arguments.
+fn view_outcome(op: Op, args: &CallArgs) -> Result<Option<ViewOutcome<i64>>> {
+    let Some(rule) = op.def().view else { return Ok(None) };
+    let tensor = |slot: &Slot| {
+        let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
+        Ok(TensorType::new(t.dtype(), t.layout().clone()))
+    };
+    let args: Vec<Arg<TensorType<i64>, i64>> =
+        args.iter().map(|a| a.try_map(tensor, |s| Ok(view_number(s)))).collect::<std::result::Result<_, OpError>>()?;
+    Ok(Some((rule.known)(&Args(&args))?))
+}
+
+fn object(op: Op, args: &CallArgs, i: usize) -> Result<&Object> {
+    match args.get(i) {
+        Some(Arg::Value(Slot::Tensor(t))) => Ok(t),
+        _ => Err(Error::invalid(format!("argument {i} of {op} is not a tensor"))),
+    }
+}
+
+/// The results of a view operator; `None` if the operator is none, or copies for these arguments.
+fn view(op: Op, args: &CallArgs) -> Result<Option<Vec<Slot>>> {
+    let Some(outcome) = view_outcome(op, args)? else { return Ok(None) };
+    let base = object(op, args, op.def().base as usize)?.borrow().clone();
+    match outcome {
+        ViewOutcome::Copy => Ok(None),
+        ViewOutcome::Unknown => Err(Error::invalid(format!("the view rule of {op} does not decide known sizes"))),
+        ViewOutcome::Views(types) => {
+            if resolves(op) && (base.conj || base.neg) {
+                return Ok(Some(vec![Slot::new(resolve(&base)?)]));
+            }
+            types.into_iter().map(|ty| Ok(Slot::new(alias(op, &base, ty)?))).collect::<Result<_>>().map(Some)
+        }
+    }
+}
+
+/// `resolve_conj` and `resolve_neg` are the identity but for the bits, which view rules do not see.
+fn resolves(op: Op) -> bool {
+    matches!(op.name(), "aten.resolve_conj.default" | "aten.resolve_neg.default")
+}
+
+/// A view of a tensor, with its lazy bits as PyTorch carries them.
+fn alias(op: Op, base: &Tensor, ty: TensorType<i64>) -> Result<Tensor> {
+    let (from, to) = (base.dtype(), ty.dtype);
+    let part = from.is_complex() && to == from.real();
+    let same_rank = ty.layout.rank() == base.layout().rank();
+    let mut t = base.alias(to, ty.layout.clone()).ok_or_else(|| outside(base, &ty.layout, to))?;
+    match op.def().math {
+        Some(MathView::Conj) if to.is_complex() => t.conj = !t.conj,
+        Some(MathView::Conj) => {}
+        Some(MathView::Neg) => t.neg = !t.neg,
+        None if part && same_rank && base.layout().sizes == ty.layout.sizes => {
+            // `real` and `imag`: the imaginary part of a conjugate is a negated one.
+            let imaginary = ty.layout.offset.rem_euclid(2) == 1;
+            t.conj = false;
+            t.neg = base.neg != (base.conj && imaginary);
+        }
+        None if part && base.conj => {
+            return Err(refused(
+                "view_as_real doesn't work on unresolved conjugated tensors. To resolve the conjugate tensor so you can \
+                 view it as real, use self.resolve_conj()",
+            ));
+        }
+        None if part => {}
+        None if from != to && !to.is_complex() && (base.conj || base.neg) => return Err(bits_and_dtype()),
+        None if from != to && from.is_complex() && (base.conj || base.neg) => return Err(bits_and_dtype()),
+        None => {}
+    }
+    Ok(t)
+}
+
+fn bits_and_dtype() -> Error {
+    refused(
+        "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype. Please \
+         resolve the tensor first",
+    )
+}
+
+fn outside(base: &Tensor, layout: &Layout, dtype: DType) -> Error {
+    let needed = layout.cell_range().end as i128 * dtype.size() as i128;
+    refused(format!(
+        "setStorage: sizes {:?}, strides {:?}, storage offset {}, and itemsize {} requiring a storage size of {needed} \
+         are out of bounds for storage of size {}",
+        &layout.sizes[..],
+        &layout.strides[..],
+        layout.offset,
+        dtype.size(),
+        base.storage().len()
+    ))
+}
+
+/// An operator that changes the tensor object itself: `t_`, `as_strided_`, `resize_`, `set_`.
+fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
+    let target = object(op, args, 0)?.clone();
+    let changed = match view_outcome(op, args)? {
+        Some(ViewOutcome::Views(types)) if types.len() == 1 => {
+            let ty = types.into_iter().next().expect("one");
+            let base = object(op, args, op.def().base as usize)?.borrow().clone();
+            if grows(op) {
+                grow(&base, &ty)?;
+            }
+            alias(op, &base, ty)?
+        }
+        _ => return Err(Error::unsupported(format!("{op} with these arguments changes a tensor in an unknown way"))),
+    };
+    *target.borrow_mut() = changed;
+    Ok(vec![Slot::Tensor(target)])
+}
+
+/// Whether a change of metadata makes room for itself where `as_strided_` would be refused.
+fn grows(op: Op) -> bool {
+    op.schema().name.starts_with("resize_")
+}
+
+/// Grows the storage to what a layout reaches.
+pub(super) fn grow(base: &Tensor, ty: &TensorType<i64>) -> Result<()> {
+    let end = ty.layout.cell_range().end;
+    let needed = usize::try_from(end as i128 * ty.dtype.size() as i128);
+    let needed = needed.map_err(|_| outside(base, &ty.layout, ty.dtype))?;
+    if needed > base.storage().len() {
+        // Asked for first, so that what cannot be had is an error.
+        allocate(ty.dtype, ty.layout.clone())?;
+        base.storage().grow(needed);
+    }
+    Ok(())
+}
+
+/// A composition, run at once: every call of its operators is a call of the interpreter.
+struct Eager<'i, 'p> {
+    interp: &'i mut Interp<'p>,
+    key: RngKey,
+    slots: Vec<Slot>,
+    /// What a call really said, where the composition only passes on words.
+    error: Option<Error>,
+}
+
+impl Eager<'_, '_> {
+    fn keep(&mut self, slot: Slot) -> Val {
+        self.slots.push(slot);
+        Val(self.slots.len() as u32 - 1)
+    }
+    fn get(&self, v: Val) -> std::result::Result<&Slot, OpError> {
+        self.slots.get(v.0 as usize).ok_or_else(|| OpError::new("a composition uses a value that it did not make"))
+    }
+}
+
+impl Emit for Eager<'_, '_> {
+    fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> std::result::Result<SmallVec<[Val; 1]>, OpError> {
+        let op = restride_ops::lookup(op).ok_or_else(|| OpError::new(format!("there is no operator {op}")))?;
+        let mut real: Vec<Arg<Slot, Scalar>> = args
+            .iter()
+            .map(|a| a.try_map(|v| self.get(*v).cloned(), |s| Ok(*s)))
+            .collect::<std::result::Result<_, OpError>>()?;
+        fill_defaults(op, &mut real)?;
+        match self.interp.call(op, &real, self.key) {
+            Ok(results) => Ok(results.into_iter().map(|s| self.keep(s)).collect()),
+            Err(e) => {
+                let words = OpError::new(e.to_string());
+                self.error = Some(e);
+                Err(words)
+            }
+        }
+    }
+
+    fn meta(&self, v: Val) -> Meta {
+        match self.get(v) {
+            Ok(Slot::Tensor(t)) => {
+                let t = t.borrow();
+                TensorType::new(t.dtype(), t.layout().clone())
+            }
+            Ok(Slot::Scalar(s)) => TensorType::contiguous(s.dtype(), &[]),
+            _ => TensorType::contiguous(DType::Bool, &[]),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! After the graph: declared mutations are written, and outputs become what the caller sees.
+
+use super::{Interp, Outputs, Slot};
+use crate::copy::{allocate, copy_into};
+use crate::inputs::{State, evaluate, input_name, user_inputs};
+use restride_ir::{AliasRoot, Binding, Error, OutputAlias, OutputKind, Result, Stage};
+use restride_tensor::{Storage, Tensor};
+
+impl Interp<'_> {
+    pub(super) fn finish(
+        &self,
+        objects: &[Slot],
+        results: Vec<Slot>,
+        symbols: &Binding,
+        state: &mut State,
+    ) -> Result<Outputs> {
+        let specs = &self.program.signature.outputs;
+        if specs.len() != results.len() {
+            return Err(Error::invalid("the signature's outputs are not those of the graph"));
+        }
+        let functional = self.program.stage == Stage::Functional;
+        let mut taken: Vec<Storage> = objects.iter().filter_map(Slot::tensor).map(|t| t.storage().clone()).collect();
+        // Everything that is to be written or returned is taken before anything is written: a new content may be
+        // another input's old one.
+        let mut kept: Vec<Slot> = Vec::with_capacity(results.len());
+        for (spec, slot) in specs.iter().zip(results) {
+            let own = match spec.kind {
+                OutputKind::Mutation(_) => true,
+                OutputKind::Metadata(_) | OutputKind::Token => false,
+                // An imported program's outputs alias what they alias.
+                _ => functional && spec.alias.is_none(),
+            };
+            kept.push(match slot {
+                Slot::Tensor(t) if own => {
+                    let t = t.borrow().clone();
+                    let t = if taken.iter().any(|s| s.same(t.storage())) { copy_of(&t)? } else { t };
+                    taken.push(t.storage().clone());
+                    Slot::new(t)
+                }
+                other => other,
+            });
+        }
+        for (spec, slot) in specs.iter().zip(&kept) {
+            if let OutputKind::Mutation(i) = spec.kind {
+                self.write_back(i, objects, slot)?;
+            }
+        }
+        let mut out = Outputs::default();
+        for (spec, slot) in specs.iter().zip(&kept) {
+            let slot = match (&spec.alias, &spec.kind) {
+                (None, _) => slot.clone(),
+                (Some(alias), _) => Slot::new(on_root(alias, objects, &kept, symbols)?),
+            };
+            match spec.kind {
+                OutputKind::User | OutputKind::Loss => out.values.push(slot.to_value()),
+                OutputKind::Gradient(i) => {
+                    let t = slot.tensor().ok_or_else(|| Error::invalid("a gradient that is no tensor"))?;
+                    out.gradients.push((i, t));
+                }
+                OutputKind::Metadata(i) => {
+                    if let (Some(Slot::Tensor(object)), Some(t)) = (objects.get(i), slot.tensor()) {
+                        *object.borrow_mut() = t;
+                    }
+                }
+                OutputKind::Mutation(_) | OutputKind::Token | OutputKind::Base => {}
+            }
+        }
+        out.inputs = user_inputs(self.program).map(|(i, _)| objects[i].to_value()).collect();
+        for (i, object) in objects.iter().enumerate() {
+            if let (Some(name), Some(t)) = (self.program.weight_name(i), object.tensor()) {
+                state.set(name.clone(), t);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Writes the new content of an input into its memory.
+    fn write_back(&self, input: usize, objects: &[Slot], value: &Slot) -> Result<()> {
+        let target = objects.get(input).and_then(Slot::tensor);
+        let (Some(target), Some(value)) = (target, value.tensor()) else {
+            return Err(Error::invalid("a mutation of what is no tensor"));
+        };
+        if target.layout().sizes != value.layout().sizes || target.dtype() != value.dtype() {
+            let name = input_name(self.program, input);
+            let (have, new) = (&target.layout().sizes, &value.layout().sizes);
+            let (of, new_of) = (target.dtype(), value.dtype());
+            return Err(Error::invalid(format!("{name} is {of}{have:?}, its new content {new_of}{new:?}")));
+        }
+        Ok(copy_into(&target, &value)?)
+    }
+}
+
+/// The tensor on memory of its own, in the same layout where that has no cell twice.
+fn copy_of(t: &Tensor) -> Result<Tensor> {
+    let layout = match restride_tensor::self_overlaps(t.layout()) {
+        Some(false) => t.layout().clone(),
+        _ => restride_tensor::Layout::contiguous(&t.layout().sizes),
+    };
+    let mut own = allocate(t.dtype(), layout)?;
+    (own.conj, own.neg) = (t.conj, t.neg);
+    copy_into(&own, t)?;
+    Ok(own)
+}
+
+/// The view of an input's or a base's memory that an output is declared to be.
+fn on_root(alias: &OutputAlias, objects: &[Slot], kept: &[Slot], symbols: &Binding) -> Result<Tensor> {
+    let root = match alias.root {
+        AliasRoot::Input(i) => objects.get(i),
+        AliasRoot::Base(i) => kept.get(i),
+    };
+    let root = root.and_then(Slot::tensor).ok_or_else(|| Error::invalid("an output is a view of what is no tensor"))?;
+    let layout = evaluate(&alias.layout, symbols)
+        .ok_or_else(|| Error::invalid(format!("the layout {} of an output has unknown symbols", alias.layout)))?;
+    Tensor::new(root.storage().clone(), alias.dtype, layout.clone())
+        .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))
+}

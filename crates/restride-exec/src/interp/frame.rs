@@ -1,0 +1,242 @@
+//! Running one graph: arguments are read, results are checked against their declared types, symbols are learnt, and
+//! values go when nobody uses them any more.
+
+use super::{Interp, Slot};
+use crate::copy::{allocate, copy_into};
+use crate::inputs::{evaluate, same_strides};
+use crate::symbols::{Unified, unify};
+use restride_ir::{
+    Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
+    TensorType, Type, ValueId,
+};
+use restride_tensor::{Tensor, self_overlaps};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// Bodies within bodies beyond this are a program that contains itself.
+const MAX_DEPTH: usize = 100;
+
+/// The values of one graph while it runs.
+pub(super) struct Frame<'a, 's> {
+    pub graph: &'a Graph,
+    pub env: Vec<Option<Slot>>,
+    pub symbols: &'s mut Binding,
+    /// Number of the iteration of the loops around it.
+    pub iteration: u64,
+}
+
+impl Frame<'_, '_> {
+    fn get(&self, v: ValueId) -> Result<Slot> {
+        use restride_ir::Id;
+        self.env.get(v.index()).cloned().flatten().ok_or_else(|| {
+            let name = self.graph.values.get(v).map_or("?", |v| &*v.name);
+            Error::invalid(format!("%{name} is used before it has a value"))
+        })
+    }
+    fn set(&mut self, v: ValueId, slot: Option<Slot>) {
+        use restride_ir::Id;
+        if let Some(place) = self.env.get_mut(v.index()) {
+            *place = slot;
+        }
+    }
+    /// An argument with values for names.
+    pub fn arg(&self, arg: &Arg) -> Result<Arg<Slot, Scalar>> {
+        let number = |e: &Expr| e.eval(self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")));
+        let arg = arg.try_map(|v| self.get(*v), number)?;
+        // A number or nothing that a node gave is given on as what it is.
+        Ok(match arg {
+            Arg::Value(Slot::Scalar(s)) => Arg::Scalar(s),
+            Arg::Value(Slot::Str(s)) => Arg::Str(s),
+            Arg::Value(Slot::None) => Arg::None,
+            other => other,
+        })
+    }
+}
+
+impl Interp<'_> {
+    /// Runs a graph on the given inputs; symbols that it learns are added.
+    pub(super) fn run_graph(
+        &mut self,
+        id: GraphId,
+        inputs: &[Slot],
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<Vec<Slot>> {
+        let graph = self.program.graphs.get(id).ok_or_else(|| Error::invalid("a body that is not there"))?;
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::invalid("bodies of higher-order operators are nested too deep"));
+        }
+        if graph.inputs.len() != inputs.len() {
+            let (want, have) = (graph.inputs.len(), inputs.len());
+            return Err(Error::invalid(format!("a graph of {want} inputs is given {have}")));
+        }
+        let last_uses = self.last_uses.entry(id).or_insert_with(|| Rc::new(last_uses(graph))).clone();
+        let mut frame = Frame { graph, env: vec![None; graph.values.len()], symbols, iteration };
+        for (&v, slot) in graph.inputs.iter().zip(inputs) {
+            // The main graph's inputs were fitted when they were bound.
+            if id != self.program.main {
+                self.check(&graph.values[v].ty, slot, frame.symbols)
+                    .map_err(|why| Error::invalid(format!("input %{} of a body {why}", graph.values[v].name)))?;
+            }
+            frame.set(v, Some(slot.clone()));
+        }
+        self.depth += 1;
+        let result = self.run_nodes(&mut frame, &last_uses);
+        self.depth -= 1;
+        result?;
+        graph
+            .outputs
+            .iter()
+            .map(|arg| {
+                Ok(match frame.arg(arg)? {
+                    Arg::Value(slot) => slot,
+                    Arg::Scalar(s) => Slot::Scalar(s),
+                    Arg::Complex(re, im) => Slot::Scalar(Scalar::Complex(restride_tensor::C64::new(re, im))),
+                    Arg::Str(s) => Slot::Str(s),
+                    Arg::None => Slot::None,
+                    _ => return Err(Error::invalid("a graph output that is no value and no constant")),
+                })
+            })
+            .collect()
+    }
+
+    fn run_nodes(&mut self, frame: &mut Frame<'_, '_>, last_uses: &[Vec<ValueId>]) -> Result<()> {
+        let graph = frame.graph;
+        for (&id, dead) in graph.order.iter().zip(last_uses) {
+            self.run_node(frame, id).map_err(|e| e.at(graph, id))?;
+            for &v in dead {
+                frame.set(v, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn run_node(&mut self, frame: &mut Frame<'_, '_>, id: NodeId) -> Result<()> {
+        let node = &frame.graph.nodes[id];
+        let results = match node.op.def().hop {
+            Some(hop) => self.run_hop(frame, node, hop)?,
+            None => match symbolic(frame, node) {
+                Some(values) => values,
+                None => {
+                    let args = node.args.iter().map(|a| frame.arg(a)).collect::<Result<Vec<_>>>()?;
+                    let key = RngKey {
+                        seed: self.options.seed,
+                        call: self.options.call,
+                        node: node.origin.key,
+                        iteration: frame.iteration,
+                    };
+                    self.call(node.op, &args, key)?
+                }
+            },
+        };
+        if results.len() != node.results.len() {
+            let (have, want) = (results.len(), node.results.len());
+            return Err(Error::invalid(format!("{} gives {have} results, the program has {want} for it", node.op)));
+        }
+        for (&v, slot) in node.results.iter().zip(results) {
+            let ty = &frame.graph.values[v].ty;
+            self.check(ty, &slot, frame.symbols).map_err(|why| {
+                Error::invalid(format!("%{} {why}", frame.graph.values[v].name))
+                    .help("the file's types do not belong to its operators: export the program anew")
+            })?;
+            let slot = match (ty, slot) {
+                (Type::None, _) => Slot::None,
+                (Type::Tensor(ty), Slot::Tensor(t)) if self.program.stage == Stage::Functional => {
+                    let conformed = conform(ty, &t.borrow(), frame.symbols)?;
+                    match conformed {
+                        Some(own) => Slot::new(own),
+                        None => Slot::Tensor(t),
+                    }
+                }
+                (_, slot) => slot,
+            };
+            frame.set(v, Some(slot));
+        }
+        Ok(())
+    }
+
+    /// Holds a value against its declared type and learns symbols; the complaint continues "%name …".
+    fn check(&self, ty: &Type, slot: &Slot, symbols: &mut Binding) -> Result<(), String> {
+        match (ty, slot) {
+            (Type::Tensor(ty), Slot::Tensor(t)) => self.check_tensor(ty, &t.borrow(), symbols),
+            (Type::Scalar(expr), Slot::Scalar(s)) => match unify(expr, *s, symbols) {
+                Unified::Differs(want) if !expr.is_float() => Err(format!("is {s} and is declared as {expr} = {want}")),
+                Unified::OutOfRange(why) => Err(format!("is {s}: {why}")),
+                _ => Ok(()),
+            },
+            (Type::None | Type::Opaque, _) | (Type::Str, Slot::Str(_)) => Ok(()),
+            // An optional tensor that this call does not give.
+            (Type::Tensor(_), Slot::None) => Ok(()),
+            (ty, slot) => Err(format!("is {slot:?} and is declared as {ty}")),
+        }
+    }
+
+    fn check_tensor(&self, ty: &TensorType, t: &Tensor, symbols: &mut Binding) -> Result<(), String> {
+        let sizes = &t.layout().sizes;
+        let lies = || format!("is {}{sizes:?} and is declared as {ty}", t.dtype());
+        if t.dtype() != ty.dtype || sizes.len() != ty.rank() {
+            return Err(lies());
+        }
+        for (expr, &n) in ty.sizes().iter().zip(sizes) {
+            match unify(expr, Scalar::Int(n), symbols) {
+                Unified::Agree | Unified::Open => {}
+                Unified::Differs(_) => return Err(lies()),
+                Unified::OutOfRange(why) => return Err(format!("has a size of {n}: {why}")),
+            }
+        }
+        if self.options.strict
+            && self.program.stage == Stage::Imported
+            && let Some(declared) = evaluate(&ty.layout, symbols)
+            && !same_strides(&declared, t.layout())
+        {
+            return Err(format!("has strides {:?} and is declared with {:?}", t.layout().strides, declared.strides));
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of a node that only computes with numbers and has no kernel: what its type says.
+fn symbolic(frame: &Frame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
+    let def = node.op.def();
+    if node.results.is_empty() || !matches!(def.kernel, Kernel::None) || def.decompose.is_some() {
+        return None;
+    }
+    let number = |v: &ValueId| match &frame.graph.values[*v].ty {
+        Type::Scalar(e) => e.eval(frame.symbols).ok().map(Slot::Scalar),
+        _ => None,
+    };
+    node.results.iter().map(number).collect()
+}
+
+/// In a functional program a value is in the layout that it is declared to have: operators that ask for strides, and
+/// the choice between view and copy, were decided for that one. `None` if it is already, or need not be.
+fn conform(ty: &TensorType, t: &Tensor, symbols: &Binding) -> Result<Option<Tensor>> {
+    let Some(declared) = evaluate(&ty.layout, symbols) else { return Ok(None) };
+    let there = same_strides(&declared, t.layout()) && (declared.offset == t.layout().offset);
+    if there || declared.sizes != t.layout().sizes || self_overlaps(&declared) != Some(false) {
+        return Ok(None);
+    }
+    let mut own = allocate(t.dtype(), declared).map_err(Error::from)?;
+    (own.conj, own.neg) = (t.conj, t.neg);
+    copy_into(&own, t)?;
+    Ok(Some(own))
+}
+
+/// Per position in the order: values that no later node and no output uses.
+fn last_uses(graph: &Graph) -> Vec<Vec<ValueId>> {
+    let mut kept: BTreeSet<ValueId> = graph.output_values().collect();
+    let mut dead = vec![Vec::new(); graph.order.len()];
+    for (at, (_, node)) in graph.ordered().enumerate().collect::<Vec<_>>().into_iter().rev() {
+        for v in node.operands().chain(node.results.iter().copied()) {
+            if kept.insert(v) {
+                dead[at].push(v);
+            }
+        }
+    }
+    dead
+}
+
+/// The error of a program that cannot go on as eager PyTorch would not.
+pub(super) fn refused(what: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Program, what)
+}

@@ -1,0 +1,128 @@
+//! The interpreter: runs a program with true storages, strides and mutation, as eager PyTorch does. It is the oracle
+//! that everything else is held against, so it is kept plain: one node after the other, every value a tensor object
+//! of its own, every write through the memory that its target really has.
+//!
+//! - [`frame`] runs one graph: arguments, results, symbols, the life of values.
+//! - [`call`] runs one operator call: views alias, metadata operators change the object, kernels compute.
+//! - [`write`] runs mutating calls as their functional twin followed by a write, with [`overlap`]'s refusals.
+//! - [`hops`] runs higher-order operators.
+//! - [`finish`] applies declared mutations and gives the outputs.
+
+mod call;
+mod finish;
+mod frame;
+mod hops;
+mod overlap;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
+use restride_ir::{GraphId, OutputKind, Program, Result, Scalar, Stage, ValueId};
+use restride_tensor::Tensor;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// How to run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Seed of the program's random operators.
+    pub seed: u64,
+    /// Number of the run of the instance: random operators draw anew in each.
+    pub call: u64,
+    /// Threads that a kernel may use; results do not depend on it.
+    pub threads: usize,
+    /// In an imported program, strides that differ from those of the file are an error.
+    pub strict: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { seed: 0, call: 0, threads: 1, strict: false }
+    }
+}
+
+/// What a run leaves behind. Tensors share storages as the program made them share.
+#[derive(Clone, Debug, Default)]
+pub struct Outputs {
+    /// The user outputs (a loss among them), in order.
+    pub values: Vec<RunValue>,
+    /// Gradients of a joint program, with the position among the inputs.
+    pub gradients: Vec<(usize, Tensor)>,
+    /// The user inputs as they are after the run, in order: `t_` on an input changes the tensor itself.
+    pub inputs: Vec<RunValue>,
+}
+
+/// A tensor object: what Python's variables refer to. In-place changes of its sizes are seen by all that hold it.
+pub(crate) type Object = Rc<RefCell<Tensor>>;
+
+/// A value while a program runs.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    Tensor(Object),
+    Scalar(Scalar),
+    Str(Arc<str>),
+    None,
+}
+
+impl Slot {
+    pub(crate) fn new(t: Tensor) -> Slot {
+        Slot::Tensor(Rc::new(RefCell::new(t)))
+    }
+    /// The tensor as it is now.
+    pub(crate) fn tensor(&self) -> Option<Tensor> {
+        match self {
+            Slot::Tensor(t) => Some(t.borrow().clone()),
+            _ => None,
+        }
+    }
+    fn from_value(value: &RunValue) -> Slot {
+        match value {
+            RunValue::Tensor(t) => Slot::new(t.clone()),
+            RunValue::Scalar(s) => Slot::Scalar(*s),
+            RunValue::Str(s) => Slot::Str(s.clone()),
+            RunValue::None => Slot::None,
+        }
+    }
+    fn to_value(&self) -> RunValue {
+        match self {
+            Slot::Tensor(t) => RunValue::Tensor(t.borrow().clone()),
+            Slot::Scalar(s) => RunValue::Scalar(*s),
+            Slot::Str(s) => RunValue::Str(s.clone()),
+            Slot::None => RunValue::None,
+        }
+    }
+}
+
+/// One run.
+pub(crate) struct Interp<'p> {
+    program: &'p Program,
+    options: &'p Options,
+    /// Per graph and position in its order: the values that are last used there.
+    last_uses: BTreeMap<GraphId, Rc<Vec<Vec<ValueId>>>>,
+    /// How deep in bodies of higher-order operators.
+    depth: usize,
+}
+
+/// Runs a program on inputs and state, both of which the program may write.
+pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options: &Options) -> Result<Outputs> {
+    let functional = program.stage == Stage::Functional;
+    let bound = bind(program, inputs, state, if functional { Strides::AsDeclared } else { Strides::Any })?;
+    if functional {
+        check_sharing(program, &bound, &written_inputs(program))?;
+    }
+    let Bound { values, mut symbols } = bound;
+    let objects: Vec<Slot> = values.iter().map(Slot::from_value).collect();
+    let mut interp = Interp { program, options, last_uses: BTreeMap::new(), depth: 0 };
+    let results = interp.run_graph(program.main, &objects, &mut symbols, 0)?;
+    interp.finish(&objects, results, &symbols, state)
+}
+
+/// Positions of the inputs whose memory a program declares to write.
+pub fn written_inputs(program: &Program) -> Vec<usize> {
+    let kinds = program.signature.outputs.iter().map(|o| &o.kind);
+    kinds.filter_map(|k| if let OutputKind::Mutation(i) = k { Some(*i) } else { None }).collect()
+}

@@ -1,0 +1,280 @@
+//! Mutating calls: the functional twin computes into fresh memory, and the result is written through the target.
+
+use super::call::{CallArgs, grow, infer, resolved};
+use super::frame::refused;
+use super::overlap::{no_internal_overlap, no_overlap};
+use super::{Interp, Object, Slot};
+use crate::copy::copy_into;
+use restride_ir::{
+    Arg, Error, Kernel, Op, OverlapCheck, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn,
+};
+use restride_tensor::{DType, Layout, Tensor, self_overlaps};
+use std::rc::Rc;
+
+impl Interp<'_> {
+    /// Runs a mutating call.
+    pub(super) fn mutate(&mut self, op: Op, twin: &Twin, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        // A written argument that is `None` (running statistics) takes no new content.
+        let mut targets: Vec<(usize, usize, Object)> = Vec::new();
+        for &(arg, result) in &twin.writes {
+            match args.get(arg as usize) {
+                Some(Arg::Value(Slot::Tensor(t))) => targets.push((arg as usize, result as usize, t.clone())),
+                Some(Arg::None) => {}
+                _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
+            }
+        }
+        for (arg, _, target) in &targets {
+            refuse_overlap(twin, args, *arg, target)?;
+        }
+        let own: Vec<Arg<Slot, Scalar>> =
+            twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
+        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false);
+        let results = match targets.as_slice() {
+            [(arg, result, target)] if repeats(target) => self.mutate_cells(twin, &own, *arg, *result, target, key)?,
+            many if many.iter().any(|(_, _, t)| repeats(t)) => {
+                return Err(Error::unsupported(format!("{op} into a tensor with several elements in one cell"))
+                    .help("clone the tensor before writing it"));
+            }
+            _ => {
+                let results = self.call(twin.op, &own, key)?;
+                for (arg, result, target) in &targets {
+                    let value = results.get(*result).and_then(Slot::tensor);
+                    let value = value.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
+                    let read = own.iter().any(|a| a.values().any(|s| is_object(s, target)));
+                    store(&value, target, twin.resizes && !read).map_err(|e| detail(e, op, *arg))?;
+                }
+                results
+            }
+        };
+        twin.returns
+            .iter()
+            .map(|r| match *r {
+                TwinReturn::Arg(i) => match args.get(i as usize) {
+                    Some(Arg::Value(slot)) => Ok(slot.clone()),
+                    _ => Ok(Slot::None),
+                },
+                TwinReturn::Result(i) => {
+                    let slot = results.get(i as usize).cloned();
+                    slot.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))
+                }
+            })
+            .collect()
+    }
+
+    /// A write into a target that has several elements in one cell: PyTorch lets it pass where the overlap is hard
+    /// to see, and it means a scalar loop in the logical order of the indices.
+    fn mutate_cells(
+        &mut self,
+        twin: &Twin,
+        own: &CallArgs,
+        arg: usize,
+        result: usize,
+        target: &Object,
+        key: RngKey,
+    ) -> Result<Vec<Slot>> {
+        let def = twin.op.def();
+        let t = target.borrow().clone();
+        if def.pointwise && !def.random && result == 0 {
+            return self.loop_over_cells(twin, own, target, key);
+        }
+        // A kernel that carries its operand over only writes what changes, element by element.
+        let carried = def.reuse.iter().any(|r| {
+            r.kind == ReuseKind::Carried
+                && r.result as usize == result
+                && twin.args.get(r.arg as usize).is_some_and(|&a| a as usize == arg)
+        });
+        if carried && matches!(def.kernel, Kernel::Fixed(_)) && !t.conj && !t.neg && twin.writes.len() == 1 {
+            let mut reads = resolved(own)?;
+            let metas = infer(twin.op, &reads)?;
+            if metas.len() == 1 && metas[0].dtype == t.dtype() && metas[0].layout.sizes == t.layout().sizes {
+                let position = twin.args.iter().position(|&a| a as usize == arg);
+                for (i, read) in reads.iter_mut().enumerate() {
+                    if Some(i) != position {
+                        *read = apart(read, &t)?;
+                    }
+                }
+                return self.kernel_into(twin.op, &reads, vec![t], key);
+            }
+        }
+        Err(Error::unsupported(format!("{} into a tensor with several elements in one cell", twin.op))
+            .help("clone the tensor before writing it"))
+    }
+
+    fn loop_over_cells(&mut self, twin: &Twin, own: &CallArgs, target: &Object, key: RngKey) -> Result<Vec<Slot>> {
+        let t = target.borrow().clone();
+        let sizes = t.layout().sizes.clone();
+        // The result's sizes first: what cannot be broadcast into the target is refused before anything is written.
+        let whole = self.call(twin.op, own, key)?;
+        let value = whole.first().and_then(Slot::tensor);
+        let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
+        check_store(&value, &t)?;
+        // Where another operand has cells of the target too, each element may read what an earlier one wrote.
+        let others = own.iter().flat_map(Arg::values).any(|s| match s {
+            Slot::Tensor(o) => {
+                let o = o.borrow();
+                o.storage().same(t.storage()) && !o.layout().same_cells(t.layout())
+            }
+            _ => false,
+        });
+        let mut boxes = Vec::new();
+        split(t.layout(), 0, others, &mut |b: &Layout, ranges: &[(i64, i64)]| boxes.push((b.clone(), ranges.to_vec())));
+        for (layout, ranges) in boxes {
+            let part = |slot: &Slot| -> Result<Slot> {
+                let Slot::Tensor(o) = slot else { return Ok(slot.clone()) };
+                let o = o.borrow();
+                // A 0-d tensor stays one: it counts as a number when types are promoted.
+                if o.layout().rank() == 0 {
+                    return Ok(slot.clone());
+                }
+                let mut l = o.layout().expand(&sizes).map_err(restride_ir::OpError::from)?;
+                for (d, &(start, end)) in ranges.iter().enumerate() {
+                    l = l.slice(d as i64, Some(&start), Some(&end), &1).map_err(restride_ir::OpError::from)?;
+                }
+                let part = o.alias(o.dtype(), l).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
+                Ok(Slot::new(part))
+            };
+            let args: Vec<Arg<Slot, Scalar>> =
+                own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
+            let results = self.call(twin.op, &args, key)?;
+            let value = results.first().and_then(Slot::tensor);
+            let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
+            let part = t.alias(t.dtype(), layout).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
+            copy_into(&part, &value)?;
+        }
+        Ok(vec![Slot::Tensor(target.clone())])
+    }
+}
+
+/// Cuts a layout into boxes without a cell twice, in logical order; single elements if `scalars`.
+fn split(layout: &Layout, dim: usize, scalars: bool, f: &mut impl FnMut(&Layout, &[(i64, i64)])) {
+    fn go(
+        l: &Layout,
+        ranges: &mut Vec<(i64, i64)>,
+        dim: usize,
+        scalars: bool,
+        f: &mut impl FnMut(&Layout, &[(i64, i64)]),
+    ) {
+        let done = dim == l.rank() || (!scalars && self_overlaps(l) == Some(false));
+        if done {
+            return f(l, ranges);
+        }
+        let size = l.sizes[dim];
+        for i in 0..size {
+            let mut one = l.clone();
+            one.offset += i * l.strides[dim];
+            one.sizes[dim] = 1;
+            let before = std::mem::replace(&mut ranges[dim], (i, i + 1));
+            go(&one, ranges, dim + 1, scalars, f);
+            ranges[dim] = before;
+        }
+    }
+    if !layout.sizes.contains(&0) {
+        let mut ranges: Vec<(i64, i64)> = layout.sizes.iter().map(|&n| (0, n)).collect();
+        go(layout, &mut ranges, dim, scalars, f);
+    }
+}
+
+fn is_object(slot: &Slot, target: &Object) -> bool {
+    matches!(slot, Slot::Tensor(o) if Rc::ptr_eq(o, target))
+}
+
+/// Tensors of an argument on memory of their own where they share the target's.
+fn apart(arg: &Arg<Tensor, Scalar>, target: &Tensor) -> Result<Arg<Tensor, Scalar>> {
+    let one = |t: &Tensor| -> Result<Tensor> {
+        if !t.storage().same(target.storage()) {
+            return Ok(t.clone());
+        }
+        let own = crate::copy::allocate(t.dtype(), Layout::contiguous(&t.layout().sizes))?;
+        copy_into(&own, t)?;
+        Ok(own)
+    };
+    arg.try_map(one, |s| Ok(*s))
+}
+
+/// PyTorch's checks of memory before anything is computed.
+fn refuse_overlap(twin: &Twin, args: &CallArgs, arg: usize, target: &Object) -> Result<()> {
+    let check = twin.op.def().overlap;
+    if check == OverlapCheck::None {
+        return Ok(());
+    }
+    let t = target.borrow().clone();
+    no_internal_overlap(&t)?;
+    for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg) {
+        // Outputs are held against inputs, not against each other.
+        if twin.writes.iter().any(|w| w.0 as usize == i) && !twin.args.contains(&(i as u8)) {
+            continue;
+        }
+        for slot in other.values() {
+            if let Slot::Tensor(o) = slot {
+                let is_target = Rc::ptr_eq(o, target);
+                let operand = o.borrow().clone();
+                no_overlap(&t, &operand, is_target, check == OverlapCheck::Partial)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// PyTorch's checks of a result against its target.
+fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
+    let (have, want) = (&target.layout().sizes, &value.layout().sizes);
+    if have != want {
+        let (have, want) = (&have[..], &want[..]);
+        return Err(refused(format!("output with shape {have:?} doesn't match the broadcast shape {want:?}")));
+    }
+    check_cast(value.dtype(), target.dtype())
+}
+
+fn check_cast(from: DType, to: DType) -> Result<()> {
+    if from.can_cast(to) {
+        return Ok(());
+    }
+    let (from, to) = (scalar_type(from), scalar_type(to));
+    Err(refused(format!("result type {from} can't be cast to the desired output type {to}")))
+}
+
+/// PyTorch's C++ names, as its messages have them.
+fn scalar_type(d: DType) -> &'static str {
+    match d {
+        DType::Bool => "Bool",
+        DType::U8 => "Byte",
+        DType::I8 => "Char",
+        DType::I16 => "Short",
+        DType::I32 => "Int",
+        DType::I64 => "Long",
+        DType::F16 => "Half",
+        DType::BF16 => "BFloat16",
+        DType::F32 => "Float",
+        DType::F64 => "Double",
+        DType::C64 => "ComplexFloat",
+        DType::C128 => "ComplexDouble",
+    }
+}
+
+/// Writes a result through its target. An `out=` of other sizes is resized first: its storage grows, its offset
+/// stays, its strides become the result's.
+fn store(value: &Tensor, target: &Object, resizes: bool) -> Result<()> {
+    let t = target.borrow().clone();
+    if resizes && t.layout().sizes != value.layout().sizes {
+        check_cast(value.dtype(), t.dtype())?;
+        let layout = Layout { offset: t.layout().offset, ..value.layout().clone() };
+        let ty = TensorType::new(t.dtype(), layout);
+        grow(&t, &ty)?;
+        let layout = ty.layout;
+        let resized = t.alias(t.dtype(), layout).ok_or_else(|| Error::invalid("a resized tensor has no room"))?;
+        *target.borrow_mut() = resized;
+    } else {
+        check_store(value, &t)?;
+    }
+    let t = target.borrow().clone();
+    Ok(copy_into(&t, value)?)
+}
+
+/// Says which argument a refusal is about, where there are several.
+fn detail(e: Error, op: Op, arg: usize) -> Error {
+    let written = op.schema().args.iter().filter(|a| a.alias.as_ref().is_some_and(|a| a.write)).count();
+    match op.schema().args.get(arg) {
+        Some(a) if written > 1 => Error { what: format!("{}: {}", a.name, e.what), ..e },
+        _ => e,
+    }
+}
