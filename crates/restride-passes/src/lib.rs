@@ -3,13 +3,17 @@
 
 mod build;
 mod dce;
+pub mod lower;
+pub mod segment;
 pub mod functionalize;
 mod peephole;
+pub mod plan;
 // pub mod place;
 mod symbols;
 mod written;
 
 pub use dce::dce;
 pub use functionalize::functionalize;
+pub use lower::lower;
 // pub use place::place;
 pub use symbols::{specialize, witness};

@@ -11,10 +11,13 @@ pub mod archive;
 pub mod dtype;
 pub mod error;
 pub mod guard;
+pub mod import;
 pub mod model;
 pub mod pickle;
 mod pyexpr;
+pub mod pytree;
 pub mod sympy;
+pub mod tensors;
 pub mod zip;
 
 pub use error::{At, ErrorKind, Pt2Error, Result};

@@ -1,0 +1,251 @@
+//! Lowering: operators without a kernel become the operators that they are composed of.
+//!
+//! Works on functional programs with known sizes, as compositions look at sizes. What is left has a kernel, is a view, or
+//! only moves data.
+
+use crate::build::{Names, fill_defaults};
+use restride_ir::{
+    Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, Table,
+    TensorType, Type, Val, ValueId, ViewOutcome,
+};
+use restride_ops::lookup;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Compositions of compositions deeper than this are taken for a mistake in the table.
+const MAX_DEPTH: u32 = 32;
+
+/// The program with composed operators taken apart, in every graph.
+///
+/// # Errors
+/// An operator that has neither a kernel nor a composition, or a composition that fails, with the node.
+pub fn lower(program: &Program) -> Result<Program> {
+    if program.stage != Stage::Functional {
+        return Err(Error::invalid("only functional programs are lowered"));
+    }
+    let mut out = program.clone();
+    for id in program.graphs.ids() {
+        let (graph, map) = lower_graph(&program.graphs[id])?;
+        if id == program.main {
+            for spec in &mut out.signature.inputs {
+                spec.value = map[spec.value].expect("every input was mapped");
+            }
+        }
+        out.graphs[id] = graph;
+    }
+    Ok(out)
+}
+
+fn lower_graph(old: &Graph) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> {
+    let mut names = Names::default();
+    let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
+    let mut map: Table<ValueId, Option<ValueId>> = Table::new();
+    for &v in &old.inputs {
+        let value = &old.values[v];
+        let new = graph.add_input(names.fresh(&value.name), value.ty.clone());
+        map.set(v, Some(new));
+    }
+    for (id, node) in old.ordered() {
+        lower_node(old, node, &mut graph, &mut names, &mut map).map_err(|e| e.at(old, id))?;
+    }
+    let outputs = old.outputs.iter().map(|a| a.map_values(|v| map[*v].expect("outputs are made by nodes or given")));
+    graph.outputs = outputs.collect();
+    Ok((graph, map))
+}
+
+fn lower_node(
+    old: &Graph,
+    node: &Node,
+    graph: &mut Graph,
+    names: &mut Names,
+    map: &mut Table<ValueId, Option<ValueId>>,
+) -> Result<()> {
+    let new_args: Vec<Arg> = node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
+    if !needs_lowering(old, node)? {
+        let results: Vec<(Arc<str>, Type)> =
+            node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
+        let id = graph.add_node(node.op, new_args, results, node.origin.clone());
+        for (&o, &n) in node.results.iter().zip(&graph.nodes[id].results) {
+            map.set(o, Some(n));
+        }
+        return Ok(());
+    }
+    let before = graph.values.len();
+    let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
+    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0 };
+    let args = emit.import(&new_args)?;
+    let made = emit.expand(node.op, &args)?;
+    let made: Vec<ValueId> = made.iter().map(|v| emit.values[v.0 as usize]).collect();
+    if made.len() != node.results.len() {
+        return Err(Error::invalid(format!("{} is composed of {} results, not {}", node.op, made.len(), node.results.len())));
+    }
+    for (&o, &n) in node.results.iter().zip(&made) {
+        let (want, have) = (old.tensor(o), graph.tensor(n));
+        if want.dtype != have.dtype || want.layout.sizes != have.layout.sizes {
+            return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
+        }
+        // The declared eager layout is the one that counts, for values that this composition made.
+        if restride_ir::Id::index(n) >= before {
+            graph.values[n].ty = Type::Tensor(want.clone());
+            graph.values[n].name = names.fresh(&old.values[o].name);
+        }
+        map.set(o, Some(n));
+    }
+    Ok(())
+}
+
+/// Whether the node must be taken apart.
+fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
+    let def = node.op.def();
+    if def.hop.is_some() || !matches!(def.kernel, Kernel::None) || def.movement.is_some() {
+        return Ok(false);
+    }
+    if node.op.member().is_some() {
+        return Ok(true);
+    }
+    if let Some(rule) = def.view.filter(|_| def.math.is_none()) {
+        let args = known_args(node, |v| {
+            graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
+        })?;
+        let integers: Vec<Arg<Meta, i64>> = args.iter().map(as_integers).collect();
+        if matches!((rule.known)(&Args(&integers))?, ViewOutcome::Views(_)) {
+            return Ok(false);
+        }
+    }
+    if def.decompose.is_some() {
+        return Ok(true);
+    }
+    Err(Error::unsupported(format!("{} has no kernel", node.op)).help("`restride ops` lists the operators that can be run"))
+}
+
+fn known_args(node: &Node, mut meta: impl FnMut(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
+    node.args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
+}
+
+fn number(e: &Expr) -> Result<Scalar> {
+    e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
+}
+
+fn as_integers(a: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
+    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
+    match mapped {
+        Ok(a) => a,
+    }
+}
+
+/// Composes into a graph.
+struct GraphEmit<'a> {
+    graph: &'a mut Graph,
+    names: &'a mut Names,
+    origin: &'a Arc<Origin>,
+    hint: Arc<str>,
+    /// The value of each handle.
+    values: Vec<ValueId>,
+    depth: u32,
+}
+
+impl GraphEmit<'_> {
+    fn handle(&mut self, v: ValueId) -> Val {
+        self.values.push(v);
+        Val(self.values.len() as u32 - 1)
+    }
+
+    fn import(&mut self, args: &[Arg]) -> Result<Vec<Arg<Val, Scalar>>> {
+        args.iter().map(|a| a.try_map(|v| Ok(self.handle(*v)), number)).collect()
+    }
+
+    fn expand(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
+        if op.member().is_some() {
+            return self.members(op, args);
+        }
+        let rule = op.def().decompose.ok_or_else(|| OpError::new(format!("{op} has no kernel")))?;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(OpError::new(format!("{op} is composed of itself")));
+        }
+        let made = rule(self, &Args(args));
+        self.depth -= 1;
+        made
+    }
+
+    /// `_foreach_*`: the member operator on each member.
+    fn members(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
+        let member = op.member().expect("a foreach operator has a member");
+        let count = args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max().unwrap_or(0);
+        let mut out = SmallVec::new();
+        for i in 0..count {
+            // Elements of a tensor of numbers are selected first; then the member call takes them.
+            let mut picked: Vec<(Val, Val)> = Vec::new();
+            let mut wanted: Vec<Val> = Vec::new();
+            op.member_args(args, i, |v, _| {
+                wanted.push(*v);
+                Ok(*v)
+            })?;
+            for v in wanted {
+                let index = [Arg::Value(v), Arg::Scalar(0.into()), Arg::Scalar((i as i64).into())];
+                picked.push((v, self.call("aten.select.int", &index)?[0]));
+            }
+            let item = |v: &Val, _: usize| Ok(picked.iter().find(|p| p.0 == *v).map_or(*v, |p| p.1));
+            let one = op.member_args(args, i, item)?;
+            out.extend(self.call(member.name(), &one)?);
+        }
+        Ok(out)
+    }
+
+    fn metas(&self, args: &[Arg<Val, Scalar>]) -> Vec<Arg<Meta, Scalar>> {
+        args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect()
+    }
+}
+
+impl Emit for GraphEmit<'_> {
+    fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
+        let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
+        let mut args = args.to_vec();
+        for decl in op.schema().args.iter().skip(args.len()) {
+            args.push(decl.default_arg().unwrap_or(Arg::None));
+        }
+        let def = op.def();
+        let metas = self.metas(&args);
+        let mut types: Option<Vec<Meta>> = None;
+        if let Some(rule) = def.view {
+            let integers: Vec<Arg<Meta, i64>> = metas.iter().map(as_integers).collect();
+            if let ViewOutcome::Views(v) = (rule.known)(&Args(&integers))? {
+                types = Some(v.to_vec());
+            }
+        }
+        if types.is_none() && matches!(def.kernel, Kernel::None) && def.movement.is_none() {
+            return self.expand(op, &args);
+        }
+        let types = match types {
+            Some(types) => types,
+            None => {
+                let infer = def.infer.ok_or_else(|| OpError::new(format!("{op} has no shape rule")))?;
+                infer(&Args(&metas))?.to_vec()
+            }
+        };
+        let results: Vec<(Arc<str>, Type)> = types
+            .into_iter()
+            .map(|m| {
+                let ty = TensorType { dtype: m.dtype, layout: m.layout.map(|d| Expr::Int(*d)) };
+                (self.names.fresh(&self.hint), Type::Tensor(ty))
+            })
+            .collect();
+        let args = args
+            .iter()
+            .map(|a| {
+                let mapped: std::result::Result<_, std::convert::Infallible> =
+                    a.try_map(|v| Ok(self.values[v.0 as usize]), |s| Ok(Expr::from(*s)));
+                match mapped {
+                    Ok(a) => a,
+                }
+            })
+            .collect();
+        let id: NodeId = self.graph.add_node(op, args, results, self.origin.clone());
+        let made = self.graph.nodes[id].results.clone();
+        Ok(made.into_iter().map(|v| self.handle(v)).collect())
+    }
+
+    fn meta(&self, v: Val) -> Meta {
+        self.graph.tensor(self.values[v.0 as usize]).known().expect("sizes are known while lowering")
+    }
+}

@@ -1,0 +1,224 @@
+//! Segments: a program is cut where a size or number is learnt from data, so that each piece is placed with sizes
+//! that are known when it starts.
+
+use restride_ir::{
+    Arg, Graph, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Symbol, Table, Type, ValueId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where an input of a segment comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    /// The program's input at this position.
+    Input(usize),
+    /// A value that an earlier segment or learning node left, by its number.
+    Live(usize),
+}
+
+/// A node whose results' sizes or number are learnt when it runs.
+#[derive(Clone, Debug)]
+pub struct Learn {
+    /// The node, over the values of `graph`.
+    pub node: Node,
+    /// Where each tensor operand comes from, in the order of `Node::operands`.
+    pub operands: Vec<Source>,
+    /// Types of the results, as the program says them.
+    pub types: Vec<Type>,
+    /// Numbers of the live values that its tensor results become.
+    pub live: Vec<Option<usize>>,
+    /// For messages: `%name = op` and its source line.
+    pub position: NodeId,
+}
+
+/// A piece of a program.
+#[derive(Clone, Debug)]
+pub struct Segment {
+    /// The piece, as a functional program. The last one has the program's own outputs; the others give what is needed
+    /// later, as outputs of kind `Base`.
+    pub program: Program,
+    /// Where each of its inputs comes from.
+    pub inputs: Vec<Source>,
+    /// Numbers of the live values that its outputs become; empty for the last segment.
+    pub live: Vec<usize>,
+    /// What runs after it; `None` for the last segment.
+    pub learn: Option<Learn>,
+}
+
+/// Cuts a functional program. A program without data-dependent sizes is one segment.
+pub fn segments(program: &Program) -> Vec<Segment> {
+    let graph = program.graph();
+    let mut known: BTreeSet<Symbol> = BTreeSet::new();
+    for &v in &graph.inputs {
+        symbols_of(&graph.values[v].ty, &mut known);
+    }
+    let mut cuts: Vec<usize> = Vec::new();
+    for (at, (_, node)) in graph.ordered().enumerate() {
+        let mut own = BTreeSet::new();
+        node.results.iter().for_each(|r| symbols_of(&graph.values[*r].ty, &mut own));
+        if own.iter().any(|s| !known.contains(s)) {
+            cuts.push(at);
+            known.extend(own);
+        }
+    }
+    if cuts.is_empty() {
+        let inputs = (0..graph.inputs.len()).map(Source::Input).collect();
+        return vec![Segment { program: program.clone(), inputs, live: Vec::new(), learn: None }];
+    }
+    Cutter::new(program, &cuts).run(&cuts)
+}
+
+fn symbols_of(ty: &Type, out: &mut BTreeSet<Symbol>) {
+    match ty {
+        Type::Tensor(t) => t.layout.sizes.iter().chain(&t.layout.strides).for_each(|e| e.symbols(out)),
+        Type::Scalar(e) => e.symbols(out),
+        _ => {}
+    }
+}
+
+struct Cutter<'a> {
+    program: &'a Program,
+    graph: &'a Graph,
+    /// The last cut after which a value is read; the number of cuts for the program's outputs.
+    needed_until: Table<ValueId, usize>,
+    /// Number of each value that lives from one segment to another.
+    live: BTreeMap<ValueId, usize>,
+    inputs: BTreeMap<ValueId, usize>,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(program: &'a Program, cuts: &[usize]) -> Self {
+        let graph = program.graph();
+        let mut needed_until: Table<ValueId, usize> = Table::new();
+        for (at, (_, node)) in graph.ordered().enumerate() {
+            // Pieces and learning nodes alternate: piece k is 2k, the node after it 2k + 1.
+            let piece = cuts.partition_point(|c| *c < at);
+            let position = if cuts.get(piece) == Some(&at) { 2 * piece + 1 } else { 2 * piece };
+            for v in node.operands() {
+                let n = needed_until.entry(v);
+                *n = position.max(*n);
+            }
+        }
+        for v in graph.output_values() {
+            needed_until.set(v, 2 * cuts.len());
+        }
+        let inputs = graph.inputs.iter().enumerate().map(|(i, v)| (*v, i)).collect();
+        Cutter { program, graph, needed_until, live: BTreeMap::new(), inputs }
+    }
+
+    fn source(&self, v: ValueId) -> Source {
+        match self.inputs.get(&v) {
+            Some(i) => Source::Input(*i),
+            None => Source::Live(self.live[&v]),
+        }
+    }
+
+    fn number(&mut self, v: ValueId) -> usize {
+        let next = self.live.len();
+        *self.live.entry(v).or_insert(next)
+    }
+
+    fn run(mut self, cuts: &[usize]) -> Vec<Segment> {
+        let mut out = Vec::new();
+        let mut start = 0;
+        for (k, &cut) in cuts.iter().enumerate() {
+            let mut segment = self.piece(&self.graph.order[start..cut], Some(2 * k));
+            let id = self.graph.order[cut];
+            let node = self.graph.nodes[id].clone();
+            let operands = node.operands().map(|v| self.source(v)).collect();
+            let types: Vec<Type> = node.results.iter().map(|r| self.graph.values[*r].ty.clone()).collect();
+            let live = node
+                .results
+                .iter()
+                .zip(&types)
+                .map(|(r, ty)| matches!(ty, Type::Tensor(_)).then(|| self.number(*r)))
+                .collect();
+            segment.learn = Some(Learn { node, operands, types, live, position: id });
+            out.push(segment);
+            start = cut + 1;
+        }
+        out.push(self.piece(&self.graph.order[start..], None));
+        out
+    }
+
+    /// The piece of the given nodes; `Some(position)` for all but the last.
+    fn piece(&mut self, nodes: &[NodeId], position: Option<usize>) -> Segment {
+        let old = self.graph;
+        let mut program = Program { signature: Default::default(), ..self.program.clone() };
+        let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
+        let mut map: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        let mut inputs = Vec::new();
+        // Inputs: what the nodes read and did not make; the last piece has all of the program's, for its signature.
+        let made: BTreeSet<ValueId> = nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()).collect();
+        let mut wanted: Vec<ValueId> = Vec::new();
+        if position.is_none() {
+            wanted.extend(&old.inputs);
+        }
+        wanted.extend(nodes.iter().flat_map(|n| old.nodes[*n].operands()).filter(|v| !made.contains(v)));
+        if position.is_none() {
+            wanted.extend(old.output_values().filter(|v| !made.contains(v)));
+        }
+        for v in wanted {
+            if map.contains_key(&v) {
+                continue;
+            }
+            let value = &old.values[v];
+            // Numbers are expressions over symbols, which a binding carries.
+            if !self.inputs.contains_key(&v) && !self.live.contains_key(&v) {
+                continue;
+            }
+            let new = graph.add_input(value.name.clone(), value.ty.clone());
+            let source = self.source(v);
+            let kind = match source {
+                Source::Input(i) => self.program.signature.inputs[i].kind.clone(),
+                Source::Live(_) => InputKind::User(value.name.clone()),
+            };
+            program.signature.inputs.push(InputSpec { value: new, kind });
+            inputs.push(source);
+            map.insert(v, new);
+        }
+        for &n in nodes {
+            let node = &old.nodes[n];
+            let numbers_only = node.results.iter().all(|r| matches!(old.values[*r].ty, Type::Scalar(_)));
+            if numbers_only && !node.results.is_empty() && !node.op.def().effectful {
+                // What is known already is not computed again.
+                continue;
+            }
+            let args = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();
+            let results: Vec<_> =
+                node.results.iter().map(|r| (old.values[*r].name.clone(), old.values[*r].ty.clone())).collect();
+            let id = graph.add_node(node.op, args, results, node.origin.clone());
+            for (&o, &new) in node.results.iter().zip(&graph.nodes[id].results) {
+                map.insert(o, new);
+            }
+        }
+        let mut live = Vec::new();
+        match position {
+            Some(position) => {
+                for v in nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()) {
+                    if self.needed_until[v] > position && matches!(old.values[v].ty, Type::Tensor(_)) {
+                        live.push(self.number(v));
+                        graph.outputs.push(Arg::Value(map[&v]));
+                        program.signature.outputs.push(OutputSpec { kind: OutputKind::Base, alias: None });
+                    }
+                }
+            }
+            None => {
+                graph.outputs = old
+                    .outputs
+                    .iter()
+                    .map(|a| match a {
+                        Arg::Value(v) if !map.contains_key(v) => match &old.values[*v].ty {
+                            Type::Scalar(e) => Arg::Scalar(e.clone()),
+                            _ => Arg::None,
+                        },
+                        other => other.map_values(|v| map[v]),
+                    })
+                    .collect();
+                program.signature.outputs = self.program.signature.outputs.clone();
+            }
+        }
+        let main = program.main;
+        program.graphs[main] = graph;
+        Segment { program, inputs, live, learn: None }
+    }
+}

@@ -1,0 +1,126 @@
+//! Arguments.
+
+use super::nodes::GraphImporter;
+use crate::dtype::FileDType;
+use crate::model::{self, Argument};
+use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, Type, ValueId};
+
+/// The element type, if it is one that restride has.
+pub fn dtype(d: FileDType) -> Result<DType> {
+    DType::from_name(d.name()).ok_or_else(|| Error::unsupported(format!("element type {}", d.name())))
+}
+
+/// An argument that is a constant: of the graph's inputs and outputs.
+pub fn constant(arg: &Argument) -> Result<Arg> {
+    Ok(match arg {
+        Argument::AsNone(_) => Arg::None,
+        Argument::AsInt(i) => Arg::Scalar(Expr::Int(*i)),
+        Argument::AsFloat(x) => Arg::Scalar(Expr::float(x.0)),
+        Argument::AsBool(b) => Arg::Scalar(Expr::Bool(*b)),
+        Argument::AsString(s) => Arg::Str(s.as_str().into()),
+        Argument::AsComplex(z) => Arg::Complex(z.real.0, z.imag.0),
+        Argument::AsSymInt(model::SymIntArgument::AsInt(i)) => Arg::Scalar(Expr::Int(*i)),
+        Argument::AsSymFloat(model::SymFloatArgument::AsFloat(x)) => Arg::Scalar(Expr::float(x.0)),
+        Argument::AsSymBool(model::SymBoolArgument::AsBool(b)) => Arg::Scalar(Expr::Bool(*b)),
+        Argument::AsScalarType(s) => Arg::DType(dtype(s.dtype()?)?),
+        Argument::AsDevice(d) => Arg::Device(d.r#type.as_str().into()),
+        other => return Err(Error::unsupported(format!("an input or output of kind {}", tag(other)))),
+    })
+}
+
+fn tag(arg: &Argument) -> String {
+    let text = format!("{arg:?}");
+    text.split(['(', ' ']).next().unwrap_or("?").to_string()
+}
+
+impl GraphImporter<'_> {
+    /// The number that a named symbolic value is.
+    fn number(&self, name: &str) -> Result<Expr> {
+        let v = self.value(name)?;
+        match &self.graph().values[v].ty {
+            Type::Scalar(e) => Ok(e.clone()),
+            _ => Err(Error::new(restride_ir::ErrorKind::File, format!("{name} is used as a number and is none"))),
+        }
+    }
+
+    fn tensors(&self, list: &[model::TensorArgument]) -> Result<Vec<Option<ValueId>>> {
+        list.iter().map(|t| self.value(&t.name).map(Some)).collect()
+    }
+
+    /// An argument, typed by the schema where the file leaves it open.
+    pub fn arg(&mut self, arg: &Argument, ty: Option<ArgType>) -> Result<Arg> {
+        let ints = |v: &[i64]| Arg::Scalars(v.iter().map(|i| Expr::Int(*i)).collect());
+        Ok(match arg {
+            Argument::AsTensor(t) => Arg::Value(self.value(&t.name)?),
+            Argument::AsTensors(list) => Arg::Values(self.tensors(list)?),
+            Argument::AsOptionalTensors(list) => Arg::Values(
+                list.iter()
+                    .map(|t| match t {
+                        model::OptionalTensorArgument::AsTensor(t) => self.value(&t.name).map(Some),
+                        model::OptionalTensorArgument::AsNone(_) => Ok(None),
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            Argument::AsOptionalTensor(model::OptionalTensorArgument::AsTensor(t)) => Arg::Value(self.value(&t.name)?),
+            Argument::AsOptionalTensor(model::OptionalTensorArgument::AsNone(_)) => Arg::None,
+            Argument::AsNestedTensors(_) | Argument::AsIntLists(_) | Argument::AsFloatLists(_) | Argument::AsStringToArgument(_) => {
+                return Err(Error::unsupported(format!("an argument of kind {}", tag(arg))));
+            }
+            Argument::AsInts(v) if v.is_empty() && matches!(ty, Some(ArgType::Tensors | ArgType::OptTensors)) => {
+                Arg::Values(Vec::new())
+            }
+            Argument::AsInt(i) if ty == Some(ArgType::Float) => Arg::Scalar(Expr::float(*i as f64)),
+            Argument::AsInt(i) if matches!(ty, Some(ArgType::Ints(_))) => ints(&[*i]),
+            Argument::AsInts(v) if ty == Some(ArgType::Floats) => {
+                Arg::Scalars(v.iter().map(|i| Expr::float(*i as f64)).collect())
+            }
+            Argument::AsInts(v) => ints(v),
+            Argument::AsFloats(v) => Arg::Scalars(v.iter().map(|x| Expr::float(x.0)).collect()),
+            Argument::AsBools(v) => Arg::Scalars(v.iter().map(|b| Expr::Bool(*b)).collect()),
+            Argument::AsStrings(v) => Arg::Strs(v.iter().map(|s| s.as_str().into()).collect()),
+            Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
+            Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
+            Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
+            Argument::AsSymInts(list) => Arg::Scalars(
+                list.iter()
+                    .map(|s| match s {
+                        model::SymIntArgument::AsName(n) => self.number(n),
+                        model::SymIntArgument::AsInt(i) => Ok(Expr::Int(*i)),
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            Argument::AsSymFloats(list) => Arg::Scalars(
+                list.iter()
+                    .map(|s| match s {
+                        model::SymFloatArgument::AsName(n) => self.number(n),
+                        model::SymFloatArgument::AsFloat(x) => Ok(Expr::float(x.0)),
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            Argument::AsSymBools(list) => Arg::Scalars(
+                list.iter()
+                    .map(|s| match s {
+                        model::SymBoolArgument::AsName(n) => self.number(n),
+                        model::SymBoolArgument::AsBool(b) => Ok(Expr::Bool(*b)),
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            Argument::AsLayout(model::Layout::Strided) => Arg::Strided,
+            Argument::AsLayout(_) => return Err(Error::unsupported("a layout other than strided")),
+            Argument::AsMemoryFormat(m) => Arg::MemoryFormat(match m {
+                model::MemoryFormat::ContiguousFormat => MemoryFormat::Contiguous,
+                model::MemoryFormat::ChannelsLast => MemoryFormat::ChannelsLast,
+                model::MemoryFormat::ChannelsLast3d => MemoryFormat::ChannelsLast3d,
+                model::MemoryFormat::PreserveFormat | model::MemoryFormat::Unknown => MemoryFormat::Preserve,
+            }),
+            Argument::AsDevice(d) => {
+                self.device(d);
+                Arg::Device("cpu".into())
+            }
+            Argument::AsGraph(g) => Arg::Graph(self.subgraph(&g.name, &g.graph)?),
+            Argument::AsOperator(name) => Arg::Op(self.operator(name)?),
+            Argument::AsCustomObj(o) => Arg::Value(self.value(&o.name)?),
+            other => constant(other)?,
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! From an archive to a [`Program`]: the graph as exported, with every name and source line kept.
+//!
+//! Symbolic numbers become expressions where they are used. `wrap_with_set_grad_enabled` and `wrap_with_autocast`
+//! regions are inlined: that is what running them means. What the file says of sizes is not believed by a run,
+//! which compares it with what operators give.
+
+mod args;
+mod autocast;
+mod guards;
+mod nodes;
+mod samples;
+mod symbols;
+mod weights;
+
+use crate::archive::Archive;
+use crate::error::{ErrorKind as FileErrorKind, Pt2Error};
+use crate::model;
+use nodes::GraphImporter;
+use restride_ir::{
+    Arg, Error, ErrorKind, Graph, InputKind, InputSpec, Op, OutputKind, OutputSpec, Program, Result, Stage, Type,
+};
+use restride_tensor::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl From<Pt2Error> for Error {
+    fn from(e: Pt2Error) -> Self {
+        let kind = match e.kind() {
+            FileErrorKind::Unsupported => ErrorKind::Unsupported,
+            _ => ErrorKind::File,
+        };
+        Error::new(kind, e.to_string())
+    }
+}
+
+/// How to read an archive.
+#[derive(Clone, Copy)]
+pub struct ImportOptions<'a> {
+    /// Which of its models; the only one, or the one called `model`, if none is named.
+    pub model: Option<&'a str>,
+    /// Finds an operator by its full name (`aten.add.Tensor`).
+    pub lookup: &'a dyn Fn(&str) -> Option<Op>,
+}
+
+/// Reads a program out of a `.pt2`.
+///
+/// # Errors
+/// A file that is damaged or of another format; an operator that is not known; a program that contradicts itself.
+pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
+    let archive = Archive::open(bytes)?;
+    let model = archive.pick_model(options.model)?.to_string();
+    let exported = archive.program(&model)?;
+    let module = &exported.graph_module;
+    let mut program = Program::new(name, Stage::Imported);
+    program.symbols = symbols::declare(&exported)?;
+    program.ranges = symbols::ranges(&exported, &program.symbols)?;
+    let mut main = Graph::new();
+    let mut importer = GraphImporter::new(&mut program, &mut main, options.lookup);
+    importer.read(&module.graph)?;
+    let (values, mutable) = (importer.names(), importer.saw_mutation());
+    let outputs = importer.outputs(&module.graph.outputs)?;
+    main.outputs = outputs;
+    let id = program.main;
+    program.graphs[id] = main;
+    inputs(&mut program, &module.signature, &values)?;
+    output_specs(&mut program, &module.signature)?;
+    let functional = exported.verifiers.iter().any(|v| v == "ATEN") && !mutable;
+    let _ = functional;
+    if let Some(signature) = module.module_call_graph.first().and_then(|m| m.signature.as_ref()) {
+        program.pytree = Some((signature.in_spec.as_str().into(), signature.out_spec.as_str().into()));
+    }
+    program.weights = Arc::new(weights::read(bytes, &archive, &model, &program)?);
+    program.sample_inputs = samples::read(&archive, &model, &mut program)?.map(Arc::new);
+    guards::read(&mut program, &exported)?;
+    drop_unused_notes(&mut program);
+    Ok(program)
+}
+
+fn drop_unused_notes(program: &mut Program) {
+    program.notes.sort();
+    program.notes.dedup();
+}
+
+fn inputs(program: &mut Program, signature: &model::GraphSignature, values: &BTreeMap<String, restride_ir::ValueId>) -> Result<()> {
+    let given = program.graph().inputs.clone();
+    if signature.input_specs.len() != given.len() {
+        return Err(Error::new(
+            ErrorKind::File,
+            format!("the signature has {} inputs, the graph {}", signature.input_specs.len(), given.len()),
+        ));
+    }
+    let named = |name: &str| {
+        values.get(name).copied().ok_or_else(|| Error::new(ErrorKind::File, format!("the signature names {name}, which the graph does not have")))
+    };
+    for (spec, &value) in signature.input_specs.iter().zip(&given) {
+        use model::InputSpec as S;
+        let own: Arc<str> = program.graph().values[value].name.clone();
+        let (name, kind) = match spec {
+            S::UserInput { arg } => {
+                let name = match arg {
+                    model::Argument::AsTensor(t) => Some(t.name.as_str()),
+                    model::Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.as_str()),
+                    model::Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Some(n.as_str()),
+                    model::Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Some(n.as_str()),
+                    _ => None,
+                };
+                let kind = match name {
+                    Some(n) => InputKind::User(n.into()),
+                    None => InputKind::Fixed { name: own.clone(), value: args::constant(arg)? },
+                };
+                (name, kind)
+            }
+            S::Parameter { arg, parameter_name } => {
+                (Some(arg.name.as_str()), InputKind::Parameter(parameter_name.as_str().into()))
+            }
+            S::Buffer { arg, buffer_name, persistent } => (
+                Some(arg.name.as_str()),
+                InputKind::Buffer { name: buffer_name.as_str().into(), persistent: *persistent },
+            ),
+            S::TensorConstant { arg, tensor_constant_name } => {
+                (Some(arg.name.as_str()), InputKind::Constant(tensor_constant_name.as_str().into()))
+            }
+            S::CustomObj { arg, custom_obj_name } => {
+                (Some(arg.name.as_str()), InputKind::Opaque(custom_obj_name.as_str().into()))
+            }
+            S::Token { arg } => (Some(arg.name.as_str()), InputKind::Opaque(arg.name.as_str().into())),
+            S::ConstantInput { name, value } => {
+                use model::ConstantValue as C;
+                let value = match value {
+                    C::AsNone(_) => Arg::None,
+                    C::AsInt(i) => Arg::Scalar((*i).into()),
+                    C::AsFloat(x) => Arg::Scalar(restride_ir::Expr::float(x.0)),
+                    C::AsBool(b) => Arg::Scalar(restride_ir::Expr::Bool(*b)),
+                    C::AsString(s) => Arg::Str(s.as_str().into()),
+                };
+                (None, InputKind::Fixed { name: name.as_str().into(), value })
+            }
+        };
+        if let Some(name) = name
+            && named(name)? != value
+        {
+            return Err(Error::new(ErrorKind::File, format!("the signature names {name} where the graph has {own}")));
+        }
+        program.signature.inputs.push(InputSpec { value, kind });
+    }
+    Ok(())
+}
+
+fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Result<()> {
+    if signature.output_specs.len() != program.graph().outputs.len() {
+        return Err(Error::new(
+            ErrorKind::File,
+            format!("the signature has {} outputs, the graph {}", signature.output_specs.len(), program.graph().outputs.len()),
+        ));
+    }
+    let find = |what: &str, test: &dyn Fn(&InputKind) -> bool| {
+        let at = program.signature.inputs.iter().position(|i| test(&i.kind));
+        at.ok_or_else(|| Error::new(ErrorKind::File, format!("an output is said to be of {what}, which is no input")))
+    };
+    let parameter = |name: &str| find(name, &|k| matches!(k, InputKind::Parameter(n) if **n == *name));
+    let buffer = |name: &str| find(name, &|k| matches!(k, InputKind::Buffer { name: n, .. } if **n == *name));
+    let user = |name: &str| find(name, &|k| matches!(k, InputKind::User(n) if **n == *name));
+    let mut specs = Vec::new();
+    for spec in &signature.output_specs {
+        use model::OutputSpec as S;
+        let kind = match spec {
+            S::UserOutput { .. } => OutputKind::User,
+            S::LossOutput { .. } => OutputKind::Loss,
+            S::BufferMutation { buffer_name, .. } => OutputKind::Mutation(buffer(buffer_name)?),
+            S::ParameterMutation { parameter_name, .. } => OutputKind::Mutation(parameter(parameter_name)?),
+            S::UserInputMutation { user_input_name, .. } => OutputKind::Mutation(user(user_input_name)?),
+            S::GradientToParameter { parameter_name, .. } => OutputKind::Gradient(parameter(parameter_name)?),
+            S::GradientToUserInput { user_input_name, .. } => OutputKind::Gradient(user(user_input_name)?),
+            S::Token { .. } => OutputKind::Token,
+        };
+        specs.push(OutputSpec { kind, alias: None });
+    }
+    program.signature.outputs = specs;
+    // A user input that is a string or None has a value without use in the graph.
+    for spec in &program.signature.inputs {
+        let ty = &program.graphs[program.main].values[spec.value].ty;
+        if matches!(spec.kind, InputKind::User(_)) && matches!(ty, Type::Opaque) {
+            return Err(Error::unsupported("a user input that is neither tensor nor number"));
+        }
+    }
+    Ok(())
+}

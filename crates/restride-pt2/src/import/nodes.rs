@@ -1,0 +1,455 @@
+//! Nodes and values of a graph.
+
+use super::{args, autocast, symbols};
+use crate::model::{self, Argument};
+use restride_ir::{
+    Arg, ArgType, Error, ErrorKind, Expr, Graph, GraphId, Layout, NodeId, Op, Origin, Program, Result, Schema, TensorType, Type,
+    ValueId,
+};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Graphs in graphs deeper than this are refused.
+const MAX_DEPTH: usize = 16;
+
+/// Reads one graph.
+pub struct GraphImporter<'a> {
+    program: &'a mut Program,
+    graph: &'a mut Graph,
+    lookup: &'a dyn Fn(&str) -> Option<Op>,
+    /// Values by the file's names; those of inlined regions shadow.
+    names: BTreeMap<String, ValueId>,
+    taken: HashSet<Arc<str>>,
+    no_grad: bool,
+    autocast: Option<restride_ir::DType>,
+    depth: usize,
+    mutates: bool,
+    keys: u32,
+}
+
+impl<'a> GraphImporter<'a> {
+    /// An importer into an empty graph.
+    pub fn new(program: &'a mut Program, graph: &'a mut Graph, lookup: &'a dyn Fn(&str) -> Option<Op>) -> Self {
+        GraphImporter {
+            program,
+            graph,
+            lookup,
+            names: BTreeMap::new(),
+            taken: HashSet::new(),
+            no_grad: false,
+            autocast: None,
+            depth: 0,
+            mutates: false,
+            keys: 0,
+        }
+    }
+
+    /// Values by the file's names.
+    pub fn names(&self) -> BTreeMap<String, ValueId> {
+        self.names.clone()
+    }
+
+    /// Whether any node writes.
+    pub fn saw_mutation(&self) -> bool {
+        self.mutates
+    }
+
+    /// The graph so far.
+    pub fn graph(&self) -> &Graph {
+        self.graph
+    }
+
+    /// Adds a node and returns its results.
+    pub(super) fn add(&mut self, op: Op, args: Vec<Arg>, results: Vec<(Arc<str>, Type)>, origin: Arc<Origin>) -> NodeId {
+        self.mutates |= op.mutates(&args);
+        self.graph.add_node(op, args, results, origin)
+    }
+
+    pub(super) fn value_type(&self, v: ValueId) -> &Type {
+        &self.graph.values[v].ty
+    }
+
+    /// A value by the file's name.
+    pub fn value(&self, name: &str) -> Result<ValueId> {
+        self.names
+            .get(name)
+            .copied()
+            .ok_or_else(|| Error::new(ErrorKind::File, format!("{name} is used before it is made")))
+    }
+
+    /// Notes a device that is not the CPU.
+    pub fn device(&mut self, d: &model::Device) {
+        if d.r#type != "cpu" {
+            let note = format!("device {} is mapped to the CPU", d.r#type);
+            if !self.program.notes.contains(&note) {
+                self.program.notes.push(note);
+            }
+        }
+    }
+
+    /// A name that no value of the graph has yet.
+    pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
+        let mut candidate: Arc<str> = name.into();
+        let mut n = 0;
+        while !self.taken.insert(candidate.clone()) {
+            n += 1;
+            candidate = format!("{name}_{n}").into();
+        }
+        candidate
+    }
+
+    fn tensor_type(&mut self, name: &str, meta: &model::TensorMeta) -> Result<TensorType> {
+        let at = |e: Error| Error { what: format!("%{name}: {}", e.what), ..e };
+        if meta.layout != model::Layout::Strided {
+            return Err(Error::unsupported(format!("%{name} is not a strided tensor")));
+        }
+        self.device(&meta.device);
+        let dtype = args::dtype(meta.dtype.dtype()?).map_err(at)?;
+        if meta.sizes.len() != meta.strides.len() {
+            return Err(Error::new(ErrorKind::File, format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len())));
+        }
+        let symbols = &self.program.symbols;
+        let list = |v: &[model::SymInt]| v.iter().map(|s| symbols::int(s, symbols)).collect::<Result<Vec<_>>>();
+        let (sizes, strides) = (list(&meta.sizes)?, list(&meta.strides)?);
+        let offset = symbols::int(&meta.storage_offset, symbols)?;
+        if sizes.iter().chain([&offset]).any(|s| matches!(s, Expr::Int(i) if *i < 0)) {
+            return Err(Error::new(ErrorKind::File, format!("%{name} has a negative size or offset")));
+        }
+        check_reach(name, &sizes, &strides, &offset, dtype)?;
+        Ok(TensorType::new(dtype, Layout::strided(&sizes, &strides, offset)))
+    }
+
+    /// Type of a value that an argument names, by the maps of its graph.
+    fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
+        let missing = |n: &str| Error::new(ErrorKind::File, format!("the file does not say what {n} is"));
+        let symbols = self.program.symbols.clone();
+        Ok(Some(match arg {
+            Argument::AsTensor(t) => {
+                let meta = source.tensor_values.get(&t.name).ok_or_else(|| missing(&t.name))?;
+                (t.name.clone(), Type::Tensor(self.tensor_type(&t.name, meta)?))
+            }
+            Argument::AsSymInt(model::SymIntArgument::AsName(n)) => {
+                let s = source.sym_int_values.get(n).ok_or_else(|| missing(n))?;
+                (n.clone(), Type::Scalar(symbols::int(s, &symbols)?))
+            }
+            Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => {
+                let e = match source.sym_float_values.get(n).ok_or_else(|| missing(n))? {
+                    model::SymFloat::AsExpr(e) => symbols::text(&e.expr_str, &symbols)?,
+                    model::SymFloat::AsFloat(x) => Expr::float(x.0),
+                };
+                (n.clone(), Type::Scalar(e))
+            }
+            Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => {
+                let e = match source.sym_bool_values.get(n).ok_or_else(|| missing(n))? {
+                    model::SymBool::AsExpr(e) => symbols::text(&e.expr_str, &symbols)?,
+                    model::SymBool::AsBool(b) => Expr::Bool(*b),
+                };
+                (n.clone(), Type::Scalar(e))
+            }
+            Argument::AsCustomObj(o) => (o.name.clone(), Type::Opaque),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Inputs and nodes of a graph.
+    pub fn graph_inputs(&mut self, source: &model::Graph) -> Result<()> {
+        for (i, arg) in source.inputs.iter().enumerate() {
+            let (name, ty) = match self.named_type(source, arg)? {
+                Some(found) => found,
+                None => {
+                    let ty = match args::constant(arg)? {
+                        Arg::Scalar(e) => Type::Scalar(e),
+                        Arg::Str(_) => Type::Str,
+                        _ => Type::None,
+                    };
+                    (format!("input_{i}"), ty)
+                }
+            };
+            let fresh = self.fresh(&name);
+            let v = self.graph.add_input(fresh, ty);
+            self.names.insert(name, v);
+        }
+        Ok(())
+    }
+
+    /// A whole graph but for its outputs.
+    pub fn read(&mut self, source: &model::Graph) -> Result<()> {
+        self.graph_inputs(source)?;
+        self.nodes(source)
+    }
+
+    /// Outputs of a graph.
+    pub fn outputs(&mut self, outputs: &[Argument]) -> Result<Vec<Arg>> {
+        let mut out = Vec::new();
+        for arg in outputs {
+            match arg {
+                // PyTorch 2.6 writes the outputs of a subgraph as one list.
+                Argument::AsTensors(list) => {
+                    for t in list {
+                        out.push(Arg::Value(self.value(&t.name)?));
+                    }
+                }
+                other => out.push(self.arg(other, None)?),
+            }
+        }
+        Ok(out)
+    }
+
+    fn nodes(&mut self, source: &model::Graph) -> Result<()> {
+        for node in &source.nodes {
+            let before = self.graph.nodes.len();
+            self.node(source, node).map_err(|e| {
+                if e.node.is_some() || self.graph.nodes.len() > before && e.kind == ErrorKind::Unsupported && e.node.is_some() {
+                    return e;
+                }
+                let name = node_name(node);
+                let origin = origin(node, 0, false);
+                Error { node: Some(format!("%{name} = {}", short_target(&node.target))), source: origin.source_line(), ..e }
+            })?;
+        }
+        Ok(())
+    }
+
+    fn node(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
+        match node.target.as_str() {
+            "torch.ops.higher_order.wrap_with_set_grad_enabled" => return self.inline(source, node, 1),
+            "torch.ops.higher_order.wrap_with_autocast" => return self.inline(source, node, 4),
+            _ => {}
+        }
+        let op = self.operator(&node.target)?;
+        self.keys += 1;
+        let origin = Arc::new(origin(node, self.keys, self.no_grad));
+        let mut given = self.arguments(op, node)?;
+        if let Some(to) = self.autocast {
+            given = autocast::cast(self, op, given, to, &origin, self.lookup)?;
+        }
+        let mut results: Vec<(String, Type)> = Vec::new();
+        for (i, out) in node.outputs.iter().enumerate() {
+            match out {
+                Argument::AsTensors(list) => {
+                    for t in list {
+                        let one = Argument::AsTensor(t.clone());
+                        results.extend(self.named_type(source, &one)?);
+                    }
+                }
+                Argument::AsNone(_) => results.push((format!("{}_none_{i}", node_name(node)), Type::None)),
+                Argument::AsOptionalTensors(list) => {
+                    for (k, t) in list.iter().enumerate() {
+                        match t {
+                            model::OptionalTensorArgument::AsTensor(t) => {
+                                results.extend(self.named_type(source, &Argument::AsTensor(t.clone()))?);
+                            }
+                            model::OptionalTensorArgument::AsNone(_) => {
+                                results.push((format!("{}_none_{k}", node_name(node)), Type::None));
+                            }
+                        }
+                    }
+                }
+                other => match self.named_type(source, other)? {
+                    Some(found) => results.push(found),
+                    None => {
+                        // A number that export found to be constant.
+                        let ty = match args::constant(other)? {
+                            Arg::Scalar(e) => Type::Scalar(e),
+                            _ => Type::None,
+                        };
+                        results.push((format!("{}_{i}", node_name(node)), ty));
+                    }
+                },
+            }
+        }
+        let named: Vec<(Arc<str>, Type)> = results.iter().map(|(n, ty)| (self.fresh(n), ty.clone())).collect();
+        let id = self.add(op, given, named, origin);
+        let made = self.graph.nodes[id].results.clone();
+        for ((name, _), v) in results.into_iter().zip(made) {
+            self.names.insert(name, v);
+        }
+        Ok(())
+    }
+
+    /// Arguments in schema order, with defaults.
+    fn arguments(&mut self, op: Op, node: &model::Node) -> Result<Vec<Arg>> {
+        let schema: &Schema = op.schema();
+        if op.def().hop.is_some() || node.inputs.iter().all(|i| i.name.is_empty()) && !node.inputs.is_empty() {
+            return node.inputs.iter().map(|i| self.hop_arg(&i.arg)).collect();
+        }
+        let mut given: Vec<Option<Arg>> = vec![None; schema.args.len()];
+        for (position, input) in node.inputs.iter().enumerate() {
+            // Names that the schema does not have are ignored, as PyTorch does; Python's own functions have none.
+            let Some(i) = schema.arg(&input.name).or((schema.namespace != "aten" && input.name.len() == 1).then_some(position)) else {
+                continue;
+            };
+            let Some(decl) = schema.args.get(i) else { continue };
+            given[i] = Some(self.arg(&input.arg, Some(decl.ty))?);
+        }
+        given
+            .into_iter()
+            .zip(&schema.args)
+            .map(|(arg, decl)| match arg {
+                // A single number for a list of known length is spread.
+                Some(Arg::Scalars(s)) if s.len() == 1 => Ok(match decl.ty {
+                    ArgType::Ints(Some(n)) if n > 1 && decl.name != "size" => Arg::Scalars(vec![s[0].clone(); n as usize]),
+                    _ => Arg::Scalars(s),
+                }),
+                Some(arg) => Ok(arg),
+                None => decl.default_arg().ok_or_else(|| {
+                    Error::new(ErrorKind::File, format!("{op} lacks its argument {}", decl.name))
+                }),
+            })
+            .collect()
+    }
+
+    /// Arguments of higher-order operators: lists mix tensors and numbers.
+    fn hop_arg(&mut self, arg: &Argument) -> Result<Arg> {
+        match arg {
+            Argument::AsSymInts(list) if list.iter().any(|s| matches!(s, model::SymIntArgument::AsName(_))) => {
+                let values = list.iter().map(|s| match s {
+                    model::SymIntArgument::AsName(n) => self.value(n).map(Some),
+                    model::SymIntArgument::AsInt(_) => Err(Error::unsupported("a number among the operands of a higher-order operator")),
+                });
+                Ok(Arg::Values(values.collect::<Result<_>>()?))
+            }
+            Argument::AsInts(v) if v.is_empty() => Ok(Arg::Values(Vec::new())),
+            other => {
+                let arg = self.arg(other, None)?;
+                Ok(if matches!(&arg, Arg::Scalars(s) if s.is_empty()) { Arg::Values(Vec::new()) } else { arg })
+            }
+        }
+    }
+
+    /// An operator by the file's name for it.
+    pub fn operator(&mut self, target: &str) -> Result<Op> {
+        let name = short_target(target);
+        (self.lookup)(name).ok_or_else(|| {
+            Error::unsupported(format!("operator {name} is not known")).help("give its schema in a file with --ops")
+        })
+    }
+
+    /// A subgraph of a higher-order operator.
+    pub fn subgraph(&mut self, name: &str, source: &model::Graph) -> Result<GraphId> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::unsupported(format!("graphs nested deeper than {MAX_DEPTH}")));
+        }
+        let mut graph = Graph { name: name.into(), ..Graph::new() };
+        let mut inner = GraphImporter::new(self.program, &mut graph, self.lookup);
+        inner.depth = self.depth + 1;
+        inner.no_grad = self.no_grad;
+        inner.autocast = self.autocast;
+        inner.keys = self.keys;
+        inner.read(source)?;
+        let outputs = inner.outputs(&source.outputs)?;
+        let (mutates, keys) = (inner.mutates, inner.keys);
+        graph.outputs = outputs;
+        self.mutates |= mutates;
+        self.keys = keys;
+        Ok(self.program.graphs.push(graph))
+    }
+
+    /// A region that runs in another mode: its nodes, here. `at` is the position of the graph among the arguments.
+    fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
+        let bad = |why: &str| Error::new(ErrorKind::File, format!("{}: {why}", short_target(&node.target)));
+        let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
+        if self.depth >= MAX_DEPTH {
+            return Err(Error::unsupported(format!("graphs nested deeper than {MAX_DEPTH}")));
+        }
+        let flag = |i: usize| matches!(node.inputs.get(i).map(|i| &i.arg), Some(Argument::AsBool(true)));
+        let (old_grad, old_cast) = (self.no_grad, self.autocast);
+        if at == 1 {
+            self.no_grad = !flag(0);
+        } else {
+            self.autocast = match node.inputs.get(1).map(|i| &i.arg) {
+                _ if !flag(2) => None,
+                Some(Argument::AsScalarType(s)) => Some(args::dtype(s.dtype()?)?),
+                _ => Some(restride_ir::DType::BF16),
+            };
+        }
+        let operands = &node.inputs[at + 1..];
+        if operands.len() != body.graph.inputs.len() {
+            return Err(bad("another number of operands than its graph takes"));
+        }
+        let mut inner = BTreeMap::new();
+        for (operand, input) in operands.iter().zip(&body.graph.inputs) {
+            let name = |a: &Argument| match a {
+                Argument::AsTensor(t) => Some(t.name.clone()),
+                Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
+                Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Some(n.clone()),
+                Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Some(n.clone()),
+                _ => None,
+            };
+            if let (Some(outer), Some(inside)) = (name(&operand.arg), name(input)) {
+                inner.insert(inside, self.value(&outer)?);
+            }
+        }
+        let outer = std::mem::replace(&mut self.names, inner);
+        self.depth += 1;
+        let done = self.nodes(&body.graph).and_then(|()| self.outputs(&body.graph.outputs));
+        self.depth -= 1;
+        self.names = outer;
+        (self.no_grad, self.autocast) = (old_grad, old_cast);
+        let results = done?;
+        let mut names = Vec::new();
+        for out in &node.outputs {
+            match out {
+                Argument::AsTensors(list) => names.extend(list.iter().map(|t| Some(t.name.clone()))),
+                other => names.push(self.named_type(source, other)?.map(|n| n.0)),
+            }
+        }
+        if names.len() != results.len() {
+            return Err(bad("another number of results than its graph gives"));
+        }
+        for (name, result) in names.into_iter().zip(results) {
+            if let (Some(name), Arg::Value(v)) = (name, result) {
+                self.names.insert(name, v);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sizes and strides whose product leaves 64 bits are refused before anything is computed with them.
+fn check_reach(name: &str, sizes: &[Expr], strides: &[Expr], offset: &Expr, dtype: restride_ir::DType) -> Result<()> {
+    let too_large = || Error::new(ErrorKind::File, format!("%{name} is larger than any memory"));
+    let known = |e: &Expr| if let Expr::Int(i) = e { Some(*i) } else { None };
+    let mut numel: i64 = dtype.size() as i64;
+    let mut reach: i64 = known(offset).unwrap_or(0);
+    for (size, stride) in sizes.iter().zip(strides) {
+        if let Some(n) = known(size) {
+            numel = numel.checked_mul(n.max(1)).ok_or_else(too_large)?;
+            if let Some(s) = known(stride) {
+                if s < 0 {
+                    return Err(Error::new(ErrorKind::File, format!("%{name} has a negative stride")));
+                }
+                let step = s.checked_mul((n - 1).max(0)).ok_or_else(too_large)?;
+                reach = reach.checked_add(step).ok_or_else(too_large)?;
+            }
+        }
+    }
+    reach.checked_mul(dtype.size() as i64).filter(|r| *r < 1 << 46).ok_or_else(too_large)?;
+    if numel < 1 << 46 { Ok(()) } else { Err(too_large()) }
+}
+
+fn short_target(target: &str) -> &str {
+    target.strip_prefix("torch.ops.").unwrap_or(target)
+}
+
+fn node_name(node: &model::Node) -> String {
+    if let Some(name) = &node.name {
+        return name.clone();
+    }
+    let first = node.outputs.iter().find_map(|o| match o {
+        Argument::AsTensor(t) => Some(t.name.clone()),
+        Argument::AsTensors(list) => list.first().map(|t| t.name.clone()),
+        Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
+        _ => None,
+    });
+    first.unwrap_or_else(|| "_".to_string())
+}
+
+fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
+    let module = node.metadata.get("nn_module_stack").and_then(|s| {
+        // `key,path,type` joined by `;`: the innermost module's path.
+        let path = s.rsplit(';').next()?.split(',').nth(1)?;
+        (!path.is_empty()).then(|| path.into())
+    });
+    Origin { key, stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()), module, no_grad }
+}

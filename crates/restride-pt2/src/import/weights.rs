@@ -1,0 +1,155 @@
+//! Parameters, buffers and constants with their memory.
+
+use super::args::dtype;
+use crate::archive::{Archive, Payload};
+use crate::dtype::storage_reach;
+use crate::error::Pt2Error;
+use crate::model::{self, SymInt};
+use crate::pickle::{self, PickleValue};
+use restride_ir::{Error, ErrorKind, InputKind, Layout, Program, Result, Weight, Weights};
+use restride_tensor::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Reads every weight that the signature names.
+pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program) -> Result<Weights> {
+    let mut out = Weights::default();
+    for payload in [Payload::Weights, Payload::Constants] {
+        match archive.pickled_payload_path(model, payload) {
+            None => raw(bytes, archive, model, payload, &mut out)?,
+            Some(path) => {
+                if archive.has(&path) {
+                    pickled(archive, &path, &mut out)?;
+                }
+            }
+        }
+    }
+    // What the graph takes must be there, and be what the graph says.
+    for (i, spec) in program.signature.inputs.iter().enumerate() {
+        let Some(name) = program.weight_name(i) else { continue };
+        let Some(weight) = out.tensors.get(name) else {
+            return Err(Error::new(ErrorKind::File, format!("the archive has no data for {name}")));
+        };
+        let ty = program.graph().values[spec.value].ty.tensor().and_then(|t| t.known());
+        let Some(ty) = ty else {
+            return Err(Error::new(ErrorKind::File, format!("{name} is not a tensor of known sizes")));
+        };
+        if ty.dtype != weight.dtype || ty.layout.sizes != weight.layout.sizes {
+            return Err(Error::new(
+                ErrorKind::File,
+                format!("the graph takes {name} as {ty}, the archive has {}{:?}", weight.dtype, weight.layout.sizes.as_slice()),
+            ));
+        }
+        let _ = matches!(spec.kind, InputKind::Parameter(_));
+    }
+    Ok(out)
+}
+
+/// One storage a file, with a config that says which weights are on it.
+fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out: &mut Weights) -> Result<()> {
+    let config = archive.payload_config(model, payload)?;
+    let mut storages: BTreeMap<String, usize> = BTreeMap::new();
+    for (name, meta) in &config.config {
+        let at = |e: Error| Error { what: format!("weight {name}: {}", e.what), ..e };
+        let Some(tensor) = &meta.tensor_meta else {
+            // Custom and opaque objects are carried by nobody: a graph that uses one is refused where it is used.
+            continue;
+        };
+        let path = archive.payload_path(payload, &meta.path_name);
+        if meta.use_pickle {
+            let file = archive.read(&path)?;
+            let loaded = pickle::load(&file)?;
+            add_pickled(&file, &loaded, name, &loaded.value, &mut BTreeMap::new(), out).map_err(at)?;
+            continue;
+        }
+        let storage = match storages.get(&path) {
+            Some(s) => *s,
+            None => {
+                let data = match archive.range(&path)? {
+                    Some(range) => bytes.slice(range).ok_or_else(|| Error::new(ErrorKind::File, "an entry leaves the file"))?,
+                    None => Bytes::copy_of(&archive.read(&path)?),
+                };
+                out.storages.push(data);
+                storages.insert(path.clone(), out.storages.len() - 1);
+                out.storages.len() - 1
+            }
+        };
+        let weight = weight(tensor, storage, meta.is_param, out.storages[storage].len()).map_err(at)?;
+        // An empty file stands for zeros of whatever size.
+        let wanted = storage_reach(&weight.layout.sizes, &weight.layout.strides, weight.layout.offset)? as usize * weight.dtype.size();
+        if out.storages[storage].is_empty() && wanted > 0 {
+            if wanted > 1 << 32 {
+                return Err(at(Error::new(ErrorKind::File, "an empty file stands for more than 4 GiB of zeros")));
+            }
+            out.storages[storage] = Bytes::copy_of(&vec![0; wanted]);
+        }
+        out.tensors.insert(name.as_str().into(), weight);
+    }
+    Ok(())
+}
+
+fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize) -> Result<Weight> {
+    let int = |s: &SymInt| match s {
+        SymInt::AsInt(i) if *i >= 0 => Ok(*i),
+        _ => Err(Error::new(ErrorKind::File, "sizes and strides must be known and not negative")),
+    };
+    let sizes = meta.sizes.iter().map(int).collect::<Result<Vec<_>>>()?;
+    let strides = meta.strides.iter().map(int).collect::<Result<Vec<_>>>()?;
+    if sizes.len() != strides.len() {
+        return Err(Error::new(ErrorKind::File, "sizes and strides differ in number"));
+    }
+    let offset = int(&meta.storage_offset)?;
+    let dtype = dtype(meta.dtype.dtype()?)?;
+    let reach = storage_reach(&sizes, &strides, offset)?;
+    let need = reach.checked_mul(dtype.size() as u64).ok_or_else(|| Pt2Error::too_large("larger than any memory"))?;
+    if need > bytes as u64 && bytes > 0 {
+        return Err(Error::new(ErrorKind::File, format!("needs {need} bytes of a storage of {bytes}")));
+    }
+    let layout = Layout::strided(&sizes, &strides, offset);
+    Ok(Weight { storage, dtype, layout, is_param, requires_grad: meta.requires_grad })
+}
+
+/// All of them in one `torch.save` file: a dictionary of tensors.
+fn pickled(archive: &Archive<'_>, path: &str, out: &mut Weights) -> Result<()> {
+    let file = archive.read(path)?;
+    if file.is_empty() {
+        return Ok(());
+    }
+    let loaded = pickle::load(&file).map_err(|e| e.at(path))?;
+    let PickleValue::Dict(pairs) = &loaded.value else {
+        return Err(Error::new(ErrorKind::File, format!("{path} is not a dictionary of tensors")));
+    };
+    let mut storages = BTreeMap::new();
+    for (key, value) in pairs {
+        let PickleValue::Str(name) = key else { continue };
+        add_pickled(&file, &loaded, name, value, &mut storages, out)?;
+    }
+    Ok(())
+}
+
+fn add_pickled(
+    file: &[u8],
+    loaded: &pickle::TorchFile,
+    name: &str,
+    value: &PickleValue,
+    storages: &mut BTreeMap<Arc<str>, usize>,
+    out: &mut Weights,
+) -> Result<()> {
+    let PickleValue::Tensor(t) = value else { return Ok(()) };
+    let storage = match storages.get(&t.storage) {
+        Some(s) => *s,
+        None => {
+            let data = loaded
+                .storage_bytes(file, &t.storage)
+                .ok_or_else(|| Error::new(ErrorKind::File, format!("{name} has no data")))?;
+            out.storages.push(Bytes::copy_of(data));
+            storages.insert(t.storage.clone(), out.storages.len() - 1);
+            out.storages.len() - 1
+        }
+    };
+    let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
+    let weight =
+        Weight { storage, dtype: dtype(t.dtype)?, layout, is_param: t.is_parameter, requires_grad: t.requires_grad };
+    out.tensors.insert(name.into(), weight);
+    Ok(())
+}
