@@ -333,7 +333,7 @@ impl<'p> Vm<'p, '_> {
         let target = self.top()?;
         match (&mut self.objects[target], pairs) {
             (Object::List(list) | Object::Set(list), false) => list.extend(items),
-            (Object::Dict(dict), true) if items.len() % 2 == 0 => {
+            (Object::Dict(dict), true) if items.len().is_multiple_of(2) => {
                 dict.extend(items.chunks_exact(2).map(|kv| (kv[0], kv[1])));
             }
             // What a class that is not known does with items is not known either.
