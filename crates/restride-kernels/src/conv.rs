@@ -25,6 +25,11 @@ struct Shape {
     w: Window,
 }
 
+/// Number of samples: one without a dimension for them.
+fn batch(x: &View<'_>, weight: &View<'_>) -> usize {
+    if x.sizes().len() < weight.sizes().len() { 1 } else { x.sizes()[0] as usize }
+}
+
 /// `out = conv(x, weight) + bias`: `x` is N × C × …, `weight` is O × C/groups × …, `out` is N × O × …. The window's
 /// sizes are the spatial ones.
 pub fn conv(
@@ -40,7 +45,7 @@ pub fn conv(
         return Ok(());
     }
     let (o, c) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
-    let shape = Shape { batch: x.sizes()[0] as usize, groups, cin: c, cout: o / groups, w: *w };
+    let shape = Shape { batch: batch(x, weight), groups, cin: c, cout: o / groups, w: *w };
     with_compute!(any out.dtype(), T => forward::<T>(x, weight, bias, &shape, out, threads));
     Ok(())
 }
@@ -163,7 +168,7 @@ pub fn conv_transposed(
         return Ok(());
     }
     let (c, o) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
-    let s = Shape { batch: x.sizes()[0] as usize, groups, cin: c / groups, cout: o, w: *w };
+    let s = Shape { batch: batch(x, weight), groups, cin: c / groups, cout: o, w: *w };
     with_compute!(any out.dtype(), T => {
         let (x, weight) = (pack::<T>(x), pack::<T>(weight));
         let bias = bias.map(|b| pack::<T>(b).into_owned());
@@ -215,7 +220,7 @@ pub fn conv_backward(
 ) -> Result<(), String> {
     let (a, b) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     // Of the convolution that has this weight: its outputs are the transposed one's inputs.
-    let s = Shape { batch: x.sizes()[0] as usize, groups, cin: b, cout: a / groups, w: *w };
+    let s = Shape { batch: batch(x, weight), groups, cin: b, cout: a / groups, w: *w };
     with_compute!(any grad.dtype(), T => {
         let (g, x, weight) = (pack::<T>(grad), pack::<T>(x), pack::<T>(weight));
         if let Some(out) = &out.bias {

@@ -84,6 +84,8 @@ pub(crate) fn ran(r: std::result::Result<(), String>) -> Result<()> {
 /// A list argument of `n` numbers: one number stands for all.
 pub(crate) fn spread<V>(a: &Args<'_, V, Scalar>, i: usize, n: usize, what: &str) -> Result<Vec<i64>> {
     let v = a.ints(i)?;
+    // Far beyond what memory can hold, and small enough that no product of two overflows.
+    ensure!(v.iter().all(|x| x.unsigned_abs() < 1 << 31), "{what} is out of range: {v:?}");
     match v.len() {
         1 => Ok(vec![v[0]; n]),
         len if len == n => Ok(v),
