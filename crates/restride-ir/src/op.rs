@@ -147,6 +147,8 @@ pub enum Movement {
     },
     /// The result is put together of operands (`cat`); the function gives the pieces for a result type.
     Assemble(fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>),
+    /// The results have the elements of these views of argument 0 (`permute_copy`).
+    View(ViewRule),
     /// The result has the elements of argument 0 in the same logical (row-major) order, same element type: `clone`,
     /// `contiguous`, `reshape`.
     Same,
@@ -309,6 +311,8 @@ pub struct OpDef {
     pub kernel: Kernel,
     /// Composition of other operators, for one without a kernel.
     pub decompose: Option<DecomposeFn>,
+    /// Which calls are composed although there is a kernel for the others (`index` with a mask: sizes depend on data).
+    pub composed: Option<fn(&Args<'_, Meta>) -> bool>,
     /// Element by element with broadcasting: an in-place form visits cells in logical index order.
     pub pointwise: bool,
     /// What the in-place form refuses.
@@ -342,6 +346,7 @@ impl OpDef {
             movement: None,
             kernel: Kernel::None,
             decompose: None,
+            composed: None,
             pointwise: false,
             overlap: OverlapCheck::Partial,
             random: false,

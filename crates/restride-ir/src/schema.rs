@@ -315,6 +315,11 @@ fn parse_default(text: &str, ty: ArgType) -> Result<Default, String> {
         _ => match (text.parse::<i64>(), text.parse::<f64>()) {
             // `Mean` and other enums are spelled as numbers by PyTorch already.
             (Ok(i), _) if ty == ArgType::Float => Default::Float(i as f64),
+            // Enums by their numbers in PyTorch.
+            (Ok(0), _) if ty == ArgType::MemoryFormat => Default::MemoryFormat(crate::MemoryFormat::Contiguous),
+            (Ok(1), _) if ty == ArgType::MemoryFormat => Default::MemoryFormat(crate::MemoryFormat::Preserve),
+            (Ok(4), _) if ty == ArgType::DType => Default::DType(restride_tensor::DType::I64),
+            (Ok(6), _) if ty == ArgType::DType => Default::DType(restride_tensor::DType::F32),
             (Ok(i), _) if matches!(ty, ArgType::Ints(_)) => Default::Ints(vec![i]),
             (Ok(i), _) => Default::Int(i),
             (_, Ok(x)) => Default::Float(x),

@@ -3,7 +3,11 @@
 //! A kernel's result depends on logical values, sizes and element types only, never on strides or threads.
 
 pub mod convert;
+pub mod copy;
+pub mod pointwise;
 pub mod rows;
 pub mod gemm;
 pub mod pack;
 mod par;
+pub mod im2col;
+pub mod conv;

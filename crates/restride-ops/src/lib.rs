@@ -6,17 +6,26 @@
 #![forbid(unsafe_code)]
 
 mod asserts;
+mod casts;
 mod derive;
 mod foreach;
 mod hops;
 mod iter;
+mod pointwise;
+mod pointwise_arith;
+mod pointwise_samples;
 mod promote;
 mod composite;
 mod nn;
 mod matmul;
+mod moves;
+mod einsum;
 mod registry;
 mod sample;
 mod scalars;
+mod views;
+mod views_shape;
+mod views_split;
 
 use restride_ir::OpDef;
 
@@ -24,9 +33,14 @@ pub use registry::{lookup, ops, register_custom, torch_names};
 
 /// Every family's declarations, in the order in which coverage is printed.
 static FAMILIES: &[&[OpDef]] = &[
+    pointwise_arith::OPS,
+    views_shape::OPS,
+    views_split::OPS,
+    casts::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
     foreach::OPS,
     matmul::OPS,
+    einsum::OPS,
 ];
