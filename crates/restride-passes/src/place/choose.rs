@@ -142,7 +142,7 @@ impl Placer<'_> {
     /// A node that only moves data: in place where it can be, by moves otherwise. False if the node is none.
     pub(super) fn moved(&mut self, at: usize, id: NodeId) -> Result<bool> {
         match self.graph.nodes[id].op.def().movement {
-            None => Ok(false),
+            None | Some(Movement::View(_)) => Ok(false),
             Some(Movement::Same) => self.same(at, id),
             Some(Movement::Scatter { base, src, region }) => {
                 let node = &self.graph.nodes[id];
