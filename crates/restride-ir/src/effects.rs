@@ -248,7 +248,9 @@ pub(crate) fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
     }
     let callees = |id: GraphId| -> Result<Vec<GraphId>> {
         let graph = &program.graphs[id];
-        let args = graph.ordered().flat_map(|(_, n)| &n.args).chain(&graph.outputs);
+        // Ids are not checked yet when the verifier asks.
+        let nodes = graph.order.iter().filter_map(|n| graph.nodes.get(*n));
+        let args = nodes.flat_map(|n| &n.args).chain(&graph.outputs);
         let called = args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
         called
             .map(|g| match program.graphs.get(g) {

@@ -20,6 +20,7 @@ mod schema;
 mod test_ops;
 pub mod text;
 mod types;
+mod verify;
 
 pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, MemoryFormat};
@@ -45,3 +46,4 @@ pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use types::{Meta, TensorType, Type};
+pub use verify::{verify, verify_form};

@@ -34,7 +34,7 @@ fn stage_by_ops(program: &Program) -> Stage {
 }
 
 /// The name in text of a graph without a name.
-fn default_graph_name(id: GraphId) -> String {
+pub(crate) fn default_graph_name(id: GraphId) -> String {
     format!("graph{}", id.index())
 }
 

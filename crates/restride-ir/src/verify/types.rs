@@ -1,0 +1,123 @@
+//! Whether results have the types that the operators' own rules give.
+
+use crate::{
+    Arena, Arg, Args, Error, ErrorKind, Graph, Id, Meta, Node, Program, Result, Stage, TensorType, TwinReturn, Type,
+    ValueId, ViewOutcome,
+};
+use restride_tensor::{Layout, Scalar};
+
+/// Checks every node whose operands have known types.
+pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
+    let mut objects = Objects::new(&graph.values);
+    for (id, node) in graph.ordered() {
+        let current = node.operands().all(|v| !objects.changed(v));
+        if current {
+            node_types(program, graph, node).map_err(|e| e.at(graph, id))?;
+        }
+        objects.follow(node);
+    }
+    Ok(())
+}
+
+/// Which values are one tensor object, and which objects changed their sizes or strides after they were made: a value's
+/// type is what the object was then.
+struct Objects {
+    object: Vec<ValueId>,
+    changed: Vec<bool>,
+}
+
+impl Objects {
+    fn new<T>(values: &Arena<ValueId, T>) -> Self {
+        Objects { object: values.ids().collect(), changed: vec![false; values.len()] }
+    }
+
+    fn changed(&self, v: ValueId) -> bool {
+        self.changed[self.object[v.index()].index()]
+    }
+
+    fn follow(&mut self, node: &Node) {
+        let arg = |i: usize| match node.args.get(i) {
+            Some(Arg::Value(v)) => Some(*v),
+            _ => None,
+        };
+        let twin = node.op.twin();
+        for (r, &result) in node.results.iter().enumerate() {
+            let same = match twin.and_then(|t| t.returns.get(r)) {
+                Some(TwinReturn::Arg(i)) => arg(*i as usize),
+                _ if node.op.def().metadata => arg(0),
+                _ => None,
+            };
+            if let Some(v) = same {
+                self.object[result.index()] = self.object[v.index()];
+            }
+        }
+        let resized = twin.filter(|t| t.resizes).into_iter().flat_map(|t| t.writes.iter().map(|w| w.0 as usize));
+        let metadata = node.op.def().metadata.then_some(0);
+        for v in resized.chain(metadata).filter_map(arg) {
+            self.changed[self.object[v.index()].index()] = true;
+        }
+    }
+}
+
+fn node_types(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
+    let def = node.op.def();
+    if def.metadata || (def.infer.is_none() && def.view.is_none()) {
+        return Ok(());
+    }
+    let Some(args) = known_args(graph, node) else { return Ok(()) };
+    let mut wanted = None;
+    if let Some(rule) = &def.view {
+        let integers: Vec<Arg<Meta, i64>> = args.iter().map(integers).collect();
+        match (rule.known)(&Args(&integers))? {
+            ViewOutcome::Views(views) => wanted = Some(views),
+            ViewOutcome::Copy => {}
+            ViewOutcome::Unknown => return Ok(()),
+        }
+    }
+    let wanted = match (wanted, def.infer) {
+        (Some(views), _) => views,
+        (None, Some(infer)) => infer(&Args(&args))?,
+        (None, None) => return Ok(()),
+    };
+    if wanted.len() != node.results.len() {
+        return differs(format!("it has {} results, its rule gives {}", node.results.len(), wanted.len()));
+    }
+    for (&r, want) in node.results.iter().zip(&wanted) {
+        let value = &graph.values[r];
+        let Type::Tensor(ty) = &value.ty else {
+            // An unused result may be marked as nothing.
+            if value.ty == Type::None {
+                continue;
+            }
+            return differs(format!("%{} is {}, its rule gives {want}", value.name, value.ty));
+        };
+        let Some(have) = ty.known() else { continue };
+        if !same(&have, want, program.stage) {
+            return differs(format!("%{} is {have}, its rule gives {want}", value.name));
+        }
+    }
+    Ok(())
+}
+
+fn differs<T>(what: String) -> Result<T> {
+    Err(Error::new(ErrorKind::Invalid, what))
+}
+
+fn same(have: &Meta, want: &Meta, stage: Stage) -> bool {
+    let same = have.dtype == want.dtype && have.layout.sizes == want.layout.sizes;
+    let at_0 = |t: &Meta| Layout { offset: 0, ..t.layout.clone() };
+    same && (stage == Stage::Functional || at_0(have).same_cells(&at_0(want)))
+}
+
+/// The arguments with known types and numbers, if all are.
+fn known_args(graph: &Graph, node: &Node) -> Option<Vec<Arg<Meta, Scalar>>> {
+    let value = |v: &ValueId| graph.values[*v].ty.tensor().and_then(TensorType::known).ok_or(());
+    node.args.iter().map(|arg| arg.try_map(value, |e| e.constant().ok_or(())).ok()).collect()
+}
+
+fn integers(arg: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
+    let mapped: std::result::Result<_, std::convert::Infallible> = arg.try_map(|t| Ok(t.clone()), |s| Ok(s.as_i64()));
+    match mapped {
+        Ok(arg) => arg,
+    }
+}
