@@ -1,38 +1,59 @@
 //! PyTorch's type promotion: operands with dimensions decide before 0-d tensors, these before plain numbers.
 
-use restride_ir::{Args, Meta, OpError, Scalar};
-use restride_tensor::DType;
+use restride_ir::{Args, Layout, Meta, OpError, Scalar};
+use restride_tensor::{DType, View};
+
+/// Anything with an element type and a layout: a type for shape rules, a view for kernels.
+pub(crate) trait AsTensor {
+    /// Element type.
+    fn dtype(&self) -> DType;
+    /// Where the elements are.
+    fn layout(&self) -> &Layout;
+}
+impl AsTensor for Meta {
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+impl AsTensor for View<'_> {
+    fn dtype(&self) -> DType {
+        View::dtype(self)
+    }
+    fn layout(&self) -> &Layout {
+        View::layout(self)
+    }
+}
 
 /// An operand that PyTorch's schemas call a tensor or a number: exported programs also put plain numbers where the
 /// schema says `Tensor`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand<'a> {
     /// A tensor.
-    Tensor(&'a Meta),
+    Tensor(DType, &'a Layout),
     /// A plain number (PyTorch's "wrapped number").
     Number(Scalar),
 }
 
 impl<'a> Operand<'a> {
+    /// A tensor.
+    pub(crate) fn of<T: AsTensor>(t: &'a T) -> Self {
+        Operand::Tensor(t.dtype(), t.layout())
+    }
     /// The argument at a position.
-    pub(crate) fn read(args: &Args<'a, Meta>, i: usize) -> Result<Self, OpError> {
+    pub(crate) fn read<T: AsTensor>(args: &Args<'a, T>, i: usize) -> Result<Self, OpError> {
         match args.tensor(i) {
-            Ok(t) => Ok(Operand::Tensor(t)),
+            Ok(t) => Ok(Operand::of(t)),
             Err(e) => args.scalar(i).map(Operand::Number).map_err(|_| e),
         }
     }
     /// Its own element type (that of a 0-d tensor made of it, for a number).
     pub(crate) fn dtype(&self) -> DType {
         match self {
-            Operand::Tensor(t) => t.dtype,
+            Operand::Tensor(d, _) => *d,
             Operand::Number(s) => s.dtype(),
-        }
-    }
-    /// The tensor, if it is one.
-    pub(crate) fn tensor(&self) -> Option<&'a Meta> {
-        match self {
-            Operand::Tensor(t) => Some(t),
-            Operand::Number(_) => None,
         }
     }
 }
@@ -42,8 +63,8 @@ pub(crate) fn result_type(operands: &[Operand<'_>]) -> DType {
     let (mut dims, mut zero, mut number) = (None, None, None);
     for op in operands {
         let place = match op {
-            Operand::Tensor(t) if t.rank() > 0 => &mut dims,
-            Operand::Tensor(_) => &mut zero,
+            Operand::Tensor(_, l) if l.rank() > 0 => &mut dims,
+            Operand::Tensor(..) => &mut zero,
             Operand::Number(_) => &mut number,
         };
         *place = promote(*place, Some(op.dtype()));
@@ -73,12 +94,43 @@ pub(crate) fn to_float(dtype: DType) -> DType {
     if dtype.is_float() || dtype.is_complex() { dtype } else { DType::F32 }
 }
 
-/// What PyTorch says where an in-place or `out=` result cannot be stored.
-pub(crate) fn check_cast(from: DType, to: DType) -> Result<(), OpError> {
-    if from.can_cast(to) {
+/// Refuses a number that an element type cannot hold, as PyTorch does where it converts a plain number (`fill`,
+/// bounds, thresholds). Fractions are cut, and negative numbers wrap in unsigned types.
+pub(crate) fn check_holds(dtype: DType, s: Scalar) -> Result<(), OpError> {
+    let x = s.as_f64();
+    let fits = match dtype {
+        _ if matches!(s, Scalar::Bool(_)) => true,
+        DType::Bool | DType::C128 => true,
+        DType::U8 => (-255.0..=255.0).contains(&x),
+        DType::I8 => (-128.0..=127.0).contains(&x),
+        DType::I16 => (-32768.0..=32767.0).contains(&x),
+        DType::I32 => (-2147483648.0..=2147483647.0).contains(&x),
+        DType::I64 => matches!(s, Scalar::Int(_)) || (-9.3e18..9.223372036854775e18).contains(&x),
+        DType::F64 => true,
+        _ if !x.is_finite() => true,
+        DType::F16 => x.abs() <= 65504.0,
+        DType::BF16 => x.abs() <= 3.3895313892515355e38,
+        DType::F32 | DType::C64 => x.abs() <= f32::MAX as f64,
+    };
+    let real = dtype.is_complex() || !matches!(s, Scalar::Complex(z) if z.im != 0.0);
+    if fits && real {
         return Ok(());
     }
-    Err(OpError::new(format!("result type {} can't be cast to the desired output type {}", name(from), name(to))))
+    let c = match dtype {
+        DType::Bool => "bool",
+        DType::U8 => "uint8_t",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int",
+        DType::I64 => "int64_t",
+        DType::F16 => "at::Half",
+        DType::BF16 => "at::BFloat16",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::C64 => "c10::complex<float>",
+        DType::C128 => "c10::complex<double>",
+    };
+    Err(OpError::new(format!("value cannot be converted to type {c} without overflow")))
 }
 
 /// PyTorch's name of an element type in its messages.
@@ -111,7 +163,7 @@ mod tests {
     fn categories_decide() {
         let (i2, f0, d0) = (of(DType::I64, 2), of(DType::F16, 0), of(DType::F64, 0));
         let (h1, u1, b1) = (of(DType::F16, 1), of(DType::U8, 1), of(DType::Bool, 1));
-        let t = Operand::Tensor;
+        let t = Operand::of::<Meta>;
         assert_eq!(result_type(&[t(&i2), t(&f0)]), DType::F16);
         assert_eq!(result_type(&[t(&h1), t(&d0)]), DType::F16);
         assert_eq!(result_type(&[t(&u1), Operand::Number(Scalar::Int(300))]), DType::U8);

@@ -1,0 +1,61 @@
+//! Activation functions of neural networks.
+
+use super::Real;
+use restride_tensor::{C32, C64};
+
+/// `sqrt(2 / pi)`.
+const GELU_BETA: f64 = std::f64::consts::SQRT_2 * std::f64::consts::FRAC_2_SQRT_PI * 0.5;
+const GELU_KAPPA: f64 = 0.044715;
+
+#[inline(always)]
+pub(super) fn gelu_tanh_inner<T: Real>(x: T) -> T {
+    (T::c(GELU_BETA) * (x + T::c(GELU_KAPPA) * x * x * x)).tanh()
+}
+
+/// Derivative of [`gelu_tanh_inner`]'s argument.
+#[inline(always)]
+pub(super) fn gelu_tanh_slope<T: Real>(x: T) -> T {
+    T::c(GELU_BETA) * (T::one() + T::c(3.0 * GELU_KAPPA) * x * x)
+}
+
+#[inline(always)]
+fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
+    x.max_nan(lo).min_nan(hi)
+}
+
+#[inline(always)]
+fn softplus<T: Real>(x: T, beta: T, threshold: T) -> T {
+    if x * beta > threshold { x } else { (x * beta).exp().ln_1p() / beta }
+}
+
+#[inline(always)]
+fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
+    if x <= T::zero() { (x * input_scale).exp_m1() * (alpha * scale) } else { x * scale }
+}
+
+pointwise! {
+    RELU(x) "`max(x, 0)`" { int: x.max(0), real: x.max_nan(0.0) }
+    CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
+        int: x.max(lo).min(hi),
+        real: if lo.is_nan() { lo } else if hi.is_nan() { hi } else { clamp(x, lo, hi) },
+    }
+    LEAKY_RELU(x, slope) "`x`, times `slope` below 0" { real: if x > 0.0 { x } else { x * slope } }
+    ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { real: elu(x, alpha, scale, input_scale) }
+    GELU(x) "`x` times the normal distribution function" { real: x * x.normal_cdf() }
+    GELU_TANH(x) "`gelu` by the hyperbolic tangent" { real: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
+    SILU(x) "`x * sigmoid(x)`" { real: x / (1.0 + (-x).exp()), complex: x / ((-x).exp() + 1.0) }
+    MISH(x) "`x * tanh(softplus(x))`" { real: x * x.exp().ln_1p().tanh() }
+    SOFTPLUS(x, beta, threshold) "`log(1 + exp(beta * x)) / beta`" { real: softplus(x, beta, threshold) }
+    HARDSIGMOID(x) "`relu6(x + 3) / 6`" { real: clamp(x + 3.0, 0.0, 6.0) / 6.0 }
+    HARDSWISH(x) "`x * relu6(x + 3) / 6`" { real: x * clamp(x + 3.0, 0.0, 6.0) / 6.0 }
+    HARDSHRINK(x, lambda) "0 within `-lambda..lambda`" { real: if x >= -lambda && x <= lambda { 0.0 } else { x } }
+    SOFTSHRINK(x, lambda) "towards 0 by `lambda`" {
+        real: if x > lambda { x - lambda } else if x < -lambda { x + lambda } else if x.is_nan() { x } else { 0.0 },
+    }
+    SOFTSIGN(x) "`x / (1 + |x|)`" { real: x / (1.0 + x.abs()) }
+    LOG_SIGMOID(x) "`log(sigmoid(x))`" { real: x.min_nan(0.0) - (-x.abs()).exp().ln_1p() }
+    THRESHOLD(x, threshold, value) "`value` up to `threshold`" {
+        int: if x <= threshold { value } else { x }, real: if x <= threshold { value } else { x },
+    }
+    PRELU(x, weight) "`x`, times `weight` below 0" { real: if x > 0.0 { x } else { x * weight } }
+}

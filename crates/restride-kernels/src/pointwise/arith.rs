@@ -1,0 +1,190 @@
+//! Arithmetic of two and more operands.
+
+use super::Real;
+use num_traits::{Float, Zero};
+use restride_tensor::{C32, C64};
+
+/// Integer quotient rounded towards minus infinity; the divisor is not zero.
+#[inline(always)]
+fn floor_div(a: i64, b: i64) -> i64 {
+    let q = a.wrapping_div(b);
+    if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }
+}
+
+/// Remainder with the sign of the divisor; the divisor is not zero.
+#[inline(always)]
+fn modulo(a: i64, b: i64) -> i64 {
+    let r = a.wrapping_rem(b);
+    if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
+}
+
+/// `a // b` as Python rounds it.
+#[inline(always)]
+fn floor_div_real<T: Real>(a: T, b: T) -> T {
+    if b == T::zero() {
+        return a / b;
+    }
+    let m = a.fmod(b);
+    let mut d = (a - m) / b;
+    if m != T::zero() && (b < T::zero()) != (m < T::zero()) {
+        d = d - T::one();
+    }
+    if d != T::zero() {
+        let f = d.floor();
+        if d - f > T::c(0.5) { f + T::one() } else { f }
+    } else {
+        T::zero().copysign(a / b)
+    }
+}
+
+#[inline(always)]
+fn modulo_real<T: Real>(a: T, b: T) -> T {
+    let m = a.fmod(b);
+    if m != T::zero() && (b < T::zero()) != (m < T::zero()) { m + b } else { m }
+}
+
+/// Integer power, wrapping; a negative exponent leaves what rounds to an integer other than 0.
+fn pow_int(a: i64, b: i64) -> i64 {
+    if b < 0 {
+        return match a {
+            1 => 1,
+            -1 if b % 2 == 0 => 1,
+            -1 => -1,
+            _ => 0,
+        };
+    }
+    let (mut base, mut e, mut out) = (a, b as u64, 1i64);
+    while e > 0 {
+        if e & 1 == 1 {
+            out = out.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        e >>= 1;
+    }
+    out
+}
+
+fn pow_complex<F: Float + num_traits::FloatConst>(
+    a: num_complex::Complex<F>,
+    b: num_complex::Complex<F>,
+) -> num_complex::Complex<F> {
+    if b.is_zero() {
+        return num_complex::Complex::new(F::one(), F::zero());
+    }
+    if a.is_zero() {
+        return a;
+    }
+    a.powc(b)
+}
+
+/// Quotient by scaling with the larger part of the divisor, so that nothing overflows on the way.
+#[inline(always)]
+fn div_complex<F: Float>(a: num_complex::Complex<F>, b: num_complex::Complex<F>) -> num_complex::Complex<F> {
+    let (c, d) = (b.re, b.im);
+    if c.abs() >= d.abs() {
+        if c == F::zero() && d == F::zero() {
+            return num_complex::Complex::new(a.re / c.abs(), a.im / d.abs());
+        }
+        let r = d / c;
+        let s = F::one() / (c + d * r);
+        num_complex::Complex::new((a.re + a.im * r) * s, (a.im - a.re * r) * s)
+    } else {
+        let r = c / d;
+        let s = F::one() / (d + c * r);
+        num_complex::Complex::new((a.re * r + a.im) * s, (a.im * r - a.re) * s)
+    }
+}
+
+#[inline(always)]
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a, b);
+    while a != 0 {
+        (a, b) = (b.wrapping_rem(a), a);
+    }
+    b.wrapping_abs()
+}
+
+fn no_zero_divisor(xs: &[&[i64]]) -> Result<(), &'static str> {
+    if xs[1].contains(&0) { Err("ZeroDivisionError") } else { Ok(()) }
+}
+
+pointwise! {
+    ADD(a, b) "`a + b`" { int: a.wrapping_add(b), real: a + b, complex: a + b }
+    ADD_SCALED(a, b, alpha) "`a + alpha * b`" {
+        int: a.wrapping_add(alpha.wrapping_mul(b)), real: a + alpha * b, complex: a + alpha * b,
+    }
+    SUB(a, b) "`a - b`" { int: a.wrapping_sub(b), real: a - b, complex: a - b }
+    SUB_SCALED(a, b, alpha) "`a - alpha * b`" {
+        int: a.wrapping_sub(alpha.wrapping_mul(b)), real: a - alpha * b, complex: a - alpha * b,
+    }
+    RSUB(a, b, alpha) "`b - alpha * a`" {
+        int: b.wrapping_sub(alpha.wrapping_mul(a)), real: b - alpha * a, complex: b - alpha * a,
+    }
+    MUL(a, b) "`a * b`" { int: a.wrapping_mul(b), real: a * b, complex: a * b }
+    DIV(a, b) "`a / b`" { real: a / b, complex: div_complex(a, b) }
+    DIV_TRUNC(a, b) "`a / b`, cut towards zero" {
+        int: a.wrapping_div(b), real: (a / b).trunc(), check: no_zero_divisor,
+    }
+    DIV_FLOOR(a, b) "`a // b`" {
+        int: floor_div(a, b), real: floor_div_real(a, b), check: no_zero_divisor,
+    }
+    REMAINDER(a, b) "remainder with the sign of `b`" {
+        int: modulo(a, b), real: modulo_real(a, b), check: no_zero_divisor,
+    }
+    FMOD(a, b) "remainder with the sign of `a`" {
+        int: a.wrapping_rem(b), real: a.fmod(b), check: no_zero_divisor,
+    }
+    POW(a, b) "`a` to the power of `b`" {
+        int: pow_int(a, b), real: a.powf(b), complex: pow_complex(a, b),
+    }
+    ATAN2(a, b) "angle of the point (b, a)" { real: a.atan2(b) }
+    HYPOT(a, b) "`sqrt(a² + b²)`" { real: a.hypot(b) }
+    COPYSIGN(a, b) "`a` with the sign of `b`" { real: a.copysign(b) }
+    NEXTAFTER(a, b) "the next number from `a` towards `b`" { real: a.next_after(b) }
+    LOGADDEXP(a, b) "`log(exp(a) + exp(b))`" {
+        real: if a.is_infinite() && a == b { a } else { a.max_nan(b) + (-(a - b).abs()).exp().ln_1p() },
+    }
+    LOGADDEXP2(a, b) "`log2(2^a + 2^b)`" {
+        real: if a.is_infinite() && a == b { a } else {
+            a.max_nan(b) + (-(a - b).abs()).exp2().ln_1p() * T::c(std::f64::consts::LOG2_E)
+        },
+    }
+    XLOGY(a, b) "`a * log(b)`, 0 where `a` is 0" {
+        real: if b.is_nan() { b } else if a == 0.0 { 0.0 } else { a * b.ln() },
+    }
+    XLOG1PY(a, b) "`a * log1p(b)`, 0 where `a` is 0" {
+        real: if b.is_nan() { b } else if a == 0.0 { 0.0 } else { a * b.ln_1p() },
+    }
+    HEAVISIDE(a, b) "0 below 0, 1 above, `b` at 0" {
+        int: if a == 0 { b } else { (a > 0) as i64 },
+        real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
+    }
+    MAXIMUM(a, b) "the larger; NaN if either is" { int: a.max(b), real: a.max_nan(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { int: a.min(b), real: a.min_nan(b) }
+    FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
+    FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
+    LDEXP(a, b) "`a` times two to the power of `b`" { real: a * b.exp2(), complex: a * (b * std::f64::consts::LN_2 as F).exp() }
+    GCD(a, b) "greatest common divisor" { int: gcd(a, b) }
+    LCM(a, b) "least common multiple" {
+        int: { let g = gcd(a, b); if g == 0 { 0 } else { (a / g).wrapping_mul(b).wrapping_abs() } },
+    }
+    AND(a, b) "bitwise and" { int: a & b }
+    OR(a, b) "bitwise or" { int: a | b }
+    XOR(a, b) "bitwise exclusive or" { int: a ^ b }
+    SHIFT_LEFT(a, b) "`a << b`, 0 where that shifts everything out" {
+        int: if (0..64).contains(&b) { a << b } else { 0 },
+    }
+    SHIFT_RIGHT(a, b) "`a >> b`, the sign where that shifts everything out" {
+        int: a >> if (0..64).contains(&b) { b } else { 63 },
+    }
+    ADDCMUL(a, b, c, value) "`a + value * b * c`" {
+        int: a.wrapping_add(value.wrapping_mul(b).wrapping_mul(c)), real: a + value * b * c, complex: a + value * b * c,
+    }
+    ADDCDIV(a, b, c, value) "`a + value * b / c`" {
+        real: a + value * b / c, complex: a + div_complex(value * b, c),
+    }
+    LERP(a, b, w) "from `a` (`w` = 0) to `b` (`w` = 1)" {
+        real: if w.abs() < 0.5 { a + w * (b - a) } else { b - (b - a) * (1.0 - w) },
+        complex: if w.norm() < 0.5 { a + w * (b - a) } else { b - (b - a) * (1.0 - w) },
+    }
+}

@@ -1,0 +1,63 @@
+//! Derivatives of pointwise functions, as PyTorch names them: the gradient comes first.
+
+use super::Real;
+use super::activation::{gelu_tanh_inner, gelu_tanh_slope};
+
+/// `1 / sqrt(2 pi)`.
+const NORMAL_DENSITY: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 * 0.5;
+
+#[inline(always)]
+fn gelu<T: Real>(x: T) -> T {
+    x.normal_cdf() + x * T::c(NORMAL_DENSITY) * (T::c(-0.5) * x * x).exp()
+}
+
+#[inline(always)]
+fn gelu_tanh<T: Real>(x: T) -> T {
+    let t = gelu_tanh_inner(x);
+    T::c(0.5) * (T::one() + t) + T::c(0.5) * x * (T::one() - t * t) * gelu_tanh_slope(x)
+}
+
+#[inline(always)]
+fn mish<T: Real>(x: T) -> T {
+    let t = x.exp().ln_1p().tanh();
+    t + x * x.sigmoid() * (T::one() - t * t)
+}
+
+pointwise! {
+    SIGMOID_BACKWARD(g, y) "of `sigmoid`, from its result" { real: g * (1.0 - y) * y }
+    TANH_BACKWARD(g, y) "of `tanh`, from its result" { real: g * (1.0 - y * y) }
+    THRESHOLD_BACKWARD(g, x, threshold) "of `threshold` and `relu`" {
+        int: if x <= threshold { 0 } else { g }, real: if x <= threshold { 0.0 } else { g },
+    }
+    LEAKY_RELU_BACKWARD(g, x, slope) "of `leaky_relu`" { real: if x > 0.0 { g } else { g * slope } }
+    ELU_BACKWARD(g, x, alpha, scale, input_scale) "of `elu`, from its operand" {
+        real: if x <= 0.0 { g * (alpha * scale) * input_scale * (x * input_scale).exp() } else { g * scale },
+    }
+    ELU_BACKWARD_RESULT(g, y, alpha, scale, input_scale) "of `elu`, from its result" {
+        real: if y <= 0.0 { g * input_scale * (y + alpha * scale) } else { g * scale },
+    }
+    GELU_BACKWARD(g, x) "of `gelu`" { real: g * gelu(x) }
+    GELU_TANH_BACKWARD(g, x) "of `gelu` by the hyperbolic tangent" { real: g * gelu_tanh(x) }
+    SILU_BACKWARD(g, x) "of `silu`" { real: { let s = x.sigmoid(); g * s * (1.0 + x * (1.0 - s)) } }
+    MISH_BACKWARD(g, x) "of `mish`" { real: g * mish(x) }
+    SOFTPLUS_BACKWARD(g, x, beta, threshold) "of `softplus`" {
+        real: if x * beta > threshold { g } else { let z = (x * beta).exp(); g * z / (z + 1.0) },
+    }
+    HARDSIGMOID_BACKWARD(g, x) "of `hardsigmoid`" { real: if x > -3.0 && x < 3.0 { g / 6.0 } else { 0.0 } }
+    HARDSWISH_BACKWARD(g, x) "of `hardswish`" {
+        real: if x <= -3.0 { 0.0 } else if x < 3.0 { g * (x / 3.0 + 0.5) } else { g },
+    }
+    HARDTANH_BACKWARD(g, x, lo, hi) "of `hardtanh`" { real: if x <= lo || x >= hi { 0.0 } else { g } }
+    HARDSHRINK_BACKWARD(g, x, lambda) "of `hardshrink` and `softshrink`" {
+        real: if x >= -lambda && x <= lambda { 0.0 } else { g },
+    }
+    LOG_SIGMOID_BACKWARD(g, x) "of `log_sigmoid`" {
+        real: { let z = (-x.abs()).exp(); g * (if x < 0.0 { 1.0 - z / (1.0 + z) } else { z / (1.0 + z) }) },
+    }
+    LOGIT_BACKWARD(g, x) "of `logit`" {
+        real: if x < 0.0 || x > 1.0 { T::NAN } else { g / (x * (1.0 - x)) },
+    }
+    LOGIT_EPS_BACKWARD(g, x, eps) "of `logit` with bounds" {
+        real: if x < eps || x > 1.0 - eps { 0.0 } else { g / (x * (1.0 - x)) },
+    }
+}

@@ -1,0 +1,45 @@
+//! Comparisons and other questions.
+
+use restride_tensor::{C32, C64};
+
+predicates! {
+    EQ(a, b) "`a == b`" { int: a == b, real: a == b, complex: a == b }
+    NE(a, b) "`a != b`" { int: a != b, real: a != b, complex: a != b }
+    LT(a, b) "`a < b`" { int: a < b, real: a < b }
+    LE(a, b) "`a <= b`" { int: a <= b, real: a <= b }
+    GT(a, b) "`a > b`" { int: a > b, real: a > b }
+    GE(a, b) "`a >= b`" { int: a >= b, real: a >= b }
+    LOGICAL_AND(a, b) "both are not zero" {
+        int: a != 0 && b != 0, real: a != 0.0 && b != 0.0, complex: truth(a) && truth(b),
+    }
+    LOGICAL_OR(a, b) "one is not zero" {
+        int: a != 0 || b != 0, real: a != 0.0 || b != 0.0, complex: truth(a) || truth(b),
+    }
+    LOGICAL_XOR(a, b) "exactly one is not zero" {
+        int: (a != 0) != (b != 0), real: (a != 0.0) != (b != 0.0), complex: truth(a) != truth(b),
+    }
+    LOGICAL_NOT(a) "it is zero" { int: a == 0, real: a == 0.0, complex: !truth(a) }
+    IS_NAN(a) "it is not a number" { int: { let _ = a; false }, real: a.is_nan(), complex: a.re.is_nan() || a.im.is_nan() }
+    IS_INF(a) "it is infinite" {
+        int: { let _ = a; false }, real: a.is_infinite(), complex: a.re.is_infinite() || a.im.is_infinite(),
+    }
+    IS_FINITE(a) "it is finite" {
+        int: { let _ = a; true }, real: a.is_finite(), complex: a.re.is_finite() && a.im.is_finite(),
+    }
+    IS_POSINF(a) "it is plus infinity" { int: { let _ = a; false }, real: a == T::INFINITY }
+    IS_NEGINF(a) "it is minus infinity" { int: { let _ = a; false }, real: a == T::NEG_INFINITY }
+    SIGN_BIT(a) "its sign bit is set" { int: a < 0, real: a.is_sign_negative() }
+    IS_CLOSE(a, b, rtol, atol, equal_nan) "`|a - b| <= atol + rtol * |b|`" {
+        int: { let _ = (rtol, atol, equal_nan); a == b },
+        real: a == b || (equal_nan != 0.0 && a.is_nan() && b.is_nan())
+            || (a.is_finite() && b.is_finite() && (a - b).abs() <= atol + (rtol * b).abs()),
+    }
+}
+
+#[inline(always)]
+fn truth<F: num_traits::Zero>(z: num_complex::Complex<F>) -> bool
+where
+    num_complex::Complex<F>: num_traits::Zero,
+{
+    !num_traits::Zero::is_zero(&z)
+}

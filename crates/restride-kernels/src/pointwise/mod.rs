@@ -1,0 +1,304 @@
+//! Element by element: rows of the operands are gathered into the compute type, one slice function is applied, and
+//! the row is written in the result's element type.
+
+#[macro_use]
+mod macros;
+
+mod activation;
+mod arith;
+mod backward;
+mod compare;
+mod complex;
+mod real;
+mod select;
+mod unary;
+
+pub use activation::*;
+pub use arith::*;
+pub use backward::*;
+pub use compare::*;
+pub use complex::*;
+pub use real::Real;
+pub use select::*;
+pub use unary::*;
+
+use crate::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};
+use crate::rows::Rows;
+use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
+use smallvec::SmallVec;
+
+/// Computes a row: the operands' rows, which are as long as the result's, and the result's.
+pub type RowFn<T, R = T> = fn(&[&[T]], &mut [R]);
+
+/// An operator on numbers, with one row function for each compute type that it is defined for.
+#[derive(Clone, Copy)]
+pub struct Pointwise {
+    /// For `bool` and the integers, wrapping.
+    pub int: Option<RowFn<i64>>,
+    /// For `f16`, `bf16` and `f32`.
+    pub f32: Option<RowFn<f32>>,
+    /// For `f64`.
+    pub f64: Option<RowFn<f64>>,
+    /// For complex of `f32`.
+    pub c32: Option<RowFn<C32>>,
+    /// For complex of `f64`.
+    pub c64: Option<RowFn<C64>>,
+    /// What integer operands must not be (a divisor of zero).
+    pub check: Option<fn(&[&[i64]]) -> Result<(), &'static str>>,
+}
+
+/// A question about numbers.
+#[derive(Clone, Copy)]
+pub struct Predicate {
+    /// For `bool` and the integers.
+    pub int: Option<RowFn<i64, bool>>,
+    /// For `f16`, `bf16` and `f32`.
+    pub f32: Option<RowFn<f32, bool>>,
+    /// For `f64`.
+    pub f64: Option<RowFn<f64, bool>>,
+    /// For complex of `f32`.
+    pub c32: Option<RowFn<C32, bool>>,
+    /// For complex of `f64`.
+    pub c64: Option<RowFn<C64, bool>>,
+}
+
+impl Pointwise {
+    /// Defined for nothing yet.
+    pub const NONE: Pointwise = Pointwise { int: None, f32: None, f64: None, c32: None, c64: None, check: None };
+    /// Whether it is defined for a compute type.
+    pub fn takes(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Int => self.int.is_some(),
+            Kind::F32 => self.f32.is_some(),
+            Kind::F64 => self.f64.is_some(),
+            Kind::C32 => self.c32.is_some(),
+            Kind::C64 => self.c64.is_some(),
+        }
+    }
+}
+
+impl Predicate {
+    /// Defined for nothing yet.
+    pub const NONE: Predicate = Predicate { int: None, f32: None, f64: None, c32: None, c64: None };
+    /// Whether it is defined for a compute type.
+    pub fn takes(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Int => self.int.is_some(),
+            Kind::F32 => self.f32.is_some(),
+            Kind::F64 => self.f64.is_some(),
+            Kind::C32 => self.c32.is_some(),
+            Kind::C64 => self.c64.is_some(),
+        }
+    }
+}
+
+/// An operand of a pointwise operator.
+#[derive(Clone, Copy)]
+pub enum Input<'a> {
+    /// A tensor, of sizes that broadcast to the result's; converted to the common element type first.
+    View(View<'a>),
+    /// A number that takes part as a tensor would: rounded to the common element type first.
+    Number(Scalar),
+    /// A parameter, in the full precision of the compute type.
+    Parameter(Scalar),
+}
+
+/// Why a pointwise operator cannot run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PointwiseError {
+    /// It is not defined for numbers of this kind.
+    Undefined(DType),
+    /// The operands' values are refused.
+    Value(&'static str),
+}
+
+impl std::fmt::Display for PointwiseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PointwiseError::Undefined(d) => write!(f, "not implemented for {}", d.torch_name()),
+            PointwiseError::Value(why) => f.write_str(why),
+        }
+    }
+}
+impl std::error::Error for PointwiseError {}
+
+/// Computes `op` on operands of element type `common`.
+///
+/// # Panics
+/// If an operand does not broadcast to the sizes of `out`.
+pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: ViewMut<'_>) -> Result<(), PointwiseError> {
+    let undefined = PointwiseError::Undefined(common);
+    macro_rules! go {
+        ($field:ident, $t:ty) => {{
+            let f = op.$field.ok_or(undefined)?;
+            drive::<$t, $t>(common, inputs, out, &mut |xs, o| {
+                f(xs, o);
+                Ok(())
+            })
+        }};
+    }
+    match Kind::of(common) {
+        Kind::Int => {
+            let f = op.int.ok_or(undefined)?;
+            drive::<i64, i64>(common, inputs, out, &mut |xs, o| {
+                if let Some(check) = op.check {
+                    check(xs).map_err(PointwiseError::Value)?;
+                }
+                f(xs, o);
+                Ok(())
+            })
+        }
+        Kind::F32 => go!(f32, f32),
+        Kind::F64 => go!(f64, f64),
+        Kind::C32 => go!(c32, C32),
+        Kind::C64 => go!(c64, C64),
+    }
+}
+
+/// Answers `op` for operands of element type `common`.
+///
+/// # Panics
+/// As [`compute`].
+pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: ViewMut<'_>) -> Result<(), PointwiseError> {
+    macro_rules! go {
+        ($field:ident, $t:ty) => {{
+            let f = op.$field.ok_or(PointwiseError::Undefined(common))?;
+            drive::<$t, bool>(common, inputs, out, &mut |xs, o| {
+                f(xs, o);
+                Ok(())
+            })
+        }};
+    }
+    match Kind::of(common) {
+        Kind::Int => go!(int, i64),
+        Kind::F32 => go!(f32, f32),
+        Kind::F64 => go!(f64, f64),
+        Kind::C32 => go!(c32, C32),
+        Kind::C64 => go!(c64, C64),
+    }
+}
+
+/// What a row of results is made of: a compute type, or `bool`.
+pub trait Answer: Copy + Default {
+    /// Writes a row, as [`store_row`].
+    ///
+    /// # Safety
+    /// As [`store_row`].
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[Self]);
+}
+
+impl<T: Compute> Answer for T {
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[T]) {
+        // SAFETY: the caller's promise.
+        unsafe { store_row(dtype, base, offset, stride, row) }
+    }
+}
+
+impl Answer for bool {
+    unsafe fn store(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[bool]) {
+        if dtype == DType::Bool {
+            for (i, &b) in row.iter().enumerate() {
+                // SAFETY: the caller's promise; `bool` cells are bytes of 0 or 1.
+                unsafe { base.wrapping_offset(offset + i as isize * stride).write(b as u8) };
+            }
+        } else {
+            let row: SmallVec<[i64; 64]> = row.iter().map(|&b| b as i64).collect();
+            // SAFETY: the caller's promise.
+            unsafe { store_row(dtype, base, offset, stride, &row) }
+        }
+    }
+}
+
+/// Applies a row function with operands of element type `common` gathered as `T`.
+///
+/// # Panics
+/// If an operand does not broadcast to the sizes of `out`.
+pub fn drive<T: Compute, R: Answer>(
+    common: DType,
+    inputs: &[Input<'_>],
+    out: ViewMut<'_>,
+    f: &mut dyn FnMut(&[&[T]], &mut [R]) -> Result<(), PointwiseError>,
+) -> Result<(), PointwiseError> {
+    let views: SmallVec<[(usize, View<'_>, Layout); 3]> = inputs
+        .iter()
+        .enumerate()
+        .filter_map(|(i, input)| match input {
+            Input::View(v) => {
+                Some((i, *v, v.layout().expand(out.sizes()).expect("operands broadcast to the result's sizes")))
+            }
+            _ => None,
+        })
+        .collect();
+    let layouts: SmallVec<[&Layout; 4]> =
+        std::iter::once(out.layout()).chain(views.iter().map(|(_, _, layout)| layout)).collect();
+    let rows = Rows::any_order(&layouts);
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let width = rows.len().min(CHUNK);
+    let mut buffers: SmallVec<[Vec<T>; 3]> = inputs
+        .iter()
+        .map(|input| match input {
+            Input::View(_) => vec![T::default(); width],
+            Input::Number(s) => vec![round_scalar(common, *s); width],
+            Input::Parameter(s) => vec![T::from_scalar(*s); width],
+        })
+        .collect();
+    let mut result = vec![R::default(); width];
+    rows.try_for_each(|at| {
+        for start in (0..rows.len()).step_by(width) {
+            let n = width.min(rows.len() - start);
+            let cell = |k: usize| at[k] + start as isize * rows.stride(k);
+            for (k, (i, view, _)) in views.iter().enumerate() {
+                if direct::<T>(common, view, rows.stride(k + 1)) {
+                    continue;
+                }
+                let row = &mut buffers[*i][..n];
+                // SAFETY: the cells are the view's, by the walk over its layout.
+                unsafe { load_row(view.dtype(), view.base(), cell(k + 1), rows.stride(k + 1), row) };
+                if view.dtype() != common {
+                    round_through(common, row);
+                }
+            }
+            let mut xs: SmallVec<[&[T]; 4]> = buffers.iter().map(|b| &b[..n]).collect();
+            for (k, (i, view, _)) in views.iter().enumerate() {
+                if direct::<T>(common, view, rows.stride(k + 1)) {
+                    let first = (view.base() as *const T).wrapping_offset(cell(k + 1));
+                    // SAFETY: `n` cells of the view's own element type, one after the other. The result may lie on
+                    // them, but is only written when the slice is no longer used.
+                    xs[*i] = unsafe { std::slice::from_raw_parts(first, n) };
+                }
+            }
+            f(&xs, &mut result[..n])?;
+            // SAFETY: the cells are those of the result, by the walk over its layout.
+            unsafe { R::store(out.dtype(), out.base(), cell(0), rows.stride(0), &result[..n]) };
+        }
+        Ok(())
+    })
+}
+
+/// Whether rows of a view are slices of the compute type as they lie in memory.
+fn direct<T: Compute>(common: DType, view: &View<'_>, stride: isize) -> bool {
+    stride == 1 && view.dtype() == T::DTYPE && common == T::DTYPE
+}
+
+/// Names the type of a number's parts.
+pub trait Parts {
+    /// The number's own type, or that of a complex number's parts.
+    type Real;
+}
+impl Parts for i64 {
+    type Real = i64;
+}
+impl<F> Parts for num_complex::Complex<F> {
+    type Real = F;
+}
+impl Parts for f32 {
+    type Real = f32;
+}
+impl Parts for f64 {
+    type Real = f64;
+}
+
+#[cfg(test)]
+mod tests;

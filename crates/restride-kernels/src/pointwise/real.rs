@@ -1,0 +1,154 @@
+//! Real numbers as row functions see them, and the special functions that no library here has.
+
+use crate::convert::Compute;
+use num_traits::Float;
+
+/// `f32` and `f64`.
+pub trait Real: Float + Compute {
+    /// A constant.
+    fn c(x: f64) -> Self;
+    /// Error function.
+    fn erf(self) -> Self;
+    /// Complementary error function.
+    fn erfc(self) -> Self;
+    /// Logarithm of the absolute value of the gamma function.
+    fn lgamma(self) -> Self;
+    /// To the nearest integer, halves to even.
+    fn rint(self) -> Self;
+    /// Remainder of a division cut towards zero.
+    fn fmod(self, y: Self) -> Self;
+    /// The next number from this towards another.
+    fn next_after(self, to: Self) -> Self;
+    /// Inverse of [`Real::erf`].
+    fn erfinv(self) -> Self {
+        Self::c(erfinv(self.to_f64()))
+    }
+    /// Logarithmic derivative of the gamma function.
+    fn digamma(self) -> Self {
+        Self::c(digamma(self.to_f64()))
+    }
+    /// The larger; NaN if either is.
+    #[inline(always)]
+    fn max_nan(self, y: Self) -> Self {
+        if self.is_nan() || self > y { self } else { y }
+    }
+    /// The smaller; NaN if either is.
+    #[inline(always)]
+    fn min_nan(self, y: Self) -> Self {
+        if self.is_nan() || self < y { self } else { y }
+    }
+    /// `1 / (1 + exp(-x))`.
+    #[inline(always)]
+    fn sigmoid(self) -> Self {
+        Self::one() / (Self::one() + (-self).exp())
+    }
+    /// Distribution function of the normal distribution.
+    #[inline(always)]
+    fn normal_cdf(self) -> Self {
+        Self::c(0.5) * (Self::one() + (self * Self::c(std::f64::consts::FRAC_1_SQRT_2)).erf())
+    }
+}
+
+macro_rules! real {
+    ($t:ty, $erf:path, $erfc:path, $lgamma:path, $next:path) => {
+        impl Real for $t {
+            #[inline(always)]
+            fn c(x: f64) -> Self {
+                x as $t
+            }
+            fn erf(self) -> Self {
+                $erf(self)
+            }
+            fn erfc(self) -> Self {
+                $erfc(self)
+            }
+            fn lgamma(self) -> Self {
+                $lgamma(self)
+            }
+            #[inline(always)]
+            fn rint(self) -> Self {
+                self.round_ties_even()
+            }
+            #[inline(always)]
+            fn fmod(self, y: Self) -> Self {
+                self % y
+            }
+            fn next_after(self, to: Self) -> Self {
+                $next(self, to)
+            }
+        }
+    };
+}
+real!(f32, libm::erff, libm::erfcf, libm::lgammaf, libm::nextafterf);
+real!(f64, libm::erf, libm::erfc, libm::lgamma, libm::nextafter);
+
+/// Inverse error function: a rational start (as PyTorch's) and two steps of Newton's method.
+fn erfinv(y: f64) -> f64 {
+    if y.abs() > 1.0 {
+        return f64::NAN;
+    }
+    if y.abs() == 1.0 {
+        return f64::INFINITY.copysign(y);
+    }
+    let mut x = if y.abs() <= 0.7 {
+        let z = y * y;
+        let num = ((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899;
+        let den = (((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1.0;
+        y * num / den
+    } else {
+        let z = (-((1.0 - y.abs()) / 2.0).ln()).sqrt();
+        let num = ((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454;
+        let den = (1.637067800 * z + 3.543889200) * z + 1.0;
+        (num / den).copysign(y)
+    };
+    for _ in 0..2 {
+        x -= (libm::erf(x) - y) / (std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp());
+    }
+    x
+}
+
+/// Digamma function: reflection below 0, recurrence up to 10, then the asymptotic series.
+fn digamma(mut x: f64) -> f64 {
+    if x == 0.0 {
+        return f64::INFINITY.copysign(-x);
+    }
+    let mut result = 0.0;
+    if x < 0.0 {
+        if x == x.trunc() {
+            return f64::NAN;
+        }
+        let r = x - x.floor();
+        result -= std::f64::consts::PI / (std::f64::consts::PI * r).tan();
+        x = 1.0 - x;
+    }
+    while x < 10.0 {
+        result -= 1.0 / x;
+        x += 1.0;
+    }
+    let z = 1.0 / (x * x);
+    let series = z
+        * (1.0 / 12.0
+            - z * (1.0 / 120.0
+                - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32760.0 - z / 12.0))))));
+    result + x.ln() - 0.5 / x - series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn special_functions_invert_and_recur() {
+        for i in -19..20 {
+            let y = i as f64 / 20.0;
+            assert!((libm::erf(erfinv(y)) - y).abs() < 1e-14, "{y}");
+        }
+        assert_eq!(erfinv(1.0), f64::INFINITY);
+        assert!(erfinv(1.5).is_nan());
+        // digamma(1) is minus Euler's constant, and digamma(x + 1) = digamma(x) + 1 / x.
+        assert!((digamma(1.0) + 0.577_215_664_901_532_9).abs() < 1e-14);
+        for x in [-2.5, -0.3, 0.2, 3.7, 25.0] {
+            assert!((digamma(x + 1.0) - digamma(x) - 1.0 / x).abs() < 1e-11, "{x}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Functions of one number.
+
+use super::Real;
+use crate::convert::Compute;
+use num_traits::FloatConst;
+use restride_tensor::{C32, C64};
+
+fn sinc<T: Real + FloatConst>(x: T) -> T {
+    let y = T::PI() * x;
+    if y == T::zero() { T::one() } else { y.sin() / y }
+}
+
+/// Rounds after a shift of the decimal point.
+fn round_decimals<T: Real>(x: T, decimals: T) -> T {
+    let scale = T::c(10f64.powi(Compute::to_f64(decimals.abs()) as i32));
+    if decimals < T::zero() { (x / scale).rint() * scale } else { (x * scale).rint() / scale }
+}
+
+pointwise! {
+    NEG(a) "`-a`" { int: a.wrapping_neg(), real: -a, complex: -a }
+    ABS(a) "absolute value" { int: a.wrapping_abs(), real: a.abs() }
+    SIGN(a) "-1, 0 or 1; 0 for NaN" { int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T }
+    SGN(a) "direction of a complex number" {
+        int: a.signum(), real: ((a > 0.0) as i8 - (a < 0.0) as i8) as T,
+        complex: { let n = a.norm(); if n == 0.0 { a } else { a / n } },
+    }
+    NOT(a) "bitwise not" { int: !a }
+    NOT_BOOL(a) "not" { int: (a == 0) as i64 }
+    IDENTITY(a) "the number itself" { int: a, real: a, complex: a }
+    EXP(a) "exponential function" { real: a.exp(), complex: a.exp() }
+    EXP2(a) "`2^a`" { real: a.exp2(), complex: (a * std::f64::consts::LN_2 as F).exp() }
+    EXPM1(a) "`exp(a) - 1`" { real: a.exp_m1(), complex: a.exp() - 1.0 }
+    LOG(a) "natural logarithm" { real: a.ln(), complex: a.ln() }
+    LOG2(a) "logarithm of base 2" { real: a.log2(), complex: a.ln() / (std::f64::consts::LN_2 as F) }
+    LOG10(a) "logarithm of base 10" { real: a.log10(), complex: a.ln() / (std::f64::consts::LN_10 as F) }
+    LOG1P(a) "`log(1 + a)`" { real: a.ln_1p(), complex: (a + 1.0).ln() }
+    SQRT(a) "square root" { real: a.sqrt(), complex: a.sqrt() }
+    RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.sqrt().inv() }
+    RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.inv() }
+    SIN(a) "sine" { real: a.sin(), complex: a.sin() }
+    COS(a) "cosine" { real: a.cos(), complex: a.cos() }
+    TAN(a) "tangent" { real: a.tan(), complex: a.tan() }
+    ASIN(a) "inverse of the sine" { real: a.asin(), complex: a.asin() }
+    ACOS(a) "inverse of the cosine" { real: a.acos(), complex: a.acos() }
+    ATAN(a) "inverse of the tangent" { real: a.atan(), complex: a.atan() }
+    SINH(a) "hyperbolic sine" { real: a.sinh(), complex: a.sinh() }
+    COSH(a) "hyperbolic cosine" { real: a.cosh(), complex: a.cosh() }
+    TANH(a) "hyperbolic tangent" { real: a.tanh(), complex: a.tanh() }
+    ASINH(a) "inverse of the hyperbolic sine" { real: a.asinh(), complex: a.asinh() }
+    ACOSH(a) "inverse of the hyperbolic cosine" { real: a.acosh(), complex: a.acosh() }
+    ATANH(a) "inverse of the hyperbolic tangent" { real: a.atanh(), complex: a.atanh() }
+    ERF(a) "error function" { real: Real::erf(a) }
+    ERFC(a) "complementary error function" { real: Real::erfc(a) }
+    ERFINV(a) "inverse of the error function" { real: a.erfinv() }
+    LGAMMA(a) "logarithm of the gamma function's absolute value" { real: a.lgamma() }
+    DIGAMMA(a) "logarithmic derivative of the gamma function" { real: a.digamma() }
+    SIGMOID(a) "`1 / (1 + exp(-a))`" { real: a.sigmoid(), complex: ((-a).exp() + 1.0).inv() }
+    CEIL(a) "rounded up" { int: a, real: a.ceil() }
+    FLOOR(a) "rounded down" { int: a, real: a.floor() }
+    ROUND(a) "rounded to nearest, halves to even" { int: a, real: a.rint() }
+    ROUND_DECIMALS(a, decimals) "rounded to a number of decimals" { real: round_decimals(a, decimals) }
+    TRUNC(a) "cut towards zero" { int: a, real: a.trunc() }
+    FRAC(a) "what cutting towards zero leaves" { real: a - a.trunc() }
+    SINC(a) "`sin(pi a) / (pi a)`" { real: sinc(a) }
+    DEG2RAD(a) "degrees to radians" { real: a * T::c(std::f64::consts::PI / 180.0) }
+    RAD2DEG(a) "radians to degrees" { real: a * T::c(180.0 / std::f64::consts::PI) }
+    SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
+    CUBE(a) "`a * a * a`" { int: a.wrapping_mul(a).wrapping_mul(a), real: a * a * a, complex: a * a * a }
+    CONJ(a) "complex conjugate" { int: a, real: a, complex: a.conj() }
+    NAN_TO_NUM(a, nan, posinf, neginf) "NaN and infinities replaced" {
+        int: { let _ = (nan, posinf, neginf); a },
+        real: if a.is_nan() { nan } else if a == T::INFINITY { posinf } else if a == T::NEG_INFINITY { neginf } else { a },
+    }
+    ANGLE(a) "0, or pi for negative numbers" {
+        real: if a.is_nan() { a } else if a < 0.0 { T::c(std::f64::consts::PI) } else { 0.0 },
+    }
+    LOGIT(a) "`log(a / (1 - a))`" { real: (a / (1.0 - a)).ln() }
+    LOGIT_EPS(a, eps) "`logit` of a number brought into `eps..1-eps`" {
+        real: { let x = if a < eps { eps } else if a > 1.0 - eps { 1.0 - eps } else { a }; (x / (1.0 - x)).ln() },
+    }
+}

@@ -1,0 +1,109 @@
+//! The least that runs one call: no program, no in-place forms.
+
+use restride_ir::{
+    Arg, Args, Call, Ctx, Emit, Kernel, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val, ViewOutcome,
+};
+use restride_tensor::{Tensor, View};
+use smallvec::SmallVec;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// What a call gives.
+pub enum Outcome {
+    /// Tensors, a list result spread.
+    Tensors(Vec<Tensor>),
+    /// A number.
+    Number(Scalar),
+}
+
+/// Arguments with the schema's defaults for those left out.
+pub fn filled(op: Op, args: &[SampleArg]) -> Result<Vec<SampleArg>> {
+    let mut out = args.to_vec();
+    for arg in op.schema().args.iter().skip(args.len()) {
+        out.push(
+            arg.default_arg().ok_or_else(|| OpError::new(format!("{op} is called without argument {}", arg.name)))?,
+        );
+    }
+    Ok(out)
+}
+
+/// The type of a sample's tensor.
+fn meta(t: &Tensor) -> Meta {
+    TensorType::new(t.dtype(), t.layout().clone())
+}
+
+/// Calls an operator.
+pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
+    let args = filled(op, args)?;
+    let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(meta)).collect();
+    let def = op.def();
+    if let Some(rule) = def.view {
+        let numbers: Vec<Arg<Meta, i64>> = metas
+            .iter()
+            .map(|a| a.try_map(|m| Ok(m.clone()), |s| Ok::<_, OpError>(s.as_i64())))
+            .collect::<Result<_>>()?;
+        if let ViewOutcome::Views(views) = (rule.known)(&Args(&numbers))? {
+            let base = Args::<Tensor, Scalar>(&args);
+            let base = base.tensor(def.base as usize)?;
+            let alias = |t: &TensorType<i64>| {
+                base.alias(t.dtype, t.layout.clone()).ok_or_else(|| OpError::new("a view reaches outside its storage"))
+            };
+            return Ok(Outcome::Tensors(views.iter().map(alias).collect::<Result<_>>()?));
+        }
+    }
+    let views: Vec<Arg<View<'_>, Scalar>> = args.iter().map(viewed).collect();
+    let ctx = Ctx { threads: 1, ..Ctx::default() };
+    match def.kernel {
+        Kernel::Fixed(kernel) => {
+            let infer = def.infer.ok_or_else(|| OpError::new(format!("{op} has a kernel but no shape rule")))?;
+            let outs: Vec<Tensor> =
+                infer(&Args(&metas))?.into_iter().map(|m| Tensor::zeros(m.dtype, m.layout)).collect();
+            let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
+            kernel(&Call { args: Args(&views), outs: &targets, ctx: &ctx })?;
+            Ok(Outcome::Tensors(outs))
+        }
+        Kernel::Dynamic(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Tensors),
+        Kernel::Scalar(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Number),
+        Kernel::None => {
+            let compose = def.decompose.ok_or_else(|| OpError::new(format!("{op} cannot be run")))?;
+            let mut eager = Eager { values: Vec::new() };
+            let vals: Vec<Arg<Val, Scalar>> = args.iter().map(|a| a.map_values(|t| eager.push(t.clone()))).collect();
+            let results = compose(&mut eager, &Args(&vals))?;
+            Ok(Outcome::Tensors(results.iter().map(|v| eager.values[v.0 as usize].clone()).collect()))
+        }
+    }
+}
+
+fn viewed(arg: &SampleArg) -> Arg<View<'_>, Scalar> {
+    match arg {
+        Arg::Value(t) => Arg::Value(t.view()),
+        Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(Tensor::view)).collect()),
+        other => other.map_values(|_| unreachable!("lists and values are handled above")),
+    }
+}
+
+/// Runs the calls of a composition as they come.
+struct Eager {
+    values: Vec<Tensor>,
+}
+
+impl Eager {
+    fn push(&mut self, t: Tensor) -> Val {
+        self.values.push(t);
+        Val(self.values.len() as u32 - 1)
+    }
+}
+
+impl Emit for Eager {
+    fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>> {
+        let op = restride_ops::lookup(op).ok_or_else(|| OpError::new(format!("no operator {op}")))?;
+        let args: Vec<SampleArg> = args.iter().map(|a| a.map_values(|v| self.values[v.0 as usize].clone())).collect();
+        match call(op, &args)? {
+            Outcome::Tensors(ts) => Ok(ts.into_iter().map(|t| self.push(t)).collect()),
+            Outcome::Number(s) => Err(OpError::new(format!("{op} gives the number {s} within a composition"))),
+        }
+    }
+    fn meta(&self, v: Val) -> Meta {
+        meta(&self.values[v.0 as usize])
+    }
+}
