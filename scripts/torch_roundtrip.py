@@ -11,7 +11,9 @@ of its index.jsonl). Programs without a mutating operator are left out unless --
               outputs, inputs after the call, parameters and buffers, within tolerance
   reinplaced  `restride reinplace X.pt2 -o R.pt2`: the same, mutating operators allowed
 
-Inputs are the program's sample inputs, copied afresh with their strides and shares of storage. Random programs are held
+Inputs are the program's sample inputs, copied afresh with their strides and shares of storage. Where X.json stands beside
+X.pt2 (fixtures/alias) its `inputs` are taken, and given to restride as --inputs: what aliases there need not alias in
+the sample inputs, and a result specialised for the latter would say nothing of the former. Random programs are held
 to shapes and dtypes only. Statuses: ok; WRONG; refused, crash, usage, timeout of restride's command; n/a where PyTorch
 itself cannot load or run the original. Exit status 1 for anything but ok and n/a; with --lenient, refused passes too.
 The last line is `N passed, N failed`.
@@ -36,6 +38,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import common
+from alias_check import Tensors
 
 STEPS = (("functional", "functionalize"), ("reinplaced", "reinplace"))
 # These write running_mean and running_var, when given and when this argument is set, without their schemas saying so.
@@ -136,8 +139,28 @@ def short(error):
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
+def case_inputs(path):
+    """The inputs of the alias case that a program belongs to, if it belongs to one."""
+    case = path.removesuffix(".pt2") + ".json"
+    if not os.path.exists(case):
+        return None
+    with open(case) as f:
+        return json.load(f)["inputs"]
+
+
+def as_example(given, example):
+    """A case's inputs in the structure of the sample inputs, sharing storage as the case says."""
+    file = Tensors(torch, given)
+    values = [e["scalar"] if "scalar" in e else file.tensor(e) for e in file.entries]
+    leaves, spec = pytree.tree_flatten(example)
+    if len(values) != len(leaves):
+        raise ValueError(f"{len(values)} inputs in the case, {len(leaves)} in the program")
+    return pytree.tree_unflatten(values, spec)
+
+
 def check(path, random, restride, timeout, everything):
     """{step: (status, detail)}, or None when the program has no mutation."""
+    given = case_inputs(path)
     try:
         original = torch.export.load(path)
         if not everything and not writers(original):
@@ -145,6 +168,8 @@ def check(path, random, restride, timeout, everything):
         example = original.example_inputs
         if example is None:
             raise ValueError("no sample inputs")
+        if given is not None:
+            example = as_example(given, example)
         want = two_calls(original, example)
     except Exception as e:
         return {step: ("n/a", f"PyTorch: {short(e)}") for step, _ in STEPS}
@@ -153,7 +178,12 @@ def check(path, random, restride, timeout, everything):
     for step, command in STEPS:
         with tempfile.TemporaryDirectory(prefix="restride-roundtrip-") as tmp:
             out = os.path.join(tmp, "out.pt2")
-            outcome = common.run([restride, command, path, "-o", out], timeout)
+            options = []
+            if given is not None:
+                options = ["--inputs", os.path.join(tmp, "inputs.json")]
+                with open(options[1], "w") as f:
+                    json.dump(given, f)
+            outcome = common.run([restride, command, path, "-o", out, *options], timeout)
             if not outcome:
                 results[step] = (outcome.kind, outcome.line)
                 continue

@@ -427,11 +427,14 @@ pub fn check_sharing(program: &Program, bound: &Bound, written: &[usize]) -> Res
     let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
     let together =
         |a: usize, b: usize| covers(a, b) || covers(b, a) || (0..specs.len()).any(|s| covers(s, a) && covers(s, b));
+    // An input that the graph does not read stands for another one on the same cells, or for nothing.
+    let used = used_inputs(program);
     for &w in written {
         let Some(a) = bound.values.get(w).and_then(RunValue::tensor) else { continue };
         for (i, other) in bound.values.iter().enumerate() {
             let Some(b) = other.tensor() else { continue };
-            if i == w || together(w, i) || !a.storage().same(b.storage()) {
+            let idle = !used[i] && !written.contains(&i);
+            if i == w || idle || together(w, i) || !a.storage().same(b.storage()) {
                 continue;
             }
             let how = overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size());
@@ -446,6 +449,14 @@ pub fn check_sharing(program: &Program, bound: &Bound, written: &[usize]) -> Res
         }
     }
     Ok(())
+}
+
+/// For each input of the main graph, whether a node reads it or it is returned.
+fn used_inputs(program: &Program) -> Vec<bool> {
+    let graph = program.graph();
+    let read: std::collections::BTreeSet<_> =
+        graph.ordered().flat_map(|(_, n)| n.operands().collect::<Vec<_>>()).chain(graph.output_values()).collect();
+    program.signature.inputs.iter().map(|i| read.contains(&i.value)).collect()
 }
 
 /// Inputs drawn from a seed: like the sample inputs where there are any (sizes, strides, sharing and the range of

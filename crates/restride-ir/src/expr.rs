@@ -278,7 +278,11 @@ impl Expr {
             }
             (ExprFn::Mul, _) if !float => {
                 let one: Poly = [(Vec::new(), 1)].into();
-                from_poly(args.iter().fold(one, |p, a| multiply(&p, &a.poly())))
+                let product = args.iter().try_fold(one, |p, a| {
+                    let a = a.poly();
+                    (p.len() * a.len() <= MONOMIALS).then(|| multiply(&p, &a))
+                });
+                product.map_or_else(|| opaque_product(args.clone()), from_poly)
             }
             (ExprFn::Pow, [base, Expr::Int(n)]) if !float && (0..=8).contains(n) => {
                 Expr::call(ExprFn::Mul, std::iter::repeat_n(base.clone(), *n as usize).collect())
@@ -446,6 +450,15 @@ impl Expr {
             atom => [(vec![atom.clone()], 1)].into(),
         }
     }
+}
+
+/// Products of sums are multiplied out up to so many terms; there could be any number of them.
+const MONOMIALS: usize = 4096;
+
+/// A product that stays one: its factors are atoms.
+fn opaque_product(mut factors: Vec<Expr>) -> Expr {
+    factors.sort();
+    Expr::Call(Arc::new((ExprFn::Mul, factors)))
 }
 
 fn add_opt(a: Option<i64>, b: Option<i64>) -> Option<i64> {
@@ -812,6 +825,21 @@ mod tests {
         assert_eq!(a.times(&Expr::Int(6)).floor_div(&Expr::Int(2)), a.times(&Expr::Int(3)));
         assert_eq!(a.times(&b).floor_div(&b), a);
         assert_eq!(a.plus(&Expr::Int(1)).to_string(), "s0 + 1");
+    }
+
+    #[test]
+    fn products_of_many_sums_stay_products() {
+        let sums: Vec<Expr> = (0..60).map(|i| s(&format!("a{i}")).plus(&s(&format!("b{i}")))).collect();
+        let product = Expr::call(ExprFn::Mul, sums.clone());
+        let turned = Expr::call(ExprFn::Mul, sums.into_iter().rev().collect());
+        assert_eq!(product, turned);
+        assert_eq!(product.equals(&turned), Some(true));
+        assert_eq!(product.minus(&turned), Expr::Int(0));
+        let ones: Binding = (0..60)
+            .flat_map(|i| [format!("a{i}"), format!("b{i}")])
+            .map(|n| (Symbol::new(n, None, None), Scalar::Int(1)))
+            .collect();
+        assert_eq!(product.eval(&ones), Ok(Scalar::Int(1 << 60)));
     }
 
     #[test]

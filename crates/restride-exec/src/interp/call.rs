@@ -2,10 +2,10 @@
 
 use super::frame::refused;
 use super::{Interp, Object, Slot};
-use crate::copy::{allocate, resolve};
+use crate::copy::{allocate, copy_into, resolve};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, MathView, Meta, Op, OpError, Result, RngKey, Scalar, TensorType,
-    Val, ViewOutcome,
+    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, MathView, Meta, Movement, Op, OpError, Result, RngKey, Scalar,
+    TensorType, Val, ViewOutcome, ViewRule,
 };
 use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
 use smallvec::SmallVec;
@@ -67,6 +67,9 @@ impl Interp<'_> {
 
     /// Computes into fresh memory.
     pub(super) fn kernel(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
+        if let (true, Some(Movement::View(rule))) = (op.def().strided, &op.def().movement) {
+            return copied_view(op, rule, args);
+        }
         let tensors = resolved(args)?;
         let mut outs = Vec::new();
         if let Kernel::Fixed(_) = op.def().kernel {
@@ -171,16 +174,35 @@ fn view_number(s: &Scalar) -> i64 {
     }
 }
 
-/// What a view rule says of these arguments.
+/// What the operator's view rule says of these arguments.
 fn view_outcome(op: Op, args: &CallArgs) -> Result<Option<ViewOutcome<i64>>> {
-    let Some(rule) = op.def().view else { return Ok(None) };
+    op.def().view.map(|rule| outcome(&rule, args)).transpose()
+}
+
+fn outcome(rule: &ViewRule, args: &CallArgs) -> Result<ViewOutcome<i64>> {
     let tensor = |slot: &Slot| {
         let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
         Ok(TensorType::new(t.dtype(), t.layout().clone()))
     };
     let args: Vec<Arg<TensorType<i64>, i64>> =
         args.iter().map(|a| a.try_map(tensor, |s| Ok(view_number(s)))).collect::<std::result::Result<_, OpError>>()?;
-    Ok(Some((rule.known)(&Args(&args))?))
+    Ok((rule.known)(&Args(&args))?)
+}
+
+/// The copy form of a view that sees strides (`as_strided_copy`): it reads cells of the storage that are no elements
+/// of its operand.
+fn copied_view(op: Op, rule: &ViewRule, args: &CallArgs) -> Result<Vec<Slot>> {
+    let base = object(op, args, 0)?.borrow().clone();
+    let ViewOutcome::Views(types) = outcome(rule, args)? else {
+        return Err(Error::invalid(format!("the view rule of {op} does not decide known sizes")));
+    };
+    let copy = |ty: TensorType<i64>| {
+        let view = alias(op, &base, ty)?;
+        let own = allocate(view.dtype(), Layout::contiguous(&view.layout().sizes))?;
+        copy_into(&own, &view)?;
+        Ok(Slot::new(own))
+    };
+    types.into_iter().map(copy).collect()
 }
 
 fn object(op: Op, args: &CallArgs, i: usize) -> Result<&Object> {

@@ -112,7 +112,7 @@ impl Interp<'_> {
         let others = own.iter().flat_map(Arg::values).any(|s| match s {
             Slot::Tensor(o) => {
                 let o = o.borrow();
-                o.storage().same(t.storage()) && !o.layout().same_cells(t.layout())
+                o.storage().same(t.storage()) && (o.dtype() != t.dtype() || !o.layout().same_cells(t.layout()))
             }
             _ => false,
         });

@@ -1,0 +1,176 @@
+//! The command line: every command and option, declared once.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// PyTorch programs without mutation, placed in one arena, and run without PyTorch.
+#[derive(Parser, Debug)]
+#[command(name = "restride", version, about, max_term_width = 110)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Print a program as text: as exported, functional, placed; all three by default.
+    Show {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Only this stage.
+        #[arg(long)]
+        stage: Option<StageArg>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
+    /// Run a program.
+    Run {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+        /// Where to write outputs and what the run changed (.npz, .safetensors or .json).
+        #[arg(long, value_name = "FILE")]
+        outputs: Option<PathBuf>,
+        /// How to run it.
+        #[arg(long, default_value = "plan")]
+        via: Via,
+        /// Print what is written, as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Run every stage on the same inputs and compare them bit for bit; run the checkers.
+    Verify {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+        /// Write the result as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+    /// Write the program without mutation: input and buffer mutations become declared outputs.
+    Functionalize {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Where to write it (.pt2, or .fx for text).
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
+    /// Write the program with in-place operators and views where the placement allows them.
+    Reinplace {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Where to write it.
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
+    /// Go the whole way and print a table of before and after.
+    Compile {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Write the functional program with placement and plan.
+        #[arg(short, long, value_name = "OUT")]
+        output: Option<PathBuf>,
+        /// Write the report as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
+    /// Print the memory plan.
+    Plan {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Write it as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
+    /// List the operators and what each has.
+    Ops {
+        /// Write the table as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+}
+
+/// A program file and how to open it.
+#[derive(Args, Debug)]
+pub struct ProgramArgs {
+    /// A .pt2 or .fx file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Which model of an archive with several.
+    #[arg(long, value_name = "NAME")]
+    pub model: Option<String>,
+    /// Schemas of custom operators, one a line.
+    #[arg(long, value_name = "FILE")]
+    pub ops: Option<PathBuf>,
+    /// A .pt2 with the weights of a .fx.
+    #[arg(long, value_name = "FILE")]
+    pub weights: Option<PathBuf>,
+}
+
+/// Inputs, seed and limits.
+#[derive(Args, Debug)]
+pub struct RunArgs {
+    /// Inputs (.npz, .safetensors or .json); the sample inputs in the file by default.
+    #[arg(long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
+    /// Draw inputs from this seed.
+    #[arg(long, value_name = "SEED", conflicts_with = "inputs")]
+    pub random: Option<u64>,
+    /// Seed of the program's random operators.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Threads that kernels may use.
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// Do not run the checkers.
+    #[arg(long)]
+    pub no_check: bool,
+}
+
+/// A stage to show.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StageArg {
+    /// As exported.
+    Imported,
+    /// Without mutation.
+    Functional,
+    /// With a place for every value.
+    Placed,
+}
+
+/// A way to run.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Via {
+    /// As exported, with true aliasing: the oracle.
+    Interp,
+    /// The functional program.
+    Functional,
+    /// Placed and planned, in one arena.
+    Plan,
+}

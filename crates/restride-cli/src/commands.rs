@@ -1,0 +1,213 @@
+//! What each command does.
+
+use crate::Failure;
+use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
+use crate::tables;
+use restride::{Compiled, CompileOptions, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
+use std::path::Path;
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Runs a command.
+pub fn run(command: Command) -> Result<()> {
+    match command {
+        Command::Show { program, stage, run } => show(&program, stage, &run),
+        Command::Run { program, run, outputs, via, json } => run_program(&program, &run, outputs.as_deref(), via, json.as_deref()),
+        Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
+        Command::Functionalize { program, output, run } => functionalize(&program, &output, &run),
+        Command::Reinplace { program, output, run } => reinplace(&program, &output, &run),
+        Command::Compile { program, output, json, run } => compile(&program, output.as_deref(), json.as_deref(), &run),
+        Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
+        Command::Ops { json } => ops(json.as_deref()),
+    }
+}
+
+fn open(args: &ProgramArgs) -> Result<Program> {
+    let options = OpenOptions { model: args.model.clone(), weights: args.weights.clone(), ops: args.ops.clone() };
+    let program = restride::open(&args.file, &options)?;
+    for note in &program.notes {
+        eprintln!("note: {note}");
+    }
+    Ok(program)
+}
+
+/// The inputs of a run: given, drawn, or stored with the program; `None` if there are none of these.
+fn optional_inputs(program: &Program, run: &RunArgs) -> Result<Option<Inputs>> {
+    if let Some(path) = &run.inputs {
+        return Ok(Some(files::read_inputs(path, program)?));
+    }
+    if let Some(seed) = run.random {
+        return Ok(Some(restride::random_inputs(program, seed)?));
+    }
+    if let Some(samples) = Inputs::from_samples(program) {
+        return Ok(Some(samples?));
+    }
+    let names: Vec<String> = restride::user_inputs(program).map(|(_, n)| n.to_string()).collect();
+    Ok(if names.is_empty() { Some(Inputs::default()) } else { None })
+}
+
+fn inputs(program: &Program, run: &RunArgs) -> Result<Inputs> {
+    optional_inputs(program, run)?.ok_or_else(|| {
+        let names: Vec<String> = restride::user_inputs(program).map(|(_, n)| n.to_string()).collect();
+        Failure::Usage(format!(
+            "the program has no sample inputs: give {} with --inputs FILE, or draw them with --random SEED",
+            names.join(", ")
+        ))
+    })
+}
+
+fn compile_options(run: &RunArgs) -> CompileOptions {
+    CompileOptions { check: !run.no_check, ..CompileOptions::default() }
+}
+
+fn run_options(run: &RunArgs) -> RunOptions {
+    RunOptions { seed: run.seed, threads: run.threads.max(1), ..RunOptions::default() }
+}
+
+fn write_text(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text)
+        .map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
+}
+
+fn print(text: &str) {
+    use std::io::Write;
+    // A closed pipe ends the output, quietly.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+fn show(args: &ProgramArgs, stage: Option<StageArg>, run: &RunArgs) -> Result<()> {
+    let program = open(args)?;
+    let wanted = |s: StageArg| stage.is_none() || stage == Some(s);
+    if wanted(StageArg::Imported) {
+        print(&restride::text::print(&program));
+    }
+    if stage == Some(StageArg::Imported) {
+        return Ok(());
+    }
+    let inputs = optional_inputs(&program, run)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    if wanted(StageArg::Functional) {
+        print(&restride::text::print(compiled.functional()));
+    }
+    if wanted(StageArg::Placed) {
+        let Some(inputs) = inputs else {
+            return Err(Failure::Usage("a placement needs sizes: give --inputs FILE or --random SEED".into()));
+        };
+        print(&compiled.show_placed(&inputs)?);
+    }
+    Ok(())
+}
+
+fn run_program(args: &ProgramArgs, run: &RunArgs, out: Option<&Path>, via: Via, json: Option<&Path>) -> Result<()> {
+    let program = open(args)?;
+    let inputs = inputs(&program, run)?;
+    let before = inputs.deep_clone();
+    let options = run_options(run);
+    let (outputs, state, state_before) = match via {
+        Via::Interp => {
+            let mut state = State::new(&program)?;
+            let old = state.deep_clone();
+            let outputs = restride::interpret(&program, &inputs, &mut state, &options)?;
+            (outputs, state, old)
+        }
+        Via::Functional => {
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+            let mut state = State::new(&program)?;
+            let old = state.deep_clone();
+            let outputs = restride::interpret(compiled.functional(), &inputs, &mut state, &options)?;
+            (outputs, state, old)
+        }
+        Via::Plan => {
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+            let mut instance = compiled.instance()?;
+            let old = instance.state().deep_clone();
+            let outputs = instance.run(&inputs, &options)?;
+            let state = instance.into_state();
+            (outputs, state, old)
+        }
+    };
+    if let Some(path) = out {
+        files::write_outputs(path, &program, (&before, &state_before), &outputs, &state)?;
+    }
+    let summary = tables::outputs(&program, (&before, &state_before), &outputs, &state);
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&summary).expect("plain data"))?;
+    }
+    print(&tables::outputs_text(&summary));
+    Ok(())
+}
+
+fn verify(args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> {
+    let program = open(args)?;
+    let inputs = inputs(&program, run)?;
+    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(run))?;
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&tables::verdict_json(&verdict)).expect("plain data"))?;
+    }
+    print(&tables::verdict_text(&verdict));
+    match verdict.fault() {
+        None => Ok(()),
+        Some(why) => Err(Error::new(ErrorKind::Check, why).into()),
+    }
+}
+
+fn functionalize(args: &ProgramArgs, output: &Path, run: &RunArgs) -> Result<()> {
+    let program = open(args)?;
+    let inputs = optional_inputs(&program, run)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    save(compiled.functional(), output)
+}
+
+fn reinplace(args: &ProgramArgs, output: &Path, run: &RunArgs) -> Result<()> {
+    let program = open(args)?;
+    let inputs = inputs(&program, run)?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    save(&compiled.reinplaced(&inputs)?, output)
+}
+
+fn save(program: &Program, output: &Path) -> Result<()> {
+    if output.extension().is_some_and(|e| e == "fx") {
+        return write_text(output, &restride::text::print(program));
+    }
+    restride::save(program, output)?;
+    Ok(())
+}
+
+fn compile(args: &ProgramArgs, output: Option<&Path>, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+    let start = std::time::Instant::now();
+    let program = open(args)?;
+    let import = start.elapsed();
+    let inputs = inputs(&program, run)?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    let mut report = compiled.report(&inputs)?;
+    report.time_us.import = import.as_micros() as u64;
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
+    }
+    if let Some(path) = output {
+        compiled.save(&inputs, path)?;
+    }
+    print(&tables::report_text(&report));
+    Ok(())
+}
+
+fn plan(args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+    let program = open(args)?;
+    let inputs = inputs(&program, run)?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    let plan = compiled.plan_table(&inputs)?;
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&tables::plan_json(&plan)).expect("plain data"))?;
+    }
+    print(&tables::plan_text(&plan));
+    Ok(())
+}
+
+fn ops(json: Option<&Path>) -> Result<()> {
+    let rows = restride::coverage();
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&tables::ops_json(&rows)).expect("plain data"))?;
+    }
+    print(&tables::ops_text(&rows));
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! Tensor files: inputs into a run, and what it leaves behind.
+
+use restride_exec::inputs::{input_name, user_inputs};
+use restride_exec::interp::Outputs;
+use restride_exec::{Inputs, RunValue, State};
+use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
+use restride_pt2::dtype::FileDType;
+use restride_pt2::tensors::{self, Format, Item, NamedItem, NamedTensors, RawStorage, RawTensor, Scalar as FileScalar};
+use restride_tensor::{Bytes, Storage, Tensor};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn file_dtype(d: DType) -> FileDType {
+    FileDType::from_name(d.torch_name()).expect("every element type has a name in files")
+}
+
+fn wrong<T>(what: impl Into<String>) -> Result<T> {
+    Err(Error::new(ErrorKind::Inputs, what))
+}
+
+/// Reads a program's user inputs. Names are those of the inputs; a file without names gives them in order.
+/// Tensors that share a storage in the file share it in the run.
+pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
+    let file = tensors::read_file(path)?;
+    let storages: Vec<Storage> = file.storages.iter().map(|s| Storage::from_bytes(Bytes::copy_of(&s.bytes))).collect();
+    let value = |item: &Item| -> Result<RunValue> {
+        Ok(match item {
+            Item::Tensor(t) => {
+                let dtype = DType::from_name(t.dtype.name())
+                    .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
+                let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
+                let tensor = storages.get(t.storage).and_then(|s| Tensor::new(s.clone(), dtype, layout));
+                RunValue::Tensor(tensor.ok_or_else(|| Error::new(ErrorKind::Inputs, "a tensor leaves its storage"))?)
+            }
+            Item::Scalar(FileScalar::None) => RunValue::None,
+            Item::Scalar(FileScalar::Bool(b)) => RunValue::Scalar(Scalar::Bool(*b)),
+            Item::Scalar(FileScalar::Int(i)) => RunValue::Scalar(Scalar::Int(*i)),
+            Item::Scalar(FileScalar::Float(x)) => RunValue::Scalar(Scalar::Float(*x)),
+            Item::Scalar(FileScalar::Str(s)) => RunValue::Str(s.as_str().into()),
+        })
+    };
+    let names: Vec<(usize, String)> = user_inputs(program).map(|(i, n)| (i, n.to_string())).collect();
+    if file.items.iter().all(|i| i.name.is_none()) {
+        if file.items.len() != names.len() {
+            let list: Vec<&str> = names.iter().map(|n| n.1.as_str()).collect();
+            return wrong(format!("{} has {} inputs, the program takes {}: {}", path.display(), file.items.len(), names.len(), list.join(", ")));
+        }
+        return Ok(Inputs::new(file.items.iter().map(|i| value(&i.value)).collect::<Result<Vec<_>>>()?));
+    }
+    let mut used = 0;
+    let mut values = Vec::new();
+    for (i, name) in &names {
+        match file.get(name) {
+            Some(item) => {
+                used += 1;
+                values.push(adapt(program, *i, value(item)?));
+            }
+            // What was fixed at export need not be given.
+            None => match &program.signature.inputs[*i].kind {
+                InputKind::Fixed { value, .. } => values.push(fixed(value)),
+                _ => return wrong(format!("{} has no input {name}", path.display())),
+            },
+        }
+    }
+    if used < file.items.len() {
+        let extra: Vec<&str> = file
+            .items
+            .iter()
+            .filter_map(|i| i.name.as_deref())
+            .filter(|n| names.iter().all(|(_, have)| have != n))
+            .collect();
+        if !extra.is_empty() {
+            return wrong(format!("{} has {}, which the program does not take", path.display(), extra.join(", ")));
+        }
+    }
+    Ok(Inputs::new(values))
+}
+
+/// The value of an input that was fixed at export.
+pub fn fixed(value: &restride_ir::Arg) -> RunValue {
+    match value {
+        restride_ir::Arg::Scalar(e) => e.constant().map_or(RunValue::None, RunValue::Scalar),
+        restride_ir::Arg::Str(s) => RunValue::Str(s.clone()),
+        _ => RunValue::None,
+    }
+}
+
+/// `.npz` has neither bf16 nor numbers that are no arrays: what came as f32 for a bf16 input, or as a 0-d array for a
+/// number, is converted.
+fn adapt(program: &Program, input: usize, value: RunValue) -> RunValue {
+    let RunValue::Tensor(t) = &value else { return value };
+    if t.layout().rank() == 0 {
+        let number = match &program.signature.inputs[input].kind {
+            InputKind::Fixed { value, .. } => !matches!(value, restride_ir::Arg::Value(_)),
+            _ => matches!(program.graph().values[program.signature.inputs[input].value].ty, restride_ir::Type::Scalar(_)),
+        };
+        if number {
+            return RunValue::Scalar(t.get(&[]));
+        }
+    }
+    let want = program.graph().values[program.signature.inputs[input].value].ty.tensor().map(|t| t.dtype);
+    if want == Some(DType::BF16) && t.dtype() == DType::F32 {
+        let out = Tensor::zeros(DType::BF16, Layout::contiguous(&t.layout().sizes));
+        if restride_exec::copy::copy_into(&out, t).is_ok() {
+            return RunValue::Tensor(out);
+        }
+    }
+    value
+}
+
+/// Writes what a run left behind. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for
+/// what differs from before; a `.json` holds the inputs as they are after, then the outputs, with the storages they are in.
+pub fn write_outputs(path: &Path, program: &Program, before: (&Inputs, &State), outputs: &Outputs, state: &State) -> Result<()> {
+    let format = Format::from_path(path)?;
+    let mut file = Writer::default();
+    if format == Format::Json {
+        for v in outputs.inputs.iter().chain(&outputs.values) {
+            file.push(None, v)?;
+        }
+        tensors::write_file(path, &file.out)?;
+        return Ok(());
+    }
+    let mut copies = Writer { contiguous: Some(format), ..Writer::default() };
+    for (i, v) in outputs.values.iter().enumerate() {
+        if let RunValue::Tensor(_) | RunValue::Scalar(_) = v {
+            copies.push(Some(format!("output.{i}")), v)?;
+        }
+    }
+    let names: Vec<String> = user_inputs(program).map(|(_, n)| n.to_string()).collect();
+    for ((name, old), new) in names.iter().zip(&before.0.values).zip(&outputs.inputs) {
+        if let (RunValue::Tensor(a), RunValue::Tensor(b)) = (old, new)
+            && differs(a, b)
+        {
+            copies.push(Some(format!("input.{name}")), new)?;
+        }
+    }
+    for (i, spec) in program.signature.inputs.iter().enumerate() {
+        let (kind, name) = match &spec.kind {
+            InputKind::Parameter(n) => ("parameter", n),
+            InputKind::Buffer { name, .. } => ("buffer", name),
+            _ => continue,
+        };
+        if let (Some(a), Some(b)) = (before.1.get(name), state.get(name))
+            && differs(a, b)
+        {
+            copies.push(Some(format!("{kind}.{name}")), &RunValue::Tensor(b.clone()))?;
+        }
+        let _ = i;
+    }
+    for (input, t) in &outputs.gradients {
+        let full = input_name(program, *input);
+        let name = full.split_once(' ').map_or(full.as_str(), |(_, n)| n);
+        copies.push(Some(format!("grad.{name}")), &RunValue::Tensor(t.clone()))?;
+    }
+    tensors::write_file(path, &copies.out)?;
+    Ok(())
+}
+
+/// Whether two tensors show other elements (all NaNs equal).
+pub fn differs(a: &Tensor, b: &Tensor) -> bool {
+    a.dtype() != b.dtype() || a.layout().sizes != b.layout().sizes || element_bytes(a) != element_bytes(b)
+}
+
+/// The elements in logical order, as bytes; every NaN as one and the same.
+pub fn element_bytes(t: &Tensor) -> Vec<u8> {
+    let t = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
+    let size = t.dtype().size();
+    let bytes = t.storage().to_vec();
+    let mut out = Vec::with_capacity(t.numel() * size);
+    for cell in t.layout().cells() {
+        let at = cell as usize * size;
+        out.extend_from_slice(&bytes[at..at + size]);
+    }
+    canonical_nans(t.dtype(), &mut out);
+    out
+}
+
+fn canonical_nans(dtype: DType, bytes: &mut [u8]) {
+    match dtype.real() {
+        DType::F32 => bytes.chunks_exact_mut(4).for_each(|c| {
+            if f32::from_le_bytes([c[0], c[1], c[2], c[3]]).is_nan() {
+                c.copy_from_slice(&f32::NAN.to_le_bytes());
+            }
+        }),
+        DType::F64 => bytes.chunks_exact_mut(8).for_each(|c| {
+            if f64::from_le_bytes(c.try_into().expect("eight bytes")).is_nan() {
+                c.copy_from_slice(&f64::NAN.to_le_bytes());
+            }
+        }),
+        DType::F16 => bytes.chunks_exact_mut(2).for_each(|c| {
+            if restride_tensor::f16::from_le_bytes([c[0], c[1]]).is_nan() {
+                c.copy_from_slice(&restride_tensor::f16::NAN.to_le_bytes());
+            }
+        }),
+        DType::BF16 => bytes.chunks_exact_mut(2).for_each(|c| {
+            if restride_tensor::bf16::from_le_bytes([c[0], c[1]]).is_nan() {
+                c.copy_from_slice(&restride_tensor::bf16::NAN.to_le_bytes());
+            }
+        }),
+        _ => {}
+    }
+}
+
+/// Collects values with the storages they are in.
+#[derive(Default)]
+struct Writer {
+    out: NamedTensors,
+    seen: BTreeMap<usize, usize>,
+    /// Write row-major copies for this format instead.
+    contiguous: Option<Format>,
+}
+
+impl Writer {
+    fn push(&mut self, name: Option<String>, value: &RunValue) -> Result<()> {
+        let value = match value {
+            RunValue::Scalar(Scalar::Bool(b)) => Item::Scalar(FileScalar::Bool(*b)),
+            RunValue::Scalar(Scalar::Int(i)) => Item::Scalar(FileScalar::Int(*i)),
+            RunValue::Scalar(s) => Item::Scalar(FileScalar::Float(s.as_f64())),
+            RunValue::Str(s) => Item::Scalar(FileScalar::Str(s.to_string())),
+            RunValue::None => Item::Scalar(FileScalar::None),
+            RunValue::Tensor(t) => match self.contiguous {
+                Some(format) => {
+                    let (dtype, bytes) = plain(t, format)?;
+                    let sizes = t.layout().sizes.to_vec();
+                    self.out.push_contiguous(name.unwrap_or_default(), file_dtype(dtype), sizes, bytes);
+                    return Ok(());
+                }
+                None => Item::Tensor(self.tensor(t)?),
+            },
+        };
+        self.out.items.push(NamedItem { name, value });
+        Ok(())
+    }
+
+    fn tensor(&mut self, t: &Tensor) -> Result<RawTensor> {
+        // A lazily conjugated tensor has no form in a file: its elements are written.
+        let t = if t.conj || t.neg { restride_exec::copy::resolve(t)? } else { t.clone() };
+        let dtype = file_dtype(t.dtype());
+        let next = self.out.storages.len();
+        let storage = *self.seen.entry(t.storage().id()).or_insert(next);
+        if storage == next {
+            self.out.storages.push(RawStorage { dtype, bytes: t.storage().to_vec() });
+        }
+        let l = t.layout();
+        Ok(RawTensor { dtype, sizes: l.sizes.to_vec(), strides: l.strides.to_vec(), offset: l.offset, storage })
+    }
+}
+
+fn plain(t: &Tensor, format: Format) -> Result<(DType, Vec<u8>)> {
+    if t.dtype() == DType::BF16 && format == Format::Npz {
+        let wide = Tensor::zeros(DType::F32, Layout::contiguous(&t.layout().sizes));
+        restride_exec::copy::copy_into(&wide, t)?;
+        return Ok((DType::F32, element_bytes(&wide)));
+    }
+    Ok((t.dtype(), element_bytes(t)))
+}

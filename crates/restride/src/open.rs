@@ -1,0 +1,67 @@
+//! Opening program files: `.pt2` archives and `.fx` text.
+
+use restride_ir::{Error, ErrorKind, Op, Program, Result};
+use restride_ops::lookup;
+use restride_tensor::Bytes;
+use std::path::Path;
+
+/// How to open a program.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Which model of an archive with several.
+    pub model: Option<String>,
+    /// A `.pt2` with the weights of a `.fx`.
+    pub weights: Option<std::path::PathBuf>,
+    /// A file with schemas of custom operators, one a line.
+    pub ops: Option<std::path::PathBuf>,
+}
+
+/// Opens a `.pt2` that `torch.export.save` wrote, or a `.fx` text.
+///
+/// # Errors
+/// A file that is not there, damaged, or of another format; an operator that is not known.
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
+    let name = path.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+    if let Some(ops) = &options.ops {
+        register(ops)?;
+    }
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("fx") => {
+            let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
+            let mut program = restride_ir::text::parse(&text, &lookup)?;
+            if let Some(weights) = &options.weights {
+                program.weights = open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
+            }
+            restride_ir::verify(&program)?;
+            Ok(program)
+        }
+        _ => {
+            let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
+            let import = restride_pt2::import::ImportOptions { model: options.model.as_deref(), lookup: &lookup };
+            let program = restride_pt2::import::import(&bytes, &name, &import)
+                .map_err(|e| if e.kind == ErrorKind::File { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e })?;
+            restride_ir::verify(&program)?;
+            Ok(program)
+        }
+    }
+}
+
+fn file_error(path: &Path, e: &std::io::Error) -> Error {
+    Error::new(ErrorKind::File, format!("{}: {e}", path.display()))
+}
+
+/// Registers custom operators from a file with one schema a line; `#` starts a comment.
+fn register(path: &Path) -> Result<Vec<Op>> {
+    let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
+    let mut out = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let op = restride_ops::register_custom(line)
+            .map_err(|e| Error::new(ErrorKind::File, format!("{}:{}: {e}", path.display(), i + 1)))?;
+        out.push(op);
+    }
+    Ok(out)
+}
