@@ -30,12 +30,13 @@ pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
 pub use nested::{
-    ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta, layout_bytes,
-    output_meta,
+    ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta,
+    layout_bytes, output_meta,
 };
 pub use op::{
-    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op, OpDef, OverlapCheck, Piece, Reuse,
-    ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule,
+    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op, OpDef,
+    OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
+    ViewOutcome, ViewRule,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
 pub use program::{

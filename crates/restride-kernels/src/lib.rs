@@ -2,12 +2,12 @@
 //!
 //! A kernel's result depends on logical values, sizes and element types only, never on strides or threads.
 
+pub mod conv;
 pub mod convert;
 pub mod copy;
-pub mod pointwise;
-pub mod rows;
 pub mod gemm;
+pub mod im2col;
 pub mod pack;
 mod par;
-pub mod im2col;
-pub mod conv;
+pub mod pointwise;
+pub mod rows;

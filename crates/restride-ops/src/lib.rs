@@ -7,19 +7,19 @@
 
 mod asserts;
 mod casts;
+mod composite;
 mod derive;
+mod einsum;
 mod foreach;
 mod hops;
 mod iter;
+mod matmul;
+mod moves;
+mod nn;
 mod pointwise;
 mod pointwise_arith;
 mod pointwise_samples;
 mod promote;
-mod composite;
-mod nn;
-mod matmul;
-mod moves;
-mod einsum;
 mod registry;
 mod sample;
 mod scalars;

@@ -58,7 +58,10 @@ fn sweep(graph: &mut Graph, writes_stay: bool) {
 }
 
 fn arg_symbols(a: &Arg, out: &mut BTreeSet<Symbol>) {
-    a.scalars().iter().filter(|e| !matches!(e, Expr::Int(_) | Expr::Bool(_) | Expr::Float(_))).for_each(|e| e.symbols(out));
+    a.scalars()
+        .iter()
+        .filter(|e| !matches!(e, Expr::Int(_) | Expr::Bool(_) | Expr::Float(_)))
+        .for_each(|e| e.symbols(out));
 }
 
 fn type_symbols(ty: &Type, out: &mut BTreeSet<Symbol>) {

@@ -3,11 +3,11 @@
 
 mod build;
 mod dce;
-pub mod lower;
-pub mod segment;
 pub mod functionalize;
+pub mod lower;
 mod peephole;
 pub mod plan;
+pub mod segment;
 // pub mod place;
 mod symbols;
 mod written;

@@ -5,8 +5,8 @@
 
 use crate::build::{Names, fill_defaults};
 use restride_ir::{
-    Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, Table,
-    TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar,
+    Stage, Table, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -60,7 +60,8 @@ fn lower_node(
     names: &mut Names,
     map: &mut Table<ValueId, Option<ValueId>>,
 ) -> Result<()> {
-    let new_args: Vec<Arg> = node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
+    let new_args: Vec<Arg> =
+        node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
     if !needs_lowering(old, node)? {
         let results: Vec<(Arc<str>, Type)> =
             node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
@@ -77,7 +78,12 @@ fn lower_node(
     let made = emit.expand(node.op, &args)?;
     let made: Vec<ValueId> = made.iter().map(|v| emit.values[v.0 as usize]).collect();
     if made.len() != node.results.len() {
-        return Err(Error::invalid(format!("{} is composed of {} results, not {}", node.op, made.len(), node.results.len())));
+        return Err(Error::invalid(format!(
+            "{} is composed of {} results, not {}",
+            node.op,
+            made.len(),
+            node.results.len()
+        )));
     }
     for (&o, &n) in node.results.iter().zip(&made) {
         let (want, have) = (old.tensor(o), graph.tensor(n));
@@ -115,7 +121,8 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     if def.decompose.is_some() {
         return Ok(true);
     }
-    Err(Error::unsupported(format!("{} has no kernel", node.op)).help("`restride ops` lists the operators that can be run"))
+    Err(Error::unsupported(format!("{} has no kernel", node.op))
+        .help("`restride ops` lists the operators that can be run"))
 }
 
 fn known_args(node: &Node, mut meta: impl FnMut(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
@@ -171,7 +178,8 @@ impl GraphEmit<'_> {
     /// `_foreach_*`: the member operator on each member.
     fn members(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
         let member = op.member().expect("a foreach operator has a member");
-        let count = args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max().unwrap_or(0);
+        let count =
+            args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max().unwrap_or(0);
         let mut out = SmallVec::new();
         for i in 0..count {
             // Elements of a tensor of numbers are selected first; then the member call takes them.

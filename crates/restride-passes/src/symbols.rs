@@ -30,7 +30,10 @@ pub fn specialize(program: &Program, binding: &Binding) -> Program {
             alias.layout = alias.layout.map(|e| e.substitute(binding));
         }
     }
-    out.symbols = std::mem::take(&mut out.symbols).into_iter().filter(|(_, s)| !binding.contains_key(s)).collect::<BTreeMap<_, Symbol>>();
+    out.symbols = std::mem::take(&mut out.symbols)
+        .into_iter()
+        .filter(|(_, s)| !binding.contains_key(s))
+        .collect::<BTreeMap<_, Symbol>>();
     out.guards.retain(|g| g.condition.substitute(binding) != Expr::Bool(true));
     for r in &mut out.ranges {
         r.0 = r.0.substitute(binding);

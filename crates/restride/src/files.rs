@@ -43,7 +43,13 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
     if file.items.iter().all(|i| i.name.is_none()) {
         if file.items.len() != names.len() {
             let list: Vec<&str> = names.iter().map(|n| n.1.as_str()).collect();
-            return wrong(format!("{} has {} inputs, the program takes {}: {}", path.display(), file.items.len(), names.len(), list.join(", ")));
+            return wrong(format!(
+                "{} has {} inputs, the program takes {}: {}",
+                path.display(),
+                file.items.len(),
+                names.len(),
+                list.join(", ")
+            ));
         }
         return Ok(Inputs::new(file.items.iter().map(|i| value(&i.value)).collect::<Result<Vec<_>>>()?));
     }
@@ -92,7 +98,9 @@ fn adapt(program: &Program, input: usize, value: RunValue) -> RunValue {
     if t.layout().rank() == 0 {
         let number = match &program.signature.inputs[input].kind {
             InputKind::Fixed { value, .. } => !matches!(value, restride_ir::Arg::Value(_)),
-            _ => matches!(program.graph().values[program.signature.inputs[input].value].ty, restride_ir::Type::Scalar(_)),
+            _ => {
+                matches!(program.graph().values[program.signature.inputs[input].value].ty, restride_ir::Type::Scalar(_))
+            }
         };
         if number {
             return RunValue::Scalar(t.get(&[]));
@@ -110,7 +118,13 @@ fn adapt(program: &Program, input: usize, value: RunValue) -> RunValue {
 
 /// Writes what a run left behind. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for
 /// what differs from before; a `.json` holds the inputs as they are after, then the outputs, with the storages they are in.
-pub fn write_outputs(path: &Path, program: &Program, before: (&Inputs, &State), outputs: &Outputs, state: &State) -> Result<()> {
+pub fn write_outputs(
+    path: &Path,
+    program: &Program,
+    before: (&Inputs, &State),
+    outputs: &Outputs,
+    state: &State,
+) -> Result<()> {
     let format = Format::from_path(path)?;
     let mut file = Writer::default();
     if format == Format::Json {

@@ -30,7 +30,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
             let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
             let mut program = restride_ir::text::parse(&text, &lookup)?;
             if let Some(weights) = &options.weights {
-                program.weights = open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
+                program.weights =
+                    open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
             }
             restride_ir::verify(&program)?;
             Ok(program)
@@ -38,8 +39,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
         _ => {
             let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
             let import = restride_pt2::import::ImportOptions { model: options.model.as_deref(), lookup: &lookup };
-            let program = restride_pt2::import::import(&bytes, &name, &import)
-                .map_err(|e| if e.kind == ErrorKind::File { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e })?;
+            let program = restride_pt2::import::import(&bytes, &name, &import).map_err(|e| {
+                if e.kind == ErrorKind::File {
+                    Error { what: format!("{}: {}", path.display(), e.what), ..e }
+                } else {
+                    e
+                }
+            })?;
             restride_ir::verify(&program)?;
             Ok(program)
         }

@@ -74,7 +74,14 @@ impl Scope<'_> {
 
     /// Rewrites a body. Its new inputs are the operands by value, in order, with the bases put in before operand
     /// `bases_at`; its new outputs are the old ones with the final bases put in at the same position.
-    fn body(&mut self, graph: GraphId, operands: &[Operand], outer: &[ValueId], bases: &[StorageId], bases_at: usize) -> Step<Body> {
+    fn body(
+        &mut self,
+        graph: GraphId,
+        operands: &[Operand],
+        outer: &[ValueId],
+        bases: &[StorageId],
+        bases_at: usize,
+    ) -> Step<Body> {
         let program = self.program;
         let old = &program.graphs[graph];
         if old.inputs.len() != operands.len() {
@@ -126,7 +133,12 @@ impl Scope<'_> {
             .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
             .collect();
         inner.nodes()?;
-        let node = Node { op: op("aten.alias.default"), args: Vec::new(), results: Default::default(), origin: Arc::default() };
+        let node = Node {
+            op: op("aten.alias.default"),
+            args: Vec::new(),
+            results: Default::default(),
+            origin: Arc::default(),
+        };
         let mut outputs = Vec::new();
         let mut returned = Vec::new();
         for arg in &old.outputs {
@@ -227,7 +239,8 @@ impl Scope<'_> {
         let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
         let mut first = carried_values;
         first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
-        let args = vec![Arg::Graph(test.graph), Arg::Graph(body.graph), Arg::Values(first), Arg::Values(additional_values)];
+        let args =
+            vec![Arg::Graph(test.graph), Arg::Graph(body.graph), Arg::Values(first), Arg::Values(additional_values)];
         let made = self.call_hop(node, node.op, args, &bases, n);
         self.lose_written(&carried, &written[..n], "while_loop")?;
         self.bind_results(node, &made, &bases, n, &[])
@@ -303,13 +316,23 @@ impl Scope<'_> {
         for (v, _) in operands.iter().zip(written).filter(|(_, w)| **w) {
             let storage = self.storages[self.alias(*v)?].storage;
             let name = self.old.values[*v].name.clone();
-            self.storages.lose(storage, format!("%{name} is used after {what} wrote it as an operand that changes with the iteration"));
+            self.storages.lose(
+                storage,
+                format!("%{name} is used after {what} wrote it as an operand that changes with the iteration"),
+            );
         }
         Ok(())
     }
 
     /// Adds the new call: results as the old ones', with the bases' new versions put in after `lead` of them.
-    fn call_hop(&mut self, node: &Node, op: restride_ir::Op, args: Vec<Arg>, bases: &[StorageId], lead: usize) -> Vec<ValueId> {
+    fn call_hop(
+        &mut self,
+        node: &Node,
+        op: restride_ir::Op,
+        args: Vec<Arg>,
+        bases: &[StorageId],
+        lead: usize,
+    ) -> Vec<ValueId> {
         let mut results: Vec<(Arc<str>, Type)> = Vec::new();
         let mut base_results: Vec<(Arc<str>, Type)> = bases
             .iter()

@@ -52,8 +52,7 @@ pub fn rounds(ty: &TensorType) -> Result<Option<Vec<Vec<i64>>>> {
     let mut depth = 0;
     while depth < layout.rank() {
         depth += 1;
-        let inner =
-            Layout::strided(&layout.sizes[depth..], &layout.strides[depth..], layout.offset);
+        let inner = Layout::strided(&layout.sizes[depth..], &layout.strides[depth..], layout.offset);
         if self_overlaps(&inner) == Some(false) {
             break;
         }

@@ -4,8 +4,8 @@ use super::eager;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Node, NodeId, Op, OpError, OverlapCheck, Program, Scalar, Table, TensorType, Twin,
-    TwinReturn, Type, ValueId, ViewOutcome,
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Node, NodeId, Op, OpError, OverlapCheck, Program, Scalar,
+    Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use std::sync::Arc;
@@ -213,9 +213,12 @@ impl<'a> Scope<'a> {
         let types = match self.outcome(node)? {
             ViewOutcome::Copy => return Ok(false),
             ViewOutcome::Unknown => {
-                return Err(Error::unsupported(format!("whether {} copies or aliases depends on sizes that are not known", node.op))
-                    .help("give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model")
-                    .into());
+                return Err(Error::unsupported(format!(
+                    "whether {} copies or aliases depends on sizes that are not known",
+                    node.op
+                ))
+                .help("give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model")
+                .into());
             }
             ViewOutcome::Views(types) => types,
         };
@@ -235,7 +238,13 @@ impl<'a> Scope<'a> {
     /// The aliases that a view call makes.
     fn views(&mut self, node: &Node, parent: AliasId, types: &[TensorType]) -> Step<Vec<AliasId>> {
         if types.len() != node.results.len() {
-            return Err(Error::invalid(format!("{} gives {} results, not {}", node.op, types.len(), node.results.len())).into());
+            return Err(Error::invalid(format!(
+                "{} gives {} results, not {}",
+                node.op,
+                types.len(),
+                node.results.len()
+            ))
+            .into());
         }
         let mut args = node.args.clone();
         for a in args.iter_mut().skip(1) {
@@ -283,7 +292,10 @@ impl<'a> Scope<'a> {
             if !inside {
                 return match state.input {
                     Some(input) => Err(Stop::NeedsStorage(input)),
-                    None => Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand")).into()),
+                    None => {
+                        Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand"))
+                            .into())
+                    }
                 };
             }
         }
@@ -441,7 +453,11 @@ impl<'a> Scope<'a> {
             let mut v = value;
             if layout.sizes != have.layout.sizes {
                 let sizes = Arg::Scalars(target.layout.sizes.to_vec());
-                v = b.call("aten.expand.default", vec![Arg::Value(v), sizes], TensorType::new(have.dtype, layout.clone()));
+                v = b.call(
+                    "aten.expand.default",
+                    vec![Arg::Value(v), sizes],
+                    TensorType::new(have.dtype, layout.clone()),
+                );
             }
             for i in prefix {
                 layout = layout.select(0, &Expr::Int(*i)).expect("the prefix is an index of the target");
@@ -495,7 +511,13 @@ impl<'a> Scope<'a> {
     }
 
     /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
-    fn call_twin(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>, targets: &[(usize, TensorType)]) -> Step<Vec<ValueId>> {
+    fn call_twin(
+        &mut self,
+        node: &Node,
+        twin: &Twin,
+        args: Vec<Arg>,
+        targets: &[(usize, TensorType)],
+    ) -> Step<Vec<ValueId>> {
         let op = twin.op;
         let mut args = args;
         fill_defaults(op, &mut args);
@@ -506,11 +528,17 @@ impl<'a> Scope<'a> {
         let count = op.schema().returns.len();
         let mut types = Vec::with_capacity(count);
         for r in 0..count {
-            let target = twin.writes.iter().find(|w| w.1 as usize == r).and_then(|w| targets.iter().find(|t| t.0 == w.0 as usize));
-            let own = twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
+            let target = twin
+                .writes
+                .iter()
+                .find(|w| w.1 as usize == r)
+                .and_then(|w| targets.iter().find(|t| t.0 == w.0 as usize));
+            let own =
+                twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
             types.push(match (target, own, inferred.as_ref().and_then(|t| t.get(r))) {
                 (Some((_, ty)), _, Some(Inferred { dtype, sizes })) => {
-                    let fits = sizes.len() == ty.rank() && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
+                    let fits = sizes.len() == ty.rank()
+                        && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
                     if fits {
                         TensorType::new(*dtype, ty.layout.clone())
                     } else if twin.resizes {
@@ -558,9 +586,8 @@ impl<'a> Scope<'a> {
             .into());
         }
         let ty = TensorType::new(target.dtype, have.layout.clone());
-        Ok(self.build(node, |b, _| {
-            b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)
-        }))
+        Ok(self
+            .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))
     }
 
     fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
@@ -629,7 +656,8 @@ fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<O
             .into_iter()
             .map(|m| {
                 let same = known_sizes.iter().find(|(k, _)| k[..] == m.layout.sizes[..]);
-                let sizes = same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
+                let sizes =
+                    same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
                 Inferred { dtype: m.dtype, sizes }
             })
             .collect(),

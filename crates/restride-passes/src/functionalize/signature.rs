@@ -6,8 +6,8 @@ use super::{Options, Share};
 use crate::dce::dce;
 use crate::written::written_inputs;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec, Program, Signature,
-    Stage, TensorType, Type, ValueId,
+    AliasRoot, Arg, DType, Error, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec, Program,
+    Signature, Stage, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -138,7 +138,8 @@ fn storage_input(
         )
     })?;
     let first = types[0].1.dtype;
-    let dtype = if types.iter().all(|t| t.1.dtype == first) && bytes % first.size() as i64 == 0 { first } else { DType::U8 };
+    let dtype =
+        if types.iter().all(|t| t.1.dtype == first) && bytes % first.size() as i64 == 0 { first } else { DType::U8 };
     let ty = TensorType::contiguous(dtype, &[Expr::Int(bytes / dtype.size() as i64)]);
     let name = scope.names.fresh(&format!("storage_{}", names.join("_")));
     let value = scope.new.add_input(name, Type::Tensor(ty.clone()));
@@ -193,7 +194,12 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
     }
     // Whose memory the user's tensors are in, tensor by tensor.
     let mut users: Vec<(Arg, OutputKind, Option<AliasId>)> = Vec::new();
-    let node = Node { op: super::rewrite::op("aten.alias.default"), args: Vec::new(), results: Default::default(), origin: Arc::default() };
+    let node = Node {
+        op: super::rewrite::op("aten.alias.default"),
+        args: Vec::new(),
+        results: Default::default(),
+        origin: Arc::default(),
+    };
     for (arg, spec) in program.graph().outputs.iter().zip(&program.signature.outputs) {
         let (arg, alias) = match arg {
             Arg::Value(v) => match scope.map[*v] {

@@ -264,9 +264,10 @@ fn disjoint(a: &TensorType, b: &TensorType) -> bool {
 /// Provably disjoint with symbolic sizes: cut or fixed in one dimension of the same strides at different places.
 fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
     let end = |l: &Layout<Expr>| {
-        l.sizes.iter().zip(&l.strides).fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| {
-            e.plus(&n.minus(&Expr::Int(1)).times(s))
-        })
+        l.sizes
+            .iter()
+            .zip(&l.strides)
+            .fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| e.plus(&n.minus(&Expr::Int(1)).times(s)))
     };
     b.offset.less(&end(a)) == Some(false) || a.offset.less(&end(b)) == Some(false)
 }
@@ -358,11 +359,18 @@ fn read(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Exp
 fn read_steps(r: &Relation<Expr>) -> usize {
     let kept = r.kept();
     let order: Vec<usize> = r.source.iter().flatten().copied().collect();
-    let ones = r.source.iter().filter(|s| s.is_none()).count() + kept.iter().filter(|d| r.position(**d).is_none()).count();
+    let ones =
+        r.source.iter().filter(|s| s.is_none()).count() + kept.iter().filter(|d| r.position(**d).is_none()).count();
     r.partial().count() + !order.is_sorted() as usize + (ones > 0) as usize
 }
 
-fn read_related(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, r: &Relation<Expr>, target: &TensorType) -> ValueId {
+fn read_related(
+    b: &mut Builder<'_>,
+    base: ValueId,
+    ty: &TensorType,
+    r: &Relation<Expr>,
+    target: &TensorType,
+) -> ValueId {
     let (mut value, mut layout) = (base, ty.layout.clone());
     for (d, pick) in r.picks.iter().enumerate().rev() {
         let dim = Expr::Int(d as i64);
@@ -381,18 +389,15 @@ fn read_related(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, r: &Relatio
     }
     // Base dimensions left: those of the region in base order, and ones of size 1 that it does not have.
     let kept = r.kept();
-    let mut order: Vec<i64> = r
-        .source
-        .iter()
-        .flatten()
-        .map(|d| kept.iter().position(|k| k == d).expect("a kept dimension") as i64)
-        .collect();
+    let mut order: Vec<i64> =
+        r.source.iter().flatten().map(|d| kept.iter().position(|k| k == d).expect("a kept dimension") as i64).collect();
     let missing: Vec<i64> = (0..kept.len() as i64).filter(|i| !order.contains(i)).collect();
     order.extend(missing);
     if !order.is_sorted() {
         layout = layout.permute(&order).expect("a permutation");
         let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
-        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
+        value =
+            b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
     }
     if layout.sizes == target.layout.sizes {
         return value;
@@ -422,7 +427,13 @@ fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
 }
 
 /// The base with the region's cells replaced by `value`.
-fn write(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Expr>, value: ValueId) -> Result<ValueId> {
+fn write(
+    b: &mut Builder<'_>,
+    base: ValueId,
+    ty: &TensorType,
+    region: &Layout<Expr>,
+    value: ValueId,
+) -> Result<ValueId> {
     if ty.layout.same_cells(region) {
         return Ok(b.declare(value, ty));
     }
@@ -452,7 +463,8 @@ fn write(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Ex
     if !order.is_sorted() {
         layout = layout.permute(&order).expect("a permutation");
         let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
-        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
+        value =
+            b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
     }
     let sizes: Vec<Expr> = kept
         .iter()

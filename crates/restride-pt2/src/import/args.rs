@@ -63,7 +63,10 @@ impl GraphImporter<'_> {
             ),
             Argument::AsOptionalTensor(model::OptionalTensorArgument::AsTensor(t)) => Arg::Value(self.value(&t.name)?),
             Argument::AsOptionalTensor(model::OptionalTensorArgument::AsNone(_)) => Arg::None,
-            Argument::AsNestedTensors(_) | Argument::AsIntLists(_) | Argument::AsFloatLists(_) | Argument::AsStringToArgument(_) => {
+            Argument::AsNestedTensors(_)
+            | Argument::AsIntLists(_)
+            | Argument::AsFloatLists(_)
+            | Argument::AsStringToArgument(_) => {
                 return Err(Error::unsupported(format!("an argument of kind {}", tag(arg))));
             }
             Argument::AsInts(v) if v.is_empty() && matches!(ty, Some(ArgType::Tensors | ArgType::OptTensors)) => {

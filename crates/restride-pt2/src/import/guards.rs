@@ -35,7 +35,13 @@ pub fn read(program: &mut Program, exported: &ExportedProgram) -> Result<()> {
 }
 
 /// What an input's size or value is, as an expression.
-fn resolve(program: &Program, r: &InputRef, names: &[String], paths: &[Vec<PathStep>], users: &[ValueId]) -> Option<Expr> {
+fn resolve(
+    program: &Program,
+    r: &InputRef,
+    names: &[String],
+    paths: &[Vec<PathStep>],
+    users: &[ValueId],
+) -> Option<Expr> {
     // in_spec is ((args…), {kwargs…}); a guard's first step is a parameter's name.
     let PathStep::Key(first) = r.path.first()? else { return None };
     let starts: Vec<Vec<PathStep>> = match names.iter().position(|n| n == first) {

@@ -81,7 +81,11 @@ fn drop_unused_notes(program: &mut Program) {
     program.notes.dedup();
 }
 
-fn inputs(program: &mut Program, signature: &model::GraphSignature, values: &BTreeMap<String, restride_ir::ValueId>) -> Result<()> {
+fn inputs(
+    program: &mut Program,
+    signature: &model::GraphSignature,
+    values: &BTreeMap<String, restride_ir::ValueId>,
+) -> Result<()> {
     let given = program.graph().inputs.clone();
     if signature.input_specs.len() != given.len() {
         return Err(Error::new(
@@ -90,7 +94,9 @@ fn inputs(program: &mut Program, signature: &model::GraphSignature, values: &BTr
         ));
     }
     let named = |name: &str| {
-        values.get(name).copied().ok_or_else(|| Error::new(ErrorKind::File, format!("the signature names {name}, which the graph does not have")))
+        values.get(name).copied().ok_or_else(|| {
+            Error::new(ErrorKind::File, format!("the signature names {name}, which the graph does not have"))
+        })
     };
     for (spec, &value) in signature.input_specs.iter().zip(&given) {
         use model::InputSpec as S;
@@ -150,7 +156,11 @@ fn output_specs(program: &mut Program, signature: &model::GraphSignature) -> Res
     if signature.output_specs.len() != program.graph().outputs.len() {
         return Err(Error::new(
             ErrorKind::File,
-            format!("the signature has {} outputs, the graph {}", signature.output_specs.len(), program.graph().outputs.len()),
+            format!(
+                "the signature has {} outputs, the graph {}",
+                signature.output_specs.len(),
+                program.graph().outputs.len()
+            ),
         ));
     }
     let find = |what: &str, test: &dyn Fn(&InputKind) -> bool| {

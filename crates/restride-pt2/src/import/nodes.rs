@@ -3,8 +3,8 @@
 use super::{args, autocast, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
-    Arg, ArgType, Error, ErrorKind, Expr, Graph, GraphId, Layout, NodeId, Op, Origin, Program, Result, Schema, TensorType, Type,
-    ValueId,
+    Arg, ArgType, Error, ErrorKind, Expr, Graph, GraphId, Layout, NodeId, Op, Origin, Program, Result, Schema,
+    TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -60,7 +60,13 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// Adds a node and returns its results.
-    pub(super) fn add(&mut self, op: Op, args: Vec<Arg>, results: Vec<(Arc<str>, Type)>, origin: Arc<Origin>) -> NodeId {
+    pub(super) fn add(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        results: Vec<(Arc<str>, Type)>,
+        origin: Arc<Origin>,
+    ) -> NodeId {
         self.mutates |= op.mutates(&args);
         self.graph.add_node(op, args, results, origin)
     }
@@ -106,7 +112,10 @@ impl<'a> GraphImporter<'a> {
         self.device(&meta.device);
         let dtype = args::dtype(meta.dtype.dtype()?).map_err(at)?;
         if meta.sizes.len() != meta.strides.len() {
-            return Err(Error::new(ErrorKind::File, format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len())));
+            return Err(Error::new(
+                ErrorKind::File,
+                format!("%{name} has {} sizes and {} strides", meta.sizes.len(), meta.strides.len()),
+            ));
         }
         let symbols = &self.program.symbols;
         let list = |v: &[model::SymInt]| v.iter().map(|s| symbols::int(s, symbols)).collect::<Result<Vec<_>>>();
@@ -199,12 +208,18 @@ impl<'a> GraphImporter<'a> {
         for node in &source.nodes {
             let before = self.graph.nodes.len();
             self.node(source, node).map_err(|e| {
-                if e.node.is_some() || self.graph.nodes.len() > before && e.kind == ErrorKind::Unsupported && e.node.is_some() {
+                if e.node.is_some()
+                    || self.graph.nodes.len() > before && e.kind == ErrorKind::Unsupported && e.node.is_some()
+                {
                     return e;
                 }
                 let name = node_name(node);
                 let origin = origin(node, 0, false);
-                Error { node: Some(format!("%{name} = {}", short_target(&node.target))), source: origin.source_line(), ..e }
+                Error {
+                    node: Some(format!("%{name} = {}", short_target(&node.target))),
+                    source: origin.source_line(),
+                    ..e
+                }
             })?;
         }
         Ok(())
@@ -276,7 +291,9 @@ impl<'a> GraphImporter<'a> {
         let mut given: Vec<Option<Arg>> = vec![None; schema.args.len()];
         for (position, input) in node.inputs.iter().enumerate() {
             // Names that the schema does not have are ignored, as PyTorch does; Python's own functions have none.
-            let Some(i) = schema.arg(&input.name).or((schema.namespace != "aten" && input.name.len() == 1).then_some(position)) else {
+            let Some(i) =
+                schema.arg(&input.name).or((schema.namespace != "aten" && input.name.len() == 1).then_some(position))
+            else {
                 continue;
             };
             let Some(decl) = schema.args.get(i) else { continue };
@@ -288,13 +305,15 @@ impl<'a> GraphImporter<'a> {
             .map(|(arg, decl)| match arg {
                 // A single number for a list of known length is spread.
                 Some(Arg::Scalars(s)) if s.len() == 1 => Ok(match decl.ty {
-                    ArgType::Ints(Some(n)) if n > 1 && decl.name != "size" => Arg::Scalars(vec![s[0].clone(); n as usize]),
+                    ArgType::Ints(Some(n)) if n > 1 && decl.name != "size" => {
+                        Arg::Scalars(vec![s[0].clone(); n as usize])
+                    }
                     _ => Arg::Scalars(s),
                 }),
                 Some(arg) => Ok(arg),
-                None => decl.default_arg().ok_or_else(|| {
-                    Error::new(ErrorKind::File, format!("{op} lacks its argument {}", decl.name))
-                }),
+                None => decl
+                    .default_arg()
+                    .ok_or_else(|| Error::new(ErrorKind::File, format!("{op} lacks its argument {}", decl.name))),
             })
             .collect()
     }
@@ -305,7 +324,9 @@ impl<'a> GraphImporter<'a> {
             Argument::AsSymInts(list) if list.iter().any(|s| matches!(s, model::SymIntArgument::AsName(_))) => {
                 let values = list.iter().map(|s| match s {
                     model::SymIntArgument::AsName(n) => self.value(n).map(Some),
-                    model::SymIntArgument::AsInt(_) => Err(Error::unsupported("a number among the operands of a higher-order operator")),
+                    model::SymIntArgument::AsInt(_) => {
+                        Err(Error::unsupported("a number among the operands of a higher-order operator"))
+                    }
                 });
                 Ok(Arg::Values(values.collect::<Result<_>>()?))
             }

@@ -37,7 +37,11 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
         if ty.dtype != weight.dtype || ty.layout.sizes != weight.layout.sizes {
             return Err(Error::new(
                 ErrorKind::File,
-                format!("the graph takes {name} as {ty}, the archive has {}{:?}", weight.dtype, weight.layout.sizes.as_slice()),
+                format!(
+                    "the graph takes {name} as {ty}, the archive has {}{:?}",
+                    weight.dtype,
+                    weight.layout.sizes.as_slice()
+                ),
             ));
         }
         let _ = matches!(spec.kind, InputKind::Parameter(_));
@@ -66,7 +70,9 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
             Some(s) => *s,
             None => {
                 let data = match archive.range(&path)? {
-                    Some(range) => bytes.slice(range).ok_or_else(|| Error::new(ErrorKind::File, "an entry leaves the file"))?,
+                    Some(range) => {
+                        bytes.slice(range).ok_or_else(|| Error::new(ErrorKind::File, "an entry leaves the file"))?
+                    }
                     None => Bytes::copy_of(&archive.read(&path)?),
                 };
                 out.storages.push(data);
@@ -76,7 +82,8 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
         };
         let weight = weight(tensor, storage, meta.is_param, out.storages[storage].len()).map_err(at)?;
         // An empty file stands for zeros of whatever size.
-        let wanted = storage_reach(&weight.layout.sizes, &weight.layout.strides, weight.layout.offset)? as usize * weight.dtype.size();
+        let wanted = storage_reach(&weight.layout.sizes, &weight.layout.strides, weight.layout.offset)? as usize
+            * weight.dtype.size();
         if out.storages[storage].is_empty() && wanted > 0 {
             if wanted > 1 << 32 {
                 return Err(at(Error::new(ErrorKind::File, "an empty file stands for more than 4 GiB of zeros")));

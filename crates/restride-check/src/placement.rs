@@ -1,0 +1,408 @@
+//! The placement judge: walks the steps over facts about memory.
+
+use crate::memory::{Fact, Memory};
+use crate::{Fault, FaultKind};
+use restride_ir::{
+    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, Id, InputKind, Layout, Meta, NodeId, OutputKind, Place,
+    Placement, Program, Step, Table, Type, ValueId, border_layout,
+};
+use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// More faults than this are not listed.
+const MOST: usize = 100;
+
+/// Judges a placement of a functional program whose sizes are known. See the crate's description for what it proves.
+///
+/// # Errors
+/// What is wrong, in the order of the steps; a hundred faults at most.
+pub fn placement(program: &Program, placement: &Placement) -> Result<(), Vec<Fault>> {
+    let faults = judge(program, program.main, placement, false);
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+fn judge(program: &Program, id: GraphId, placement: &Placement, body: bool) -> Vec<Fault> {
+    let Some(graph) = program.graphs.get(id) else {
+        let what = "a body that is not in the program".to_string();
+        return vec![Fault { kind: FaultKind::Malformed, graph: Some(id), step: None, node: None, value: None, place: None, what }];
+    };
+    let mut walk = Walk::new(program, id, graph, placement, body);
+    walk.start();
+    for step in 0..placement.steps.len() {
+        walk.at = Some(step);
+        walk.step(step);
+        if walk.faults.len() >= MOST {
+            return walk.faults;
+        }
+    }
+    walk.at = None;
+    walk.node = None;
+    walk.end();
+    walk.faults
+}
+
+pub(crate) struct Walk<'a> {
+    pub program: &'a Program,
+    pub id: GraphId,
+    pub graph: &'a Graph,
+    pub placement: &'a Placement,
+    body: bool,
+    pub metas: Table<ValueId, Option<Meta>>,
+    /// The last step that uses a value; past the steps for what the caller gets.
+    last: Table<ValueId, Option<usize>>,
+    /// Where values are read and moved from, for values whose place a declared map cannot tell.
+    pub seen_at: Table<ValueId, Vec<Place>>,
+    /// Memory of each input that the program mutates, by buffer: the input's cells.
+    mutated: BTreeMap<BufferId, Meta>,
+    /// Working memory, which no place may be in.
+    working: BTreeSet<BufferId>,
+    inputs: BTreeMap<usize, BufferId>,
+    outputs: BTreeMap<usize, BufferId>,
+    done: BTreeSet<NodeId>,
+    pub memory: Memory,
+    pub faults: Vec<Fault>,
+    at: Option<usize>,
+    pub node: Option<NodeId>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program, id: GraphId, graph: &'a Graph, placement: &'a Placement, body: bool) -> Self {
+        let mut metas = Table::new();
+        for (v, value) in graph.values.iter() {
+            if let Type::Tensor(t) = &value.ty {
+                metas.set(v, t.known());
+            }
+        }
+        let mut last = Table::new();
+        let mut seen_at: Table<ValueId, Vec<Place>> = Table::new();
+        for (at, step) in placement.steps.iter().enumerate() {
+            match step {
+                Step::Run { node, reads, .. } => {
+                    if let Some(node) = graph.nodes.get(*node) {
+                        for (v, place) in node.operands().zip(reads) {
+                            last.set(v, Some(at));
+                            seen_at.entry(v).extend(place.clone());
+                        }
+                    }
+                }
+                Step::Free { node } => {
+                    graph.nodes.get(*node).iter().for_each(|n| n.operands().for_each(|v| last.set(v, Some(at))));
+                }
+                Step::Move { value, from, .. } => {
+                    last.set(*value, Some(at));
+                    seen_at.entry(*value).push(from.clone());
+                }
+            }
+        }
+        graph.output_values().for_each(|v| last.set(v, Some(usize::MAX)));
+        Walk {
+            program,
+            id,
+            graph,
+            placement,
+            body,
+            metas,
+            last,
+            seen_at,
+            mutated: BTreeMap::new(),
+            working: BTreeSet::new(),
+            inputs: BTreeMap::new(),
+            outputs: BTreeMap::new(),
+            done: BTreeSet::new(),
+            memory: Memory::new(placement.buffers.len()),
+            faults: Vec::new(),
+            at: None,
+            node: None,
+        }
+    }
+
+    pub fn fault(&mut self, kind: FaultKind, value: Option<ValueId>, place: Option<&Place>, what: impl Into<String>) {
+        let value = value.and_then(|v| self.graph.values.get(v)).map(|v| v.name.to_string());
+        let (graph, place, what) = (Some(self.id), place.cloned(), what.into());
+        self.faults.push(Fault { kind, graph, step: self.at, node: self.node, value, place, what });
+    }
+
+    /// Whether a value is used after this step.
+    pub fn needed_later(&self, v: ValueId) -> bool {
+        self.last[v].is_some_and(|l| Some(l) > self.at)
+    }
+
+    /// Position of the mutation output of each input.
+    fn becomes(&self) -> BTreeMap<usize, ValueId> {
+        let mut out = BTreeMap::new();
+        if !self.body {
+            for (arg, spec) in self.graph.outputs.iter().zip(&self.program.signature.outputs) {
+                if let (Arg::Value(v), OutputKind::Mutation(i)) = (arg, &spec.kind) {
+                    out.insert(*i, *v);
+                }
+            }
+        }
+        out
+    }
+
+    /// Buffers, and the facts that hold before the first step.
+    fn start(&mut self) {
+        let becomes = self.becomes();
+        let covered: BTreeSet<usize> = if self.body {
+            BTreeSet::new()
+        } else {
+            let specs = self.program.signature.inputs.iter();
+            specs.flat_map(|s| if let InputKind::Storage(of) = &s.kind { of.clone() } else { Vec::new() }).collect()
+        };
+        for (id, buffer) in self.placement.buffers.iter() {
+            if buffer.bytes < 0 {
+                self.fault(FaultKind::Malformed, None, None, format!("{id} has {} bytes", buffer.bytes));
+            }
+            let (taken, there, what) = match buffer.kind {
+                BufferKind::Arena => continue,
+                BufferKind::Input(i) => (self.inputs.insert(i, id), i < self.graph.inputs.len(), "input"),
+                BufferKind::Output(i) => (self.outputs.insert(i, id), i < self.graph.outputs.len(), "output"),
+            };
+            if taken.is_some() {
+                self.fault(FaultKind::Malformed, None, None, format!("{id} is one of two buffers for the same {what}"));
+            }
+            if !there {
+                self.fault(FaultKind::Malformed, None, None, format!("{id} is of an {what} that the graph does not have"));
+            }
+        }
+        for (&node, &buffer) in &self.placement.scratch {
+            if self.placement.buffers.get(buffer).is_none_or(|b| b.kind != BufferKind::Arena) {
+                self.fault(FaultKind::Malformed, None, None, format!("{buffer}, the scratch of {node}, is not in the arena"));
+            } else if !self.working.insert(buffer) {
+                self.fault(FaultKind::Malformed, None, None, format!("{buffer} is the scratch of two nodes"));
+            }
+        }
+        for (i, buffer) in self.inputs.clone() {
+            let Some(&v) = self.graph.inputs.get(i) else { continue };
+            let Some(meta) = self.metas[v].clone() else { continue };
+            let layout = if self.body { border_layout(&meta) } else { meta.layout.clone() };
+            let place = Place { buffer, layout };
+            if !self.inside(&place, meta.dtype.size()) {
+                self.fault(FaultKind::Outside, Some(v), Some(&place), "leaves the buffer of its input");
+                continue;
+            }
+            if becomes.contains_key(&i) {
+                self.mutated.insert(buffer, meta.clone());
+            }
+            // What lies under a declared storage is read through that alone: its own memory is another's.
+            if !covered.contains(&i) {
+                self.learn(v, &place, Vec::new());
+            }
+        }
+    }
+
+    pub fn learn(&mut self, value: ValueId, place: &Place, holes: Vec<crate::memory::Hole>) {
+        let Some(meta) = &self.metas[value] else { return };
+        let element = meta.dtype.size();
+        // What is used no more need not be known, but for a write of this very step.
+        if self.last[value].is_none() {
+            return;
+        }
+        self.memory.learn(place.buffer, Fact { value, layout: place.layout.clone(), element, holes });
+    }
+
+    fn step(&mut self, at: usize) {
+        let placement = self.placement;
+        self.node = match &placement.steps[at] {
+            Step::Run { node, .. } | Step::Free { node } => Some(*node),
+            Step::Move { .. } => None,
+        };
+        if let Some(id) = self.node {
+            if self.graph.nodes.get(id).is_none() {
+                self.node = None;
+                return self.fault(FaultKind::Malformed, None, None, format!("{id} is not in the graph"));
+            }
+            if !self.done.insert(id) {
+                self.fault(FaultKind::Malformed, None, None, "the node is carried out twice");
+            }
+        }
+        match &placement.steps[at] {
+            Step::Run { node, reads, writes } => self.run(at, *node, reads, writes),
+            Step::Move { value, from, to } => self.moved(at, *value, from, to),
+            Step::Free { node } => self.free(*node),
+        }
+        let used: Vec<ValueId> = match &placement.steps[at] {
+            Step::Run { node, .. } | Step::Free { node } => self.graph.nodes[*node].operands().collect(),
+            Step::Move { value, .. } => vec![*value],
+        };
+        for v in used {
+            if self.last[v] == Some(at) {
+                self.memory.forget(v);
+            }
+        }
+    }
+
+    /// The type of a value that a step handles at a place: a tensor of known and of the same sizes, inside its buffer.
+    pub fn placed(&mut self, v: ValueId, place: &Place) -> Option<Meta> {
+        if self.graph.values.get(v).is_none() {
+            self.fault(FaultKind::Malformed, None, Some(place), format!("{v} is not in the graph"));
+            return None;
+        }
+        let Some(meta) = self.metas[v].clone() else {
+            self.fault(FaultKind::Malformed, Some(v), Some(place), "has a place and is no tensor of known sizes");
+            return None;
+        };
+        if place.layout.sizes != meta.layout.sizes || place.layout.strides.len() != place.layout.sizes.len() {
+            let what = format!("has a place of other sizes than {meta}");
+            self.fault(FaultKind::Malformed, Some(v), Some(place), what);
+            return None;
+        }
+        if self.placement.buffers.get(place.buffer).is_none() {
+            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in a buffer that there is not");
+            return None;
+        }
+        if self.working.contains(&place.buffer) {
+            self.fault(FaultKind::Malformed, Some(v), Some(place), "is in working memory");
+            return None;
+        }
+        if !self.inside(place, meta.dtype.size()) {
+            self.fault(FaultKind::Outside, Some(v), Some(place), "leaves its buffer");
+            return None;
+        }
+        Some(meta)
+    }
+
+    fn inside(&self, place: &Place, element: usize) -> bool {
+        if place.layout.sizes.contains(&0) {
+            return true;
+        }
+        let range = place.layout.cell_range();
+        range.start >= 0 && i128::from(range.end) * element as i128 <= i128::from(self.placement.buffers[place.buffer].bytes)
+    }
+
+    /// A value is read.
+    pub fn read(&mut self, v: ValueId, place: &Place) {
+        let Some(meta) = self.placed(v, place) else { return };
+        if meta.layout.sizes.contains(&0) {
+            return;
+        }
+        match self.memory.find(v, place.buffer, &place.layout).map(|f| f.holes.first().map(|h| h.step)) {
+            Some(None) => {}
+            Some(Some(by)) => {
+                let what = format!("is read after step {by} wrote over it");
+                self.fault(FaultKind::Overwritten, Some(v), Some(place), what);
+            }
+            None => self.fault(FaultKind::NotThere, Some(v), Some(place), "is read and was not put there"),
+        }
+    }
+
+    /// Whether a value may be written at a place.
+    pub fn writable(&mut self, v: ValueId, place: &Place) -> Option<Meta> {
+        let meta = self.placed(v, place)?;
+        if let BufferKind::Input(_) = self.placement.buffers[place.buffer].kind
+            && !meta.layout.sizes.contains(&0)
+        {
+            let Some(input) = self.mutated.get(&place.buffer) else {
+                self.fault(FaultKind::ReadOnly, Some(v), Some(place), "is written into an input that the program does not mutate");
+                return None;
+            };
+            let how = overlap_bytes(&place.layout, meta.dtype.size(), &input.layout, input.dtype.size());
+            if !matches!(how, Overlap::Same | Overlap::Inside) {
+                self.fault(FaultKind::ReadOnly, Some(v), Some(place), "is written beside the cells of the input");
+                return None;
+            }
+        }
+        Some(meta)
+    }
+
+    fn moved(&mut self, at: usize, v: ValueId, from: &Place, to: &Place) {
+        self.read(v, from);
+        let Some(meta) = self.writable(v, to) else { return };
+        if from.buffer == to.buffer {
+            match overlap_bytes(&from.layout, meta.dtype.size(), &to.layout, meta.dtype.size()) {
+                Overlap::Disjoint => {}
+                Overlap::Same => return,
+                _ => self.fault(FaultKind::Overlap, Some(v), Some(to), "is moved onto cells that the move reads"),
+            }
+        }
+        if self_overlaps(&apart(&to.layout, &from.layout)) != Some(false) {
+            self.fault(FaultKind::Overlap, Some(v), Some(to), "is moved to cells that are not all different");
+        }
+        self.memory.write(to, meta.dtype.size(), at);
+        self.learn(v, to, Vec::new());
+    }
+
+    /// A higher-order node: its bodies, and memory for its call.
+    pub fn bodies(&mut self, node: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
+        let (program, placement) = (self.program, self.placement);
+        let frame = match Frame::of(&program.graphs, self.id, node, reads, writes, &placement.nested) {
+            Ok(frame) => frame,
+            Err(e) => return self.fault(FaultKind::Malformed, None, None, e.0),
+        };
+        let scratch = placement.scratch.get(&node).and_then(|b| placement.buffers.get(*b)).map_or(0, |b| b.bytes);
+        if scratch < frame.bytes {
+            let what = format!("the call needs {} bytes of working memory and has {scratch}", frame.bytes);
+            self.fault(FaultKind::Outside, None, None, what);
+        }
+        if let Ok(Some(call)) = HopCall::of(self.graph, &self.graph.nodes[node]) {
+            for body in call.bodies.iter().collect::<BTreeSet<_>>() {
+                if let Some(nested) = placement.nested.get(body) {
+                    self.faults.extend(judge(program, *body, &nested.placement, true));
+                }
+            }
+        }
+    }
+
+    /// What the caller looks at.
+    fn end(&mut self) {
+        let specs = &self.program.signature.outputs;
+        if !self.body && specs.len() != self.graph.outputs.len() {
+            return self.fault(FaultKind::Malformed, None, None, "the signature's outputs are not those of the graph");
+        }
+        for (i, arg) in self.graph.outputs.iter().enumerate() {
+            let Arg::Value(v) = arg else { continue };
+            if !matches!(self.graph.values[*v].ty, Type::Tensor(_)) {
+                continue;
+            }
+            let spec = (!self.body).then(|| &specs[i]);
+            let (buffer, layout) = match spec.map(|s| &s.kind) {
+                Some(OutputKind::Mutation(k)) => {
+                    let meta = self.graph.inputs.get(*k).and_then(|v| self.metas[*v].clone());
+                    (self.inputs.get(k), meta.map(|m| m.layout))
+                }
+                Some(OutputKind::Metadata(_) | OutputKind::Token) => continue,
+                _ if spec.is_some_and(|s| s.alias.is_some()) => continue,
+                _ => (self.outputs.get(&i), self.metas[*v].as_ref().map(border_layout)),
+            };
+            match (buffer, layout) {
+                (Some(&buffer), Some(layout)) => self.read(*v, &Place { buffer, layout }),
+                _ => self.fault(FaultKind::Malformed, Some(*v), None, "is an output without memory"),
+            }
+        }
+        for (id, node) in self.graph.ordered() {
+            if node.op.def().effectful && !self.done.contains(&id) {
+                self.node = Some(id);
+                self.fault(FaultKind::Malformed, None, None, "has an effect and is never run");
+            }
+        }
+    }
+}
+
+/// The target of a move without the dimensions along which both it and the source stay in one cell: the elements that
+/// meet there are one.
+fn apart(to: &Layout, from: &Layout) -> Layout {
+    let mut out = to.clone();
+    for d in 0..to.rank().min(from.rank()) {
+        if to.strides[d] == 0 && from.strides[d] == 0 && to.sizes[d] > 0 {
+            out.sizes[d] = 1;
+        }
+    }
+    out
+}
+
+impl Walk<'_> {
+    /// A number for messages: how often a node is carried out is told by `done`.
+    pub fn operand_count(&self, node: NodeId) -> usize {
+        self.graph.nodes[node].operands().count()
+    }
+
+    /// Values of a node that are tensors, by operand position.
+    pub fn is_tensor(&self, v: ValueId) -> bool {
+        matches!(self.graph.values[v].ty, Type::Tensor(_))
+    }
+
+    /// The index of a buffer is that of its facts.
+    pub fn buffer_exists(&self, b: BufferId) -> bool {
+        b.index() < self.placement.buffers.len()
+    }
+}

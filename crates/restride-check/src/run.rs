@@ -1,0 +1,137 @@
+//! Kernels: what they read, what they write, and where the two may meet.
+
+use crate::FaultKind;
+use crate::placement::Walk;
+use restride_ir::{Arg, Meta, NodeId, Place, ReuseKind, Type, ValueId};
+use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+
+/// A tensor that a kernel is given.
+struct Operand {
+    value: ValueId,
+    /// Position of the argument that it is, or is listed in.
+    arg: usize,
+    place: Place,
+    meta: Meta,
+}
+
+impl Walk<'_> {
+    /// A kernel runs.
+    pub(crate) fn run(&mut self, at: usize, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
+        let node = &self.graph.nodes[id];
+        if reads.len() != node.operands().count() || writes.len() != node.results.len() {
+            return self.fault(FaultKind::Malformed, None, None, "the step has not one place for each operand and result");
+        }
+        let mut operands = Vec::new();
+        let mut reads_left = reads.iter();
+        for (arg, a) in node.args.iter().enumerate() {
+            for (&value, place) in a.values().zip(&mut reads_left) {
+                match (&self.graph.values[value].ty, place) {
+                    (Type::Tensor(_), Some(place)) => {
+                        self.read(value, place);
+                        if let Some(meta) = self.metas[value].clone() {
+                            operands.push(Operand { value, arg, place: place.clone(), meta });
+                        }
+                    }
+                    (Type::Tensor(_), None) => {
+                        self.fault(FaultKind::Malformed, Some(value), None, "is read and has no place");
+                    }
+                    (_, Some(place)) => {
+                        self.fault(FaultKind::Malformed, Some(value), Some(place), "is no tensor and has a place");
+                    }
+                    (_, None) => {}
+                }
+            }
+        }
+        let mut results: Vec<(usize, ValueId, Place, Meta)> = Vec::new();
+        for (k, (&value, place)) in node.results.iter().zip(writes).enumerate() {
+            match (&self.graph.values[value].ty, place) {
+                (Type::Tensor(_), Some(place)) => {
+                    let Some(meta) = self.writable(value, place) else { continue };
+                    if self_overlaps(&place.layout) != Some(false) {
+                        let what = "is written to cells that are not all different";
+                        self.fault(FaultKind::Overlap, Some(value), Some(place), what);
+                    }
+                    results.push((k, value, place.clone(), meta));
+                }
+                (Type::Tensor(_), None) => {
+                    self.fault(FaultKind::Malformed, Some(value), None, "is written and has no place");
+                }
+                (_, Some(place)) => {
+                    self.fault(FaultKind::Malformed, Some(value), Some(place), "is no tensor and has a place");
+                }
+                (_, None) => {}
+            }
+        }
+        for (i, (_, value, place, meta)) in results.iter().enumerate() {
+            for (_, other, elsewhere, its) in &results[..i] {
+                if touch(place, meta, elsewhere, its) {
+                    let what = format!("is written to cells of %{}, which the kernel writes too", self.graph.values[*other].name);
+                    self.fault(FaultKind::Overlap, Some(*value), Some(place), what);
+                }
+            }
+        }
+        for (k, value, place, meta) in &results {
+            if let Err(what) = self.licensed(id, *k, place, meta, &operands) {
+                self.fault(FaultKind::Overlap, Some(*value), Some(place), what);
+            }
+        }
+        if node.op.def().hop.is_some() {
+            self.bodies(id, reads, writes);
+        }
+        for (_, _, place, meta) in &results {
+            self.memory.write(place, meta.dtype.size(), at);
+        }
+        for (_, value, place, _) in &results {
+            self.learn(*value, place, Vec::new());
+        }
+    }
+
+    /// Whether the operator copes with where a result meets its operands, by its declared licences.
+    fn licensed(&self, id: NodeId, result: usize, place: &Place, meta: &Meta, operands: &[Operand]) -> Result<(), String> {
+        let node = &self.graph.nodes[id];
+        let def = node.op.def();
+        let met: Vec<usize> = (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
+        let same_cell = |o: &Operand| {
+            let expanded = if def.pointwise { o.place.layout.expand(&place.layout.sizes).ok() } else { Some(o.place.layout.clone()) };
+            o.place.buffer == place.buffer
+                && o.meta.dtype.size() == meta.dtype.size()
+                && expanded.is_some_and(|l| l.same_cells(&place.layout))
+        };
+        for &i in &met {
+            let o = &operands[i];
+            // A licence is for an argument that is one tensor.
+            let single = matches!(node.args.get(o.arg), Some(Arg::Value(_)));
+            let mut licences =
+                def.reuse.iter().filter(|l| single && l.arg as usize == o.arg && l.result as usize == result);
+            let holds = licences.any(|l| match l.kind {
+                ReuseKind::SameIndex | ReuseKind::RowWise { .. } => {
+                    same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j]))
+                }
+                ReuseKind::Carried => o.place == *place && met.iter().all(|&j| j == i),
+                ReuseKind::ReadsFirst => true,
+            });
+            // What lies cell for cell like the result is covered by the licence of another operand.
+            let covered = || {
+                same_cell(o)
+                    && def.reuse.iter().any(|l| {
+                        l.result as usize == result
+                            && matches!(l.kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. })
+                            && met.iter().all(|&j| same_cell(&operands[j]))
+                            && met.iter().any(|&j| {
+                                operands[j].arg == l.arg as usize && matches!(node.args.get(l.arg as usize), Some(Arg::Value(_)))
+                            })
+                    })
+            };
+            if !holds && !covered() {
+                return Err(format!("is written to cells of %{}, which the kernel reads", self.graph.values[o.value].name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two places may have a cell in common.
+fn touch(a: &Place, a_meta: &Meta, b: &Place, b_meta: &Meta) -> bool {
+    a.buffer == b.buffer
+        && overlap_bytes(&a.layout, a_meta.dtype.size(), &b.layout, b_meta.dtype.size()) != Overlap::Disjoint
+}
