@@ -40,9 +40,8 @@ impl Fact {
 
     /// The holes that are not provably inside of a region.
     pub fn holes_outside(&self, region: &Layout, element: usize) -> Vec<Hole> {
-        let inside = |h: &&Hole| {
-            !matches!(meet(&h.layout, h.element, region, element), Overlap::Same | Overlap::Inside)
-        };
+        let inside =
+            |h: &&Hole| !matches!(meet(&h.layout, h.element, region, element), Overlap::Same | Overlap::Inside);
         self.holes.iter().filter(inside).cloned().collect()
     }
 }

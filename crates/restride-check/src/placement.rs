@@ -3,7 +3,7 @@
 use crate::memory::{Fact, Memory};
 use crate::{Fault, FaultKind};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, Id, InputKind, Layout, Meta, NodeId, OutputKind, Place,
+    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, NodeId, OutputKind, Place,
     Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
@@ -24,7 +24,15 @@ pub fn placement(program: &Program, placement: &Placement) -> Result<(), Vec<Fau
 fn judge(program: &Program, id: GraphId, placement: &Placement, body: bool) -> Vec<Fault> {
     let Some(graph) = program.graphs.get(id) else {
         let what = "a body that is not in the program".to_string();
-        return vec![Fault { kind: FaultKind::Malformed, graph: Some(id), step: None, node: None, value: None, place: None, what }];
+        return vec![Fault {
+            kind: FaultKind::Malformed,
+            graph: Some(id),
+            step: None,
+            node: None,
+            value: None,
+            place: None,
+            what,
+        }];
     };
     let mut walk = Walk::new(program, id, graph, placement, body);
     walk.start();
@@ -162,12 +170,22 @@ impl<'a> Walk<'a> {
                 self.fault(FaultKind::Malformed, None, None, format!("{id} is one of two buffers for the same {what}"));
             }
             if !there {
-                self.fault(FaultKind::Malformed, None, None, format!("{id} is of an {what} that the graph does not have"));
+                self.fault(
+                    FaultKind::Malformed,
+                    None,
+                    None,
+                    format!("{id} is of an {what} that the graph does not have"),
+                );
             }
         }
         for (&node, &buffer) in &self.placement.scratch {
             if self.placement.buffers.get(buffer).is_none_or(|b| b.kind != BufferKind::Arena) {
-                self.fault(FaultKind::Malformed, None, None, format!("{buffer}, the scratch of {node}, is not in the arena"));
+                self.fault(
+                    FaultKind::Malformed,
+                    None,
+                    None,
+                    format!("{buffer}, the scratch of {node}, is not in the arena"),
+                );
             } else if !self.working.insert(buffer) {
                 self.fault(FaultKind::Malformed, None, None, format!("{buffer} is the scratch of two nodes"));
             }
@@ -267,7 +285,8 @@ impl<'a> Walk<'a> {
             return true;
         }
         let range = place.layout.cell_range();
-        range.start >= 0 && i128::from(range.end) * element as i128 <= i128::from(self.placement.buffers[place.buffer].bytes)
+        range.start >= 0
+            && i128::from(range.end) * element as i128 <= i128::from(self.placement.buffers[place.buffer].bytes)
     }
 
     /// A value is read.
@@ -293,7 +312,12 @@ impl<'a> Walk<'a> {
             && !meta.layout.sizes.contains(&0)
         {
             let Some(input) = self.mutated.get(&place.buffer) else {
-                self.fault(FaultKind::ReadOnly, Some(v), Some(place), "is written into an input that the program does not mutate");
+                self.fault(
+                    FaultKind::ReadOnly,
+                    Some(v),
+                    Some(place),
+                    "is written into an input that the program does not mutate",
+                );
                 return None;
             };
             let how = overlap_bytes(&place.layout, meta.dtype.size(), &input.layout, input.dtype.size());
@@ -388,21 +412,4 @@ fn apart(to: &Layout, from: &Layout) -> Layout {
         }
     }
     out
-}
-
-impl Walk<'_> {
-    /// A number for messages: how often a node is carried out is told by `done`.
-    pub fn operand_count(&self, node: NodeId) -> usize {
-        self.graph.nodes[node].operands().count()
-    }
-
-    /// Values of a node that are tensors, by operand position.
-    pub fn is_tensor(&self, v: ValueId) -> bool {
-        matches!(self.graph.values[v].ty, Type::Tensor(_))
-    }
-
-    /// The index of a buffer is that of its facts.
-    pub fn buffer_exists(&self, b: BufferId) -> bool {
-        b.index() < self.placement.buffers.len()
-    }
 }

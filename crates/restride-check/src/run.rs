@@ -19,7 +19,12 @@ impl Walk<'_> {
     pub(crate) fn run(&mut self, at: usize, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let node = &self.graph.nodes[id];
         if reads.len() != node.operands().count() || writes.len() != node.results.len() {
-            return self.fault(FaultKind::Malformed, None, None, "the step has not one place for each operand and result");
+            return self.fault(
+                FaultKind::Malformed,
+                None,
+                None,
+                "the step has not one place for each operand and result",
+            );
         }
         let mut operands = Vec::new();
         let mut reads_left = reads.iter();
@@ -65,7 +70,10 @@ impl Walk<'_> {
         for (i, (_, value, place, meta)) in results.iter().enumerate() {
             for (_, other, elsewhere, its) in &results[..i] {
                 if touch(place, meta, elsewhere, its) {
-                    let what = format!("is written to cells of %{}, which the kernel writes too", self.graph.values[*other].name);
+                    let what = format!(
+                        "is written to cells of %{}, which the kernel writes too",
+                        self.graph.values[*other].name
+                    );
                     self.fault(FaultKind::Overlap, Some(*value), Some(place), what);
                 }
             }
@@ -87,12 +95,24 @@ impl Walk<'_> {
     }
 
     /// Whether the operator copes with where a result meets its operands, by its declared licences.
-    fn licensed(&self, id: NodeId, result: usize, place: &Place, meta: &Meta, operands: &[Operand]) -> Result<(), String> {
+    fn licensed(
+        &self,
+        id: NodeId,
+        result: usize,
+        place: &Place,
+        meta: &Meta,
+        operands: &[Operand],
+    ) -> Result<(), String> {
         let node = &self.graph.nodes[id];
         let def = node.op.def();
-        let met: Vec<usize> = (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
+        let met: Vec<usize> =
+            (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
         let same_cell = |o: &Operand| {
-            let expanded = if def.pointwise { o.place.layout.expand(&place.layout.sizes).ok() } else { Some(o.place.layout.clone()) };
+            let expanded = if def.pointwise {
+                o.place.layout.expand(&place.layout.sizes).ok()
+            } else {
+                Some(o.place.layout.clone())
+            };
             o.place.buffer == place.buffer
                 && o.meta.dtype.size() == meta.dtype.size()
                 && expanded.is_some_and(|l| l.same_cells(&place.layout))
@@ -118,12 +138,16 @@ impl Walk<'_> {
                             && matches!(l.kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. })
                             && met.iter().all(|&j| same_cell(&operands[j]))
                             && met.iter().any(|&j| {
-                                operands[j].arg == l.arg as usize && matches!(node.args.get(l.arg as usize), Some(Arg::Value(_)))
+                                operands[j].arg == l.arg as usize
+                                    && matches!(node.args.get(l.arg as usize), Some(Arg::Value(_)))
                             })
                     })
             };
             if !holds && !covered() {
-                return Err(format!("is written to cells of %{}, which the kernel reads", self.graph.values[o.value].name));
+                return Err(format!(
+                    "is written to cells of %{}, which the kernel reads",
+                    self.graph.values[o.value].name
+                ));
             }
         }
         Ok(())
