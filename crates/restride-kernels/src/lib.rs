@@ -11,3 +11,5 @@ pub mod pack;
 mod par;
 pub mod pointwise;
 pub mod rows;
+pub mod softmax;
+pub mod norm;

@@ -6,7 +6,7 @@ use restride_ir::{
 use restride_tensor::{DType, Dim, Layout};
 use smallvec::{SmallVec, smallvec};
 
-use crate::iter::{dense_like, in_format};
+use crate::iter::in_format;
 use crate::moves;
 use crate::sample::{sample, strided, tensor, transposed};
 use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, rule, view, view_or_copy};
@@ -32,6 +32,24 @@ typed_rule!(ViewDType, |a, t| match a.opt_dtype(1)? {
     Some(to) => Ok(view(to, reinterpret(&t.layout, t.dtype, to)?)),
     None => fail("view: an element type must be given"),
 });
+typed_rule!(
+    /// All of the same elements, which have conjugates.
+    Conj,
+    |_a, t| if t.dtype.is_complex() {
+        Ok(view(t.dtype, t.layout.clone()))
+    } else {
+        fail(format!("_conj of real numbers ({})", t.dtype.torch_name()))
+    }
+);
+typed_rule!(
+    /// All of the same elements, which have a sign.
+    Negated,
+    |_a, t| if t.dtype == DType::Bool {
+        fail("_neg_view of truth values")
+    } else {
+        Ok(view(t.dtype, t.layout.clone()))
+    }
+);
 typed_rule!(ViewAsReal, |_a, t| {
     if !t.dtype.is_complex() {
         return fail("view_as_real is only supported for complex tensors");
@@ -269,9 +287,9 @@ fn infer_contiguous(a: &Args<'_, Meta>) -> Result<Metas> {
 fn infer_clone(a: &Args<'_, Meta>) -> Result<Metas> {
     cast_type(a.tensor(0)?, None, a.opt_memory_format(1)?)
 }
-fn infer_same(a: &Args<'_, Meta>) -> Result<Metas> {
+fn infer_fresh(a: &Args<'_, Meta>) -> Result<Metas> {
     let t = a.tensor(0)?;
-    one(t.dtype, dense_like(&t.layout))
+    one(t.dtype, Layout::contiguous(t.sizes()))
 }
 
 const F: DType = DType::F32;
@@ -304,6 +322,13 @@ fn s_any() -> Vec<Sample> {
         sample![tensor(DType::Bool, &[], 1)],
         sample![tensor(DType::BF16, &[0, 3], 1)],
         sample![crate::sample::expanded(DType::F16, &[2, 3], 1)],
+    ]
+}
+fn s_signed() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1)],
+        sample![transposed(DType::C64, &[2, 3], 1)],
+        sample![tensor(DType::I64, &[], 1)],
     ]
 }
 fn s_matrix() -> Vec<Sample> {
@@ -383,7 +408,7 @@ const fn conjugate<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) 
 
 pub(crate) static OPS: &[OpDef] = &[
     a_clone("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", infer_clone, s_contiguous),
-    a_clone("aten::lift_fresh_copy(Tensor self) -> Tensor", infer_same, s_any),
+    a_clone("aten::lift_fresh_copy(Tensor self) -> Tensor", infer_fresh, s_any),
     OpDef {
         movement: None,
         ..a_clone(
@@ -429,12 +454,12 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex),
     a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<Imag>("aten::imag(Tensor(a) self) -> Tensor(a)", s_complex),
-    conjugate::<Identity>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_any),
+    conjugate::<Conj>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_complex),
     conjugate::<Identity>("aten::conj(Tensor(a) self) -> Tensor(a)", s_any),
     conjugate::<MatH>("aten::mH(Tensor(a) self) -> Tensor(a)", s_matrix),
     conjugate::<MatrixH>("aten::matrix_H(Tensor(a) self) -> Tensor(a)", s_matrix),
     conjugate::<Adjoint>("aten::adjoint(Tensor(a) self) -> Tensor(a)", s_matrix),
-    OpDef { math: Some(MathView::Neg), ..a_view::<Identity>("aten::_neg_view(Tensor(a) self) -> Tensor(a)", s_any) },
+    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("aten::_neg_view(Tensor(a) self) -> Tensor(a)", s_signed) },
     // The identity where no lazy bit is set, and a shape rule sees none.
     a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any),

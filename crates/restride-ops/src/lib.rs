@@ -20,6 +20,7 @@ mod pointwise;
 mod pointwise_arith;
 mod pointwise_samples;
 mod promote;
+mod conv;
 mod registry;
 mod sample;
 mod scalars;
@@ -43,4 +44,5 @@ static FAMILIES: &[&[OpDef]] = &[
     foreach::OPS,
     matmul::OPS,
     einsum::OPS,
+    conv::OPS,
 ];

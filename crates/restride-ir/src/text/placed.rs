@@ -1,13 +1,13 @@
 //! Showing a placement: where every value lives, and the steps that run.
 
 use super::print::{PrintOptions, Printer, put};
-use crate::{Buffer, BufferKind, Graph, Place, Placement, Plan, Program, Step, TensorType, ValueId};
+use crate::{Buffer, BufferKind, Graph, GraphId, Place, Placement, Plan, Program, Step, TensorType, ValueId};
+use std::collections::VecDeque;
 
-/// The program's main graph as placed: buffers with their owners and bytes (and offsets, where a plan is given), then
-/// every step with where it reads and writes. A `%v @ buf1[2, 3][3, 1]+4` is where the elements of `%v` are.
+/// The program as placed: for the main graph and for every body that its steps call, buffers with their owners and bytes
+/// (and offsets, where a plan is given), then every step with where it reads and writes. A `%v @ buf1[2, 3][3, 1]+4` is
+/// where the elements of `%v` are.
 pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan>, options: &PrintOptions) -> String {
-    let graph = program.graph();
-    let printer = Printer { graphs: &program.graphs, graph, options };
     let mut out = String::new();
     if !program.name.is_empty() {
         out.push_str("program ");
@@ -15,21 +15,41 @@ pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan
         out.push('\n');
     }
     out.push_str("stage: placed\n");
+    // Bodies after what calls them. Placements are trees, so this ends.
+    let mut todo: VecDeque<(Option<GraphId>, &Placement, Option<&Plan>)> = [(None, placement, plan)].into();
+    while let Some((id, placement, plan)) = todo.pop_front() {
+        if id.is_some() {
+            out.push('\n');
+        }
+        let graph = &program.graphs[id.unwrap_or(program.main)];
+        let printer = Printer { graphs: &program.graphs, graph, options };
+        one(&mut out, &printer, id, placement, plan);
+        todo.extend(placement.nested.iter().map(|(id, n)| (Some(*id), &n.placement, Some(&n.plan))));
+    }
+    out
+}
+
+/// One graph as placed.
+fn one(out: &mut String, printer: &Printer<'_>, id: Option<GraphId>, placement: &Placement, plan: Option<&Plan>) {
+    let graph = printer.graph;
     if let Some(plan) = plan {
         let optimal = if plan.optimal { ", optimal" } else { "" };
         put!(out, "arena {} bytes, at least {} needed{optimal}\n", plan.arena_bytes, plan.lower_bound_bytes);
     }
     for (id, buffer) in placement.buffers.iter() {
-        put!(out, "buffer {id}: {}", owner(&printer, buffer));
-        put!(out, ", {} bytes", buffer.bytes);
+        put!(out, "buffer {id}: {}, {} bytes", owner(printer, buffer), buffer.bytes);
         if let Some(offset) = plan.and_then(|p| p.offsets[id]) {
             put!(out, " at {offset}");
         }
         out.push('\n');
     }
     out.push_str("\ngraph");
-    let at_rest = |out: &mut String, v: ValueId| placed(&printer, out, v, placement.places[v].as_ref());
-    printer.inputs(&mut out, |out, v| {
+    if let Some(id) = id {
+        out.push(' ');
+        printer.graph_name(out, id);
+    }
+    let at_rest = |out: &mut String, v: ValueId| placed(printer, out, v, placement.places[v].as_ref());
+    printer.inputs(out, |out, v| {
         printer.typed(out, v);
         if let Some(place) = &placement.places[v] {
             out.push_str(" @ ");
@@ -41,26 +61,30 @@ pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan
         out.push_str("  ");
         match step {
             Step::Run { node, reads, writes } => {
+                let scratch = placement.scratch.get(node);
                 let node = &graph.nodes[*node];
                 for (i, &r) in node.results.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "" });
-                    placed(&printer, &mut out, r, writes.get(i).and_then(Option::as_ref));
+                    placed(printer, out, r, writes.get(i).and_then(Option::as_ref));
                 }
                 out.push_str(if node.results.is_empty() { "" } else { " = " });
                 let mut next = 0;
-                printer.call(&mut out, node, &mut |out, v| {
-                    placed(&printer, out, v, reads.get(next).and_then(Option::as_ref));
+                printer.call(out, node, &mut |out, v| {
+                    placed(printer, out, v, reads.get(next).and_then(Option::as_ref));
                     next += 1;
                 });
-                printer.node_end(&mut out, node);
+                if let Some(buffer) = scratch {
+                    put!(out, " !scratch {buffer}");
+                }
+                printer.node_end(out, node);
             }
             Step::Move { value, from, to } => {
                 out.push_str("move ");
-                printer.value(&mut out, *value);
+                printer.value(out, *value);
                 out.push_str(": ");
-                place_text(&mut out, graph, *value, from);
+                place_text(out, graph, *value, from);
                 out.push_str(" -> ");
-                place_text(&mut out, graph, *value, to);
+                place_text(out, graph, *value, to);
                 out.push('\n');
             }
             Step::Free { node } => {
@@ -68,17 +92,16 @@ pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan
                 out.push_str("free ");
                 for (i, &r) in node.results.iter().enumerate() {
                     out.push_str(if i > 0 { ", " } else { "" });
-                    at_rest(&mut out, r);
+                    at_rest(out, r);
                 }
-                out.push_str(" = ");
-                printer.call(&mut out, node, &mut |out, v| at_rest(out, v));
-                printer.node_end(&mut out, node);
+                out.push_str(if node.results.is_empty() { "" } else { " = " });
+                printer.call(out, node, &mut |out, v| at_rest(out, v));
+                printer.node_end(out, node);
             }
         }
     }
-    printer.outputs(&mut out, at_rest);
+    printer.outputs(out, at_rest);
     out.push_str("}\n");
-    out
 }
 
 fn owner(printer: &Printer<'_>, buffer: &Buffer) -> String {

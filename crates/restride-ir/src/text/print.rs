@@ -326,7 +326,8 @@ impl Printer<'_> {
         }
     }
 
-    fn graph_name(&self, out: &mut String, id: GraphId) {
+    /// `@name`.
+    pub fn graph_name(&self, out: &mut String, id: GraphId) {
         match self.graphs.get(id) {
             Some(g) if !g.name.is_empty() => sigil_name(out, '@', &g.name),
             _ => sigil_name(out, '@', &super::default_graph_name(id)),

@@ -1,7 +1,7 @@
 //! The least that runs one call: no program, no in-place forms.
 
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Kernel, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val, ViewOutcome,
+    Arg, Args, Call, Ctx, Emit, Kernel, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val, ViewOutcome,
 };
 use restride_tensor::{Tensor, View};
 use smallvec::SmallVec;
@@ -46,14 +46,22 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
             let base = Args::<Tensor, Scalar>(&args);
             let base = base.tensor(def.base as usize)?;
             let alias = |t: &TensorType<i64>| {
-                base.alias(t.dtype, t.layout.clone()).ok_or_else(|| OpError::new("a view reaches outside its storage"))
+                let outside = || OpError::new("a view reaches outside its storage");
+                let mut view = base.alias(t.dtype, t.layout.clone()).ok_or_else(outside)?;
+                match def.math {
+                    Some(MathView::Conj) => view.conj ^= t.dtype.is_complex(),
+                    Some(MathView::Neg) => view.neg ^= true,
+                    None => {}
+                }
+                Ok(view)
             };
             return Ok(Outcome::Tensors(views.iter().map(alias).collect::<Result<_>>()?));
         }
     }
     let views: Vec<Arg<View<'_>, Scalar>> = args.iter().map(viewed).collect();
     let ctx = Ctx { threads: 1, ..Ctx::default() };
-    match def.kernel {
+    let kernel = if def.composed.is_some_and(|f| f(&Args(&metas))) { Kernel::None } else { def.kernel };
+    match kernel {
         Kernel::Fixed(kernel) => {
             let infer = def.infer.ok_or_else(|| OpError::new(format!("{op} has a kernel but no shape rule")))?;
             let outs: Vec<Tensor> =

@@ -1,0 +1,379 @@
+//! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
+
+use crate::pack::{Compute, Target, pack, with_compute};
+use crate::par;
+use crate::softmax::{Real, rowwise, sum};
+use restride_tensor::{DType, Layout, View, ViewMut};
+
+/// Mean and sum of squared deviations.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    mean: f64,
+    squares: f64,
+}
+
+/// Of runs of elements taken together.
+fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
+    let total = runs.clone().fold(0.0, |t, run| t + sum(run, |x| x.wide()));
+    let mean = total / count as f64;
+    let squares = runs.fold(0.0, |t, run| {
+        t + sum(run, |x| {
+            let d = x.wide() - mean;
+            d * d
+        })
+    });
+    Moments { mean, squares }
+}
+
+/// Optional per-channel numbers as `f64`.
+fn numbers(view: Option<&View<'_>>) -> Option<Vec<f64>> {
+    view.map(|v| pack::<f64>(v).into_owned())
+}
+
+/// Writes numbers given as `f64`, rounded through the compute type of the result.
+fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
+    if let Some(out) = out {
+        let data: Vec<f64> = data.collect();
+        if out.dtype() == DType::F64 {
+            crate::pack::unpack(&data, out);
+        } else {
+            crate::pack::unpack(&data.iter().map(|&x| x as f32).collect::<Vec<f32>>(), out);
+        }
+    }
+}
+
+/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may lie on `x` index by index.
+fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        let (a, b): (Vec<T>, Vec<T>) = scale.iter().zip(shift).map(|(&a, &b)| (T::of(a), T::of(b))).unzip();
+        // With the channels last in memory, rows run over them.
+        let last = |l: &Layout| -> Option<Layout> {
+            let dims: Vec<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+            l.permute(&dims).ok().filter(Layout::is_contiguous)
+        };
+        match (last(x.layout()), last(out.layout())) {
+            (Some(lx), Some(lo)) => {
+                // SAFETY: the same cells in another order.
+                let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
+                rowwise::<T>(&x, &out, a.len(), threads, |_, row| {
+                    row.iter_mut().zip(&a).zip(&b).for_each(|((x, &a), &b)| *x = *x * a + b);
+                });
+            }
+            _ => {
+                let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
+                rowwise::<T>(x, out, inner, threads, |i, row| {
+                    let (a, b) = (a[i % a.len()], b[i % b.len()]);
+                    row.iter_mut().for_each(|x| *x = *x * a + b);
+                });
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Per-channel factors of a normalisation with an affine map behind it.
+fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f64]>) -> (Vec<f64>, Vec<f64>) {
+    (0..mean.len())
+        .map(|c| {
+            let scale = invstd[c] * weight.map_or(1.0, |w| w[c]);
+            (scale, bias.map_or(0.0, |b| b[c]) - mean[c] * scale)
+        })
+        .unzip()
+}
+
+/// Weight and bias of a normalisation.
+#[derive(Clone, Copy, Default)]
+pub struct Affine<'a> {
+    /// Factors.
+    pub weight: Option<View<'a>>,
+    /// What is added.
+    pub bias: Option<View<'a>>,
+}
+
+/// Batch normalisation with given statistics. The result may lie on `x` index by index.
+pub fn batch_norm_with(
+    x: &View<'_>,
+    mean: &View<'_>,
+    var: &View<'_>,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let mean = pack::<f64>(mean);
+    let invstd: Vec<f64> = pack::<f64>(var).iter().map(|v| 1.0 / (v + eps).sqrt()).collect();
+    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+    let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
+    scale_channels(x, &scale, &shift, out, threads)
+}
+
+/// What batch normalisation gives besides its result.
+#[derive(Clone, Copy, Default)]
+pub struct BatchStats<'a> {
+    /// Mean of the batch.
+    pub mean: Option<ViewMut<'a>>,
+    /// Inverse standard deviation of the batch.
+    pub invstd: Option<ViewMut<'a>>,
+    /// New running mean and variance with the old ones.
+    pub running: Option<Running<'a>>,
+}
+
+/// Running statistics before and after.
+#[derive(Clone, Copy)]
+pub struct Running<'a> {
+    /// Running mean and variance before.
+    pub old: (View<'a>, View<'a>),
+    /// And after.
+    pub new: (ViewMut<'a>, ViewMut<'a>),
+    /// Share of the batch in the new ones.
+    pub momentum: f64,
+}
+
+/// Batch normalisation with the batch's own statistics. Nothing overlaps.
+pub fn batch_norm_train(
+    x: &View<'_>,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: &BatchStats<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let channels = x.sizes()[1] as usize;
+    let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
+    let count = x.sizes()[0] as usize * inner;
+    let mut found = vec![Moments::default(); channels];
+    with_compute!(float x.dtype(), T => {
+        let data = pack::<T>(x);
+        par::pieces(threads, &mut found, 1, |c, m| {
+            let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
+            m[0] = moments(runs, count);
+        });
+    });
+    let mean: Vec<f64> = found.iter().map(|m| m.mean).collect();
+    let invstd: Vec<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
+    put(stats.mean.as_ref(), mean.iter().copied());
+    put(stats.invstd.as_ref(), invstd.iter().copied());
+    if let Some(r) = &stats.running {
+        let (old_mean, old_var) = (pack::<f64>(&r.old.0).into_owned(), pack::<f64>(&r.old.1).into_owned());
+        // A batch without elements changes nothing.
+        let m = if count == 0 { 0.0 } else { r.momentum };
+        let blend = |new: f64, old: f64| if m == 0.0 { old } else { m * new + (1.0 - m) * old };
+        put(Some(&r.new.0), mean.iter().zip(&old_mean).map(|(&n, &o)| blend(n, o)));
+        let unbiased = found.iter().map(|m| m.squares / (count as f64 - 1.0));
+        put(Some(&r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
+    }
+    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+    let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
+    scale_channels(x, &scale, &shift, out, threads)
+}
+
+/// Layer normalisation over the last elements of each row of `len`. The result may lie on `x` index by index.
+pub fn layer_norm(
+    x: &View<'_>,
+    len: usize,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: (Option<&ViewMut<'_>>, Option<&ViewMut<'_>>),
+    threads: usize,
+) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        let w = affine_.weight.map(|w| pack::<T>(&w).into_owned());
+        let b = affine_.bias.map(|b| pack::<T>(&b).into_owned());
+        let found = row_moments::<T>(x, len, threads);
+        let factors: Vec<(T, T)> = found
+            .iter()
+            .map(|m| (T::of(m.mean), T::of(1.0 / (m.squares / len as f64 + eps).sqrt())))
+            .collect();
+        rowwise::<T>(x, out, len, threads, |i, row| {
+            let (mean, rstd) = factors[i];
+            match (&w, &b) {
+                (Some(w), Some(b)) => {
+                    row.iter_mut().zip(w).zip(b).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
+                }
+                (Some(w), None) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
+                (None, Some(b)) => row.iter_mut().zip(b).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
+                (None, None) => row.iter_mut().for_each(|x| *x = (*x - mean) * rstd),
+            }
+        });
+        put(stats.0, found.iter().map(|m| m.mean));
+        put(stats.1, found.iter().map(|m| 1.0 / (m.squares / len as f64 + eps).sqrt()));
+    });
+    Ok(())
+}
+
+fn row_moments<T: Real>(x: &View<'_>, len: usize, threads: usize) -> Vec<Moments> {
+    let data = pack::<T>(x);
+    let mut found = vec![Moments::default(); data.len() / len.max(1)];
+    par::pieces(threads, &mut found, 1, |i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
+    found
+}
+
+/// Group normalisation: `x` is N × C × …, with `groups` groups of channels. Mean and inverse standard deviation are
+/// written where asked for.
+pub fn group_norm(
+    x: &View<'_>,
+    groups: usize,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: (Option<&ViewMut<'_>>, Option<&ViewMut<'_>>),
+    threads: usize,
+) -> Result<(), String> {
+    let channels = x.sizes()[1] as usize;
+    let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
+    let len = channels / groups * inner;
+    with_compute!(float out.dtype(), T => {
+        let found = row_moments::<T>(x, len, threads);
+        let rstd: Vec<f64> = found.iter().map(|m| 1.0 / (m.squares / len as f64 + eps).sqrt()).collect();
+        let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+        let per = channels / groups;
+        rowwise::<T>(x, out, inner, threads, |i, row| {
+            let (g, c) = (i / per, i % channels);
+            let scale = rstd[g] * w.as_ref().map_or(1.0, |w| w[c]);
+            let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
+            let (scale, shift) = (T::of(scale), T::of(shift));
+            row.iter_mut().for_each(|x| *x = *x * scale + shift);
+        });
+        put(stats.0, found.iter().map(|m| m.mean));
+        put(stats.1, rstd.iter().copied());
+    });
+    Ok(())
+}
+
+/// Division by the root of the mean square over the last `len` elements. The result may lie on `x` index by index.
+pub fn rms_norm(
+    x: &View<'_>,
+    len: usize,
+    weight: Option<&View<'_>>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    rstd: Option<&ViewMut<'_>>,
+    threads: usize,
+) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        let w = weight.map(|w| pack::<T>(w).into_owned());
+        let data = pack::<T>(x);
+        let mut found = vec![0.0; data.len() / len.max(1)];
+        par::pieces(threads, &mut found, 1, |i, r| {
+            let squares = sum(&data[i * len..][..len], |x| x.wide() * x.wide());
+            r[0] = 1.0 / (squares / len as f64 + eps).sqrt();
+        });
+        drop(data);
+        rowwise::<T>(x, out, len, threads, |i, row| {
+            let r = T::of(found[i]);
+            match &w {
+                Some(w) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = *x * r * w),
+                None => row.iter_mut().for_each(|x| *x = *x * r),
+            }
+        });
+        put(rstd, found.iter().copied());
+    });
+    Ok(())
+}
+
+/// `v * (g / |v|)`, the norm over all dimensions but `dim` (all of them without it). The norms are written where
+/// asked for.
+pub fn weight_norm(
+    v: &View<'_>,
+    g: &View<'_>,
+    dim: Option<usize>,
+    out: &ViewMut<'_>,
+    norms: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let n = dim.map_or(1, |d| v.sizes()[d] as usize);
+    let inner: usize = dim.map_or(v.numel(), |d| v.sizes()[d + 1..].iter().map(|&n| n as usize).product());
+    let of = |i: usize| (i / inner.max(1)) % n;
+    with_compute!(float out.dtype(), T => {
+        let (x, g) = (pack::<T>(v), pack::<f64>(g));
+        let mut squares = vec![0.0; n];
+        for (i, &x) in x.iter().enumerate() {
+            squares[of(i)] += x.wide() * x.wide();
+        }
+        let norm: Vec<f64> = squares.iter().map(|s| s.sqrt()).collect();
+        let factor: Vec<T> = norm.iter().zip(g.iter()).map(|(&n, &g)| T::of(g / n)).collect();
+        let mut target = Target::<T>::new(out);
+        for (i, (y, &x)) in target.slice().iter_mut().zip(x.iter()).enumerate() {
+            *y = x * factor[of(i)];
+        }
+        target.finish();
+        put(norms, norm.into_iter());
+    });
+    Ok(())
+}
+
+/// A copy of running statistics, for operators that give new ones in every case.
+pub fn copy(from: &View<'_>, to: &ViewMut<'_>) {
+    fn run<T: Compute>(from: &View<'_>, to: &ViewMut<'_>) {
+        crate::pack::unpack(&pack::<T>(from).into_owned(), to);
+    }
+    if to.dtype() == DType::F64 { run::<f64>(from, to) } else { run::<f32>(from, to) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::Tensor;
+
+    fn data(n: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect()
+    }
+    fn laid(perm: &[usize], sizes: &[i64]) -> Tensor {
+        let t = Tensor::zeros(DType::F32, Layout::permuted(sizes, perm));
+        crate::pack::unpack(&data(t.numel()), &t.view_mut());
+        t
+    }
+    fn bits(t: &Tensor) -> Vec<u32> {
+        t.to_elements::<f32>().into_iter().map(f32::to_bits).collect()
+    }
+
+    #[test]
+    fn a_normalised_batch_has_mean_zero_and_variance_one() {
+        let x = laid(&[0, 1, 2, 3], &[3, 4, 5, 6]);
+        let out = Tensor::zeros(DType::F32, x.layout().clone());
+        let stat = || Tensor::zeros(DType::F32, Layout::contiguous(&[4]));
+        let (mean, invstd, old, m, v) = (stat(), stat(), stat(), stat(), stat());
+        let stats = BatchStats {
+            mean: Some(mean.view_mut()),
+            invstd: Some(invstd.view_mut()),
+            running: Some(Running { old: (old.view(), old.view()), new: (m.view_mut(), v.view_mut()), momentum: 0.25 }),
+        };
+        batch_norm_train(&x.view(), Affine::default(), 0.0, &out.view_mut(), &stats, 2).unwrap();
+        for c in 0..4 {
+            let y: Vec<f64> = (0..90i64).map(|i| out.get(&[i / 30, c, i / 6 % 5, i % 6]).as_f64()).collect();
+            let mu = y.iter().sum::<f64>() / 90.0;
+            assert!(mu.abs() < 1e-6 && (y.iter().map(|v| v * v).sum::<f64>() / 90.0 - 1.0).abs() < 1e-5);
+            let var = 1.0 / invstd.get(&[c]).as_f64().powi(2);
+            assert!((m.get(&[c]).as_f64() - 0.25 * mean.get(&[c]).as_f64()).abs() < 1e-6);
+            assert!((v.get(&[c]).as_f64() - 0.25 * var * 90.0 / 89.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_strides_or_threads() {
+        let sizes = [2, 6, 5, 7];
+        let mut want: Vec<Option<Vec<u32>>> = vec![None; 4];
+        let w = laid(&[0], &[6]);
+        let affine = Affine { weight: Some(w.view()), bias: Some(w.view()) };
+        for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2]] {
+            for threads in [1, 3] {
+                let x = laid(&perm, &sizes);
+                let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {
+                    let out = Tensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
+                    run(&out.view_mut());
+                    let got = bits(&out);
+                    assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {threads}");
+                };
+                check(0, &|o| batch_norm_train(&x.view(), affine, 1e-5, o, &BatchStats::default(), threads).unwrap());
+                check(1, &|o| layer_norm(&x.view(), 35, Affine::default(), 1e-5, o, (None, None), threads).unwrap());
+                check(2, &|o| group_norm(&x.view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
+                check(3, &|o| rms_norm(&x.view(), 7, None, 1e-5, o, None, threads).unwrap());
+                // In place gives the same.
+                let apart = Tensor::zeros(DType::F32, x.layout().clone());
+                layer_norm(&x.view(), 7, Affine::default(), 1e-5, &apart.view_mut(), (None, None), threads).unwrap();
+                layer_norm(&x.view(), 7, Affine::default(), 1e-5, &x.view_mut(), (None, None), threads).unwrap();
+                assert_eq!(bits(&x), bits(&apart));
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
+//! on its operand index by index.
+
+use crate::pack::{Compute, pack_owned, unpack, with_compute};
+use crate::par;
+use restride_tensor::{View, ViewMut};
+
+/// A real compute type with the functions that normalisations need.
+pub trait Real: Compute + num_traits::Float + Send + Sync {
+    /// `e` to this power, to the last bit or two.
+    fn exp_fast(self) -> Self;
+    /// Rounded from `f64`.
+    fn of(x: f64) -> Self;
+    /// As `f64`.
+    fn wide(self) -> f64;
+}
+
+impl Real for f32 {
+    /// Without branches or calls, so that loops over it become vector code, and the same on every machine.
+    #[inline(always)]
+    fn exp_fast(self) -> f32 {
+        // Below, the result rounds to 0; above, to infinity. NaN stays.
+        let x = self.clamp(-105.0, 89.0);
+        const MAGIC: f32 = 12_582_912.0;
+        let n = (x * std::f32::consts::LOG2_E + MAGIC) - MAGIC;
+        // ln 2 in two parts: n times the first is exact.
+        let r = (x - n * 0.693_359_4) - n * -2.121_944_4e-4;
+        let p = 1.987_569_1e-4;
+        let p = p * r + 1.398_199_9e-3;
+        let p = p * r + 8.333_452e-3;
+        let p = p * r + 4.166_579_6e-2;
+        let p = p * r + 1.666_666_5e-1;
+        let p = p * r + 5e-1;
+        let y = p * r * r + r + 1.0;
+        // 2^n in two factors, for the smallest and the largest results.
+        let n = n as i32;
+        let half = n >> 1;
+        let pow2 = |e: i32| f32::from_bits(((e + 127) << 23) as u32);
+        y * pow2(half) * pow2(n - half)
+    }
+    #[inline(always)]
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Real for f64 {
+    #[inline(always)]
+    fn exp_fast(self) -> f64 {
+        self.exp()
+    }
+    #[inline(always)]
+    fn of(x: f64) -> f64 {
+        x
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
+/// The sum of `f` over a row in eight interleaved parts: an order that depends on the length alone.
+#[inline(always)]
+pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f: impl Fn(T) -> A) -> A {
+    let mut lanes = [A::default(); 8];
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for (l, &x) in lanes.iter_mut().zip(c) {
+            *l = *l + f(x);
+        }
+    }
+    for (l, &x) in lanes.iter_mut().zip(rest) {
+        *l = *l + f(x);
+    }
+    let [a, b, c, d, e, g, h, i] = lanes;
+    ((a + b) + (c + d)) + ((e + g) + (h + i))
+}
+
+/// The largest element; NaN if there is one.
+#[inline(always)]
+fn largest<T: Real>(row: &[T]) -> T {
+    let mut lanes = [T::neg_infinity(); 8];
+    let pick = |a: T, b: T| if b > a || b.is_nan() { b } else { a };
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for (l, &x) in lanes.iter_mut().zip(c) {
+            *l = pick(*l, x);
+        }
+    }
+    for (l, &x) in lanes.iter_mut().zip(rest) {
+        *l = pick(*l, x);
+    }
+    lanes.into_iter().fold(T::neg_infinity(), |a, b| if a.is_nan() { a } else { pick(a, b) })
+}
+
+/// Applies `f(index, row)` to copies of consecutive rows of `len` elements (in row-major order) and writes them to
+/// `out`. Each row is read before it is written, and written by one thread: `out` may lie on `x` index by index.
+pub(crate) fn rowwise<T: Compute>(
+    x: &View<'_>,
+    out: &ViewMut<'_>,
+    len: usize,
+    threads: usize,
+    f: impl Fn(usize, &mut [T]) + Sync,
+) {
+    let direct = |l: &restride_tensor::Layout, d| d == T::DTYPE && l.is_contiguous();
+    let n = out.numel();
+    if n == 0 {
+        return;
+    }
+    if !(direct(x.layout(), x.dtype()) && direct(out.layout(), out.dtype())) {
+        let mut data = pack_owned::<T>(x);
+        par::pieces(threads, &mut data, len, f);
+        return unpack(&data, out);
+    }
+    let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
+    if src != dst as *const T {
+        // SAFETY: `n` elements each, contiguous; the result overlaps the operand only index by index, which the
+        // addresses say it does not.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, n) };
+    }
+    // SAFETY: the result's elements, writable and nobody else's during the kernel.
+    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, f);
+}
+
+/// Which function of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Softmax {
+    /// Exponentials over their sum.
+    Plain,
+    /// The logarithm of it.
+    Log,
+    /// Exponentials over their sum; zeros where all elements are minus infinity.
+    Safe,
+}
+
+/// Over dimension `dim` (a 0-d tensor counts as one element).
+pub fn softmax(x: &View<'_>, dim: usize, what: Softmax, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
+    with_compute!(float out.dtype(), T => {
+        if inner == 1 {
+            rowwise::<T>(x, out, n, threads, |_, row| softmax_row(row, what));
+        } else {
+            rowwise::<T>(x, out, n * inner, threads, |_, block| columns(block, inner, what));
+        }
+    });
+    Ok(())
+}
+
+/// One contiguous row.
+pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
+    let max = largest(row);
+    if what == Softmax::Safe && max == T::neg_infinity() {
+        return row.fill(T::zero());
+    }
+    if what == Softmax::Log {
+        let total = sum(row, |x| (x - max).exp_fast());
+        let shift = max + total.ln();
+        // The two parts one after the other: their sum would round away what a large maximum leaves of the other.
+        let total = if max.is_finite() { total.ln() } else { shift };
+        let max = if max.is_finite() { max } else { T::zero() };
+        return row.iter_mut().for_each(|x| *x = (*x - max) - total);
+    }
+    row.iter_mut().for_each(|x| *x = (*x - max).exp_fast());
+    let total = sum(row, |x| x);
+    let scale = T::one() / total;
+    row.iter_mut().for_each(|x| *x = *x * scale);
+}
+
+/// Over the first dimension of a block, `inner` columns at a time.
+fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
+    let mut max = vec![T::neg_infinity(); inner];
+    for row in block.chunks(inner) {
+        for (m, &x) in max.iter_mut().zip(row) {
+            *m = if x > *m || x.is_nan() { x } else { *m };
+        }
+    }
+    let mut total = vec![T::zero(); inner];
+    for row in block.chunks_mut(inner) {
+        for ((x, &m), t) in row.iter_mut().zip(&max).zip(&mut total) {
+            let y = (*x - m).exp_fast();
+            *t = *t + y;
+            if what != Softmax::Log {
+                *x = y;
+            }
+        }
+    }
+    for row in block.chunks_mut(inner) {
+        for ((x, &m), &t) in row.iter_mut().zip(&max).zip(&total) {
+            *x = match what {
+                Softmax::Log => (*x - m) - t.ln(),
+                Softmax::Safe if m == T::neg_infinity() => T::zero(),
+                _ => *x / t,
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{DType, Layout, Tensor};
+
+    #[test]
+    fn exponentials_are_close_to_the_last_bit() {
+        let mut x = -103.9f32;
+        while x < 88.7 {
+            let (got, want) = (x.exp_fast() as f64, (x as f64).exp());
+            assert!((got - want).abs() <= want * 2.0 * f32::EPSILON as f64 + 1.5e-45, "exp({x}) = {got} for {want}");
+            x += 0.0137;
+        }
+        assert_eq!(f32::NEG_INFINITY.exp_fast(), 0.0);
+        assert_eq!(0f32.exp_fast(), 1.0);
+        assert_eq!(f32::INFINITY.exp_fast(), f32::INFINITY);
+        assert!(f32::NAN.exp_fast().is_nan());
+    }
+
+    #[test]
+    fn rows_and_columns_agree_with_the_definition() {
+        let data: Vec<f64> = (0..60).map(|i| ((i * 37) % 11) as f64 * 0.7 - 3.0).collect();
+        let x = Tensor::from_slice(&data, &[3, 4, 5]);
+        for dim in 0..3 {
+            for what in [Softmax::Plain, Softmax::Log, Softmax::Safe] {
+                let out = Tensor::zeros(DType::F64, Layout::permuted(&[3, 4, 5], &[2, 0, 1]));
+                softmax(&x.view(), dim, what, &out.view_mut(), 2).unwrap();
+                for i in 0..60i64 {
+                    let at = [i / 20, i / 5 % 4, i % 5];
+                    let total: f64 = (0..[3, 4, 5][dim])
+                        .map(|j| {
+                            let mut other = at;
+                            other[dim] = j;
+                            x.get(&other).as_f64().exp()
+                        })
+                        .sum();
+                    let p = x.get(&at).as_f64().exp() / total;
+                    let want = if what == Softmax::Log { p.ln() } else { p };
+                    assert!((out.get(&at).as_f64() - want).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_of_minus_infinity_is_nan_or_zero() {
+        let x = Tensor::from_slice(&[f32::NEG_INFINITY; 3], &[1, 3]);
+        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[1, 3]));
+        softmax(&x.view(), 1, Softmax::Plain, &out.view_mut(), 1).unwrap();
+        assert!(out.to_elements::<f32>().iter().all(|x| x.is_nan()));
+        softmax(&x.view(), 1, Softmax::Safe, &out.view_mut(), 1).unwrap();
+        assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
+        softmax(&x.view(), 0, Softmax::Safe, &out.view_mut(), 1).unwrap();
+        assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
+    }
+
+    #[test]
+    fn a_result_may_lie_on_its_operand() {
+        let data: Vec<f32> = (0..40).map(|i| ((i * 29) % 17) as f32).collect();
+        for layout in [Layout::contiguous(&[5, 8]), Layout::permuted(&[5, 8], &[1, 0])] {
+            for dim in [0, 1] {
+                let x = Tensor::zeros(DType::F32, layout.clone());
+                crate::pack::unpack(&data, &x.view_mut());
+                let apart = Tensor::zeros(DType::F32, layout.clone());
+                softmax(&x.view(), dim, Softmax::Plain, &apart.view_mut(), 1).unwrap();
+                softmax(&x.view(), dim, Softmax::Plain, &x.view_mut(), 1).unwrap();
+                assert_eq!(x.to_elements::<f32>(), apart.to_elements::<f32>());
+            }
+        }
+    }
+}
