@@ -217,9 +217,14 @@ pub enum OverlapCheck {
     /// As `TensorIterator`: a target with several elements in one cell (as far as strides of 0 show it) and operands that
     /// share some of its cells without being the same cells.
     Partial,
-    /// Any operand that shares a cell with the target, and a target with several elements in one cell (`index_put_`).
+    /// A target with several elements in one cell, and any operand that shares a cell with the target (`scatter_`).
     Any,
-    /// Nothing is checked.
+    /// Any operand that shares a cell with the target. A target with several elements in one cell passes
+    /// (`index_put_`, `index_fill_`).
+    Operands,
+    /// A target with several elements in one cell only (`masked_scatter_`, `flip.out`).
+    Target,
+    /// Nothing is checked (`fill_`, `zero_`, `masked_fill_`).
     None,
 }
 

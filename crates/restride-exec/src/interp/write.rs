@@ -198,7 +198,12 @@ fn refuse_overlap(twin: &Twin, args: &CallArgs, arg: usize, target: &Object) -> 
         return Ok(());
     }
     let t = target.borrow().clone();
-    no_internal_overlap(&t)?;
+    if check != OverlapCheck::Operands {
+        no_internal_overlap(&t)?;
+    }
+    if check == OverlapCheck::Target {
+        return Ok(());
+    }
     for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg) {
         // Outputs are held against inputs, not against each other.
         if twin.writes.iter().any(|w| w.0 as usize == i) && !twin.args.contains(&(i as u8)) {

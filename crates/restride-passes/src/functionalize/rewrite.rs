@@ -379,7 +379,12 @@ impl<'a> Scope<'a> {
             if check == OverlapCheck::None {
                 continue;
             }
-            eager::check_target(&self.storages[target].ty)?;
+            if check != OverlapCheck::Operands {
+                eager::check_target(&self.storages[target].ty)?;
+            }
+            if check == OverlapCheck::Target {
+                continue;
+            }
             for (_, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
                 for v in other.values() {
                     let operand = match self.map[*v] {
