@@ -8,6 +8,7 @@
 mod asserts;
 mod casts;
 mod composite;
+mod conv;
 mod derive;
 mod einsum;
 mod foreach;
@@ -17,10 +18,12 @@ mod matmul;
 mod moves;
 mod nn;
 mod pointwise;
+mod pointwise_activation;
 mod pointwise_arith;
+mod pointwise_compare;
 mod pointwise_samples;
+mod pointwise_unary;
 mod promote;
-mod conv;
 mod registry;
 mod sample;
 mod scalars;
@@ -35,6 +38,9 @@ pub use registry::{lookup, ops, register_custom, torch_names};
 /// Every family's declarations, in the order in which coverage is printed.
 static FAMILIES: &[&[OpDef]] = &[
     pointwise_arith::OPS,
+    pointwise_unary::OPS,
+    pointwise_compare::OPS,
+    pointwise_activation::OPS,
     views_shape::OPS,
     views_split::OPS,
     casts::OPS,

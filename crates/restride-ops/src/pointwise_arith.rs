@@ -6,7 +6,7 @@ use crate::pointwise::{
 use crate::pointwise_samples::*;
 use crate::promote::{Operand, result_type, to_float};
 use crate::sample::{in_range, sample, tensor, transposed};
-use restride_ir::{Args, Call, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType, DType::*};
 use smallvec::smallvec;
@@ -85,6 +85,11 @@ fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
         return Err(OpError::new("Integers to negative integer powers are not allowed."));
     }
     Ok(out)
+}
+/// A plain number to the power of a tensor: PyTorch gives it row-major strides.
+fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Result<Metas> {
+    let out = infer(a)?;
+    Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
 }
 /// The exponents that programs use most are products and roots.
 fn run_pow(c: &Call<'_>) -> Result<()> {
@@ -431,11 +436,19 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || {
         number_first(REAL)
     }),
-    op!("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::FMOD, || divisions(NO_BOOL)),
+    op!("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::FMOD, || tensors(tensors(
+        divisions(NO_BOOL)
+    ))),
     op!("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::FMOD, || with_number(NO_BOOL)),
     own!("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
     own!("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", infer_pow, run_pow, (0), powers),
-    own!("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", infer_pow, run_pow, (1), || number_first(REAL)),
+    own!(
+        "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+        |a| infer_number_pow(a, infer_pow),
+        run_pow,
+        (1),
+        || number_first(REAL)
+    ),
     own!(
         "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
         infer_float_power,
@@ -452,7 +465,7 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     own!(
         "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
-        infer_float_power,
+        |a| infer_number_pow(a, infer_float_power),
         run_float_power,
         (),
         || number_first(REAL)
@@ -591,11 +604,13 @@ fn run_heaviside(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
 }
 
-/// Comparisons of tensors only.
-fn comparisons_of(types: Types) -> Vec<Sample> {
-    let mut out = comparisons(types);
+/// Calls with tensors only: PyTorch takes no plain number in a tensor's place here.
+fn tensors(mut out: Vec<Sample>) -> Vec<Sample> {
     out.retain(|s| s.args.iter().all(|a| matches!(a, restride_ir::Arg::Value(_))));
     out
+}
+fn comparisons_of(types: Types) -> Vec<Sample> {
+    tensors(comparisons(types))
 }
 fn swapped(types: Types) -> Vec<Sample> {
     let mut out = with_number(types);

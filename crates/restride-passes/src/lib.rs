@@ -6,14 +6,14 @@ mod dce;
 pub mod functionalize;
 pub mod lower;
 mod peephole;
+pub mod place;
 pub mod plan;
 pub mod segment;
-// pub mod place;
 mod symbols;
 mod written;
 
 pub use dce::dce;
 pub use functionalize::functionalize;
 pub use lower::lower;
-// pub use place::place;
+pub use place::place;
 pub use symbols::{specialize, witness};

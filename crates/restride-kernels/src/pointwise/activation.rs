@@ -54,6 +54,10 @@ pointwise! {
     }
     SOFTSIGN(x) "`x / (1 + |x|)`" { real: x / (1.0 + x.abs()) }
     LOG_SIGMOID(x) "`log(sigmoid(x))`" { real: x.min_nan(0.0) - (-x.abs()).exp().ln_1p() }
+    LOG_SIGMOID_BUFFER(x) "`exp(-|x|)`" { real: (-x.abs()).exp() }
+    FAKE_QUANTIZE(x, scale, zero, lo, hi) "to the nearest of the numbers `(i - zero) * scale` with `i` in `lo..=hi`" {
+        real: (clamp(Real::rint(x * (1.0 / scale)) + zero, lo, hi) - zero) * scale,
+    }
     THRESHOLD(x, threshold, value) "`value` up to `threshold`" {
         int: if x <= threshold { value } else { x }, real: if x <= threshold { value } else { x },
     }

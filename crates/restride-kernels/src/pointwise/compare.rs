@@ -29,6 +29,9 @@ predicates! {
     IS_POSINF(a) "it is plus infinity" { int: { let _ = a; false }, real: a == T::INFINITY }
     IS_NEGINF(a) "it is minus infinity" { int: { let _ = a; false }, real: a == T::NEG_INFINITY }
     SIGN_BIT(a) "its sign bit is set" { int: a < 0, real: a.is_sign_negative() }
+    FAKE_QUANTIZE_MASK(a, scale, zero, lo, hi) "`FAKE_QUANTIZE` does not move it to an end of its range" {
+        real: { let q = (a * (1.0 / scale)).round_ties_even() + zero; lo <= q && q <= hi },
+    }
     IS_CLOSE(a, b, rtol, atol, equal_nan) "`|a - b| <= atol + rtol * |b|`" {
         int: { let _ = (rtol, atol, equal_nan); a == b },
         real: a == b || (equal_nan != 0.0 && a.is_nan() && b.is_nan())

@@ -97,10 +97,22 @@ impl Predicate {
 pub enum Input<'a> {
     /// A tensor, of sizes that broadcast to the result's; converted to the common element type first.
     View(View<'a>),
+    /// A tensor of truth values, of sizes that broadcast to the result's; not converted to the common element type.
+    Mask(View<'a>),
     /// A number that takes part as a tensor would: rounded to the common element type first.
     Number(Scalar),
     /// A parameter, in the full precision of the compute type.
     Parameter(Scalar),
+}
+
+impl<'a> Input<'a> {
+    /// The same operand where it only matters whether it is zero: it is not converted to the common element type.
+    pub fn as_mask(self) -> Input<'a> {
+        match self {
+            Input::View(v) | Input::Mask(v) => Input::Mask(v),
+            Input::Number(s) | Input::Parameter(s) => Input::Parameter(s),
+        }
+    }
 }
 
 /// Why a pointwise operator cannot run.
@@ -223,10 +235,10 @@ pub fn drive<T: Compute, R: Answer>(
         .iter()
         .enumerate()
         .filter_map(|(i, input)| match input {
-            Input::View(v) => {
+            Input::View(v) | Input::Mask(v) => {
                 Some((i, *v, v.layout().expand(out.sizes()).expect("operands broadcast to the result's sizes")))
             }
-            _ => None,
+            Input::Number(_) | Input::Parameter(_) => None,
         })
         .collect();
     let layouts: SmallVec<[&Layout; 4]> =
@@ -239,7 +251,7 @@ pub fn drive<T: Compute, R: Answer>(
     let mut buffers: SmallVec<[Vec<T>; 3]> = inputs
         .iter()
         .map(|input| match input {
-            Input::View(_) => vec![T::default(); width],
+            Input::View(_) | Input::Mask(_) => vec![T::default(); width],
             Input::Number(s) => vec![round_scalar(common, *s); width],
             Input::Parameter(s) => vec![T::from_scalar(*s); width],
         })
@@ -256,7 +268,7 @@ pub fn drive<T: Compute, R: Answer>(
                 let row = &mut buffers[*i][..n];
                 // SAFETY: the cells are the view's, by the walk over its layout.
                 unsafe { load_row(view.dtype(), view.base(), cell(k + 1), rows.stride(k + 1), row) };
-                if view.dtype() != common {
+                if view.dtype() != common && !matches!(inputs[*i], Input::Mask(_)) {
                     round_through(common, row);
                 }
             }

@@ -55,7 +55,15 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
                 }
                 Ok(view)
             };
-            return Ok(Outcome::Tensors(views.iter().map(alias).collect::<Result<_>>()?));
+            let mut views = views.iter().map(alias).collect::<Result<Vec<_>>>()?;
+            for v in &mut views {
+                match def.math {
+                    Some(MathView::Conj) => v.conj ^= v.dtype().is_complex(),
+                    Some(MathView::Neg) => v.neg ^= true,
+                    None => {}
+                }
+            }
+            return Ok(Outcome::Tensors(views));
         }
     }
     let views: Vec<Arg<View<'_>, Scalar>> = args.iter().map(viewed).collect();

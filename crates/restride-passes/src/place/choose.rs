@@ -2,8 +2,8 @@
 
 use super::Placer;
 use restride_ir::{
-    Arg, Args, Buffer, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result, ReuseKind,
-    Scalar, Step, TensorType, Type, ValueId, ViewOutcome, border_layout, layout_bytes,
+    Arg, Args, Buffer, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result,
+    ReuseKind, Scalar, Step, TensorType, Type, ValueId, ViewOutcome, border_layout, layout_bytes,
 };
 use restride_tensor::{Overlap, overlap, self_overlaps};
 
@@ -16,7 +16,10 @@ impl Placer<'_> {
             .map(|a| {
                 a.try_map(
                     |v| meta(*v),
-                    |e| e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run"))),
+                    |e| {
+                        e.constant()
+                            .ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
+                    },
                 )
             })
             .collect()
@@ -24,7 +27,8 @@ impl Placer<'_> {
 
     fn integers(args: &[Arg<Meta, Scalar>]) -> Vec<Arg<Meta, i64>> {
         let map = |a: &Arg<Meta, Scalar>| {
-            let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
+            let mapped: std::result::Result<_, std::convert::Infallible> =
+                a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
             match mapped {
                 Ok(a) => a,
             }
@@ -146,7 +150,9 @@ impl Placer<'_> {
             Some(Movement::Same) => self.same(at, id),
             Some(Movement::Scatter { base, src, region }) => {
                 let node = &self.graph.nodes[id];
-                let (Some(Arg::Value(b)), Some(Arg::Value(s))) = (node.args.get(base as usize), node.args.get(src as usize)) else {
+                let (Some(Arg::Value(b)), Some(Arg::Value(s))) =
+                    (node.args.get(base as usize), node.args.get(src as usize))
+                else {
                     return Ok(false);
                 };
                 let (b, s) = (*b, *s);
@@ -173,7 +179,8 @@ impl Placer<'_> {
                 };
                 for piece in pieces(&Args(&args), &place.layout)? {
                     let v = operands[piece.operand];
-                    let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
+                    let from =
+                        self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
                     let to = Place { buffer: place.buffer, layout: piece.region };
                     if from.buffer == to.buffer && from.layout.same_cells(&to.layout) {
                         self.remark(id, RemarkKind::AssembleInPlace, Reason::Taken, self.bytes_of(v));
@@ -216,7 +223,13 @@ impl Placer<'_> {
     }
 
     /// The region of a scatter on a base that lies as `place` says.
-    fn region_of(&self, id: NodeId, base: ValueId, rule: &restride_ir::ViewRule, place: &Layout) -> Result<Option<Layout>> {
+    fn region_of(
+        &self,
+        id: NodeId,
+        base: ValueId,
+        rule: &restride_ir::ViewRule,
+        place: &Layout,
+    ) -> Result<Option<Layout>> {
         let strided = self.graph.nodes[id].op.def().strided;
         let eager = self.ty(base)?.clone();
         let ty = |layout: &Layout| TensorType { dtype: eager.dtype, layout: layout.clone() };
@@ -240,7 +253,14 @@ impl Placer<'_> {
         }))
     }
 
-    fn scatter(&mut self, at: usize, id: NodeId, base: ValueId, src: ValueId, rule: restride_ir::ViewRule) -> Result<bool> {
+    fn scatter(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        base: ValueId,
+        src: ValueId,
+        rule: restride_ir::ViewRule,
+    ) -> Result<bool> {
         let r = self.graph.nodes[id].results[0];
         let ty = self.ty(r)?.clone();
         let place = self.memory.place(base).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
@@ -270,13 +290,25 @@ impl Placer<'_> {
         };
         self.memory.settle(r, to.clone(), ty.dtype);
         self.memory.placement.steps.push(Step::Move { value: base, from: place, to: to.clone() });
-        self.memory.placement.steps.push(Step::Move { value: src, from, to: Place { buffer: to.buffer, layout: region } });
+        self.memory.placement.steps.push(Step::Move {
+            value: src,
+            from,
+            to: Place { buffer: to.buffer, layout: region },
+        });
         self.memory.placement.steps.push(Step::Free { node: id });
         Ok(true)
     }
 
     /// Whether a scatter may be done in its base's memory.
-    fn may_scatter(&mut self, at: usize, base: ValueId, src: ValueId, place: &Place, region: &Layout, ty: &Meta) -> Result<Reason> {
+    fn may_scatter(
+        &mut self,
+        at: usize,
+        base: ValueId,
+        src: ValueId,
+        place: &Place,
+        region: &Layout,
+        ty: &Meta,
+    ) -> Result<Reason> {
         if !self.memory.may_write(place.buffer) {
             return Ok(Reason::CallerVisible);
         }
@@ -421,7 +453,9 @@ impl Placer<'_> {
         match self.graph.nodes[user].op.def().movement {
             Some(Movement::Scatter { base, src, region }) => {
                 let node = &self.graph.nodes[user];
-                let (Some(Arg::Value(b)), Some(Arg::Value(s))) = (node.args.get(base as usize), node.args.get(src as usize)) else {
+                let (Some(Arg::Value(b)), Some(Arg::Value(s))) =
+                    (node.args.get(base as usize), node.args.get(src as usize))
+                else {
                     return Ok(None);
                 };
                 let b = *b;
@@ -429,7 +463,11 @@ impl Placer<'_> {
                     return Ok(None);
                 }
                 let Some(place) = self.memory.place(b).cloned() else { return Ok(None) };
-                if self.ty(b)?.dtype != ty.dtype || !self.memory.may_write(place.buffer) || self.last_use[b] != at_use || !self.options.scatter {
+                if self.ty(b)?.dtype != ty.dtype
+                    || !self.memory.may_write(place.buffer)
+                    || self.last_use[b] != at_use
+                    || !self.options.scatter
+                {
                     return Ok(None);
                 }
                 let Some(region) = self.region_of(user, b, &region, &place.layout)? else { return Ok(None) };
@@ -483,7 +521,9 @@ impl Placer<'_> {
                 }
                 let position = operands.iter().position(|v| *v == r);
                 let piece = pieces(&Args(&args), &place.layout)?.into_iter().find(|p| Some(p.operand) == position);
-                Ok(piece.filter(|p| p.region.sizes == ty.layout.sizes).map(|p| Place { buffer: place.buffer, layout: p.region }))
+                Ok(piece
+                    .filter(|p| p.region.sizes == ty.layout.sizes)
+                    .map(|p| Place { buffer: place.buffer, layout: p.region }))
             }
             _ => Ok(None),
         }
@@ -501,7 +541,14 @@ impl Placer<'_> {
     }
 
     /// The place of an operand that dies here and that the result may take over.
-    fn on_operand(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, taken: &[Option<Place>]) -> Result<Option<Place>> {
+    fn on_operand(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        k: usize,
+        r: ValueId,
+        taken: &[Option<Place>],
+    ) -> Result<Option<Place>> {
         let op = self.graph.nodes[id].op;
         let ty = self.ty(r)?.clone();
         let bytes = self.bytes_of(r);
@@ -540,7 +587,15 @@ impl Placer<'_> {
         Ok(None)
     }
 
-    fn may_lie_on(&mut self, at: usize, id: NodeId, v: ValueId, place: &Place, ty: &Meta, kind: ReuseKind) -> Result<Reason> {
+    fn may_lie_on(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        v: ValueId,
+        place: &Place,
+        ty: &Meta,
+        kind: ReuseKind,
+    ) -> Result<Reason> {
         // Whoever is read after this node must not lose a cell; nor must the node's other operands, unless its
         // kernel copes.
         let last_use = &self.last_use;

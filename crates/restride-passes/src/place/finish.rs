@@ -1,7 +1,9 @@
 //! The end of a run: what the caller gets is moved to where the caller looks, unless it is there already.
 
 use super::Placer;
-use restride_ir::{Buffer, BufferKind, Error, Meta, Place, RemarkKind, Reason, Result, Step, ValueId, border_layout, layout_bytes};
+use restride_ir::{
+    Buffer, BufferKind, Error, Meta, Place, Reason, RemarkKind, Result, Step, ValueId, border_layout, layout_bytes,
+};
 use restride_tensor::{Overlap, overlap_bytes};
 
 /// A move that is still to be made.
@@ -36,11 +38,18 @@ impl Placer<'_> {
                 None => {
                     // Every move overwrites what another one reads: take one source aside.
                     let p = &mut pending[0];
-                    let layout = border_layout(&Meta { dtype: p.ty.dtype, layout: restride_ir::Layout::contiguous(&p.ty.layout.sizes) });
+                    let layout = border_layout(&Meta {
+                        dtype: p.ty.dtype,
+                        layout: restride_ir::Layout::contiguous(&p.ty.layout.sizes),
+                    });
                     let bytes = layout_bytes(&layout, p.ty.dtype.size());
                     let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
                     let aside = Place { buffer, layout };
-                    self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from.clone(), to: aside.clone() });
+                    self.memory.placement.steps.push(Step::Move {
+                        value: p.value,
+                        from: p.from.clone(),
+                        to: aside.clone(),
+                    });
                     p.from = aside;
                     continue;
                 }

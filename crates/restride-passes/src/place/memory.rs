@@ -1,6 +1,8 @@
 //! Buffers being filled: which values lie in each, and who would lose cells to a write.
 
-use restride_ir::{Buffer, BufferId, BufferKind, DType, Layout, Meta, Place, Placement, Table, ValueId, border_layout, layout_bytes};
+use restride_ir::{
+    Buffer, BufferId, BufferKind, DType, Layout, Meta, Place, Placement, Table, ValueId, border_layout, layout_bytes,
+};
 use restride_tensor::{Overlap, overlap_bytes};
 
 /// A placement under construction.

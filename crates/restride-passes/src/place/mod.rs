@@ -13,8 +13,8 @@ mod memory;
 use crate::plan::{PlanOptions, plan};
 use memory::Memory;
 use restride_ir::{
-    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Meta, Nested, NodeId, OutputKind, Place, Placement,
-    Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout, layout_bytes, meta,
+    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Meta, Nested, NodeId, OutputKind, Place,
+    Placement, Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout, known_meta, layout_bytes,
 };
 use std::collections::BTreeMap;
 
@@ -295,7 +295,7 @@ impl<'a> Placer<'a> {
         let ty = self.ty(v)?;
         Ok(match self.memory.place(v) {
             Some(p) => Meta { dtype: ty.dtype, layout: p.layout.clone() },
-            None => meta(self.graph, v)?,
+            None => known_meta(self.graph, v)?,
         })
     }
 }
