@@ -9,6 +9,7 @@ mod asserts;
 mod casts;
 mod composite;
 mod conv;
+mod create;
 mod derive;
 mod einsum;
 mod foreach;
@@ -41,9 +42,11 @@ static FAMILIES: &[&[OpDef]] = &[
     pointwise_unary::OPS,
     pointwise_compare::OPS,
     pointwise_activation::OPS,
+    create::OPS,
     views_shape::OPS,
     views_split::OPS,
     casts::OPS,
+    moves::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
