@@ -14,6 +14,7 @@ mod nested;
 mod op;
 mod placement;
 mod program;
+mod refusal;
 mod remark;
 mod schema;
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,
 };
+pub use refusal::{Memory, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};

@@ -3,8 +3,8 @@
 use super::{Interp, Outputs, Slot};
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{State, evaluate, input_name, user_inputs};
-use restride_ir::{AliasRoot, Binding, Error, OutputAlias, OutputKind, Result, Stage};
-use restride_tensor::{Storage, Tensor};
+use restride_ir::{AliasRoot, Arg, Binding, Error, OutputAlias, OutputKind, Result, Stage, TensorType, border_layout};
+use restride_tensor::{Layout, Storage, Tensor};
 
 impl Interp<'_> {
     pub(super) fn finish(
@@ -23,7 +23,7 @@ impl Interp<'_> {
         // Everything that is to be written or returned is taken before anything is written: a new content may be
         // another input's old one.
         let mut kept: Vec<Slot> = Vec::with_capacity(results.len());
-        for (spec, slot) in specs.iter().zip(results) {
+        for ((spec, arg), slot) in specs.iter().zip(&self.program.graph().outputs).zip(results) {
             let own = match spec.kind {
                 OutputKind::Mutation(_) => true,
                 OutputKind::Metadata(_) | OutputKind::Token => false,
@@ -33,7 +33,12 @@ impl Interp<'_> {
             kept.push(match slot {
                 Slot::Tensor(t) if own => {
                     let t = t.borrow().clone();
-                    let t = if taken.iter().any(|s| s.same(t.storage())) { copy_of(&t)? } else { t };
+                    let layout = match spec.kind {
+                        OutputKind::Mutation(_) => t.layout().clone(),
+                        _ => self.border(arg, &t, symbols)?,
+                    };
+                    let there = layout == *t.layout() && !t.conj && !t.neg;
+                    let t = if there && !taken.iter().any(|s| s.same(t.storage())) { t } else { copy_of(&t, layout)? };
                     taken.push(t.storage().clone());
                     Slot::new(t)
                 }
@@ -74,6 +79,19 @@ impl Interp<'_> {
         Ok(out)
     }
 
+    /// How a functional program's output lies in memory of its own: as it is declared.
+    fn border(&self, output: &Arg, t: &Tensor, symbols: &Binding) -> Result<Layout> {
+        let declared = match output {
+            Arg::Value(v) => self.program.graph().values[*v].ty.tensor(),
+            _ => None,
+        };
+        let declared = declared.ok_or_else(|| Error::invalid("an output that is declared to be no tensor"))?;
+        let layout = evaluate(&declared.layout, symbols).filter(|l| l.sizes == t.layout().sizes).ok_or_else(|| {
+            Error::invalid(format!("an output of sizes {:?} is declared {declared}", t.layout().sizes))
+        })?;
+        Ok(border_layout(&TensorType::new(t.dtype(), layout)))
+    }
+
     /// Writes the new content of an input into its memory.
     fn write_back(&self, input: usize, objects: &[Slot], value: &Slot) -> Result<()> {
         let target = objects.get(input).and_then(Slot::tensor);
@@ -90,14 +108,10 @@ impl Interp<'_> {
     }
 }
 
-/// The tensor on memory of its own, in the same layout where that has no cell twice.
-fn copy_of(t: &Tensor) -> Result<Tensor> {
-    let layout = match restride_tensor::self_overlaps(t.layout()) {
-        Some(false) => t.layout().clone(),
-        _ => restride_tensor::Layout::contiguous(&t.layout().sizes),
-    };
-    let mut own = allocate(t.dtype(), layout)?;
-    (own.conj, own.neg) = (t.conj, t.neg);
+/// The elements on memory of their own, in the layout where that has no cell twice.
+fn copy_of(t: &Tensor, layout: Layout) -> Result<Tensor> {
+    let layout = border_layout(&TensorType::new(t.dtype(), layout));
+    let own = allocate(t.dtype(), layout)?;
     copy_into(&own, t)?;
     Ok(own)
 }

@@ -9,7 +9,7 @@ use restride_ir::{
     Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
     TensorType, Type, ValueId,
 };
-use restride_tensor::{Tensor, self_overlaps};
+use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -118,6 +118,12 @@ impl Interp<'_> {
             None => match symbolic(frame, node) {
                 Some(values) => values,
                 None => {
+                    let def = node.op.def();
+                    if self.program.stage == Stage::Functional && (def.strided || def.view.is_some()) {
+                        for v in node.operands() {
+                            conform(frame, v, def.strided)?;
+                        }
+                    }
                     let args = node.args.iter().map(|a| frame.arg(a)).collect::<Result<Vec<_>>>()?;
                     let key = RngKey {
                         seed: self.options.seed,
@@ -139,18 +145,7 @@ impl Interp<'_> {
                 Error::invalid(format!("%{} {why}", frame.graph.values[v].name))
                     .help("the file's types do not belong to its operators: export the program anew")
             })?;
-            let slot = match (ty, slot) {
-                (Type::None, _) => Slot::None,
-                (Type::Tensor(ty), Slot::Tensor(t)) if self.program.stage == Stage::Functional => {
-                    let conformed = conform(ty, &t.borrow(), frame.symbols)?;
-                    match conformed {
-                        Some(own) => Slot::new(own),
-                        None => Slot::Tensor(t),
-                    }
-                }
-                (_, slot) => slot,
-            };
-            frame.set(v, Some(slot));
+            frame.set(v, Some(if *ty == Type::None { Slot::None } else { slot }));
         }
         Ok(())
     }
@@ -208,18 +203,37 @@ fn symbolic(frame: &Frame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
     node.results.iter().map(number).collect()
 }
 
-/// In a functional program a value is in the layout that it is declared to have: operators that ask for strides, and
-/// the choice between view and copy, were decided for that one. `None` if it is already, or need not be.
-fn conform(ty: &TensorType, t: &Tensor, symbols: &Binding) -> Result<Option<Tensor>> {
-    let Some(declared) = evaluate(&ty.layout, symbols) else { return Ok(None) };
-    let there = same_strides(&declared, t.layout()) && (declared.offset == t.layout().offset);
-    if there || declared.sizes != t.layout().sizes || self_overlaps(&declared) != Some(false) {
-        return Ok(None);
+/// In a functional program a value's strides are what eager PyTorch's would be, and its elements may lie anywhere.
+/// Operators that ask for strides (`strided`) find them as they are declared; so do other views, as whether `view` can
+/// be one was decided for the declared strides.
+fn conform(frame: &mut Frame<'_, '_>, v: ValueId, strided: bool) -> Result<()> {
+    let Slot::Tensor(t) = frame.get(v)? else { return Ok(()) };
+    let value = &frame.graph.values[v];
+    let Type::Tensor(ty) = &value.ty else { return Ok(()) };
+    let t = t.borrow().clone();
+    let Some(declared) = evaluate(&ty.layout, frame.symbols) else {
+        let name = &value.name;
+        return Err(Error::invalid(format!("the strides of %{name} are asked for and are not known: {}", ty.layout)));
+    };
+    let there = same_strides(&declared, t.layout()) && (!strided || declared.offset == t.layout().offset);
+    if there || declared.sizes != t.layout().sizes {
+        return Ok(());
     }
-    let mut own = allocate(t.dtype(), declared).map_err(Error::from)?;
+    let layout = match self_overlaps(&declared) {
+        Some(false) => declared,
+        // Several elements in one cell: views only ask which sizes the strides let merge, and row-major ones let all.
+        _ if !strided => Layout::contiguous(&declared.sizes),
+        _ => {
+            let name = &value.name;
+            let what = format!("%{name} is asked for its strides {declared}, which put several elements in one cell");
+            return Err(Error::unsupported(what));
+        }
+    };
+    let mut own = allocate(t.dtype(), layout)?;
     (own.conj, own.neg) = (t.conj, t.neg);
-    copy_into(&own, t)?;
-    Ok(Some(own))
+    copy_into(&own, &t)?;
+    frame.set(v, Some(Slot::new(own)));
+    Ok(())
 }
 
 /// Per position in the order: values that no later node and no output uses.

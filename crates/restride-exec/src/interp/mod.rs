@@ -4,7 +4,7 @@
 //!
 //! - [`frame`] runs one graph: arguments, results, symbols, the life of values.
 //! - [`call`] runs one operator call: views alias, metadata operators change the object, kernels compute.
-//! - [`write`] runs mutating calls as their functional twin followed by a write, with [`overlap`]'s refusals.
+//! - [`write`] runs mutating calls as their functional twin followed by a write, with PyTorch's refusals.
 //! - [`hops`] runs higher-order operators.
 //! - [`finish`] applies declared mutations and gives the outputs.
 
@@ -12,7 +12,6 @@ mod call;
 mod finish;
 mod frame;
 mod hops;
-mod overlap;
 mod write;
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use super::call::{CallArgs, grow, infer, resolved};
 use super::frame::refused;
-use super::overlap::{no_internal_overlap, no_overlap};
 use super::{Interp, Object, Slot};
 use crate::copy::copy_into;
 use restride_ir::{
-    Arg, Error, Kernel, Op, OverlapCheck, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn,
+    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, refuse_overlap,
 };
 use restride_tensor::{DType, Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -23,9 +22,7 @@ impl Interp<'_> {
                 _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
             }
         }
-        for (arg, _, target) in &targets {
-            refuse_overlap(twin, args, *arg, target)?;
-        }
+        refuse_overlap(twin, args, memory)?;
         let own: Vec<Arg<Slot, Scalar>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
         let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false);
@@ -191,33 +188,12 @@ fn apart(arg: &Arg<Tensor, Scalar>, target: &Tensor) -> Result<Arg<Tensor, Scala
     arg.try_map(one, |s| Ok(*s))
 }
 
-/// PyTorch's checks of memory before anything is computed.
-fn refuse_overlap(twin: &Twin, args: &CallArgs, arg: usize, target: &Object) -> Result<()> {
-    let check = twin.op.def().overlap;
-    if check == OverlapCheck::None {
-        return Ok(());
-    }
-    let t = target.borrow().clone();
-    if check != OverlapCheck::Operands {
-        no_internal_overlap(&t)?;
-    }
-    if check == OverlapCheck::Target {
-        return Ok(());
-    }
-    for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg) {
-        // Outputs are held against inputs, not against each other.
-        if twin.writes.iter().any(|w| w.0 as usize == i) && !twin.args.contains(&(i as u8)) {
-            continue;
-        }
-        for slot in other.values() {
-            if let Slot::Tensor(o) = slot {
-                let is_target = Rc::ptr_eq(o, target);
-                let operand = o.borrow().clone();
-                no_overlap(&t, &operand, is_target, check == OverlapCheck::Partial)?;
-            }
-        }
-    }
-    Ok(())
+/// What PyTorch's checks of memory see of a tensor.
+fn memory(slot: &Slot) -> Option<Memory> {
+    let Slot::Tensor(object) = slot else { return None };
+    let t = object.borrow();
+    let ty = TensorType::new(t.dtype(), t.layout().clone());
+    Some(Memory::new(&ty, t.storage().id(), Rc::as_ptr(object) as usize))
 }
 
 /// PyTorch's checks of a result against its target.

@@ -1,44 +1,11 @@
-//! Writes that eager PyTorch refuses, and the order of writes that visit a cell more than once.
-//!
-//! The rules are those of `ATen/MemoryOverlap.cpp`: an expanded target is refused, a self-overlap that is harder to see
-//! is not; operand and target may be the same cells, not partly the same.
+//! The order of writes that visit a cell more than once: eager PyTorch lets them pass where the overlap is hard to see,
+//! and they mean a scalar loop in the logical order of the indices.
 
-use restride_ir::{Error, ErrorKind, Expr, Layout, Result, TensorType};
-use restride_tensor::{Dim, self_overlaps};
-
-/// PyTorch's words for a target with several elements in one cell.
-pub const INTERNAL: &str = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
-     location. Please clone() the tensor before performing the operation.";
-/// PyTorch's words for a target that shares cells with an operand.
-pub const PARTIAL: &str = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single \
-     memory location. Please clone() the tensor before performing the operation.";
+use restride_ir::{Error, Layout, Result, TensorType};
+use restride_tensor::self_overlaps;
 
 /// Past this many rounds a self-overlapping write is refused.
 const MAX_ROUNDS: usize = 4096;
-
-/// Refuses a target that eager PyTorch refuses to write.
-pub fn check_target(ty: &TensorType) -> Result<()> {
-    let expanded =
-        ty.layout.sizes.iter().zip(&ty.layout.strides).any(|(n, s)| s.is(0) && Expr::Int(1).less(n) == Some(true));
-    if expanded { Err(Error::new(ErrorKind::Program, INTERNAL)) } else { Ok(()) }
-}
-
-/// Refuses an operand that shares some cells of the target's storage without being the same cells.
-pub fn check_operand(target: &TensorType, operand: &TensorType, same_allowed: bool) -> Result<()> {
-    let (Some(t), Some(o)) = (target.known(), operand.known()) else { return Ok(()) };
-    if !t.layout.is_dense() || !o.layout.is_dense() {
-        return Ok(());
-    }
-    let bytes = |l: &Layout, size: usize| {
-        let r = l.cell_range();
-        (r.start * size as i64, r.end * size as i64)
-    };
-    let (a, b) = (bytes(&t.layout, t.dtype.size()), bytes(&o.layout, o.dtype.size()));
-    if a == b && t.layout.strides == o.layout.strides {
-        return if same_allowed { Ok(()) } else { Err(Error::new(ErrorKind::Program, PARTIAL)) };
-    }
-    if a.0 < b.1 && b.0 < a.1 { Err(Error::new(ErrorKind::Program, PARTIAL)) } else { Ok(()) }
-}
 
 /// Index prefixes whose sub-layouts have no cell twice, in logical order: a write into a self-overlapping target runs
 /// once for each. `None` if the target has no cell twice.

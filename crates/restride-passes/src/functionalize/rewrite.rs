@@ -4,8 +4,8 @@ use super::eager;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Node, NodeId, Op, OpError, OverlapCheck, Program, Scalar,
-    Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome,
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Memory, Node, NodeId, Op, OpError, Program, Scalar, Table,
+    TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_overlap,
 };
 use restride_ops::lookup;
 use std::sync::Arc;
@@ -357,7 +357,7 @@ impl<'a> Scope<'a> {
 
     /// A mutating call: its functional twin, and the results written where they belong.
     fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
-        self.refuse_overlaps(node, twin)?;
+        refuse_overlap(twin, &node.args, |v| self.memory(v))?;
         if let Some(rounds) = self.rounds(node, twin)? {
             return self.mutate_in_rounds(node, twin, &rounds);
         }
@@ -368,38 +368,11 @@ impl<'a> Scope<'a> {
         self.twin_call(node, twin, args)
     }
 
-    fn refuse_overlaps(&mut self, node: &Node, twin: &Twin) -> Step<()> {
-        for &(arg, _) in &twin.writes {
-            let Some(Arg::Value(target)) = node.args.get(arg as usize) else { continue };
-            let target = self.alias(*target)?;
-            if twin.resizes && self.storages[target].ty.layout.numel().is(0) {
-                continue;
-            }
-            let check = twin.op.def().overlap;
-            if check == OverlapCheck::None {
-                continue;
-            }
-            if check != OverlapCheck::Operands {
-                eager::check_target(&self.storages[target].ty)?;
-            }
-            if check == OverlapCheck::Target {
-                continue;
-            }
-            for (_, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
-                for v in other.values() {
-                    let operand = match self.map[*v] {
-                        Some(Bound::Object(o)) => self.objects[o],
-                        _ => continue,
-                    };
-                    if self.storages[operand].storage != self.storages[target].storage {
-                        continue;
-                    }
-                    let (target, operand) = (&self.storages[target].ty, &self.storages[operand].ty);
-                    eager::check_operand(target, operand, check == OverlapCheck::Partial)?;
-                }
-            }
-        }
-        Ok(())
+    /// What eager PyTorch's checks of memory see of an argument.
+    fn memory(&self, v: &ValueId) -> Option<Memory> {
+        let Some(Bound::Object(o)) = self.map[*v] else { return None };
+        let a = &self.storages[self.objects[o]];
+        Some(Memory::new(&a.ty, a.storage.0, o))
     }
 
     fn rounds(&mut self, node: &Node, twin: &Twin) -> Step<Option<Vec<Vec<i64>>>> {
