@@ -223,11 +223,7 @@ impl Walk<'_> {
 
 /// Numbers as view rules read them: integers; of a float they ask only whether it is 0.
 fn integers(arg: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let number = |s: &Scalar| match s {
-        Scalar::Float(x) if x.fract() != 0.0 => x.signum() as i64 * (x.abs().ceil() as i64),
-        other => other.as_i64(),
-    };
-    let mapped: Result<_, Infallible> = arg.try_map(|m| Ok(m.clone()), |s| Ok(number(s)));
+    let mapped: Result<_, Infallible> = arg.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
     match mapped {
         Ok(arg) => arg,
     }

@@ -79,7 +79,7 @@ pub enum ViewOutcome<D> {
 /// composes with whatever the base is a view of.
 #[derive(Clone, Copy)]
 pub struct ViewRule {
-    /// With known sizes. Numbers among the arguments are integers (bools as 0 and 1).
+    /// With known sizes. Numbers among the arguments are as `Scalar::as_view_number` gives them.
     pub known: fn(&ViewArgs<'_, i64>) -> Result<ViewOutcome<i64>>,
     /// With symbolic sizes.
     pub symbolic: fn(&ViewArgs<'_, Expr>) -> Result<ViewOutcome<Expr>>,

@@ -38,12 +38,8 @@ impl Emit for Trace {
         let def = handle.def();
         let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect();
         if let Some(rule) = def.view {
-            let number = |s: &Scalar| match s {
-                Scalar::Int(_) | Scalar::Bool(_) => Ok(s.as_i64()),
-                _ => Err(OpError::new(format!("{op}: a view takes integers, got {s}"))),
-            };
             let known: Result<Vec<Arg<Meta, i64>>> =
-                metas.iter().map(|a| a.try_map(|m| Ok(m.clone()), number)).collect();
+                metas.iter().map(|a| a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()))).collect();
             if let ViewOutcome::Views(views) = (rule.known)(&Args(&known?))? {
                 return Ok(views.into_iter().map(|m| self.push(m)).collect());
             }

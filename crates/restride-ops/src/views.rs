@@ -76,7 +76,7 @@ pub(crate) const fn view_or_copy<R: Rule>(
 
 /// The arguments of a shape rule as a view rule wants them.
 pub(crate) fn view_args(a: &Args<'_, Meta>) -> Result<Vec<restride_ir::Arg<Meta, i64>>> {
-    a.0.iter().map(|x| x.try_map(|t| Ok(t.clone()), |s| Ok(s.as_i64()))).collect()
+    a.0.iter().map(|x| x.try_map(|t| Ok(t.clone()), |s| Ok(s.as_view_number()))).collect()
 }
 
 /// What a rule gives for known sizes.

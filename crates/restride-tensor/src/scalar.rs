@@ -47,6 +47,15 @@ impl Scalar {
         }
     }
 
+    /// The value as view rules read it: an integer, fractions rounded away from zero, so that only 0 is 0 (`dropout`
+    /// asks that of its probability).
+    pub fn as_view_number(self) -> i64 {
+        match self {
+            Scalar::Float(x) if x.fract() != 0.0 => x.signum() as i64 * (x.abs().ceil() as i64),
+            other => other.as_i64(),
+        }
+    }
+
     /// The value as a complex number.
     pub fn as_c64(self) -> C64 {
         match self {

@@ -166,14 +166,6 @@ fn views_of(arg: &Arg<Tensor, Scalar>) -> Arg<View<'_>, Scalar> {
     }
 }
 
-/// A number as view rules read it. They ask of a float only whether it is 0 (`dropout`).
-fn view_number(s: &Scalar) -> i64 {
-    match s {
-        Scalar::Float(x) if x.fract() != 0.0 => x.signum() as i64 * (x.abs().ceil() as i64),
-        other => other.as_i64(),
-    }
-}
-
 /// What the operator's view rule says of these arguments.
 fn view_outcome(op: Op, args: &CallArgs) -> Result<Option<ViewOutcome<i64>>> {
     op.def().view.map(|rule| outcome(&rule, args)).transpose()
@@ -185,7 +177,7 @@ fn outcome(rule: &ViewRule, args: &CallArgs) -> Result<ViewOutcome<i64>> {
         Ok(TensorType::new(t.dtype(), t.layout().clone()))
     };
     let args: Vec<Arg<TensorType<i64>, i64>> =
-        args.iter().map(|a| a.try_map(tensor, |s| Ok(view_number(s)))).collect::<std::result::Result<_, OpError>>()?;
+        args.iter().map(|a| a.try_map(tensor, |s| Ok(s.as_view_number()))).collect::<std::result::Result<_, OpError>>()?;
     Ok((rule.known)(&Args(&args))?)
 }
 

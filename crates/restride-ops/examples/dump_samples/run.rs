@@ -40,7 +40,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     if let Some(rule) = def.view {
         let numbers: Vec<Arg<Meta, i64>> = metas
             .iter()
-            .map(|a| a.try_map(|m| Ok(m.clone()), |s| Ok::<_, OpError>(s.as_i64())))
+            .map(|a| a.try_map(|m| Ok(m.clone()), |s| Ok::<_, OpError>(s.as_view_number())))
             .collect::<Result<_>>()?;
         if let ViewOutcome::Views(views) = (rule.known)(&Args(&numbers))? {
             let base = Args::<Tensor, Scalar>(&args);

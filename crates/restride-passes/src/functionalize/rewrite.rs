@@ -588,12 +588,9 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// A number as view rules read it: bools as 0 and 1.
+/// A number as view rules read it: a known one as an integer.
 fn flag(e: &Expr) -> Expr {
-    match e {
-        Expr::Bool(b) => Expr::Int(*b as i64),
-        other => other.clone(),
-    }
+    e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
 }
 
 /// Element type and sizes of a result.

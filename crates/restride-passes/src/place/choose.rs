@@ -28,7 +28,7 @@ impl Placer<'_> {
     fn integers(args: &[Arg<Meta, Scalar>]) -> Vec<Arg<Meta, i64>> {
         let map = |a: &Arg<Meta, Scalar>| {
             let mapped: std::result::Result<_, std::convert::Infallible> =
-                a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
+                a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
             match mapped {
                 Ok(a) => a,
             }
