@@ -5,11 +5,14 @@
 //! schema alone.
 #![forbid(unsafe_code)]
 
+mod assemble;
 mod asserts;
 mod casts;
 mod composite;
 mod conv;
 mod create;
+mod create_range;
+mod create_tri;
 mod derive;
 mod einsum;
 mod foreach;
@@ -43,10 +46,13 @@ static FAMILIES: &[&[OpDef]] = &[
     pointwise_compare::OPS,
     pointwise_activation::OPS,
     create::OPS,
+    create_range::OPS,
+    create_tri::OPS,
     views_shape::OPS,
     views_split::OPS,
     casts::OPS,
     moves::OPS,
+    assemble::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
