@@ -112,11 +112,6 @@ fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     }
     tensors.swap(0, 1);
     let mut out = grid(e, &tensors)?;
-    for v in &mut out {
-        *v = e
-            .call("aten.transpose.int", &[Arg::Value(*v), Arg::Scalar(Scalar::Int(0)), Arg::Scalar(Scalar::Int(1))])?
-            [0];
-    }
     out.swap(0, 1);
     Ok(out)
 }
