@@ -44,15 +44,19 @@ fn resolve(
 ) -> Option<Expr> {
     // in_spec is ((args…), {kwargs…}); a guard's first step is a parameter's name.
     let PathStep::Key(first) = r.path.first()? else { return None };
-    let starts: Vec<Vec<PathStep>> = match names.iter().position(|n| n == first) {
-        Some(i) => vec![
-            vec![PathStep::Index(0), PathStep::Index(i as i64)],
-            vec![PathStep::Index(1), PathStep::Key(first.clone())],
-        ],
-        None => vec![vec![PathStep::Index(1), PathStep::Key(first.clone())]],
+    let positional = |name: &str| {
+        let i = names.iter().position(|n| n == name)?;
+        Some(vec![PathStep::Index(0), PathStep::Index(i as i64)])
     };
-    let position = starts.into_iter().find_map(|mut way| {
-        way.extend(r.path[1..].iter().cloned());
+    let mut starts: Vec<(Vec<PathStep>, usize)> = Vec::new();
+    starts.extend(positional(first).map(|way| (way, 1)));
+    starts.push((vec![PathStep::Index(1), PathStep::Key(first.clone())], 1));
+    // The arguments of `*xs` are called `xs_0`, `xs_1`, …
+    if let Some(PathStep::Index(k)) = r.path.get(1) {
+        starts.extend(positional(&format!("{first}_{k}")).map(|way| (way, 2)));
+    }
+    let position = starts.into_iter().find_map(|(mut way, used)| {
+        way.extend(r.path[used..].iter().cloned());
         paths.iter().position(|p| *p == way)
     })?;
     let ty = &program.graph().values[*users.get(position)?].ty;

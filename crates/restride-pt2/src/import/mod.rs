@@ -57,15 +57,13 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     let mut main = Graph::new();
     let mut importer = GraphImporter::new(&mut program, &mut main, options.lookup);
     importer.read(&module.graph)?;
-    let (values, mutable) = (importer.names(), importer.saw_mutation());
+    let values = importer.names();
     let outputs = importer.outputs(&module.graph.outputs)?;
     main.outputs = outputs;
     let id = program.main;
     program.graphs[id] = main;
     inputs(&mut program, &module.signature, &values)?;
     output_specs(&mut program, &module.signature)?;
-    let functional = exported.verifiers.iter().any(|v| v == "ATEN") && !mutable;
-    let _ = functional;
     if let Some(signature) = module.module_call_graph.first().and_then(|m| m.signature.as_ref()) {
         program.pytree = Some((signature.in_spec.as_str().into(), signature.out_spec.as_str().into()));
     }

@@ -23,7 +23,6 @@ pub struct GraphImporter<'a> {
     no_grad: bool,
     autocast: Option<restride_ir::DType>,
     depth: usize,
-    mutates: bool,
     keys: u32,
 }
 
@@ -39,7 +38,6 @@ impl<'a> GraphImporter<'a> {
             no_grad: false,
             autocast: None,
             depth: 0,
-            mutates: false,
             keys: 0,
         }
     }
@@ -47,11 +45,6 @@ impl<'a> GraphImporter<'a> {
     /// Values by the file's names.
     pub fn names(&self) -> BTreeMap<String, ValueId> {
         self.names.clone()
-    }
-
-    /// Whether any node writes.
-    pub fn saw_mutation(&self) -> bool {
-        self.mutates
     }
 
     /// The graph so far.
@@ -67,7 +60,6 @@ impl<'a> GraphImporter<'a> {
         results: Vec<(Arc<str>, Type)>,
         origin: Arc<Origin>,
     ) -> NodeId {
-        self.mutates |= op.mutates(&args);
         self.graph.add_node(op, args, results, origin)
     }
 
@@ -286,7 +278,9 @@ impl<'a> GraphImporter<'a> {
     fn arguments(&mut self, op: Op, node: &model::Node) -> Result<Vec<Arg>> {
         let schema: &Schema = op.schema();
         if op.def().hop.is_some() || node.inputs.iter().all(|i| i.name.is_empty()) && !node.inputs.is_empty() {
-            return node.inputs.iter().map(|i| self.hop_arg(&i.arg)).collect();
+            // Which operands a body writes is told by the body; the exporter's own note of it is left out.
+            let given = node.inputs.iter().filter(|i| i.name != "mutated_arg_indices");
+            return given.map(|i| self.hop_arg(&i.arg)).collect();
         }
         let mut given: Vec<Option<Arg>> = vec![None; schema.args.len()];
         for (position, input) in node.inputs.iter().enumerate() {
@@ -359,9 +353,8 @@ impl<'a> GraphImporter<'a> {
         inner.keys = self.keys;
         inner.read(source)?;
         let outputs = inner.outputs(&source.outputs)?;
-        let (mutates, keys) = (inner.mutates, inner.keys);
+        let keys = inner.keys;
         graph.outputs = outputs;
-        self.mutates |= mutates;
         self.keys = keys;
         Ok(self.program.graphs.push(graph))
     }

@@ -1,9 +1,11 @@
 //! Sample inputs: `(args, kwargs)` as `torch.save` wrote them.
 
 use super::args::dtype;
+use super::weights::normal_bools;
 use crate::archive::Archive;
 use crate::pickle::{self, PickleTensor, PickleValue};
-use restride_ir::{InputKind, Layout, Program, Result, SampleInput, SampleInputs, Scalar};
+use crate::pytree::TreeSpec;
+use restride_ir::{DType, InputKind, Layout, Program, Result, SampleInput, SampleInputs, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,8 +20,9 @@ pub fn read(archive: &Archive<'_>, model: &str, program: &mut Program) -> Result
             return Ok(None);
         }
     };
+    let spec = program.pytree.as_ref().and_then(|(spec, _)| TreeSpec::parse(spec).ok());
     let mut leaves = Vec::new();
-    flatten(&loaded.value, &mut leaves);
+    flatten(&loaded.value, spec.as_ref(), &mut leaves);
     let users = program
         .signature
         .inputs
@@ -53,6 +56,7 @@ fn tensor(
     storages: &mut BTreeMap<Arc<str>, usize>,
     out: &mut SampleInputs,
 ) -> Result<SampleInput> {
+    let dtype = dtype(t.dtype)?;
     let storage = match storages.get(&t.storage) {
         Some(s) => *s,
         None => {
@@ -61,14 +65,48 @@ fn tensor(
             out.storages.len() - 1
         }
     };
-    Ok(SampleInput::Tensor { storage, dtype: dtype(t.dtype)?, layout: Layout::strided(&t.sizes, &t.strides, t.offset) })
+    if dtype == DType::Bool
+        && let Some(normal) = normal_bools(&out.storages[storage])
+    {
+        out.storages[storage] = normal;
+    }
+    Ok(SampleInput::Tensor { storage, dtype, layout: Layout::strided(&t.sizes, &t.strides, t.offset) })
 }
 
-/// Leaves in pytree order; dictionaries in theirs.
-fn flatten<'a>(value: &'a PickleValue, out: &mut Vec<&'a PickleValue>) {
+/// Leaves in pytree order; dictionaries in the order of the spec, where it fits, which need not be that of the saved
+/// arguments.
+fn flatten<'a>(value: &'a PickleValue, spec: Option<&TreeSpec>, out: &mut Vec<&'a PickleValue>) {
+    let (container, children) = match spec {
+        Some(TreeSpec::Leaf) => return out.push(value),
+        Some(TreeSpec::Node(container, children)) => (Some(container), children.as_slice()),
+        None => (None, &[][..]),
+    };
+    let mut all = |items: &mut dyn Iterator<Item = &'a PickleValue>| {
+        for (i, item) in items.enumerate() {
+            flatten(item, children.get(i), out);
+        }
+    };
     match value {
-        PickleValue::Tuple(items) | PickleValue::List(items) => items.iter().for_each(|i| flatten(i, out)),
-        PickleValue::Dict(pairs) => pairs.iter().for_each(|(_, v)| flatten(v, out)),
+        PickleValue::Tuple(items) | PickleValue::List(items) => all(&mut items.iter()),
+        PickleValue::Dict(pairs) => {
+            let keys = container.and_then(|c| c.keys()).unwrap_or_default();
+            let find = |key: &serde_json::Value| pairs.iter().find(|(k, _)| same_key(k, key)).map(|(_, v)| v);
+            match keys.iter().map(find).collect::<Option<Vec<_>>>() {
+                Some(sorted) if sorted.len() == pairs.len() => all(&mut sorted.into_iter()),
+                _ => all(&mut pairs.iter().map(|(_, v)| v)),
+            }
+        }
+        // A named tuple is an object of a class that is not known, made of its fields.
+        PickleValue::Opaque { args, .. } if !args.is_empty() && spec.is_some() => all(&mut args.iter()),
         leaf => out.push(leaf),
+    }
+}
+
+fn same_key(key: &PickleValue, spec: &serde_json::Value) -> bool {
+    match key {
+        PickleValue::Str(s) => spec.as_str() == Some(s),
+        PickleValue::Int(i) => spec.as_i64() == Some(*i),
+        PickleValue::Bool(b) => spec.as_bool() == Some(*b),
+        _ => false,
     }
 }

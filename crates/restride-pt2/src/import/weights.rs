@@ -6,7 +6,7 @@ use crate::dtype::storage_reach;
 use crate::error::Pt2Error;
 use crate::model::{self, SymInt};
 use crate::pickle::{self, PickleValue};
-use restride_ir::{Error, ErrorKind, InputKind, Layout, Program, Result, Weight, Weights};
+use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Weight, Weights};
 use restride_tensor::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +34,13 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
         let Some(ty) = ty else {
             return Err(Error::new(ErrorKind::File, format!("{name} is not a tensor of known sizes")));
         };
+        if weight.dtype == DType::Bool
+            && let Some(normal) = normal_bools(&out.storages[weight.storage])
+        {
+            let storage = weight.storage;
+            out.storages[storage] = Bytes::copy_of(&normal);
+        }
+        let weight = &out.tensors[name];
         if ty.dtype != weight.dtype || ty.layout.sizes != weight.layout.sizes {
             return Err(Error::new(
                 ErrorKind::File,
@@ -44,7 +51,6 @@ pub fn read(bytes: &Bytes, archive: &Archive<'_>, model: &str, program: &Program
                 ),
             ));
         }
-        let _ = matches!(spec.kind, InputKind::Parameter(_));
     }
     Ok(out)
 }
@@ -159,4 +165,10 @@ fn add_pickled(
         Weight { storage, dtype: dtype(t.dtype)?, layout, is_param: t.is_parameter, requires_grad: t.requires_grad };
     out.tensors.insert(name.into(), weight);
     Ok(())
+}
+
+/// The bytes of a storage of bools with 1 for everything that is not 0, if any byte is something else. Files may hold any
+/// byte; kernels rely on 0 and 1.
+pub fn normal_bools(bytes: &[u8]) -> Option<Vec<u8>> {
+    bytes.iter().any(|b| *b > 1).then(|| bytes.iter().map(|b| u8::from(*b != 0)).collect())
 }
