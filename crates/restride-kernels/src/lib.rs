@@ -5,11 +5,14 @@
 pub mod conv;
 pub mod convert;
 pub mod copy;
+pub mod cumulative;
 pub mod gemm;
 pub mod im2col;
 pub mod norm;
 pub mod pack;
 mod par;
 pub mod pointwise;
+pub mod reduce;
+pub mod reduce_pick;
 pub mod rows;
 pub mod softmax;

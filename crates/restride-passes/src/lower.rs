@@ -134,7 +134,8 @@ fn number(e: &Expr) -> Result<Scalar> {
 }
 
 fn as_integers(a: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
+    let mapped: std::result::Result<_, std::convert::Infallible> =
+        a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
     match mapped {
         Ok(a) => a,
     }

@@ -116,7 +116,8 @@ fn known_args(graph: &Graph, node: &Node) -> Option<Vec<Arg<Meta, Scalar>>> {
 }
 
 fn integers(arg: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let mapped: std::result::Result<_, std::convert::Infallible> = arg.try_map(|t| Ok(t.clone()), |s| Ok(s.as_view_number()));
+    let mapped: std::result::Result<_, std::convert::Infallible> =
+        arg.try_map(|t| Ok(t.clone()), |s| Ok(s.as_view_number()));
     match mapped {
         Ok(arg) => arg,
     }

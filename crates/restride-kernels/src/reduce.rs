@@ -1,0 +1,401 @@
+//! Reductions over dimensions.
+//!
+//! The kept dimensions are walked over, the reduced ones gathered into one contiguous row in logical order: the order
+//! in which a row is joined depends on its length alone. Long rows are joined pairwise, so that the error of a sum
+//! grows with the logarithm of its length.
+
+use crate::convert::{Compute, round_through};
+use crate::pack::{Target, pack, with_compute};
+use crate::par;
+use crate::softmax::Real;
+use num_traits::Float as _;
+use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
+
+/// What becomes of a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reduction {
+    /// Sum.
+    Sum,
+    /// Sum of what is not NaN.
+    NanSum,
+    /// Sum over the number of elements.
+    Mean,
+    /// Product.
+    Prod,
+    /// Largest; NaN if there is one.
+    Max,
+    /// Smallest; NaN if there is one.
+    Min,
+    /// Whether any is not zero.
+    Any,
+    /// Whether all are not zero.
+    All,
+    /// How many are not zero.
+    Count,
+    /// Logarithm of the sum of exponentials.
+    LogSumExp,
+    /// p-norm of the absolute values; infinite and 0 included.
+    Norm(f64),
+    /// Sum of squared distances from the mean, over the number of elements less `correction`.
+    Var {
+        /// Degrees of freedom taken off.
+        correction: f64,
+        /// Its square root (standard deviation).
+        root: bool,
+    },
+}
+
+/// A compute type with arithmetic; integers wrap.
+pub(crate) trait Number: Compute {
+    const ZERO: Self;
+    const ONE: Self;
+    fn plus(self, other: Self) -> Self;
+    fn times(self, other: Self) -> Self;
+    fn no_number(self) -> bool;
+}
+
+/// A compute type of fractions.
+pub(crate) trait Field: Number {
+    type Abs: Real + Number;
+    fn over(self, n: usize) -> Self;
+    fn magnitude(self) -> Self::Abs;
+    /// Real and imaginary part.
+    fn parts(self) -> (f64, f64);
+}
+
+impl Number for i64 {
+    const ZERO: i64 = 0;
+    const ONE: i64 = 1;
+    #[inline(always)]
+    fn plus(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+    #[inline(always)]
+    fn times(self, other: i64) -> i64 {
+        self.wrapping_mul(other)
+    }
+    #[inline(always)]
+    fn no_number(self) -> bool {
+        false
+    }
+}
+
+macro_rules! fields {
+    ($($t:ty, $abs:ty, $zero:expr, $one:expr, |$x:ident| $nan:expr, $over:expr, $magnitude:expr, $parts:expr;)*) => {$(
+        impl Number for $t {
+            const ZERO: $t = $zero;
+            const ONE: $t = $one;
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t { self + other }
+            #[inline(always)]
+            fn times(self, other: $t) -> $t { self * other }
+            #[inline(always)]
+            fn no_number(self) -> bool { let $x = self; $nan }
+        }
+        impl Field for $t {
+            type Abs = $abs;
+            #[inline(always)]
+            fn over(self, n: usize) -> $t { let over: fn($t, $abs) -> $t = $over; over(self, n as $abs) }
+            #[inline(always)]
+            fn magnitude(self) -> $abs { let $x = self; $magnitude }
+            #[inline(always)]
+            fn parts(self) -> (f64, f64) { let $x = self; $parts }
+        }
+    )*};
+}
+fields! {
+    f32, f32, 0.0, 1.0, |x| x.is_nan(), |a, n| a / n, x.abs(), (x as f64, 0.0);
+    f64, f64, 0.0, 1.0, |x| x.is_nan(), |a, n| a / n, x.abs(), (x, 0.0);
+    C32, f32, C32::new(0.0, 0.0), C32::new(1.0, 0.0), |x| x.re.is_nan() || x.im.is_nan(),
+        |a, n| C32::new(a.re / n, a.im / n), x.re.hypot(x.im), (x.re as f64, x.im as f64);
+    C64, f64, C64::new(0.0, 0.0), C64::new(1.0, 0.0), |x| x.re.is_nan() || x.im.is_nan(),
+        |a, n| C64::new(a.re / n, a.im / n), x.re.hypot(x.im), (x.re, x.im);
+}
+
+/// Runs the body with `$t` the compute type of floats and complex numbers.
+macro_rules! with_field {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 | DType::BF16 | DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            DType::F64 => {
+                type $t = f64;
+                $body
+            }
+            DType::C64 => {
+                type $t = C32;
+                $body
+            }
+            DType::C128 => {
+                type $t = C64;
+                $body
+            }
+            other => return Err(format!("not implemented for {}", other.torch_name())),
+        }
+    };
+}
+
+/// Joins `f` of all elements: eight interleaved parts within a block, blocks pairwise.
+#[inline(always)]
+pub(crate) fn fold<T: Copy, A: Copy>(
+    row: &[T],
+    unit: A,
+    f: impl Fn(T) -> A + Copy,
+    join: impl Fn(A, A) -> A + Copy,
+) -> A {
+    const BLOCK: usize = 512;
+    if row.len() <= BLOCK {
+        return lanes(row, unit, f, join);
+    }
+    // A tree over the blocks, as a stack of joined powers of two: the shape depends on the length alone.
+    let mut stack: [A; 64] = [unit; 64];
+    let mut depth = 0;
+    for (i, block) in row.chunks(BLOCK).enumerate() {
+        let mut value = lanes(block, unit, f, join);
+        for _ in 0..i.trailing_ones() {
+            depth -= 1;
+            value = join(stack[depth], value);
+        }
+        stack[depth] = value;
+        depth += 1;
+    }
+    let mut value = stack[depth - 1];
+    for &left in stack[..depth - 1].iter().rev() {
+        value = join(left, value);
+    }
+    value
+}
+
+#[inline(always)]
+fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+    let mut lanes = [unit; 8];
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for (l, &x) in lanes.iter_mut().zip(c) {
+            *l = join(*l, f(x));
+        }
+    }
+    for (l, &x) in lanes.iter_mut().zip(rest) {
+        *l = join(*l, f(x));
+    }
+    let [a, b, c, d, e, g, h, i] = lanes;
+    join(join(join(a, b), join(c, d)), join(join(e, g), join(h, i)))
+}
+
+pub(crate) fn total<T: Copy, A: Number>(row: &[T], f: impl Fn(T) -> A + Copy) -> A {
+    fold(row, A::ZERO, f, A::plus)
+}
+
+/// The layout with the kept dimensions first, and the length of a row of reduced elements.
+pub(crate) fn kept_first(layout: &Layout, reduced: &[bool]) -> (Layout, usize) {
+    let rank = layout.rank();
+    let order = (0..rank).filter(|&d| !reduced[d]).chain((0..rank).filter(|&d| reduced[d]));
+    let mut out = Layout { offset: layout.offset, ..Layout::contiguous(&[]) };
+    for d in order {
+        out.sizes.push(layout.sizes[d]);
+        out.strides.push(layout.strides[d]);
+    }
+    let len = (0..rank).filter(|&d| reduced[d]).map(|d| layout.sizes[d] as usize).product();
+    (out, len)
+}
+
+/// Writes `f` of each row, elements read as `read` holds them.
+pub(crate) fn each_row<T: Compute, R: Compute>(
+    x: &View<'_>,
+    reduced: &[bool],
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+    f: impl Fn(&[T]) -> R + Sync,
+) {
+    let (layout, len) = kept_first(x.layout(), reduced);
+    // SAFETY: the same cells with dimensions in another order.
+    let x = unsafe { x.with_layout(&layout) };
+    let mut data = pack::<T>(&x);
+    if read != x.dtype() {
+        round_through(read, data.to_mut());
+    }
+    let mut target = Target::<R>::new(out);
+    let chunk = 16384usize.div_ceil(len.max(1));
+    par::pieces(threads, target.slice(), chunk, |i, piece| {
+        for (j, r) in piece.iter_mut().enumerate() {
+            let start = (i * chunk + j) * len;
+            *r = f(&data[start..start + len]);
+        }
+    });
+    target.finish();
+}
+
+/// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result
+/// has the kept dimensions, or all with the reduced ones of size 1.
+pub fn reduce(
+    x: &View<'_>,
+    reduced: &[bool],
+    what: Reduction,
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    match what {
+        Reduction::Sum => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, |row| total(row, |x| x))
+        }),
+        Reduction::NanSum => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, |row| {
+                total(row, |x: T| if x.no_number() { T::ZERO } else { x })
+            })
+        }),
+        Reduction::Mean => with_field!(read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, |row| total(row, |x: T| x).over(row.len()))
+        }),
+        Reduction::Prod => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, |row| fold(row, T::ONE, |x| x, T::times))
+        }),
+        Reduction::Max | Reduction::Min => with_compute!(real read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, |row| extreme(row, what == Reduction::Max))
+        }),
+        Reduction::Any => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, |row| row.iter().any(|x| x.truth()) as i64)
+        }),
+        Reduction::All => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, |row| row.iter().all(|x| x.truth()) as i64)
+        }),
+        Reduction::Count => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, |row| total(row, |x: T| x.truth() as i64))
+        }),
+        Reduction::LogSumExp => with_compute!(float read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, log_sum_exp)
+        }),
+        Reduction::Norm(p) => with_field!(read, T => {
+            each_row::<T, <T as Field>::Abs>(x, reduced, read, out, threads, |row| norm(row, p))
+        }),
+        Reduction::Var { correction, root } => with_field!(read, T => {
+            each_row::<T, f64>(x, reduced, read, out, threads, |row| {
+                let v = variance(row, correction);
+                if root { v.sqrt() } else { v }
+            })
+        }),
+    }
+    Ok(())
+}
+
+/// The largest or smallest of a row that is not empty; NaN if there is one.
+fn extreme<T: Number + PartialOrd>(row: &[T], max: bool) -> T {
+    let first = row.first().copied().unwrap_or(T::ZERO);
+    if max {
+        fold(row, first, |x| x, |a, b| if b > a || b.no_number() { b } else { a })
+    } else {
+        fold(row, first, |x| x, |a, b| if b < a || b.no_number() { b } else { a })
+    }
+}
+
+fn log_sum_exp<T: Real + Number>(row: &[T]) -> T {
+    let max = fold(row, T::neg_infinity(), |x| x, |a, b| if b > a || b.no_number() { b } else { a });
+    // Of infinities only: their difference would be no number.
+    let shift = if max.is_infinite() { T::zero() } else { max };
+    total(row, |x: T| (x - shift).exp_fast()).ln() + shift
+}
+
+/// The p-norm of absolute values.
+pub(crate) fn norm<T: Field>(row: &[T], p: f64) -> T::Abs {
+    let zero = T::Abs::of(0.0);
+    let size = |x: T| x.magnitude();
+    if p == 0.0 {
+        total(row, |x: T| if x.truth() { T::Abs::of(1.0) } else { zero })
+    } else if p == 1.0 {
+        total(row, size)
+    } else if p == 2.0 {
+        total(row, |x: T| squared(x)).sqrt()
+    } else if p == f64::INFINITY {
+        fold(row, zero, size, |a, b| if b > a || b.no_number() { b } else { a })
+    } else if p == f64::NEG_INFINITY {
+        fold(row, T::Abs::of(p).abs(), size, |a, b| if b < a || b.no_number() { b } else { a })
+    } else {
+        let p = T::Abs::of(p);
+        total(row, |x: T| x.magnitude().powf(p)).powf(T::Abs::of(1.0) / p)
+    }
+}
+
+#[inline(always)]
+fn squared<T: Field>(x: T) -> T::Abs {
+    if T::DTYPE.is_complex() {
+        let (re, im) = x.parts();
+        T::Abs::of(re * re + im * im)
+    } else {
+        let x = x.magnitude();
+        x * x
+    }
+}
+
+/// In double precision, as PyTorch's accumulators are.
+fn variance<T: Field>(row: &[T], correction: f64) -> f64 {
+    let n = row.len() as f64;
+    let (re, im) = fold(row, (0.0, 0.0), |x: T| x.parts(), |a, b| (a.0 + b.0, a.1 + b.1));
+    let mean = (re / n, im / n);
+    let squares = total(row, |x: T| {
+        let (re, im) = x.parts();
+        let (re, im) = (re - mean.0, im - mean.1);
+        re * re + im * im
+    });
+    squares / (n - correction).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::Tensor;
+
+    fn run(x: &Tensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> Tensor {
+        let out = Tensor::zeros(dtype, Layout::contiguous(sizes));
+        reduce(&x.view(), reduced, what, x.dtype(), &out.view_mut(), 2).unwrap();
+        out
+    }
+
+    #[test]
+    fn long_sums_are_accurate_whatever_the_strides() {
+        let n = 1_000_003;
+        let data: Vec<f32> = (0..2 * n).map(|i| 0.1 + (i % 7) as f32).collect();
+        let x = Tensor::from_slice(&data, &[n, 2]);
+        let flipped = Tensor::zeros(DType::F32, Layout::permuted(&[n, 2], &[1, 0]));
+        crate::pack::unpack(&data, &flipped.view_mut());
+        let sums = run(&x, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>();
+        assert_eq!(sums, run(&flipped, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>());
+        for (c, &sum) in sums.iter().enumerate() {
+            let want: f64 = data.iter().skip(c).step_by(2).map(|&x| x as f64).sum();
+            assert!((sum as f64 - want).abs() < want * 1e-6, "{sum} for {want}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_kept_or_passed_over() {
+        let x = Tensor::from_slice(&[1.0f32, f32::NAN, 3.0, 4.0, 2.0, 5.0], &[2, 3]);
+        let max = run(&x, &[false, true], Reduction::Max, DType::F32, &[2, 1]).to_elements::<f32>();
+        assert!(max[0].is_nan() && max[1] == 5.0);
+        assert_eq!(run(&x, &[false, true], Reduction::NanSum, DType::F32, &[2]).to_elements::<f32>(), [4.0, 11.0]);
+        let norm = run(&x, &[true, false], Reduction::Norm(f64::NEG_INFINITY), DType::F32, &[3]).to_elements::<f32>();
+        assert!(norm[0] == 1.0 && norm[1].is_nan() && norm[2] == 3.0);
+    }
+
+    #[test]
+    fn nothing_has_a_sum_and_a_norm() {
+        let x = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 0]));
+        let of = |what| run(&x, &[false, true], what, DType::F32, &[2]).to_elements::<f32>();
+        assert_eq!(of(Reduction::Sum), [0.0; 2]);
+        assert_eq!(of(Reduction::Prod), [1.0; 2]);
+        assert_eq!(of(Reduction::LogSumExp), [f32::NEG_INFINITY; 2]);
+        assert_eq!(of(Reduction::Norm(2.0)), [0.0; 2]);
+        assert!(of(Reduction::Mean)[0].is_nan());
+        assert!(of(Reduction::Var { correction: 1.0, root: false })[0].is_nan());
+    }
+
+    #[test]
+    fn trees_join_all_blocks_once() {
+        for n in [0, 1, 7, 512, 513, 1024, 1025, 2600, 4096, 70_001] {
+            let row: Vec<i64> = (0..n).collect();
+            assert_eq!(total(&row, |x| x), n * (n - 1) / 2);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Reductions that take one element of a row and say which: largest, smallest, of a rank, most frequent.
+
+use crate::convert::{Compute, round_through};
+use crate::pack::{pack, unpack, with_compute};
+use crate::par;
+use crate::reduce::{Number, kept_first};
+use restride_tensor::{DType, View, ViewMut};
+use std::cmp::Ordering;
+
+/// Which element of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pick {
+    /// The first of the largest; the first NaN if there is one.
+    Max,
+    /// The first of the smallest; the first NaN if there is one.
+    Min,
+    /// The lower median; the first NaN if there is one.
+    Median,
+    /// The lower median of what is not NaN.
+    NanMedian,
+    /// The smallest of the most frequent, where it stands last.
+    Mode,
+    /// The one of a rank counted from 0; NaN stands behind all numbers.
+    Kth(usize),
+}
+
+/// Picks an element of each row of the marked dimensions: values, and their positions in the row. Rows are not empty
+/// unless there is no index to give.
+pub fn pick(
+    x: &View<'_>,
+    reduced: &[bool],
+    what: Pick,
+    values: Option<&ViewMut<'_>>,
+    indices: Option<&ViewMut<'_>>,
+    threads: usize,
+) -> Result<(), String> {
+    with_compute!(real x.dtype(), T => {
+        let (layout, len) = kept_first(x.layout(), reduced);
+        // SAFETY: the same cells with dimensions in another order.
+        let x = unsafe { x.with_layout(&layout) };
+        let data = pack::<T>(&x);
+        let rows: usize = layout.sizes.iter().take(layout.rank() - reduced.iter().filter(|&&r| r).count()).map(|&n| n as usize).product();
+        if len == 0 && rows > 0 {
+            if indices.is_some() || !x.dtype().is_float() {
+                return Err("an element of an empty row".to_string());
+            }
+            if let Some(out) = values {
+                unpack(&vec![f64::NAN; rows], out);
+            }
+            return Ok(());
+        }
+        let mut picked = vec![(T::default(), 0i64); rows];
+        let chunk = 16384usize.div_ceil(len.max(1));
+        par::pieces(threads, &mut picked, chunk, |i, piece| {
+            let mut order = Vec::new();
+            for (j, r) in piece.iter_mut().enumerate() {
+                let row = &data[(i * chunk + j) * len..][..len];
+                let at = position(row, what, &mut order);
+                *r = (row[at], at as i64);
+            }
+        });
+        if let Some(out) = values {
+            unpack(&picked.iter().map(|p| p.0).collect::<Vec<T>>(), out);
+        }
+        if let Some(out) = indices {
+            unpack(&picked.iter().map(|p| p.1).collect::<Vec<i64>>(), out);
+        }
+    });
+    Ok(())
+}
+
+/// Numbers in order, NaN behind them.
+pub(crate) fn compare<T: Number + PartialOrd>(a: T, b: T) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.no_number().cmp(&b.no_number()))
+}
+
+fn position<T: Number + PartialOrd>(row: &[T], what: Pick, order: &mut Vec<u32>) -> usize {
+    let nan = || row.iter().position(|x| x.no_number());
+    match what {
+        Pick::Max => first(row, |a, b| a > b),
+        Pick::Min => first(row, |a, b| a < b),
+        Pick::Median => nan().unwrap_or_else(|| ranked(row, (row.len() - 1) / 2, order)),
+        Pick::NanMedian => {
+            let numbers = row.iter().filter(|x| !x.no_number()).count();
+            ranked(row, numbers.saturating_sub(1) / 2, order)
+        }
+        Pick::Kth(k) => ranked(row, k, order),
+        Pick::Mode => {
+            sorted(row, order);
+            order.sort_by(|&a, &b| compare(row[a as usize], row[b as usize]));
+            let (mut best, mut most, mut run) = (0, 0, 0);
+            for (i, &at) in order.iter().enumerate() {
+                run += 1;
+                let same = order.get(i + 1).is_some_and(|&next| row[next as usize] == row[at as usize]);
+                if !same {
+                    if run > most {
+                        (best, most) = (at as usize, run);
+                    }
+                    run = 0;
+                }
+            }
+            best
+        }
+    }
+}
+
+/// The first element that none beats; NaN beats all.
+fn first<T: Number>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
+    let mut at = 0;
+    for (i, &x) in row.iter().enumerate() {
+        if x.no_number() {
+            return i;
+        }
+        if beats(x, row[at]) {
+            at = i;
+        }
+    }
+    at
+}
+
+fn sorted<T>(row: &[T], order: &mut Vec<u32>) {
+    order.clear();
+    order.extend(0..row.len() as u32);
+}
+
+/// Where the element of a rank stands; among equals the order is that of the row.
+fn ranked<T: Number + PartialOrd>(row: &[T], k: usize, order: &mut Vec<u32>) -> usize {
+    sorted(row, order);
+    let (_, &mut at, _) =
+        order.select_nth_unstable_by(k, |&a, &b| compare(row[a as usize], row[b as usize]).then(a.cmp(&b)));
+    at as usize
+}
+
+/// Elements of each row of the marked dimensions at fractions of the way from the smallest to the largest, with what lies
+/// between two of them interpolated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Between {
+    /// In proportion.
+    Linear,
+    /// The lower.
+    Lower,
+    /// The higher.
+    Higher,
+    /// Half way.
+    Midpoint,
+    /// The nearer, an even position in the middle.
+    Nearest,
+}
+
+/// Quantiles `q` of each row of the marked dimensions, all of one `q` after the other in the result. A row with a NaN
+/// gives NaN unless NaNs are ignored.
+pub fn quantiles(
+    x: &View<'_>,
+    reduced: &[bool],
+    q: &[f64],
+    between: Between,
+    ignore_nan: bool,
+    out: &ViewMut<'_>,
+) -> Result<(), String> {
+    with_compute!(float x.dtype(), T => {
+        let (layout, len) = kept_first(x.layout(), reduced);
+        // SAFETY: the same cells with dimensions in another order.
+        let x = unsafe { x.with_layout(&layout) };
+        let mut data = crate::pack::pack_owned::<T>(&x);
+        let rows = data.len().checked_div(len).unwrap_or(0);
+        let mut result = vec![T::default(); rows * q.len()];
+        for (i, row) in data.chunks_mut(len.max(1)).enumerate() {
+            row.sort_by(|&a, &b| compare(a, b));
+            let numbers = row.iter().filter(|x| !x.no_number()).count();
+            for (j, &q) in q.iter().enumerate() {
+                result[j * rows + i] = if numbers == 0 || (numbers < len && !ignore_nan) {
+                    T::from_f64(f64::NAN)
+                } else {
+                    let exact = T::from_f64(q) * (numbers - 1) as T;
+                    let (low, high) = (exact.floor(), exact.ceil());
+                    let (a, b) = (row[low as usize], row[high as usize]);
+                    match between {
+                        Between::Linear => {
+                            let weight = exact - low;
+                            if weight < 0.5 { a + weight * (b - a) } else { b - (b - a) * (1.0 - weight) }
+                        }
+                        Between::Lower => a,
+                        Between::Higher => b,
+                        Between::Midpoint => if low == high { a } else { a + (b - a) * 0.5 },
+                        Between::Nearest => row[exact.round_ties_even() as usize],
+                    }
+                };
+            }
+        }
+        round_through(x.dtype(), &mut result);
+        unpack(&result, out);
+    });
+    Ok(())
+}
+
+/// Truth of equal sizes and elements; NaN equals nothing.
+pub fn equal(a: &View<'_>, b: &View<'_>) -> Result<bool, String> {
+    if a.sizes() != b.sizes() {
+        return Ok(false);
+    }
+    let dtype = if a.dtype() == b.dtype() { a.dtype() } else { DType::promote(a.dtype(), b.dtype()) };
+    Ok(with_compute!(any dtype, T => pack::<T>(a) == pack::<T>(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{Layout, Tensor};
+
+    fn run(x: &Tensor, reduced: &[bool], what: Pick, sizes: &[i64]) -> (Vec<f32>, Vec<i64>) {
+        let values = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+        let indices = Tensor::zeros(DType::I64, Layout::contiguous(sizes));
+        pick(&x.view(), reduced, what, Some(&values.view_mut()), Some(&indices.view_mut()), 2).unwrap();
+        (values.to_elements(), indices.to_elements())
+    }
+
+    #[test]
+    fn the_first_of_equals_is_taken() {
+        let x = Tensor::from_slice(&[1.0f32, 3.0, 3.0, 2.0, -1.0, -1.0], &[2, 3]);
+        assert_eq!(run(&x, &[false, true], Pick::Max, &[2]), (vec![3.0, 2.0], vec![1, 0]));
+        assert_eq!(run(&x, &[false, true], Pick::Min, &[2, 1]), (vec![1.0, -1.0], vec![0, 1]));
+        assert_eq!(run(&x, &[true, false], Pick::Median, &[3]), (vec![1.0, -1.0, -1.0], vec![0, 1, 1]));
+        assert_eq!(run(&x, &[false, true], Pick::Mode, &[2]), (vec![3.0, -1.0], vec![2, 2]));
+        assert_eq!(run(&x, &[false, true], Pick::Kth(2), &[2]), (vec![3.0, 2.0], vec![2, 0]));
+    }
+
+    #[test]
+    fn a_nan_is_the_largest_and_the_smallest() {
+        let x = Tensor::from_slice(&[1.0f32, f32::NAN, 0.0, f32::NAN], &[4]);
+        for what in [Pick::Max, Pick::Min, Pick::Median] {
+            let (v, i) = run(&x, &[true], what, &[]);
+            assert!(v[0].is_nan() && i == [1]);
+        }
+        assert_eq!(run(&x, &[true], Pick::NanMedian, &[]), (vec![0.0], vec![2]));
+    }
+}
