@@ -2,7 +2,8 @@
 
 use crate::convert::{copy_convert, gather, scatter};
 use crate::pack::with_compute;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, Overlap, View, ViewMut, overlap};
+use std::collections::HashSet;
 
 /// Copies all elements in row-major order of the indices, converting where the element types differ. The sizes may
 /// differ, the number of elements not.
@@ -67,6 +68,44 @@ pub fn into_region(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Result
     }
     // SAFETY: the cells lie between the result's first and last one, and are aligned.
     copy_convert(*src, unsafe { dst.with_layout(layout) });
+    Ok(())
+}
+
+/// Copies what one layout reads in an operand's memory into the cells that another one, of equal sizes, reaches in a
+/// result's.
+pub fn between(src: &View<'_>, from: &Layout, dst: &ViewMut<'_>, to: &Layout) -> Result<(), String> {
+    check(from, src.dtype(), src.layout(), src.dtype(), src.base() as usize)?;
+    // SAFETY: the cells lie between the operand's first and last one, and are aligned.
+    into_region(&unsafe { src.with_layout(from) }, dst, to)
+}
+
+/// As [`into_region`], but writes only those of the layout's cells that hold elements of the result: what the layout
+/// reaches between them is not the result's.
+pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Result<(), String> {
+    if matches!(overlap(layout, dst.layout()), Overlap::Same | Overlap::Inside) {
+        return into_region(src, dst, layout);
+    }
+    check(layout, dst.dtype(), dst.layout(), dst.dtype(), dst.base() as usize)?;
+    if src.sizes() != &layout.sizes[..] {
+        return Err(format!("sizes {:?} do not fill {:?}", src.sizes(), &layout.sizes[..]));
+    }
+    let own: HashSet<i64> = dst.layout().cells().into_iter().collect();
+    let none: &[i64] = &[];
+    for (from, to) in src.layout().cells().into_iter().zip(layout.cells()) {
+        if own.contains(&to) {
+            let (from, to) = (Layout::strided(none, none, from), Layout::strided(none, none, to));
+            // SAFETY: each is one cell: of the operand, and of the result.
+            unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
+        }
+    }
+    Ok(())
+}
+
+/// Copies an operand to a result that its sizes broadcast to.
+pub fn stretched(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
+    let layout = src.layout().expand(dst.sizes()).map_err(|e| e.0)?;
+    // SAFETY: `Layout::expand` reaches no cell that the operand does not.
+    copy_convert(unsafe { src.with_layout(&layout) }, *dst);
     Ok(())
 }
 
