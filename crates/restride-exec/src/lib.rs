@@ -3,6 +3,8 @@
 pub mod copy;
 pub mod inputs;
 pub mod interp;
+pub mod outputs;
+pub mod run;
 pub mod symbols;
 
 pub use inputs::{Inputs, RunValue, State};

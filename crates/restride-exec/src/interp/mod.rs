@@ -17,8 +17,10 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use hops::nested_iteration;
+
 use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
-use restride_ir::{GraphId, OutputKind, Program, Result, Scalar, Stage, ValueId};
+use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
 use restride_tensor::Tensor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -118,6 +120,29 @@ pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options:
     let mut interp = Interp { program, options, last_uses: BTreeMap::new(), depth: 0 };
     let results = interp.run_graph(program.main, &objects, &mut symbols, 0)?;
     interp.finish(&objects, results, &symbols, state)
+}
+
+/// Runs one call of an operator by itself.
+pub(crate) fn call_once(
+    op: Op,
+    args: &[Arg<RunValue, Scalar>],
+    key: RngKey,
+    options: &Options,
+) -> Result<Vec<RunValue>> {
+    let program = Program::new("", Stage::Functional);
+    let mut interp = Interp { program: &program, options, last_uses: BTreeMap::new(), depth: 0 };
+    let slots: Vec<Arg<Slot, Scalar>> = args
+        .iter()
+        .map(|a| {
+            Ok(match a.try_map(|v| Ok(Slot::from_value(v)), |s| Ok::<_, Error>(*s))? {
+                Arg::Value(Slot::Scalar(s)) => Arg::Scalar(s),
+                Arg::Value(Slot::Str(s)) => Arg::Str(s),
+                Arg::Value(Slot::None) => Arg::None,
+                other => other,
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(interp.call(op, &slots, key)?.iter().map(Slot::to_value).collect())
 }
 
 /// Positions of the inputs whose memory a program declares to write.

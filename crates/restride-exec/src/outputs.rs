@@ -1,0 +1,67 @@
+//! What the caller sees after a planned run: outputs as views of the memory that they alias, and the state.
+
+use crate::inputs::{RunValue, State, evaluate, user_inputs};
+use crate::interp::Outputs;
+use restride_ir::{AliasRoot, Binding, Error, OutputAlias, OutputKind, Program, Result};
+use restride_tensor::Tensor;
+
+/// Makes the outputs of a functional program from what a run left: `inputs` are those of the main graph, whose memory
+/// holds its new content already; `results` are one per graph output (`None` for new contents of inputs).
+///
+/// # Errors
+/// An output that is declared to be a view of memory that it does not fit.
+pub fn outputs(
+    program: &Program,
+    inputs: &[RunValue],
+    results: &[RunValue],
+    symbols: &Binding,
+    state: &mut State,
+) -> Result<Outputs> {
+    let mut inputs = inputs.to_vec();
+    let mut out = Outputs::default();
+    let mut changed = Vec::new();
+    for (spec, result) in program.signature.outputs.iter().zip(results) {
+        let value = match &spec.alias {
+            Some(alias) => RunValue::Tensor(on_root(alias, &inputs, results, symbols)?),
+            None => result.clone(),
+        };
+        match spec.kind {
+            OutputKind::User | OutputKind::Loss => out.values.push(value),
+            OutputKind::Gradient(i) => {
+                let t = value.tensor().ok_or_else(|| Error::invalid("a gradient that is no tensor"))?;
+                out.gradients.push((i, t.clone()));
+            }
+            OutputKind::Metadata(i) => changed.push((i, value)),
+            OutputKind::Mutation(_) | OutputKind::Token | OutputKind::Base => {}
+        }
+    }
+    for (i, value) in changed {
+        inputs[i] = value;
+    }
+    out.inputs = user_inputs(program).map(|(i, _)| inputs[i].clone()).collect();
+    for (i, value) in inputs.iter().enumerate() {
+        if let (Some(name), Some(t)) = (program.weight_name(i), value.tensor()) {
+            state.set(name.clone(), t.clone());
+        }
+    }
+    Ok(out)
+}
+
+/// The view of an input's or a base's memory that an output is declared to be.
+pub(crate) fn on_root(
+    alias: &OutputAlias,
+    inputs: &[RunValue],
+    results: &[RunValue],
+    symbols: &Binding,
+) -> Result<Tensor> {
+    let root = match alias.root {
+        AliasRoot::Input(i) => inputs.get(i),
+        AliasRoot::Base(i) => results.get(i),
+    };
+    let root =
+        root.and_then(RunValue::tensor).ok_or_else(|| Error::invalid("an output is a view of what is no tensor"))?;
+    let layout = evaluate(&alias.layout, symbols)
+        .ok_or_else(|| Error::invalid(format!("the layout {} of an output has unknown symbols", alias.layout)))?;
+    Tensor::new(root.storage().clone(), alias.dtype, layout.clone())
+        .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))
+}

@@ -1,0 +1,41 @@
+//! The memory that runs compute in.
+
+use restride_ir::{Error, ErrorKind, Result};
+
+/// What vector kernels expect.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Block([u8; 64]);
+
+/// One aligned allocation, reused from run to run; it grows to the largest that was asked of it.
+#[derive(Default)]
+pub struct Arena {
+    blocks: Vec<Block>,
+}
+
+impl Arena {
+    /// Bytes that there are.
+    pub fn bytes(&self) -> usize {
+        self.blocks.len() * size_of::<Block>()
+    }
+
+    /// Makes room and gives the address of the first byte, which is aligned to 64.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
+        let blocks = bytes.div_ceil(size_of::<Block>());
+        if blocks > self.blocks.len() {
+            // What was there is of no use: it need not be moved.
+            self.blocks = Vec::new();
+            self.blocks.try_reserve_exact(blocks).map_err(|_| {
+                Error::new(ErrorKind::Unsupported, format!("an arena of {bytes} bytes is more memory than there is"))
+            })?;
+            self.blocks.resize(blocks, Block([0; 64]));
+        }
+        Ok(self.blocks.as_mut_ptr().cast())
+    }
+}
+
+impl std::fmt::Debug for Arena {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Arena({} bytes)", self.bytes())
+    }
+}

@@ -1,0 +1,442 @@
+//! Placements as steps to carry out. Everything that could lead a step outside of its memory is refused here, once.
+
+use super::caller_position;
+use super::memory::{CallerMemory, Spot, align};
+use restride_ir::{
+    ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Frame, Graph, GraphId, HopCall, Id, Kernel, Meta, NodeId, Op,
+    OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
+    known_meta, output_meta,
+};
+use restride_tensor::Tensor;
+use std::collections::BTreeMap;
+
+/// One graph, ready to run.
+pub(super) struct Code {
+    pub graph: GraphId,
+    /// One per buffer.
+    pub roots: Vec<Root>,
+    pub steps: Vec<CodeStep>,
+    /// What is used of each graph input, if it is a tensor with a buffer.
+    pub inputs: Vec<Option<CallerMemory>>,
+    /// Type and layout of each output that gets memory from the caller.
+    pub outputs: Vec<Option<Meta>>,
+    /// Largest alignment of each output's memory.
+    pub output_align: Vec<usize>,
+    pub nested: BTreeMap<GraphId, Code>,
+    /// Per step: parts of the arena that come alive with it, and that die after it.
+    pub births: Vec<Vec<usize>>,
+    pub deaths: Vec<Vec<usize>>,
+}
+
+/// Where a buffer is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Root {
+    Arena {
+        offset: usize,
+        bytes: usize,
+    },
+    Input(usize),
+    Output(usize),
+    /// An arena buffer that no step uses.
+    Idle,
+}
+
+pub(super) struct CodeStep {
+    pub node: Option<NodeId>,
+    pub what: What,
+}
+
+pub(super) enum What {
+    Nothing,
+    Move { from: Spot, to: Spot },
+    Kernel(Box<KernelStep>),
+    Hop(Box<HopStep>),
+}
+
+/// How a node computes.
+#[derive(Clone, Copy)]
+pub(super) enum Compute {
+    Fixed(fn(&Call<'_>) -> Result<(), OpError>),
+    Dynamic(fn(&Call<'_>) -> Result<Vec<Tensor>, OpError>),
+    Scalar(fn(&Call<'_>) -> Result<Scalar, OpError>),
+}
+
+/// A call of a kernel.
+pub(super) struct KernelStep {
+    pub op: Op,
+    pub compute: Compute,
+    /// Arguments, with positions in `reads` for tensors.
+    pub args: Vec<Arg<usize, Expr>>,
+    pub reads: Vec<Option<Spot>>,
+    pub writes: Vec<Option<Spot>>,
+    /// Types of results without a place, which the kernel computes all the same.
+    pub unplaced: Vec<Option<Meta>>,
+    /// Numbers among the arguments are only known at the run: results are held against the shape rule then.
+    pub late: bool,
+    /// Eager types of the operands, where they are needed for that.
+    pub types: Vec<Option<Meta>>,
+}
+
+/// A call of bodies.
+pub(super) struct HopStep {
+    pub call: HopCall,
+    pub frame: Frame,
+    /// Buffer of the working memory.
+    pub scratch: Option<usize>,
+    pub reads: Vec<Option<Spot>>,
+    pub writes: Vec<Option<Spot>>,
+    /// Per body and input, per body and output: how tensors lie at the border.
+    pub body_inputs: Vec<Vec<Option<Meta>>>,
+    pub body_outputs: Vec<Vec<Option<Meta>>>,
+    /// How often `scan` and `map` run their body.
+    pub trips: i64,
+}
+
+struct Maker<'a> {
+    program: &'a Program,
+    graph: &'a Graph,
+    id: GraphId,
+    placement: &'a Placement,
+    roots: Vec<Root>,
+    inputs: Vec<Option<CallerMemory>>,
+    output_align: Vec<usize>,
+    /// A body: its inputs are never written.
+    body: bool,
+    used: Vec<bool>,
+}
+
+impl Code {
+    pub fn new(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, body: bool) -> Result<Code> {
+        let graph = program.graphs.get(id).ok_or_else(|| Error::invalid("a body that is not there"))?;
+        let mut used = vec![false; placement.buffers.len()];
+        for buffer in placement.steps.iter().flat_map(|s| placement.touched(s)) {
+            *used.get_mut(buffer.index()).ok_or_else(|| Error::invalid(format!("{buffer} is not there")))? = true;
+        }
+        let mut maker = Maker {
+            program,
+            graph,
+            id,
+            placement,
+            roots: Vec::with_capacity(placement.buffers.len()),
+            inputs: vec![None; graph.inputs.len()],
+            output_align: vec![1; graph.outputs.len()],
+            body,
+            used,
+        };
+        let outputs = maker.roots(plan)?;
+        let mut nested = BTreeMap::new();
+        for (&body, inner) in &placement.nested {
+            nested.insert(body, Code::new(program, body, &inner.placement, &inner.plan, true)?);
+        }
+        let mut steps = Vec::with_capacity(placement.steps.len());
+        for step in &placement.steps {
+            steps.push(maker.step(step).map_err(|e| match step {
+                Step::Run { node, .. } | Step::Free { node } if graph.nodes.get(*node).is_some() => e.at(graph, *node),
+                _ => e,
+            })?);
+        }
+        let (births, deaths) = lives(placement);
+        let Maker { roots, inputs, output_align, .. } = maker;
+        Ok(Code { graph: id, roots, steps, inputs, outputs, output_align, nested, births, deaths })
+    }
+}
+
+/// Arena buffers by the steps that first and last touch them.
+fn lives(placement: &Placement) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
+    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+    for (at, step) in placement.steps.iter().enumerate() {
+        for b in placement.touched(step) {
+            let span = &mut spans[b.index()];
+            *span = Some((span.map_or(at, |s| s.0), at));
+        }
+    }
+    let (mut births, mut deaths) = (vec![Vec::new(); placement.steps.len()], vec![Vec::new(); placement.steps.len()]);
+    for (b, span) in spans.iter().enumerate() {
+        if let (Some((first, last)), None) = (span, caller_position(placement.buffers[BufferId::new(b)].kind)) {
+            births[*first].push(b);
+            deaths[*last].push(b);
+        }
+    }
+    (births, deaths)
+}
+
+impl Maker<'_> {
+    /// Where each buffer is; gives the outputs that have one.
+    fn roots(&mut self, plan: &Plan) -> Result<Vec<Option<Meta>>> {
+        let mut outputs = vec![None; self.graph.outputs.len()];
+        for (id, buffer) in self.placement.buffers.iter() {
+            let bytes = usize::try_from(buffer.bytes).map_err(|_| Error::invalid(format!("{id} has no size")))?;
+            let too_large = |room: i64| {
+                (buffer.bytes > room).then(|| Error::invalid(format!("{id} of {bytes} bytes is larger than its value")))
+            };
+            let root = match caller_position(buffer.kind) {
+                None => match plan.offsets[id] {
+                    _ if !self.used[id.index()] => Root::Idle,
+                    Some(offset)
+                        if offset >= 0
+                            && offset % ARENA_ALIGN == 0
+                            && offset.checked_add(buffer.bytes).is_some_and(|end| end <= plan.arena_bytes) =>
+                    {
+                        Root::Arena { offset: offset as usize, bytes }
+                    }
+                    _ => return Err(Error::invalid(format!("{id} is not inside the arena"))),
+                },
+                Some((true, i)) => {
+                    let ty = self.graph.inputs.get(i).ok_or_else(|| Error::invalid("a buffer of no input"))?;
+                    let mut ty = known_meta(self.graph, *ty)?;
+                    if self.body {
+                        ty.layout = border_layout(&ty);
+                        too_large(restride_ir::layout_bytes(&ty.layout, ty.dtype.size())).map_or(Ok(()), Err)?;
+                    }
+                    if self.inputs[i].replace(CallerMemory::new(ty)).is_some() {
+                        return Err(Error::invalid("two buffers for one input"));
+                    }
+                    Root::Input(i)
+                }
+                Some((false, i)) => {
+                    let out = self.graph.outputs.get(i).ok_or_else(|| Error::invalid("a buffer of no output"))?;
+                    let ty = output_meta(self.graph, out)?.ok_or_else(|| Error::invalid("a buffer of a number"))?;
+                    let ty = Meta { layout: border_layout(&ty), dtype: ty.dtype };
+                    too_large(restride_ir::layout_bytes(&ty.layout, ty.dtype.size())).map_or(Ok(()), Err)?;
+                    self.output_align[i] = align(ty.dtype);
+                    if outputs[i].replace(ty).is_some() {
+                        return Err(Error::invalid("two buffers for one output"));
+                    }
+                    Root::Output(i)
+                }
+            };
+            self.roots.push(root);
+        }
+        Ok(outputs)
+    }
+
+    /// A place of a value, proved to be inside of its buffer.
+    fn spot(&mut self, v: ValueId, place: &Place, written: bool) -> Result<Spot> {
+        let name = || self.graph.values.get(v).map_or("?".into(), |v| v.name.clone());
+        let outside = || Error::invalid(format!("%{} at {} {} leaves its buffer", name(), place.buffer, place.layout));
+        if self.graph.values.get(v).is_none() {
+            return Err(outside());
+        }
+        let ty = known_meta(self.graph, v)?;
+        let layout = &place.layout;
+        let buffer = self.placement.buffers.get(place.buffer).ok_or_else(outside)?;
+        if layout.sizes != ty.layout.sizes || layout.strides.len() != layout.sizes.len() {
+            return Err(Error::invalid(format!("%{} is {ty} and has a place of other sizes", name())));
+        }
+        let range = layout.cell_range();
+        let inside = range.is_empty()
+            || (range.start >= 0 && i128::from(range.end) * ty.dtype.size() as i128 <= i128::from(buffer.bytes));
+        // A stride of a dimension without elements is never used, and an offset there leads nowhere.
+        if !inside || layout.offset < 0 {
+            return Err(outside());
+        }
+        match caller_position(buffer.kind) {
+            Some((true, i)) => {
+                if written && self.body && !range.is_empty() {
+                    return Err(Error::invalid(format!("%{} is written into the input of a body", name())));
+                }
+                if let Some(memory) = &mut self.inputs[i] {
+                    memory.touch(ty.dtype, layout, written);
+                }
+            }
+            Some((false, i)) => self.output_align[i] = self.output_align[i].max(align(ty.dtype)),
+            None => {}
+        }
+        Ok(Spot { buffer: place.buffer.index(), dtype: ty.dtype, layout: layout.clone() })
+    }
+
+    fn spots(&mut self, values: &[ValueId], places: &[Option<Place>], written: bool) -> Result<Vec<Option<Spot>>> {
+        if values.len() != places.len() {
+            return Err(Error::invalid("a step has not one place for each operand and result"));
+        }
+        let spot = |(v, p): (&ValueId, &Option<Place>)| p.as_ref().map(|p| self.spot(*v, p, written)).transpose();
+        values.iter().zip(places).map(spot).collect()
+    }
+
+    fn step(&mut self, step: &Step) -> Result<CodeStep> {
+        match step {
+            Step::Free { node } => Ok(CodeStep { node: Some(*node), what: What::Nothing }),
+            Step::Move { value, from, to } => {
+                let (from, to) = (self.spot(*value, from, false)?, self.spot(*value, to, true)?);
+                Ok(CodeStep { node: None, what: What::Move { from, to } })
+            }
+            Step::Run { node, reads, writes } => {
+                let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that is not there"))?;
+                let operands: Vec<ValueId> = n.operands().collect();
+                let reads = self.spots(&operands, reads, false)?;
+                let writes = self.spots(&n.results, writes, true)?;
+                let what = match HopCall::of(self.graph, n)? {
+                    Some(call) => self.hop(*node, call, reads, writes)?,
+                    None => self.kernel(*node, reads, writes)?,
+                };
+                Ok(CodeStep { node: Some(*node), what })
+            }
+        }
+    }
+
+    fn kernel(&mut self, id: NodeId, reads: Vec<Option<Spot>>, writes: Vec<Option<Spot>>) -> Result<What> {
+        let node = &self.graph.nodes[id];
+        let def = node.op.def();
+        let is_tensor = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Tensor(_));
+        let compute = match def.kernel {
+            Kernel::Fixed(run) => Compute::Fixed(run),
+            Kernel::Dynamic(run) => Compute::Dynamic(run),
+            Kernel::Scalar(run) => Compute::Scalar(run),
+            // What it gives is known from its types.
+            Kernel::None if !node.results.is_empty() && !node.results.iter().any(is_tensor) => {
+                return Ok(What::Nothing);
+            }
+            Kernel::None => return Err(Error::unsupported(format!("{} has no kernel", node.op))),
+        };
+        let mut next = 0;
+        let mut args: Vec<Arg<usize, Expr>> = Vec::with_capacity(node.args.len());
+        for arg in &node.args {
+            let mapped: Result<_, std::convert::Infallible> = arg.try_map(
+                |_| {
+                    next += 1;
+                    Ok(next - 1)
+                },
+                |e| Ok(e.clone()),
+            );
+            match mapped {
+                Ok(arg) => args.push(arg),
+            }
+        }
+        // Operands that are numbers are given as what they are.
+        let operands: Vec<ValueId> = node.operands().collect();
+        for arg in &mut args {
+            if let Arg::Value(k) = arg
+                && reads[*k].is_none()
+            {
+                *arg = match &self.graph.values[operands[*k]].ty {
+                    Type::Scalar(e) => Arg::Scalar(e.clone()),
+                    Type::None => Arg::None,
+                    _ => return Err(Error::invalid(format!("operand {k} of {} has no place", node.op))),
+                };
+            }
+        }
+        let late = args.iter().any(|a| a.scalars().iter().any(|e| e.constant().is_none()));
+        let types = operands
+            .iter()
+            .map(|v| if is_tensor(v) { Ok(Some(known_meta(self.graph, *v)?)) } else { Ok(None) })
+            .collect::<Result<Vec<_>>>()?;
+        let mut unplaced = vec![None; node.results.len()];
+        if let Compute::Fixed(_) = compute {
+            if late {
+                for (write, r) in writes.iter().zip(&node.results) {
+                    if write.is_none() && is_tensor(r) {
+                        return Err(Error::invalid("a result without a place"));
+                    }
+                }
+            } else {
+                let metas = inferred(node.op, &args, &types, &|e| {
+                    e.constant().ok_or_else(|| Error::invalid("a number that is not known"))
+                })?;
+                fit(&metas, &writes)?;
+                for (k, meta) in metas.into_iter().enumerate() {
+                    if writes[k].is_none() {
+                        unplaced[k] = Some(meta);
+                    }
+                }
+            }
+        }
+        let types = if late { types } else { Vec::new() };
+        let op = node.op;
+        Ok(What::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types })))
+    }
+
+    fn hop(&mut self, id: NodeId, call: HopCall, reads: Vec<Option<Spot>>, writes: Vec<Option<Spot>>) -> Result<What> {
+        let place =
+            |s: &Option<Spot>| s.as_ref().map(|s| Place { buffer: BufferId::new(s.buffer), layout: s.layout.clone() });
+        let (read_places, write_places): (Vec<_>, Vec<_>) =
+            (reads.iter().map(place).collect(), writes.iter().map(place).collect());
+        let graphs = &self.program.graphs;
+        let frame = Frame::of(graphs, self.id, id, &read_places, &write_places, &self.placement.nested)?;
+        let scratch = self.placement.scratch.get(&id).copied();
+        let room = scratch.and_then(|b| self.placement.buffers.get(b)).map_or(0, |b| b.bytes);
+        let in_arena = scratch.is_none_or(|b| matches!(self.roots.get(b.index()), Some(Root::Arena { .. })));
+        if room < frame.bytes || (frame.bytes > 0 && !in_arena) {
+            return Err(Error::invalid(format!(
+                "the call needs {} bytes of working memory and has {room}",
+                frame.bytes
+            )));
+        }
+        let (mut body_inputs, mut body_outputs) = (Vec::new(), Vec::new());
+        for &body in &call.bodies {
+            let graph = &graphs[body];
+            let inputs = graph.inputs.iter().enumerate().map(|(i, v)| match &graph.values[*v].ty {
+                Type::Tensor(_) => {
+                    let ty = input_meta(graph, i)?;
+                    Ok(Some(Meta { layout: border_layout(&ty), dtype: ty.dtype }))
+                }
+                _ => Ok(None),
+            });
+            body_inputs.push(inputs.collect::<Result<Vec<_>>>()?);
+            let outputs = graph
+                .outputs
+                .iter()
+                .map(|o| Ok(output_meta(graph, o)?.map(|ty| Meta { layout: border_layout(&ty), dtype: ty.dtype })));
+            body_outputs.push(outputs.collect::<Result<Vec<_>>>()?);
+        }
+        let sliced = matches!(call.hop, restride_ir::Hop::Scan | restride_ir::Hop::Map);
+        let trips = if sliced { call.trips(self.graph)? } else { 0 };
+        if call.hop == restride_ir::Hop::Map && trips == 0 {
+            return Err(Error::new(
+                restride_ir::ErrorKind::Program,
+                "map over no elements: PyTorch cannot tell the sizes of the results",
+            ));
+        }
+        for (k, write) in writes.iter().enumerate().skip(call.carried.len()) {
+            if let (true, Some(write)) = (sliced, write)
+                && write.layout.sizes.first() != Some(&trips)
+            {
+                return Err(Error::invalid(format!("result {k} has not one slice for each of {trips} iterations")));
+            }
+        }
+        for (r, write) in self.graph.nodes[id].results.iter().zip(&writes) {
+            if matches!(self.graph.values[*r].ty, Type::Tensor(_)) && write.is_none() {
+                return Err(Error::invalid("a result without a place"));
+            }
+        }
+        let step = HopStep {
+            call,
+            frame,
+            scratch: scratch.map(BufferId::index),
+            reads,
+            writes,
+            body_inputs,
+            body_outputs,
+            trips,
+        };
+        Ok(What::Hop(Box::new(step)))
+    }
+}
+
+/// What the shape rule says of a call.
+pub(super) fn inferred(
+    op: Op,
+    args: &[Arg<usize, Expr>],
+    types: &[Option<Meta>],
+    number: &dyn Fn(&Expr) -> Result<Scalar>,
+) -> Result<Vec<Meta>> {
+    let rule = op.def().infer.ok_or_else(|| Error::unsupported(format!("{op} has no shape rule")))?;
+    let tensor = |k: &usize| types[*k].clone().ok_or_else(|| Error::invalid("a number stands for a tensor"));
+    let args: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.try_map(tensor, number)).collect::<Result<_>>()?;
+    Ok(rule(&Args(&args))?.into_vec())
+}
+
+/// Kernels write what the shape rule says: declared types that differ would lead them astray.
+pub(super) fn fit(metas: &[Meta], writes: &[Option<Spot>]) -> Result<()> {
+    if metas.len() != writes.len() {
+        return Err(Error::invalid(format!("the operator gives {} results, not {}", metas.len(), writes.len())));
+    }
+    for (meta, write) in metas.iter().zip(writes) {
+        if let Some(w) = write
+            && (w.dtype != meta.dtype || w.layout.sizes != meta.layout.sizes)
+        {
+            let (dtype, sizes) = (w.dtype, &w.layout.sizes[..]);
+            return Err(Error::invalid(format!("the operator gives {meta} where {dtype}{sizes:?} is declared")));
+        }
+    }
+    Ok(())
+}

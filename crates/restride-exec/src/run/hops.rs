@@ -1,0 +1,334 @@
+//! Higher-order calls: bodies run in the call's working memory, as `Frame` lays it out; meaning as in the interpreter.
+
+use super::code::{Code, CodeStep, HopStep};
+use super::memory::Spot;
+use super::steps::{Entry, Job, meet, number};
+use crate::interp::nested_iteration;
+use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Meta, Result, Scalar, Type};
+use restride_kernels::convert::copy_convert;
+use restride_tensor::{DType, Layout, View, ViewMut};
+
+/// Elements somewhere: cell 0 and how they lie.
+#[derive(Clone)]
+struct Data {
+    base: *mut u8,
+    dtype: DType,
+    layout: Layout,
+}
+
+impl Data {
+    fn of(spot: &Spot, bases: &[*mut u8]) -> Data {
+        Data { base: bases[spot.buffer], dtype: spot.dtype, layout: spot.layout.clone() }
+    }
+    fn border(base: *mut u8, meta: &Meta) -> Data {
+        Data { base, dtype: meta.dtype, layout: meta.layout.clone() }
+    }
+    fn first(&self) -> *mut u8 {
+        self.base.wrapping_offset(self.layout.offset as isize * self.dtype.size() as isize)
+    }
+    /// One slice along dimension 0.
+    fn slice(&self, i: i64) -> Data {
+        let mut layout = self.layout.clone();
+        layout.offset += i * layout.strides[0];
+        layout.sizes.remove(0);
+        layout.strides.remove(0);
+        Data { layout, ..self.clone() }
+    }
+    /// # Safety
+    /// Both are valid as far as their layouts reach, and apart.
+    unsafe fn copy_to(&self, to: &Data) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            copy_convert(
+                View::from_raw(self.base, self.dtype, &self.layout),
+                ViewMut::from_raw(to.base, to.dtype, &to.layout),
+            );
+        }
+    }
+}
+
+/// What a body is given or gives at one position.
+#[derive(Clone)]
+enum Item {
+    Data(Data),
+    Number(Scalar),
+    None,
+}
+
+/// A call while it runs.
+struct Running<'a> {
+    code: &'a Code,
+    step: &'a HopStep,
+    scratch: *mut u8,
+    reads: &'a [*mut u8],
+}
+
+impl Running<'_> {
+    fn slot(&self, at: i64) -> *mut u8 {
+        self.scratch.wrapping_add(at as usize)
+    }
+    /// The slot of a carried value, in turn.
+    fn carried(&self, k: usize, turn: usize) -> Option<Data> {
+        let at = self.step.frame.carried[k]?[turn];
+        let last = self.step.body_inputs.last()?;
+        Some(Data::border(self.slot(at), last[k].as_ref()?))
+    }
+    fn item(&self, item: &HopItem, symbols: &Binding) -> Result<Item> {
+        Ok(match item {
+            HopItem::Tensor { operand, .. } => match &self.step.reads[*operand] {
+                Some(spot) => Item::Data(Data::of(spot, self.reads)),
+                None => return Err(Error::invalid("an operand without a place")),
+            },
+            HopItem::Number(e) => Item::Number(number(e, symbols)?),
+            HopItem::None => Item::None,
+        })
+    }
+    fn items(&self, items: &[HopItem], symbols: &Binding) -> Result<Vec<Item>> {
+        items.iter().map(|i| self.item(i, symbols)).collect()
+    }
+    /// The places of results from one position on.
+    fn results(&self) -> Vec<Option<Data>> {
+        self.step.writes.iter().map(|w| w.as_ref().map(|w| Data::of(w, self.reads))).collect()
+    }
+}
+
+impl Job<'_> {
+    /// # Safety
+    /// As `Job::step`: all places and the scratch buffer are inside of what `bases` are the addresses of.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) unsafe fn hop(
+        &self,
+        code: &Code,
+        graph: &Graph,
+        step: &CodeStep,
+        hop: &HopStep,
+        bases: &[*mut u8],
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        let scratch = hop.scratch.map_or(std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), |b| bases[b]);
+        let run = Running { code, step: hop, scratch, reads: bases };
+        // SAFETY: as promised by the caller.
+        let numbers = unsafe {
+            match hop.call.hop {
+                Hop::Cond => self.cond(&run, symbols, iteration)?,
+                Hop::WhileLoop => self.while_loop(&run, symbols, iteration)?,
+                Hop::Scan | Hop::Map => self.scan(&run, symbols, iteration)?,
+            }
+        };
+        let node = &graph.nodes[step.node.expect("a call is of a node")];
+        for (r, n) in node.results.iter().zip(numbers) {
+            if let (Type::Scalar(expr), Some(n)) = (&graph.values[*r].ty, n) {
+                meet(expr, n, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Job::hop`].
+    unsafe fn cond(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
+        let pred = run.step.call.pred.as_ref().ok_or_else(|| Error::invalid("cond has no predicate"))?;
+        let taken = match run.item(pred, symbols)? {
+            // SAFETY: as promised by the caller.
+            Item::Data(d) => unsafe { truth(&d)? },
+            Item::Number(s) => s.as_bool(),
+            Item::None => return Err(Error::invalid("cond has no predicate")),
+        };
+        let inputs = run.items(&run.step.call.rest, symbols)?;
+        // SAFETY: as promised by the caller.
+        unsafe { self.body(run, usize::from(!taken), &inputs, &run.results(), symbols, iteration) }
+    }
+
+    /// # Safety
+    /// As [`Job::hop`].
+    unsafe fn while_loop(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
+        let rest = run.items(&run.step.call.rest, symbols)?;
+        // SAFETY: as promised by the caller; so below.
+        let mut carried = unsafe { begin(run, symbols)? };
+        let mut turn = 0;
+        for i in 0u64.. {
+            let inputs: Vec<Item> = carried.iter().chain(&rest).cloned().collect();
+            let within = nested_iteration(iteration, i);
+            let slot = run.step.frame.bodies[0].outputs.first().copied().flatten();
+            let flag = run.step.body_outputs[0].first().cloned().flatten();
+            let flag = flag.zip(slot).map(|(meta, at)| Data::border(run.slot(at), &meta));
+            // SAFETY: as above.
+            let numbers = unsafe { self.body(run, 0, &inputs, &[None], symbols, within)? };
+            let goes_on = match (flag, numbers.first().copied().flatten()) {
+                // SAFETY: the slot is part of the frame, and the condition wrote it.
+                (Some(d), _) if d.dtype == DType::Bool => unsafe { truth(&d)? },
+                (None, Some(s @ Scalar::Bool(_))) => s.as_bool(),
+                _ => {
+                    let what = "cond_fn must return a boolean scalar tensor or a boolean";
+                    return Err(Error::new(ErrorKind::Program, what));
+                }
+            };
+            if !goes_on {
+                break;
+            }
+            turn = 1 - turn;
+            let targets: Vec<Option<Data>> = (0..carried.len()).map(|k| run.carried(k, turn)).collect();
+            // SAFETY: as above.
+            let numbers = unsafe { self.body(run, 1, &inputs, &targets, symbols, within)? };
+            carried = next(&targets, &numbers);
+        }
+        // SAFETY: as above.
+        Ok(unsafe { end(run, &carried) })
+    }
+
+    /// # Safety
+    /// As [`Job::hop`].
+    unsafe fn scan(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
+        let count = run.step.call.carried.len();
+        let (xs, rest) = (run.items(&run.step.call.xs, symbols)?, run.items(&run.step.call.rest, symbols)?);
+        // SAFETY: as promised by the caller; so below.
+        let mut carried = unsafe { begin(run, symbols)? };
+        let mut turn = 0;
+        let results = run.results();
+        for i in 0..run.step.trips {
+            turn = 1 - turn;
+            let slices = xs.iter().map(|x| match x {
+                Item::Data(d) => Item::Data(d.slice(i)),
+                other => other.clone(),
+            });
+            let inputs: Vec<Item> = carried.iter().cloned().chain(slices).chain(rest.iter().cloned()).collect();
+            let mut targets: Vec<Option<Data>> = (0..count).map(|k| run.carried(k, turn)).collect();
+            targets.extend(results[count.min(results.len())..].iter().map(|r| r.as_ref().map(|d| d.slice(i))));
+            let within = nested_iteration(iteration, i as u64);
+            // SAFETY: as above.
+            let numbers = unsafe { self.body(run, 0, &inputs, &targets, symbols, within)? };
+            carried = next(&targets[..count], &numbers[..count]);
+        }
+        // SAFETY: as above.
+        Ok(unsafe { end(run, &carried) })
+    }
+
+    /// Runs one body once: inputs are brought to where it expects them, outputs to where they belong. Gives the numbers
+    /// among its outputs.
+    ///
+    /// # Safety
+    /// As [`Job::hop`]; inputs and targets are valid as far as their layouts reach and have the body's sizes.
+    unsafe fn body(
+        &self,
+        run: &Running<'_>,
+        b: usize,
+        inputs: &[Item],
+        targets: &[Option<Data>],
+        symbols: &Binding,
+        iteration: u64,
+    ) -> Result<Vec<Option<Scalar>>> {
+        let id = run.step.call.bodies[b];
+        let code = run.code.nested.get(&id).ok_or_else(|| Error::invalid("a body that was not placed"))?;
+        let graph = &self.program.graphs[id];
+        let slots = &run.step.frame.bodies[b];
+        // A body's own symbols end with it.
+        let mut symbols = symbols.clone();
+        let mut entries = Vec::with_capacity(inputs.len());
+        for (i, item) in inputs.iter().enumerate() {
+            entries.push(match (item, &run.step.body_inputs[b][i]) {
+                (Item::Data(d), Some(meta)) => Entry::Memory(match slots.inputs[i] {
+                    None => d.first(),
+                    Some(at) => {
+                        let to = Data::border(run.slot(at), meta);
+                        // SAFETY: the slot is part of the frame and holds the border layout; it is apart from all else.
+                        unsafe { d.copy_to(&to) };
+                        to.base
+                    }
+                }),
+                (Item::Number(s), None) => {
+                    if let Type::Scalar(expr) = &graph.values[graph.inputs[i]].ty {
+                        meet(expr, *s, &mut symbols).map_err(|e| Error::invalid(format!("input {i} of a body {e}")))?;
+                    }
+                    Entry::Nothing
+                }
+                (Item::None, None) => Entry::Nothing,
+                _ => return Err(Error::invalid(format!("input {i} of a body is of another kind"))),
+            });
+        }
+        let mut outputs = Vec::with_capacity(graph.outputs.len());
+        for (k, meta) in run.step.body_outputs[b].iter().enumerate() {
+            outputs.push(match (meta, slots.outputs[k], targets.get(k)) {
+                (None, ..) => std::ptr::null_mut(),
+                (Some(_), Some(at), _) => run.slot(at),
+                (Some(_), None, Some(Some(target))) => target.first(),
+                _ => return Err(Error::invalid(format!("output {k} of a body has nowhere to go"))),
+            });
+        }
+        let arena = run.slot(run.step.frame.arena);
+        // SAFETY: the frame has room for the body's arena; border layouts are what the body was placed for.
+        unsafe { self.code(code, arena, &entries, &outputs, &mut symbols, iteration)? };
+        let mut numbers = Vec::with_capacity(graph.outputs.len());
+        for (k, arg) in graph.outputs.iter().enumerate() {
+            if let (Some(meta), Some(at), Some(Some(target))) =
+                (&run.step.body_outputs[b][k], slots.outputs[k], targets.get(k))
+            {
+                // SAFETY: the body wrote the slot, which is apart from all else.
+                unsafe { Data::border(run.slot(at), meta).copy_to(target) };
+            }
+            numbers.push(match arg {
+                Arg::Scalar(e) => Some(number(e, &symbols)?),
+                Arg::Value(v) => match &graph.values[*v].ty {
+                    Type::Scalar(e) => Some(number(e, &symbols)?),
+                    _ => None,
+                },
+                _ => None,
+            });
+        }
+        Ok(numbers)
+    }
+}
+
+/// What a loop carries into its first iteration, in the slots of turn 0.
+///
+/// # Safety
+/// As [`Job::hop`].
+unsafe fn begin(run: &Running<'_>, symbols: &Binding) -> Result<Vec<Item>> {
+    let mut carried = run.items(&run.step.call.carried, symbols)?;
+    for (k, item) in carried.iter_mut().enumerate() {
+        if let (Item::Data(d), Some(slot)) = (&*item, run.carried(k, 0)) {
+            // SAFETY: the slot is part of the frame, apart from all operands, and of the operand's sizes.
+            unsafe { d.copy_to(&slot) };
+            *item = Item::Data(slot);
+        }
+    }
+    Ok(carried)
+}
+
+/// What an iteration leaves to the next.
+fn next(targets: &[Option<Data>], numbers: &[Option<Scalar>]) -> Vec<Item> {
+    let item = |(t, n): (&Option<Data>, &Option<Scalar>)| match (t, n) {
+        (Some(d), _) => Item::Data(d.clone()),
+        (None, Some(n)) => Item::Number(*n),
+        (None, None) => Item::None,
+    };
+    targets.iter().zip(numbers).map(item).collect()
+}
+
+/// What a loop carried is what it gives. Gives the numbers.
+///
+/// # Safety
+/// As [`Job::hop`].
+unsafe fn end(run: &Running<'_>, carried: &[Item]) -> Vec<Option<Scalar>> {
+    let mut numbers = Vec::with_capacity(carried.len());
+    for (item, result) in carried.iter().zip(run.results()) {
+        if let (Item::Data(d), Some(result)) = (item, &result) {
+            // SAFETY: results are apart from the frame, and of the carried value's sizes.
+            unsafe { d.copy_to(result) };
+        }
+        numbers.push(if let Item::Number(n) = item { Some(*n) } else { None });
+    }
+    numbers
+}
+
+/// # Safety
+/// The data is valid as far as its layout reaches.
+unsafe fn truth(d: &Data) -> Result<bool> {
+    if d.layout.numel() != 1 {
+        let what = "Boolean value of Tensor with more than one value is ambiguous";
+        return Err(Error::new(ErrorKind::Program, what));
+    }
+    // SAFETY: as promised by the caller.
+    let view = unsafe { View::from_raw(d.base, d.dtype, &d.layout) };
+    Ok(view.get(&vec![0; d.layout.rank()]).as_bool())
+}

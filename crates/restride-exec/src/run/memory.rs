@@ -1,0 +1,95 @@
+//! Where a step's operands are, and the caller's memory held against what the steps use of it.
+
+use crate::inputs::same_strides;
+use restride_ir::Meta;
+use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+use std::ops::Range;
+
+/// A place as a step uses it: which buffer, and what lies there how.
+#[derive(Clone, Debug)]
+pub(super) struct Spot {
+    pub buffer: usize,
+    pub dtype: DType,
+    pub layout: Layout,
+}
+
+impl Spot {
+    /// # Safety
+    /// The buffer at this position of `bases` reaches as far as the layout does, for reading, while the view is used.
+    pub unsafe fn view<'a>(&'a self, bases: &[*mut u8]) -> View<'a> {
+        // SAFETY: as promised by the caller.
+        unsafe { View::from_raw(bases[self.buffer], self.dtype, &self.layout) }
+    }
+    /// # Safety
+    /// As [`Spot::view`], for writing.
+    pub unsafe fn view_mut<'a>(&'a self, bases: &[*mut u8]) -> ViewMut<'a> {
+        // SAFETY: as promised by the caller.
+        unsafe { ViewMut::from_raw(bases[self.buffer], self.dtype, &self.layout) }
+    }
+}
+
+/// Alignment of an element.
+pub(super) fn align(dtype: DType) -> usize {
+    if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
+}
+
+/// What the steps use of memory that the caller provides.
+#[derive(Clone, Debug)]
+pub(super) struct CallerMemory {
+    /// The value there, as it was placed.
+    pub ty: Meta,
+    /// Bytes that steps touch, counted from the buffer's start.
+    pub used: Range<i64>,
+    /// Whether a step writes it.
+    pub written: bool,
+    /// Largest alignment that a step needs.
+    pub align: usize,
+}
+
+impl CallerMemory {
+    pub fn new(ty: Meta) -> CallerMemory {
+        let align = align(ty.dtype);
+        CallerMemory { ty, used: 0..0, written: false, align }
+    }
+
+    /// A step uses it.
+    pub fn touch(&mut self, dtype: DType, layout: &Layout, written: bool) {
+        self.align = self.align.max(align(dtype));
+        let cells = layout.cell_range();
+        if cells.is_empty() {
+            return;
+        }
+        self.written |= written;
+        let size = dtype.size() as i64;
+        let bytes = cells.start.saturating_mul(size)..cells.end.saturating_mul(size);
+        self.used =
+            if self.used.is_empty() { bytes } else { self.used.start.min(bytes.start)..self.used.end.max(bytes.end) };
+    }
+
+    /// The address of the buffer's start for a tensor of the caller's; it may lie before the tensor's storage, but what
+    /// is used does not. The complaint continues "input x …".
+    pub fn bind(&self, t: &Tensor) -> Result<*mut u8, String> {
+        let (want, have) = (&self.ty.layout, t.layout());
+        if t.dtype() != self.ty.dtype || have.sizes != want.sizes {
+            return Err(format!("is {}{:?} and was placed as {}", t.dtype(), &have.sizes[..], self.ty));
+        }
+        if !same_strides(want, have) || t.conj || t.neg {
+            let (want, have) = (&want.strides, &have.strides);
+            return Err(format!("has strides {have:?} and was placed for {want:?}"));
+        }
+        let storage = t.storage();
+        let shift = i128::from(have.offset - want.offset) * t.dtype().size() as i128;
+        if self.used.is_empty() {
+            return Ok(storage.ptr().cast_mut());
+        }
+        let (start, end) = (i128::from(self.used.start) + shift, i128::from(self.used.end) + shift);
+        if start < 0 || end > storage.len() as i128 {
+            return Err(format!("has a storage of {} bytes, and bytes {start} to {end} are used", storage.len()));
+        }
+        let base = storage.ptr().cast_mut().wrapping_offset(shift as isize);
+        if !(base as usize).is_multiple_of(self.align) {
+            return Err(format!("starts at a byte that is no multiple of {}, as a view of it needs", self.align));
+        }
+        Ok(base)
+    }
+}

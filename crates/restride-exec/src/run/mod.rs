@@ -1,0 +1,211 @@
+//! The planned run: one arena, no mutation but the placement's, every value where the placement says.
+//!
+//! - [`code`] turns a placement and a plan into steps, and proves of each that it stays inside its memory.
+//! - [`steps`] carries them out; [`hops`] the higher-order ones.
+//! - [`learn`] runs the nodes between pieces, whose sizes are only known once they have run.
+
+mod arena;
+mod code;
+mod hops;
+mod learn;
+mod memory;
+mod steps;
+
+pub use arena::Arena;
+pub use learn::run_learn;
+
+use crate::copy::allocate;
+use crate::inputs::RunValue;
+use code::Code;
+use restride_ir::{
+    Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
+};
+use steps::{Entry, Job};
+
+/// What a run brings besides inputs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunCtx {
+    /// Seed of random operators.
+    pub seed: u64,
+    /// Number of the run of the instance: random operators draw anew in each.
+    pub call: u64,
+    /// Loop iteration around this run; 0 outside of loops.
+    pub iteration: u64,
+    /// Threads that a kernel may use; results do not depend on it.
+    pub threads: usize,
+}
+
+impl Default for RunCtx {
+    fn default() -> Self {
+        RunCtx { seed: 0, call: 0, iteration: 0, threads: 1 }
+    }
+}
+
+/// A placed and planned program, ready to run. Immutable and shared between threads.
+pub struct Runnable {
+    program: Program,
+    code: Code,
+    arena_bytes: usize,
+    poison: bool,
+}
+
+impl Runnable {
+    /// Makes the steps of a functional program with known sizes from its placement and plan.
+    ///
+    /// What is proved here is that no step leaves the memory that it is given; that the values are the right ones is
+    /// for `restride-check` to judge.
+    ///
+    /// # Errors
+    /// A size that is not known, a place outside of its buffer, a buffer outside of the arena, an operator without a
+    /// kernel, a declared type that is not what the operator gives: with the node.
+    pub fn new(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
+        if program.stage != Stage::Functional {
+            return Err(Error::invalid("only functional programs are placed"));
+        }
+        let arena_bytes = usize::try_from(plan.arena_bytes).map_err(|_| Error::invalid("an arena of no size"))?;
+        let code = Code::new(program, program.main, &placement, &plan, false)?;
+        Ok(Runnable { program: program.clone(), code, arena_bytes, poison: false })
+    }
+
+    /// The same with memory spoilt where nothing may be read: buffers hold NaN bytes before their first and after their
+    /// last use. For tests: what reads memory outside of its life, or shares it, gives other results.
+    pub fn poisoned(mut self) -> Runnable {
+        self.poison = true;
+        self
+    }
+
+    /// Bytes of arena that a run needs.
+    pub fn arena_bytes(&self) -> usize {
+        self.arena_bytes
+    }
+
+    /// Runs on the given inputs, one per graph input. Tensors are borrowed: what the program writes is seen in their
+    /// memory. Gives one value per graph output; `None` for the new contents of inputs, which lie in the inputs, and for
+    /// what is declared to be a view of other memory (see [`crate::outputs::outputs`]).
+    ///
+    /// # Errors
+    /// Inputs of other types, sizes or strides than the program was placed for: nothing is written then. A kernel's own
+    /// error, with the node.
+    pub fn run(&self, arena: &mut Arena, inputs: &[RunValue], ctx: RunCtx) -> Result<Vec<RunValue>> {
+        let mut symbols = Binding::new();
+        let entries = self.entries(inputs, &mut symbols)?;
+        let results = self.results(inputs)?;
+        let addresses: Vec<*mut u8> =
+            results.iter().map(|r| r.tensor().map_or(std::ptr::null_mut(), |t| t.storage().ptr_mut())).collect();
+        let base = arena.reserve(self.arena_bytes)?;
+        let job = Job { program: &self.program, ctx, poison: self.poison };
+        // SAFETY: the arena is borrowed and has the bytes that the code was made for; entries were fitted to what the
+        // code reads and writes of inputs, and results were made as the code says. All live until this returns.
+        unsafe {
+            if self.poison {
+                base.write_bytes(0xFF, self.arena_bytes);
+                for (address, result) in addresses.iter().zip(&results) {
+                    let bytes = result.tensor().map_or(0, |t| t.storage().len());
+                    if bytes > 0 {
+                        address.write_bytes(0xFF, bytes);
+                    }
+                }
+            }
+            job.code(&self.code, base, &entries, &addresses, &mut symbols, ctx.iteration)?;
+        }
+        self.numbers(inputs, results, &symbols)
+    }
+
+    /// Addresses of inputs, and numbers.
+    fn entries(&self, inputs: &[RunValue], symbols: &mut Binding) -> Result<Vec<Entry>> {
+        let graph = self.program.graph();
+        if inputs.len() != graph.inputs.len() {
+            let (have, want) = (inputs.len(), graph.inputs.len());
+            return Err(Error::new(ErrorKind::Inputs, format!("{have} inputs are given, the graph takes {want}")));
+        }
+        let mut entries = Vec::with_capacity(inputs.len());
+        // Shared bytes are copied at the first write, so what is written gets its address first.
+        for (i, value) in inputs.iter().enumerate() {
+            if let (Some(t), Some(true)) = (value.tensor(), self.code.inputs[i].as_ref().map(|m| m.written)) {
+                t.storage().ptr_mut();
+            }
+        }
+        for (i, value) in inputs.iter().enumerate() {
+            let wrong = |what: String| {
+                let name = crate::inputs::input_name(&self.program, i);
+                Error::new(ErrorKind::Inputs, format!("{name} {what}"))
+            };
+            entries.push(match (&self.code.inputs[i], value) {
+                (Some(memory), RunValue::Tensor(t)) => Entry::Memory(memory.bind(t).map_err(wrong)?),
+                (Some(_), _) => return Err(wrong("must be a tensor".into())),
+                (None, RunValue::Scalar(s)) => {
+                    if let Type::Scalar(expr) = &graph.values[graph.inputs[i]].ty {
+                        steps::meet(expr, *s, symbols).map_err(|e| wrong(e.0))?;
+                    }
+                    Entry::Nothing
+                }
+                (None, _) => Entry::Nothing,
+            });
+        }
+        Ok(entries)
+    }
+
+    /// Fresh memory for the outputs that have some.
+    fn results(&self, inputs: &[RunValue]) -> Result<Vec<RunValue>> {
+        let made = self.code.outputs.iter().enumerate().map(|(i, ty)| match ty {
+            Some(ty) => Ok(RunValue::Tensor(allocate(ty.dtype, ty.layout.clone())?)),
+            None => Ok(self.passed_on(i, inputs)),
+        });
+        made.collect()
+    }
+
+    /// An output that is an input which is no tensor.
+    fn passed_on(&self, output: usize, inputs: &[RunValue]) -> RunValue {
+        let graph = self.program.graph();
+        let Arg::Value(v) = &graph.outputs[output] else { return RunValue::None };
+        let position = graph.inputs.iter().position(|i| i == v);
+        match position.map(|p| &inputs[p]) {
+            Some(RunValue::Tensor(_)) | None => RunValue::None,
+            Some(other) => other.clone(),
+        }
+    }
+
+    /// Outputs that are numbers or constants.
+    fn numbers(&self, inputs: &[RunValue], mut results: Vec<RunValue>, symbols: &Binding) -> Result<Vec<RunValue>> {
+        let graph = self.program.graph();
+        debug_assert_eq!(inputs.len(), graph.inputs.len());
+        for (i, (arg, result)) in graph.outputs.iter().zip(&mut results).enumerate() {
+            if matches!(self.program.signature.outputs.get(i).map(|o| &o.kind), Some(OutputKind::Token)) {
+                continue;
+            }
+            let number = |e: &restride_ir::Expr| {
+                let s = e.eval(symbols).map_err(|why| Error::invalid(format!("the output {e}: {why}")))?;
+                Ok::<_, Error>(RunValue::Scalar(s))
+            };
+            match arg {
+                Arg::Scalar(e) => *result = number(e)?,
+                Arg::Complex(re, im) => {
+                    *result = RunValue::Scalar(Scalar::Complex(restride_tensor::C64::new(*re, *im)));
+                }
+                Arg::Str(s) => *result = RunValue::Str(s.clone()),
+                Arg::Value(v) => {
+                    if let (Type::Scalar(e), RunValue::None) = (&graph.values[*v].ty, &*result) {
+                        *result = number(e)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// Buffers that the caller provides, by position.
+fn caller_position(kind: BufferKind) -> Option<(bool, usize)> {
+    match kind {
+        BufferKind::Arena => None,
+        BufferKind::Input(i) => Some((true, i)),
+        BufferKind::Output(i) => Some((false, i)),
+    }
+}
+
+/// A runnable is shared between threads.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Runnable>();
+};

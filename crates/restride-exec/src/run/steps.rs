@@ -1,0 +1,206 @@
+//! Carrying out the steps of a graph.
+
+use super::RunCtx;
+use super::code::{Code, CodeStep, Compute, KernelStep, Root, What, fit, inferred};
+use crate::copy::allocate;
+use crate::symbols::{Unified, unify};
+use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type};
+use restride_kernels::convert::copy_convert;
+use restride_tensor::{Tensor, View, ViewMut};
+
+/// What a graph input is at a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Entry {
+    /// Memory from this address on.
+    Memory(*mut u8),
+    /// A number, or something that is only passed on.
+    Nothing,
+}
+
+/// One run.
+pub(super) struct Job<'r> {
+    pub program: &'r Program,
+    pub ctx: RunCtx,
+    pub poison: bool,
+}
+
+/// Makes an expression agree with the number that it turned out to be.
+pub(super) fn meet(expr: &Expr, value: Scalar, symbols: &mut Binding) -> Result<(), OpError> {
+    match unify(expr, value, symbols) {
+        Unified::Differs(want) if !expr.is_float() => {
+            Err(OpError::new(format!("is {value} and was declared as {expr} = {want}")))
+        }
+        Unified::OutOfRange(why) => Err(OpError::new(format!("is {value}: {why}"))),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn number(e: &Expr, symbols: &Binding) -> Result<Scalar> {
+    match e.constant() {
+        Some(s) => Ok(s),
+        None => e.eval(symbols).map_err(|why| Error::invalid(format!("{e}: {why}"))),
+    }
+}
+
+impl Job<'_> {
+    /// Runs the steps of a graph.
+    ///
+    /// # Safety
+    /// `arena` has the bytes of the plan that the code was made with. Each input and output that has a buffer is at an
+    /// address from which on the memory is valid as far as the code uses it (`CallerMemory::used` for inputs, the
+    /// border layout for outputs), inputs for writing where `written` says so. Nobody else uses that memory meanwhile.
+    pub unsafe fn code(
+        &self,
+        code: &Code,
+        arena: *mut u8,
+        inputs: &[Entry],
+        outputs: &[*mut u8],
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        let graph = &self.program.graphs[code.graph];
+        let aligned = |address: *mut u8, to: usize| {
+            if (address as usize).is_multiple_of(to) {
+                return Ok(address);
+            }
+            Err(Error::unsupported(format!("memory that is not aligned to {to} bytes is viewed as larger elements")))
+        };
+        let mut bases: Vec<*mut u8> = Vec::with_capacity(code.roots.len());
+        for root in &code.roots {
+            bases.push(match *root {
+                Root::Arena { offset, .. } => arena.wrapping_add(offset),
+                Root::Input(i) => match inputs[i] {
+                    Entry::Memory(address) => aligned(address, code.inputs[i].as_ref().map_or(1, |m| m.align))?,
+                    Entry::Nothing => return Err(Error::invalid("a tensor input is given no memory")),
+                },
+                Root::Output(i) => aligned(outputs[i], code.output_align[i])?,
+                Root::Idle => std::ptr::null_mut(),
+            });
+        }
+        for (at, step) in code.steps.iter().enumerate() {
+            if self.poison {
+                // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
+                unsafe { spoil(code, &bases, &code.births[at]) };
+            }
+            // SAFETY: all places were proved to be inside of their buffers when the code was made.
+            let done = unsafe { self.step(code, graph, step, &bases, symbols, iteration) };
+            done.map_err(|e| step.node.map_or(e.clone(), |n| e.at(graph, n)))?;
+            if self.poison {
+                // SAFETY: as above; nor does it after its last.
+                unsafe { spoil(code, &bases, &code.deaths[at]) };
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Job::code`], `bases` being the addresses of its buffers.
+    unsafe fn step(
+        &self,
+        code: &Code,
+        graph: &Graph,
+        step: &CodeStep,
+        bases: &[*mut u8],
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        match &step.what {
+            What::Nothing => Ok(()),
+            What::Move { from, to } => {
+                // SAFETY: as promised by the caller. Moves do not overlap but cell for cell (the checker's business);
+                // the copy goes through raw pointers, so that even then it only gives wrong values.
+                unsafe { copy_convert(from.view(bases), to.view_mut(bases)) };
+                Ok(())
+            }
+            // SAFETY: as promised by the caller.
+            What::Kernel(kernel) => unsafe { self.kernel(graph, step, kernel, bases, symbols, iteration) },
+            // SAFETY: as promised by the caller.
+            What::Hop(hop) => unsafe { self.hop(code, graph, step, hop, bases, symbols, iteration) },
+        }
+    }
+
+    /// # Safety
+    /// As [`Job::step`].
+    unsafe fn kernel(
+        &self,
+        graph: &Graph,
+        step: &CodeStep,
+        kernel: &KernelStep,
+        bases: &[*mut u8],
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        let node = &graph.nodes[step.node.expect("a kernel is of a node")];
+        let mut args: Vec<Arg<View<'_>, Scalar>> = Vec::with_capacity(kernel.args.len());
+        for arg in &kernel.args {
+            args.push(arg.try_map(
+                |k| match &kernel.reads[*k] {
+                    // SAFETY: as promised by the caller.
+                    Some(spot) => Ok(unsafe { spot.view(bases) }),
+                    None => Err(Error::invalid("a number stands for a tensor")),
+                },
+                |e| number(e, symbols),
+            )?);
+        }
+        let rng = RngKey { seed: self.ctx.seed, call: self.ctx.call, node: node.origin.key, iteration };
+        let ctx = Ctx { rng, threads: self.ctx.threads.max(1) };
+        match kernel.compute {
+            Compute::Fixed(run) => {
+                if kernel.late {
+                    let metas = inferred(kernel.op, &kernel.args, &kernel.types, &|e| number(e, symbols))?;
+                    fit(&metas, &kernel.writes)?;
+                }
+                let spare: Vec<Option<Tensor>> = kernel
+                    .unplaced
+                    .iter()
+                    .map(|m| m.as_ref().map(|m| allocate(m.dtype, m.layout.clone())).transpose())
+                    .collect::<Result<_, OpError>>()?;
+                let mut outs: Vec<ViewMut<'_>> = Vec::with_capacity(kernel.writes.len());
+                for (write, spare) in kernel.writes.iter().zip(&spare) {
+                    match (write, spare) {
+                        // SAFETY: as promised by the caller.
+                        (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
+                        (None, Some(t)) => outs.push(t.view_mut()),
+                        (None, None) => return Err(Error::invalid("a result without a place")),
+                    }
+                }
+                run(&Call { args: Args(&args), outs: &outs, ctx: &ctx })?;
+            }
+            Compute::Dynamic(run) => {
+                let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
+                if results.len() != kernel.writes.len() {
+                    return Err(Error::invalid(format!("{} gives {} results", kernel.op, results.len())));
+                }
+                for (t, write) in results.iter().zip(&kernel.writes) {
+                    let Some(w) = write else { continue };
+                    if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
+                        let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
+                        return Err(Error::invalid(format!("it gives {have:?} where {want:?} is declared")));
+                    }
+                    // SAFETY: as promised by the caller; the tensor is on memory of its own.
+                    copy_convert(t.view(), unsafe { w.view_mut(bases) });
+                }
+            }
+            Compute::Scalar(run) => {
+                let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
+                if let Some(Type::Scalar(expr)) = node.results.first().map(|r| &graph.values[*r].ty) {
+                    meet(expr, value, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// `bases` are the addresses of the code's buffers, whose memory may be written.
+unsafe fn spoil(code: &Code, bases: &[*mut u8], buffers: &[usize]) {
+    for &b in buffers {
+        if let Root::Arena { bytes, .. } = code.roots[b]
+            && bytes > 0
+        {
+            // SAFETY: as promised by the caller.
+            unsafe { bases[b].write_bytes(0xFF, bytes) };
+        }
+    }
+}
