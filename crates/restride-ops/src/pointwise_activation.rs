@@ -182,11 +182,15 @@ fn run_logit_backward(c: &Call<'_>) -> Result<()> {
     }
 }
 
+/// `log_sigmoid` gives row-major results on the CPU.
+fn infer_log_sigmoid(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = infer_one(a, &k::LOG_SIGMOID)?;
+    Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
+}
 /// `log_sigmoid` with the buffer that its derivative takes on the CPU.
 fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Result<Metas> {
-    let out = infer_one(a, &k::LOG_SIGMOID)?;
-    let buffer = Meta::new(out[0].dtype, crate::iter::dense_like(&a.tensor(0)?.layout));
-    Ok(smallvec![out[0].clone(), buffer])
+    let out = infer_log_sigmoid(a)?;
+    Ok(smallvec![out[0].clone(), out[0].clone()])
 }
 fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
     let x = [input(&c.args, 0)?];
@@ -284,7 +288,13 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::hardswish(Tensor self) -> Tensor", Same(0), k::HARDSWISH, activation),
     op!("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
     op!("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
-    op!("aten::log_sigmoid(Tensor self) -> Tensor", Same(0), k::LOG_SIGMOID, activation),
+    own!(
+        "aten::log_sigmoid(Tensor self) -> Tensor",
+        infer_log_sigmoid,
+        |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID),
+        (0),
+        activation
+    ),
     own!(
         "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
         infer_log_sigmoid_forward,
@@ -351,8 +361,20 @@ pub(crate) static OPS: &[OpDef] = &[
         k::TANH_BACKWARD,
         gradients_of_results
     ),
-    op!("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", Same(0, 1; 2), k::THRESHOLD_BACKWARD, || gradients(&[F(0.5)])),
-    op!("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", Same(0, 1; 2), k::LEAKY_RELU_BACKWARD, || gradients(&[F(0.2), Scalar::Bool(false)])),
+    own!(
+        "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
+        (0, 1),
+        || gradients(&[F(0.5)])
+    ),
+    own!(
+        "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
+        (0, 1),
+        || gradients(&[F(0.2), Scalar::Bool(false)])
+    ),
     own!(
         "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
         |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?),

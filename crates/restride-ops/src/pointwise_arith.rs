@@ -33,6 +33,12 @@ fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
     infer_scaled(a)
 }
 
+/// `rsub` is `sub` with its operands exchanged.
+fn infer_rsub(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer_sub(a)?;
+    infer(a, &[1, 0], &[], Rule::Same, &k::SUB)
+}
+
 /// Without the multiplication where `alpha` is 1.
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
     match c.args.opt_scalar(2)? {
@@ -378,11 +384,11 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     scaled_op!(
         "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        infer_sub,
+        infer_rsub,
         run_rsub,
-        || scaled(NUMBERS)
+        || tensors(scaled(NUMBERS))
     ),
-    scaled_op!("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_sub, run_rsub, || {
+    scaled_op!("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_rsub, run_rsub, || {
         scaled_number(NUMBERS)
     }),
     op!("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
@@ -427,8 +433,8 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::DIV_FLOOR, || with_number(
         NO_BOOL
     )),
-    op!("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || divisions(
-        NO_BOOL
+    op!("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || tensors(
+        divisions(NO_BOOL)
     )),
     op!("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::REMAINDER, || with_number(
         NO_BOOL
@@ -604,11 +610,6 @@ fn run_heaviside(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
 }
 
-/// Calls with tensors only: PyTorch takes no plain number in a tensor's place here.
-fn tensors(mut out: Vec<Sample>) -> Vec<Sample> {
-    out.retain(|s| s.args.iter().all(|a| matches!(a, restride_ir::Arg::Value(_))));
-    out
-}
 fn comparisons_of(types: Types) -> Vec<Sample> {
     tensors(comparisons(types))
 }

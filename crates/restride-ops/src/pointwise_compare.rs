@@ -5,7 +5,7 @@ use crate::pointwise::{Metas, Result, Rule, ask, common, compute, infer, input, 
 use crate::pointwise_samples::*;
 use crate::promote::{Operand, check_holds, result_type};
 use crate::sample::{expanded, in_range, sample, tensor, transposed};
-use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType, DType::*};
 use smallvec::{SmallVec, smallvec};
@@ -43,27 +43,61 @@ fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
                 l.rank()
             )));
         }
-        Operand::Tensor(d, _) if !d.can_cast(x.dtype) => {
-            return Err(OpError::new(format!(
-                "value cannot be converted to type {} without overflow",
-                crate::promote::name(x.dtype)
-            )));
-        }
         Operand::Tensor(..) => {}
     }
     let sizes = iter::broadcast_sizes(&[x.sizes(), mask.sizes()])?;
     Ok(smallvec![Meta::contiguous(x.dtype, &sizes)])
 }
 fn run_masked_fill(c: &Call<'_>) -> Result<()> {
-    let inputs = [input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?];
-    compute(c, &k::MASKED_FILL, c.outs[0].dtype(), &[inputs[0], inputs[1].as_mask(), inputs[2]])
+    let dtype = c.outs[0].dtype();
+    let value = match c.args.tensor(2) {
+        Ok(v) => v.get(&[]),
+        Err(_) => c.args.scalar(2)?,
+    };
+    check_holds(dtype, value)?;
+    let mask = input(&c.args, 1)?.as_mask();
+    compute(c, &k::MASKED_FILL, dtype, &[input(&c.args, 0)?, mask, Input::Number(value)])
 }
 
 /// Bounds of `clamp` and its like: those that are not `None`.
 fn bounds<V>(a: &Args<'_, V>, at: &[usize]) -> SmallVec<[usize; 3]> {
     std::iter::once(0).chain(at.iter().copied().filter(|&i| !a.is_none(i))).collect()
 }
-fn infer_clamp(a: &Args<'_, Meta>, at: &[usize]) -> Result<Metas> {
+/// `clamp_max` has no lower bound.
+const NO_LOWER: usize = usize::MAX;
+/// The numbers that an integer type holds.
+fn range(dtype: DType) -> Option<(i64, i64)> {
+    match dtype {
+        U8 => Some((0, 255)),
+        I8 => Some((i8::MIN as i64, i8::MAX as i64)),
+        I16 => Some((i16::MIN as i64, i16::MAX as i64)),
+        I32 => Some((i32::MIN as i64, i32::MAX as i64)),
+        I64 => Some((i64::MIN, i64::MAX)),
+        _ => None,
+    }
+}
+/// A bound outside an integer type's range is either none at all or nothing can keep it.
+fn check_bound(dtype: DType, s: Scalar, lower: bool) -> Result<()> {
+    let Some((least, most)) = range(dtype) else { return check_holds(dtype, s) };
+    let x = s.as_i64();
+    if if lower { x > most } else { x < least } {
+        let which = if lower { "min" } else { "max" };
+        return Err(OpError::new(format!(
+            "Clamp {which} value {x} is outside the representable range of {}",
+            crate::promote::name(dtype)
+        )));
+    }
+    Ok(())
+}
+/// The same bound within the element type's range.
+fn within(dtype: DType, x: Input<'_>) -> Input<'_> {
+    match (x, range(dtype)) {
+        (Input::Number(s), Some((least, most))) => Input::Number(Scalar::Int(s.as_i64().clamp(least, most))),
+        _ => x,
+    }
+}
+/// `lower` is the position of the lower bound, if there is one.
+fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> {
     let at = bounds(a, at);
     if at.len() == 1 {
         return Err(OpError::new("torch.clamp: At least one of 'min' or 'max' must not be None"));
@@ -73,9 +107,9 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize]) -> Result<Metas> {
     if dtype == Bool {
         return not_for(dtype);
     }
-    for bound in &all[1..] {
+    for (bound, i) in all.iter().zip(&at).skip(1) {
         if let Operand::Number(s) = bound {
-            check_holds(dtype, *s)?;
+            check_bound(dtype, *s, *i == lower)?;
         }
     }
     infer(a, &at, &[], Rule::Same, &k::CLAMP)
@@ -90,6 +124,7 @@ fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
         (true, false) => (opt_input(c, 1)?, None),
         _ => (None, opt_input(c, 1)?),
     };
+    let (lo, hi) = (lo.map(|x| within(dtype, x)), hi.map(|x| within(dtype, x)));
     match (lo, hi) {
         (Some(lo), Some(hi)) => compute(c, &k::CLAMP, dtype, &[x, lo, hi]),
         (Some(lo), None) => compute(c, &k::MAXIMUM, dtype, &[x, lo]),
@@ -213,97 +248,107 @@ pub(crate) static OPS: &[OpDef] = &[
         (),
         || wheres(true, true)
     ),
-    own!(
-        "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-        infer_masked_fill,
-        run_masked_fill,
-        (0),
-        || masked_fills(true)
-    ),
-    own!(
-        "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-        infer_masked_fill,
-        run_masked_fill,
-        (0),
-        || masked_fills(false)
-    ),
+    OpDef {
+        overlap: OverlapCheck::None,
+        ..own!(
+            "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+            infer_masked_fill,
+            run_masked_fill,
+            (0),
+            || masked_fills(true)
+        )
+    },
+    OpDef {
+        overlap: OverlapCheck::None,
+        ..own!(
+            "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+            infer_masked_fill,
+            run_masked_fill,
+            (0),
+            || masked_fills(false)
+        )
+    },
     own!(
         "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2]),
+        |a| infer_clamp(a, &[1, 2], 1),
         |c| run_bounds(c, true, true),
         (0),
         || clamps(true)
     ),
     own!(
         "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2]),
+        |a| infer_clamp(a, &[1, 2], 1),
         |c| run_bounds(c, true, true),
         (0, 1, 2),
         || clamps(false)
     ),
     own!(
         "aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2]),
+        |a| infer_clamp(a, &[1, 2], 1),
         |c| run_bounds(c, true, true),
         (0),
         || clamps(true)
     ),
     own!(
         "aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2]),
+        |a| infer_clamp(a, &[1, 2], 1),
         |c| run_bounds(c, true, true),
         (0, 1, 2),
         || clamps(false)
     ),
     own!(
         "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
-        |a| infer_clamp(a, &[1]),
+        |a| infer_clamp(a, &[1], 1),
         |c| run_bounds(c, true, false),
         (0),
         || one_bound(true)
     ),
     own!(
         "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
-        |a| infer_clamp(a, &[1]),
+        |a| infer_clamp(a, &[1], 1),
         |c| run_bounds(c, true, false),
         (0, 1),
         || one_bound(false)
     ),
     own!(
         "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
-        |a| infer_clamp(a, &[1]),
+        |a| infer_clamp(a, &[1], NO_LOWER),
         |c| run_bounds(c, false, true),
         (0),
         || one_bound(true)
     ),
     own!(
         "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
-        |a| infer_clamp(a, &[1]),
+        |a| infer_clamp(a, &[1], NO_LOWER),
         |c| run_bounds(c, false, true),
         (0, 1),
         || one_bound(false)
     ),
-    ask!("aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::EQ, || comparisons(ALL)),
+    ask!("aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::EQ, || tensors(comparisons(ALL))),
     ask!("aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::EQ, || with_number(ALL)),
-    ask!("aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || comparisons(ALL)),
+    ask!("aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
     ask!("aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
-    ask!("aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || comparisons(ALL)),
+    ask!("aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
     ask!("aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
-    ask!("aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || comparisons(ALL_REAL)),
+    ask!("aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
     ask!("aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
-    ask!("aten::less.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || comparisons(ALL_REAL)),
+    ask!("aten::less.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
     ask!("aten::less.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
-    ask!("aten::le.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || comparisons(ALL_REAL)),
+    ask!("aten::le.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(ALL_REAL))),
     ask!("aten::le.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
-    ask!("aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || comparisons(ALL_REAL)),
+    ask!("aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(
+        ALL_REAL
+    ))),
     ask!("aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
-    ask!("aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || comparisons(ALL_REAL)),
+    ask!("aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
     ask!("aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
-    ask!("aten::greater.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || comparisons(ALL_REAL)),
+    ask!("aten::greater.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
     ask!("aten::greater.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
-    ask!("aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || comparisons(ALL_REAL)),
+    ask!("aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(ALL_REAL))),
     ask!("aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
-    ask!("aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || comparisons(ALL_REAL)),
+    ask!("aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(
+        ALL_REAL
+    ))),
     ask!("aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
     ask!("aten::logical_and(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_AND, || binary(ALL)),
     ask!("aten::logical_or(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_OR, || binary(ALL)),

@@ -55,14 +55,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
                 }
                 Ok(view)
             };
-            let mut views = views.iter().map(alias).collect::<Result<Vec<_>>>()?;
-            for v in &mut views {
-                match def.math {
-                    Some(MathView::Conj) => v.conj ^= v.dtype().is_complex(),
-                    Some(MathView::Neg) => v.neg ^= true,
-                    None => {}
-                }
-            }
+            let views = views.iter().map(alias).collect::<Result<Vec<_>>>()?;
             return Ok(Outcome::Tensors(views));
         }
     }
