@@ -152,10 +152,10 @@ pub fn add_columns<T: Copy + AddAssign>(cols: &[T], channels: usize, w: &Window,
     }
 }
 
-/// `im2col`: windows of each sample as columns; `x` is N × C × H × W, `out` is N × (C · taps) × windows.
+/// `im2col`: windows of each sample as columns; `x` is (N ×) C × H × W, `out` is (N ×) (C · taps) × windows.
 pub fn im2col(x: &View<'_>, w: &Window, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Compute>(x: &View<'_>, w: &Window, out: &ViewMut<'_>) {
-        let channels = x.sizes()[1] as usize;
+        let channels = x.sizes()[x.sizes().len() - 3] as usize;
         let data = pack::<T>(x);
         let mut target = Target::<T>::new(out);
         let (per_in, per_out) = (channels * w.volume(), channels * w.taps() * w.windows());
@@ -170,10 +170,10 @@ pub fn im2col(x: &View<'_>, w: &Window, out: &ViewMut<'_>) -> Result<(), String>
     Ok(())
 }
 
-/// `col2im`: columns added up where they overlap; `out` is N × C × H × W.
+/// `col2im`: columns added up where they overlap; `out` is (N ×) C × H × W.
 pub fn col2im(x: &View<'_>, w: &Window, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Compute + AddAssign>(x: &View<'_>, w: &Window, out: &ViewMut<'_>) {
-        let channels = out.sizes()[1] as usize;
+        let channels = out.sizes()[out.sizes().len() - 3] as usize;
         let data = pack::<T>(x);
         let mut target = Target::<T>::new(out);
         let sums = target.slice();

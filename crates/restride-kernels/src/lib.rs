@@ -14,5 +14,7 @@ mod par;
 pub mod pointwise;
 pub mod reduce;
 pub mod reduce_pick;
+pub mod remap;
+pub mod resample;
 pub mod rows;
 pub mod softmax;

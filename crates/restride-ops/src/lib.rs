@@ -15,12 +15,14 @@ mod create_range;
 mod create_tri;
 mod derive;
 mod einsum;
+mod fold;
 mod foreach;
 mod hops;
 mod iter;
 mod matmul;
 mod moves;
 mod nn;
+mod pad;
 mod pointwise;
 mod pointwise_activation;
 mod pointwise_arith;
@@ -31,6 +33,8 @@ mod promote;
 mod registry;
 mod sample;
 mod scalars;
+mod shuffle;
+mod upsample;
 mod views;
 mod views_shape;
 mod views_split;
@@ -60,4 +64,8 @@ static FAMILIES: &[&[OpDef]] = &[
     matmul::OPS,
     einsum::OPS,
     conv::OPS,
+    pad::OPS,
+    upsample::OPS,
+    shuffle::OPS,
+    fold::OPS,
 ];
