@@ -3,8 +3,8 @@
 use crate::convert::{Compute, round_through};
 use crate::pack::{pack_owned, unpack, with_compute};
 use crate::par;
-use crate::reduce::{Number, kept_first};
-use restride_tensor::{C32, C64, DType, View, ViewMut};
+use crate::reduce::{Number, cast, kept_first};
+use restride_tensor::{C32, C64, DType, Tensor, View, ViewMut};
 
 /// What runs along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,6 +51,8 @@ fn along<T: Compute>(
     threads: usize,
     f: impl Fn(&mut [T]) + Sync,
 ) {
+    let changed = cast(x, read);
+    let x = changed.as_ref().map_or(*x, Tensor::view);
     let marks: Vec<bool> = (0..x.sizes().len()).map(|d| d == dim).collect();
     let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(out.layout(), &marks));
     // SAFETY: the same cells with dimensions in another order.
@@ -156,7 +158,7 @@ fn takes<T: Number + PartialOrd>(x: T, best: T, max: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Layout, Tensor};
+    use restride_tensor::Layout;
 
     #[test]
     fn scans_run_along_their_dimension() {

@@ -4,12 +4,12 @@
 //! in which a row is joined depends on its length alone. Long rows are joined pairwise, so that the error of a sum
 //! grows with the logarithm of its length.
 
-use crate::convert::{Compute, round_through};
+use crate::convert::{Compute, copy_convert, round_through};
 use crate::pack::{Target, pack, with_compute};
 use crate::par;
 use crate::softmax::Real;
 use num_traits::Float as _;
-use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
+use restride_tensor::{C32, C64, DType, Layout, Tensor, View, ViewMut};
 
 /// What becomes of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -202,6 +202,16 @@ pub(crate) fn kept_first(layout: &Layout, reduced: &[bool]) -> (Layout, usize) {
     (out, len)
 }
 
+/// The elements cast to another type, where that is not a mere widening, which packing does.
+pub(crate) fn cast(x: &View<'_>, to: DType) -> Option<Tensor> {
+    if x.dtype().promote(to) == to {
+        return None;
+    }
+    let out = Tensor::zeros(to, Layout::contiguous(x.sizes()));
+    copy_convert(*x, out.view_mut());
+    Some(out)
+}
+
 /// Writes `f` of each row, elements read as `read` holds them.
 pub(crate) fn each_row<T: Compute, R: Compute>(
     x: &View<'_>,
@@ -211,6 +221,8 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     threads: usize,
     f: impl Fn(&[T]) -> R + Sync,
 ) {
+    let changed = cast(x, read);
+    let x = changed.as_ref().map_or(*x, Tensor::view);
     let (layout, len) = kept_first(x.layout(), reduced);
     // SAFETY: the same cells with dimensions in another order.
     let x = unsafe { x.with_layout(&layout) };
@@ -346,7 +358,6 @@ fn variance<T: Field>(row: &[T], correction: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
 
     fn run(x: &Tensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> Tensor {
         let out = Tensor::zeros(dtype, Layout::contiguous(sizes));

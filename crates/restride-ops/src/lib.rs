@@ -30,6 +30,8 @@ mod pointwise_compare;
 mod pointwise_samples;
 mod pointwise_unary;
 mod promote;
+mod reduce;
+mod reduce_samples;
 mod registry;
 mod sample;
 mod scalars;
@@ -64,6 +66,7 @@ static FAMILIES: &[&[OpDef]] = &[
     matmul::OPS,
     einsum::OPS,
     conv::OPS,
+    reduce::OPS,
     pad::OPS,
     upsample::OPS,
     shuffle::OPS,
