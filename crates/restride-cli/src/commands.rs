@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
 use crate::tables;
-use restride::{Compiled, CompileOptions, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
+use restride::{CompileOptions, Compiled, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
 use std::path::Path;
 
 type Result<T> = std::result::Result<T, Failure>;
@@ -12,7 +12,9 @@ type Result<T> = std::result::Result<T, Failure>;
 pub fn run(command: Command) -> Result<()> {
     match command {
         Command::Show { program, stage, run } => show(&program, stage, &run),
-        Command::Run { program, run, outputs, via, json } => run_program(&program, &run, outputs.as_deref(), via, json.as_deref()),
+        Command::Run { program, run, outputs, via, json } => {
+            run_program(&program, &run, outputs.as_deref(), via, json.as_deref())
+        }
         Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
         Command::Functionalize { program, output, run } => functionalize(&program, &output, &run),
         Command::Reinplace { program, output, run } => reinplace(&program, &output, &run),
@@ -65,8 +67,7 @@ fn run_options(run: &RunArgs) -> RunOptions {
 }
 
 fn write_text(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text)
-        .map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
+    std::fs::write(path, text).map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
 }
 
 fn print(text: &str) {
@@ -180,7 +181,7 @@ fn compile(args: &ProgramArgs, output: Option<&Path>, json: Option<&Path>, run: 
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
     let mut report = compiled.report(&inputs)?;
-    report.time_us.import = import.as_micros() as u64;
+    report.times.import = import;
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
     }

@@ -1,6 +1,6 @@
 //! Tensor files: inputs into a run, and what it leaves behind.
 
-use restride_exec::inputs::{input_name, user_inputs};
+use restride_exec::inputs::{input_name, same_strides, user_inputs};
 use restride_exec::interp::Outputs;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
@@ -180,10 +180,16 @@ pub fn element_bytes(t: &Tensor) -> Vec<u8> {
     let t = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
     let size = t.dtype().size();
     let bytes = t.storage().to_vec();
+    let layout = t.layout();
     let mut out = Vec::with_capacity(t.numel() * size);
-    for cell in t.layout().cells() {
-        let at = cell as usize * size;
-        out.extend_from_slice(&bytes[at..at + size]);
+    if same_strides(layout, &Layout::contiguous(&layout.sizes)) {
+        let start = layout.offset as usize * size;
+        out.extend_from_slice(bytes.get(start..start + t.numel() * size).unwrap_or_default());
+    } else {
+        for cell in layout.cells() {
+            let at = cell as usize * size;
+            out.extend_from_slice(&bytes[at..at + size]);
+        }
     }
     canonical_nans(t.dtype(), &mut out);
     out

@@ -1,11 +1,31 @@
 //! Open, functionalize, place, check and run PyTorch programs.
+//!
+//! [`open`] reads what `torch.export.save` wrote; [`Compiled`] is the program without mutation, placed and planned for the
+//! sizes that it meets; an [`Instance`] runs it in one arena. [`interpret`] runs any stage with true aliasing: the
+//! oracle that the others are held against, as [`verify`] does.
 #![forbid(unsafe_code)]
 
+mod compile;
+mod coverage;
 pub mod files;
+mod instance;
 mod open;
+mod report;
+mod save;
+mod verify;
 
+pub use compile::{CompileOptions, Compiled, Times};
+pub use coverage::{Coverage, How, coverage};
+pub use instance::Instance;
 pub use open::{OpenOptions, open};
+pub use report::{Counts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
+pub use restride_exec::inputs::{random_inputs, user_inputs};
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State};
-pub use restride_ir::{Error, ErrorKind, Program, Result, Stage};
+pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Scalar, Stage, text};
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
+pub use restride_passes::place::PlaceOptions;
+pub use restride_passes::plan::{PlanOptions, PlanOrder};
+pub use restride_tensor::Tensor;
+pub use save::save;
+pub use verify::{StageVerdict, Verdict, verify};

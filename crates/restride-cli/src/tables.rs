@@ -1,0 +1,268 @@
+//! What commands print: the same numbers as JSON and as text.
+
+use restride::files::differs;
+use restride::{Coverage, How, Inputs, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State, Verdict};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// What a run gave: every output, and what it changed.
+pub fn outputs(program: &Program, before: (&Inputs, &State), outputs: &Outputs, state: &State) -> Value {
+    let values: Vec<Value> =
+        outputs.values.iter().enumerate().map(|(i, v)| described(&format!("output.{i}"), v)).collect();
+    let mut changed = Vec::new();
+    let names = restride::user_inputs(program).map(|(_, n)| n.to_string());
+    for (name, (old, new)) in names.zip(before.0.values.iter().zip(&outputs.inputs)) {
+        if let (RunValue::Tensor(a), RunValue::Tensor(b)) = (old, new)
+            && (differs(a, b) || a.layout().strides != b.layout().strides)
+        {
+            changed.push(described(&format!("input.{name}"), new));
+        }
+    }
+    for i in 0..program.signature.inputs.len() {
+        let Some(name) = program.weight_name(i) else { continue };
+        if let (Some(a), Some(b)) = (before.1.get(name), state.get(name))
+            && differs(a, b)
+        {
+            let kind =
+                if program.weights.tensors.get(name).is_some_and(|w| w.is_param) { "parameter" } else { "buffer" };
+            changed.push(described(&format!("{kind}.{name}"), &RunValue::Tensor(b.clone())));
+        }
+    }
+    json!({ "program": &*program.name, "outputs": values, "changed": changed })
+}
+
+fn described(name: &str, value: &RunValue) -> Value {
+    match value {
+        RunValue::Tensor(t) => {
+            let l = t.layout();
+            let mut index = vec![0i64; l.rank()];
+            let mut first = Vec::new();
+            for _ in 0..t.numel().min(4) {
+                first.push(t.get(&index).to_string());
+                for d in (0..index.len()).rev() {
+                    index[d] += 1;
+                    if index[d] < l.sizes[d] {
+                        break;
+                    }
+                    index[d] = 0;
+                }
+            }
+            json!({
+                "name": name, "dtype": t.dtype().to_string(), "size": l.sizes.to_vec(), "stride": l.strides.to_vec(),
+                "first": first, "elements": t.numel(),
+            })
+        }
+        RunValue::Scalar(s) => json!({ "name": name, "scalar": s.to_string() }),
+        RunValue::Str(s) => json!({ "name": name, "scalar": &**s }),
+        RunValue::None => json!({ "name": name, "scalar": null }),
+    }
+}
+
+/// As text: one line a value.
+pub fn outputs_text(v: &Value) -> String {
+    let mut out = String::new();
+    for (head, key) in [("outputs", "outputs"), ("changed", "changed")] {
+        let list = v[key].as_array().map_or(&[] as &[Value], Vec::as_slice);
+        if list.is_empty() && key == "changed" {
+            continue;
+        }
+        let _ = writeln!(out, "{head}");
+        for v in list {
+            let name = v["name"].as_str().unwrap_or("");
+            if v.get("dtype").is_none() {
+                let scalar = v["scalar"].as_str().unwrap_or("None");
+                let _ = writeln!(out, "  {name:<28} {scalar}");
+                continue;
+            }
+            let text = |key: &str| v[key].to_string().replace('"', "").replace(',', ", ");
+            let more = if v["elements"].as_u64().unwrap_or(0) > 4 { ", …" } else { "" };
+            let first = text("first");
+            let first = first.trim_start_matches('[').trim_end_matches(']');
+            let ty = format!("{}{}", v["dtype"].as_str().unwrap_or(""), text("size"));
+            let _ = writeln!(out, "  {name:<28} {ty:<24} {first}{more}");
+        }
+    }
+    out
+}
+
+/// A verdict as JSON.
+pub fn verdict_json(v: &Verdict) -> Value {
+    let stages: Vec<Value> = v
+        .stages
+        .iter()
+        .map(|s| json!({ "stage": s.stage, "agrees": s.differences.is_empty(), "differences": s.differences }))
+        .collect();
+    let check = if v.checked { "ok" } else { "skipped" };
+    json!({ "program": v.program, "values": v.compared, "stages": stages,
+            "checks": { "functional": check, "placement": check, "plan": check } })
+}
+
+/// A verdict as text.
+pub fn verdict_text(v: &Verdict) -> String {
+    let mut out = String::new();
+    for s in &v.stages {
+        if s.differences.is_empty() {
+            let _ = writeln!(out, "{:<12} agrees with interp in {} values, bit for bit", s.stage, v.compared);
+        } else {
+            let _ = writeln!(out, "{:<12} differs from interp", s.stage);
+            s.differences.iter().for_each(|d| {
+                let _ = writeln!(out, "  {d}");
+            });
+        }
+    }
+    let _ = writeln!(out, "{:<12} {}", "checkers", if v.checked { "ok" } else { "skipped" });
+    out
+}
+
+/// A report as JSON.
+pub fn report_json(r: &Report) -> Value {
+    let check = if r.checked { "ok" } else { "skipped" };
+    let us = |d: std::time::Duration| d.as_micros() as u64;
+    json!({
+        "program": r.program,
+        "imported": { "nodes": r.imported.nodes, "mutations": r.imported.mutations, "views": r.imported.views },
+        "functional": { "nodes": r.functional_nodes, "mutated": r.mutated },
+        "placed": {
+            "steps": r.placed.steps, "in_place": r.placed.in_place, "views": r.placed.views, "copies": r.placed.copies,
+            "copy_bytes": r.placed.copy_bytes, "missed": r.placed.missed, "missed_bytes": r.placed.missed_bytes,
+        },
+        "plan": counts_json(&r.plan),
+        "checks": { "functional": check, "placement": check, "plan": check },
+        "time_us": {
+            "import": us(r.times.import), "functionalize": us(r.times.functionalize), "simplify": us(r.times.simplify),
+            "place": us(r.times.place), "check": us(r.times.check), "plan": us(r.times.plan),
+        },
+    })
+}
+
+fn counts_json(p: &PlanCounts) -> Value {
+    json!({
+        "arena_bytes": p.arena_bytes, "state_bytes": p.state_bytes, "output_bytes": p.output_bytes,
+        "lower_bound_bytes": p.lower_bound_bytes, "optimal": p.optimal,
+    })
+}
+
+/// A report as text: what was there before, and what runs after.
+pub fn report_text(r: &Report) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}\n", r.program);
+    let _ = writeln!(out, "{:<24} {:>12} {:>12} {:>12}", "", "imported", "functional", "placed");
+    let dash = || "-".to_string();
+    let rows: [(&str, String, String, String); 6] = [
+        ("nodes / steps", r.imported.nodes.to_string(), r.functional_nodes.to_string(), r.placed.steps.to_string()),
+        ("mutations", r.imported.mutations.to_string(), format!("0 (+{} outputs)", r.mutated), dash()),
+        ("in place", dash(), dash(), r.placed.in_place.to_string()),
+        ("views (no cost)", r.imported.views.to_string(), dash(), r.placed.views.to_string()),
+        ("copies", dash(), dash(), format!("{}, {}", r.placed.copies, bytes(r.placed.copy_bytes))),
+        ("declined", dash(), dash(), format!("{}, {}", r.placed.missed, bytes(r.placed.missed_bytes))),
+    ];
+    for (name, a, b, c) in rows {
+        let _ = writeln!(out, "{name:<24} {a:>12} {b:>12} {c:>12}");
+    }
+    let _ = writeln!(out);
+    let _ = write!(out, "{}", counts_text(&r.plan));
+    let check = if r.checked { "functional ok, placement ok, plan ok" } else { "skipped" };
+    let _ = writeln!(out, "{:<24} {check}", "checks");
+    let ms = |d: std::time::Duration| format!("{:.2}", d.as_secs_f64() * 1e3);
+    let t = &r.times;
+    let parts = [
+        ("import", t.import),
+        ("functionalize", t.functionalize),
+        ("simplify", t.simplify),
+        ("place", t.place),
+        ("plan", t.plan),
+        ("check", t.check),
+    ];
+    let parts: Vec<String> = parts.iter().map(|(n, d)| format!("{n} {}", ms(*d))).collect();
+    let _ = writeln!(out, "{:<24} {}", "time (ms)", parts.join(", "));
+    out
+}
+
+fn counts_text(p: &PlanCounts) -> String {
+    let optimal = if p.optimal { ", proved smallest" } else { "" };
+    let mut out = String::new();
+    let _ =
+        writeln!(out, "{:<24} {} (at least {}{optimal})", "arena", bytes(p.arena_bytes), bytes(p.lower_bound_bytes));
+    let _ = writeln!(out, "{:<24} {}", "state", bytes(p.state_bytes));
+    let _ = writeln!(out, "{:<24} {}", "outputs", bytes(p.output_bytes));
+    out
+}
+
+fn bytes(n: i64) -> String {
+    match n {
+        0..10_000 => format!("{n} B"),
+        10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        _ => format!("{:.1} MB", n as f64 / 1e6),
+    }
+}
+
+/// A memory plan as JSON.
+pub fn plan_json(p: &PlanTable) -> Value {
+    let rows: Vec<Value> = p
+        .rows
+        .iter()
+        .map(|r| {
+            json!({ "segment": r.segment, "offset": r.offset, "bytes": r.bytes, "first_step": r.steps.0,
+                    "last_step": r.steps.1, "values": r.values })
+        })
+        .collect();
+    let mut out = counts_json(&p.totals);
+    out["buffers"] = Value::Array(rows);
+    out
+}
+
+/// A memory plan as text.
+pub fn plan_text(p: &PlanTable) -> String {
+    let mut out = counts_text(&p.totals);
+    let _ = writeln!(out, "\n{:>12} {:>12} {:>13}  values", "offset", "bytes", "steps");
+    for r in &p.rows {
+        let steps = format!("{}..{}", r.steps.0, r.steps.1);
+        let mut values = r.values.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
+        if r.values.len() > 4 {
+            let _ = write!(values, ", … ({} in all)", r.values.len());
+        }
+        let _ = writeln!(out, "{:>12} {:>12} {steps:>13}  {values}", r.offset, r.bytes);
+    }
+    out
+}
+
+fn how(c: &Coverage) -> &'static str {
+    match c.how {
+        How::Kernel => "kernel",
+        How::View => "view",
+        How::Composed => "composed",
+        How::Bodies => "bodies",
+        How::None => "-",
+    }
+}
+
+/// The operator table as JSON.
+pub fn ops_json(rows: &[Coverage]) -> Value {
+    rows.iter()
+        .map(|c| {
+            json!({ "name": c.name, "schema": c.schema, "runs": how(c), "view": c.view, "mutates": c.mutates,
+                    "reuse": c.reuse, "samples": c.samples })
+        })
+        .collect()
+}
+
+/// The operator table as text.
+pub fn ops_text(rows: &[Coverage]) -> String {
+    let mut out =
+        format!("{:<56} {:<9} {:<5} {:<6} {:<6} {:>7}\n", "operator", "runs", "view", "writes", "reuse", "samples");
+    let yes = |b: bool| if b { "yes" } else { "-" };
+    for c in rows {
+        let _ = writeln!(
+            out,
+            "{:<56} {:<9} {:<5} {:<6} {:<6} {:>7}",
+            c.name,
+            how(c),
+            yes(c.view),
+            yes(c.mutates),
+            yes(c.reuse),
+            c.samples
+        );
+    }
+    let _ = writeln!(out, "{} operators declared; in-place, out= and _foreach_ forms follow from them", rows.len());
+    out
+}

@@ -1,0 +1,235 @@
+//! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
+
+use crate::instance::Instance;
+use crate::report::Counts;
+use restride_exec::run::Runnable;
+use restride_exec::{Inputs, State};
+use restride_ir::{Binding, Placement, Plan, Program, Remark, Result, Scalar};
+use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
+use restride_passes::place::PlaceOptions;
+use restride_passes::plan::PlanOptions;
+use restride_passes::segment::{Segment, segments};
+use restride_passes::{functionalize, lower, place, plan::plan, specialize};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Placements kept for sizes met before; the oldest goes first.
+const KEPT: usize = 64;
+
+/// What compiling may do.
+#[derive(Clone, Debug)]
+pub struct CompileOptions {
+    /// Run the checkers on every decision (on by default).
+    pub check: bool,
+    /// What placement may do.
+    pub place: PlaceOptions,
+    /// What the memory plan may do.
+    pub plan: PlanOptions,
+}
+
+impl Default for CompileOptions {
+    fn default() -> Self {
+        CompileOptions { check: true, place: PlaceOptions::default(), plan: PlanOptions::default() }
+    }
+}
+
+/// Time that each part of compiling took.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Times {
+    /// Reading the file; not known to [`Compiled`], which gets a program.
+    pub import: Duration,
+    /// Mutation out of the program.
+    pub functionalize: Duration,
+    /// Sizes put in, compositions taken apart.
+    pub simplify: Duration,
+    /// Where every value lives.
+    pub place: Duration,
+    /// The checkers.
+    pub check: Duration,
+    /// Offsets in the arena.
+    pub plan: Duration,
+}
+
+/// A functional program that runs in one arena. Immutable and shared between threads; clones are the same program.
+///
+/// Sizes that are symbols are placed, planned and checked when a run first meets them.
+///
+/// ```
+/// use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
+/// # fn main() -> restride::Result<()> {
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/batchnorm_train.pt2");
+/// let program = restride::open(&path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+///
+/// // The arena and the state (buffers, mutated parameters) belong to an instance.
+/// let mut instance = compiled.instance()?;
+/// let outputs = instance.run(&inputs, &RunOptions::default())?;
+/// let logits = outputs.values[0].tensor().expect("a tensor");
+/// println!("{:?} {}", logits.layout().sizes, logits.get(&[0, 0]));
+///
+/// let saved = instance.state().deep_clone();
+/// instance.run(&inputs, &RunOptions::default())?;
+/// instance.set_state(saved);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Compiled(Arc<Shared>);
+
+struct Shared {
+    imported: Counts,
+    program: Program,
+    segments: Vec<Segment>,
+    options: CompileOptions,
+    functionalize: Duration,
+    cache: Mutex<VecDeque<(Key, Arc<Piece>)>>,
+}
+
+/// A segment and the values of its symbols.
+type Key = (usize, Vec<(String, [u64; 2])>);
+
+/// A segment, made for certain sizes.
+pub(crate) struct Piece {
+    /// Functional, with known sizes, all operators with kernels.
+    pub program: Program,
+    /// Where values live.
+    pub placement: Placement,
+    /// Offsets in the arena.
+    pub plan: Plan,
+    /// Decisions of the placement.
+    pub remarks: Vec<Remark>,
+    /// What runs it.
+    pub runnable: Runnable,
+    /// What making it took.
+    pub times: Times,
+}
+
+impl Compiled {
+    /// Makes a program functional. Where inputs are given, those among them that share storage are provided for; the
+    /// result is specialised for their sharing. A program that is functional already is taken as it is.
+    ///
+    /// # Errors
+    /// What eager PyTorch refuses, what has no functional form, an operator that is not known: with the node.
+    pub fn new(program: Program, inputs: Option<&Inputs>, options: &CompileOptions) -> Result<Compiled> {
+        let imported = Counts::of(&program);
+        let start = Instant::now();
+        let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
+        let functional = functionalize(&program, &FunctionalizeOptions { shares })?;
+        let time = start.elapsed();
+        if options.check {
+            restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
+        }
+        let segments = segments(&functional);
+        Ok(Compiled(Arc::new(Shared {
+            imported,
+            program: functional,
+            segments,
+            options: options.clone(),
+            functionalize: time,
+            cache: Mutex::new(VecDeque::new()),
+        })))
+    }
+
+    /// The program without mutation.
+    pub fn functional(&self) -> &Program {
+        &self.0.program
+    }
+
+    /// A fresh arena and the state that the program was exported with.
+    ///
+    /// # Errors
+    /// A weight that does not fit its storage.
+    pub fn instance(&self) -> Result<Instance> {
+        Ok(Instance::new(self.clone(), State::new(&self.0.program)?))
+    }
+
+    pub(crate) fn imported(&self) -> Counts {
+        self.0.imported
+    }
+
+    pub(crate) fn checks(&self) -> bool {
+        self.0.options.check
+    }
+
+    pub(crate) fn functionalize_time(&self) -> Duration {
+        self.0.functionalize
+    }
+
+    pub(crate) fn segments(&self) -> &[Segment] {
+        &self.0.segments
+    }
+
+    /// A segment made for the sizes of a binding: remembered, or made now.
+    pub(crate) fn piece(&self, at: usize, symbols: &Binding) -> Result<Arc<Piece>> {
+        let key: Key = (at, symbols.iter().map(|(s, v)| (s.name().to_string(), bits(*v))).collect());
+        let remembered =
+            |cache: &VecDeque<(Key, Arc<Piece>)>| cache.iter().find(|(k, _)| *k == key).map(|p| p.1.clone());
+        let lock = || self.0.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(piece) = remembered(&lock()) {
+            return Ok(piece);
+        }
+        let piece = Arc::new(make(&self.0.segments[at].program, symbols, &self.0.options)?);
+        let mut cache = lock();
+        if cache.len() >= KEPT {
+            cache.pop_front();
+        }
+        cache.push_back((key, piece.clone()));
+        Ok(piece)
+    }
+}
+
+fn bits(s: Scalar) -> [u64; 2] {
+    match s {
+        Scalar::Bool(b) => [0, u64::from(b)],
+        Scalar::Int(i) => [1, i as u64],
+        Scalar::Float(x) => [2, x.to_bits()],
+        Scalar::Complex(z) => [z.re.to_bits(), z.im.to_bits()],
+    }
+}
+
+fn make(program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
+    let mut times = Times::default();
+    let program = timed(&mut times.simplify, || lower(&specialize(program, symbols)))?;
+    let placed = timed(&mut times.place, || place(&program, &options.place))?;
+    let offsets = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
+    if options.check {
+        timed(&mut times.check, || {
+            restride_check::placement(&program, &placed.placement)?;
+            restride_check::plan(&placed.placement, &offsets)
+        })
+        .map_err(|faults| restride_check::error(&program, &faults))?;
+    }
+    let runnable = Runnable::new(&program, placed.placement.clone(), offsets.clone())?;
+    Ok(Piece { program, placement: placed.placement, plan: offsets, remarks: placed.remarks, runnable, times })
+}
+
+fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = work();
+    *into += start.elapsed();
+    out
+}
+
+/// User inputs by storage, with how they lie on it. Inputs that share it without touching the same cells are
+/// shares, too: the program may reach further than an input shows.
+pub(crate) fn shares(program: &Program, inputs: &Inputs) -> Vec<Share> {
+    let positions: Vec<usize> = restride_exec::inputs::user_inputs(program).map(|(i, _)| i).collect();
+    let mut by_storage: Vec<(usize, Share)> = Vec::new();
+    for (&position, value) in positions.iter().zip(&inputs.values) {
+        let Some(t) = value.tensor() else { continue };
+        let layout = (t.layout().strides.clone(), t.layout().offset);
+        match by_storage.iter_mut().find(|(id, _)| *id == t.storage().id()) {
+            Some((_, share)) => {
+                share.inputs.push(position);
+                share.layouts.push(layout);
+            }
+            None => {
+                let share = Share { inputs: vec![position], bytes: t.storage().len() as i64, layouts: vec![layout] };
+                by_storage.push((t.storage().id(), share));
+            }
+        }
+    }
+    by_storage.into_iter().map(|(_, s)| s).collect()
+}

@@ -1,0 +1,63 @@
+//! Which operators there are and what each has.
+
+use restride_ir::{Kernel, Op};
+
+/// What one operator has.
+#[derive(Clone, Copy, Debug)]
+pub struct Coverage {
+    /// Full name.
+    pub name: &'static str,
+    /// PyTorch's schema, with what it is silent about.
+    pub schema: &'static str,
+    /// How it is carried out.
+    pub how: How,
+    /// Whether its results can be views.
+    pub view: bool,
+    /// Whether it writes an argument.
+    pub mutates: bool,
+    /// Whether results can take over an argument's memory.
+    pub reuse: bool,
+    /// How many sample calls it declares.
+    pub samples: usize,
+}
+
+/// How an operator is carried out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// By a kernel of its own.
+    Kernel,
+    /// As a view.
+    View,
+    /// Composed of other operators.
+    Composed,
+    /// A higher-order operator: runs its bodies.
+    Bodies,
+    /// Not.
+    None,
+}
+
+/// Every declared operator, in the order of the table.
+pub fn coverage() -> Vec<Coverage> {
+    restride_ops::ops().iter().map(|op| row(*op)).collect()
+}
+
+fn row(op: Op) -> Coverage {
+    let def = op.def();
+    let how = match () {
+        () if def.hop.is_some() => How::Bodies,
+        () if !matches!(def.kernel, Kernel::None) => How::Kernel,
+        () if def.decompose.is_some() => How::Composed,
+        () if def.view.is_some() => How::View,
+        () if op.can_run() => How::Composed,
+        () => How::None,
+    };
+    Coverage {
+        name: op.name(),
+        schema: def.schema,
+        how,
+        view: op.is_view(),
+        mutates: op.is_mutable(),
+        reuse: !def.reuse.is_empty(),
+        samples: def.samples.map_or(0, |s| s().len()),
+    }
+}

@@ -1,0 +1,287 @@
+//! What compiling found and decided, in numbers.
+
+use crate::compile::{Compiled, Piece, Times};
+use crate::instance::Instance;
+use restride_exec::inputs::{Strides, bind};
+use restride_exec::interp::Options;
+use restride_exec::{Inputs, State};
+use restride_ir::text::{PrintOptions, print_placed};
+use restride_ir::{
+    Buffer, BufferKind, Id, InputKind, Node, OutputKind, Placement, Program, RemarkKind, Result, Step, Type, ValueId,
+};
+use std::sync::Arc;
+
+/// Operators of a program, bodies of higher-order operators included.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Counts {
+    /// Nodes.
+    pub nodes: usize,
+    /// Nodes that write an argument.
+    pub mutations: usize,
+    /// Nodes whose results are views of an argument.
+    pub views: usize,
+}
+
+impl Counts {
+    pub(crate) fn of(program: &Program) -> Counts {
+        let mut out = Counts::default();
+        for (_, graph) in program.graphs.iter() {
+            for (_, node) in graph.ordered() {
+                out.nodes += 1;
+                out.mutations += usize::from(node.op.mutates(&node.args) || node.op.def().metadata);
+                out.views += usize::from(node.op.is_view() && !node.op.def().metadata);
+            }
+        }
+        out
+    }
+}
+
+/// What placement did, bodies of higher-order operators included (each counted once).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct PlacedCounts {
+    /// Steps that run.
+    pub steps: usize,
+    /// Results that took over an operand's memory.
+    pub in_place: usize,
+    /// Results that are views at no cost.
+    pub views: usize,
+    /// Steps that only move elements.
+    pub copies: usize,
+    /// Bytes that these write.
+    pub copy_bytes: i64,
+    /// Declined candidates.
+    pub missed: usize,
+    /// Bytes that taking them would have saved.
+    pub missed_bytes: i64,
+}
+
+/// Memory of a run, in bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct PlanCounts {
+    /// Intermediates and working memory.
+    pub arena_bytes: i64,
+    /// Buffers and parameters that the program changes.
+    pub state_bytes: i64,
+    /// Outputs.
+    pub output_bytes: i64,
+    /// Largest sum of arena bytes that live at one step.
+    pub lower_bound_bytes: i64,
+    /// Whether the arena is proved as small as it can be.
+    pub optimal: bool,
+}
+
+/// What compiling a program for certain inputs found and decided.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Name of the program.
+    pub program: String,
+    /// The program as exported.
+    pub imported: Counts,
+    /// Nodes of the functional program.
+    pub functional_nodes: usize,
+    /// Its declared mutations.
+    pub mutated: usize,
+    /// What placement did.
+    pub placed: PlacedCounts,
+    /// Memory.
+    pub plan: PlanCounts,
+    /// Whether the checkers ran; they found nothing then.
+    pub checked: bool,
+    /// What it took.
+    pub times: Times,
+}
+
+/// One buffer of a memory plan.
+#[derive(Clone, Debug)]
+pub struct PlanRow {
+    /// Which piece of a program that is cut where sizes are learnt from data.
+    pub segment: usize,
+    /// Offset in the arena, in bytes.
+    pub offset: i64,
+    /// Size in bytes.
+    pub bytes: i64,
+    /// First and last step that touches it.
+    pub steps: (usize, usize),
+    /// Values that lie in it, in the order in which they come.
+    pub values: Vec<String>,
+}
+
+/// A memory plan.
+#[derive(Clone, Debug)]
+pub struct PlanTable {
+    /// Totals.
+    pub totals: PlanCounts,
+    /// Buffers of the arena, by offset.
+    pub rows: Vec<PlanRow>,
+}
+
+impl Compiled {
+    /// The pieces for these inputs. A program with sizes that depend on data is run for it, on copies.
+    pub(crate) fn pieces(&self, inputs: &Inputs) -> Result<Vec<Arc<Piece>>> {
+        if self.segments().len() == 1 {
+            let bound = bind(self.functional(), inputs, &State::new(self.functional())?, Strides::AsDeclared)?;
+            return Ok(vec![self.piece(0, &bound.symbols)?]);
+        }
+        let mut out = Vec::new();
+        let mut instance = Instance::new(self.clone(), State::new(self.functional())?);
+        instance.run_pieces(&inputs.deep_clone(), &Options::default(), &mut |p| out.push(p))?;
+        Ok(out)
+    }
+
+    /// What compiling for these inputs found and decided.
+    ///
+    /// # Errors
+    /// As [`Instance::run`].
+    pub fn report(&self, inputs: &Inputs) -> Result<Report> {
+        let pieces = self.pieces(inputs)?;
+        let functional = self.functional();
+        let mut times = Times { functionalize: self.functionalize_time(), ..Times::default() };
+        for p in &pieces {
+            times.simplify += p.times.simplify;
+            times.place += p.times.place;
+            times.check += p.times.check;
+            times.plan += p.times.plan;
+        }
+        let mut placed = PlacedCounts::default();
+        for p in &pieces {
+            count_steps(&p.program, p.program.main, &p.placement, &mut placed);
+            count_remarks(p, &mut placed);
+        }
+        let mutated = functional.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Mutation(_))).count();
+        Ok(Report {
+            program: functional.name.to_string(),
+            imported: self.imported(),
+            functional_nodes: Counts::of(functional).nodes,
+            mutated,
+            placed,
+            plan: totals(&pieces),
+            checked: self.checks(),
+            times,
+        })
+    }
+
+    /// The program as placed for these inputs, as text.
+    ///
+    /// # Errors
+    /// As [`Instance::run`].
+    pub fn show_placed(&self, inputs: &Inputs) -> Result<String> {
+        let text = |p: &Arc<Piece>| print_placed(&p.program, &p.placement, Some(&p.plan), &PrintOptions::default());
+        Ok(self.pieces(inputs)?.iter().map(text).collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The memory plan for these inputs.
+    ///
+    /// # Errors
+    /// As [`Instance::run`].
+    pub fn plan_table(&self, inputs: &Inputs) -> Result<PlanTable> {
+        let pieces = self.pieces(inputs)?;
+        let rows = pieces.iter().enumerate().flat_map(|(i, p)| plan_rows(i, p)).collect();
+        Ok(PlanTable { totals: totals(&pieces), rows })
+    }
+}
+
+fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
+    let placement = &piece.placement;
+    let graph = piece.program.graph();
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+    for (at, step) in placement.steps.iter().enumerate() {
+        for buffer in placement.touched(step) {
+            let life = lives[buffer.index()].get_or_insert((at, at));
+            life.1 = at;
+        }
+    }
+    let mut values: Vec<Vec<String>> = vec![Vec::new(); placement.buffers.len()];
+    let all: Vec<ValueId> =
+        graph.inputs.iter().copied().chain(graph.ordered().flat_map(|(_, n)| n.results.iter().copied())).collect();
+    for v in all {
+        if let Some(place) = &placement.places[v] {
+            values[place.buffer.index()].push(graph.values[v].name.to_string());
+        }
+    }
+    for (node, buffer) in &placement.scratch {
+        let result = graph.nodes[*node].results.first().map_or("node", |r| &*graph.values[*r].name);
+        values[buffer.index()].push(format!("working memory of {result}"));
+    }
+    let mut rows = Vec::new();
+    for (id, buffer) in placement.buffers.iter() {
+        let (Some(offset), Some(steps)) = (piece.plan.offsets[id], lives[id.index()]) else { continue };
+        let values = std::mem::take(&mut values[id.index()]);
+        rows.push(PlanRow { segment, offset, bytes: buffer.bytes, steps, values });
+    }
+    rows.sort_by_key(|r| (r.offset, r.steps));
+    rows
+}
+
+fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
+    let mut out = PlanCounts { optimal: true, ..PlanCounts::default() };
+    for p in pieces {
+        out.arena_bytes = out.arena_bytes.max(p.plan.arena_bytes);
+        out.lower_bound_bytes = out.lower_bound_bytes.max(p.plan.lower_bound_bytes);
+        out.optimal &= p.plan.optimal;
+        for (_, buffer) in p.placement.buffers.iter() {
+            if let Buffer { kind: BufferKind::Output(_), bytes } = buffer {
+                out.output_bytes += bytes;
+            }
+        }
+        for spec in &p.program.signature.outputs {
+            let OutputKind::Mutation(i) = spec.kind else { continue };
+            let input = &p.program.signature.inputs[i];
+            if matches!(input.kind, InputKind::Parameter(_) | InputKind::Buffer { .. } | InputKind::Constant(_)) {
+                out.state_bytes += bytes_of(&p.program.graph().values[input.value].ty);
+            }
+        }
+    }
+    out
+}
+
+fn bytes_of(ty: &Type) -> i64 {
+    ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
+}
+
+/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run.
+fn only_moves(node: &Node) -> bool {
+    let def = node.op.def();
+    def.movement.is_some() || def.view.is_some()
+}
+
+fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Placement, out: &mut PlacedCounts) {
+    let values = &program.graphs[graph];
+    for step in &placement.steps {
+        let written = |v: ValueId| bytes_of(&values.values[v].ty);
+        match step {
+            Step::Run { node, .. } => {
+                out.steps += 1;
+                let node = &values.nodes[*node];
+                if only_moves(node) {
+                    out.copies += 1;
+                    out.copy_bytes += node.results.iter().map(|r| written(*r)).sum::<i64>();
+                }
+            }
+            Step::Move { value, .. } => {
+                out.steps += 1;
+                out.copies += 1;
+                out.copy_bytes += written(*value);
+            }
+            Step::Free { node } => {
+                let node = &values.nodes[*node];
+                if node.op.is_view() {
+                    out.views += node.results.len();
+                }
+            }
+        }
+    }
+    for (id, nested) in &placement.nested {
+        count_steps(program, *id, &nested.placement, out);
+    }
+}
+
+fn count_remarks(piece: &Piece, out: &mut PlacedCounts) {
+    for r in &piece.remarks {
+        if r.missed() {
+            out.missed += 1;
+            out.missed_bytes += r.bytes;
+        } else if matches!(r.kind, RemarkKind::ReuseOperand | RemarkKind::ScatterInBase) {
+            out.in_place += 1;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Writing programs back.
+
+use crate::Compiled;
+use restride_exec::Inputs;
+use restride_ir::{Error, Program, Result};
+use std::path::Path;
+
+/// Writes a program as a `.pt2` that `torch.export.load` takes.
+///
+/// # Errors
+/// What has no form in a `.pt2`, and a file that cannot be written.
+pub fn save(_program: &Program, _path: &Path) -> Result<()> {
+    Err(Error::unsupported("writing a .pt2"))
+}
+
+impl Compiled {
+    /// Writes the functional program with placement and plan.
+    ///
+    /// # Errors
+    /// As [`save`].
+    pub fn save(&self, _inputs: &Inputs, path: &Path) -> Result<()> {
+        save(self.functional(), path)
+    }
+
+    /// The program with in-place operators and views where the placement has them.
+    ///
+    /// # Errors
+    /// As [`Compiled::report`].
+    pub fn reinplaced(&self, _inputs: &Inputs) -> Result<Program> {
+        Err(Error::unsupported("writing in-place operators back"))
+    }
+}
