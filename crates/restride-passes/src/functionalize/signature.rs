@@ -45,6 +45,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeSet<usize>) -> Ste
     out.ranges = program.ranges.clone();
     out.weights = program.weights.clone();
     out.pytree = program.pytree.clone();
+    out.forward_args = program.forward_args.clone();
     out.notes = program.notes.clone();
     out.sample_inputs = program.sample_inputs.clone();
     dce(&mut out);
