@@ -175,6 +175,8 @@ pub struct Program {
     pub weights: Arc<Weights>,
     /// `(in_spec, out_spec)`: pytree JSON of the user's arguments and results.
     pub pytree: Option<(Arc<str>, Arc<str>)>,
+    /// Names of the user's positional arguments, where the file says them.
+    pub forward_args: Vec<Arc<str>>,
     /// What was noticed at import (a device mapped to the CPU, a guard not understood).
     pub notes: Vec<String>,
     /// Sample inputs stored with the program, one per user input in order (fixed ones included).
@@ -226,6 +228,7 @@ impl Program {
             ranges: Vec::new(),
             weights: Arc::default(),
             pytree: None,
+            forward_args: Vec::new(),
             notes: Vec::new(),
             sample_inputs: None,
         }

@@ -10,6 +10,7 @@
 pub mod archive;
 pub mod dtype;
 pub mod error;
+pub mod export;
 pub mod guard;
 pub mod import;
 pub mod model;

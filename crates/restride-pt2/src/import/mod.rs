@@ -66,6 +66,8 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     output_specs(&mut program, &module.signature)?;
     if let Some(signature) = module.module_call_graph.first().and_then(|m| m.signature.as_ref()) {
         program.pytree = Some((signature.in_spec.as_str().into(), signature.out_spec.as_str().into()));
+        let names = signature.forward_arg_names.as_deref().unwrap_or_default();
+        program.forward_args = names.iter().map(|n| n.as_str().into()).collect();
     }
     program.weights = Arc::new(weights::read(bytes, &archive, &model, &program)?);
     program.sample_inputs = samples::read(&archive, &model, &mut program)?.map(Arc::new);

@@ -1,0 +1,218 @@
+//! What PyTorch's tensors are when a functional program runs there.
+//!
+//! Values of a functional program have the layouts that eager PyTorch would show, whatever memory they are in. PyTorch's own
+//! kernels may give other strides to the values of the rewritten program: a write into a transposed tensor that became a
+//! result of its own, say. Operators that ask for strides must see the declared ones, so a copy of exactly these strides is put
+//! before them where it is not sure that PyTorch's tensor has them. Whose storage a tensor lies in is followed too, for outputs.
+
+use super::graph::GraphWriter;
+use restride_ir::{Arg, Args, Error, Expr, Meta, Node, Result, Scalar, Table, TensorType, Type, ValueId, ViewOutcome};
+use restride_tensor::{Dim, self_overlaps};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What is known of the tensors of one graph.
+#[derive(Default)]
+pub struct Facts {
+    /// PyTorch's tensor has the sizes and strides that the type says.
+    strides: Table<ValueId, bool>,
+    /// It starts in its storage where the type says.
+    offset: Table<ValueId, bool>,
+    /// The storages it may lie in.
+    roots: Table<ValueId, BTreeSet<usize>>,
+    /// Copies of exact strides.
+    exact: BTreeMap<ValueId, Arc<str>>,
+    next: usize,
+}
+
+impl Facts {
+    /// A storage that nothing else lies in.
+    pub fn fresh_root(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+    /// A tensor whose memory is as its type says, in this storage.
+    pub fn input(&mut self, v: ValueId, root: usize) {
+        self.strides.set(v, true);
+        self.offset.set(v, true);
+        self.roots.set(v, [root].into());
+    }
+    /// The storages that a tensor may lie in.
+    pub fn roots(&self, v: ValueId) -> &BTreeSet<usize> {
+        &self.roots[v]
+    }
+    /// Whether PyTorch's tensor has the strides of the type.
+    pub fn has_strides(&self, v: ValueId) -> bool {
+        self.strides[v]
+    }
+    /// Whether it has strides and offset of the type.
+    pub fn has_layout(&self, v: ValueId) -> bool {
+        self.strides[v] && self.offset[v]
+    }
+}
+
+/// Views that not every strides allow.
+fn asks_for_strides(name: &str) -> bool {
+    matches!(
+        name,
+        "aten.view.default"
+            | "aten._unsafe_view.default"
+            | "aten._reshape_alias.default"
+            | "aten.view.dtype"
+            | "aten.view_as_complex.default"
+            | "aten.view_as.default"
+            | "aten.unflatten.int"
+    )
+}
+
+/// Gives a node that asks for strides operands that have them. The node's arguments, changed where its operand was.
+pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [Arg]>> {
+    let op = node.op;
+    let Some(Arg::Value(base)) = node.args.first() else { return Ok(Cow::Borrowed(&node.args)) };
+    if op.def().strided {
+        if w.facts.has_layout(*base) {
+            return Ok(Cow::Borrowed(&node.args));
+        }
+        let ty = w.source.tensor(*base).clone();
+        let copy = exact_copy(w, *base)?
+            .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
+        w.instead.insert(*base, copy);
+        // The copy starts at cell 0 of a storage of its own.
+        let mut args = node.args.clone();
+        if let Some(i) = op.schema().arg("storage_offset") {
+            let shifted = match &args[i] {
+                Arg::Scalar(e) => e.minus(&ty.layout.offset),
+                _ => Expr::Int(0),
+            };
+            args[i] = Arg::Scalar(shifted);
+        }
+        return Ok(Cow::Owned(args));
+    }
+    if asks_for_strides(op.name()) && !w.facts.has_strides(*base) {
+        let name = exact(w, *base)?
+            .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
+        w.instead.insert(*base, name);
+    }
+    Ok(Cow::Borrowed(&node.args))
+}
+
+/// The name of a tensor with the value's elements and exactly its strides: the value itself, or a copy. `None` if its
+/// strides are such that no copy has them (several elements in one cell).
+pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
+    if w.facts.has_strides(v) {
+        return w.name(v).map(Some);
+    }
+    exact_copy(w, v)
+}
+
+fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
+    if let Some(name) = w.facts.exact.get(&v) {
+        return Ok(Some(name.clone()));
+    }
+    let mut ty = w.source.tensor(v).clone();
+    ty.layout.offset = Expr::Int(0);
+    let name = w.name(v)?;
+    let hint = format!("{name}_laid_out");
+    let made = if ty.layout.is_contiguous() {
+        let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
+        // A view of a larger tensor can be contiguous and start anywhere.
+        w.call("aten.clone.default", &[Arg::Value(v), format], &hint, &ty)?
+    } else {
+        let known = known(w, &ty);
+        if known.is_none_or(|k| self_overlaps(&k.layout) != Some(false)) {
+            return Ok(None);
+        }
+        let empty = w.call(
+            "aten.empty_strided.default",
+            &[Arg::Scalars(ty.layout.sizes.to_vec()), Arg::Scalars(ty.layout.strides.to_vec()), Arg::DType(ty.dtype)],
+            &hint,
+            &ty,
+        )?;
+        w.call_on("aten.copy.default", &empty, &[Arg::Value(v)], &hint, &ty)?
+    };
+    w.facts.exact.insert(v, made.clone());
+    Ok(Some(made))
+}
+
+/// A type with the sizes that it had at export.
+fn known(w: &GraphWriter<'_>, ty: &TensorType) -> Option<Meta> {
+    ty.known().or_else(|| TensorType::new(ty.dtype, ty.layout.map(|e| e.substitute(&w.ctx.hints))).known())
+}
+
+/// Notes what is known of a node's results.
+pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
+    let effect = w.ctx.effects.node(w.source, node)?;
+    let operands: Vec<ValueId> = node.operands().collect();
+    let strides = gives_declared(w, node, &operands);
+    for (i, &r) in node.results.iter().enumerate() {
+        let Type::Tensor(ty) = &w.source.values[r].ty else { continue };
+        let offset = ty.layout.offset.is(0);
+        let mut roots = BTreeSet::new();
+        for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
+            roots.extend(w.facts.roots(operands[*o]).iter().copied());
+        }
+        let own = roots.is_empty();
+        if own {
+            roots.insert(w.facts.fresh_root());
+        }
+        w.facts.roots.set(r, roots);
+        w.facts.strides.set(r, strides);
+        w.facts.offset.set(r, own && offset);
+    }
+    Ok(())
+}
+
+/// Whether PyTorch's kernel gives the declared layouts, from operands that have theirs.
+fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> bool {
+    let tensor = |v: &ValueId| w.source.values[*v].ty.tensor();
+    let ready = |v: &ValueId| {
+        tensor(v).is_none()
+            || w.facts.has_strides(*v)
+            || w.facts.exact.contains_key(v) && asks_for_strides(node.op.name())
+    };
+    if node.op.def().hop.is_some() || !operands.iter().all(ready) {
+        return false;
+    }
+    let metas: Option<Vec<Arg<Meta, Scalar>>> = node
+        .args
+        .iter()
+        .map(|a| {
+            a.try_map(|v| tensor(v).and_then(|t| known(w, t)).ok_or(()), |e| e.eval(&w.ctx.hints).map_err(|_| ())).ok()
+        })
+        .collect();
+    let Some(metas) = metas else { return false };
+    let mut given: Option<Vec<Meta>> = None;
+    if let Some(rule) = node.op.def().view {
+        let numbers: Vec<Arg<Meta, i64>> = metas
+            .iter()
+            .map(|a| {
+                let mapped: std::result::Result<_, std::convert::Infallible> =
+                    a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
+                match mapped {
+                    Ok(arg) => arg,
+                }
+            })
+            .collect();
+        match (rule.known)(&Args(&numbers)) {
+            Ok(ViewOutcome::Views(types)) => given = Some(types.into_vec()),
+            Ok(ViewOutcome::Copy) => {}
+            _ => return false,
+        }
+    }
+    if given.is_none() {
+        given = node.op.def().infer.and_then(|rule| rule(&Args(&metas)).ok()).map(|m| m.into_vec());
+    }
+    let Some(given) = given else { return false };
+    let declared: Vec<Option<Meta>> = node.results.iter().map(|r| tensor(r).and_then(|t| known(w, t))).collect();
+    given.len() == declared.len()
+        && given.iter().zip(&declared).all(|(g, d)| {
+            d.as_ref().is_some_and(|d| {
+                let l = (&g.layout, &d.layout);
+                // Strides of dimensions of size 1 mean nothing.
+                g.dtype == d.dtype
+                    && l.0.sizes == l.1.sizes
+                    && (0..l.0.rank()).all(|i| l.0.sizes[i] == 1 || l.0.strides[i] == l.1.strides[i])
+            })
+        })
+}

@@ -1,0 +1,611 @@
+//! Graphs: nodes with their arguments, types of all names, and the numbers that arguments need computed.
+
+use super::exprs;
+use crate::dtype::FileDType;
+use crate::model::{
+    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType, SymBool,
+    SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
+};
+use restride_ir::{
+    Arg, ArgType, Binding, DType, Effects, Error, Expr, ExprFn, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin,
+    Program, Result, Stage, Symbol, Table, TensorType, Type, ValueId,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// What does not change from graph to graph.
+pub struct Context<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Values of symbols at export.
+    pub hints: Binding,
+    /// What nodes alias and write.
+    pub effects: Effects,
+}
+
+impl Context<'_> {
+    /// Whether the program is pure: its values may lie elsewhere than their types say.
+    pub fn functional(&self) -> bool {
+        self.program.stage == Stage::Functional
+    }
+}
+
+/// Writes one graph.
+pub struct GraphWriter<'a> {
+    pub ctx: &'a Context<'a>,
+    pub source: &'a Graph,
+    pub out: model::Graph,
+    /// The file's name of each value.
+    names: Table<ValueId, Option<Arc<str>>>,
+    /// Names that stand for values in the arguments of the node that is being written.
+    pub instead: BTreeMap<ValueId, Arc<str>>,
+    taken: HashSet<Arc<str>>,
+    /// Numbers that a name stands for already.
+    numbers: HashMap<Expr, Arc<str>>,
+    /// Sizes that are no constants, with the tensor and dimension to ask for them.
+    sizes: Vec<(Expr, Arc<str>, usize)>,
+    /// Metadata of the nodes that are written now.
+    pub origin: Arc<Origin>,
+    /// What PyTorch's tensors are, in a functional program.
+    pub facts: super::facts::Facts,
+}
+
+fn file_dtype(d: DType) -> Result<ScalarType> {
+    FileDType::from_name(d.torch_name()).map(ScalarType::Known).map_err(Error::from)
+}
+
+/// The archive's type of a tensor.
+pub fn tensor_meta(ty: &TensorType, hints: &Binding, requires_grad: bool) -> Result<TensorMeta> {
+    let list = |v: &[Expr]| v.iter().map(|e| exprs::sym_int(e, hints)).collect::<Result<Vec<_>>>();
+    Ok(TensorMeta {
+        dtype: file_dtype(ty.dtype)?,
+        sizes: list(&ty.layout.sizes)?,
+        requires_grad,
+        device: Device { r#type: "cpu".into(), index: None },
+        strides: list(&ty.layout.strides)?,
+        storage_offset: exprs::sym_int(&ty.layout.offset, hints)?,
+        layout: model::Layout::Strided,
+    })
+}
+
+fn as_tensor(name: &str) -> Argument {
+    Argument::AsTensor(TensorArgument { name: name.to_string() })
+}
+
+/// How the file calls an operator.
+pub fn target(op: Op) -> String {
+    match op.schema().namespace.as_str() {
+        "_operator" | "math" | "torch" => op.name().to_string(),
+        _ => format!("torch.ops.{}", op.name()),
+    }
+}
+
+impl<'a> GraphWriter<'a> {
+    /// A writer for a graph.
+    pub fn new(ctx: &'a Context<'a>, source: &'a Graph) -> Self {
+        let mut taken: HashSet<Arc<str>> = source.values.iter().map(|(_, v)| v.name.clone()).collect();
+        // A local variable of this name would hide the module.
+        taken.insert("self".into());
+        GraphWriter {
+            ctx,
+            source,
+            out: model::Graph {
+                inputs: Vec::new(),
+                outputs: Vec::new(),
+                nodes: Vec::new(),
+                tensor_values: model::Map::new(),
+                sym_int_values: model::Map::new(),
+                sym_bool_values: model::Map::new(),
+                is_single_tensor_return: false,
+                custom_obj_values: model::Map::new(),
+                sym_float_values: model::Map::new(),
+            },
+            names: Table::new(),
+            instead: BTreeMap::new(),
+            taken,
+            numbers: HashMap::new(),
+            sizes: Vec::new(),
+            origin: Arc::default(),
+            facts: super::facts::Facts::default(),
+        }
+    }
+
+    /// A name that nothing has yet.
+    pub fn fresh(&mut self, hint: &str) -> Arc<str> {
+        let mut name: Arc<str> = hint.into();
+        let mut n = 0;
+        while !self.taken.insert(name.clone()) {
+            n += 1;
+            name = format!("{hint}_{n}").into();
+        }
+        name
+    }
+
+    /// The name of a value in the node that is being written.
+    pub fn name(&self, v: ValueId) -> Result<Arc<str>> {
+        if let Some(name) = self.instead.get(&v) {
+            return Ok(name.clone());
+        }
+        self.names[v]
+            .clone()
+            .ok_or_else(|| Error::invalid(format!("%{} is used before it is made", self.source.values[v].name)))
+    }
+
+    /// Declares a tensor of this name.
+    pub fn declare_tensor(&mut self, name: &Arc<str>, ty: &TensorType, requires_grad: bool) -> Result<()> {
+        self.out.tensor_values.insert(name.to_string(), tensor_meta(ty, &self.ctx.hints, requires_grad)?);
+        for (d, e) in ty.layout.sizes.iter().enumerate() {
+            if !matches!(e, Expr::Int(_)) && !self.sizes.iter().any(|(have, _, _)| have == e) {
+                self.sizes.push((e.clone(), name.clone(), d));
+            }
+        }
+        Ok(())
+    }
+
+    /// Declares a number of this name; gives how an argument says it.
+    fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
+        self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
+        let key = name.to_string();
+        Ok(if e.is_bool() {
+            let value = exprs::sym_bool(e).unwrap_or(SymBool::AsBool(false));
+            self.out.sym_bool_values.insert(key.clone(), value);
+            Argument::AsSymBool(SymBoolArgument::AsName(key))
+        } else if e.is_float() {
+            self.out.sym_float_values.insert(key.clone(), exprs::sym_float(e, &self.ctx.hints)?);
+            Argument::AsSymFloat(SymFloatArgument::AsName(key))
+        } else {
+            self.out.sym_int_values.insert(key.clone(), exprs::sym_int(e, &self.ctx.hints)?);
+            Argument::AsSymInt(SymIntArgument::AsName(key))
+        })
+    }
+
+    /// Declares a value under its own name, or another; gives how an argument says it.
+    pub fn declare(&mut self, v: ValueId, requires_grad: bool) -> Result<Argument> {
+        let value = &self.source.values[v];
+        let name = if &*value.name == "self" { self.fresh("self_") } else { value.name.clone() };
+        self.names.set(v, Some(name.clone()));
+        match &value.ty {
+            Type::Tensor(ty) => {
+                self.declare_tensor(&name, ty, requires_grad)?;
+                Ok(as_tensor(&name))
+            }
+            Type::Scalar(e) => self.declare_number(&name, e),
+            Type::None => Ok(Argument::AsNone(true)),
+            Type::Str | Type::Opaque => Err(Error::unsupported(format!(
+                "%{name} is neither a tensor nor a number, and cannot be written to an archive"
+            ))),
+        }
+    }
+
+    /// Makes a value known under a name that something else declared.
+    pub fn bind(&mut self, v: ValueId, name: &Arc<str>) {
+        self.names.set(v, Some(name.clone()));
+    }
+
+    fn metadata(&self) -> model::Map<String> {
+        let mut out = model::Map::new();
+        if let Some(trace) = &self.origin.stack_trace {
+            out.insert("stack_trace".into(), trace.to_string());
+        }
+        if let Some(module) = &self.origin.module {
+            // The file's classes are not kept: every module is called a module.
+            let class = "torch.nn.modules.module.Module";
+            let mut stack = vec![format!("L__self__,,{class}")];
+            let mut path = String::new();
+            for part in module.split('.').filter(|p| !p.contains([',', ';', '[', ']', '(', ')'])) {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(part);
+                stack.push(format!("L__self___{},{path},{class}", path.replace('.', "_")));
+            }
+            out.insert("nn_module_stack".into(), stack.join(";"));
+        }
+        out
+    }
+
+    fn push(&mut self, target: String, inputs: Vec<NamedArgument>, outputs: Vec<Argument>, hop: bool) {
+        let name = outputs.iter().find_map(|o| match o {
+            Argument::AsSymInt(SymIntArgument::AsName(n)) => Some(n.clone()),
+            Argument::AsSymFloat(SymFloatArgument::AsName(n)) => Some(n.clone()),
+            Argument::AsSymBool(SymBoolArgument::AsName(n)) => Some(n.clone()),
+            _ => None,
+        });
+        let metadata = self.metadata();
+        self.out.nodes.push(model::Node {
+            target,
+            inputs,
+            outputs,
+            metadata,
+            is_hop_single_tensor_return: hop.then_some(false),
+            name,
+        });
+    }
+
+    /// Writes a call that the program does not have: of one tensor result, arguments in schema order.
+    pub fn call(&mut self, op: &str, args: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
+        let op = restride_ops::lookup(op).ok_or_else(|| Error::unsupported(format!("{op} is not known")))?;
+        let inputs = self.inputs(op, args)?;
+        let name = self.fresh(hint);
+        self.declare_tensor(&name, ty, false)?;
+        self.push(target(op), inputs, vec![as_tensor(&name)], false);
+        Ok(name)
+    }
+
+    /// The same on a tensor that is known by its name alone.
+    pub fn call_on(&mut self, op: &str, first: &str, rest: &[Arg], hint: &str, ty: &TensorType) -> Result<Arc<str>> {
+        let op = restride_ops::lookup(op).ok_or_else(|| Error::unsupported(format!("{op} is not known")))?;
+        let mut args = vec![Arg::None];
+        args.extend_from_slice(rest);
+        let mut inputs = self.inputs(op, &args)?;
+        inputs[0].arg = as_tensor(first);
+        let name = self.fresh(hint);
+        self.declare_tensor(&name, ty, false)?;
+        self.push(target(op), inputs, vec![as_tensor(&name)], false);
+        Ok(name)
+    }
+
+    /// Writes a node.
+    pub fn node(&mut self, node: &Node) -> Result<()> {
+        self.origin = node.origin.clone();
+        let op = node.op;
+        let hop = op.def().hop.is_some();
+        let inputs = if hop {
+            self.hop_inputs(node)?
+        } else if self.ctx.functional() {
+            let args = super::facts::prepare(self, node)?;
+            self.inputs(op, &args)?
+        } else {
+            self.inputs(op, &node.args)?
+        };
+        self.instead.clear();
+        let mut outputs = Vec::new();
+        let mut made = Vec::with_capacity(node.results.len());
+        for &r in &node.results {
+            made.push(self.declare(r, false)?);
+        }
+        let returns = &op.schema().returns;
+        if hop {
+            outputs = made;
+        } else {
+            let lists = returns.iter().filter(|r| r.ty == ArgType::Tensors).count();
+            let list_length = (made.len() + lists).checked_sub(returns.len());
+            let mut made = made.into_iter();
+            for r in returns {
+                if r.ty != ArgType::Tensors {
+                    outputs.extend(made.next());
+                    continue;
+                }
+                let (1, Some(n)) = (lists, list_length) else {
+                    return Err(Error::unsupported(format!("results of {op} that are several lists")));
+                };
+                let list = made.by_ref().take(n).map(|a| match a {
+                    Argument::AsTensor(t) => Ok(t),
+                    _ => Err(Error::invalid(format!("{op} gives a list of what are no tensors"))),
+                });
+                outputs.push(Argument::AsTensors(list.collect::<Result<_>>()?));
+            }
+        }
+        self.push(target(op), inputs, outputs, hop);
+        if self.ctx.functional() {
+            super::facts::learn(self, node)?;
+        }
+        Ok(())
+    }
+
+    /// Arguments of a call, those at the end that have their default values left out.
+    fn inputs(&mut self, op: Op, args: &[Arg]) -> Result<Vec<NamedArgument>> {
+        let schema = op.schema();
+        let default = |i: usize| {
+            let decl = &schema.args[i];
+            args.get(i).is_none_or(|a| decl.default_arg().is_some_and(|d: Arg| d == *a))
+        };
+        let last = (0..schema.args.len()).rfind(|&i| !schema.args[i].kwarg_only && !default(i));
+        let mut out = Vec::new();
+        for (i, decl) in schema.args.iter().enumerate() {
+            let given = match last {
+                _ if decl.kwarg_only => !default(i),
+                Some(last) => i <= last,
+                None => false,
+            };
+            let Some(arg) = args.get(i).filter(|_| given) else { continue };
+            let kind = if decl.kwarg_only { ArgumentKind::Keyword } else { ArgumentKind::Positional };
+            out.push(NamedArgument {
+                name: decl.name.clone(),
+                arg: self.argument(arg, Some(decl.ty))?,
+                kind: Some(kind),
+            });
+        }
+        Ok(out)
+    }
+
+    fn hop_inputs(&mut self, node: &Node) -> Result<Vec<NamedArgument>> {
+        let mut out = Vec::new();
+        let positional = |arg| NamedArgument { name: String::new(), arg, kind: Some(ArgumentKind::Positional) };
+        let mut graphs = 0;
+        for arg in &node.args {
+            let written = match arg {
+                Arg::Graph(g) => {
+                    graphs += 1;
+                    // The condition of a loop gives its verdict, not a tuple with it.
+                    self.subgraph(*g, node.op.def().hop == Some(Hop::WhileLoop) && graphs == 1)?
+                }
+                other => self.argument(other, None)?,
+            };
+            out.push(positional(written));
+        }
+        if matches!(node.op.def().hop, Some(Hop::WhileLoop | Hop::Scan)) {
+            let body = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).next_back();
+            let written: Vec<String> = body
+                .map(|b| self.ctx.effects.graph(b).writes.iter().map(|i| i.to_string()).collect())
+                .unwrap_or_default();
+            if !written.is_empty() {
+                out.push(NamedArgument {
+                    name: "mutated_arg_indices".into(),
+                    arg: Argument::AsString(written.join(",")),
+                    kind: Some(ArgumentKind::Keyword),
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    fn subgraph(&self, id: GraphId, bare: bool) -> Result<Argument> {
+        let source = &self.ctx.program.graphs[id];
+        let mut inner = GraphWriter::new(self.ctx, source);
+        for &v in &source.inputs {
+            let arg = inner.declare(v, false)?;
+            inner.out.inputs.push(arg);
+        }
+        for (node, n) in source.ordered() {
+            inner.node(n).map_err(|e| e.at(source, node))?;
+        }
+        inner.origin = Arc::default();
+        for arg in &source.outputs {
+            let arg = inner.argument(arg, None)?;
+            inner.out.outputs.push(arg);
+        }
+        inner.out.is_single_tensor_return = bare;
+        let name = if source.name.is_empty() {
+            format!("graph_{}", restride_ir::Id::index(id))
+        } else {
+            source.name.to_string()
+        };
+        Ok(Argument::AsGraph(GraphArgument { name, graph: Box::new(inner.out) }))
+    }
+
+    /// An argument, typed by the schema where there is one.
+    pub fn argument(&mut self, arg: &Arg, ty: Option<ArgType>) -> Result<Argument> {
+        let tensor = |name: Arc<str>| TensorArgument { name: name.to_string() };
+        Ok(match arg {
+            Arg::None => Argument::AsNone(true),
+            Arg::Value(v) => match &self.source.values[*v].ty {
+                Type::Tensor(_) => Argument::AsTensor(tensor(self.name(*v)?)),
+                Type::Scalar(e) => {
+                    let e = e.clone();
+                    match self.names[*v].clone() {
+                        Some(name) if e.constant().is_none() => self.named_number(&name, &e),
+                        _ => self.scalar(&e, ty)?,
+                    }
+                }
+                Type::None => Argument::AsNone(true),
+                Type::Str | Type::Opaque => {
+                    return Err(Error::unsupported("an argument that is neither a tensor nor a number"));
+                }
+            },
+            Arg::Values(list) if list.iter().all(Option::is_some) => {
+                // Numbers among the operands of a higher-order operator go by their names, as tensors do.
+                Argument::AsTensors(list.iter().flatten().map(|v| self.name(*v).map(tensor)).collect::<Result<_>>()?)
+            }
+            Arg::Values(list) => Argument::AsOptionalTensors(
+                list.iter()
+                    .map(|v| {
+                        Ok(match v {
+                            Some(v) => OptionalTensorArgument::AsTensor(tensor(self.name(*v)?)),
+                            None => OptionalTensorArgument::AsNone(true),
+                        })
+                    })
+                    .collect::<Result<_>>()?,
+            ),
+            Arg::Scalar(e) => match ty {
+                // A number stands for a list of one.
+                Some(ArgType::Ints(_)) => self.scalars(std::slice::from_ref(e), ty)?,
+                _ => self.scalar(e, ty)?,
+            },
+            Arg::Scalars(list) => self.scalars(list, ty)?,
+            Arg::Complex(re, im) => {
+                Argument::AsComplex(model::ComplexValue { real: model::Float(*re), imag: model::Float(*im) })
+            }
+            Arg::Str(s) => Argument::AsString(s.to_string()),
+            Arg::Strs(s) => Argument::AsStrings(s.iter().map(|s| s.to_string()).collect()),
+            Arg::DType(d) => Argument::AsScalarType(file_dtype(*d)?),
+            Arg::Device(d) => {
+                let (kind, index) = match d.split_once(':') {
+                    Some((kind, index)) => (kind, index.parse().ok()),
+                    None => (&**d, None),
+                };
+                Argument::AsDevice(Device { r#type: kind.to_string(), index })
+            }
+            Arg::Strided => Argument::AsLayout(model::Layout::Strided),
+            Arg::MemoryFormat(m) => Argument::AsMemoryFormat(match m {
+                MemoryFormat::Contiguous => model::MemoryFormat::ContiguousFormat,
+                MemoryFormat::Preserve => model::MemoryFormat::PreserveFormat,
+                MemoryFormat::ChannelsLast => model::MemoryFormat::ChannelsLast,
+                MemoryFormat::ChannelsLast3d => model::MemoryFormat::ChannelsLast3d,
+            }),
+            Arg::Graph(g) => self.subgraph(*g, false)?,
+            Arg::Op(op) => Argument::AsOperator(target(*op)),
+        })
+    }
+
+    fn named_number(&self, name: &str, e: &Expr) -> Argument {
+        let name = name.to_string();
+        if e.is_bool() {
+            Argument::AsSymBool(SymBoolArgument::AsName(name))
+        } else if e.is_float() {
+            Argument::AsSymFloat(SymFloatArgument::AsName(name))
+        } else {
+            Argument::AsSymInt(SymIntArgument::AsName(name))
+        }
+    }
+
+    fn scalar(&mut self, e: &Expr, ty: Option<ArgType>) -> Result<Argument> {
+        let Some(value) = e.constant() else {
+            let name = self.number(e)?;
+            return Ok(self.named_number(&name, e));
+        };
+        Ok(match (ty, e) {
+            (Some(ArgType::Float), _) | (_, Expr::Float(_)) => Argument::AsFloat(model::Float(value.as_f64())),
+            (Some(ArgType::Bool), _) | (None | Some(ArgType::Scalar), Expr::Bool(_)) => {
+                Argument::AsBool(value.as_bool())
+            }
+            _ => Argument::AsInt(value.as_i64()),
+        })
+    }
+
+    fn scalars(&mut self, list: &[Expr], ty: Option<ArgType>) -> Result<Argument> {
+        let known: Option<Vec<_>> = list.iter().map(Expr::constant).collect();
+        let float = matches!(ty, Some(ArgType::Floats)) || list.iter().any(Expr::is_float);
+        if let Some(known) = known {
+            let bools = !list.is_empty() && list.iter().all(|e| matches!(e, Expr::Bool(_)));
+            return Ok(match ty {
+                _ if float => Argument::AsFloats(known.iter().map(|s| model::Float(s.as_f64())).collect()),
+                Some(ArgType::Bools(_)) => Argument::AsBools(known.iter().map(|s| s.as_bool()).collect()),
+                None | Some(ArgType::Scalars) if bools => {
+                    Argument::AsBools(known.iter().map(|s| s.as_bool()).collect())
+                }
+                Some(ArgType::Tensors | ArgType::OptTensors) if list.is_empty() => Argument::AsTensors(Vec::new()),
+                _ => Argument::AsInts(known.iter().map(|s| s.as_i64()).collect()),
+            });
+        }
+        if float {
+            let one = |w: &mut Self, e: &Expr| {
+                Ok(match e.constant() {
+                    Some(x) => SymFloatArgument::AsFloat(model::Float(x.as_f64())),
+                    None => SymFloatArgument::AsName(w.number(e)?.to_string()),
+                })
+            };
+            return Ok(Argument::AsSymFloats(list.iter().map(|e| one(self, e)).collect::<Result<_>>()?));
+        }
+        let one = |w: &mut Self, e: &Expr| {
+            Ok(match e.constant() {
+                Some(x) => SymIntArgument::AsInt(x.as_i64()),
+                None => SymIntArgument::AsName(w.number(e)?.to_string()),
+            })
+        };
+        Ok(Argument::AsSymInts(list.iter().map(|e| one(self, e)).collect::<Result<_>>()?))
+    }
+
+    /// The name of a number that is no constant, computed here if it is not yet.
+    fn number(&mut self, e: &Expr) -> Result<Arc<str>> {
+        if let Some(name) = self.numbers.get(e) {
+            return Ok(name.clone());
+        }
+        if let Some((_, tensor, dim)) = self.sizes.iter().find(|(have, _, _)| have == e).cloned() {
+            return self.size(e, &tensor, dim);
+        }
+        match e {
+            Expr::Sym(s) => self.solve(s),
+            Expr::Call(c) => match (c.0, c.1.as_slice()) {
+                (ExprFn::ModularIndexing, [a, b, m]) => {
+                    let quotient = self.python(ExprFn::FloorDiv, &[a.clone(), b.clone()])?;
+                    self.compute("_operator.mod", e, &[NumberArg::Name(quotient), NumberArg::Expr(m.clone())])
+                }
+                (ExprFn::Abs, [a]) => {
+                    let negative = a_times(a, -1);
+                    self.compute("torch.sym_max", e, &[NumberArg::Expr(a.clone()), NumberArg::Expr(negative)])
+                }
+                (f, args) => self.python(f, args),
+            },
+            _ => Err(Error::invalid(format!("{e} is a constant"))),
+        }
+    }
+
+    fn size(&mut self, e: &Expr, tensor: &str, dim: usize) -> Result<Arc<str>> {
+        let name = self.fresh("sym_size_int");
+        let output = self.declare_number(&name, e)?;
+        let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
+        let inputs = vec![argument("self", as_tensor(tensor)), argument("dim", Argument::AsInt(dim as i64))];
+        self.push("torch.ops.aten.sym_size.int".into(), inputs, vec![output], false);
+        Ok(name)
+    }
+
+    /// A symbol out of a size that is `a * symbol + b`.
+    fn solve(&mut self, s: &Symbol) -> Result<Arc<str>> {
+        let at = |e: &Expr, n: i64| match e.replace(&[(s.clone(), Expr::Int(n))].into()) {
+            Expr::Int(i) => Some(i),
+            _ => None,
+        };
+        let linear = |e: &Expr| {
+            let (b, a) = (at(e, 0)?, at(e, 1)? - at(e, 0)?);
+            let again = Expr::call(ExprFn::Add, vec![a_times(&Expr::Sym(s.clone()), a), Expr::Int(b)]);
+            (a != 0 && again == *e).then_some((a, b))
+        };
+        let found = self.sizes.iter().find_map(|(e, t, d)| Some((e.clone(), t.clone(), *d, linear(e)?)));
+        let Some((e, tensor, dim, (a, b))) = found else {
+            return Err(Error::unsupported(format!(
+                "the number {} is needed where no tensor has it as a size",
+                s.name()
+            )));
+        };
+        let mut name = self.size(&e, &tensor, dim)?;
+        if b != 0 {
+            let less = a_times(&Expr::Sym(s.clone()), a);
+            name = self.compute("_operator.sub", &less, &[NumberArg::Name(name), NumberArg::Expr(Expr::Int(b))])?;
+        }
+        if a != 1 {
+            let whole = Expr::Sym(s.clone());
+            name =
+                self.compute("_operator.floordiv", &whole, &[NumberArg::Name(name), NumberArg::Expr(Expr::Int(a))])?;
+        }
+        Ok(name)
+    }
+
+    fn python(&mut self, f: ExprFn, args: &[Expr]) -> Result<Arc<str>> {
+        let whole = Expr::call(f, args.to_vec());
+        if let Some(name) = self.numbers.get(&whole) {
+            return Ok(name.clone());
+        }
+        let Some(target) = exprs::python(f) else {
+            return Err(Error::unsupported(format!(
+                "{whole} cannot be computed in an archive: it has no {}",
+                f.name()
+            )));
+        };
+        let many = matches!(f, ExprFn::Add | ExprFn::Mul | ExprFn::Min | ExprFn::Max | ExprFn::And | ExprFn::Or);
+        if !many || args.len() <= 2 {
+            let args: Vec<_> = args.iter().cloned().map(NumberArg::Expr).collect();
+            return self.compute(target, &whole, &args);
+        }
+        // Two at a time.
+        let (last, rest) = args.split_last().expect("there are more than two");
+        let left = self.python(f, rest)?;
+        self.compute(target, &whole, &[NumberArg::Name(left), NumberArg::Expr(last.clone())])
+    }
+
+    fn compute(&mut self, target: &str, result: &Expr, args: &[NumberArg]) -> Result<Arc<str>> {
+        let mut inputs = Vec::new();
+        for (arg, name) in args.iter().zip(["a", "b", "c"]) {
+            let arg = match arg {
+                NumberArg::Name(n) => Argument::AsSymInt(SymIntArgument::AsName(n.to_string())),
+                NumberArg::Expr(e) => self.scalar(e, None)?,
+            };
+            inputs.push(NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) });
+        }
+        let hint = target.rsplit('.').next().unwrap_or("number").trim_matches('_');
+        let name = self.fresh(hint);
+        let output = self.declare_number(&name, result)?;
+        self.push(target.into(), inputs, vec![output], false);
+        Ok(name)
+    }
+}
+
+fn a_times(e: &Expr, a: i64) -> Expr {
+    Expr::call(ExprFn::Mul, vec![Expr::Int(a), e.clone()])
+}
+
+/// An argument of a function of numbers.
+enum NumberArg {
+    Name(Arc<str>),
+    Expr(Expr),
+}

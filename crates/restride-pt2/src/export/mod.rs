@@ -1,0 +1,165 @@
+//! From a [`Program`] to an archive that `torch.export.load` takes, in today's layout.
+//!
+//! Imported programs are written as they are. Functional programs are written with their mutations as declared outputs;
+//! a flat storage that they take is made of the inputs that lie in it, and written back to them.
+
+mod exprs;
+mod facts;
+mod graph;
+mod signature;
+mod weights;
+
+use crate::archive::{ArchiveContents, ModelFiles, write_archive};
+use crate::model::{self, ExportedProgram, GraphModule, ModuleCallEntry, ModuleCallSignature, SchemaVersion};
+use graph::{Context, GraphWriter};
+use restride_ir::{Arg, Effects, Error, ErrorKind, Program, Result, Stage};
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::Path;
+
+/// The version of PyTorch's schema that is written.
+const SCHEMA: SchemaVersion = SchemaVersion { major: 8, minor: 20 };
+
+/// Writes a program to a `.pt2` file.
+///
+/// # Errors
+/// What an archive cannot say, with the node; a file that cannot be written.
+pub fn export_file(program: &Program, path: &Path) -> Result<()> {
+    export_file_with(program, path, &[])
+}
+
+/// Writes a program with extra files, by name below `extra/`.
+///
+/// # Errors
+/// As [`export_file`].
+pub fn export_file_with(program: &Program, path: &Path, extra: &[(String, Vec<u8>)]) -> Result<()> {
+    let root = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let root = if root.is_empty() { "archive".to_string() } else { root };
+    let contents = contents(program, root, extra)?;
+    let failed = |e: std::io::Error| Error::new(ErrorKind::File, format!("{}: {e}", path.display()));
+    // The file is put in place whole: the program's own weights may be mapped from one of this name.
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = std::fs::File::create(&beside).map_err(failed).and_then(|file| {
+        let mut out = write_archive(std::io::BufWriter::new(file), &contents)?;
+        out.flush().map_err(failed)
+    });
+    let done = written.and_then(|()| std::fs::rename(&beside, path).map_err(failed));
+    if done.is_err() {
+        // What is left of a failed write is of no use; that it cannot be removed says nothing more.
+        let _ = std::fs::remove_file(&beside);
+    }
+    done
+}
+
+/// All that the archive holds.
+fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>)]) -> Result<ArchiveContents<'a>> {
+    let exported = program_model(program)?;
+    let weights = weights::files(program)?;
+    Ok(ArchiveContents {
+        root,
+        models: vec![ModelFiles {
+            name: "model".into(),
+            program: exported,
+            weights_config: weights.config,
+            weights: weights.files,
+            constants_config: weights.constants_config,
+            constants: weights.constants,
+            sample_inputs: Cow::Borrowed(&[]),
+        }],
+        extra: extra
+            .iter()
+            .map(|(name, bytes)| crate::archive::File { name: name.clone(), bytes: Cow::Borrowed(bytes.as_slice()) })
+            .collect(),
+    })
+}
+
+/// The program's JSON.
+pub fn program_model(program: &Program) -> Result<ExportedProgram> {
+    let ctx = Context { program, hints: exprs::hints(program), effects: Effects::new(program)? };
+    let source = program.graph();
+    let mut w = GraphWriter::new(&ctx, source);
+    let input_specs = signature::inputs(&mut w)?;
+    for (id, node) in source.ordered() {
+        w.node(node).map_err(|e| e.at(source, id))?;
+    }
+    w.origin = Default::default();
+    let output_specs = signature::outputs(&mut w)?;
+    let graph = w.out;
+    let mut range_constraints = model::Map::new();
+    for (name, s) in &program.symbols {
+        let range = model::RangeConstraint { min_val: s.min(), max_val: s.max() };
+        range_constraints.insert(name.to_string(), range);
+    }
+    for (e, min, max) in &program.ranges {
+        if e.constant().is_none() {
+            let range = model::RangeConstraint { min_val: *min, max_val: *max };
+            range_constraints.insert(exprs::python_text(e), range);
+        }
+    }
+    let mutates = program.graphs.iter().any(|(_, g)| g.ordered().any(|(_, n)| n.op.mutates(&n.args)));
+    let verifier = if program.stage == Stage::Functional && !mutates { "ATEN" } else { "TRAINING" };
+    Ok(ExportedProgram {
+        graph_module: GraphModule {
+            graph,
+            signature: model::GraphSignature { input_specs, output_specs },
+            module_call_graph: vec![ModuleCallEntry { fqn: String::new(), signature: Some(call_signature(program)?) }],
+            metadata: model::Map::new(),
+            treespec_namedtuple_fields: model::Map::new(),
+        },
+        opset_version: [("aten".to_string(), 10)].into_iter().collect(),
+        range_constraints,
+        schema_version: SCHEMA,
+        verifiers: vec![verifier.into()],
+        torch_version: concat!("restride ", env!("CARGO_PKG_VERSION")).into(),
+        guards_code: program.guards.iter().map(|g| g.text.to_string()).collect(),
+    })
+}
+
+fn call_signature(program: &Program) -> Result<ModuleCallSignature> {
+    let (in_spec, out_spec) = match &program.pytree {
+        Some((i, o)) => (i.to_string(), o.to_string()),
+        None => flat_specs(program),
+    };
+    let names: Vec<String> = program.forward_args.iter().map(|n| n.to_string()).collect();
+    Ok(ModuleCallSignature {
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+        in_spec,
+        out_spec,
+        forward_arg_names: (!names.is_empty()).then_some(names),
+    })
+}
+
+/// Arguments one after the other, results as a tuple: for programs that came without a nesting.
+fn flat_specs(program: &Program) -> (String, String) {
+    use crate::pytree::{Container, TreeSpec};
+    let tuple = |n: usize| TreeSpec::Node(Container::Tuple, vec![TreeSpec::Leaf; n]);
+    let users = program
+        .signature
+        .inputs
+        .iter()
+        .filter(|i| matches!(i.kind, restride_ir::InputKind::User(_) | restride_ir::InputKind::Fixed { .. }));
+    let results = program
+        .signature
+        .outputs
+        .iter()
+        .filter(|o| matches!(o.kind, restride_ir::OutputKind::User | restride_ir::OutputKind::Loss));
+    let kwargs = TreeSpec::Node(Container::Dict(Vec::new()), Vec::new());
+    let inputs = TreeSpec::Node(Container::Tuple, vec![tuple(users.count()), kwargs]);
+    (inputs.print(), tuple(results.count()).print())
+}
+
+/// A constant as an argument: of a graph's inputs.
+fn constant(value: &Arg) -> Result<(model::Argument, model::ConstantValue)> {
+    use model::{Argument as A, ConstantValue as C, Float};
+    use restride_ir::Expr;
+    Ok(match value {
+        Arg::None => (A::AsNone(true), C::AsNone(true)),
+        Arg::Scalar(Expr::Int(i)) => (A::AsInt(*i), C::AsInt(*i)),
+        Arg::Scalar(Expr::Bool(b)) => (A::AsBool(*b), C::AsBool(*b)),
+        Arg::Scalar(Expr::Float(x)) => (A::AsFloat(Float(x.0)), C::AsFloat(Float(x.0))),
+        Arg::Str(s) => (A::AsString(s.to_string()), C::AsString(s.to_string())),
+        other => return Err(Error::unsupported(format!("an input that is fixed to {other:?} cannot be written"))),
+    })
+}

@@ -1,0 +1,432 @@
+//! Inputs and outputs of the main graph: what an archive has no words for is said with nodes.
+
+use super::facts;
+use super::graph::GraphWriter;
+use crate::model::{
+    Argument, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument,
+};
+use restride_ir::{
+    AliasRoot, Arg, Args, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType, Type,
+    ValueId, ViewOutcome,
+};
+use restride_tensor::Dim;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Past this many bytes a storage is not looked at byte by byte.
+const MAX_LOOK: usize = 1 << 28;
+
+fn tensor(name: &str) -> TensorArgument {
+    TensorArgument { name: name.to_string() }
+}
+
+/// Whether two arguments are one tensor in PyTorch: which inputs lie in one storage.
+fn groups(w: &GraphWriter<'_>) -> Vec<usize> {
+    let program = w.ctx.program;
+    let mut of_storage: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut out: Vec<usize> = (0..program.signature.inputs.len()).collect();
+    for i in 0..out.len() {
+        if let Some(weight) = program.weight_name(i).and_then(|n| program.weights.tensors.get(n)) {
+            out[i] = *of_storage.entry(weight.storage).or_insert(i);
+        }
+    }
+    for (i, spec) in program.signature.inputs.iter().enumerate() {
+        if let InputKind::Storage(members) = &spec.kind
+            && let Some(&first) = members.first()
+        {
+            out[i] = out[first];
+            let of: Vec<usize> = members.iter().map(|m| out[*m]).collect();
+            out.iter_mut().filter(|g| of.contains(g)).for_each(|g| *g = of[0]);
+        }
+    }
+    out
+}
+
+/// Mutated constants: archives have no word for them, so they become buffers that are not kept.
+fn mutated(w: &GraphWriter<'_>) -> BTreeSet<usize> {
+    let signature = &w.ctx.program.signature;
+    let mut out = BTreeSet::new();
+    for spec in &signature.outputs {
+        if let OutputKind::Mutation(i) = spec.kind {
+            out.insert(i);
+            if let InputKind::Storage(members) = &signature.inputs[i].kind {
+                out.extend(members.iter().copied());
+            }
+        }
+    }
+    out
+}
+
+/// Placeholders, and the flat storages that are made of them.
+pub fn inputs(w: &mut GraphWriter<'_>) -> Result<Vec<InputSpec>> {
+    let program = w.ctx.program;
+    let groups = groups(w);
+    let mutated = mutated(w);
+    let mut roots: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut specs = Vec::new();
+    for (i, spec) in program.signature.inputs.iter().enumerate() {
+        if let Type::Tensor(_) = &w.source.values[spec.value].ty {
+            let root = match roots.get(&groups[i]) {
+                Some(r) => *r,
+                None => w.facts.fresh_root(),
+            };
+            roots.insert(groups[i], root);
+            w.facts.input(spec.value, root);
+        }
+        if matches!(spec.kind, InputKind::Storage(_)) {
+            continue;
+        }
+        if let InputKind::Fixed { name, value } = &spec.kind {
+            let (arg, value) = super::constant(value)?;
+            w.out.inputs.push(arg);
+            specs.push(InputSpec::ConstantInput { name: name.to_string(), value });
+            continue;
+        }
+        let weight = program.weight_name(i).and_then(|n| program.weights.tensors.get(n));
+        let arg = w.declare(spec.value, weight.is_some_and(|w| w.requires_grad))?;
+        w.out.inputs.push(arg.clone());
+        let as_tensor = || match &arg {
+            Argument::AsTensor(t) => Ok(t.clone()),
+            _ => Err(Error::invalid("a parameter, buffer or constant that is no tensor")),
+        };
+        specs.push(match &spec.kind {
+            InputKind::Parameter(n) => InputSpec::Parameter { arg: as_tensor()?, parameter_name: n.to_string() },
+            InputKind::Buffer { name, persistent } => {
+                InputSpec::Buffer { arg: as_tensor()?, buffer_name: name.to_string(), persistent: *persistent }
+            }
+            InputKind::Constant(n) if mutated.contains(&i) => {
+                InputSpec::Buffer { arg: as_tensor()?, buffer_name: n.to_string(), persistent: false }
+            }
+            InputKind::Constant(n) => {
+                InputSpec::TensorConstant { arg: as_tensor()?, tensor_constant_name: n.to_string() }
+            }
+            InputKind::User(_) => InputSpec::UserInput { arg },
+            InputKind::Opaque(n) => {
+                return Err(Error::unsupported(format!("{n} is a custom object or token, which cannot be written")));
+            }
+            InputKind::Fixed { .. } | InputKind::Storage(_) => unreachable!("done above"),
+        });
+    }
+    for spec in &program.signature.inputs {
+        if let InputKind::Storage(members) = &spec.kind {
+            storage(w, spec.value, members)?;
+        }
+    }
+    Ok(specs)
+}
+
+/// The flat storage under inputs, from one of them.
+fn storage(w: &mut GraphWriter<'_>, value: ValueId, members: &[usize]) -> Result<()> {
+    let program = w.ctx.program;
+    let flat = w.source.tensor(value).clone();
+    let first = members
+        .iter()
+        .map(|m| program.signature.inputs[*m].value)
+        .find(|v| w.source.values[*v].ty.tensor().is_some())
+        .ok_or_else(|| Error::invalid("a storage under inputs that are no tensors"))?;
+    let own = w.source.tensor(first).dtype;
+    let bytes = flat.layout.numel().times(&Expr::Int(flat.dtype.size() as i64));
+    let cells = bytes.floor_div(&Expr::Int(own.size() as i64));
+    let typed = TensorType::contiguous(own, std::slice::from_ref(&cells));
+    let hint = w.source.values[value].name.to_string();
+    let args =
+        [Arg::Value(first), Arg::Scalars(vec![cells]), Arg::Scalars(vec![Expr::Int(1)]), Arg::Scalar(Expr::Int(0))];
+    let mut name = w.call("aten.as_strided.default", &args, &hint, &typed)?;
+    if own != flat.dtype {
+        name = w.call_on("aten.view.dtype", &name, &[Arg::DType(flat.dtype)], &hint, &flat)?;
+    }
+    w.bind(value, &name);
+    Ok(())
+}
+
+/// Outputs in the order that PyTorch asks for: mutations, results, gradients.
+pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
+    let program = w.ctx.program;
+    let mut specs = Vec::new();
+    if w.ctx.functional() {
+        mutations(w, &mut specs)?;
+    } else {
+        for (arg, spec) in w.source.outputs.iter().zip(&program.signature.outputs) {
+            if let OutputKind::Mutation(i) = spec.kind {
+                let name = match arg {
+                    Arg::Value(v) => w.name(*v)?,
+                    _ => return Err(Error::invalid("a mutation to what is no tensor")),
+                };
+                specs.push(mutation(w, i, &name)?);
+                w.out.outputs.push(Argument::AsTensor(tensor(&name)));
+            }
+        }
+    }
+    for gradients in [false, true] {
+        for (k, spec) in program.signature.outputs.iter().enumerate() {
+            let arg = &w.source.outputs[k];
+            let written = match (&spec.kind, gradients) {
+                (OutputKind::User | OutputKind::Loss, false) => user_output(w, k)?,
+                (OutputKind::Gradient(_), true) => w.argument(arg, None)?,
+                (OutputKind::Token, _) => return Err(Error::unsupported("a token as an output cannot be written")),
+                _ => continue,
+            };
+            if let Argument::AsString(_) = written {
+                return Err(Error::unsupported(
+                    "an output that is a string: PyTorch writes such archives and cannot load them",
+                ));
+            }
+            w.out.outputs.push(written.clone());
+            let as_tensor = || match &written {
+                Argument::AsTensor(t) => Ok(t.clone()),
+                _ => Err(Error::invalid("a loss or gradient that is no tensor")),
+            };
+            specs.push(match &spec.kind {
+                OutputKind::Loss => OutputSpec::LossOutput { arg: as_tensor()? },
+                OutputKind::Gradient(i) => {
+                    let arg = as_tensor()?;
+                    match &program.signature.inputs[*i].kind {
+                        InputKind::Parameter(n) => {
+                            OutputSpec::GradientToParameter { arg, parameter_name: n.to_string() }
+                        }
+                        InputKind::User(_) => {
+                            let name = w.name(program.signature.inputs[*i].value)?;
+                            OutputSpec::GradientToUserInput { arg, user_input_name: name.to_string() }
+                        }
+                        _ => return Err(Error::unsupported("a gradient of what is neither parameter nor user input")),
+                    }
+                }
+                _ => OutputSpec::UserOutput { arg: written },
+            });
+        }
+    }
+    Ok(specs)
+}
+
+fn mutation(w: &GraphWriter<'_>, input: usize, name: &str) -> Result<OutputSpec> {
+    let spec = &w.ctx.program.signature.inputs[input];
+    let arg = tensor(name);
+    Ok(match &spec.kind {
+        InputKind::Parameter(n) => OutputSpec::ParameterMutation { arg, parameter_name: n.to_string() },
+        InputKind::Buffer { name, .. } => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
+        InputKind::Constant(name) => OutputSpec::BufferMutation { arg, buffer_name: name.to_string() },
+        InputKind::User(_) => OutputSpec::UserInputMutation { arg, user_input_name: w.name(spec.value)?.to_string() },
+        _ => return Err(Error::unsupported("a mutation of what is no tensor")),
+    })
+}
+
+/// The new contents of inputs: each under a name of its own, and none of them in the memory of an input that another one
+/// is copied to first.
+fn mutations(w: &mut GraphWriter<'_>, specs: &mut Vec<OutputSpec>) -> Result<()> {
+    let program = w.ctx.program;
+    let mut written: Vec<(usize, Arc<str>, BTreeSet<usize>)> = Vec::new();
+    for (arg, spec) in w.source.outputs.iter().zip(&program.signature.outputs) {
+        let OutputKind::Mutation(i) = spec.kind else { continue };
+        let Arg::Value(v) = arg else { return Err(Error::invalid("a mutation to what is no tensor")) };
+        let roots = w.facts.roots(*v).clone();
+        match &program.signature.inputs[i].kind {
+            InputKind::Storage(members) => {
+                covered(w, i, members, *v)?;
+                for (m, name) in members_of(w, members, *v)? {
+                    written.push((m, name, BTreeSet::new()));
+                }
+            }
+            _ => written.push((i, w.name(*v)?, roots)),
+        }
+    }
+    let targets: BTreeSet<usize> =
+        written.iter().flat_map(|(i, ..)| w.facts.roots(program.signature.inputs[*i].value).iter().copied()).collect();
+    let mut used: BTreeSet<Arc<str>> = BTreeSet::new();
+    for (i, name, roots) in written {
+        let mut name = name;
+        if roots.iter().any(|r| targets.contains(r)) || used.contains(&name) {
+            let ty = w.source.tensor(program.signature.inputs[i].value).clone();
+            name = w.call_on("aten.clone.default", &name, &[], &format!("{name}_copy"), &ty)?;
+        }
+        used.insert(name.clone());
+        specs.push(mutation(w, i, &name)?);
+        w.out.outputs.push(Argument::AsTensor(tensor(&name)));
+    }
+    Ok(())
+}
+
+/// What of a flat storage's new content lies under each member.
+fn members_of(w: &mut GraphWriter<'_>, members: &[usize], value: ValueId) -> Result<Vec<(usize, Arc<str>)>> {
+    let program = w.ctx.program;
+    let flat = w.source.tensor(value).clone();
+    let hint = format!("{}_flat", w.source.values[value].name);
+    // A copy of its own, so that cells count from 0.
+    let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
+    let name = if w.facts.has_layout(value) {
+        w.name(value)?
+    } else {
+        w.call("aten.clone.default", &[Arg::Value(value), format], &hint, &flat)?
+    };
+    let mut typed: BTreeMap<DType, Arc<str>> = [(flat.dtype, name.clone())].into();
+    let mut out = Vec::new();
+    for &m in members {
+        let input = &program.signature.inputs[m];
+        let Some(ty) = w.source.values[input.value].ty.tensor().cloned() else { continue };
+        let base = match typed.get(&ty.dtype) {
+            Some(name) => name.clone(),
+            None => {
+                let bytes = flat.layout.numel().times(&Expr::Int(flat.dtype.size() as i64));
+                let cells = bytes.floor_div(&Expr::Int(ty.dtype.size() as i64));
+                let view = TensorType::contiguous(ty.dtype, &[cells]);
+                let made = w.call_on("aten.view.dtype", &name, &[Arg::DType(ty.dtype)], &hint, &view)?;
+                typed.insert(ty.dtype, made.clone());
+                made
+            }
+        };
+        let args = [
+            Arg::Scalars(ty.layout.sizes.to_vec()),
+            Arg::Scalars(ty.layout.strides.to_vec()),
+            Arg::Scalar(ty.layout.offset.clone()),
+        ];
+        let hint = format!("{}_after", w.source.values[input.value].name);
+        out.push((m, w.call_on("aten.as_strided.default", &base, &args, &hint, &ty)?));
+    }
+    Ok(out)
+}
+
+/// Whether everything that the program changes of a storage lies under the inputs in it: nothing else can be declared.
+fn covered(w: &GraphWriter<'_>, input: usize, members: &[usize], value: ValueId) -> Result<()> {
+    let program = w.ctx.program;
+    let spec = &program.signature.inputs[input];
+    let refuse = || {
+        Error::unsupported(format!(
+            "%{} is written beyond the elements of the inputs in it, which an archive cannot declare",
+            w.source.values[spec.value].name
+        ))
+    };
+    let flat = w.source.tensor(spec.value).known().ok_or_else(refuse)?;
+    let bytes = flat.layout.numel() as usize * flat.dtype.size();
+    if bytes > MAX_LOOK {
+        return Err(refuse());
+    }
+    let mut seen = vec![false; bytes];
+    for &m in members {
+        let Some(ty) = w.source.values[program.signature.inputs[m].value].ty.tensor() else { continue };
+        mark(&mut seen, &ty.known().ok_or_else(refuse)?.layout, ty.dtype.size(), true).ok_or_else(refuse)?;
+    }
+    if seen.iter().all(|b| *b) {
+        return Ok(());
+    }
+    // Back over the writes that made the value: each must stay under the inputs.
+    let mut made = BTreeMap::new();
+    for (_, node) in w.source.ordered() {
+        for r in &node.results {
+            made.insert(*r, node);
+        }
+    }
+    let mut at = value;
+    while at != spec.value {
+        let node = made.get(&at).ok_or_else(refuse)?;
+        let Some(Movement::Scatter { base, region, .. }) = node.op.def().movement else { return Err(refuse()) };
+        let Some(Arg::Value(before)) = node.args.get(base as usize) else { return Err(refuse()) };
+        let args: Vec<Arg<TensorType<i64>, i64>> = node
+            .args
+            .iter()
+            .map(|a| {
+                a.try_map(
+                    |v| w.source.values[*v].ty.tensor().and_then(|t| t.known()).ok_or_else(refuse),
+                    |e| e.constant().map(|s| s.as_i64()).ok_or_else(refuse),
+                )
+            })
+            .collect::<Result<_>>()?;
+        let ViewOutcome::Views(regions) = (region.known)(&Args(&args))? else { return Err(refuse()) };
+        for r in &regions {
+            let inside = mark(&mut seen, &r.layout, r.dtype.size(), false).ok_or_else(refuse)?;
+            if !inside {
+                return Err(refuse());
+            }
+        }
+        at = *before;
+    }
+    Ok(())
+}
+
+/// Marks a layout's bytes, or tells whether all are marked. `None` if they leave the storage.
+fn mark(seen: &mut [bool], layout: &Layout, size: usize, set: bool) -> Option<bool> {
+    let mut all = true;
+    for cell in layout.cells() {
+        let start = usize::try_from(cell).ok()?.checked_mul(size)?;
+        for b in seen.get_mut(start..start + size)? {
+            *b |= set;
+            all &= *b;
+        }
+    }
+    Some(all)
+}
+
+/// A result as PyTorch shall give it: its strides, and its memory shared with what eager PyTorch shares it with.
+fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
+    let program = w.ctx.program;
+    let arg = w.source.outputs[k].clone();
+    let Arg::Value(v) = arg else { return w.argument(&arg, None) };
+    let Type::Tensor(ty) = w.source.values[v].ty.clone() else {
+        return number_output(w, v, &arg);
+    };
+    if !w.ctx.functional() {
+        return w.argument(&arg, None);
+    }
+    let alias = program.signature.outputs[k].alias.clone();
+    let mutated: BTreeSet<usize> =
+        mutated(w).into_iter().flat_map(|i| w.facts.roots(program.signature.inputs[i].value).iter().copied()).collect();
+    let roots = w.facts.roots(v).clone();
+    let of_inputs: BTreeSet<usize> =
+        program.signature.inputs.iter().flat_map(|i| w.facts.roots(i.value).iter().copied()).collect();
+    let input_root = |i: usize| w.facts.roots(program.signature.inputs[i].value).clone();
+    match alias.as_ref().map(|a| a.root) {
+        Some(AliasRoot::Input(i)) if input_root(i).is_disjoint(&mutated) => {
+            if roots == input_root(i) && w.facts.has_strides(v) {
+                return w.argument(&arg, None);
+            }
+            if let (Some(alias), Some(base)) = (&alias, w.source.values[program.signature.inputs[i].value].ty.tensor())
+                && base.dtype == alias.dtype
+            {
+                let args = [
+                    Arg::Value(program.signature.inputs[i].value),
+                    Arg::Scalars(alias.layout.sizes.to_vec()),
+                    Arg::Scalars(alias.layout.strides.to_vec()),
+                    Arg::Scalar(alias.layout.offset.clone()),
+                ];
+                let name = w.call("aten.as_strided.default", &args, &w.source.values[v].name, &ty)?;
+                return Ok(Argument::AsTensor(tensor(&name)));
+            }
+        }
+        // Nothing else may show in the memory of an input: of one that is mutated, its old content would be lost.
+        _ => {
+            let own = alias.is_some() || !shared(w, k, &roots);
+            if roots.is_disjoint(&of_inputs) && own {
+                let name = facts::exact(w, v)?.map_or_else(|| w.name(v), Ok)?;
+                return Ok(Argument::AsTensor(tensor(&name)));
+            }
+        }
+    }
+    let name = match facts::exact(w, v)? {
+        Some(name) if Some(&name) != w.name(v).ok().as_ref() => name,
+        _ => w.call("aten.clone.default", &[Arg::Value(v)], &format!("{}_copy", w.source.values[v].name), &ty)?,
+    };
+    Ok(Argument::AsTensor(tensor(&name)))
+}
+
+/// Whether another result may lie in the same memory.
+fn shared(w: &GraphWriter<'_>, k: usize, roots: &BTreeSet<usize>) -> bool {
+    let outputs = w.source.outputs.iter().zip(&w.ctx.program.signature.outputs).enumerate();
+    outputs
+        .filter(|(i, (_, spec))| *i < k && matches!(spec.kind, OutputKind::User | OutputKind::Loss))
+        .any(|(_, (arg, _))| arg.values().any(|v| !w.facts.roots(*v).is_disjoint(roots)))
+}
+
+fn number_output(w: &mut GraphWriter<'_>, v: ValueId, arg: &Arg) -> Result<Argument> {
+    // A result is a number by name, or a constant.
+    if let Type::Scalar(e) = &w.source.values[v].ty
+        && e.constant().is_none()
+    {
+        let name = w.name(v)?.to_string();
+        return Ok(if e.is_bool() {
+            Argument::AsSymBool(SymBoolArgument::AsName(name))
+        } else if e.is_float() {
+            Argument::AsSymFloat(SymFloatArgument::AsName(name))
+        } else {
+            Argument::AsSymInt(SymIntArgument::AsName(name))
+        });
+    }
+    w.argument(arg, None)
+}
