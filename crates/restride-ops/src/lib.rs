@@ -13,15 +13,19 @@ mod conv;
 mod create;
 mod create_range;
 mod create_tri;
+mod cumulative;
 mod derive;
 mod einsum;
 mod fold;
 mod foreach;
 mod hops;
+mod index;
 mod iter;
 mod matmul;
 mod moves;
 mod nn;
+mod norm;
+mod norm_batch;
 mod pad;
 mod pointwise;
 mod pointwise_activation;
@@ -31,11 +35,13 @@ mod pointwise_samples;
 mod pointwise_unary;
 mod promote;
 mod reduce;
+mod reduce_pick;
 mod reduce_samples;
 mod registry;
 mod sample;
 mod scalars;
 mod shuffle;
+mod softmax;
 mod upsample;
 mod views;
 mod views_shape;
@@ -59,6 +65,7 @@ static FAMILIES: &[&[OpDef]] = &[
     casts::OPS,
     moves::OPS,
     assemble::OPS,
+    index::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
@@ -66,7 +73,12 @@ static FAMILIES: &[&[OpDef]] = &[
     matmul::OPS,
     einsum::OPS,
     conv::OPS,
+    softmax::OPS,
+    norm::OPS,
+    norm_batch::OPS,
     reduce::OPS,
+    reduce_pick::OPS,
+    cumulative::OPS,
     pad::OPS,
     upsample::OPS,
     shuffle::OPS,
