@@ -21,6 +21,7 @@ mod foreach;
 mod hops;
 mod index;
 mod iter;
+mod loss;
 mod matmul;
 mod moves;
 mod nn;
@@ -38,6 +39,7 @@ mod reduce;
 mod reduce_pick;
 mod reduce_samples;
 mod registry;
+mod rnn;
 mod sample;
 mod scalars;
 mod shuffle;
@@ -83,4 +85,6 @@ static FAMILIES: &[&[OpDef]] = &[
     upsample::OPS,
     shuffle::OPS,
     fold::OPS,
+    rnn::OPS,
+    loss::OPS,
 ];
