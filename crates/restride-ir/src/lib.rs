@@ -4,6 +4,7 @@
 
 mod arena;
 mod arg;
+mod bits;
 mod compact;
 mod defaults;
 mod effects;
@@ -25,6 +26,7 @@ mod verify;
 
 pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, MemoryFormat};
+pub use bits::LazyBits;
 pub use compact::compact;
 pub use effects::{Effect, Effects, Summary, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};

@@ -92,6 +92,10 @@ pub enum MathView {
     Conj,
     /// Negation (`_neg_view`).
     Neg,
+    /// The identity, and a copy where the conjugate bit is set (`resolve_conj`).
+    ResolveConj,
+    /// The identity, and a copy where the negative bit is set (`resolve_neg`).
+    ResolveNeg,
 }
 
 /// In which way a result may take over an argument's memory.

@@ -461,8 +461,14 @@ pub(crate) static OPS: &[OpDef] = &[
     conjugate::<Adjoint>("aten::adjoint(Tensor(a) self) -> Tensor(a)", s_matrix),
     OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("aten::_neg_view(Tensor(a) self) -> Tensor(a)", s_signed) },
     // The identity where no lazy bit is set, and a shape rule sees none.
-    a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any),
+    OpDef {
+        math: Some(MathView::ResolveConj),
+        ..a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any)
+    },
+    OpDef {
+        math: Some(MathView::ResolveNeg),
+        ..a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any)
+    },
     a_copy::<ViewDType>("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", s_view_dtype),
     a_copy::<ViewAsReal>("aten::view_as_real_copy(Tensor self) -> Tensor", s_complex),
     a_copy::<ViewAsComplex>("aten::view_as_complex_copy(Tensor self) -> Tensor", s_as_complex),

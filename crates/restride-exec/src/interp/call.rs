@@ -4,7 +4,7 @@ use super::frame::refused;
 use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into, resolve};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, MathView, Meta, Movement, Op, OpError, Result, RngKey, Scalar,
+    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey, Scalar,
     TensorType, Val, ViewOutcome, ViewRule,
 };
 use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
@@ -176,8 +176,10 @@ fn outcome(rule: &ViewRule, args: &CallArgs) -> Result<ViewOutcome<i64>> {
         let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
         Ok(TensorType::new(t.dtype(), t.layout().clone()))
     };
-    let args: Vec<Arg<TensorType<i64>, i64>> =
-        args.iter().map(|a| a.try_map(tensor, |s| Ok(s.as_view_number()))).collect::<std::result::Result<_, OpError>>()?;
+    let args: Vec<Arg<TensorType<i64>, i64>> = args
+        .iter()
+        .map(|a| a.try_map(tensor, |s| Ok(s.as_view_number())))
+        .collect::<std::result::Result<_, OpError>>()?;
     Ok((rule.known)(&Args(&args))?)
 }
 
@@ -212,54 +214,20 @@ fn view(op: Op, args: &CallArgs) -> Result<Option<Vec<Slot>>> {
         ViewOutcome::Copy => Ok(None),
         ViewOutcome::Unknown => Err(Error::invalid(format!("the view rule of {op} does not decide known sizes"))),
         ViewOutcome::Views(types) => {
-            if resolves(op) && (base.conj || base.neg) {
-                return Ok(Some(vec![Slot::new(resolve(&base)?)]));
-            }
             types.into_iter().map(|ty| Ok(Slot::new(alias(op, &base, ty)?))).collect::<Result<_>>().map(Some)
         }
     }
 }
 
-/// `resolve_conj` and `resolve_neg` are the identity but for the bits, which view rules do not see.
-fn resolves(op: Op) -> bool {
-    matches!(op.name(), "aten.resolve_conj.default" | "aten.resolve_neg.default")
-}
-
 /// A view of a tensor, with its lazy bits as PyTorch carries them.
 fn alias(op: Op, base: &Tensor, ty: TensorType<i64>) -> Result<Tensor> {
-    let (from, to) = (base.dtype(), ty.dtype);
-    let part = from.is_complex() && to == from.real();
-    let same_rank = ty.layout.rank() == base.layout().rank();
-    let mut t = base.alias(to, ty.layout.clone()).ok_or_else(|| outside(base, &ty.layout, to))?;
-    match op.def().math {
-        Some(MathView::Conj) if to.is_complex() => t.conj = !t.conj,
-        Some(MathView::Conj) => {}
-        Some(MathView::Neg) => t.neg = !t.neg,
-        None if part && same_rank && base.layout().sizes == ty.layout.sizes => {
-            // `real` and `imag`: the imaginary part of a conjugate is a negated one.
-            let imaginary = ty.layout.offset.rem_euclid(2) == 1;
-            t.conj = false;
-            t.neg = base.neg != (base.conj && imaginary);
-        }
-        None if part && base.conj => {
-            return Err(refused(
-                "view_as_real doesn't work on unresolved conjugated tensors. To resolve the conjugate tensor so you can \
-                 view it as real, use self.resolve_conj()",
-            ));
-        }
-        None if part => {}
-        None if from != to && !to.is_complex() && (base.conj || base.neg) => return Err(bits_and_dtype()),
-        None if from != to && from.is_complex() && (base.conj || base.neg) => return Err(bits_and_dtype()),
-        None => {}
-    }
+    let from = TensorType::new(base.dtype(), base.layout().clone());
+    let Some(bits) = (LazyBits { conj: base.conj, neg: base.neg }).of_view(op, &from, &ty)? else {
+        return Ok(resolve(base)?);
+    };
+    let mut t = base.alias(ty.dtype, ty.layout.clone()).ok_or_else(|| outside(base, &ty.layout, ty.dtype))?;
+    (t.conj, t.neg) = (bits.conj, bits.neg);
     Ok(t)
-}
-
-fn bits_and_dtype() -> Error {
-    refused(
-        "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype. Please \
-         resolve the tensor first",
-    )
 }
 
 fn outside(base: &Tensor, layout: &Layout, dtype: DType) -> Error {

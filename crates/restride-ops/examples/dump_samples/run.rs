@@ -1,8 +1,10 @@
 //! The least that runs one call: no program, no in-place forms.
 
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Kernel, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val, ViewOutcome,
+    Arg, Args, Call, Ctx, Emit, Kernel, Layout, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val,
+    ViewOutcome,
 };
+use restride_kernels::pointwise;
 use restride_tensor::{Tensor, View};
 use smallvec::SmallVec;
 
@@ -28,7 +30,7 @@ pub fn filled(op: Op, args: &[SampleArg]) -> Result<Vec<SampleArg>> {
 }
 
 /// The type of a sample's tensor.
-fn meta(t: &Tensor) -> Meta {
+pub fn meta(t: &Tensor) -> Meta {
     TensorType::new(t.dtype(), t.layout().clone())
 }
 
@@ -51,7 +53,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
                 match def.math {
                     Some(MathView::Conj) => view.conj ^= t.dtype.is_complex(),
                     Some(MathView::Neg) => view.neg ^= true,
-                    None => {}
+                    Some(MathView::ResolveConj | MathView::ResolveNeg) | None => {}
                 }
                 Ok(view)
             };
@@ -59,7 +61,9 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
             return Ok(Outcome::Tensors(views));
         }
     }
-    let views: Vec<Arg<View<'_>, Scalar>> = args.iter().map(viewed).collect();
+    // Kernels see no lazy bits.
+    let own: Vec<SampleArg> = args.iter().map(|a| a.map_values(resolved)).collect();
+    let views: Vec<Arg<View<'_>, Scalar>> = own.iter().map(viewed).collect();
     let ctx = Ctx { threads: 1, ..Ctx::default() };
     let kernel = if def.composed.is_some_and(|f| f(&Args(&metas))) { Kernel::None } else { def.kernel };
     match kernel {
@@ -83,7 +87,23 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     }
 }
 
-fn viewed(arg: &SampleArg) -> Arg<View<'_>, Scalar> {
+/// The tensor with its lazy bits applied, in memory of its own if there are any.
+pub fn resolved(t: &Tensor) -> Tensor {
+    let mut out = t.clone();
+    for (bit, op) in [(t.conj, &pointwise::CONJ), (t.neg, &pointwise::NEG)] {
+        if bit {
+            let to = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+            let from = [pointwise::Input::View(out.view())];
+            pointwise::compute(op, t.dtype(), &from, to.view_mut()).expect("these are defined for complex numbers");
+            out = to;
+        }
+    }
+    (out.conj, out.neg) = (false, false);
+    out
+}
+
+/// Tensors as kernels read them.
+pub fn viewed(arg: &SampleArg) -> Arg<View<'_>, Scalar> {
     match arg {
         Arg::Value(t) => Arg::Value(t.view()),
         Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(Tensor::view)).collect()),

@@ -17,7 +17,8 @@ mod storages;
 use restride_ir::{Dims, Error, Program, Result, Stage};
 use std::collections::BTreeSet;
 
-/// User inputs that share one storage.
+/// User inputs that share one storage. One alone says how large its storage is, for programs that reach beyond what the
+/// input shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Share {
     /// Positions among the program's inputs (`Signature::inputs`).

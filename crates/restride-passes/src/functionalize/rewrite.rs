@@ -4,8 +4,8 @@ use super::eager;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, Memory, Node, NodeId, Op, OpError, Program, Scalar, Table,
-    TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_overlap,
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
+    Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_overlap,
 };
 use restride_ops::lookup;
 use std::sync::Arc;
@@ -227,7 +227,12 @@ impl<'a> Scope<'a> {
         };
         let parent = self.alias(*base)?;
         self.check_reach(node.op, parent, &types)?;
-        let made = self.views(node, parent, &types)?;
+        let Some(made) = self.views(node, parent, &types)? else {
+            // A lazy bit is applied: a copy of what the tensor shows.
+            let value = self.read(node, *base)?;
+            node.results.iter().for_each(|&r| self.bind_fresh(r, value));
+            return Ok(true);
+        };
         for (&old, alias) in node.results.iter().zip(made) {
             let bound = self.object(alias);
             self.bind(old, bound);
@@ -235,8 +240,8 @@ impl<'a> Scope<'a> {
         Ok(true)
     }
 
-    /// The aliases that a view call makes.
-    fn views(&mut self, node: &Node, parent: AliasId, types: &[TensorType]) -> Step<Vec<AliasId>> {
+    /// The aliases that a view call makes; `None` if it is a copy after all.
+    fn views(&mut self, node: &Node, parent: AliasId, types: &[TensorType]) -> Step<Option<Vec<AliasId>>> {
         if types.len() != node.results.len() {
             return Err(Error::invalid(format!(
                 "{} gives {} results, not {}",
@@ -245,6 +250,15 @@ impl<'a> Scope<'a> {
                 node.results.len()
             ))
             .into());
+        }
+        let mut bits = Vec::with_capacity(types.len());
+        for ty in types {
+            let from = &self.storages[parent];
+            let own = LazyBits { conj: from.conj, neg: from.neg };
+            match own.of_view(node.op, &from.ty, ty)? {
+                Some(b) => bits.push(b),
+                None => return Ok(None),
+            }
         }
         let mut args = node.args.clone();
         for a in args.iter_mut().skip(1) {
@@ -257,17 +271,16 @@ impl<'a> Scope<'a> {
             names: node.results.iter().map(|r| self.old.values[*r].name.clone()).collect(),
             origin: node.origin.clone(),
         });
-        let math = node.op.def().math;
+        // A view in terms of the storage means nothing on a value that holds only its own cells, and a lazy bit is set by
+        // nothing in a functional program.
+        let replay = !node.op.def().strided && node.op.def().math.is_none();
         let made: Vec<AliasId> = types
             .iter()
-            .map(|ty| {
-                // A view in terms of the storage means nothing on a value that holds only its own cells.
-                let from = ViewOf { parent, call: call.clone(), replay: !node.op.def().strided };
-                self.storages.view(from, ty.clone(), math)
-            })
+            .zip(bits)
+            .map(|(ty, bits)| self.storages.view(ViewOf { parent, call: call.clone(), replay }, ty.clone(), bits))
             .collect();
         call.results.set(made.clone()).expect("a new call has no results yet");
-        Ok(made)
+        Ok(Some(made))
     }
 
     /// A view in terms of the storage may reach cells that the base does not hold.

@@ -67,7 +67,7 @@ fn bind_inputs(
         let ty_of = |i: usize| -> Option<TensorType> {
             let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor()?;
             let mut ty = ty.clone();
-            if let Some(share) = share
+            if let Some(share) = share.filter(|s| s.inputs.len() > 1 || whole.contains(&i))
                 && let Some(k) = share.inputs.iter().position(|x| *x == i)
             {
                 let (strides, offset) = &share.layouts[k];

@@ -6,7 +6,7 @@
 
 use super::region::{Pick, Relation, relate};
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, MathView, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, LazyBits, Origin, Result, TensorType, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::sync::Arc;
 
@@ -127,14 +127,9 @@ impl Storages {
     }
 
     /// An alias made by a view call.
-    pub fn view(&mut self, from: ViewOf, ty: TensorType, math: Option<MathView>) -> AliasId {
-        let parent = &self[from.parent];
-        let (storage, mut conj, mut neg) = (parent.storage, parent.conj, parent.neg);
-        match math {
-            Some(MathView::Conj) => conj ^= true,
-            Some(MathView::Neg) => neg ^= true,
-            None => {}
-        }
+    pub fn view(&mut self, from: ViewOf, ty: TensorType, bits: LazyBits) -> AliasId {
+        let storage = self[from.parent].storage;
+        let LazyBits { conj, neg } = bits;
         let born = self[storage].version;
         self.aliases.push(Alias { storage, ty, conj, neg, from: Some(from), born, current: None });
         AliasId(self.aliases.len() - 1)
@@ -274,7 +269,7 @@ fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
 
 fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
     let mut value = value;
-    if a.conj {
+    if a.conj && a.ty.dtype.is_complex() {
         value = b.call("aten.conj_physical.default", vec![Arg::Value(value)], a.ty.clone());
     }
     if a.neg {

@@ -1,0 +1,58 @@
+//! PyTorch's lazy conjugate and negative bits: how views carry them on.
+
+use crate::{Error, ErrorKind, MathView, Op, Result, TensorType};
+use restride_tensor::Dim;
+
+/// Maps that a tensor's elements go through as they are read and written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LazyBits {
+    /// Complex conjugation.
+    pub conj: bool,
+    /// Negation.
+    pub neg: bool,
+}
+
+impl LazyBits {
+    /// Whether elements are what is stored.
+    pub fn is_clear(self) -> bool {
+        self == LazyBits::default()
+    }
+
+    /// The bits of a result of a view call on a tensor of these bits; `None` if the result is no view but a copy with the
+    /// bits applied (`resolve_conj`).
+    ///
+    /// # Errors
+    /// Views that PyTorch refuses on a lazily mapped tensor, in its words.
+    pub fn of_view<D: Dim>(self, op: Op, from: &TensorType<D>, to: &TensorType<D>) -> Result<Option<LazyBits>> {
+        let part = from.dtype.is_complex() && to.dtype == from.dtype.real();
+        match op.def().math {
+            Some(MathView::Conj) => return Ok(Some(LazyBits { conj: self.conj != to.dtype.is_complex(), ..self })),
+            Some(MathView::Neg) => return Ok(Some(LazyBits { neg: !self.neg, ..self })),
+            Some(MathView::ResolveConj) if self.conj => return Ok(None),
+            Some(MathView::ResolveNeg) if self.neg => return Ok(None),
+            Some(MathView::ResolveConj | MathView::ResolveNeg) => return Ok(Some(self)),
+            None => {}
+        }
+        if part && from.layout.sizes == to.layout.sizes {
+            // `real` and `imag`: the imaginary part of a conjugate is a negated one.
+            let imaginary = to.layout.offset.minus(&from.layout.offset.times(&D::from(2))).is(1);
+            return Ok(Some(LazyBits { conj: false, neg: self.neg != (self.conj && imaginary) }));
+        }
+        if part && self.conj {
+            return Err(Error::new(
+                ErrorKind::Program,
+                "view_as_real doesn't work on unresolved conjugated tensors. To resolve the conjugate tensor so you can \
+                 view it as real, use self.resolve_conj()",
+            ));
+        }
+        let other = from.dtype != to.dtype && !part && (!to.dtype.is_complex() || from.dtype.is_complex());
+        if other && !self.is_clear() {
+            return Err(Error::new(
+                ErrorKind::Program,
+                "torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype. \
+                 Please resolve the tensor first",
+            ));
+        }
+        Ok(Some(self))
+    }
+}

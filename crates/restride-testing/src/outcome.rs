@@ -1,0 +1,217 @@
+//! One program run in its three ways on copies of the same inputs, and what tells the runs apart.
+
+use restride::files::element_bytes;
+use restride::{CompileOptions, Compiled};
+use restride_exec::interp::{Options, Outputs, interpret};
+use restride_exec::symbols::same_number;
+use restride_exec::{Inputs, RunValue, State};
+use restride_ir::{ErrorKind, Program, Result};
+use restride_tensor::Tensor;
+use std::collections::BTreeMap;
+
+/// What a run leaves behind: inputs and state as they are then, and outputs.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// User inputs after the run, in order.
+    pub inputs: Vec<RunValue>,
+    /// User outputs, in order.
+    pub values: Vec<RunValue>,
+    /// Parameters and buffers after the run.
+    pub state: State,
+    /// The tensors that the user gave, which hold on to their storages.
+    given: Inputs,
+}
+
+impl Left {
+    fn new(outputs: Outputs, state: State, given: Inputs) -> Left {
+        Left { inputs: outputs.inputs, values: outputs.values, state, given }
+    }
+
+    /// Runs a program by the interpreter, on copies of the inputs.
+    pub fn interp(program: &Program, inputs: &Inputs, options: &Options) -> Result<Left> {
+        let given = inputs.deep_clone();
+        let mut state = State::new(program)?;
+        let outputs = interpret(program, &given, &mut state, options)?;
+        Ok(Left::new(outputs, state, given))
+    }
+
+    /// Runs a compiled program in its arena, on copies of the inputs.
+    pub fn planned(compiled: &Compiled, inputs: &Inputs, options: &Options) -> Result<Left> {
+        let given = inputs.deep_clone();
+        let mut instance = compiled.instance()?;
+        let outputs = instance.run(&given, options)?;
+        Ok(Left::new(outputs, instance.into_state(), given))
+    }
+
+    /// Everything that the caller sees, by name.
+    pub fn named(&self) -> Vec<(String, RunValue)> {
+        let inputs = self.inputs.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
+        let values = self.values.iter().enumerate().map(|(i, v)| (format!("output {i}"), v.clone()));
+        let state = self.state.iter().map(|(n, t)| (n.to_string(), RunValue::Tensor(t.clone())));
+        inputs.chain(state).chain(values).collect()
+    }
+}
+
+/// What differs between two runs, if anything: bits, sizes, strides, offsets, who shares storage with whom, and the cells
+/// of the inputs' storages that no tensor shows.
+pub fn difference(a: &Left, b: &Left) -> Option<String> {
+    let (left, right) = (a.named(), b.named());
+    if left.len() != right.len() {
+        return Some(format!("{} values for {}", right.len(), left.len()));
+    }
+    let mut storages = Storages::default();
+    for ((name, x), (_, y)) in left.iter().zip(&right) {
+        let found = match (x, y) {
+            (RunValue::Tensor(x), RunValue::Tensor(y)) => {
+                let caller_s = !name.starts_with("output");
+                storages.sharing(name, x, y, caller_s).or_else(|| tensors(x, y))
+            }
+            (RunValue::Scalar(x), RunValue::Scalar(y)) => (!same_number(*x, *y)).then(|| format!("is {y} for {x}")),
+            (RunValue::None, RunValue::None) => None,
+            (RunValue::Str(x), RunValue::Str(y)) if x == y => None,
+            _ => Some(format!("is {y:?} for {x:?}")),
+        };
+        if let Some(found) = found {
+            return Some(format!("{name} {found}"));
+        }
+    }
+    for (i, (x, y)) in a.given.values.iter().zip(&b.given.values).enumerate() {
+        if let (Some(x), Some(y)) = (x.tensor(), y.tensor()) {
+            let whole = |t: &Tensor| {
+                let n = (t.storage().len() / t.dtype().size()) as i64;
+                let cells = restride_tensor::Layout::contiguous(&[n]);
+                element_bytes(&t.alias(t.dtype(), cells).expect("whole cells of the storage"))
+            };
+            if whole(x) != whole(y) {
+                return Some(format!("the storage of input {i} holds other elements"));
+            }
+        }
+    }
+    None
+}
+
+fn tensors(x: &Tensor, y: &Tensor) -> Option<String> {
+    let (lx, ly) = (x.layout(), y.layout());
+    if x.dtype() != y.dtype() || lx.sizes != ly.sizes {
+        return Some(format!("is {}{ly} for {}{lx}", y.dtype(), x.dtype()));
+    }
+    if !restride_exec::inputs::same_strides(lx, ly) {
+        return Some(format!("lies at {ly} for {lx}"));
+    }
+    let (bx, by) = (element_bytes(x), element_bytes(y));
+    if bx != by {
+        let size = x.dtype().size();
+        let first = bx.chunks(size).zip(by.chunks(size)).position(|(p, q)| p != q).unwrap_or(0);
+        return Some(format!("differs at element {first} of {}: {} for {}", x.numel(), show(y), show(x)));
+    }
+    None
+}
+
+fn show(t: &Tensor) -> String {
+    let mut index = vec![0; t.layout().rank()];
+    let mut out = Vec::new();
+    for _ in 0..t.numel().min(24) {
+        out.push(t.get(&index).to_string());
+        for d in (0..index.len()).rev() {
+            index[d] += 1;
+            if index[d] < t.layout().sizes[d] {
+                break;
+            }
+            index[d] = 0;
+        }
+    }
+    format!("[{}]", out.join(", "))
+}
+
+/// Pairs the storages of two runs with each other.
+#[derive(Default)]
+struct Storages {
+    to: BTreeMap<usize, (usize, String)>,
+    back: BTreeMap<usize, (usize, String)>,
+    /// How far the second run's cells lie behind the first's, in bytes, by the first's storage.
+    shift: BTreeMap<usize, i64>,
+}
+
+impl Storages {
+    fn sharing(&mut self, name: &str, x: &Tensor, y: &Tensor, caller_s: bool) -> Option<String> {
+        let (i, j) = (x.storage().id(), y.storage().id());
+        let (to, first) = self.to.entry(i).or_insert_with(|| (j, name.to_string()));
+        if *to != j {
+            return Some(format!("does not share storage with {first}"));
+        }
+        let (back, first) = self.back.entry(j).or_insert_with(|| (i, name.to_string()));
+        if *back != i {
+            return Some(format!("shares storage with {first}"));
+        }
+        let bytes = |t: &Tensor| t.layout().offset * t.dtype().size() as i64;
+        let shift = bytes(y) - bytes(x);
+        let expected = *self.shift.entry(i).or_insert(if caller_s { 0 } else { shift });
+        (shift != expected && x.numel() > 0)
+            .then(|| format!("has offset {} for {}", y.layout().offset, x.layout().offset))
+    }
+}
+
+/// What came of running a program in all ways.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// All ways leave the same behind.
+    Agree,
+    /// Eager PyTorch refuses the program, and so does every way.
+    Rejected(String),
+    /// A way that says that it cannot do this. The first is the way.
+    Refused(&'static str, String),
+    /// A way that is wrong, or accepts what eager refuses. The first is the way.
+    Wrong(&'static str, String),
+}
+
+/// Runs a program in all ways on the same inputs, with the checkers on.
+pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> Verdict {
+    let options = Options { strict: true, ..Options::default() };
+    let eager = Left::interp(program, inputs, &options);
+    let refused = match &eager {
+        Ok(_) => None,
+        Err(e) if matches!(e.kind, ErrorKind::Program) => Some(e.to_string()),
+        Err(e) if e.kind == ErrorKind::Unsupported => return Verdict::Refused("interp", e.to_string()),
+        Err(e) => return Verdict::Wrong("interp", e.to_string()),
+    };
+    let held = |way: &'static str, run: Result<Left>| -> Option<Verdict> {
+        match (&eager, run) {
+            (Ok(a), Ok(b)) => difference(a, &b).map(|what| Verdict::Wrong(way, what)),
+            (Err(_), Err(e)) if e.kind == ErrorKind::Program => None,
+            (Err(e), Ok(_)) => Some(Verdict::Wrong(way, format!("accepts what eager refuses: {e}"))),
+            (_, Err(e)) if e.kind == ErrorKind::Unsupported => Some(Verdict::Refused(way, e.to_string())),
+            (_, Err(e)) => Some(Verdict::Wrong(way, e.to_string())),
+        }
+    };
+    let compiled = match Compiled::new(program.clone(), Some(inputs), compile) {
+        Ok(c) => c,
+        Err(e) => {
+            let verdict = held("functionalize", Err(e));
+            return verdict.unwrap_or(Verdict::Rejected(refused.unwrap_or_default()));
+        }
+    };
+    if let Err(e) = sound(compiled.functional()) {
+        return Verdict::Wrong("functionalize", e);
+    }
+    let functional = Left::interp(compiled.functional(), inputs, &options);
+    if let Some(verdict) = held("functional", functional) {
+        return verdict;
+    }
+    if let Some(verdict) = held("plan", Left::planned(&compiled, inputs, &options)) {
+        return verdict;
+    }
+    refused.map_or(Verdict::Agree, Verdict::Rejected)
+}
+
+/// What every functional program must be: well-formed, free of writes, and the same when printed and read back.
+fn sound(functional: &Program) -> Result<(), String> {
+    restride_ir::verify(functional).map_err(|e| e.to_string())?;
+    if let Some((_, n)) = functional.graphs.iter().flat_map(|(_, g)| g.ordered()).find(|(_, n)| n.op.mutates(&n.args)) {
+        return Err(format!("{} is left", n.op));
+    }
+    let text = restride_ir::text::print(functional);
+    let mut again = restride_ir::text::parse(&text, &restride_ops::lookup).map_err(|e| format!("{e}\n{text}"))?;
+    restride_ir::text::attach_weights(&mut again, functional.weights.clone()).map_err(|e| e.to_string())?;
+    let back = restride_ir::text::print(&again);
+    if back == text { Ok(()) } else { Err(format!("read back, it is\n{back}")) }
+}

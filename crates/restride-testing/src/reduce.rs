@@ -1,0 +1,88 @@
+//! Making a failing program small: nodes and outputs go while it still fails.
+
+use crate::generate::Sample;
+use restride_ir::{Arg, Graph, GraphId, ValueId};
+use std::collections::BTreeSet;
+
+/// The smallest program found by leaving out nodes and outputs for which `fails` holds, as it does for the given one.
+pub fn reduce(sample: &Sample, fails: impl Fn(&Sample) -> bool) -> Sample {
+    let mut best = sample.clone();
+    loop {
+        let before = size(&best);
+        let graphs: Vec<GraphId> = best.program.graphs.ids().collect();
+        for &id in &graphs {
+            let mut at = best.program.graphs[id].order.len();
+            while at > 0 {
+                at -= 1;
+                let mut smaller = best.clone();
+                if without(&mut smaller.program.graphs[id], at) && fails(&smaller) {
+                    best = smaller;
+                    at = at.min(best.program.graphs[id].order.len());
+                }
+            }
+        }
+        let mut at = best.program.graph().outputs.len();
+        while at > 1 {
+            at -= 1;
+            let mut smaller = best.clone();
+            smaller.program.graph_mut().outputs.remove(at);
+            smaller.program.signature.outputs.remove(at);
+            if fails(&smaller) {
+                best = smaller;
+            }
+        }
+        if size(&best) == before {
+            return best;
+        }
+    }
+}
+
+fn size(sample: &Sample) -> usize {
+    sample.program.graphs.iter().map(|(_, g)| g.order.len() + g.outputs.len()).sum()
+}
+
+/// Takes the node at a position out of the order. Its result is replaced by an operand of the same type where there is
+/// one; otherwise what uses it goes too. False if an output would be left without a value.
+fn without(graph: &mut Graph, at: usize) -> bool {
+    let id = graph.order.remove(at);
+    let node = graph.nodes[id].clone();
+    let mut gone: BTreeSet<ValueId> = BTreeSet::new();
+    for &r in &node.results {
+        let stands = node.operands().find(|v| graph.values[*v].ty == graph.values[r].ty);
+        match stands {
+            Some(v) => replace(graph, r, v),
+            None => {
+                gone.insert(r);
+            }
+        }
+    }
+    let mut kept = Vec::with_capacity(graph.order.len());
+    for &id in &graph.order {
+        let node = &graph.nodes[id];
+        if node.operands().any(|v| gone.contains(&v)) {
+            gone.extend(node.results.iter().copied());
+        } else {
+            kept.push(id);
+        }
+    }
+    graph.order = kept;
+    let inputs = graph.inputs.clone();
+    // An output that is gone becomes an input of the same type, or the cut is none.
+    for i in 0..graph.outputs.len() {
+        let Arg::Value(v) = graph.outputs[i] else { continue };
+        if gone.contains(&v) {
+            let Some(&other) = inputs.iter().find(|x| graph.values[**x].ty == graph.values[v].ty) else { return false };
+            graph.outputs[i] = Arg::Value(other);
+        }
+    }
+    true
+}
+
+fn replace(graph: &mut Graph, old: ValueId, new: ValueId) {
+    let swap = |v: &ValueId| if *v == old { new } else { *v };
+    for &id in &graph.order {
+        let args = graph.nodes[id].args.iter().map(|a| a.map_values(swap)).collect();
+        graph.nodes[id].args = args;
+    }
+    graph.outputs = graph.outputs.iter().map(|a| a.map_values(swap)).collect();
+}

@@ -1,0 +1,53 @@
+//! Random programs in all ways. `SEEDS=FROM..TO` runs others than the usual ones.
+
+use restride::CompileOptions;
+use restride_testing::{Sample, Verdict, differential, generate, reduce};
+use std::collections::BTreeMap;
+
+fn verdict(sample: &Sample) -> Verdict {
+    differential(&sample.program, &sample.inputs, &CompileOptions::default())
+}
+
+fn wrong(sample: &Sample) -> Option<&'static str> {
+    match verdict(sample) {
+        Verdict::Wrong(way, _) => Some(way),
+        _ => None,
+    }
+}
+
+#[test]
+fn all_ways_agree_on_random_programs() {
+    let seeds = std::env::var("SEEDS").ok();
+    let range = seeds.as_deref().and_then(|s| s.split_once(".."));
+    let range = range.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))).unwrap_or((0u64, 400));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for seed in range.0..range.1 {
+        let sample = generate(seed);
+        let what = match verdict(&sample) {
+            Verdict::Agree => "agree",
+            Verdict::Rejected(_) => "rejected",
+            Verdict::Refused(way, why) => {
+                *refusals.entry(format!("{way}: {}", why.split(" (at").next().unwrap_or(""))).or_default() += 1;
+                "refused"
+            }
+            Verdict::Wrong(way, _) => {
+                let small = reduce(&sample, |s| wrong(s) == Some(way));
+                let text = restride_ir::text::print(&small.program);
+                failures.push(format!("seed {seed}: {:?}\n{text}", verdict(&small)));
+                "wrong"
+            }
+        };
+        *counts.entry(what).or_default() += 1;
+        if failures.len() >= 5 {
+            break;
+        }
+    }
+    println!("{counts:?}");
+    refusals.iter().for_each(|(why, n)| println!("{n} {why}"));
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let total: usize = counts.values().sum();
+    let agree = counts.get("agree").copied().unwrap_or(0);
+    assert!(agree * 2 > total, "only {agree} of {total} programs run");
+}
