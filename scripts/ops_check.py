@@ -66,8 +66,15 @@ def operator(name):
     return getattr(getattr(getattr(torch.ops, namespace), op), overload)
 
 
+def spread(value, schema):
+    """One number for a list of them: PyTorch's Python binding makes a list of it, the operator's own handle does not."""
+    wants_list = str(schema.type) in ("List[int]", "Optional[List[int]]")
+    return [value] if wants_list and type(value) is int else value
+
+
 def call(op, args):
     schema = op._schema.arguments
+    args = [spread(a, s) for a, s in zip(args, schema)]
     # A single number stands for a list of known length.
     args = [[a] * s.N if s.N and isinstance(a, (int, float)) else a for a, s in zip(args, schema)]
     positional = [a for a, s in zip(args, schema) if not s.kwarg_only]

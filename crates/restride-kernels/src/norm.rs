@@ -26,12 +26,12 @@ fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usiz
 }
 
 /// Optional per-channel numbers as `f64`.
-fn numbers(view: Option<&View<'_>>) -> Option<Vec<f64>> {
+pub(crate) fn numbers(view: Option<&View<'_>>) -> Option<Vec<f64>> {
     view.map(|v| pack::<f64>(v).into_owned())
 }
 
 /// Writes numbers given as `f64`, rounded through the compute type of the result.
-fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
+pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
     if let Some(out) = out {
         let data: Vec<f64> = data.collect();
         if out.dtype() == DType::F64 {
@@ -151,6 +151,8 @@ pub fn batch_norm_train(
     });
     let mean: Vec<f64> = found.iter().map(|m| m.mean).collect();
     let invstd: Vec<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
+    // Before anything is written: new running statistics may lie on old ones, and those be the weight too.
+    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
     put(stats.mean.as_ref(), mean.iter().copied());
     put(stats.invstd.as_ref(), invstd.iter().copied());
     if let Some(r) = &stats.running {
@@ -162,7 +164,6 @@ pub fn batch_norm_train(
         let unbiased = found.iter().map(|m| m.squares / (count as f64 - 1.0));
         put(Some(&r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
     }
-    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
     let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
     scale_channels(x, &scale, &shift, out, threads)
 }

@@ -1,7 +1,7 @@
 //! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
 //! on its operand index by index.
 
-use crate::pack::{Compute, pack_owned, unpack, with_compute};
+use crate::pack::{Compute, Target, pack, pack_owned, unpack, with_compute};
 use crate::par;
 use restride_tensor::{View, ViewMut};
 
@@ -200,6 +200,41 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
             };
         }
     }
+}
+
+/// The gradient with respect to the operand of [`Softmax::Plain`] or [`Softmax::Log`], from the result `y` and the gradient
+/// `g` with respect to it.
+pub fn softmax_backward(
+    g: &View<'_>,
+    y: &View<'_>,
+    dim: usize,
+    log: bool,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
+    with_compute!(float out.dtype(), T => {
+        let (g, y) = (pack::<T>(g), pack::<T>(y));
+        let mut target = Target::<T>::new(out);
+        par::pieces(threads, target.slice(), n * inner, |i, block| {
+            let at = i * n * inner;
+            let (g, y) = (&g[at..][..block.len()], &y[at..][..block.len()]);
+            let mut total = vec![T::default(); inner];
+            for (g, y) in g.chunks(inner).zip(y.chunks(inner)) {
+                for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
+                    *t = *t + if log { g } else { g * y };
+                }
+            }
+            for ((out, g), y) in block.chunks_mut(inner).zip(g.chunks(inner)).zip(y.chunks(inner)) {
+                for (((o, &g), &y), &t) in out.iter_mut().zip(g).zip(y).zip(&total) {
+                    *o = if log { g - y.exp_fast() * t } else { y * (g - t) };
+                }
+            }
+        });
+        target.finish();
+    });
+    Ok(())
 }
 
 #[cfg(test)]

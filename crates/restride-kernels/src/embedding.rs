@@ -1,0 +1,216 @@
+//! Rows of a table by index, sums of them, and gradients.
+
+use crate::pack::{Compute, Target, pack, unpack, with_compute};
+use crate::par;
+use restride_tensor::{Layout, View, ViewMut};
+
+/// The indices, all of them checked to lie in a table of `rows`.
+pub fn checked(indices: &View<'_>, rows: i64) -> Result<Vec<i64>, String> {
+    let indices = pack::<i64>(indices).into_owned();
+    match indices.iter().find(|&&i| i < 0 || i >= rows) {
+        Some(bad) => Err(format!("index out of range in self: {bad} for {rows} rows")),
+        None => Ok(indices),
+    }
+}
+
+/// `out[i] = table[indices[i]]`: `table` is R × D, `out` has the elements of I × D.
+pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    let indices = checked(indices, table.sizes()[0])?;
+    let width = table.sizes()[1] as usize;
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let size = table.dtype().size();
+    if table.strides()[1] == 1 && table.dtype() == out.dtype() && out.layout().is_contiguous() {
+        // SAFETY: the bytes of the result, which overlaps no operand; nobody else has them during the kernel.
+        let bytes = unsafe {
+            std::slice::from_raw_parts_mut(
+                out.base().wrapping_add(out.layout().offset as usize * size),
+                out.numel() * size,
+            )
+        };
+        let (base, layout) = (*table, table.layout());
+        par::pieces(threads, bytes, width * size, |i, row| {
+            let cell = layout.offset + indices[i] * layout.strides[0];
+            // SAFETY: the row's index was checked, and its elements lie side by side.
+            let from = unsafe {
+                std::slice::from_raw_parts(base.base().wrapping_offset(cell as isize * size as isize), row.len())
+            };
+            row.copy_from_slice(from);
+        });
+        return Ok(());
+    }
+    fn run<T: Compute>(table: &View<'_>, indices: &[i64], width: usize, out: &ViewMut<'_>) {
+        let mut data = Vec::with_capacity(indices.len() * width);
+        for &i in indices {
+            let l = table.layout();
+            let row = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
+            // SAFETY: a row of the table.
+            data.extend_from_slice(&pack::<T>(&unsafe { table.with_layout(&row) }));
+        }
+        unpack(&data, out);
+    }
+    with_compute!(any out.dtype(), T => run::<T>(table, &indices, width, out));
+    Ok(())
+}
+
+/// The gradient with respect to the table: each row of `g` is added where its index says; indices equal to `skip` are left
+/// out. Where `by_frequency`, what is added is divided by how often its index occurs.
+pub fn rows_backward(
+    g: &View<'_>,
+    indices: &View<'_>,
+    skip: Option<i64>,
+    by_frequency: bool,
+    out: &ViewMut<'_>,
+) -> Result<(), String> {
+    let (count, width) = (out.sizes()[0], out.sizes()[1] as usize);
+    let indices = pack::<i64>(indices).into_owned();
+    let kept = |i: i64| Some(i) != skip;
+    if let Some(bad) = indices.iter().find(|&&i| kept(i) && (i < 0 || i >= count)) {
+        return Err(format!("index {bad} is out of range for {count} rows"));
+    }
+    let mut seen = vec![0u64; count as usize];
+    indices.iter().filter(|&&i| kept(i)).for_each(|&i| seen[i as usize] += 1);
+    with_compute!(float out.dtype(), T => {
+        let data = pack::<T>(g);
+        let mut target = Target::<T>::new(out);
+        let sums = target.slice();
+        sums.fill(T::default());
+        for (k, &i) in indices.iter().enumerate().filter(|(_, i)| kept(**i)) {
+            let scale = if by_frequency { 1.0 / seen[i as usize] as f64 } else { 1.0 };
+            let scale = T::from_f64(scale);
+            let row = &data[k * width..][..width];
+            sums[i as usize * width..][..width].iter_mut().zip(row).for_each(|(s, &x)| *s += x * scale);
+        }
+        target.finish();
+    });
+    Ok(())
+}
+
+/// How the rows of a bag become one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bag {
+    /// Their sum.
+    Sum,
+    /// Their mean.
+    Mean,
+    /// Element by element the largest.
+    Max,
+}
+
+/// Which entries form a bag, in order: (index, weight), those that are left out removed.
+pub type Entries = Vec<Vec<(i64, Option<f64>)>>;
+
+/// One row per bag; a bag without entries is a row of zeros. Where asked for, `places` gets the index that each maximum came
+/// from.
+pub fn bags(
+    table: &View<'_>,
+    entries: &Entries,
+    what: Bag,
+    out: &ViewMut<'_>,
+    places: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let width = out.sizes()[1] as usize;
+    let mut from = vec![0i64; if places.is_some() { out.numel() } else { 0 }];
+    with_compute!(float out.dtype(), T => {
+        let l = table.layout();
+        let mut target = Target::<T>::new(out);
+        for (b, (row, bag)) in target.slice().chunks_mut(width.max(1)).zip(entries).enumerate() {
+            row.fill(T::default());
+            for (k, &(i, weight)) in bag.iter().enumerate() {
+                let line = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
+                // SAFETY: a row of the table: who made the entries checked the index.
+                let data = pack::<T>(&unsafe { table.with_layout(&line) });
+                match what {
+                    Bag::Sum | Bag::Mean => {
+                        let w = T::from_f64(weight.unwrap_or(1.0));
+                        row.iter_mut().zip(data.iter()).for_each(|(s, &x)| *s += x * w);
+                    }
+                    Bag::Max => {
+                        for (j, (s, &x)) in row.iter_mut().zip(data.iter()).enumerate() {
+                            if k == 0 || x > *s {
+                                *s = x;
+                                if let Some(p) = from.get_mut(b * width + j) {
+                                    *p = i;
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            if what == Bag::Mean && !bag.is_empty() {
+                let n = T::from_f64(bag.len() as f64);
+                row.iter_mut().for_each(|x| *x /= n);
+            }
+        }
+        target.finish();
+    });
+    if let Some(places) = places {
+        unpack(&from, places);
+    }
+    Ok(())
+}
+
+/// The table with every row that is indexed and whose norm is larger than `max_norm` scaled down to it.
+pub fn renorm(
+    table: &View<'_>,
+    indices: &View<'_>,
+    max_norm: f64,
+    norm_type: f64,
+    out: &ViewMut<'_>,
+) -> Result<(), String> {
+    let (count, width) = (table.sizes()[0], table.sizes()[1] as usize);
+    let mut indices = checked(indices, count)?;
+    indices.sort_unstable();
+    indices.dedup();
+    with_compute!(float out.dtype(), T => {
+        let mut data = crate::pack::pack_owned::<T>(table);
+        for i in indices {
+            let row = &mut data[i as usize * width..][..width];
+            let size = |x: &T| x.to_f64().abs();
+            let norm = if norm_type == f64::INFINITY {
+                row.iter().map(size).fold(0.0, f64::max)
+            } else {
+                row.iter().map(|x| size(x).powf(norm_type)).sum::<f64>().powf(1.0 / norm_type)
+            };
+            if norm > max_norm {
+                let scale = T::from_f64(max_norm / (norm + 1e-7));
+                row.iter_mut().for_each(|x| *x *= scale);
+            }
+        }
+        unpack(&data, out);
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{DType, Tensor};
+
+    #[test]
+    fn rows_are_found_and_added_back() {
+        let table = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0], &[3, 2]);
+        let turned = Tensor::from_slice(&[0f32, 2.0, 4.0, 1.0, 3.0, 5.0], &[2, 3]);
+        let turned = turned.alias(DType::F32, turned.layout().transpose(0, 1).unwrap()).unwrap();
+        let at = Tensor::from_slice(&[2i64, 0, 2], &[3]);
+        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[3, 2]));
+        for t in [&table, &turned] {
+            rows(&t.view(), &at.view(), &out.view_mut(), 2).unwrap();
+            assert_eq!(out.to_elements::<f32>(), [4.0, 5.0, 0.0, 1.0, 4.0, 5.0]);
+        }
+        assert!(rows(&table.view(), &Tensor::from_slice(&[3i64], &[1]).view(), &out.view_mut(), 1).is_err());
+        rows_backward(&table.view(), &at.view(), Some(0), true, &out.view_mut()).unwrap();
+        assert_eq!(out.to_elements::<f32>(), [0.0, 0.0, 0.0, 0.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn long_rows_are_cut_to_the_norm() {
+        let table = Tensor::from_slice(&[3f64, 4.0, 30.0, 40.0, 0.3, 0.4], &[3, 2]);
+        let out = Tensor::zeros(DType::F64, Layout::contiguous(&[3, 2]));
+        let at = Tensor::from_slice(&[0i64, 2, 0], &[3]);
+        renorm(&table.view(), &at.view(), 1.0, 2.0, &out.view_mut()).unwrap();
+        let got = out.to_elements::<f64>();
+        assert!((got[0] - 0.6).abs() < 1e-6 && got[2..] == [30.0, 40.0, 0.3, 0.4]);
+    }
+}
