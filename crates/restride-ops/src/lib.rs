@@ -20,6 +20,7 @@ mod fold;
 mod foreach;
 mod hops;
 mod index;
+mod index_find;
 mod iter;
 mod loss;
 mod matmul;
@@ -34,8 +35,11 @@ mod pointwise_arith;
 mod pointwise_compare;
 mod pointwise_samples;
 mod pointwise_unary;
+mod pool;
+mod pool_samples;
 mod promote;
 mod reduce;
+mod reduce_dist;
 mod reduce_pick;
 mod reduce_samples;
 mod registry;
@@ -68,6 +72,7 @@ static FAMILIES: &[&[OpDef]] = &[
     moves::OPS,
     assemble::OPS,
     index::OPS,
+    index_find::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
@@ -78,8 +83,10 @@ static FAMILIES: &[&[OpDef]] = &[
     softmax::OPS,
     norm::OPS,
     norm_batch::OPS,
+    pool::OPS,
     reduce::OPS,
     reduce_pick::OPS,
+    reduce_dist::OPS,
     cumulative::OPS,
     pad::OPS,
     upsample::OPS,

@@ -1,0 +1,396 @@
+//! Elements picked by indices, and put back at them.
+
+use crate::convert::{Compute, load_row, store_row};
+use crate::pack::with_compute;
+use crate::rows::Rows;
+use restride_tensor::{C32, C64, Dims, Layout, View, ViewMut};
+
+/// Runs the body with `$W` bound to a word of an element's size.
+macro_rules! with_word {
+    ($dtype:expr, $W:ident => $body:expr) => {
+        match $dtype.size() {
+            1 => {
+                type $W = u8;
+                $body
+            }
+            2 => {
+                type $W = u16;
+                $body
+            }
+            4 => {
+                type $W = u32;
+                $body
+            }
+            8 => {
+                type $W = u64;
+                $body
+            }
+            _ => {
+                type $W = [u64; 2];
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_word;
+
+/// Arithmetic of the compute types: integers wrap, no-numbers spread, `bool` is an integer that is stored as "not zero".
+pub(crate) trait Arith: Compute {
+    fn add(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+    /// The larger one; complex numbers have none and give the first.
+    fn larger(self, other: Self) -> Self;
+    fn smaller(self, other: Self) -> Self;
+    /// A part of a sum of `n`; integers round down.
+    fn part(self, n: i64) -> Self;
+}
+macro_rules! arith {
+    (float: $($t:ty),*) => {$(
+        impl Arith for $t {
+            fn add(self, other: Self) -> Self { self + other }
+            fn mul(self, other: Self) -> Self { self * other }
+            fn larger(self, other: Self) -> Self { if self > other || self.is_nan() { self } else { other } }
+            fn smaller(self, other: Self) -> Self { if self < other || self.is_nan() { self } else { other } }
+            fn part(self, n: i64) -> Self { self / n as $t }
+        }
+    )*};
+    (complex: $($t:ty),*) => {$(
+        impl Arith for $t {
+            fn add(self, other: Self) -> Self { self + other }
+            fn mul(self, other: Self) -> Self { self * other }
+            fn larger(self, _: Self) -> Self { self }
+            fn smaller(self, _: Self) -> Self { self }
+            fn part(self, n: i64) -> Self { self / Self::from_i64(n) }
+        }
+    )*};
+}
+arith!(float: f32, f64);
+arith!(complex: C32, C64);
+impl Arith for i64 {
+    fn add(self, other: Self) -> Self {
+        self.wrapping_add(other)
+    }
+    fn mul(self, other: Self) -> Self {
+        self.wrapping_mul(other)
+    }
+    fn larger(self, other: Self) -> Self {
+        self.max(other)
+    }
+    fn smaller(self, other: Self) -> Self {
+        self.min(other)
+    }
+    fn part(self, n: i64) -> Self {
+        self.div_euclid(n)
+    }
+}
+
+/// Indexed dimensions of a tensor, and the rest of them: in what is picked, those of `before` come first, then those of
+/// the indices' shape, then those of `after`.
+#[derive(Clone, Debug)]
+pub struct Axes {
+    /// Dimensions that are indexed, in the order of `at`.
+    pub indexed: Vec<usize>,
+    /// Other dimensions, before those of the indices in what is picked.
+    pub before: Vec<usize>,
+    /// Other dimensions, after them.
+    pub after: Vec<usize>,
+    /// Sizes of the indices.
+    pub shape: Dims<i64>,
+    /// For each indexed dimension, indices in row-major order, not negative.
+    pub at: Vec<Vec<i64>>,
+}
+
+impl Axes {
+    /// One dimension indexed by a vector.
+    pub fn one(rank: usize, dim: usize, at: Vec<i64>) -> Axes {
+        let shape = Dims::from_slice(&[at.len() as i64]);
+        Axes { indexed: vec![dim], before: (0..dim).collect(), after: (dim + 1..rank).collect(), shape, at: vec![at] }
+    }
+
+    /// Sizes of what is picked of a tensor.
+    pub fn sizes(&self, of: &[i64]) -> Dims<i64> {
+        let rest = |dims: &[usize]| dims.iter().map(|&d| of[d]).collect::<Vec<_>>();
+        rest(&self.before).into_iter().chain(self.shape.iter().copied()).chain(rest(&self.after)).collect()
+    }
+
+    /// For each index, how far from the first cell of the indexed tensor it leads; the rest of its dimensions.
+    fn points(&self, l: &Layout) -> Result<(Vec<isize>, Layout), String> {
+        let count = self.shape.iter().product::<i64>() as usize;
+        let mut points = vec![0isize; count];
+        for (&d, at) in self.indexed.iter().zip(&self.at) {
+            let (size, stride) = (l.sizes[d], l.strides[d] as isize);
+            if at.len() != count {
+                return Err("indices of different sizes".into());
+            }
+            for (point, &i) in points.iter_mut().zip(at) {
+                if !(0..size).contains(&i) {
+                    return Err(format!("index {i} is out of bounds for dimension {d} with size {size}"));
+                }
+                *point += i as isize * stride;
+            }
+        }
+        let dims = || self.before.iter().chain(&self.after);
+        let pick = |of: &Dims<i64>| dims().map(|&d| of[d]).collect::<Dims<i64>>();
+        Ok((points, Layout { sizes: pick(&l.sizes), strides: pick(&l.strides), offset: l.offset }))
+    }
+
+    /// The same of what is picked.
+    fn picked(&self, l: &Layout) -> Result<(Vec<isize>, Layout), String> {
+        let (b, s) = (self.before.len(), self.shape.len());
+        if l.rank() != b + s + self.after.len() || l.sizes[b..b + s] != self.shape[..] {
+            return Err(format!("{l} is not what is picked by indices of sizes {:?}", &self.shape[..]));
+        }
+        let own = Layout::strided(&l.sizes[b..b + s], &l.strides[b..b + s], 0);
+        let rest = |of: &Dims<i64>| of[..b].iter().chain(&of[b + s..]).copied().collect::<Dims<i64>>();
+        let points = own.cells().into_iter().map(|c| c as isize).collect();
+        Ok((points, Layout { sizes: rest(&l.sizes), strides: rest(&l.strides), offset: l.offset }))
+    }
+}
+
+/// Rows of two boxes at each of several points: `f(cell of the first, cell of the second)`.
+fn at_points(rows: &Rows, first: &[isize], second: &[isize], whole: bool, mut f: impl FnMut(isize, isize)) {
+    if rows.is_empty() || first.is_empty() {
+        return;
+    }
+    if whole {
+        let mut start = (0, 0);
+        rows.for_each(|at| start = (at[0], at[1]));
+        first.iter().zip(second).for_each(|(a, b)| f(start.0 + a, start.1 + b));
+        return;
+    }
+    for (a, b) in first.iter().zip(second) {
+        rows.for_each(|at| f(at[0] + a, at[1] + b));
+    }
+}
+
+/// Where the elements of the picked tensor `small` are in the indexed one `big`.
+struct Walk {
+    rows: Rows,
+    big: Vec<isize>,
+    small: Vec<isize>,
+    /// The rest of the dimensions is one row.
+    whole: bool,
+}
+
+fn walk(axes: &Axes, big: &Layout, small: &Layout) -> Result<Walk, String> {
+    let (big, rest) = axes.points(big)?;
+    let (small, own) = axes.picked(small)?;
+    if rest.sizes != own.sizes {
+        return Err(format!("sizes {:?} are not {:?}", &own.sizes[..], &rest.sizes[..]));
+    }
+    let rows = Rows::logical(&[&rest, &own]);
+    let whole = !rows.is_empty() && rest.numel() as usize == rows.len();
+    Ok(Walk { rows, big, small, whole })
+}
+
+/// Copies the elements at indices of a tensor.
+pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), String> {
+    if src.dtype() != out.dtype() {
+        return Err("an index does not convert".into());
+    }
+    let w = walk(axes, src.layout(), out.layout())?;
+    with_word!(src.dtype(), W => {
+        let (from, to) = (src.base() as *const W, out.base() as *mut W);
+        let (s, t, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b));
+            if s == 1 && t == 1 {
+                // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is
+                // memory of its own.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, n as usize) };
+                return;
+            }
+            for i in 0..n {
+                // SAFETY: as above.
+                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Writes values, of the sizes that the indices pick, at indices of a tensor, or adds them to what is there. Where an
+/// element is indexed several times the last value stays, or all are added one after the other.
+pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> Result<(), String> {
+    if values.dtype() != out.dtype() {
+        return Err("an indexed write does not convert".into());
+    }
+    let w = walk(axes, out.layout(), values.layout())?;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+    if add {
+        with_compute!(any out.dtype(), C => add_rows::<C>(values, out, &w));
+        return Ok(());
+    }
+    with_word!(out.dtype(), W => {
+        let (from, to) = (values.base() as *const W, out.base() as *mut W);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            let (to, from) = (to.wrapping_offset(a), from.wrapping_offset(b));
+            for i in 0..n as isize {
+                // SAFETY: both are cells of their views: indices were checked against the sizes.
+                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Adds rows in the element type: each sum is rounded to it.
+fn add_rows<C: Arith>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk) {
+    const LONG: usize = 256;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+    // A row whose elements share a cell is added one by one.
+    let chunk = if t == 0 { 1 } else { LONG.min(n) };
+    let (mut have, mut more) = (vec![C::default(); chunk], vec![C::default(); chunk]);
+    at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+        for start in (0..n).step_by(chunk) {
+            let len = chunk.min(n - start);
+            let (have, more) = (&mut have[..len], &mut more[..len]);
+            let (to, from) = (a + start as isize * t, b + start as isize * s);
+            // SAFETY: both rows are cells of their views: indices were checked against the sizes.
+            unsafe {
+                load_row(out.dtype(), out.base(), to, t, have);
+                load_row(values.dtype(), values.base(), from, s, more);
+                have.iter_mut().zip(more.iter()).for_each(|(x, y)| *x = x.add(*y));
+                store_row(out.dtype(), out.base(), to, t, have);
+            }
+        }
+    });
+}
+
+/// Adds `alpha` times a tensor at indices along one dimension: products and sums in the compute type, each sum rounded
+/// to the element type.
+pub fn add_scaled(
+    values: &View<'_>,
+    axes: &Axes,
+    alpha: restride_tensor::Scalar,
+    out: &ViewMut<'_>,
+) -> Result<(), String> {
+    if values.dtype() != out.dtype() {
+        return Err("an indexed sum does not convert".into());
+    }
+    let w = walk(axes, out.layout(), values.layout())?;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
+    with_compute!(any out.dtype(), C => {
+        let alpha = C::from_scalar(alpha);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            for i in 0..n {
+                let (mut x, mut y) = ([C::default()], [C::default()]);
+                // SAFETY: both are cells of their views: indices were checked against the sizes.
+                unsafe {
+                    load_row(out.dtype(), out.base(), a + i * t, 1, &mut x);
+                    load_row(values.dtype(), values.base(), b + i * s, 1, &mut y);
+                    let sum = [Arith::add(x[0], Arith::mul(alpha, y[0]))];
+                    store_row(out.dtype(), out.base(), a + i * t, 1, &sum);
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Cells of the elements at flat (row-major) indices.
+fn flat_cells(l: &Layout, at: &[i64]) -> Result<Vec<isize>, String> {
+    let numel = l.numel();
+    at.iter()
+        .map(|&i| {
+            if !(0..numel).contains(&i) {
+                return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
+            }
+            let (mut rest, mut cell) = (i, l.offset);
+            for (n, s) in l.sizes.iter().zip(&l.strides).rev() {
+                cell += rest % n * s;
+                rest /= n;
+            }
+            Ok(cell as isize)
+        })
+        .collect()
+}
+
+/// Copies elements at flat indices, in order, into a result's elements in row-major order.
+pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), String> {
+    let from = flat_cells(src.layout(), at)?;
+    let to = out.layout().cells();
+    if src.dtype() != out.dtype() || from.len() != to.len() {
+        return Err("an index does not convert, nor change the number of elements".into());
+    }
+    with_word!(src.dtype(), W => for (a, b) in from.into_iter().zip(to) {
+        // SAFETY: both are cells of their views: indices were checked against the number of elements.
+        unsafe { (out.base() as *mut W).offset(b as isize).write((src.base() as *const W).offset(a).read()) }
+    });
+    Ok(())
+}
+
+/// Writes values in row-major order to elements at flat indices, or adds them; as [`put_at`] where indices repeat.
+pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> Result<(), String> {
+    let to = flat_cells(out.layout(), at)?;
+    let from = values.layout().cells();
+    if values.dtype() != out.dtype() || from.len() != to.len() {
+        return Err("an indexed write does not convert, nor change the number of elements".into());
+    }
+    if !add {
+        with_word!(out.dtype(), W => for (a, b) in from.into_iter().zip(to) {
+            // SAFETY: both are cells of their views: indices were checked against the number of elements.
+            unsafe { (out.base() as *mut W).offset(b).write((values.base() as *const W).offset(a as isize).read()) }
+        });
+        return Ok(());
+    }
+    with_compute!(any out.dtype(), C => for (a, b) in from.into_iter().zip(to) {
+        let (mut x, mut y) = ([C::default()], [C::default()]);
+        // SAFETY: as above.
+        unsafe {
+            load_row(out.dtype(), out.base(), b, 1, &mut x);
+            load_row(values.dtype(), values.base(), a as isize, 1, &mut y);
+            store_row(out.dtype(), out.base(), b, 1, &[Arith::add(x[0], y[0])]);
+        }
+    });
+    Ok(())
+}
+
+/// Flat (row-major) indices of the elements that are not zero.
+pub fn nonzero(t: &View<'_>) -> Vec<i64> {
+    let mut out = Vec::new();
+    let found: Result<(), String> = (|| {
+        with_compute!(any t.dtype(), C => {
+            let all = crate::convert::gather::<C>(*t);
+            out.extend(all.iter().enumerate().filter(|(_, x)| x.truth()).map(|(i, _)| i as i64));
+        });
+        Ok(())
+    })();
+    debug_assert!(found.is_ok(), "every element type computes in one of the types");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{DType, Tensor};
+
+    #[test]
+    fn what_is_put_is_taken_again_and_the_last_stays() {
+        let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
+        let turned = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
+        let axes = Axes::one(2, 0, vec![3, 1]);
+        let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
+        take_at(&turned.view(), &axes, &out.view_mut()).unwrap();
+        assert_eq!(out.to_elements::<i32>(), [3, 7, 11, 1, 5, 9]);
+        let twice = Axes::one(2, 0, vec![2, 2]);
+        put_at(&out.view(), &twice, &turned.view_mut(), false).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [0, 1, 1, 3, 4, 5, 5, 7, 8, 9, 9, 11]);
+        put_at(&out.view(), &twice, &turned.view_mut(), true).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [0, 1, 5, 3, 4, 5, 17, 7, 8, 9, 29, 11]);
+        assert!(take_at(&turned.view(), &Axes::one(2, 0, vec![4, 0]), &out.view_mut()).is_err());
+    }
+
+    #[test]
+    fn flat_indices_are_logical() {
+        let base = Tensor::from_slice(&(0..6u8).collect::<Vec<_>>(), &[2, 3]);
+        let turned = base.alias(DType::U8, base.layout().transpose(0, 1).unwrap()).unwrap();
+        let out = Tensor::zeros(DType::U8, Layout::contiguous(&[3]));
+        take_flat(&turned.view(), &[1, 5, 2], &out.view_mut()).unwrap();
+        assert_eq!(out.to_elements::<u8>(), [3, 5, 1]);
+        put_flat(&out.view(), &[0, 0, 0], &turned.view_mut(), true).unwrap();
+        assert_eq!(base.to_elements::<u8>(), [9, 1, 2, 3, 4, 5]);
+        assert_eq!(nonzero(&turned.view()), [0, 1, 2, 3, 4, 5]);
+        assert!(take_flat(&turned.view(), &[6, 0, 0], &out.view_mut()).is_err());
+    }
+}

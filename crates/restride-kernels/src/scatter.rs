@@ -1,0 +1,260 @@
+//! Gathering and scattering along a dimension, with and without reductions.
+
+use crate::convert::{gather as values_of, load_row, round_through, store_row};
+use crate::index::{Arith, with_word};
+use crate::pack::with_compute;
+use crate::rows::Rows;
+use restride_tensor::{DType, Layout, Scalar, View, ViewMut};
+
+/// What happens at a cell that is scattered to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reduce {
+    /// The new value stays.
+    Set,
+    /// Sum.
+    Sum,
+    /// Product.
+    Prod,
+    /// Mean.
+    Mean,
+    /// Maximum.
+    Max,
+    /// Minimum.
+    Min,
+}
+
+/// What is scattered.
+#[derive(Clone, Copy)]
+pub enum Source<'a> {
+    /// Elements of a tensor, at least as large as the index.
+    Tensor(View<'a>),
+    /// One number.
+    Number(Scalar),
+}
+
+/// A layout cut to the index's sizes, standing still along a dimension.
+fn along(l: &Layout, dim: usize, sizes: &[i64]) -> Layout {
+    let mut out = Layout::strided(sizes, &l.strides, l.offset);
+    out.strides[dim] = 0;
+    out
+}
+
+fn check(l: &Layout, dim: usize, index: &Layout, at: &[i64]) -> Result<(), String> {
+    if l.rank() != index.rank() || dim >= l.rank() {
+        return Err("Index tensor must have the same number of dimensions as self tensor".into());
+    }
+    let fits = |d: usize| d == dim || index.sizes[d] <= l.sizes[d];
+    if !at.is_empty() && !(0..l.rank()).all(fits) {
+        return Err(format!("an index of sizes {:?} does not fit {:?}", &index.sizes[..], &l.sizes[..]));
+    }
+    let size = l.sizes[dim];
+    match at.iter().find(|i| !(0..size).contains(*i)) {
+        Some(i) => Err(format!("index {i} is out of bounds for dimension {dim} with size {size}")),
+        None => Ok(()),
+    }
+}
+
+/// `out[i][j] = src[index[i][j]][j]` for dimension 0, and so on. Operands have at least one dimension.
+pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
+    let at = values_of::<i64>(*index);
+    check(src.layout(), dim, index.layout(), &at)?;
+    if src.dtype() != out.dtype() || out.sizes() != index.sizes() {
+        return Err("a gather gives elements of its source in the index's sizes".into());
+    }
+    let from = along(src.layout(), dim, index.sizes());
+    let rows = Rows::logical(&[out.layout(), &from]);
+    let step = src.strides()[dim] as isize;
+    let (t, s, mut next) = (rows.stride(0), rows.stride(1), 0usize);
+    with_word!(src.dtype(), W => rows.for_each(|cells| {
+        for (i, &k) in at[next..next + rows.len()].iter().enumerate() {
+            let to = (out.base() as *mut W).wrapping_offset(cells[0] + i as isize * t);
+            let from = (src.base() as *const W).wrapping_offset(cells[1] + i as isize * s + k as isize * step);
+            // SAFETY: both are cells of their views: the index was checked against the sizes.
+            unsafe { to.write(from.read()) };
+        }
+        next += rows.len();
+    }));
+    Ok(())
+}
+
+/// Scatters along a dimension into a result that holds what was there before. Without `keep`, what was there takes no
+/// part in reductions where something is scattered to. Half types are reduced in `f32` and rounded once.
+pub fn scatter(
+    out: &ViewMut<'_>,
+    dim: usize,
+    index: &View<'_>,
+    src: Source<'_>,
+    how: Reduce,
+    keep: bool,
+) -> Result<(), String> {
+    let at = values_of::<i64>(*index);
+    check(out.layout(), dim, index.layout(), &at)?;
+    if let Source::Tensor(t) = src {
+        let small = t.sizes().len() != index.sizes().len() || t.sizes().iter().zip(index.sizes()).any(|(a, b)| a < b);
+        if t.dtype() != out.dtype() || (small && !at.is_empty()) {
+            return Err("what is scattered is of the result's type and not smaller than the index".into());
+        }
+    }
+    if at.is_empty() {
+        return Ok(());
+    }
+    if out.dtype().is_complex() && matches!(how, Reduce::Max | Reduce::Min) {
+        return Err(format!("amax and amin are not implemented for {}", out.dtype().torch_name()));
+    }
+    with_compute!(any out.dtype(), C => scatter_as::<C>(out, dim, index, &at, src, how, keep));
+    Ok(())
+}
+
+fn scatter_as<C: Arith>(
+    out: &ViewMut<'_>,
+    dim: usize,
+    index: &View<'_>,
+    at: &[i64],
+    src: Source<'_>,
+    how: Reduce,
+    keep: bool,
+) {
+    let to = along(out.layout(), dim, index.sizes());
+    let number = match src {
+        Source::Number(s) => Some(C::from_scalar(s)),
+        Source::Tensor(_) => None,
+    };
+    let from = match src {
+        Source::Tensor(t) => Layout::strided(index.sizes(), t.strides(), t.layout().offset),
+        Source::Number(_) => to.clone(),
+    };
+    let rows = Rows::logical(&[&to, &from]);
+    let (t, s, step) = (rows.stride(0), rows.stride(1), out.strides()[dim] as isize);
+    let mut cells = Cells::<C>::new(out, how, keep);
+    let mut next = 0;
+    rows.for_each(|row| {
+        for (i, &k) in at[next..next + rows.len()].iter().enumerate() {
+            let i = i as isize;
+            let value = match (number, src) {
+                (None, Source::Tensor(view)) => {
+                    let mut x = [C::default()];
+                    // SAFETY: a cell of the source, which is not smaller than the index.
+                    unsafe { load_row(view.dtype(), view.base(), row[1] + i * s, 1, &mut x) };
+                    x[0]
+                }
+                (number, _) => number.unwrap_or_default(),
+            };
+            cells.add(row[0] + i * t + k as isize * step, value);
+        }
+        next += rows.len();
+    });
+    cells.finish();
+}
+
+/// The cells of a result while they are reduced.
+struct Cells<'a, C> {
+    out: &'a ViewMut<'a>,
+    how: Reduce,
+    /// What was there counts.
+    keep: bool,
+    /// First cell of the tables.
+    start: isize,
+    /// How often each cell was scattered to, where that matters.
+    counts: Vec<u32>,
+    /// Reductions that are not rounded yet.
+    wide: Vec<C>,
+}
+
+impl<'a, C: Arith> Cells<'a, C> {
+    fn new(out: &'a ViewMut<'a>, how: Reduce, keep: bool) -> Self {
+        let range = out.layout().cell_range();
+        let span = (range.end - range.start) as usize;
+        let half = matches!(out.dtype(), DType::F16 | DType::BF16) && how != Reduce::Set;
+        let counted = half || how == Reduce::Mean || (!keep && how != Reduce::Set);
+        Cells {
+            out,
+            how,
+            keep,
+            start: range.start as isize,
+            counts: vec![0; if counted { span } else { 0 }],
+            wide: vec![C::default(); if half { span } else { 0 }],
+        }
+    }
+
+    fn load(&self, cell: isize) -> C {
+        let mut x = [C::default()];
+        // SAFETY: a cell of the result.
+        unsafe { load_row(self.out.dtype(), self.out.base(), cell, 1, &mut x) };
+        x[0]
+    }
+
+    fn store(&self, cell: isize, x: C) {
+        // SAFETY: a cell of the result.
+        unsafe { store_row(self.out.dtype(), self.out.base(), cell, 1, &[x]) }
+    }
+
+    fn add(&mut self, cell: isize, value: C) {
+        let slot = (cell - self.start) as usize;
+        let first = match self.counts.get_mut(slot) {
+            Some(n) => {
+                *n = n.saturating_add(1);
+                *n == 1
+            }
+            None => false,
+        };
+        let have = if first || self.wide.is_empty() { self.load(cell) } else { self.wide[slot] };
+        let new = match self.how {
+            _ if first && !self.keep => value,
+            Reduce::Set => value,
+            Reduce::Sum | Reduce::Mean => have.add(value),
+            Reduce::Prod => have.mul(value),
+            Reduce::Max => have.larger(value),
+            Reduce::Min => have.smaller(value),
+        };
+        match self.wide.get_mut(slot) {
+            Some(wide) => *wide = new,
+            None => self.store(cell, new),
+        }
+    }
+
+    fn finish(self) {
+        for (slot, &n) in self.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            let cell = self.start + slot as isize;
+            let mut x = [self.wide.get(slot).copied().unwrap_or_else(|| self.load(cell))];
+            if self.how == Reduce::Mean {
+                round_through(self.out.dtype(), &mut x);
+                x[0] = x[0].part(n as i64 + self.keep as i64);
+            }
+            self.store(cell, x[0]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{Tensor, bf16};
+
+    #[test]
+    fn gathers_and_scatters_along_a_dimension() {
+        let base = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
+        let index = Tensor::from_slice(&[2i64, 0, 1, 1], &[2, 2]);
+        let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 2]));
+        gather(&base.view(), 1, &index.view(), &out.view_mut()).unwrap();
+        assert_eq!(out.to_elements::<i32>(), [3, 1, 5, 5]);
+        let from = Source::Tensor(out.view());
+        scatter(&base.view_mut(), 1, &index.view(), from, Reduce::Set, true).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [1, 2, 3, 4, 5, 6]);
+        scatter(&base.view_mut(), 1, &index.view(), from, Reduce::Mean, false).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [1, 2, 3, 4, 5, 6]);
+        scatter(&base.view_mut(), 1, &index.view(), Source::Number(Scalar::Int(3)), Reduce::Sum, true).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [4, 2, 6, 4, 11, 6]);
+        let wrong = Tensor::from_slice(&[3i64, 0, 0, 0], &[2, 2]);
+        assert!(gather(&base.view(), 1, &wrong.view(), &out.view_mut()).is_err());
+    }
+
+    #[test]
+    fn half_types_are_rounded_once() {
+        let sum = Tensor::zeros(DType::BF16, Layout::contiguous(&[1]));
+        let ones = Tensor::from_slice(&vec![bf16::ONE; 1000], &[1000]);
+        let index = Tensor::zeros(DType::I64, Layout::contiguous(&[1000]));
+        let from = Source::Tensor(ones.view());
+        scatter(&sum.view_mut(), 0, &index.view(), from, Reduce::Sum, true).unwrap();
+        assert_eq!(sum.get(&[0]), Scalar::Float(1000.0));
+    }
+}
