@@ -35,12 +35,13 @@ impl Interp<'_> {
         if let Some(results) = view(op, args)? {
             return Ok(results);
         }
-        match def.kernel {
-            Kernel::None => match def.decompose {
-                Some(decompose) => self.decompose(decompose, args, key),
-                None => Err(Error::unsupported(format!("{op} cannot be run: restride has no kernel for it"))
-                    .help("decompose it before the export (run_decompositions), or leave it out of the exported part")),
-            },
+        match (def.kernel, def.decompose) {
+            (Kernel::None, None) => {
+                Err(Error::unsupported(format!("{op} cannot be run: restride has no kernel for it"))
+                    .help("decompose it before the export (run_decompositions), or leave it out of the exported part"))
+            }
+            (Kernel::None, Some(decompose)) => self.decompose(decompose, args, key),
+            (_, Some(decompose)) if composed(op, args)? => self.decompose(decompose, args, key),
             _ => self.kernel(op, args, key),
         }
     }
@@ -137,6 +138,18 @@ fn fill_defaults<V>(op: Op, args: &mut Vec<Arg<V, Scalar>>) -> Result<(), OpErro
         args.push(arg.default_arg().ok_or_else(missing)?);
     }
     Ok(())
+}
+
+/// Whether the call is composed although the operator has a kernel.
+fn composed(op: Op, args: &CallArgs) -> Result<bool> {
+    let Some(which) = op.def().composed else { return Ok(false) };
+    let meta = |slot: &Slot| {
+        let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
+        Ok(TensorType::new(t.dtype(), t.layout().clone()))
+    };
+    let metas: Vec<Arg<Meta, Scalar>> =
+        args.iter().map(|a| a.try_map(meta, |s| Ok(*s))).collect::<std::result::Result<_, OpError>>()?;
+    Ok(which(&Args(&metas)))
 }
 
 /// The tensors of the arguments, lazy bits applied.

@@ -65,6 +65,10 @@ fn node_types(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
         return Ok(());
     }
     let Some(args) = known_args(graph, node) else { return Ok(()) };
+    // What is composed has sizes that its rule cannot tell (an index with a mask).
+    if def.composed.is_some_and(|which| which(&Args(&args))) {
+        return Ok(());
+    }
     let mut wanted = None;
     if let Some(rule) = &def.view {
         let integers: Vec<Arg<Meta, i64>> = args.iter().map(integers).collect();
