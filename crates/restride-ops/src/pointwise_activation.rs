@@ -106,7 +106,7 @@ fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
     if size % 2 != 0 {
         return Err(OpError::new(format!("Halving dimension must be even, but dimension {dim} is size {size}")));
     }
-    let mut half = |e: &mut dyn Emit, from: i64, to: i64| {
+    let half = |e: &mut dyn Emit, from: i64, to: i64| {
         let n = |i: i64| Arg::Scalar(Scalar::Int(i));
         e.call("aten.slice.Tensor", &[Arg::Value(x), n(dim as i64), n(from), n(to), n(1)])
     };

@@ -1,12 +1,12 @@
 //! Comparisons, logic and choices.
 
 use crate::iter;
-use crate::pointwise::{Metas, Result, Rule, ask, common, compute, infer, input, layout, not_for, op, operands, own};
+use crate::pointwise::{Metas, Result, Rule, ask, common, compute, infer, input, layout, not_for, operands, own};
 use crate::pointwise_samples::*;
 use crate::promote::{Operand, check_holds, result_type};
 use crate::sample::{expanded, in_range, sample, tensor, transposed};
 use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
-use restride_kernels::pointwise::{self as k, Input, Pointwise};
+use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*};
 use smallvec::{SmallVec, smallvec};
 

@@ -371,10 +371,13 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<Identity>("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<ReshapeAlias>(
-        "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
-        s_reshape_alias,
-    ),
+    OpDef {
+        strided: true,
+        ..a_view::<ReshapeAlias>(
+            "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+            s_reshape_alias,
+        )
+    },
     // These say nothing of the alias that they give.
     a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", s_any),
@@ -400,8 +403,11 @@ pub(crate) static OPS: &[OpDef] = &[
     a_copy::<SqueezeDims>("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", s_squeeze_dims),
     a_copy::<Identity>("aten::alias_copy(Tensor self) -> Tensor", s_any),
     a_copy::<Identity>("aten::detach_copy(Tensor self) -> Tensor", s_any),
-    a_copy::<ReshapeAlias>(
-        "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
-        s_reshape_alias,
-    ),
+    OpDef {
+        strided: true,
+        ..a_copy::<ReshapeAlias>(
+            "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
+            s_reshape_alias,
+        )
+    },
 ];

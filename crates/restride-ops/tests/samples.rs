@@ -1,0 +1,303 @@
+//! What must hold of every declared operator, seen on its sample calls: inferred and computed types are equal; results
+//! depend on logical values alone, not on strides, offsets or threads; nothing is written but results; every licence to
+//! lie on an operand is one; nothing panics.
+
+#[path = "../examples/dump_samples/run.rs"]
+mod run;
+
+use restride_ir::{
+    Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
+};
+use restride_kernels::convert::copy_convert;
+use restride_tensor::{DType, Tensor};
+use run::{Outcome, call, filled, meta, resolved, viewed};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Runs a check on every sample call and fails with all that it found.
+fn every_sample(check: impl Fn(Op, &[SampleArg]) -> std::result::Result<(), String>) {
+    let mut found: Vec<String> = Vec::new();
+    let mut calls = 0;
+    for &op in restride_ops::ops() {
+        let Some(samples) = op.def().samples else { continue };
+        for (i, sample) in samples().iter().enumerate() {
+            calls += 1;
+            let why = match catch_unwind(AssertUnwindSafe(|| {
+                let args = filled(op, &sample.args).map_err(|e| e.0)?;
+                check(op, &args)
+            })) {
+                Ok(Ok(())) => continue,
+                Ok(Err(why)) => why,
+                Err(panic) => {
+                    let text = panic.downcast_ref::<String>().map(String::as_str);
+                    format!("panics: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?"))
+                }
+            };
+            found.push(format!("{op} #{i}({}): {why}", sample.args.iter().map(shown).collect::<Vec<_>>().join(", ")));
+        }
+    }
+    assert!(calls > 5000, "only {calls} sample calls");
+    assert!(found.is_empty(), "{} of {calls} calls:\n{}", found.len(), found.join("\n"));
+}
+
+fn shown(arg: &SampleArg) -> String {
+    match arg {
+        Arg::Value(t) => meta(t).to_string(),
+        Arg::Values(ts) => {
+            let ts: Vec<String> =
+                ts.iter().map(|t| t.as_ref().map_or("None".into(), |t| meta(t).to_string())).collect();
+            format!("[{}]", ts.join(", "))
+        }
+        Arg::Scalar(s) => s.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The elements' bytes in logical order, all NaNs alike.
+fn bits(t: &Tensor) -> Vec<u8> {
+    let t = resolved(t);
+    let row = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+    copy_convert(t.view(), row.view_mut());
+    let mut out = row.storage().to_vec();
+    let part = t.dtype().real();
+    if part.is_float() {
+        let cells = (out.len() / part.size()) as i64;
+        let parts = row.alias(part, Layout::contiguous(&[cells])).expect("the parts of the same numbers");
+        for i in 0..cells as usize {
+            if parts.get(&[i as i64]).as_f64().is_nan() {
+                out[i * part.size()..(i + 1) * part.size()].fill(0xff);
+            }
+        }
+    }
+    out
+}
+
+/// The same elements in another layout on memory of their own, whose other cells hold something else.
+fn moved(t: &Tensor, layout: Layout) -> Tensor {
+    let out = Tensor::zeros(t.dtype(), layout);
+    // Truth values are 0 or 1.
+    let junk = if t.dtype() == DType::Bool { 1 } else { 0x5a };
+    out.storage().write(&vec![junk; out.storage().len()]);
+    copy_convert(t.view(), out.view_mut());
+    out
+}
+
+/// Other layouts for the same sizes: gaps and an offset, the reverse order of dimensions, and row-major.
+fn layouts(sizes: &[i64]) -> [Layout; 3] {
+    let mut gaps = Layout::contiguous(sizes);
+    gaps.strides.iter_mut().for_each(|s| *s *= 3);
+    gaps.offset = 2;
+    let reversed: Vec<usize> = (0..sizes.len()).rev().collect();
+    [gaps, Layout::permuted(sizes, &reversed), Layout::contiguous(sizes)]
+}
+
+fn map_tensors(args: &[SampleArg], f: impl Fn(&Tensor) -> Tensor) -> Vec<SampleArg> {
+    args.iter().map(|a| a.map_values(&f)).collect()
+}
+
+fn metas(args: &[SampleArg]) -> Vec<Arg<Meta, Scalar>> {
+    args.iter().map(|a| a.map_values(meta)).collect()
+}
+
+fn composed(op: Op, args: &[SampleArg]) -> bool {
+    op.def().composed.is_some_and(|f| f(&Args(&metas(args))))
+}
+
+/// The kernel that writes results of known sizes, if this call has it.
+fn fixed(op: Op, args: &[SampleArg]) -> Option<fn(&Call<'_>) -> Result<()>> {
+    match op.def().kernel {
+        Kernel::Fixed(kernel) if !composed(op, args) => Some(kernel),
+        _ => None,
+    }
+}
+
+/// Runs a kernel into given memory.
+fn run_into(kernel: fn(&Call<'_>) -> Result<()>, args: &[SampleArg], outs: &[Tensor], threads: usize) -> Result<()> {
+    let ctx = Ctx { threads, ..Ctx::default() };
+    let views: Vec<_> = args.iter().map(viewed).collect();
+    let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
+    kernel(&Call { args: Args(&views), outs: &targets, ctx: &ctx })
+}
+
+/// Results of a call, its numbers as 0-d tensors.
+fn results(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
+    Ok(match call(op, args)? {
+        Outcome::Tensors(ts) => ts,
+        Outcome::Number(s) => vec![Tensor::from_slice(&[s.as_c64()], &[])],
+    })
+}
+
+/// What differs between results that should have equal elements.
+fn differ(want: &[Tensor], got: &[Tensor]) -> Option<String> {
+    if want.len() != got.len() {
+        return Some(format!("{} results, then {}", want.len(), got.len()));
+    }
+    for (i, (a, b)) in want.iter().zip(got).enumerate() {
+        let (x, y) = (meta(a), meta(b));
+        if (x.dtype, x.sizes()) != (y.dtype, y.sizes()) {
+            return Some(format!("result {i} is {x}, then {y}"));
+        }
+        let (p, q) = (bits(a), bits(b));
+        if let Some(at) = p.iter().zip(&q).position(|(a, b)| a != b) {
+            return Some(format!("result {i} differs at element {} of {x}", at / x.dtype.size()));
+        }
+    }
+    None
+}
+
+fn storages(args: &[SampleArg]) -> Vec<Vec<u8>> {
+    args.iter().flat_map(Arg::values).map(|t| t.storage().to_vec()).collect()
+}
+
+#[test]
+fn inferred_types_are_the_computed_ones() {
+    every_sample(|op, args| {
+        let before = storages(args);
+        let got = results(op, args);
+        if storages(args) != before && !op.is_mutable() {
+            return Err("changes an operand".into());
+        }
+        let (Some(infer), Ok(got)) = (op.def().infer, &got) else { return Ok(()) };
+        if matches!(op.def().kernel, Kernel::Scalar(_) | Kernel::Dynamic(_)) || op.is_view() {
+            return Ok(());
+        }
+        let inferred = match infer(&Args(&metas(args))) {
+            Ok(types) => types,
+            // Sizes depend on the data.
+            Err(_) if composed(op, args) => return Ok(()),
+            Err(e) => return Err(format!("computes, but infers: {e}")),
+        };
+        let computed: Vec<Meta> = got.iter().map(meta).collect();
+        let types = |ms: &[Meta]| ms.iter().map(|m| (m.dtype, m.sizes().to_vec())).collect::<Vec<_>>();
+        if types(&inferred) != types(&computed) {
+            return Err(format!("infers {inferred:?}, computes {computed:?}"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn results_depend_on_logical_values_alone() {
+    every_sample(|op, args| {
+        let def = op.def();
+        // What shows strides, and what changes its operand's own layout.
+        if def.strided || def.metadata {
+            return Ok(());
+        }
+        let Ok(want) = results(op, args) else { return Ok(()) };
+        let alias = |t: &Tensor| args.iter().flat_map(Arg::values).any(|a| a.storage().same(t.storage()));
+        if op.is_view() && want.iter().all(alias) {
+            return Ok(());
+        }
+        for k in 0..3 {
+            let other = map_tensors(args, |t| moved(&resolved(t), layouts(&t.layout().sizes)[k].clone()));
+            let got = match fixed(op, args) {
+                None => results(op, &other).map_err(|e| format!("layout {k} of operands: {e}"))?,
+                Some(kernel) => {
+                    let outs: Vec<Tensor> =
+                        want.iter().map(|t| moved(t, layouts(&t.layout().sizes)[(k + 1) % 3].clone())).collect();
+                    match run_into(kernel, &other, &outs, k + 1) {
+                        // What a view cannot be, its copy cannot either.
+                        Err(_) if matches!(def.movement, Some(Movement::View(_))) => continue,
+                        ran => ran.map_err(|e| format!("layout {k} of operands: {e}"))?,
+                    }
+                    outs
+                }
+            };
+            if let Some(why) = differ(&want, &got) {
+                return Err(format!("layout {k} of operands: {why}"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn kernels_write_nothing_but_results() {
+    every_sample(|op, args| {
+        let Some(kernel) = fixed(op, args) else { return Ok(()) };
+        let Some(infer) = op.def().infer else { return Err("a kernel without a shape rule".into()) };
+        let Ok(types) = infer(&Args(&metas(args))) else { return Ok(()) };
+        let args = map_tensors(args, resolved);
+        let outs: Vec<Tensor> = types
+            .iter()
+            .map(|m| moved(&Tensor::zeros(m.dtype, m.layout.clone()), layouts(m.sizes())[0].clone()))
+            .collect();
+        let before: Vec<Vec<u8>> = outs.iter().map(|t| t.storage().to_vec()).collect();
+        if run_into(kernel, &args, &outs, 1).is_err() {
+            return Ok(());
+        }
+        for (t, before) in outs.iter().zip(before) {
+            let size = t.dtype().size();
+            let written: std::collections::BTreeSet<i64> = t.layout().cells().into_iter().collect();
+            let after = t.storage().to_vec();
+            let changed = |cell: i64| {
+                let at = cell as usize * size..(cell as usize + 1) * size;
+                after[at.clone()] != before[at]
+            };
+            if let Some(cell) = (0..(after.len() / size) as i64).find(|c| !written.contains(c) && changed(*c)) {
+                return Err(format!("writes cell {cell} between those of its result"));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn licensed_results_lie_on_their_operands() {
+    every_sample(|op, args| {
+        let Some(kernel) = fixed(op, args).filter(|_| !op.def().strided) else { return Ok(()) };
+        for &Reuse { arg, result, kind } in op.def().reuse {
+            let (arg, result) = (arg as usize, result as usize);
+            // A number may stand in a tensor's place.
+            let Ok(target) = Args::<Tensor, Scalar>(args).tensor(arg) else { continue };
+            for share in [false, true] {
+                // All operands of the target's type and sizes are the target itself where that is licensed.
+                let shared = |t: &Tensor| {
+                    share
+                        && kind != ReuseKind::Carried
+                        && (t.dtype(), &t.layout().sizes) == (target.dtype(), &target.layout().sizes)
+                };
+                let plain = map_tensors(args, |t| resolved(if shared(t) { target } else { t }));
+                let Ok(want) = results(op, &plain) else { continue };
+                let out = &want[result];
+                let fits = (out.dtype(), &out.layout().sizes) == (target.dtype(), &target.layout().sizes);
+                if !fits
+                    || want.iter().any(|t| plain.iter().flat_map(Arg::values).any(|a| a.storage().same(t.storage())))
+                {
+                    continue;
+                }
+                for layout in layouts(&out.layout().sizes) {
+                    let base = moved(&resolved(target), layout);
+                    let mut on: Vec<SampleArg> =
+                        map_tensors(args, |t| if shared(t) { base.clone() } else { resolved(t) });
+                    on[arg] = Arg::Value(base.clone());
+                    let mut outs: Vec<Tensor> =
+                        want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();
+                    outs[result] = base;
+                    run_into(kernel, &on, &outs, 1).map_err(|e| format!("on argument {arg}: {e}"))?;
+                    if let Some(why) = differ(&want, &outs) {
+                        return Err(format!("on argument {arg} ({kind:?}): {why}"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+/// An operator that computes is compared with PyTorch by its sample calls; those of our own have nothing to compare with.
+#[test]
+fn operators_that_compute_have_samples() {
+    let missing: Vec<&str> = restride_ops::ops()
+        .iter()
+        .filter(|op| {
+            let d = op.def();
+            let computes = matches!(d.kernel, Kernel::Fixed(_) | Kernel::Dynamic(_)) || d.decompose.is_some();
+            computes && d.samples.is_none() && !d.effectful && !op.name().starts_with("restride.")
+        })
+        .map(|op| op.name())
+        .collect();
+    assert!(missing.is_empty(), "without samples: {missing:?}");
+}
