@@ -1,0 +1,208 @@
+//! The caller's memory: inputs that get new contents, outputs, views of both.
+
+use super::*;
+use restride_ir::{Id, Layout as L};
+
+#[test]
+fn a_new_content_is_computed_in_the_input() {
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4], %y: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, %y)
+  %b: f32[4] = aten.relu.default(%a)
+  return %b
+}";
+    let (_, placed) = agree(text, &[floats(&[4]), floats(&[4])]);
+    assert_eq!((moves(&placed), arena_buffers(&placed)), (0, 0));
+}
+
+#[test]
+fn a_new_content_waits_for_readers_of_the_old() {
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4], %y: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, %y)
+  %b: f32[4] = aten.mul.Tensor(%a, %x)
+  return %a, %b
+}";
+    let (program, placed) = agree(text, &[floats(&[4]), floats(&[4])]);
+    let reason = decided(&program, &placed, "a", RemarkKind::WriteBack);
+    assert!(matches!(reason, Some(Reason::StillRead { by: Some(_) })), "{reason:?}");
+    assert_eq!(moves(&placed), 1);
+}
+
+#[test]
+fn inputs_change_places() {
+    let swap = "stage: functional
+output 0: mutation of %x
+output 1: mutation of %y
+graph(%x: f32[2], %y: f32[2]) {
+  return %y, %x
+}";
+    let (_, placed) = agree(swap, &[floats(&[2]), strided(&[2], &[1], 1)]);
+    // A cycle needs one copy aside.
+    assert_eq!((moves(&placed), arena_buffers(&placed)), (3, 1));
+    let rotate = "stage: functional
+output 0: mutation of %x
+output 1: mutation of %y
+output 2: mutation of %z
+graph(%x: f32[2], %y: f32[2], %z: f32[2]) {
+  %s: f32[2] = aten.add.Tensor(%x, %z)
+  return %y, %z, %s
+}";
+    agree(rotate, &[floats(&[2]), strided(&[2], &[1], 1), strided(&[2], &[1], 3)]);
+}
+
+#[test]
+fn a_new_content_that_is_a_view_of_the_old() {
+    // Overlapping in part: read whole before it is written.
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[3, 3]) {
+  %t: f32[3, 3][1, 3] = aten.t.default(%x)
+  return %t
+}";
+    agree(text, &[floats(&[3, 3])]);
+}
+
+#[test]
+fn strided_inputs_and_offsets() {
+    let text = "output 0: mutation of %x
+graph(%x: f32[3, 2][5, 2]+3, %y: f32[2]) {
+  %a: f32[3, 2][5, 2]+3 = aten.add_.Tensor(%x, %y)
+  %s: f32[2][2]+8 = aten.select.int(%a, 0, 1)
+  %m: f32[2][2]+8 = aten.mul_.Tensor(%s, 3)
+  %o: f32[3, 2] = aten.relu.default(%x)
+  return %o
+}"
+    .replace("output 0: mutation of %x\n", "");
+    agree(&text, &[strided(&[3, 2], &[5, 2], 3), floats(&[2])]);
+    // Elsewhere in its storage than declared.
+    agree(&text, &[strided(&[3, 2], &[5, 2], 7), floats(&[2])]);
+}
+
+#[test]
+fn writes_through_views_of_fresh_memory() {
+    let text = "graph(%x: f32[4, 6], %y: f32[4]) {
+  %a: f32[4, 6] = aten.mul.Tensor(%x, 2)
+  %c: f32[4][6]+2 = aten.select.int(%a, 1, 2)
+  %w: f32[4][6]+2 = aten.copy_.default(%c, %y)
+  %d: f32[4, 3][6, 2] = aten.slice.Tensor(%a, 1, 0, 6, 2)
+  %e: f32[4, 3][6, 2] = aten.neg_.default(%d)
+  %f: f32[6, 4][1, 6] = aten.t.default(%a)
+  return %a, %f, %d
+}";
+    agree(text, &[floats(&[4, 6]), floats(&[4])]);
+}
+
+#[test]
+fn outputs_that_are_views_of_inputs() {
+    let text = "graph(%x: f32[4, 6], %y: f32[4]) {
+  %c: f32[4][6]+2 = aten.select.int(%x, 1, 2)
+  %w: f32[4][6]+2 = aten.add_.Tensor(%c, %y)
+  %t: f32[6, 4][1, 6] = aten.t.default(%x)
+  return %t, %c, %y
+}";
+    agree(text, &[floats(&[4, 6]), floats(&[4])]);
+}
+
+#[test]
+fn one_value_as_several_outputs() {
+    let text = "stage: functional
+output 1: mutation of %x
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  return %a, %a, %a
+}";
+    agree(text, &[floats(&[4])]);
+}
+
+#[test]
+fn nothing_to_compute() {
+    agree("stage: functional\ngraph(%x: f32[4]) {\n  return %x\n}", &[floats(&[4])]);
+    agree(
+        "stage: functional\ngraph(%x: f32[0, 3]) {\n  %a: f32[0, 3] = aten.mul.Tensor(%x, 2)\n  %c: f32[0, 6] = aten.cat.default([%a, %a], 1)\n  return %c\n}",
+        &[floats(&[0, 3])],
+    );
+}
+
+#[test]
+fn several_results_of_one_kernel() {
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4, 3], %y: i64[4]) {
+  %v: f32[4], %i: i64[4] = aten.max.dim(%x, 1)
+  %s: f32[4, 3] = aten.mul.Tensor(%x, 2)
+  %j: i64[4] = aten.add.Tensor(%i, %y)
+  return %s, %v, %j
+}";
+    if restride_ops::lookup("aten.max.dim").is_some_and(|o| o.can_run()) {
+        agree(text, &[floats(&[4, 3]), Tensor::from_slice(&[1i64, 2, 3, 4], &[4])]);
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused_before_anything_is_written() {
+    let text = "stage: functional
+output 0: mutation of %x
+graph(%x: f32[4], %y: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, %y)
+  return %a
+}";
+    let program = program(text);
+    let placed = place(&program, &PlaceOptions::default()).unwrap();
+    let offsets = plan(&placed.placement, &PlanOptions::default());
+    let runnable = Runnable::new(&program, placed.placement, offsets).unwrap();
+    let x = floats(&[4]);
+    let before = x.to_elements::<f32>();
+    let run = |y: RunValue| {
+        let e = runnable.run(&mut Arena::default(), &[x.clone().into(), y], RunCtx::default()).unwrap_err();
+        assert_eq!(x.to_elements::<f32>(), before);
+        e.to_string()
+    };
+    assert!(run(floats(&[5]).into()).contains("input y"), "{}", run(floats(&[5]).into()));
+    assert!(run(strided(&[4], &[2], 0).into()).contains("strides"));
+    assert!(run(RunValue::None).contains("must be a tensor"));
+    assert!(run(Tensor::zeros(DType::F64, Layout::contiguous(&[4])).into()).contains("f64"));
+    let few = runnable.run(&mut Arena::default(), &[x.clone().into()], RunCtx::default()).unwrap_err();
+    assert!(few.to_string().contains("1 inputs are given"), "{few}");
+}
+
+#[test]
+fn steps_outside_of_their_memory_are_refused() {
+    let text = "stage: functional
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.neg.default(%x)
+  %b: f32[4] = aten.exp.default(%a)
+  return %b
+}";
+    let program = program(text);
+    let placed = place(&program, &PlaceOptions { reuse: false, ..PlaceOptions::default() }).unwrap().placement;
+    let offsets = plan(&placed, &PlanOptions::default());
+    let refuse = |p: &restride_ir::Placement, o: &restride_ir::Plan| match Runnable::new(&program, p.clone(), o.clone())
+    {
+        Ok(_) => panic!("this is taken: {p:?}"),
+        Err(e) => e.to_string(),
+    };
+    assert!(Runnable::new(&program, placed.clone(), offsets.clone()).is_ok());
+    let mut far = placed.clone();
+    for step in &mut far.steps {
+        if let Step::Run { writes, .. } = step {
+            writes[0].as_mut().unwrap().layout = L::strided(&[4], &[1], 13);
+        }
+    }
+    assert!(refuse(&far, &offsets).contains("leaves its buffer"), "{}", refuse(&far, &offsets));
+    let mut out = offsets.clone();
+    let arena = placed.buffers.iter().find(|(_, b)| b.kind == restride_ir::BufferKind::Arena).unwrap().0;
+    out.offsets.set(arena, Some(offsets.arena_bytes));
+    assert!(refuse(&placed, &out).contains("not inside the arena"));
+    out.offsets.set(arena, Some(4));
+    assert!(refuse(&placed, &out).contains("not inside the arena"));
+    out.offsets.set(arena, None);
+    assert!(refuse(&placed, &out).contains("not inside the arena"));
+    let mut wrong = placed.clone();
+    if let Step::Run { node, .. } = &mut wrong.steps[0] {
+        *node = restride_ir::NodeId::new(99);
+    }
+    assert!(refuse(&wrong, &offsets).contains("not there"));
+}
