@@ -9,8 +9,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// What has no form in a `.pt2`, and a file that cannot be written.
-pub fn save(_program: &Program, _path: &Path) -> Result<()> {
-    Err(Error::unsupported("writing a .pt2"))
+pub fn save(program: &Program, path: &Path) -> Result<()> {
+    restride_pt2::export::export_file(program, path)
 }
 
 impl Compiled {
