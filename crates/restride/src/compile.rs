@@ -2,6 +2,7 @@
 
 use crate::instance::Instance;
 use crate::report::Counts;
+use restride_exec::inputs::{Strides, bind};
 use restride_exec::run::Runnable;
 use restride_exec::{Inputs, State};
 use restride_ir::{Binding, Placement, Plan, Program, Remark, Result, Scalar};
@@ -116,7 +117,8 @@ impl Compiled {
         let imported = Counts::of(&program);
         let start = Instant::now();
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
-        let functional = functionalize(&program, &FunctionalizeOptions { shares })?;
+        let sizes = inputs.map_or_else(|| Ok(Binding::new()), |i| sizes(&program, i))?;
+        let functional = functionalize(&program, &FunctionalizeOptions { shares, sizes })?;
         let time = start.elapsed();
         if options.check {
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
@@ -210,6 +212,14 @@ fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
     let out = work();
     *into += start.elapsed();
     out
+}
+
+/// What the inputs say of the program's symbols.
+fn sizes(program: &Program, inputs: &Inputs) -> Result<Binding> {
+    if program.symbols.is_empty() {
+        return Ok(Binding::new());
+    }
+    Ok(bind(program, inputs, &State::new(program)?, Strides::Any)?.symbols)
 }
 
 /// User inputs by storage, with how they lie on it. Inputs that share it without touching the same cells are

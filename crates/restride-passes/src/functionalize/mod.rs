@@ -14,7 +14,8 @@ mod rewrite;
 mod signature;
 mod storages;
 
-use restride_ir::{Dims, Error, Program, Result, Stage};
+use crate::symbols::specialize;
+use restride_ir::{Binding, Dims, Error, Program, Result, Stage};
 use std::collections::BTreeSet;
 
 /// User inputs that share one storage. One alone says how large its storage is, for programs that reach beyond what the
@@ -30,10 +31,13 @@ pub struct Share {
 }
 
 /// What functionalization may rely on.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Options {
     /// Inputs that share storage. Others are taken not to; a run checks that.
     pub shares: Vec<Share>,
+    /// Values of the program's symbols. Used where a program has no functional form that is right for all sizes: the
+    /// result is specialised for them then.
+    pub sizes: Binding,
 }
 
 /// The program without mutation: input and buffer mutations are declared outputs.
@@ -52,6 +56,11 @@ pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
             Err(rewrite::Stop::NeedsStorage(input)) if whole.insert(input) => {}
             Err(rewrite::Stop::NeedsStorage(input)) => {
                 return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
+            }
+            Err(rewrite::Stop::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
+            Err(rewrite::Stop::NeedsSizes(_)) => {
+                let known = Options { shares: options.shares.clone(), sizes: Binding::new() };
+                return functionalize(&specialize(program, &options.sizes), &known);
             }
             Err(rewrite::Stop::Error(e)) => return Err(e),
         }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub enum Stop {
     /// The input at this position is needed with its whole storage.
     NeedsStorage(usize),
+    /// Whether memory is shared depends on sizes that are symbols, and it matters: the error where they stay symbols.
+    NeedsSizes(Box<Error>),
     /// The program cannot be functionalized.
     Error(Error),
 }
@@ -110,6 +112,7 @@ impl<'a> Scope<'a> {
             Some(Bound::Plain(v)) => Ok(v),
             Some(Bound::Object(o)) => {
                 let alias = self.objects[o];
+                self.certain(alias)?;
                 Ok(self.build(node, |b, s| s.read(b, alias))?)
             }
             None => Err(Error::invalid(format!("%{} is used before it is made", self.old.values[old].name)).into()),
@@ -213,12 +216,9 @@ impl<'a> Scope<'a> {
         let types = match self.outcome(node)? {
             ViewOutcome::Copy => return Ok(false),
             ViewOutcome::Unknown => {
-                return Err(Error::unsupported(format!(
-                    "whether {} copies or aliases depends on sizes that are not known",
-                    node.op
-                ))
-                .help("give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model")
-                .into());
+                self.pure(node)?;
+                self.link(node)?;
+                return Ok(true);
             }
             ViewOutcome::Views(types) => types,
         };
@@ -238,6 +238,27 @@ impl<'a> Scope<'a> {
             self.bind(old, bound);
         }
         Ok(true)
+    }
+
+    /// Refuses an alias whose content depends on whether an earlier call copied.
+    fn certain(&self, alias: AliasId) -> Step<()> {
+        match self.storages.uncertain(self.storages[alias].storage) {
+            Some(call) => Err(open_sharing(call)),
+            None => Ok(()),
+        }
+    }
+
+    /// The results of a call that may be views of its first argument, or copies of it.
+    fn link(&mut self, node: &Node) -> Step<()> {
+        let Some(Arg::Value(base)) = node.args.first() else { return Ok(()) };
+        let parent = self.alias(*base)?;
+        let parent = self.storages[parent].storage;
+        for &r in &node.results {
+            let made = self.alias(r)?;
+            let made = self.storages[made].storage;
+            self.storages.may_share(parent, made, node.op.name());
+        }
+        Ok(())
     }
 
     /// The aliases that a view call makes; `None` if it is a copy after all.
@@ -470,6 +491,7 @@ impl<'a> Scope<'a> {
         for &(arg, result) in &twin.writes {
             let Some(Arg::Value(v)) = node.args.get(arg as usize) else { continue };
             let alias = self.alias(*v)?;
+            self.certain(alias)?;
             let ty = self.storages[alias].ty.clone();
             let new = values[result as usize];
             let made = self.new.tensor(new).clone();
@@ -601,6 +623,13 @@ impl<'a> Scope<'a> {
     }
 }
 
+/// What is wrong where the choice between copy and alias matters.
+pub fn open_sharing(call: &str) -> Stop {
+    let what = format!("whether {call} copies or aliases depends on sizes that are not known, and it matters here");
+    let help = "give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model";
+    Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
+}
+
 /// A number as view rules read it: a known one as an integer.
 fn flag(e: &Expr) -> Expr {
     e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
@@ -659,6 +688,7 @@ fn show(sizes: &[Expr]) -> String {
 fn locate(stop: Stop, graph: &Graph, node: NodeId) -> Stop {
     match stop {
         Stop::Error(e) => Stop::Error(e.at(graph, node)),
+        Stop::NeedsSizes(e) => Stop::NeedsSizes(Box::new(e.at(graph, node))),
         other => other,
     }
 }

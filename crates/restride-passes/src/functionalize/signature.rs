@@ -1,6 +1,6 @@
 //! Inputs that share storage, and outputs that say what was mutated and whose memory they are views of.
 
-use super::rewrite::{Bound, Scope, Step, Stop};
+use super::rewrite::{Bound, Scope, Step, Stop, open_sharing};
 use super::storages::{AliasId, StorageId};
 use super::{Options, Share};
 use crate::dce::dce;
@@ -193,6 +193,11 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
         }
         outputs.push((Arg::Value(state.base), plain(OutputKind::Mutation(i))));
     }
+    for s in (0..scope.storages.len()).map(StorageId).filter(|s| scope.storages[*s].input.is_some()) {
+        if let Some(call) = scope.storages.uncertain(s) {
+            return Err(open_sharing(call));
+        }
+    }
     // Whose memory the user's tensors are in, tensor by tensor.
     let mut users: Vec<(Arg, OutputKind, Option<AliasId>)> = Vec::new();
     let node = Node {
@@ -219,6 +224,18 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
         let now = scope.objects[o];
         if now != start {
             users.push((Arg::None, OutputKind::Metadata(i), Some(now)));
+        }
+    }
+    for (k, (_, _, alias)) in users.iter().enumerate() {
+        let Some(storage) = alias.map(|a| scope.storages[a].storage) else { continue };
+        for (other, call) in scope.storages.maybe_same(storage) {
+            let returned = users
+                .iter()
+                .enumerate()
+                .any(|(j, u)| j != k && u.2.is_some_and(|a| scope.storages[a].storage == other));
+            if returned || scope.storages[other].input.is_some() || scope.storages[storage].input.is_some() {
+                return Err(open_sharing(&call));
+            }
         }
     }
     let mut bases: Vec<StorageId> = Vec::new();

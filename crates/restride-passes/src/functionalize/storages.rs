@@ -8,6 +8,7 @@ use super::region::{Pick, Relation, relate};
 use crate::build::Builder;
 use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, LazyBits, Origin, Result, TensorType, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Position of a storage.
@@ -87,6 +88,10 @@ pub struct Alias {
 pub struct Storages {
     storages: Vec<StorageState>,
     aliases: Vec<Alias>,
+    /// Storages that may be one: for each, the others and the call that leaves it open.
+    maybe: BTreeMap<StorageId, Vec<(StorageId, Arc<str>)>>,
+    /// Storages that a write to another one may have changed.
+    uncertain: BTreeMap<StorageId, Arc<str>>,
 }
 
 impl std::ops::Index<StorageId> for Storages {
@@ -138,6 +143,44 @@ impl Storages {
     /// Number of storages so far: those with a higher id are newer.
     pub fn len(&self) -> usize {
         self.storages.len()
+    }
+
+    /// Says that two storages may be one: whether a call copies or aliases depends on sizes that are not known. That
+    /// does not matter until one of them is written or shown to the caller.
+    pub fn may_share(&mut self, a: StorageId, b: StorageId, call: &str) {
+        let call: Arc<str> = call.into();
+        self.maybe.entry(a).or_default().push((b, call.clone()));
+        self.maybe.entry(b).or_default().push((a, call));
+    }
+
+    /// Every storage that may be the same as this one, with the call that leaves it open.
+    pub fn maybe_same(&self, storage: StorageId) -> Vec<(StorageId, Arc<str>)> {
+        let mut found: Vec<(StorageId, Arc<str>)> = Vec::new();
+        let mut todo = vec![storage];
+        while let Some(s) = todo.pop() {
+            for (other, call) in self.maybe.get(&s).map_or(&[] as &[_], Vec::as_slice) {
+                if *other != storage && found.iter().all(|f| f.0 != *other) {
+                    found.push((*other, call.clone()));
+                    todo.push(*other);
+                }
+            }
+        }
+        found
+    }
+
+    /// The call that leaves open whether a write elsewhere changed this storage.
+    pub fn uncertain(&self, storage: StorageId) -> Option<&Arc<str>> {
+        self.uncertain.get(&storage)
+    }
+
+    /// What may share memory with a storage that was just written is not known any more.
+    fn lose_maybes(&mut self, written: StorageId) {
+        if self.maybe.is_empty() {
+            return;
+        }
+        for (other, call) in self.maybe_same(written) {
+            self.uncertain.insert(other, call);
+        }
     }
 
     /// Marks a storage's content as not known.
@@ -236,6 +279,7 @@ impl Storages {
         s.writes.push(a.ty.clone());
         let version = s.version;
         self.aliases[alias.0].current = Some((value, version));
+        self.lose_maybes(a.storage);
         Ok(())
     }
 
@@ -245,6 +289,7 @@ impl Storages {
         s.base = base;
         s.version += 1;
         s.writes.push(s.ty.clone());
+        self.lose_maybes(storage);
     }
 }
 
