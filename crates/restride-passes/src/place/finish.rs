@@ -2,9 +2,11 @@
 
 use super::Placer;
 use restride_ir::{
-    Buffer, BufferKind, Error, Meta, Place, Reason, RemarkKind, Result, Step, ValueId, border_layout, layout_bytes,
+    Buffer, BufferId, BufferKind, Error, Meta, NodeId, Place, Reason, RemarkKind, Result, Step, ValueId, border_layout,
+    layout_bytes,
 };
 use restride_tensor::{Overlap, overlap_bytes};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A move that is still to be made.
 struct Pending {
@@ -14,19 +16,37 @@ struct Pending {
     to: Place,
 }
 
+/// What was decided about what the caller gets.
+#[derive(Default)]
+struct Said {
+    makers: BTreeMap<ValueId, NodeId>,
+    missed: BTreeSet<(NodeId, RemarkKind)>,
+}
+
 impl Placer<'_> {
     /// Moves outputs and new contents of inputs to their places. Moves into inputs may hit what others still read (a
     /// swap): they are ordered, and a cycle is broken by a copy.
     pub(super) fn finish(&mut self) -> Result<()> {
+        let said = self.said();
         let mut pending = Vec::new();
         for (i, v) in self.boundary.outputs.clone() {
             let to = self.output_memory(i, v)?;
-            self.enqueue(&mut pending, v, to, RemarkKind::OutputInCaller)?;
+            self.enqueue(&mut pending, v, to, RemarkKind::OutputInCaller, &said)?;
+        }
+        // Outputs are fresh memory: nothing is lost by writing them, and what they read may be overwritten next.
+        for p in pending.drain(..) {
+            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
         }
         for (i, v) in self.boundary.becomes.clone().into_iter().enumerate() {
             let Some(v) = v else { continue };
             let to = self.input_place(i).ok_or_else(|| Error::invalid("a mutated input without memory"))?;
-            self.enqueue(&mut pending, v, to, RemarkKind::WriteBack)?;
+            self.enqueue(&mut pending, v, to, RemarkKind::WriteBack, &said)?;
+        }
+        // Most are written where nobody reads.
+        let sources: BTreeSet<BufferId> = pending.iter().map(|p| p.from.buffer).collect();
+        let (mut pending, free): (Vec<_>, Vec<_>) = pending.into_iter().partition(|p| sources.contains(&p.to.buffer));
+        for p in free {
+            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
         }
         while !pending.is_empty() {
             let free = (0..pending.len()).find(|&k| {
@@ -60,13 +80,36 @@ impl Placer<'_> {
         Ok(())
     }
 
-    fn enqueue(&mut self, pending: &mut Vec<Pending>, v: ValueId, to: Place, kind: RemarkKind) -> Result<()> {
+    /// The nodes of values that the caller gets, and what was said of why they are not computed there.
+    fn said(&self) -> Said {
+        let mut said = Said::default();
+        for (id, node) in self.graph.ordered() {
+            for r in node.results.iter().filter(|r| self.wanted.contains_key(r)) {
+                said.makers.insert(*r, id);
+            }
+        }
+        let boundary = |k: RemarkKind| matches!(k, RemarkKind::WriteBack | RemarkKind::OutputInCaller);
+        let missed = self.remarks.iter().filter(|m| m.missed() && boundary(m.kind));
+        said.missed = missed.map(|m| (m.node, m.kind)).collect();
+        said
+    }
+
+    fn enqueue(
+        &mut self,
+        pending: &mut Vec<Pending>,
+        v: ValueId,
+        to: Place,
+        kind: RemarkKind,
+        said: &Said,
+    ) -> Result<()> {
         let ty = self.ty(v)?.clone();
         let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("an output without a place"))?;
         let there = from.buffer == to.buffer && from.layout.same_cells(&to.layout);
         if !there {
-            if let Some(&last) = self.graph.order.last() {
-                self.remark(last, kind, Reason::CallerVisible, self.bytes_of(v));
+            if let Some(&maker) = said.makers.get(&v)
+                && !said.missed.contains(&(maker, kind))
+            {
+                self.remark(maker, kind, Reason::CallerVisible, self.bytes_of(v));
             }
             pending.push(Pending { value: v, ty, from, to });
         }

@@ -52,22 +52,25 @@ impl Memory {
         Place { buffer, layout }
     }
 
-    /// Values other than `except` that share a cell with the region and are needed after it is written. `alive` says
-    /// so of a value; the dead are forgotten.
+    /// Values other than `except` that share a cell with the region and are needed after the node at `at`; with `reading`,
+    /// also those that this node reads. Those needed no more are forgotten.
     pub fn losers(
         &mut self,
         buffer: BufferId,
         region: &Layout,
         dtype: DType,
-        alive: impl Fn(ValueId) -> bool,
+        needed: Needed<'_>,
         except: &[ValueId],
     ) -> Vec<(ValueId, Overlap)> {
         let places = &self.placement.places;
         let living = self.living.entry(buffer);
-        living.retain(|(v, _)| alive(*v) && places[*v].as_ref().is_some_and(|p| p.buffer == buffer));
+        // What this node reads is still asked for by the next question.
+        let here = |v: ValueId| places[v].as_ref().is_some_and(|p| p.buffer == buffer);
+        living.retain(|(v, _)| needed.last_use[*v] >= needed.at && here(*v));
+        let first = if needed.reading { needed.at } else { needed.at + 1 };
         living
             .iter()
-            .filter(|(v, _)| !except.contains(v))
+            .filter(|(v, _)| needed.last_use[*v] >= first && !except.contains(v))
             .filter_map(|(v, d)| {
                 let place = places[*v].as_ref()?;
                 let how = overlap_bytes(&place.layout, d.size(), region, dtype.size());
@@ -75,6 +78,17 @@ impl Memory {
             })
             .collect()
     }
+}
+
+/// Which values count as needed.
+#[derive(Clone, Copy)]
+pub(super) struct Needed<'a> {
+    /// The last node that reads each value.
+    pub last_use: &'a Table<ValueId, usize>,
+    /// The node that is being placed.
+    pub at: usize,
+    /// Whether what this node reads is needed, too: it is written while that is read.
+    pub reading: bool,
 }
 
 /// The layout that a value gets in memory of its own.

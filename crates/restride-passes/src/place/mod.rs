@@ -9,12 +9,15 @@
 mod choose;
 mod finish;
 mod memory;
+mod moved;
+mod want;
 
 use crate::plan::{PlanOptions, plan};
 use memory::Memory;
 use restride_ir::{
-    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Meta, Nested, NodeId, OutputKind, Place,
-    Placement, Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout, known_meta, layout_bytes,
+    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId,
+    OutputKind, Place, Placement, Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout,
+    known_meta, layout_bytes,
 };
 use std::collections::BTreeMap;
 
@@ -124,6 +127,8 @@ struct Placer<'a> {
     remarks: Vec<Remark>,
     /// Memory of each input, as it lies at the start.
     input_places: Vec<Option<Place>>,
+    /// For what is put together in place: the part that each operand is, `None` for those there twice.
+    parts: BTreeMap<NodeId, BTreeMap<ValueId, Option<Layout>>>,
     /// Memory of each output that has been given one.
     output_places: BTreeMap<usize, Place>,
 }
@@ -182,6 +187,7 @@ impl<'a> Placer<'a> {
             wanted,
             remarks,
             input_places: vec![None; graph.inputs.len()],
+            parts: BTreeMap::new(),
             output_places: BTreeMap::new(),
         })
     }
@@ -231,17 +237,18 @@ impl<'a> Placer<'a> {
         }
         if node.results.iter().all(|r| !matches!(self.graph.values[*r].ty, Type::Tensor(_))) {
             // Numbers and assertions: they run, and take no memory.
-            self.run_step(at, id, Vec::new());
+            let writes = vec![None; node.results.len()];
+            self.run_step(id, writes);
             return Ok(());
         }
-        if self.free_view(at, id)? || self.moved(at, id)? {
+        if self.free_view(id)? || self.moved(at, id)? {
             return Ok(());
         }
         self.kernel(at, id)
     }
 
     /// A step that runs a node, writing at the given places.
-    fn run_step(&mut self, _at: usize, id: NodeId, writes: Vec<Option<Place>>) {
+    fn run_step(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
         let reads = self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect();
         self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
     }
