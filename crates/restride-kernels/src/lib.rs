@@ -2,6 +2,7 @@
 //!
 //! A kernel's result depends on logical values, sizes and element types only, never on strides or threads.
 
+pub mod attention;
 pub mod conv;
 pub mod convert;
 pub mod copy;
@@ -15,6 +16,7 @@ pub mod norm_backward;
 pub mod pack;
 mod par;
 pub mod pointwise;
+pub mod random;
 pub mod reduce;
 pub mod reduce_dist;
 pub mod reduce_pick;
@@ -24,3 +26,5 @@ pub mod pool;
 pub mod rows;
 pub mod scatter;
 pub mod softmax;
+pub mod sort;
+pub mod unique;
