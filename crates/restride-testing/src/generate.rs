@@ -263,8 +263,8 @@ impl Generator {
                 }
                 let offset = self.rng.between(cells.start, cells.end - 1);
                 let room = cells.end - offset;
-                let n = self.rng.between(1, room.min(4));
                 let strides = (self.rng.between(1, 3), self.rng.between(0, 2));
+                let n = self.rng.between(1, (1 + (room - 1) / strides.1.max(1)).min(4));
                 let rows = 1 + (room - 1 - (n - 1) * strides.1).max(0) / strides.0;
                 let rows = self.rng.between(1, rows.min(3));
                 let (size, stride) = ([rows, n], [strides.0, strides.1]);
@@ -314,7 +314,7 @@ impl Generator {
                 self.t.call(op, vec![x])
             }
             // Changes of the tensor object itself.
-            23 => match self.rng.below(3) {
+            23 if self.depth == 0 => match self.rng.below(3) {
                 0 if rank <= 2 => self.t.call("aten.t_.default", vec![x]),
                 1 => {
                     let d = self.dim(rank + 1);
@@ -399,6 +399,9 @@ impl Generator {
             }
             13 => {
                 let dtype = meta.dtype;
+                if dtype == DType::Bool {
+                    return None;
+                }
                 let other = self.pick_where(|m| m.dtype == dtype)?;
                 let list = Arg::Values(vec![Some(v), Some(other)]);
                 let op = *self.rng.choose(&["aten._foreach_add_.Scalar", "aten._foreach_mul_.Scalar"]);
@@ -449,7 +452,7 @@ impl Generator {
                 self.t.call("aten.to.dtype", vec![x, Arg::DType(to)])
             }
             6 | 7 if !sizes.is_empty() => {
-                let y = self.pick_where(|m| m.dtype == meta.dtype && m.layout.sizes[1..] == sizes[1..])?;
+                let y = self.pick_where(|m| m.dtype == meta.dtype && m.layout.sizes.get(1..) == sizes.get(1..))?;
                 let list = Arg::Values(vec![Some(v), Some(y)]);
                 self.t.call("aten.cat.default", vec![list, int(0)])
             }

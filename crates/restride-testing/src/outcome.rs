@@ -2,6 +2,7 @@
 
 use restride::files::element_bytes;
 use restride::{CompileOptions, Compiled};
+use restride_exec::copy::resolve;
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
@@ -46,7 +47,12 @@ impl Left {
     /// Everything that the caller sees, by name.
     pub fn named(&self) -> Vec<(String, RunValue)> {
         let inputs = self.inputs.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
-        let values = self.values.iter().enumerate().map(|(i, v)| (format!("output {i}"), v.clone()));
+        // A lazily mapped output is given as the elements that it shows: nothing but a copy says so in a file.
+        let plain = |v: &RunValue| match v {
+            RunValue::Tensor(t) => RunValue::Tensor(resolve(t).unwrap_or_else(|_| t.clone())),
+            other => other.clone(),
+        };
+        let values = self.values.iter().enumerate().map(|(i, v)| (format!("output {i}"), plain(v)));
         let state = self.state.iter().map(|(n, t)| (n.to_string(), RunValue::Tensor(t.clone())));
         inputs.chain(state).chain(values).collect()
     }
@@ -185,6 +191,10 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
     };
     let compiled = match Compiled::new(program.clone(), Some(inputs), compile) {
         Ok(c) => c,
+        // A branch that eager does not take is refused all the same.
+        Err(e) if eager.is_ok() && e.kind == ErrorKind::Program && program.graphs.len() > 1 => {
+            return Verdict::Refused("functionalize", e.to_string());
+        }
         Err(e) => {
             let verdict = held("functionalize", Err(e));
             return verdict.unwrap_or(Verdict::Rejected(refused.unwrap_or_default()));

@@ -3,10 +3,10 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
-use super::rewrite::{Bound, Scope, Step, op};
+use super::rewrite::{Bound, Scope, Step, Stop, op};
 use super::storages::StorageId;
 use crate::written::written_inputs;
-use restride_ir::{Arg, Error, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, ErrorKind, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
 use std::sync::Arc;
 
 /// An operand as a body sees it.
@@ -111,7 +111,7 @@ impl Scope<'_> {
                 Operand::Value(_, _) => {
                     let name = inner.names.fresh(&old.values[v].name);
                     let new = inner.new.add_input(name, old.values[v].ty.clone());
-                    inner.bind_fresh(v, new);
+                    inner.bind_given(v, new, bases.len() + i);
                 }
                 Operand::Region { base, ty, conj, neg } => regions.push((v, *base, ty.clone(), *conj, *neg)),
             }
@@ -132,7 +132,10 @@ impl Scope<'_> {
             .filter(|(_, (o, _))| matches!(o, Operand::Value(_, Type::Tensor(_))))
             .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
             .collect();
-        inner.nodes()?;
+        inner.nodes().map_err(|stop| match stop {
+            Stop::NeedsStorage(k) => self.beyond(bases.get(k).copied()),
+            other => other,
+        })?;
         let node = Node {
             op: op("aten.alias.default"),
             args: Vec::new(),
@@ -179,6 +182,18 @@ impl Scope<'_> {
         Ok(Body { graph: GraphId::new(self.graphs.len()), returned, bases: last })
     }
 
+    /// Why a body cannot reach beyond what it is given: a base that may be had with its whole storage, or an operand
+    /// that goes in as a value.
+    fn beyond(&self, base: Option<StorageId>) -> Stop {
+        match base.map(|s| self.storages[s].input) {
+            Some(Some(input)) => Stop::NeedsStorage(input),
+            Some(None) => Error::new(ErrorKind::Program, "a body reaches beyond the storage of its operand").into(),
+            None => Error::unsupported("a body that reaches beyond the elements of an operand, into its storage")
+                .help("take the view outside of the body")
+                .into(),
+        }
+    }
+
     fn cond(&mut self, node: &Node) -> Step<()> {
         let [_, Arg::Graph(yes), Arg::Graph(no), operands] = &node.args[..] else {
             return Err(Error::invalid("cond takes a predicate, two graphs and operands").into());
@@ -193,7 +208,7 @@ impl Scope<'_> {
         let seen = operands.iter().map(|v| self.operand(node, *v, &bases)).collect::<Step<Vec<_>>>()?;
         let yes = self.body(*yes, &seen, &operands, &bases, usize::MAX)?;
         let no = self.body(*no, &seen, &operands, &bases, usize::MAX)?;
-        let pred = node.args[0].try_map(|v| self.read(node, *v), |e| Ok::<_, super::rewrite::Stop>(e.clone()))?;
+        let pred = node.args[0].try_map(|v| self.read(node, *v), |e| Ok::<_, Stop>(e.clone()))?;
         let mut args: Vec<Option<ValueId>> = values_of(&seen);
         args.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
         let args = vec![pred, Arg::Graph(yes.graph), Arg::Graph(no.graph), Arg::Values(args)];

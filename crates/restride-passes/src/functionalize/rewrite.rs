@@ -4,7 +4,7 @@ use super::eager;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Id, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
     Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_overlap,
 };
 use restride_ops::lookup;
@@ -60,6 +60,8 @@ pub struct Scope<'a> {
     pub objects: Vec<AliasId>,
     /// New graphs for subgraphs, of the whole program.
     pub graphs: Vec<Graph>,
+    /// Values bound to ids that the old graph does not have.
+    items: usize,
 }
 
 impl<'a> Scope<'a> {
@@ -74,6 +76,7 @@ impl<'a> Scope<'a> {
             map: Table::new(),
             objects: Vec::new(),
             graphs: Vec::new(),
+            items: 0,
         }
     }
 
@@ -186,10 +189,19 @@ impl<'a> Scope<'a> {
 
     /// Binds an old value to a new one with a storage of its own.
     pub fn bind_fresh(&mut self, old: ValueId, new: ValueId) {
+        self.bind_storage(old, new, None);
+    }
+
+    /// Binds an old value to an input, which may be on a larger storage.
+    pub fn bind_given(&mut self, old: ValueId, new: ValueId, input: usize) {
+        self.bind_storage(old, new, Some(input));
+    }
+
+    fn bind_storage(&mut self, old: ValueId, new: ValueId, input: Option<usize>) {
         let bound = match &self.new.values[new].ty {
             Type::Tensor(ty) => {
                 let ty = ty.clone();
-                let alias = self.storages.add(new, ty, None);
+                let alias = self.storages.add(new, ty, input);
                 self.object(alias)
             }
             _ => Bound::Plain(new),
@@ -371,8 +383,12 @@ impl<'a> Scope<'a> {
     fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
         let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
         for i in 0..count.unwrap_or(0) {
-            let item = |_: &ValueId, _: usize| {
-                Err(OpError::new("a tensor of scalars in a foreach operator cannot be taken apart"))
+            let item = |list: &ValueId, i: usize| {
+                self.item(node, *list, i).map_err(|stop| match stop {
+                    Stop::Error(e) => OpError::new(e.what),
+                    Stop::NeedsSizes(e) => OpError::new(e.what),
+                    Stop::NeedsStorage(_) => OpError::new("a list of numbers that is not known"),
+                })
             };
             let mut args = node.op.member_args(&node.args, i, item)?;
             fill_defaults(member, &mut args);
@@ -387,6 +403,20 @@ impl<'a> Scope<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Element `i` of a 1-d tensor, under an id of its own that no old value has.
+    fn item(&mut self, node: &Node, list: ValueId, i: usize) -> Step<ValueId> {
+        let whole = self.read(node, list)?;
+        let ty = self.new.tensor(whole).clone();
+        let at = Expr::Int(i as i64);
+        let layout = ty.layout.select(0, &at).map_err(restride_ir::OpError::from)?;
+        let args = vec![Arg::Value(whole), Arg::Scalar(Expr::Int(0)), Arg::Scalar(at)];
+        let value = self.build(node, |b, _| b.call("aten.select.int", args, TensorType::new(ty.dtype, layout)));
+        let id = ValueId::new(self.old.values.len() + self.items);
+        self.items += 1;
+        self.bind_fresh(id, value);
+        Ok(id)
     }
 
     /// A mutating call: its functional twin, and the results written where they belong.

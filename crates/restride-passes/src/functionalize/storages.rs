@@ -252,6 +252,12 @@ impl Storages {
     fn read_region(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         let a = self[alias].clone();
         let s = &self[a.storage];
+        if is_empty(&a.ty.layout) {
+            // Wherever it lies, it has nothing of the base.
+            let sizes = Arg::Scalars(a.ty.layout.sizes.to_vec());
+            let args = vec![sizes, Arg::Scalar(Expr::Int(0)), Arg::DType(a.ty.dtype)];
+            return Ok(b.call("aten.full.default", args, a.ty.clone()));
+        }
         let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
         let value = read(b, base, &base_ty, &a.ty.layout)?;
         Ok(math(b, value, &a))
@@ -263,6 +269,9 @@ impl Storages {
         let s = &self[a.storage];
         if let Some(why) = &s.lost {
             return Err(Error::unsupported(why.clone()));
+        }
+        if is_empty(&a.ty.layout) {
+            return Ok(());
         }
         let stored = math(b, value, &a);
         let (old, old_ty) = (s.base, s.ty.clone());
@@ -291,6 +300,10 @@ impl Storages {
         s.writes.push(s.ty.clone());
         self.lose_maybes(storage);
     }
+}
+
+fn is_empty(l: &Layout<Expr>) -> bool {
+    l.sizes.iter().any(|n| n.is(0))
 }
 
 fn disjoint(a: &TensorType, b: &TensorType) -> bool {
