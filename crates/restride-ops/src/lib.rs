@@ -7,6 +7,7 @@
 
 mod assemble;
 mod asserts;
+mod attention;
 mod casts;
 mod composite;
 mod conv;
@@ -15,12 +16,16 @@ mod create_range;
 mod create_tri;
 mod cumulative;
 mod derive;
+mod diagonal;
 mod einsum;
+mod embedding;
 mod fold;
 mod foreach;
+mod grouped;
 mod hops;
 mod index;
 mod index_find;
+mod index_select;
 mod iter;
 mod loss;
 mod matmul;
@@ -33,11 +38,13 @@ mod pointwise;
 mod pointwise_activation;
 mod pointwise_arith;
 mod pointwise_compare;
+mod pointwise_more;
 mod pointwise_samples;
 mod pointwise_unary;
 mod pool;
 mod pool_samples;
 mod promote;
+mod random;
 mod reduce;
 mod reduce_dist;
 mod reduce_pick;
@@ -46,6 +53,9 @@ mod registry;
 mod rnn;
 mod sample;
 mod scalars;
+mod scatter;
+mod sort;
+mod unique;
 mod shuffle;
 mod softmax;
 mod upsample;
@@ -63,6 +73,7 @@ static FAMILIES: &[&[OpDef]] = &[
     pointwise_unary::OPS,
     pointwise_compare::OPS,
     pointwise_activation::OPS,
+    pointwise_more::OPS,
     create::OPS,
     create_range::OPS,
     create_tri::OPS,
@@ -73,20 +84,29 @@ static FAMILIES: &[&[OpDef]] = &[
     assemble::OPS,
     index::OPS,
     index_find::OPS,
+    index_select::OPS,
+    scatter::OPS,
+    sort::OPS,
+    unique::OPS,
     scalars::OPS,
     hops::OPS,
     asserts::OPS,
     foreach::OPS,
     matmul::OPS,
     einsum::OPS,
+    grouped::OPS,
+    diagonal::OPS,
     conv::OPS,
     softmax::OPS,
     norm::OPS,
     norm_batch::OPS,
     pool::OPS,
+    attention::OPS,
+    embedding::OPS,
     reduce::OPS,
     reduce_pick::OPS,
     reduce_dist::OPS,
+    random::OPS,
     cumulative::OPS,
     pad::OPS,
     upsample::OPS,

@@ -54,6 +54,11 @@ pointwise! {
     LOG_SIGMOID_BACKWARD(g, x) "of `log_sigmoid`" {
         real: { let z = (-x.abs()).exp(); g * (if x < 0.0 { 1.0 - z / (1.0 + z) } else { z / (1.0 + z) }) },
     }
+    PRELU_BACKWARD(g, x, weight) "of `prelu`, for its operand" { real: if x > 0.0 { g } else { g * weight } }
+    PRELU_WEIGHT_BACKWARD(g, x) "of `prelu`, for its weight" { real: if x > 0.0 { 0.0 } else { g * x } }
+    MASKED_SCALED(g, mask, scale) "`g * scale` where the mask is not zero, else 0" {
+        real: g * (if mask != 0.0 { 1.0 } else { 0.0 } * scale),
+    }
     LOGIT_BACKWARD(g, x) "of `logit`" {
         real: if x < 0.0 || x > 1.0 { T::NAN } else { g / (x * (1.0 - x)) },
     }
