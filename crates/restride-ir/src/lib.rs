@@ -7,6 +7,7 @@ mod arg;
 mod bits;
 mod compact;
 mod defaults;
+mod eager;
 mod effects;
 mod error;
 mod expr;

@@ -2,7 +2,7 @@
 
 use crate::Compiled;
 use restride_exec::Inputs;
-use restride_ir::{Error, Program, Result};
+use restride_ir::{Program, Result};
 use std::path::Path;
 
 /// Writes a program as a `.pt2` that `torch.export.load` takes.
@@ -22,11 +22,11 @@ impl Compiled {
         save(self.functional(), path)
     }
 
-    /// The program with in-place operators and views where the placement has them.
+    /// The program with in-place operators and views, as PyTorch has them.
     ///
     /// # Errors
-    /// As [`Compiled::report`].
+    /// Memory that PyTorch's operators cannot express, with the node.
     pub fn reinplaced(&self, _inputs: &Inputs) -> Result<Program> {
-        Err(Error::unsupported("writing in-place operators back"))
+        Ok(restride_passes::materialize(self.functional())?.0)
     }
 }

@@ -6,7 +6,7 @@
 //! before them where it is not sure that PyTorch's tensor has them. Whose storage a tensor lies in is followed too, for outputs.
 
 use super::graph::GraphWriter;
-use restride_ir::{Arg, Args, Error, Expr, Meta, Node, Result, Scalar, Table, TensorType, Type, ValueId, ViewOutcome};
+use restride_ir::{Arg, Error, Expr, Meta, Node, Result, Scalar, Table, TensorType, Type, ValueId};
 use restride_tensor::{Dim, self_overlaps};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,38 +181,8 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
             a.try_map(|v| tensor(v).and_then(|t| known(w, t)).ok_or(()), |e| e.eval(&w.ctx.hints).map_err(|_| ())).ok()
         })
         .collect();
-    let Some(metas) = metas else { return false };
-    let mut given: Option<Vec<Meta>> = None;
-    if let Some(rule) = node.op.def().view {
-        let numbers: Vec<Arg<Meta, i64>> = metas
-            .iter()
-            .map(|a| {
-                let mapped: std::result::Result<_, std::convert::Infallible> =
-                    a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_i64()));
-                match mapped {
-                    Ok(arg) => arg,
-                }
-            })
-            .collect();
-        match (rule.known)(&Args(&numbers)) {
-            Ok(ViewOutcome::Views(types)) => given = Some(types.into_vec()),
-            Ok(ViewOutcome::Copy) => {}
-            _ => return false,
-        }
-    }
-    if given.is_none() {
-        given = node.op.def().infer.and_then(|rule| rule(&Args(&metas)).ok()).map(|m| m.into_vec());
-    }
-    let Some(given) = given else { return false };
+    let Some(given) = metas.and_then(|m| node.op.eager_metas(&m)) else { return false };
     let declared: Vec<Option<Meta>> = node.results.iter().map(|r| tensor(r).and_then(|t| known(w, t))).collect();
     given.len() == declared.len()
-        && given.iter().zip(&declared).all(|(g, d)| {
-            d.as_ref().is_some_and(|d| {
-                let l = (&g.layout, &d.layout);
-                // Strides of dimensions of size 1 mean nothing.
-                g.dtype == d.dtype
-                    && l.0.sizes == l.1.sizes
-                    && (0..l.0.rank()).all(|i| l.0.sizes[i] == 1 || l.0.strides[i] == l.1.strides[i])
-            })
-        })
+        && given.iter().zip(&declared).all(|(g, d)| d.as_ref().is_some_and(|d| g.lies_like(d)))
 }

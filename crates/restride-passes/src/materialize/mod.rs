@@ -1,0 +1,416 @@
+//! From a functional program back to one with in-place operators and views, as PyTorch has them.
+//!
+//! The memory of the result is PyTorch's: every operator's result is a tensor of its own, views share storage. A result takes over
+//! the memory of an operand by the in-place form of its operator where nobody needs what was there: no value that may lie in
+//! the same storage is used later, and the storage is one that the program may write. A scatter becomes a view and a `copy_`
+//! into it. What a mutated input holds at the end is copied back unless it came to lie there already, and outputs that are
+//! views in eager PyTorch are views of what they are views of there.
+//!
+//! Operators that ask for strides must see the declared ones; where PyTorch's kernels may have given others, a copy of
+//! exactly these strides is put before them.
+
+mod finish;
+mod inplace;
+
+use crate::build::{Builder, Names, fill_defaults};
+use restride_ir::{
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Meta, Node, Op, Origin, Program, Result,
+    Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
+};
+use restride_ops::lookup;
+use restride_tensor::self_overlaps;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What was written in place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Results that took over an operand's memory.
+    pub in_place: usize,
+    /// Scatters that became writes into a view.
+    pub scatters: usize,
+    /// Inputs whose new content was there without a copy.
+    pub written_back: usize,
+    /// Inputs whose new content is copied at the end.
+    pub copied_back: usize,
+}
+
+/// The program with in-place operators and views.
+///
+/// # Errors
+/// A program that is not functional; memory that PyTorch's operators cannot express.
+pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
+    if program.stage != Stage::Functional {
+        return Err(Error::invalid("only a functional program can be made to write in place"));
+    }
+    let mut m = Materializer::new(program)?;
+    m.inputs()?;
+    for (at, &id) in m.old.order.iter().enumerate() {
+        let node = &m.old.nodes[id];
+        m.node(at, node).map_err(|e| e.at(m.old, id))?;
+    }
+    let outputs = m.finish()?;
+    let mut out = program.clone();
+    out.stage = Stage::Imported;
+    let main = out.main;
+    out.graphs[main] = m.new;
+    out.signature = Signature { inputs: m.specs, outputs };
+    Ok((out, m.counts))
+}
+
+/// What is known of a new value.
+#[derive(Clone, Default)]
+struct Fact {
+    /// Storages that it may lie in.
+    roots: BTreeSet<usize>,
+    /// The tensor that it is, where two values are one.
+    identity: Option<usize>,
+    /// Its type is sure to be what PyTorch's tensor is.
+    sure: bool,
+}
+
+struct Materializer<'a> {
+    program: &'a Program,
+    old: &'a Graph,
+    new: Graph,
+    names: Names,
+    effects: Effects,
+    /// Values of symbols at which layouts are compared.
+    witness: Binding,
+    map: Table<ValueId, Option<ValueId>>,
+    facts: Table<ValueId, Fact>,
+    /// Old values by the storages they may lie in.
+    in_root: BTreeMap<usize, Vec<ValueId>>,
+    /// Storages that may be written.
+    writable: BTreeSet<usize>,
+    /// Position of the last use of each old value; `usize::MAX` for what the program returns.
+    last_use: Table<ValueId, Option<usize>>,
+    /// In-place forms by functional operator.
+    forms: inplace::Forms,
+    specs: Vec<InputSpec>,
+    next: usize,
+    counts: Counts,
+}
+
+impl<'a> Materializer<'a> {
+    fn new(program: &'a Program) -> Result<Self> {
+        let old = program.graph();
+        let mut last_use: Table<ValueId, Option<usize>> = Table::new();
+        for (at, (_, node)) in old.ordered().enumerate() {
+            for v in node.operands() {
+                last_use.set(v, Some(at));
+            }
+        }
+        for v in old.output_values() {
+            last_use.set(v, Some(usize::MAX));
+        }
+        Ok(Materializer {
+            program,
+            old,
+            new: Graph::new(),
+            names: Names::default(),
+            effects: Effects::new(program)?,
+            witness: crate::symbols::witness(program),
+            map: Table::new(),
+            facts: Table::new(),
+            in_root: BTreeMap::new(),
+            writable: BTreeSet::new(),
+            last_use,
+            forms: inplace::Forms::default(),
+            specs: Vec::new(),
+            next: 0,
+            counts: Counts::default(),
+        })
+    }
+
+    fn fresh(&mut self) -> usize {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// The new value of an old one.
+    fn value(&self, old: ValueId) -> Result<ValueId> {
+        self.map[old].ok_or_else(|| Error::invalid(format!("%{} is used before it is made", self.old.values[old].name)))
+    }
+
+    fn bind(&mut self, old: ValueId, new: ValueId) {
+        self.map.set(old, Some(new));
+        for root in self.facts[new].roots.iter() {
+            self.in_root.entry(*root).or_default().push(old);
+        }
+    }
+
+    /// Notes that a new value is a fresh tensor.
+    fn own(&mut self, v: ValueId, sure: bool) {
+        let root = self.fresh();
+        self.writable.insert(root);
+        self.facts.set(v, Fact { roots: [root].into(), identity: Some(root), sure });
+    }
+
+    fn build<T>(&mut self, origin: &Arc<Origin>, hint: &str, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
+        let mut b = Builder::new(&mut self.new, &mut self.names);
+        b.origin = origin.clone();
+        b.hint = hint.into();
+        f(&mut b)
+    }
+
+    /// Inputs, and the flat storages that are made of them.
+    fn inputs(&mut self) -> Result<()> {
+        let signature = &self.program.signature;
+        let mut mutated = BTreeSet::new();
+        for spec in &signature.outputs {
+            if let restride_ir::OutputKind::Mutation(i) = spec.kind {
+                mutated.insert(i);
+            }
+        }
+        // One storage for inputs that are known to share: weights, and what a flat storage lies under.
+        let mut storage: Vec<Option<usize>> = vec![None; signature.inputs.len()];
+        let mut of_weight: BTreeMap<usize, usize> = BTreeMap::new();
+        for (i, spec) in signature.inputs.iter().enumerate() {
+            if let InputKind::Storage(members) = &spec.kind {
+                let root = members.iter().find_map(|m| storage[*m]).unwrap_or_else(|| self.fresh());
+                storage[i] = Some(root);
+                members.iter().for_each(|m| storage[*m] = Some(root));
+            } else if let Some(w) = self.program.weight_name(i).and_then(|n| self.program.weights.tensors.get(n)) {
+                let root = match of_weight.get(&w.storage) {
+                    Some(r) => *r,
+                    None => self.fresh(),
+                };
+                of_weight.insert(w.storage, root);
+                storage[i] = Some(root);
+            }
+        }
+        // A storage input may have joined members that a weight's storage had joined to others.
+        for (i, spec) in signature.inputs.iter().enumerate() {
+            if let InputKind::Storage(members) = &spec.kind {
+                let all: Vec<usize> = members.iter().chain([&i]).filter_map(|m| storage[*m]).collect();
+                let to = all[0];
+                storage.iter_mut().flatten().filter(|r| all.contains(r)).for_each(|r| *r = to);
+            }
+        }
+        for (i, spec) in signature.inputs.iter().enumerate() {
+            let old = &self.old.values[spec.value];
+            if matches!(spec.kind, InputKind::Storage(_)) {
+                continue;
+            }
+            let name = self.names.fresh(&old.name);
+            let v = self.new.add_input(name, old.ty.clone());
+            if let Type::Tensor(_) = &old.ty {
+                let root = storage[i].unwrap_or_else(|| self.fresh());
+                let identity = self.fresh();
+                self.facts.set(v, Fact { roots: [root].into(), identity: Some(identity), sure: true });
+                if mutated.contains(&i) {
+                    self.writable.insert(root);
+                }
+            }
+            self.bind(spec.value, v);
+            self.specs.push(InputSpec { value: v, kind: spec.kind.clone() });
+        }
+        if signature
+            .inputs
+            .iter()
+            .skip_while(|s| !matches!(s.kind, InputKind::Storage(_)))
+            .any(|s| !matches!(s.kind, InputKind::Storage(_)))
+        {
+            return Err(Error::invalid("a flat storage stands before other inputs"));
+        }
+        for (i, spec) in signature.inputs.iter().enumerate() {
+            if let InputKind::Storage(members) = &spec.kind {
+                let root = storage[i].expect("every flat storage has one");
+                if mutated.contains(&i) {
+                    self.writable.insert(root);
+                }
+                self.flat_storage(spec.value, members, root)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The flat storage under inputs, as a view of one of them.
+    fn flat_storage(&mut self, value: ValueId, members: &[usize], root: usize) -> Result<()> {
+        let flat = self.old.tensor(value).clone();
+        let first = members
+            .iter()
+            .map(|m| self.program.signature.inputs[*m].value)
+            .find(|v| self.old.values[*v].ty.tensor().is_some())
+            .ok_or_else(|| Error::invalid("a storage under inputs that are no tensors"))?;
+        let own = self.old.tensor(first).dtype;
+        let first = self.value(first)?;
+        let bytes = flat.layout.numel().times(&Expr::Int(flat.dtype.size() as i64));
+        let cells = bytes.floor_div(&Expr::Int(own.size() as i64));
+        let hint = self.old.values[value].name.clone();
+        let v = self.build(&Arc::default(), &hint, |b| {
+            let typed = b.as_strided(first, TensorType::contiguous(own, &[cells]));
+            if own == flat.dtype {
+                return typed;
+            }
+            b.call("aten.view.dtype", vec![Arg::Value(typed), Arg::DType(flat.dtype)], flat.clone())
+        });
+        let identity = self.fresh();
+        self.facts.set(v, Fact { roots: [root].into(), identity: Some(identity), sure: true });
+        self.bind(value, v);
+        Ok(())
+    }
+
+    fn node(&mut self, at: usize, node: &Node) -> Result<()> {
+        if self.in_place(at, node)? || self.scatter(at, node)? {
+            return Ok(());
+        }
+        let mut args = Vec::with_capacity(node.args.len());
+        for a in &node.args {
+            args.push(a.try_map(|v| self.value(*v), |e| Ok::<_, Error>(e.clone()))?);
+        }
+        self.settle(node, &mut args)?;
+        self.call(node, node.op, args)
+    }
+
+    /// A call as it is, its results with the types that PyTorch's kernel gives.
+    fn call(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Result<()> {
+        let operands: Vec<ValueId> = args.iter().flat_map(|a| a.values().copied()).collect();
+        let sure = op.def().hop.is_none()
+            && operands.iter().all(|v| self.new.values[*v].ty.tensor().is_none() || self.facts[*v].sure);
+        let metas = if sure { self.metas(&args).and_then(|m| op.eager_metas(&m)) } else { None };
+        let mut results = Vec::with_capacity(node.results.len());
+        let mut sures = Vec::with_capacity(node.results.len());
+        for (i, &r) in node.results.iter().enumerate() {
+            let value = &self.old.values[r];
+            let meta = metas.as_ref().filter(|m| m.len() == node.results.len()).map(|m| &m[i]);
+            let (ty, sure) = match (&value.ty, meta) {
+                (Type::Tensor(t), Some(meta)) => {
+                    let declared = self.known(t);
+                    if declared.as_ref().is_some_and(|d| d.lies_like(meta) && d.layout.offset == meta.layout.offset) {
+                        (value.ty.clone(), true)
+                    } else if t.known().is_some() {
+                        (Type::Tensor(TensorType::new(meta.dtype, meta.layout.map(|n| Expr::Int(*n)))), true)
+                    } else {
+                        (value.ty.clone(), false)
+                    }
+                }
+                (ty, _) => (ty.clone(), false),
+            };
+            results.push((self.names.fresh(&value.name), ty));
+            sures.push(sure);
+        }
+        let id = self.new.add_node(op, args, results, node.origin.clone());
+        let made = self.new.nodes[id].results.clone();
+        let effect = self.effects.node(self.old, node)?;
+        for (i, (&old, &new)) in node.results.iter().zip(&made).enumerate() {
+            if self.new.values[new].ty.tensor().is_some() {
+                let mut roots = BTreeSet::new();
+                for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
+                    roots.extend(self.facts[operands[*o]].roots.iter().copied());
+                }
+                if roots.is_empty() {
+                    self.own(new, sures[i]);
+                } else {
+                    let identity = Some(self.fresh());
+                    self.facts.set(new, Fact { roots, identity, sure: sures[i] });
+                }
+            }
+            self.bind(old, new);
+        }
+        Ok(())
+    }
+
+    /// Gives an operator that asks for strides operands that have them.
+    fn settle(&mut self, node: &Node, args: &mut [Arg]) -> Result<()> {
+        let op = node.op;
+        let (Some(Arg::Value(old)), Some(Arg::Value(new))) = (node.args.first(), args.first()) else { return Ok(()) };
+        let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
+        let strides = self.lies_as(*new, &want);
+        let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
+        if op.def().strided && !start {
+            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
+            args[0] = Arg::Value(copy);
+            // The copy starts at cell 0 of a storage of its own.
+            if let Some(i) = op.schema().arg("storage_offset") {
+                let shifted = match &args[i] {
+                    Arg::Scalar(e) => e.minus(&want.layout.offset),
+                    _ => Expr::Int(0),
+                };
+                args[i] = Arg::Scalar(shifted);
+            }
+        } else if asks_for_strides(op) && !strides {
+            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
+            args[0] = Arg::Value(copy);
+        }
+        Ok(())
+    }
+
+    /// Whether PyTorch's tensor has these sizes and strides.
+    fn lies_as(&self, v: ValueId, want: &TensorType) -> bool {
+        let have = self.new.tensor(v);
+        self.facts[v].sure
+            && match (self.known(have), self.known(want)) {
+                (Some(a), Some(b)) => a.lies_like(&b),
+                _ => have.layout == want.layout,
+            }
+    }
+
+    /// A fresh tensor with the value's elements and exactly these strides; `None` where no tensor of its own has them.
+    fn copy_of(&mut self, v: ValueId, want: &TensorType, origin: &Arc<Origin>) -> Result<Option<ValueId>> {
+        let mut ty = want.clone();
+        ty.layout.offset = Expr::Int(0);
+        let hint = format!("{}_laid_out", self.new.values[v].name);
+        let made = if ty.layout.is_contiguous() {
+            let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
+            self.build(origin, &hint, |b| b.call("aten.clone.default", vec![Arg::Value(v), format], ty))
+        } else {
+            if self.known(&ty).is_none_or(|k| self_overlaps(&k.layout) != Some(false)) {
+                return Ok(None);
+            }
+            self.build(origin, &hint, |b| {
+                let args = vec![
+                    Arg::Scalars(ty.layout.sizes.to_vec()),
+                    Arg::Scalars(ty.layout.strides.to_vec()),
+                    Arg::DType(ty.dtype),
+                ];
+                let empty = b.call("aten.empty_strided.default", args, ty.clone());
+                b.call("aten.copy_.default", vec![Arg::Value(empty), Arg::Value(v)], ty)
+            })
+        };
+        self.own(made, true);
+        Ok(Some(made))
+    }
+
+    fn known(&self, ty: &TensorType) -> Option<Meta> {
+        ty.known().or_else(|| TensorType::new(ty.dtype, ty.layout.map(|e| e.substitute(&self.witness))).known())
+    }
+
+    fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
+        args.iter()
+            .map(|a| {
+                a.try_map(
+                    |v| self.new.values[*v].ty.tensor().and_then(|t| self.known(t)).ok_or(()),
+                    |e| e.eval(&self.witness).map_err(|_| ()),
+                )
+                .ok()
+            })
+            .collect()
+    }
+}
+
+fn refuse(op: Op) -> Error {
+    Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise"))
+}
+
+/// Views that not every strides allow.
+fn asks_for_strides(op: Op) -> bool {
+    matches!(
+        op.name(),
+        "aten.view.default"
+            | "aten._unsafe_view.default"
+            | "aten._reshape_alias.default"
+            | "aten.view.dtype"
+            | "aten.view_as_complex.default"
+            | "aten.view_as.default"
+            | "aten.unflatten.int"
+    )
+}
+
+/// An operator with its arguments filled up.
+fn filled(name: &str, mut args: Vec<Arg>) -> Result<(Op, Vec<Arg>)> {
+    let op = lookup(name).ok_or_else(|| Error::unsupported(format!("operator {name} is not known")))?;
+    fill_defaults(op, &mut args);
+    Ok((op, args))
+}
