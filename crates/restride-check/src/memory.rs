@@ -2,7 +2,8 @@
 
 use restride_ir::{BufferId, Id, Layout, Place, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// Cells that were written after a fact was made.
 #[derive(Clone, Debug)]
@@ -46,23 +47,65 @@ impl Fact {
     }
 }
 
+/// Facts of one buffer by where they lie, in classes of similar length: what may touch a range of bytes begins in it, or
+/// before it by no more than its class is long.
+#[derive(Clone, Default)]
+struct Extents {
+    classes: BTreeMap<u32, BTreeSet<(i64, usize)>>,
+}
+
+impl Extents {
+    fn class(range: &Range<i64>) -> u32 {
+        i64::BITS - (range.end - range.start).max(0).leading_zeros()
+    }
+    fn insert(&mut self, range: &Range<i64>, fact: usize) {
+        self.classes.entry(Self::class(range)).or_default().insert((range.start, fact));
+    }
+    fn remove(&mut self, range: &Range<i64>, fact: usize) {
+        if let Some(class) = self.classes.get_mut(&Self::class(range)) {
+            class.remove(&(range.start, fact));
+        }
+    }
+    /// All that may touch a range, and some that do not.
+    fn near(&self, range: &Range<i64>) -> Vec<usize> {
+        let mut out = Vec::new();
+        for (&class, facts) in &self.classes {
+            let reach = 1i64.checked_shl(class).unwrap_or(i64::MAX);
+            let from = range.start.saturating_sub(reach);
+            out.extend(facts.range((from, 0)..(range.end.max(range.start), 0)).map(|f| f.1));
+        }
+        out.sort_unstable();
+        out
+    }
+}
+
+/// Bytes that a layout reaches.
+fn bytes(layout: &Layout, element: usize) -> Range<i64> {
+    let cells = layout.cell_range();
+    cells.start.saturating_mul(element as i64)..cells.end.saturating_mul(element as i64)
+}
+
 /// What is known of all buffers.
 #[derive(Default)]
 pub struct Memory {
-    facts: Vec<Vec<Fact>>,
-    /// The buffers in which a value has facts.
-    homes: BTreeMap<ValueId, Vec<BufferId>>,
+    facts: Vec<Option<(BufferId, Fact)>>,
+    /// Positions of `facts` that are free.
+    free: Vec<usize>,
+    extents: Vec<Extents>,
+    /// The facts of each value, oldest first.
+    homes: BTreeMap<ValueId, Vec<usize>>,
 }
 
 impl Memory {
     /// Nothing is known of that many buffers.
     pub fn new(buffers: usize) -> Memory {
-        Memory { facts: vec![Vec::new(); buffers], homes: BTreeMap::new() }
+        Memory { extents: vec![Extents::default(); buffers], ..Memory::default() }
     }
 
     /// The cells of a place are written: holes in what is known of them.
     pub fn write(&mut self, place: &Place, element: usize, step: usize) {
-        for fact in &mut self.facts[place.buffer.index()] {
+        for at in self.extents[place.buffer.index()].near(&bytes(&place.layout, element)) {
+            let Some((_, fact)) = &mut self.facts[at] else { continue };
             let how = meet(&fact.layout, fact.element, &place.layout, element);
             let hole = || Hole { layout: place.layout.clone(), element, step };
             match how {
@@ -75,39 +118,77 @@ impl Memory {
 
     /// A new fact; it takes the place of what was known of the same value in the same cells.
     pub fn learn(&mut self, buffer: BufferId, fact: Fact) {
-        let homes = self.homes.entry(fact.value).or_default();
-        if !homes.contains(&buffer) {
-            homes.push(buffer);
+        if let Some(old) = self.position(fact.value, buffer, &fact.layout) {
+            self.facts[old] = Some((buffer, fact));
+            return;
         }
-        let facts = &mut self.facts[buffer.index()];
-        match facts.iter_mut().find(|f| f.value == fact.value && f.layout.same_cells(&fact.layout)) {
-            Some(old) => *old = fact,
-            None => facts.push(fact),
-        }
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.facts.push(None);
+            self.facts.len() - 1
+        });
+        self.extents[buffer.index()].insert(&bytes(&fact.layout, fact.element), at);
+        self.homes.entry(fact.value).or_default().push(at);
+        self.facts[at] = Some((buffer, fact));
+    }
+
+    fn position(&self, value: ValueId, buffer: BufferId, layout: &Layout) -> Option<usize> {
+        let is = |at: &&usize| matches!(&self.facts[**at], Some((b, f)) if *b == buffer && f.layout.same_cells(layout));
+        self.homes.get(&value)?.iter().find(is).copied()
     }
 
     /// What is known of a value in exactly these cells.
     pub fn find(&self, value: ValueId, buffer: BufferId, layout: &Layout) -> Option<&Fact> {
-        if !self.homes.get(&value)?.contains(&buffer) {
-            return None;
-        }
-        self.facts[buffer.index()].iter().find(|f| f.value == value && f.layout.same_cells(layout))
+        self.facts[self.position(value, buffer, layout)?].as_ref().map(|(_, fact)| fact)
     }
 
     /// All that is known of a value.
     pub fn of(&self, value: ValueId) -> Vec<(BufferId, Fact)> {
-        let mut out = Vec::new();
-        for &b in self.homes.get(&value).into_iter().flatten() {
-            let facts = self.facts[b.index()].iter().filter(|f| f.value == value);
-            out.extend(facts.map(|f| (b, f.clone())));
-        }
-        out
+        self.homes.get(&value).into_iter().flatten().filter_map(|at| self.facts[*at].clone()).collect()
     }
 
     /// A value is used no more.
     pub fn forget(&mut self, value: ValueId) {
-        for b in self.homes.remove(&value).unwrap_or_default() {
-            self.facts[b.index()].retain(|f| f.value != value);
+        for at in self.homes.remove(&value).unwrap_or_default() {
+            if let Some((buffer, fact)) = self.facts[at].take() {
+                self.extents[buffer.index()].remove(&bytes(&fact.layout, fact.element), at);
+                self.free.push(at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is near a range holds all that touches it.
+    #[test]
+    fn extents_miss_nothing() {
+        let mut state = 5u64;
+        let mut below = |n: i64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 33) % n as u64) as i64
+        };
+        for _ in 0..200 {
+            let mut extents = Extents::default();
+            let mut all: Vec<Range<i64>> = Vec::new();
+            for k in 0..40 {
+                let start = below(100);
+                let range = start..start + below(60);
+                extents.insert(&range, k);
+                all.push(range);
+            }
+            for k in (0..40).step_by(3) {
+                extents.remove(&all[k], k);
+            }
+            let start = below(100);
+            let asked = start..start + 1 + below(60);
+            let near = extents.near(&asked);
+            for (k, range) in all.iter().enumerate() {
+                let touches = k % 3 != 0 && range.start < asked.end && asked.start < range.end;
+                assert!(!touches || near.contains(&k), "{range:?} {asked:?}");
+                assert!(k % 3 != 0 || !near.contains(&k));
+            }
         }
     }
 }

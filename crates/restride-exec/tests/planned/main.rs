@@ -3,6 +3,7 @@
 
 mod decisions;
 mod hops;
+mod large;
 mod memory;
 
 use restride_exec::inputs::{Strides, bind, check_sharing};

@@ -1,16 +1,19 @@
 //! Buffers being filled: which values lie in each, and who would lose cells to a write.
 
 use restride_ir::{
-    Buffer, BufferId, BufferKind, DType, Layout, Meta, Place, Placement, Table, ValueId, border_layout, layout_bytes,
+    Buffer, BufferId, BufferKind, DType, Id, Layout, Meta, Place, Placement, Table, ValueId, border_layout,
+    layout_bytes,
 };
 use restride_tensor::{Overlap, overlap_bytes};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A placement under construction.
 #[derive(Default)]
 pub(super) struct Memory {
     pub placement: Placement,
     /// Values in each buffer that may still be needed.
-    living: Table<BufferId, Vec<(ValueId, DType)>>,
+    living: Table<BufferId, Living>,
     writable: Table<BufferId, bool>,
 }
 
@@ -40,7 +43,7 @@ impl Memory {
 
     /// Puts a value at a place.
     pub fn settle(&mut self, v: ValueId, place: Place, dtype: DType) {
-        self.living.entry(place.buffer).push((v, dtype));
+        self.living.entry(place.buffer).insert(v, dtype, &place.layout);
         self.placement.places.set(v, Some(place));
     }
 
@@ -58,26 +61,74 @@ impl Memory {
         &mut self,
         buffer: BufferId,
         region: &Layout,
-        dtype: DType,
+        region_dtype: DType,
         needed: Needed<'_>,
         except: &[ValueId],
     ) -> Vec<(ValueId, Overlap)> {
         let places = &self.placement.places;
         let living = self.living.entry(buffer);
-        // What this node reads is still asked for by the next question.
-        let here = |v: ValueId| places[v].as_ref().is_some_and(|p| p.buffer == buffer);
-        living.retain(|(v, _)| needed.last_use[*v] >= needed.at && here(*v));
         let first = if needed.reading { needed.at } else { needed.at + 1 };
-        living
-            .iter()
-            .filter(|(v, _)| needed.last_use[*v] >= first && !except.contains(v))
-            .filter_map(|(v, d)| {
-                let place = places[*v].as_ref()?;
-                let how = overlap_bytes(&place.layout, d.size(), region, dtype.size());
-                (how != Overlap::Disjoint).then_some((*v, how))
-            })
-            .collect()
+        let (mut losers, mut gone) = (Vec::new(), Vec::new());
+        for (key, dtype) in living.near(&bytes(region, region_dtype.size())) {
+            let v = key.2;
+            // What this node reads is still asked for by the next question.
+            let place = places[v].as_ref().filter(|p| p.buffer == buffer && needed.last_use[v] >= needed.at);
+            let Some(place) = place else {
+                gone.push(key);
+                continue;
+            };
+            if needed.last_use[v] < first || except.contains(&v) {
+                continue;
+            }
+            let how = overlap_bytes(&place.layout, dtype.size(), region, region_dtype.size());
+            if how != Overlap::Disjoint {
+                losers.push((v, how));
+            }
+        }
+        gone.iter().for_each(|key| living.remove(key));
+        losers.sort_by_key(|l| l.0);
+        losers
     }
+}
+
+/// Values of one buffer by where they lie, in classes of similar length: what may touch a range of bytes begins in it, or
+/// before it by no more than its class is long.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Living {
+    classes: BTreeMap<u32, BTreeMap<(i64, ValueId), DType>>,
+}
+
+/// Class, first byte, value.
+type Key = (u32, i64, ValueId);
+
+impl Living {
+    fn insert(&mut self, v: ValueId, dtype: DType, layout: &Layout) {
+        let range = bytes(layout, dtype.size());
+        let class = i64::BITS - (range.end - range.start).max(0).leading_zeros();
+        self.classes.entry(class).or_default().insert((range.start, v), dtype);
+    }
+    fn remove(&mut self, key: &Key) {
+        if let Some(class) = self.classes.get_mut(&key.0) {
+            class.remove(&(key.1, key.2));
+        }
+    }
+    /// All that may touch a range, and some that do not.
+    fn near(&self, range: &Range<i64>) -> Vec<(Key, DType)> {
+        let mut out = Vec::new();
+        for (&class, values) in &self.classes {
+            let from = range.start.saturating_sub(1i64.checked_shl(class).unwrap_or(i64::MAX));
+            let zero = ValueId::new(0);
+            let near = values.range((from, zero)..(range.end.max(from), zero));
+            out.extend(near.map(|(&(start, v), &dtype)| ((class, start, v), dtype)));
+        }
+        out
+    }
+}
+
+/// Bytes that a layout reaches.
+fn bytes(layout: &Layout, element: usize) -> Range<i64> {
+    let cells = layout.cell_range();
+    cells.start.saturating_mul(element as i64)..cells.end.saturating_mul(element as i64)
 }
 
 /// Which values count as needed.
