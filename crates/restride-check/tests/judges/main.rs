@@ -1,0 +1,102 @@
+//! The judges held against models that look at every element, on random programs and on placements and plans that were
+//! spoilt: what the model rejects the judge must reject.
+
+mod bodies;
+mod build;
+mod plans;
+mod spoil;
+mod twin;
+
+use restride_passes::place::{PlaceOptions, place};
+
+/// A small deterministic generator; the tests only need variety.
+struct Lcg(u64);
+
+impl Lcg {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n.max(1)
+    }
+    fn coin(&mut self) -> bool {
+        self.below(2) == 0
+    }
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}
+
+fn options(rng: &mut Lcg) -> PlaceOptions {
+    if rng.below(3) > 0 {
+        return PlaceOptions::default();
+    }
+    PlaceOptions {
+        views: rng.coin(),
+        reuse: rng.coin(),
+        scatter: rng.coin(),
+        straight: rng.coin(),
+        boundary: rng.coin(),
+    }
+}
+
+#[test]
+fn placements_are_right_element_by_element() {
+    let mut rng = Lcg(1);
+    for round in 0..400 {
+        let program = build::random(&mut rng);
+        let options = options(&mut rng);
+        let placed = place(&program, &options).unwrap_or_else(|e| panic!("{round}: {e}"));
+        let shown = || {
+            restride_ir::text::print_placed(
+                &program,
+                &placed.placement,
+                None,
+                &restride_ir::text::PrintOptions::default(),
+            )
+        };
+        if let Err(what) = twin::judge(&program, &placed.placement) {
+            panic!("{round}: {what}\n{}\n{}", restride_ir::text::print(&program), shown());
+        }
+        if let Err(faults) = restride_check::placement(&program, &placed.placement) {
+            panic!("{round}: {}\n{}\n{}", faults[0], restride_ir::text::print(&program), shown());
+        }
+    }
+}
+
+#[test]
+fn what_the_model_rejects_the_judge_rejects() {
+    let mut rng = Lcg(2);
+    let (mut wrong, mut harmless, mut strict) = (0, 0, 0);
+    let mut by_kind = std::collections::BTreeMap::<_, (u32, u32)>::new();
+    for round in 0..300 {
+        let program = build::random(&mut rng);
+        let placed = place(&program, &options(&mut rng)).unwrap().placement;
+        for _ in 0..25 {
+            let Some((kind, spoilt)) = spoil::spoil(&placed, &mut rng) else { continue };
+            let model = twin::judge(&program, &spoilt);
+            let judge = restride_check::placement(&program, &spoilt);
+            let count = by_kind.entry(kind).or_default();
+            count.0 += 1;
+            match (&model, &judge) {
+                (Err(what), Ok(())) => {
+                    let shown = restride_ir::text::print_placed(
+                        &program,
+                        &spoilt,
+                        None,
+                        &restride_ir::text::PrintOptions::default(),
+                    );
+                    panic!("{round}: {kind:?} passes, and {what}\n{}\n{shown}", restride_ir::text::print(&program));
+                }
+                (Err(_), Err(_)) => {
+                    count.1 += 1;
+                    wrong += 1;
+                }
+                (Ok(()), Ok(())) => harmless += 1,
+                (Ok(()), Err(_)) => strict += 1,
+            }
+        }
+    }
+    // Every kind of damage is done, and found.
+    assert_eq!(by_kind.len(), spoil::KINDS.len(), "{by_kind:?}");
+    assert!(by_kind.values().all(|c| c.1 > 10), "{by_kind:?}");
+    assert!(wrong > 1000 && harmless > 100, "{wrong} wrong, {harmless} harmless, {strict} rejected without need");
+}

@@ -1,0 +1,254 @@
+//! The judge's model: memory as a list of cells, each holding the name of one element of one value. Elements that a
+//! program only moves keep their names.
+
+use restride_ir::{
+    Arg, Args, BufferKind, Dim, Id, Layout, Meta, Movement, Node, OutputKind, Place, Placement, Program, ReuseKind,
+    Scalar, Step, ValueId, ViewOutcome, ViewRule, border_layout,
+};
+use std::collections::BTreeMap;
+
+type Names = Vec<u32>;
+
+struct Model<'a> {
+    program: &'a Program,
+    /// Names of each value's elements in row-major order.
+    names: BTreeMap<ValueId, Names>,
+    cells: Vec<Vec<Option<u32>>>,
+    /// Cells that may be written.
+    writable: Vec<bool>,
+}
+
+/// Walks the steps. All tensors are of `f32`.
+pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
+    let graph = program.graph();
+    let cells = placement.buffers.iter().map(|(_, b)| vec![None; (b.bytes / 4) as usize]).collect();
+    let writable = placement.buffers.iter().map(|(_, b)| match b.kind {
+        BufferKind::Input(i) => program.signature.outputs.iter().any(|o| o.kind == OutputKind::Mutation(i)),
+        _ => true,
+    });
+    let writable = writable.collect();
+    let mut model = Model { program, names: names(program), cells, writable };
+    let mut seen = std::collections::BTreeSet::new();
+    for (id, b) in placement.buffers.iter() {
+        if let BufferKind::Input(i) = b.kind {
+            let v = graph.inputs[i];
+            let layout = graph.tensor(v).known().unwrap().layout;
+            for (cell, name) in layout.cells().iter().zip(&model.names[&v]) {
+                model.cells[id.index()][*cell as usize] = Some(*name);
+            }
+        }
+    }
+    for step in &placement.steps {
+        match step {
+            Step::Free { node } => {
+                if !seen.insert(*node) {
+                    return Err("a node is carried out twice".into());
+                }
+            }
+            Step::Move { value, from, to } => model.moved(*value, from, to)?,
+            Step::Run { node, reads, writes } => {
+                if !seen.insert(*node) {
+                    return Err("a node is carried out twice".into());
+                }
+                model.run(&graph.nodes[*node], reads, writes)?;
+            }
+        }
+    }
+    for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
+        let Arg::Value(v) = arg else { continue };
+        let meta = graph.tensor(*v).known().unwrap();
+        let (kind, layout) = match spec.kind {
+            OutputKind::Mutation(k) => (BufferKind::Input(k), graph.tensor(graph.inputs[k]).known().unwrap().layout),
+            _ => (BufferKind::Output(i), border_layout(&meta)),
+        };
+        let buffer = placement.buffers.iter().find(|(_, b)| b.kind == kind).ok_or("an output without memory")?.0;
+        model.read(*v, &Place { buffer, layout })?;
+    }
+    Ok(())
+}
+
+impl Model<'_> {
+    fn at(&self, place: &Place) -> Result<Vec<usize>, String> {
+        let cells = place.layout.cells();
+        let room = self.cells[place.buffer.index()].len() as i64;
+        if cells.iter().any(|c| *c < 0 || *c >= room) {
+            return Err(format!("{} {} leaves the buffer", place.buffer, place.layout));
+        }
+        Ok(cells.into_iter().map(|c| c as usize).collect())
+    }
+
+    fn read(&self, v: ValueId, place: &Place) -> Result<Vec<usize>, String> {
+        let at = self.at(place)?;
+        let names = &self.names[&v];
+        if at.len() != names.len() {
+            return Err(format!("%{} is read with other sizes", self.program.graph().values[v].name));
+        }
+        for (cell, name) in at.iter().zip(names) {
+            if self.cells[place.buffer.index()][*cell] != Some(*name) {
+                return Err(format!("%{} is not at {} {}", self.program.graph().values[v].name, place.buffer, cell));
+            }
+        }
+        Ok(at)
+    }
+
+    fn write(&mut self, v: ValueId, place: &Place) -> Result<(), String> {
+        let at = self.at(place)?;
+        let names = self.names[&v].clone();
+        if at.len() != names.len() {
+            return Err("written with other sizes".into());
+        }
+        if !at.is_empty() && !self.writable[place.buffer.index()] {
+            return Err(format!("{} is only read", place.buffer));
+        }
+        for (cell, name) in at.iter().zip(names) {
+            self.cells[place.buffer.index()][*cell] = Some(name);
+        }
+        Ok(())
+    }
+
+    fn moved(&mut self, v: ValueId, from: &Place, to: &Place) -> Result<(), String> {
+        let (src, dst) = (self.read(v, from)?, self.at(to)?);
+        if from.buffer == to.buffer {
+            // The order of the copy is not said: nothing may be written that is read as another element.
+            for (i, d) in dst.iter().enumerate() {
+                if src.iter().enumerate().any(|(j, s)| s == d && i != j) {
+                    return Err("a move onto what it reads".into());
+                }
+            }
+        }
+        self.write(v, to)?;
+        self.read(v, to).map(|_| ())
+    }
+
+    fn run(&mut self, node: &Node, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), String> {
+        let graph = self.program.graph();
+        let operands: Vec<ValueId> = node.operands().collect();
+        let args: Vec<usize> = node.args.iter().enumerate().flat_map(|(i, a)| a.values().map(move |_| i)).collect();
+        for (k, (write, r)) in writes.iter().zip(&node.results).enumerate() {
+            let write = write.as_ref().ok_or("a result without a place")?;
+            let at = self.at(write)?;
+            let index: BTreeMap<usize, usize> = at.iter().enumerate().map(|(i, c)| (*c, i)).collect();
+            if index.len() != at.len() {
+                return Err("a result with several elements in one cell".into());
+            }
+            // Which operands meet the result, and whether only element by element.
+            let mut met: Vec<(usize, bool)> = Vec::new();
+            for (o, (v, read)) in operands.iter().zip(reads).enumerate() {
+                let read = read.as_ref().ok_or("an operand without a place")?;
+                let cells = self.read(*v, read)?;
+                if read.buffer != write.buffer || !cells.iter().any(|c| index.contains_key(c)) {
+                    continue;
+                }
+                let sizes = &graph.tensor(*r).known().unwrap().layout.sizes;
+                let wide = read.layout.expand(sizes).map(|l| l.cells());
+                let same = wide.is_ok_and(|w| w.iter().zip(&at).all(|(a, b)| *a as usize == *b));
+                met.push((o, same));
+            }
+            let licence = |o: usize, f: &dyn Fn(ReuseKind) -> bool| {
+                let single = matches!(node.args[args[o]], Arg::Value(_));
+                let mut all = node.op.def().reuse.iter();
+                single && all.any(|l| l.arg as usize == args[o] && l.result as usize == k && f(l.kind))
+            };
+            let by_index = |kind: ReuseKind| matches!(kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. });
+            let alike = met.iter().all(|m| m.1) && met.iter().any(|m| licence(m.0, &by_index));
+            for &(o, _) in &met {
+                let carried = licence(o, &|l| l == ReuseKind::Carried)
+                    && met.len() == 1
+                    && reads[o].as_ref().is_some_and(|p| p == write);
+                if !alike && !carried && !licence(o, &|l| l == ReuseKind::ReadsFirst) {
+                    return Err(format!("{} writes what it reads", node.op));
+                }
+            }
+            for other in &writes[..k] {
+                let other = other.as_ref().ok_or("a result without a place")?;
+                if other.buffer == write.buffer && self.at(other)?.iter().any(|c| index.contains_key(c)) {
+                    return Err("two results in one cell".into());
+                }
+            }
+        }
+        for (write, r) in writes.iter().zip(&node.results) {
+            self.write(*r, write.as_ref().ok_or("a result without a place")?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of all elements: fresh ones for inputs and results of kernels, those of the operands for what only moves.
+fn names(program: &Program) -> BTreeMap<ValueId, Names> {
+    let graph = program.graph();
+    let mut next = 0;
+    let mut fresh = |v: ValueId| -> Names {
+        let n = graph.tensor(v).known().unwrap().layout.numel() as u32;
+        next += n;
+        (next - n..next).collect()
+    };
+    let mut names: BTreeMap<ValueId, Names> = BTreeMap::new();
+    for &v in &graph.inputs {
+        names.insert(v, fresh(v));
+    }
+    for (_, node) in graph.ordered() {
+        let metas: Vec<Arg<Meta, Scalar>> = node
+            .args
+            .iter()
+            .map(|a| {
+                // Row-major: the cell of an element is its number.
+                let meta = |v: &ValueId| {
+                    let m = graph.tensor(*v).known().unwrap();
+                    Ok::<_, ()>(Meta { layout: Layout::contiguous(&m.layout.sizes), ..m })
+                };
+                a.try_map(meta, |e| Ok(e.constant().unwrap())).unwrap()
+            })
+            .collect();
+        let view = |rule: &ViewRule| {
+            let integers: Vec<Arg<Meta, i64>> =
+                metas.iter().map(|a| a.try_map(|m| Ok::<_, ()>(m.clone()), |s| Ok(s.as_i64())).unwrap()).collect();
+            match (rule.known)(&Args(&integers)).unwrap() {
+                ViewOutcome::Views(v) => v[0].layout.cells(),
+                _ => panic!("no view"),
+            }
+        };
+        let r = node.results[0];
+        let operand = |i: u8| match &node.args[i as usize] {
+            Arg::Value(v) => names[v].clone(),
+            _ => panic!("no tensor"),
+        };
+        let def = node.op.def();
+        let made = if let Some(rule) = &def.view {
+            let base = operand(0);
+            view(rule).iter().map(|c| base[*c as usize]).collect()
+        } else {
+            match &def.movement {
+                Some(Movement::Same) => operand(0),
+                Some(Movement::Scatter { base, src, region }) => {
+                    let mut all = operand(*base);
+                    for (cell, name) in view(region).iter().zip(operand(*src)) {
+                        all[*cell as usize] = name;
+                    }
+                    all
+                }
+                Some(Movement::Assemble(pieces)) => {
+                    let meta = graph.tensor(r).known().unwrap();
+                    let operands: Vec<ValueId> = node.operands().collect();
+                    let mut all = vec![u32::MAX; meta.layout.numel() as usize];
+                    for piece in pieces(&Args(&metas), &Layout::contiguous(&meta.layout.sizes)).unwrap() {
+                        for (cell, name) in piece.region.cells().iter().zip(&names[&operands[piece.operand]]) {
+                            all[*cell as usize] = *name;
+                        }
+                    }
+                    assert!(!all.contains(&u32::MAX));
+                    all
+                }
+                Some(Movement::View(_)) | None => fresh(r),
+            }
+        };
+        names.insert(r, made);
+    }
+    assert!(
+        graph.values.iter().all(|(_, v)| v.ty.tensor().is_none_or(|t| t
+            .layout
+            .sizes
+            .iter()
+            .all(|n| n.known().is_some())))
+    );
+    names
+}
