@@ -9,6 +9,7 @@ pub mod copy;
 pub mod cumulative;
 pub mod embedding;
 pub mod gemm;
+pub mod grouped;
 pub mod index;
 pub mod im2col;
 pub mod norm;

@@ -54,8 +54,16 @@ fn check(l: &Layout, dim: usize, index: &Layout, at: &[i64]) -> Result<(), Strin
     }
 }
 
-/// `out[i][j] = src[index[i][j]][j]` for dimension 0, and so on. Operands have at least one dimension.
+/// The layout of a 0-d tensor as one of a dimension of size 1; others as they are.
+fn lifted(l: &Layout) -> Layout {
+    if l.rank() == 0 { Layout::strided(&[1], &[1], l.offset) } else { l.clone() }
+}
+
+/// `out[i][j] = src[index[i][j]][j]` for dimension 0, and so on. A 0-d operand counts as one of a single element.
 pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
+    let (s, i, o) = (lifted(src.layout()), lifted(index.layout()), lifted(out.layout()));
+    // SAFETY: the same cells in one more dimension, or the same layout.
+    let (src, index, out) = unsafe { (&src.with_layout(&s), &index.with_layout(&i), &out.with_layout(&o)) };
     let at = values_of::<i64>(*index);
     check(src.layout(), dim, index.layout(), &at)?;
     if src.dtype() != out.dtype() || out.sizes() != index.sizes() {
@@ -87,6 +95,18 @@ pub fn scatter(
     how: Reduce,
     keep: bool,
 ) -> Result<(), String> {
+    let (o, i) = (lifted(out.layout()), lifted(index.layout()));
+    // SAFETY: the same cells in one more dimension, or the same layout.
+    let (out, index) = unsafe { (&out.with_layout(&o), &index.with_layout(&i)) };
+    let own;
+    let src = match src {
+        Source::Tensor(t) => {
+            own = lifted(t.layout());
+            // SAFETY: as above.
+            Source::Tensor(unsafe { t.with_layout(&own) })
+        }
+        number => number,
+    };
     let at = values_of::<i64>(*index);
     check(out.layout(), dim, index.layout(), &at)?;
     if let Source::Tensor(t) = src {

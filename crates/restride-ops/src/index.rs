@@ -259,7 +259,7 @@ fn run_put(c: &Call<'_>) -> Result<()> {
 }
 
 /// Writes values, stretched to the sizes that are picked and converted.
-fn put_stretched(
+pub(crate) fn put_stretched(
     values: &View<'_>,
     axes: &Axes,
     sizes: &[i64],

@@ -1,0 +1,185 @@
+//! Sorting along a dimension: whole lanes, their first elements, or one of them.
+//!
+//! Sorts are stable and no-numbers count as the largest, as in PyTorch. Ties have the lower index first.
+
+use crate::convert::{Compute, load_row, store_row};
+use crate::pack::with_compute;
+use restride_tensor::{Layout, View, ViewMut};
+use std::cmp::Ordering;
+
+/// Which elements of each sorted lane are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pick {
+    /// All.
+    All {
+        /// The largest first.
+        descending: bool,
+    },
+    /// The first `k`.
+    Top {
+        /// How many.
+        k: usize,
+        /// The largest, the largest first.
+        largest: bool,
+    },
+    /// The one that has `k` before it when sorted.
+    Kth(usize),
+}
+
+/// A compute type with an order.
+pub(crate) trait Ordered: Compute {
+    /// Total, with no-numbers last; zeros are equal.
+    fn order(self, other: Self) -> Ordering;
+}
+impl Ordered for i64 {
+    fn order(self, other: Self) -> Ordering {
+        self.cmp(&other)
+    }
+}
+macro_rules! ordered {
+    ($($t:ty),*) => {$(
+        impl Ordered for $t {
+            fn order(self, other: Self) -> Ordering {
+                self.partial_cmp(&other).unwrap_or_else(|| self.is_nan().cmp(&other.is_nan()))
+            }
+        }
+    )*};
+}
+ordered!(f32, f64);
+
+/// First cells of the lanes along a dimension, and cells from one element of a lane to the next. A 0-d tensor is one
+/// lane, and so is each element of a tensor that lacks the dimension.
+fn lanes(l: &Layout, dim: usize, rank: usize) -> (Vec<i64>, isize) {
+    if l.rank() < rank || rank == 0 {
+        return (l.cells(), 1);
+    }
+    let mut outer = l.clone();
+    let stride = outer.strides.remove(dim) as isize;
+    outer.sizes.remove(dim);
+    (outer.cells(), stride)
+}
+
+/// Sorts each lane along a dimension and writes the wanted elements and their positions. Results have the wanted number
+/// of elements along it (for [`Pick::Kth`] they may lack the dimension).
+pub fn sort(
+    src: &View<'_>,
+    dim: usize,
+    pick: Pick,
+    values: Option<&ViewMut<'_>>,
+    indices: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let rank = src.sizes().len();
+    let n = if rank == 0 { 1 } else { src.sizes()[dim] as usize };
+    let wanted = match pick {
+        Pick::All { .. } => n,
+        Pick::Top { k, .. } => k,
+        Pick::Kth(_) => 1,
+    };
+    let outs = [values, indices];
+    for out in outs.iter().flatten() {
+        let l = out.layout();
+        let length = if l.rank() < rank || rank == 0 { 1 } else { l.sizes[dim] as usize };
+        let (all, own) = (lanes(src.layout(), dim, rank).0.len(), lanes(l, dim, rank).0.len());
+        if length != wanted || (all != own && wanted > 0) || (wanted > n && all > 0) {
+            return Err(format!("results of sizes {:?} do not fit a sort of {:?}", out.sizes(), src.sizes()));
+        }
+    }
+    if wanted == 0 || values.is_some_and(|v| v.dtype() != src.dtype()) {
+        return if wanted == 0 { Ok(()) } else { Err("a sort does not convert".into()) };
+    }
+    with_compute!(real src.dtype(), C => sort_lanes::<C>(src, dim, pick, n, values, indices));
+    Ok(())
+}
+
+fn sort_lanes<C: Ordered>(
+    src: &View<'_>,
+    dim: usize,
+    pick: Pick,
+    n: usize,
+    values: Option<&ViewMut<'_>>,
+    indices: Option<&ViewMut<'_>>,
+) {
+    let rank = src.sizes().len();
+    let (from, step) = lanes(src.layout(), dim, rank);
+    let to = |out: Option<&ViewMut<'_>>| out.map(|o| lanes(o.layout(), dim, rank));
+    let (value_lanes, index_lanes) = (to(values), to(indices));
+    let mut row = vec![C::default(); n];
+    let mut order: Vec<(C, i64)> = Vec::with_capacity(n);
+    let (mut sorted, mut positions): (Vec<C>, Vec<i64>) = (Vec::new(), Vec::new());
+    for (lane, &cell) in from.iter().enumerate() {
+        // SAFETY: a lane of the operand.
+        unsafe { load_row(src.dtype(), src.base(), cell as isize, step, &mut row) };
+        order.clear();
+        order.extend(row.iter().copied().zip(0..));
+        let up = |a: &(C, i64), b: &(C, i64)| a.0.order(b.0).then(a.1.cmp(&b.1));
+        let down = |a: &(C, i64), b: &(C, i64)| b.0.order(a.0).then(a.1.cmp(&b.1));
+        let chosen = match pick {
+            Pick::All { descending: false } => {
+                order.sort_unstable_by(up);
+                &order[..]
+            }
+            Pick::All { descending: true } => {
+                order.sort_unstable_by(down);
+                &order[..]
+            }
+            Pick::Top { k, largest } => {
+                let compare: &dyn Fn(&(C, i64), &(C, i64)) -> Ordering = if largest { &down } else { &up };
+                if k < n {
+                    order.select_nth_unstable_by(k, compare);
+                }
+                order[..k].sort_unstable_by(compare);
+                &order[..k]
+            }
+            Pick::Kth(k) => {
+                order.select_nth_unstable_by(k, up);
+                &order[k..=k]
+            }
+        };
+        if let (Some(out), Some((cells, step))) = (values, &value_lanes) {
+            sorted.clear();
+            sorted.extend(chosen.iter().map(|x| x.0));
+            // SAFETY: a lane of the result, of as many elements.
+            unsafe { store_row(out.dtype(), out.base(), cells[lane] as isize, *step, &sorted) };
+        }
+        if let (Some(out), Some((cells, step))) = (indices, &index_lanes) {
+            positions.clear();
+            positions.extend(chosen.iter().map(|x| x.1));
+            // SAFETY: as above.
+            unsafe { store_row(out.dtype(), out.base(), cells[lane] as isize, *step, &positions) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{DType, Tensor};
+
+    #[test]
+    fn lanes_are_sorted_with_no_numbers_last_and_ties_in_order() {
+        let x = Tensor::from_slice(&[2.0f32, f32::NAN, 1.0, 2.0, -0.0, 0.0], &[6]);
+        let (v, i) = (Tensor::zeros(DType::F32, x.layout().clone()), Tensor::zeros(DType::I64, x.layout().clone()));
+        let run = |pick| sort(&x.view(), 0, pick, Some(&v.view_mut()), Some(&i.view_mut())).unwrap();
+        run(Pick::All { descending: false });
+        assert_eq!(i.to_elements::<i64>(), [4, 5, 2, 0, 3, 1]);
+        run(Pick::All { descending: true });
+        assert_eq!(i.to_elements::<i64>(), [1, 0, 3, 2, 4, 5]);
+        let (v, i) =
+            (Tensor::zeros(DType::F32, Layout::contiguous(&[2])), Tensor::zeros(DType::I64, Layout::contiguous(&[2])));
+        sort(&x.view(), 0, Pick::Top { k: 2, largest: false }, Some(&v.view_mut()), Some(&i.view_mut())).unwrap();
+        assert_eq!(i.to_elements::<i64>(), [4, 5]);
+        let one = Tensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
+        sort(&x.view(), 0, Pick::Kth(3), None, Some(&one.view_mut())).unwrap();
+        assert_eq!(one.to_elements::<i64>(), [0]);
+        assert!(sort(&x.view(), 0, Pick::Top { k: 3, largest: true }, Some(&v.view_mut()), None).is_err());
+    }
+
+    #[test]
+    fn any_dimension_of_any_layout() {
+        let x = Tensor::from_slice(&[3i32, 1, 2, 0, 5, 4], &[3, 2]);
+        let t = x.alias(DType::I32, x.layout().transpose(0, 1).unwrap()).unwrap();
+        let v = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3]));
+        sort(&t.view(), 1, Pick::All { descending: false }, Some(&v.view_mut()), None).unwrap();
+        assert_eq!(v.to_elements::<i32>(), [2, 3, 5, 0, 1, 4]);
+    }
+}

@@ -1,0 +1,576 @@
+//! Gathering and scattering: along a dimension, by flat indices, by masks.
+
+use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_kernels::convert::gather as values_of;
+use restride_kernels::index::{nonzero, put_flat, take_flat};
+use restride_kernels::scatter::{Reduce, Source, gather, scatter};
+use restride_kernels::{convert, copy};
+use restride_tensor::{Tensor, View};
+
+use crate::iter::{broadcast_sizes, dense_like};
+use crate::moves::CARRIED;
+use crate::nn::{Metas, Result, ensure, fail, fresh, one};
+use crate::promote::{check_holds, name};
+use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
+
+/// Sizes with one dimension at least.
+fn nonempty(sizes: &[i64]) -> &[i64] {
+    if sizes.is_empty() { &[1] } else { sizes }
+}
+fn is_index(d: DType) -> bool {
+    matches!(d, DType::I64 | DType::I32)
+}
+fn has_elements(m: &Meta) -> bool {
+    !m.sizes().contains(&0)
+}
+
+fn infer_gather(a: &Args<'_, Meta>) -> Metas {
+    let (t, index) = (a.tensor(0)?, a.tensor(2)?);
+    let d = t.layout.dim(a.int(1)?)?;
+    if has_elements(index) {
+        ensure!(is_index(index.dtype), "gather(): Expected dtype int32/int64 for index");
+        let (own, at) = (nonempty(t.sizes()), nonempty(index.sizes()));
+        ensure!(own.len() == at.len(), "Index tensor must have the same number of dimensions as input tensor");
+        for (i, (n, m)) in own.iter().zip(at).enumerate() {
+            ensure!(
+                i == d || m <= n,
+                "Size does not match at dimension {i} expected index {:?} to be no larger than self {:?} apart from \
+                 dimension {d}",
+                index.sizes(),
+                t.sizes()
+            );
+        }
+    }
+    one(fresh(t.dtype, index.sizes()))
+}
+fn run_gather(c: &Call<'_>) -> Result<()> {
+    let (t, index, out) = (c.args.tensor(0)?, c.args.tensor(2)?, &c.outs[0]);
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    gather(t, t.layout().dim(c.args.int(1)?)?, index, out).map_err(OpError)
+}
+
+/// PyTorch's checks of a scatter.
+fn check_scatter(t: &Meta, dim: i64, index: &Meta, src: Option<&Meta>) -> Metas {
+    let d = t.layout.dim(dim)?;
+    if let Some(src) = src {
+        ensure!(t.dtype == src.dtype, "scatter(): Expected self.dtype to be equal to src.dtype");
+    }
+    if has_elements(index) {
+        ensure!(is_index(index.dtype), "scatter(): Expected dtype int32/int64 for index");
+        let (own, at) = (nonempty(t.sizes()), nonempty(index.sizes()));
+        ensure!(own.len() == at.len(), "Index tensor must have the same number of dimensions as self tensor");
+        let small = own.iter().zip(at).enumerate().any(|(i, (n, m))| i != d && m > n);
+        match src {
+            None => ensure!(
+                !small,
+                "Expected index {:?} to be no larger than self {:?} apart from dimension {d}",
+                index.sizes(),
+                t.sizes()
+            ),
+            Some(src) => {
+                let from = nonempty(src.sizes());
+                ensure!(from.len() == at.len(), "Index tensor must have the same number of dimensions as src tensor");
+                ensure!(
+                    !small && from.iter().zip(at).all(|(n, m)| m <= n),
+                    "Expected index {:?} to be no larger than self {:?} apart from dimension {d} and to be no larger \
+                     size than src {:?}",
+                    index.sizes(),
+                    t.sizes(),
+                    src.sizes()
+                );
+            }
+        }
+    }
+    one(fresh(t.dtype, t.sizes()))
+}
+
+fn infer_src(a: &Args<'_, Meta>) -> Metas {
+    check_scatter(a.tensor(0)?, a.int(1)?, a.tensor(2)?, Some(a.tensor(3)?))
+}
+fn infer_value(a: &Args<'_, Meta>) -> Metas {
+    check_holds(a.tensor(0)?.dtype, a.scalar(3)?)?;
+    check_scatter(a.tensor(0)?, a.int(1)?, a.tensor(2)?, None)
+}
+fn infer_reduce(a: &Args<'_, Meta>) -> Metas {
+    old_reduce(a.str(4)?)?;
+    infer_src(a)
+}
+fn infer_value_reduce(a: &Args<'_, Meta>) -> Metas {
+    old_reduce(a.str(4)?)?;
+    infer_value(a)
+}
+fn infer_two(a: &Args<'_, Meta>) -> Metas {
+    let (how, t) = (new_reduce(a.str(4)?)?, a.tensor(0)?);
+    let ordered = matches!(how, Reduce::Max | Reduce::Min);
+    if (ordered && t.dtype.is_complex()) || (how == Reduce::Mean && t.dtype == DType::Bool) {
+        return fail(format!(
+            "\"scatter_gather_tensor_cpu_reduce_{}\" not implemented for '{}'",
+            a.str(4)?,
+            name(t.dtype)
+        ));
+    }
+    infer_src(a)
+}
+
+/// Reductions of `scatter.reduce`.
+fn old_reduce(how: &str) -> Result<Reduce> {
+    match how {
+        "add" => Ok(Reduce::Sum),
+        "multiply" => Ok(Reduce::Prod),
+        _ => fail("reduce argument must be either add or multiply."),
+    }
+}
+/// Reductions of `scatter_reduce`.
+fn new_reduce(how: &str) -> Result<Reduce> {
+    match how {
+        "sum" => Ok(Reduce::Sum),
+        "prod" => Ok(Reduce::Prod),
+        "mean" => Ok(Reduce::Mean),
+        "amax" => Ok(Reduce::Max),
+        "amin" => Ok(Reduce::Min),
+        other => fail(format!("reduce argument must be either sum, prod, mean, amax or amin, got {other}")),
+    }
+}
+
+fn run(c: &Call<'_>, how: Reduce, keep: bool) -> Result<()> {
+    let (t, index, out) = (c.args.tensor(0)?, c.args.tensor(2)?, &c.outs[0]);
+    let d = t.layout().dim(c.args.int(1)?)?;
+    copy::carry(t, out);
+    if index.numel() == 0 {
+        return Ok(());
+    }
+    // A number is first what the element type makes of it.
+    let src = match c.args.tensor(3) {
+        Ok(src) => Source::Tensor(*src),
+        Err(_) => Source::Number(held(t.dtype(), c.args.scalar(3)?)),
+    };
+    scatter(out, d, index, src, how, keep).map_err(OpError)
+}
+/// A number as an element type holds it.
+fn held(dtype: DType, s: Scalar) -> Scalar {
+    let own = Tensor::zeros(dtype, Layout::contiguous(&[] as &[i64]));
+    convert::copy_convert(crate::index_select::number(s).view(), own.view_mut());
+    own.get(&[])
+}
+fn run_set(c: &Call<'_>) -> Result<()> {
+    run(c, Reduce::Set, true)
+}
+fn run_sum(c: &Call<'_>) -> Result<()> {
+    run(c, Reduce::Sum, true)
+}
+fn run_reduce(c: &Call<'_>) -> Result<()> {
+    run(c, old_reduce(c.args.str(4)?)?, true)
+}
+fn run_two(c: &Call<'_>) -> Result<()> {
+    run(c, new_reduce(c.args.str(4)?)?, c.args.bool(5)?)
+}
+
+/// Flat indices of a tensor of `n` elements, those from the end wrapped.
+fn flat(index: &View<'_>, n: i64) -> Result<Vec<i64>> {
+    let mut at = values_of::<i64>(*index);
+    for i in &mut at {
+        ensure!((-n..n).contains(i), "out of range: tried to access index {i} on a tensor of {n} elements.");
+        *i += if *i < 0 { n } else { 0 };
+    }
+    Ok(at)
+}
+fn infer_take(a: &Args<'_, Meta>) -> Metas {
+    let (t, index) = (a.tensor(0)?, a.tensor(1)?);
+    ensure!(index.dtype == DType::I64, "take(): Expected a long tensor for index, but got {}", name(index.dtype));
+    ensure!(has_elements(t) || !has_elements(index), "take(): tried to take from an empty tensor");
+    one(fresh(t.dtype, index.sizes()))
+}
+fn run_take(c: &Call<'_>) -> Result<()> {
+    let t = c.args.tensor(0)?;
+    take_flat(t, &flat(c.args.tensor(1)?, t.numel() as i64)?, &c.outs[0]).map_err(OpError)
+}
+fn infer_put(a: &Args<'_, Meta>) -> Metas {
+    let (t, index, source) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
+    ensure!(index.dtype == DType::I64, "put_(): Expected a long tensor for index, but got {}", name(index.dtype));
+    ensure!(
+        t.dtype == source.dtype,
+        "put_(): self and source expected to have the same dtype, but got self.dtype = {} and source.dtype = {}",
+        name(t.dtype),
+        name(source.dtype)
+    );
+    let (n, m) = (source.layout.numel(), index.layout.numel());
+    ensure!(
+        n == m,
+        "put_(): Expected source and index to have the same number of elements, but got source.numel() = {n}, \
+         index.numel() = {m}"
+    );
+    ensure!(has_elements(t) || n == 0, "put_(): Tried to put elements into an empty tensor");
+    one(Meta::new(t.dtype, dense_like(&t.layout)))
+}
+fn run_put(c: &Call<'_>) -> Result<()> {
+    let (t, out) = (c.args.tensor(0)?, &c.outs[0]);
+    let at = flat(c.args.tensor(1)?, t.numel() as i64)?;
+    copy::carry(t, out);
+    put_flat(c.args.tensor(2)?, &at, out, c.args.bool(3)?).map_err(OpError)
+}
+
+/// Sizes of an operand and its indices, broadcast but for the dimension.
+fn along_sizes(t: &[i64], index: &[i64], d: usize) -> Result<(Vec<i64>, Vec<i64>)> {
+    let set = |sizes: &[i64], n: i64| {
+        let mut out = sizes.to_vec();
+        out[d] = n;
+        out
+    };
+    let wide = broadcast_sizes(&[&set(t, index[d]), index])?;
+    Ok((set(&broadcast_sizes(&[t, &set(index, t[d])])?, t[d]), wide.to_vec()))
+}
+fn infer_along(a: &Args<'_, Meta>) -> Metas {
+    let (t, index) = (a.tensor(0)?, a.tensor(1)?);
+    ensure!(
+        index.dtype == DType::I64,
+        "torch.take_along_dim(): dtype of indices should be Long but got {}",
+        name(index.dtype)
+    );
+    let Some(dim) = a.opt_int(2)? else {
+        for m in [t, index] {
+            ensure!(
+                m.layout.view(&[m.layout.numel()]).is_some(),
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
+                 two contiguous subspaces). Use .reshape(...) instead."
+            );
+        }
+        return one(fresh(t.dtype, &[index.layout.numel()]));
+    };
+    ensure!(
+        t.rank() == index.rank(),
+        "torch.take_along_dim(): input and indices should have the same number of dimensions, but got {} dimensions \
+         for input, and {} dimensions for indices",
+        t.rank(),
+        index.rank()
+    );
+    let d = t.layout.dim(dim)?;
+    if t.rank() == 0 {
+        return one(fresh(t.dtype, &[]));
+    }
+    one(fresh(t.dtype, &along_sizes(t.sizes(), index.sizes(), d)?.1))
+}
+fn run_along(c: &Call<'_>) -> Result<()> {
+    let (t, index, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let (from, to, d) = match c.args.opt_int(2)? {
+        Some(dim) if !t.sizes().is_empty() => {
+            let d = t.layout().dim(dim)?;
+            let (from, to) = along_sizes(t.sizes(), index.sizes(), d)?;
+            (from, to, d)
+        }
+        _ => (vec![t.numel() as i64], vec![index.numel() as i64], 0),
+    };
+    let own = Tensor::zeros(t.dtype(), Layout::contiguous(&from));
+    if from.len() == t.sizes().len() {
+        copy::stretched(t, &own.view_mut()).map_err(OpError)?;
+    } else {
+        copy::same_order(t, &own.view_mut()).map_err(OpError)?;
+    }
+    let n = from[d];
+    ensure!(n > 0, "index is out of bounds for dimension with size 0");
+    let mut at = values_of::<i64>(*index);
+    // Along a dimension PyTorch takes indices modulo its size; of all elements in one row it does not.
+    if c.args.is_none(2) {
+        for i in &at {
+            ensure!((0..n).contains(i), "index {i} is out of bounds for dimension {d} with size {n}");
+        }
+    }
+    at.iter_mut().for_each(|i| *i = i.rem_euclid(n));
+    let at = Tensor::from_slice(&at, if to.len() == index.sizes().len() { index.sizes() } else { &to });
+    let wide = Tensor::zeros(DType::I64, Layout::contiguous(&to));
+    copy::stretched(&at.view(), &wide.view_mut()).map_err(OpError)?;
+    let result = Tensor::zeros(t.dtype(), Layout::contiguous(&to));
+    gather(&own.view(), d, &wide.view(), &result.view_mut()).map_err(OpError)?;
+    copy::same_order(&result.view(), out).map_err(OpError)
+}
+
+fn infer_masked(a: &Args<'_, Meta>) -> Metas {
+    let (t, mask, source) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
+    let sizes = broadcast_sizes(&[t.sizes(), mask.sizes()])?;
+    ensure!(
+        t.dtype == source.dtype,
+        "masked_scatter: expected self and source to have same dtypes but got{} and {}",
+        name(t.dtype),
+        name(source.dtype)
+    );
+    ensure!(
+        mask.dtype == DType::Bool,
+        "masked_scatter_ only supports boolean masks, but got mask with dtype {}",
+        name(mask.dtype)
+    );
+    one(fresh(t.dtype, &sizes))
+}
+fn run_masked(c: &Call<'_>) -> Result<()> {
+    let (t, mask, source, out) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?, &c.outs[0]);
+    let wide = Tensor::zeros(DType::Bool, Layout::contiguous(out.sizes()));
+    copy::stretched(mask, &wide.view_mut()).map_err(OpError)?;
+    let at = nonzero(&wide.view());
+    ensure!(at.len() <= source.numel(), "Number of elements of source < number of ones in mask");
+    let row = Tensor::zeros(source.dtype(), Layout::contiguous(&[source.numel() as i64]));
+    copy::same_order(source, &row.view_mut()).map_err(OpError)?;
+    let used = row.alias(row.dtype(), Layout::contiguous(&[at.len() as i64]));
+    let used = used.ok_or_else(|| OpError::new("masked_scatter: the source is too small"))?;
+    if t.sizes() == out.sizes() {
+        copy::carry(t, out);
+    } else {
+        copy::stretched(t, out).map_err(OpError)?;
+    }
+    put_flat(&used.view(), &at, out, false).map_err(OpError)
+}
+
+const F: DType = DType::F32;
+
+fn index(sizes: &[i64], below: i64, seed: u64) -> Tensor {
+    crate::sample::in_range(DType::I64, Layout::contiguous(sizes), seed, 0.0, below as f64)
+}
+/// Indices in every second cell of a transposed tensor.
+fn odd_index(sizes: &[i64], below: i64, seed: u64) -> Tensor {
+    let mut perm: Vec<usize> = (0..sizes.len()).collect();
+    perm.reverse();
+    crate::sample::in_range(DType::I64, Layout::permuted(sizes, &perm), seed, 0.0, below as f64)
+}
+fn p() -> Tensor {
+    transposed(F, &[4, 5, 3], 1)
+}
+fn s_gather() -> Vec<Sample> {
+    vec![
+        sample![p(), 1, odd_index(&[3, 2, 3], 5, 2)],
+        sample![strided(DType::C64, &[4, 3], 1), 0, index(&[7, 2], 4, 2)],
+        sample![expanded(DType::Bool, &[4, 3], 1), -1, index(&[4, 4], 3, 2)],
+        sample![tensor(DType::I8, &[4], 1), 0, Tensor::from_slice(&[3i32, 0], &[2])],
+        sample![tensor(F, &[], 1), 0, ints(&[0], &[])],
+        sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
+        sample![tensor(F, &[3], 1), -1, ints(&[2], &[])],
+        sample![p(), 1, ints(&[], &[0])],
+        sample![p(), 1, index(&[5, 2, 3], 5, 2)],
+        sample![p(), 1, index(&[5, 2], 5, 2)],
+        sample![p(), 1, ints(&[5], &[1, 1, 1])],
+        sample![p(), 1, ints(&[-1], &[1, 1, 1])],
+        sample![tensor(F, &[0, 3], 1), 0, ints(&[0], &[1, 1])],
+    ]
+}
+fn scatters(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
+    let all = vec![
+        sample![p(), 1, odd_index(&[3, 2, 3], 5, 2), strided(F, &[3, 4, 3], 3)],
+        sample![strided(DType::I64, &[4, 3], 1), 0, index(&[7, 2], 4, 2), transposed(DType::I64, &[7, 2], 3)],
+        sample![expanded(DType::BF16, &[4, 3], 1), -1, index(&[4, 4], 3, 2), tensor(DType::BF16, &[4, 4], 3)],
+        sample![tensor(DType::U8, &[4], 1), 0, Tensor::from_slice(&[3i32, 0, 3], &[3]), tensor(DType::U8, &[3], 3)],
+        sample![tensor(F, &[], 1), 0, ints(&[0], &[]), tensor(F, &[], 3)],
+        sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 3)],
+        sample![p(), 1, ints(&[], &[0]), tensor(F, &[2], 3)],
+        sample![p(), 1, index(&[5, 2, 3], 5, 2), tensor(F, &[5, 2, 3], 3)],
+        sample![p(), 1, index(&[2, 2, 3], 5, 2), tensor(F, &[2, 1, 3], 3)],
+        sample![p(), 1, index(&[2, 2], 5, 2), tensor(F, &[2, 2], 3)],
+        sample![p(), 1, ints(&[5], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
+        sample![p(), 1, ints(&[-1], &[1, 1, 1]), tensor(F, &[1, 1, 1], 3)],
+        sample![p(), 1, ints(&[1], &[1, 1, 1]), tensor(DType::F64, &[1, 1, 1], 3)],
+    ];
+    all.into_iter()
+        .map(|mut s| {
+            s.args.extend(extra.iter().cloned());
+            s
+        })
+        .collect()
+}
+fn s_src() -> Vec<Sample> {
+    let mut all = scatters(&[]);
+    all.push(sample![tensor(DType::C64, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::C64, &[3], 3)]);
+    all.push(sample![tensor(DType::Bool, &[4], 1), 0, ints(&[3, 0, 3], &[3]), tensor(DType::Bool, &[3], 3)]);
+    all
+}
+fn with_numbers(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
+    let mut all = scatters(&[]);
+    all.push(sample![tensor(DType::I32, &[4], 1), 0, ints(&[3, 0, 3], &[3]), ()]);
+    let numbers = [Scalar::Float(2.5), Scalar::Int(3)];
+    for (i, s) in all.iter_mut().enumerate() {
+        s.args.truncate(3);
+        s.args.push(restride_ir::Arg::Scalar(numbers[i % 2]));
+        s.args.extend(extra.iter().cloned());
+    }
+    all
+}
+fn s_value() -> Vec<Sample> {
+    let mut all = with_numbers(&[]);
+    all.push(sample![tensor(DType::U8, &[4], 1), 0, ints(&[3], &[1]), 300]);
+    all
+}
+fn word(s: &str) -> restride_ir::SampleArg {
+    restride_ir::Arg::Str(s.into())
+}
+fn flag(b: bool) -> restride_ir::SampleArg {
+    restride_ir::Arg::Scalar(Scalar::Bool(b))
+}
+fn s_reduce() -> Vec<Sample> {
+    let mut all = scatters(&[word("add")]);
+    all.extend(scatters(&[word("multiply")]));
+    all.extend(scatters(&[word("sum")]).into_iter().take(1));
+    all
+}
+fn s_value_reduce() -> Vec<Sample> {
+    let mut all = with_numbers(&[word("add")]);
+    all.extend(with_numbers(&[word("multiply")]));
+    all
+}
+fn s_two() -> Vec<Sample> {
+    let mut all = Vec::new();
+    for how in ["sum", "prod", "mean", "amax", "amin"] {
+        for keep in [true, false] {
+            all.extend(scatters(&[word(how), flag(keep)]));
+            for dtype in [DType::Bool, DType::C64, DType::F16, DType::I8] {
+                let (t, src) = (tensor(dtype, &[4], 1), tensor(dtype, &[3], 3));
+                all.push(sample![t, 0, ints(&[3, 0, 3], &[3]), src, word(how), keep]);
+            }
+        }
+    }
+    all.extend(scatters(&[word("add"), flag(true)]).into_iter().take(1));
+    all
+}
+fn s_take() -> Vec<Sample> {
+    vec![
+        sample![p(), odd_index(&[2, 3], 60, 2)],
+        sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3])],
+        sample![expanded(DType::I16, &[4, 3], 1), ints(&[5], &[])],
+        sample![tensor(F, &[], 1), ints(&[0], &[1])],
+        sample![tensor(F, &[0], 1), ints(&[], &[0])],
+        sample![tensor(F, &[0], 1), ints(&[0], &[1])],
+        sample![p(), ints(&[60], &[1])],
+        sample![p(), ints(&[-61], &[1])],
+        sample![p(), Tensor::from_slice(&[1i32], &[1])],
+    ]
+}
+fn s_put() -> Vec<Sample> {
+    vec![
+        sample![p(), odd_index(&[2, 3], 60, 2), strided(F, &[3, 2], 3)],
+        sample![strided(DType::C64, &[4, 3], 1), ints(&[-1, 0, -12], &[3]), tensor(DType::C64, &[3], 3)],
+        sample![strided(DType::I8, &[4, 3], 1), ints(&[-1, 0, 11], &[3]), tensor(DType::I8, &[3], 3), true],
+        sample![expanded(F, &[4, 3], 1), ints(&[5], &[]), tensor(F, &[1], 3)],
+        sample![tensor(F, &[], 1), ints(&[0], &[1]), tensor(F, &[], 3), true],
+        sample![tensor(F, &[0], 1), ints(&[], &[0]), tensor(F, &[0], 3)],
+        sample![tensor(F, &[0], 1), ints(&[0], &[1]), tensor(F, &[1], 3)],
+        sample![p(), ints(&[60], &[1]), tensor(F, &[1], 3)],
+        sample![p(), ints(&[6], &[1]), tensor(F, &[2], 3)],
+        sample![p(), ints(&[6], &[1]), tensor(DType::F64, &[1], 3)],
+    ]
+}
+fn s_along() -> Vec<Sample> {
+    vec![
+        sample![p(), index(&[1, 2, 3], 5, 2), 1],
+        sample![strided(DType::I64, &[1, 5], 1), index(&[4, 2], 5, 2), -1],
+        sample![p(), ints(&[-1], &[1, 1, 1]), 1],
+        sample![tensor(F, &[2, 3], 1), ints(&[5, 0, -1], &[3])],
+        sample![tensor(F, &[2, 3], 1), ints(&[5, 0, 1, 2], &[2, 2])],
+        sample![p(), ints(&[5, 0], &[2])],
+        sample![p(), ints(&[5, 0], &[2]), 1],
+        sample![p(), ints(&[5], &[1, 1, 1]), 1],
+        sample![p(), index(&[2, 2, 3], 5, 2), 1],
+        sample![p(), Tensor::from_slice(&[1i32], &[1, 1, 1]), 1],
+    ]
+}
+fn s_masked() -> Vec<Sample> {
+    vec![
+        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), strided(F, &[60], 3)],
+        sample![strided(DType::C64, &[4, 3], 1), tensor(DType::Bool, &[3], 2), transposed(DType::C64, &[4, 5], 3)],
+        sample![tensor(F, &[3], 1), transposed(DType::Bool, &[4, 3], 2), tensor(F, &[4, 5], 3)],
+        sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2), tensor(F, &[1], 3)],
+        sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2), tensor(F, &[0], 3)],
+        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(F, &[3], 3)],
+        sample![p(), tensor(DType::Bool, &[4], 2), tensor(F, &[60], 3)],
+        sample![p(), tensor(DType::U8, &[4, 5, 3], 2), tensor(F, &[60], 3)],
+        sample![p(), tensor(DType::Bool, &[4, 5, 3], 2), tensor(DType::F64, &[60], 3)],
+    ]
+}
+
+const fn reads(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(run),
+        exactness: Exactness::Exact,
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
+}
+/// A write: what is not reached is carried over.
+const fn writes(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
+    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..reads(schema, infer, run, samples) }
+}
+/// A write that computes.
+const fn sums(def: OpDef) -> OpDef {
+    OpDef { exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 }, ..def }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    reads(
+        "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+        infer_gather,
+        run_gather,
+        s_gather,
+    ),
+    writes("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", infer_src, run_set, s_src),
+    writes(
+        "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+        infer_value,
+        run_set,
+        s_value,
+    ),
+    sums(writes(
+        "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+        infer_reduce,
+        run_reduce,
+        s_reduce,
+    )),
+    sums(writes(
+        "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+        infer_value_reduce,
+        run_reduce,
+        s_value_reduce,
+    )),
+    sums(writes(
+        "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        infer_src,
+        run_sum,
+        s_src,
+    )),
+    sums(writes(
+        "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) \
+         -> Tensor",
+        infer_two,
+        run_two,
+        s_two,
+    )),
+    reads("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, s_take),
+    sums(writes(
+        "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+        infer_put,
+        run_put,
+        s_put,
+    )),
+    reads(
+        "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
+        infer_along,
+        run_along,
+        s_along,
+    ),
+    OpDef {
+        overlap: OverlapCheck::Target,
+        ..writes(
+            "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+            infer_masked,
+            run_masked,
+            s_masked,
+        )
+    },
+];
