@@ -32,6 +32,7 @@ mod matmul;
 mod moves;
 mod nn;
 mod norm;
+mod norm_backward;
 mod norm_batch;
 mod pad;
 mod pointwise;
@@ -100,6 +101,7 @@ static FAMILIES: &[&[OpDef]] = &[
     softmax::OPS,
     norm::OPS,
     norm_batch::OPS,
+    norm_backward::OPS,
     pool::OPS,
     attention::OPS,
     embedding::OPS,

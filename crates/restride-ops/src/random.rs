@@ -1,0 +1,733 @@
+//! Random numbers and dropout. Draws are our own, from a counter: PyTorch's cannot be had without its generator.
+
+use crate::create::check_sizes;
+use crate::iter::{dense_like, in_format};
+use crate::nn::{Metas, Result, ensure, fresh};
+use crate::promote::name;
+use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
+use crate::views::{Rule, rule, view};
+use restride_ir::{
+    Args, Call, Ctx, Exactness, Kernel, MemoryFormat, Meta, OpDef, OpError, Sample, ViewArgs, ViewOutcome,
+};
+use restride_kernels::convert::gather;
+use restride_kernels::random::{self as k, Distribution, Draws, Dropout};
+use restride_tensor::{DType, Dim, Layout, Tensor};
+use smallvec::smallvec;
+
+fn draws(ctx: &Ctx) -> Draws {
+    Draws::new(&[ctx.rng.seed, ctx.rng.call, ctx.rng.node as u64, ctx.rng.iteration])
+}
+
+fn one(meta: Meta) -> Metas {
+    Ok(smallvec![meta])
+}
+
+fn numbers(dtype: DType) -> Result<()> {
+    ensure!(dtype.is_float() || dtype.is_complex(), "random numbers are not implemented for '{}'", name(dtype));
+    Ok(())
+}
+fn real(dtype: DType) -> Result<()> {
+    ensure!(dtype.is_float(), "expected a floating point type, got '{}'", name(dtype));
+    Ok(())
+}
+
+/// Sizes at a position, element type after it.
+fn sized(a: &Args<'_, Meta>, at: usize, default: DType) -> Result<Meta> {
+    let dtype = a.opt_dtype(at + 1)?.unwrap_or(default);
+    let sizes = a.ints(at)?;
+    check_sizes(dtype, &sizes)?;
+    Ok(fresh(dtype, &sizes))
+}
+/// Like argument 0, element type and memory format from a position.
+fn like(a: &Args<'_, Meta>, options: usize) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    let format = a.opt_memory_format(options + 4)?.unwrap_or(MemoryFormat::Preserve);
+    Ok(Meta::new(a.opt_dtype(options)?.unwrap_or(t.dtype), in_format(format, &t.layout)?))
+}
+/// New content for argument 0.
+fn same(a: &Args<'_, Meta>) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    Ok(Meta::new(t.dtype, dense_like(&t.layout)))
+}
+
+fn infer_sized_floats(a: &Args<'_, Meta>) -> Metas {
+    let m = sized(a, 0, DType::F32)?;
+    numbers(m.dtype)?;
+    one(m)
+}
+fn infer_like_floats(a: &Args<'_, Meta>) -> Metas {
+    let m = like(a, 1)?;
+    numbers(m.dtype)?;
+    one(m)
+}
+
+fn draw(c: &Call<'_>, what: Distribution) -> Result<()> {
+    k::draw(&draws(c.ctx), what, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+
+/// Two parameters at positions, with defaults.
+fn two<V>(a: &Args<'_, V>, at: usize, defaults: (f64, f64)) -> Result<(f64, f64)> {
+    Ok((a.opt_float(at)?.unwrap_or(defaults.0), a.opt_float(at + 1)?.unwrap_or(defaults.1)))
+}
+fn uniform<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (from, to) = two(a, 1, (0.0, 1.0))?;
+    ensure!(from <= to, "uniform_ expects to return a [from, to) range, but found from={from} > to={to}");
+    Ok(Distribution::Uniform(from, to))
+}
+fn std(std: f64) -> Result<f64> {
+    ensure!(std >= 0.0, "normal expects std >= 0.0, but found std {std}");
+    Ok(std)
+}
+fn normal<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (mean, s) = two(a, 1, (0.0, 1.0))?;
+    Ok(Distribution::Normal(mean, std(s)?))
+}
+fn log_normal<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (mean, s) = two(a, 1, (1.0, 2.0))?;
+    ensure!(s > 0.0, "log_normal_ expects std > 0.0, but found std={s}");
+    Ok(Distribution::LogNormal(mean, s))
+}
+fn cauchy<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (median, width) = two(a, 1, (0.0, 1.0))?;
+    ensure!(width > 0.0, "cauchy_ expects sigma > 0.0, but found sigma={width}");
+    Ok(Distribution::Cauchy(median, width))
+}
+fn exponential<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let rate = a.opt_float(1)?.unwrap_or(1.0);
+    ensure!(rate > 0.0, "exponential_ expects lambda > 0.0, but found lambda={rate}");
+    Ok(Distribution::Exponential(rate))
+}
+fn geometric<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let p = a.float(1)?;
+    ensure!(p > 0.0 && p < 1.0, "geometric_ expects p to be in (0, 1), but got p={p}");
+    Ok(Distribution::Geometric(p))
+}
+fn bernoulli_p<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let p = a.opt_float(1)?.unwrap_or(0.5);
+    ensure!((0.0..=1.0).contains(&p), "bernoulli_ expects p to be in [0, 1], but got p={p}");
+    Ok(Distribution::Bernoulli(p))
+}
+
+/// Contiguous, of argument 0's type.
+fn row_major(a: &Args<'_, Meta>) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    Ok(fresh(t.dtype, t.sizes()))
+}
+fn infer_bernoulli(a: &Args<'_, Meta>) -> Metas {
+    real(a.tensor(0)?.dtype)?;
+    one(row_major(a)?)
+}
+fn run_bernoulli(c: &Call<'_>) -> Result<()> {
+    let p = gather::<f64>(*c.args.tensor(0)?);
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError)
+}
+fn infer_bernoulli_tensor(a: &Args<'_, Meta>) -> Metas {
+    let (t, p) = (a.tensor(0)?, a.tensor(1)?);
+    real(p.dtype)?;
+    ensure!(!t.dtype.is_complex(), "bernoulli is not implemented for '{}'", name(t.dtype));
+    let sizes = crate::iter::broadcast_sizes(&[t.sizes(), p.sizes()])?;
+    ensure!(sizes[..] == *t.sizes(), "output with shape {:?} doesn't match the broadcast shape {sizes:?}", t.sizes());
+    one(same(a)?)
+}
+fn run_bernoulli_tensor(c: &Call<'_>) -> Result<()> {
+    let p = spread(c.args.tensor(1)?, c.outs[0].sizes());
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError)
+}
+
+/// The elements in row-major order of sizes that the view broadcasts to.
+fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Vec<f64> {
+    let each = gather::<f64>(*v);
+    if v.sizes() == sizes {
+        return each;
+    }
+    crate::iter::broadcast(&Layout::contiguous(v.sizes()), sizes)
+        .cells()
+        .into_iter()
+        .map(|c| each[c as usize])
+        .collect()
+}
+
+/// `normal` of tensors: means, standard deviations, or both.
+fn infer_normals(a: &Args<'_, Meta>) -> Metas {
+    let (mean, s) = (a.tensor(0).ok(), a.tensor(1).ok());
+    let own: Vec<&Meta> = [mean, s].into_iter().flatten().collect();
+    if let Ok(x) = a.float(1) {
+        std(x)?;
+    }
+    for t in &own {
+        numbers(t.dtype)?;
+    }
+    ensure!(s.is_none_or(|s| !s.dtype.is_complex()), "normal expects standard deviation to be non-complex");
+    let sizes = crate::iter::broadcast_sizes(&own.iter().map(|m| m.sizes()).collect::<Vec<_>>())?;
+    let dtype = own.iter().map(|m| m.dtype).reduce(DType::promote).unwrap_or(DType::F32);
+    ensure!(!dtype.is_complex(), "normal of complex means is not supported");
+    one(fresh(dtype, &sizes))
+}
+fn run_normals(c: &Call<'_>) -> Result<()> {
+    let sizes = c.outs[0].sizes();
+    let read = |i: usize| match c.args.tensor(i) {
+        Ok(v) => Ok(spread(v, sizes)),
+        Err(_) => Ok::<_, OpError>(vec![c.args.float(i)?]),
+    };
+    let (mean, s) = (read(0)?, read(1)?);
+    ensure!(s.iter().all(|&s| s >= 0.0), "normal expects all elements of std >= 0.0");
+    k::normals(&draws(c.ctx), &mean, &s, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+
+/// Bounds of random integers.
+fn bounds(low: i64, high: i64, dtype: DType) -> Result<(i64, i64)> {
+    ensure!(low < high, "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}");
+    let (least, most): (i64, i64) = match dtype {
+        DType::Bool => (0, 1),
+        DType::U8 => (0, 255),
+        DType::I8 => (-128, 127),
+        DType::I16 => (-32768, 32767),
+        DType::I32 => (i32::MIN as i64, i32::MAX as i64),
+        DType::F16 => (-65504, 65504),
+        d if d.is_complex() => {
+            return Err(OpError::new(format!("random integers are not implemented for '{}'", name(d))));
+        }
+        _ => (i64::MIN, i64::MAX),
+    };
+    ensure!(low >= least && low <= most, "from is out of bounds for {}", dtype.torch_name());
+    ensure!(high - 1 >= least && high - 1 <= most, "to - 1 is out of bounds for {}", dtype.torch_name());
+    Ok((low, high))
+}
+/// Bounds given at positions; 0 is the lower one if there is none.
+fn range<V>(a: &Args<'_, V>, low: Option<usize>, high: usize, dtype: DType) -> Result<(i64, i64)> {
+    bounds(low.map_or(Ok(0), |i| a.int(i))?, a.int(high)?, dtype)
+}
+fn integers(c: &Call<'_>, (low, high): (i64, i64)) -> Result<()> {
+    k::integers(&draws(c.ctx), low, high, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+fn infer_randint(a: &Args<'_, Meta>, low: Option<usize>, high: usize) -> Metas {
+    let m = sized(a, high + 1, DType::I64)?;
+    range(a, low, high, m.dtype)?;
+    one(m)
+}
+fn infer_randint_like(a: &Args<'_, Meta>, low: Option<usize>, high: usize) -> Metas {
+    let m = like(a, high + 1)?;
+    range(a, low, high, m.dtype)?;
+    one(m)
+}
+fn infer_randint_like_tensor(a: &Args<'_, Meta>) -> Metas {
+    ensure!(a.tensor(1)?.layout.numel() == 1, "randint_like: high must be a scalar tensor");
+    one(like(a, 2)?)
+}
+fn run_randint_like_tensor(c: &Call<'_>) -> Result<()> {
+    let high = c.args.tensor(1)?;
+    let high = high.get(&vec![0; high.sizes().len()]).as_i64();
+    integers(c, bounds(0, high, c.outs[0].dtype())?)
+}
+
+/// `random`: everything that the type holds (floats: all integers that they hold exactly).
+fn whole(dtype: DType) -> Result<(i64, i64)> {
+    Ok(match dtype {
+        DType::Bool => (0, 2),
+        DType::U8 => (0, 256),
+        DType::I8 => (0, 128),
+        DType::I16 => (0, 1 << 15),
+        DType::I32 => (0, 1 << 31),
+        DType::I64 => (0, i64::MAX),
+        DType::F16 => (0, (1 << 11) + 1),
+        DType::BF16 => (0, (1 << 8) + 1),
+        DType::F32 => (0, (1 << 24) + 1),
+        DType::F64 => (0, (1 << 53) + 1),
+        DType::C64 | DType::C128 => return bounds(0, 1, dtype),
+    })
+}
+fn infer_random(a: &Args<'_, Meta>, from: bool, to: bool) -> Metas {
+    let m = same(a)?;
+    random_range(a, from, to, m.dtype)?;
+    one(m)
+}
+fn random_range<V>(a: &Args<'_, V>, from: bool, to: bool, dtype: DType) -> Result<(i64, i64)> {
+    match (from, to) {
+        (false, false) => whole(dtype),
+        (false, true) => range(a, None, 1, dtype),
+        _ if !a.is_none(2) => range(a, Some(1), 2, dtype),
+        _ => bounds(a.int(1)?, whole(dtype)?.1, dtype),
+    }
+}
+
+fn infer_randperm(a: &Args<'_, Meta>) -> Metas {
+    let n = a.int(0)?;
+    ensure!(n >= 0, "n must be non-negative, got {n}");
+    let dtype = a.opt_dtype(1)?.unwrap_or(DType::I64);
+    check_sizes(dtype, &[n])?;
+    let most = match dtype {
+        DType::U8 => 1 << 8,
+        DType::I8 => 1 << 7,
+        DType::I16 => 1 << 15,
+        DType::I32 => 1 << 31,
+        DType::F16 => (1 << 11) + 1,
+        DType::BF16 => (1 << 8) + 1,
+        DType::F32 => (1 << 24) + 1,
+        DType::F64 => (1 << 53) + 1,
+        DType::I64 => i64::MAX,
+        _ => return Err(OpError::new(format!("randperm is not implemented for '{}'", name(dtype)))),
+    };
+    ensure!(n <= most, "n is too large for result tensor type: '{}'", name(dtype));
+    one(fresh(dtype, &[n]))
+}
+
+fn infer_multinomial(a: &Args<'_, Meta>) -> Metas {
+    let p = a.tensor(0)?;
+    real(p.dtype)?;
+    let n = a.int(1)?;
+    ensure!(matches!(p.layout.rank(), 1 | 2), "prob_dist must be 1 or 2 dim");
+    let categories = p.sizes()[p.layout.rank() - 1];
+    ensure!(n > 0, "cannot sample n_sample <= 0 samples");
+    ensure!(categories > 0, "cannot sample from no categories");
+    ensure!(
+        a.opt_bool(2)?.unwrap_or(false) || n <= categories,
+        "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+    );
+    let mut sizes = p.sizes()[..p.layout.rank() - 1].to_vec();
+    sizes.push(n);
+    one(fresh(DType::I64, &sizes))
+}
+fn run_multinomial(c: &Call<'_>) -> Result<()> {
+    let replacement = c.args.opt_bool(2)?.unwrap_or(false);
+    k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError)
+}
+
+fn infer_poisson(a: &Args<'_, Meta>) -> Metas {
+    real(a.tensor(0)?.dtype)?;
+    one(row_major(a)?)
+}
+fn run_poisson(c: &Call<'_>) -> Result<()> {
+    k::poisson(&draws(c.ctx), c.args.tensor(0)?, &c.outs[0], c.ctx.threads).map_err(OpError)
+}
+
+/// The kinds of dropout.
+#[derive(Clone, Copy, PartialEq)]
+enum Drops {
+    /// Each element, or (`whole`) each plane of the first two dimensions.
+    Zero { whole: bool },
+    /// To what keeps mean and variance under `selu`.
+    Alpha { whole: bool },
+}
+
+impl Drops {
+    fn whole(self) -> bool {
+        matches!(self, Drops::Zero { whole: true } | Drops::Alpha { whole: true })
+    }
+    fn how(self, p: f64) -> Dropout {
+        match self {
+            // Nothing is kept at 1: whatever the scale, it must be a number.
+            Drops::Zero { .. } => Dropout { p, scale: if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) }, shift: [0.0; 2] },
+            Drops::Alpha { .. } if p == 1.0 => Dropout { p, scale: 0.0, shift: [0.0; 2] },
+            Drops::Alpha { .. } => {
+                const ALPHA: f64 = 1.758_099_340_847_376_6;
+                let a = 1.0 / ((ALPHA * ALPHA * p + 1.0) * (1.0 - p)).sqrt();
+                Dropout { p, scale: a, shift: [ALPHA * a * p, ALPHA * a * (p - 1.0)] }
+            }
+        }
+    }
+}
+
+fn probability(p: f64) -> Result<()> {
+    ensure!((0.0..=1.0).contains(&p), "dropout probability has to be between 0 and 1, but got {p}");
+    Ok(())
+}
+
+/// The input itself where nothing is dropped.
+struct Dropped;
+impl Rule for Dropped {
+    fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
+        let t = a.tensor(0)?;
+        // Rounded away from zero: 0 is 0, 1 is what lies above, and everything else is refused.
+        probability(a.known(1)? as f64)?;
+        let nothing = a.known(1)? == 0 || a.known(2)? == 0 || t.layout.sizes.iter().any(|n| n.is(0));
+        Ok(if nothing { view(t.dtype, t.layout.clone()) } else { ViewOutcome::Copy })
+    }
+}
+fn infer_dropout(a: &Args<'_, Meta>, what: Drops) -> Metas {
+    let t = a.tensor(0)?;
+    probability(a.float(1)?)?;
+    real(t.dtype)?;
+    ensure!(!what.whole() || t.layout.rank() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    let noise =
+        Layout::contiguous(&t.sizes().iter().enumerate().map(|(d, &n)| if d < 2 { n } else { 1 }).collect::<Vec<_>>());
+    let operands = if planes { vec![&t.layout, &noise] } else { vec![&t.layout] };
+    one(Meta::new(t.dtype, crate::iter::pointwise(&operands)?))
+}
+fn run_dropout(c: &Call<'_>, what: Drops) -> Result<()> {
+    let p = c.args.float(1)?;
+    let x = c.args.tensor(0)?;
+    // A shape rule is asked for training; a kernel may also be asked where nothing is to be dropped.
+    let p = if c.args.bool(2)? { p } else { 0.0 };
+    let inner = if what.whole() { x.sizes().iter().skip(2).product::<i64>() as usize } else { 1 };
+    k::dropout(&draws(c.ctx), x, what.how(p), inner, &c.outs[0], None, c.ctx.threads).map_err(OpError)
+}
+
+fn infer_native(a: &Args<'_, Meta>) -> Metas {
+    let t = a.tensor(0)?;
+    let p = a.float(1)?;
+    if a.opt_bool(2)?.unwrap_or(true) {
+        probability(p)?;
+        real(t.dtype)?;
+    }
+    let layout = dense_like(&t.layout);
+    Ok(smallvec![Meta::new(t.dtype, layout.clone()), Meta::new(DType::Bool, layout)])
+}
+fn run_native(c: &Call<'_>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    if !c.args.opt_bool(2)?.unwrap_or(true) {
+        restride_kernels::copy::same_order(x, &c.outs[0]).map_err(OpError)?;
+        k::draw(&draws(c.ctx), Distribution::Bernoulli(1.0), &c.outs[1], c.ctx.threads);
+        return Ok(());
+    }
+    let how = Drops::Zero { whole: false }.how(c.args.float(1)?);
+    k::dropout(&draws(c.ctx), x, how, 1, &c.outs[0], Some(&c.outs[1]), c.ctx.threads).map_err(OpError)
+}
+
+macro_rules! random {
+    ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
+        OpDef {
+            infer: Some($infer),
+            kernel: Kernel::Fixed($run),
+            random: true,
+            exactness: Exactness::Random,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+/// New content of a distribution for argument 0.
+macro_rules! content {
+    ($schema:literal, $what:ident) => {
+        random!(
+            $schema,
+            |a| {
+                $what(a)?;
+                let m = same(a)?;
+                real(m.dtype)?;
+                one(m)
+            },
+            |c| draw(c, $what(&c.args)?),
+            contents
+        )
+    };
+}
+macro_rules! dropout {
+    ($schema:literal, $what:expr) => {
+        OpDef {
+            view: Some(rule::<Dropped>()),
+            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropouts)
+        }
+    };
+}
+
+const F: DType = DType::F32;
+
+fn sized_samples() -> Vec<Sample> {
+    let mut out = vec![sample![[2, 3]], sample![crate::views::NO], sample![[0, 4]], sample![[2, -1]]];
+    out.extend([DType::F64, DType::F16, DType::BF16, DType::C64].map(|d| sample![[3], d]));
+    out
+}
+fn forms() -> Vec<Tensor> {
+    vec![
+        tensor(F, &[2, 3], 1),
+        transposed(F, &[2, 3, 4], 2),
+        strided(F, &[3, 4], 3),
+        expanded(F, &[3, 4], 4),
+        tensor(F, &[], 5),
+        tensor(F, &[0, 2], 6),
+        tensor(DType::F64, &[3], 7),
+        tensor(DType::F16, &[3], 8),
+        tensor(DType::BF16, &[3], 9),
+    ]
+}
+fn likes() -> Vec<Sample> {
+    let mut out: Vec<Sample> = forms().into_iter().map(|t| sample![t]).collect();
+    out.push(sample![transposed(F, &[2, 3], 1), DType::F64, (), (), (), MemoryFormat::Contiguous]);
+    out.push(sample![tensor(DType::I64, &[2, 3], 1), DType::F32]);
+    out
+}
+/// Calls with a parameter that every distribution takes.
+fn contents() -> Vec<Sample> {
+    forms().into_iter().map(|t| sample![t, 0.5]).collect()
+}
+fn probabilities() -> Vec<Sample> {
+    forms().into_iter().map(|t| sample![in_range(t.dtype(), t.layout().clone(), 1, 0.0, 1.0)]).collect()
+}
+fn bernoulli_tensors() -> Vec<Sample> {
+    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+    vec![
+        sample![transposed(F, &[2, 3], 1), p(&[3])],
+        sample![tensor(DType::I64, &[2, 3], 1), p(&[2, 3])],
+        sample![tensor(DType::Bool, &[2, 3], 1), p(&[])],
+    ]
+}
+fn normal_tensors() -> [Vec<Sample>; 3] {
+    let s = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+    let mean = transposed(F, &[2, 3], 1);
+    [
+        vec![sample![&mean, s(&[3])], sample![tensor(F, &[3], 1), s(&[2, 3])]],
+        vec![sample![&mean], sample![&mean, 0.0], sample![&mean, -1.0]],
+        vec![sample![1.0, s(&[2, 3])], sample![0.0, s(&[])]],
+    ]
+}
+fn randints(low: bool) -> Vec<Sample> {
+    let mut out = if low {
+        vec![sample![-3, 5, [2, 3]], sample![5, 5, [2]], sample![i64::MIN, i64::MAX, [2]], sample![0, 1, [0]]]
+    } else {
+        vec![sample![5, [2, 3]], sample![0, [2]], sample![i64::MAX, crate::views::NO]]
+    };
+    for d in [DType::I32, DType::U8, DType::F32, DType::F16, DType::Bool] {
+        out.push(if low { sample![0, 2, [3], d] } else { sample![2, [3], d] });
+    }
+    out
+}
+fn randint_likes(low: bool) -> Vec<Sample> {
+    let mut tensors = forms();
+    tensors.push(tensor(DType::I64, &[2, 3], 1));
+    tensors.into_iter().map(|t| if low { sample![t, -2, 5] } else { sample![t, 5] }).collect()
+}
+fn randoms(bounds: &'static [i64]) -> Vec<Sample> {
+    let mut tensors = forms();
+    tensors.extend([DType::I64, DType::U8, DType::Bool, DType::I32].map(|d| tensor(d, &[4], 1)));
+    let arg = |&b: &i64| crate::sample::IntoArg::arg(b);
+    tensors
+        .into_iter()
+        .map(|t| {
+            let mut s = sample![t];
+            s.args.extend(bounds.iter().map(arg));
+            s
+        })
+        .collect()
+}
+fn multinomials() -> Vec<Sample> {
+    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.1, 1.0);
+    vec![
+        sample![p(&[5]), 3],
+        sample![p(&[2, 5]), 5],
+        sample![p(&[2, 5]), 7, true],
+        sample![p(&[2, 5]), 7],
+        sample![p(&[2, 3, 5]), 1],
+        sample![ints(&[1, 2], &[2]), 1],
+    ]
+}
+fn dropouts() -> Vec<Sample> {
+    let mut out = Vec::new();
+    let mut tensors = forms();
+    tensors.push(crate::nn::nhwc(F, &[2, 3, 4, 5], 1));
+    for t in tensors {
+        out.push(sample![&t, 0.5, true]);
+        out.push(sample![&t, 0.0, true]);
+        out.push(sample![&t, 0.3, false]);
+        out.push(sample![&t, 1.0, true]);
+    }
+    out.push(sample![tensor(F, &[2, 3], 1), 1.5, false]);
+    out.push(sample![tensor(F, &[2, 3], 1), -0.5, true]);
+    out
+}
+fn natives() -> Vec<Sample> {
+    let mut out: Vec<Sample> = dropouts()
+        .into_iter()
+        .filter(|s| !matches!(&s.args[0], restride_ir::Arg::Value(t) if t.numel() == 0))
+        .collect();
+    // Outside of training PyTorch does not look at the probability.
+    out.retain(|s| !matches!(s.args[1], restride_ir::Arg::Scalar(restride_ir::Scalar::Float(p)) if p > 1.0));
+    out.push(sample![tensor(F, &[2, 3], 1), 0.5, ()]);
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    random!(
+        "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None) -> Tensor",
+        infer_sized_floats,
+        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
+        sized_samples
+    ),
+    random!(
+        "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None) -> Tensor",
+        infer_sized_floats,
+        |c| draw(c, Distribution::Normal(0.0, 1.0)),
+        sized_samples
+    ),
+    random!(
+        "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like_floats,
+        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
+        likes
+    ),
+    random!(
+        "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like_floats,
+        |c| draw(c, Distribution::Normal(0.0, 1.0)),
+        likes
+    ),
+    random!(
+        "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, \
+         bool? pin_memory=None) -> Tensor",
+        |a| infer_randint(a, None, 0),
+        |c| integers(c, range(&c.args, None, 0, c.outs[0].dtype())?),
+        || randints(false)
+    ),
+    random!(
+        "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, \
+         Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_randint(a, Some(0), 1),
+        |c| integers(c, range(&c.args, Some(0), 1, c.outs[0].dtype())?),
+        || randints(true)
+    ),
+    random!(
+        "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? \
+         device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        |a| infer_randint_like(a, None, 1),
+        |c| integers(c, range(&c.args, None, 1, c.outs[0].dtype())?),
+        || randint_likes(false)
+    ),
+    random!(
+        "aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? \
+         device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_randint_like_tensor,
+        run_randint_like_tensor,
+        || vec![sample![tensor(DType::I64, &[2, 3], 1), ints(&[5], &[])]]
+    ),
+    random!(
+        "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? \
+         layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        |a| infer_randint_like(a, Some(1), 2),
+        |c| integers(c, range(&c.args, Some(1), 2, c.outs[0].dtype())?),
+        || randint_likes(true)
+    ),
+    random!(
+        "aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None) -> Tensor",
+        infer_randperm,
+        |c| {
+            k::permutation(&draws(c.ctx), &c.outs[0]);
+            Ok(())
+        },
+        || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
+    ),
+    random!(
+        "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? \
+         dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| {
+            let dtype = a.opt_dtype(4)?.unwrap_or(DType::F32);
+            numbers(dtype)?;
+            std(a.float(1)?)?;
+            let sizes = a.ints(2)?;
+            check_sizes(dtype, &sizes)?;
+            one(fresh(dtype, &sizes))
+        },
+        |c| draw(c, Distribution::Normal(c.args.float(0)?, std(c.args.float(1)?)?)),
+        || vec![sample![1.0, 2.0, [2, 3]], sample![0.0, -1.0, [2]], sample![0.0, 1.0, [2], (), DType::F64]]
+    ),
+    random!(
+        "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        || normal_tensors()[0].clone()
+    ),
+    random!(
+        "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        || normal_tensors()[1].clone()
+    ),
+    random!(
+        "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        || normal_tensors()[2].clone()
+    ),
+    content!(
+        "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
+        normal
+    ),
+    content!("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", uniform),
+    content!(
+        "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+        log_normal
+    ),
+    content!(
+        "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+        cauchy
+    ),
+    content!("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", exponential),
+    content!("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", geometric),
+    random!(
+        "aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
+        |a| infer_random(a, false, false),
+        |c| integers(c, random_range(&c.args, false, false, c.outs[0].dtype())?),
+        || randoms(&[])
+    ),
+    random!(
+        "aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+        |a| infer_random(a, false, true),
+        |c| integers(c, random_range(&c.args, false, true, c.outs[0].dtype())?),
+        || randoms(&[2])
+    ),
+    random!(
+        "aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+        |a| infer_random(a, true, true),
+        |c| integers(c, random_range(&c.args, true, true, c.outs[0].dtype())?),
+        || randoms(&[0, 2])
+    ),
+    random!(
+        "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+        infer_bernoulli,
+        run_bernoulli,
+        probabilities
+    ),
+    random!(
+        "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+        infer_bernoulli_tensor,
+        run_bernoulli_tensor,
+        bernoulli_tensors
+    ),
+    random!(
+        "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+        |a| {
+            bernoulli_p(a)?;
+            ensure!(!a.tensor(0)?.dtype.is_complex(), "bernoulli is not implemented for complex numbers");
+            one(row_major(a)?)
+        },
+        |c| draw(c, bernoulli_p(&c.args)?),
+        || {
+            let mut out = contents();
+            out.push(sample![tensor(DType::I64, &[3], 1), 0.5]);
+            out.push(sample![tensor(DType::Bool, &[3], 1), 1.5]);
+            out
+        }
+    ),
+    random!(
+        "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> \
+         Tensor",
+        infer_multinomial,
+        run_multinomial,
+        multinomials
+    ),
+    random!(
+        "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
+        infer_poisson,
+        run_poisson,
+        probabilities
+    ),
+    dropout!("aten::dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: false }),
+    dropout!("aten::feature_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Zero { whole: true }),
+    dropout!("aten::alpha_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)", Drops::Alpha { whole: false }),
+    dropout!(
+        "aten::feature_alpha_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)",
+        Drops::Alpha { whole: true }
+    ),
+    random!(
+        "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+        infer_native,
+        run_native,
+        natives
+    ),
+];
