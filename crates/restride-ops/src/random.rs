@@ -348,9 +348,12 @@ impl Rule for Dropped {
 }
 fn infer_dropout(a: &Args<'_, Meta>, what: Drops) -> Metas {
     let t = a.tensor(0)?;
-    probability(a.float(1)?)?;
+    let p = a.float(1)?;
+    probability(p)?;
     real(t.dtype)?;
-    ensure!(!what.whole() || t.layout.rank() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    // At 1 all is multiplied by zero, of whatever dimensions.
+    let planes = what.whole() && p != 1.0;
+    ensure!(!planes || t.layout.rank() >= 2, "Feature dropout requires at least 2 dimensions in the input");
     let noise =
         Layout::contiguous(&t.sizes().iter().enumerate().map(|(d, &n)| if d < 2 { n } else { 1 }).collect::<Vec<_>>());
     let operands = if planes { vec![&t.layout, &noise] } else { vec![&t.layout] };
