@@ -5,7 +5,7 @@ use crate::gemm::{Gemm, matmul};
 use crate::pack::{Compute, Target, pack, unpack, with_compute};
 use crate::par;
 use crate::softmax::{Real, Softmax, softmax_row};
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{Layout, View, ViewMut};
 
 /// Queries that are computed at a time.
 const TILE: usize = 64;
@@ -13,8 +13,10 @@ const TILE: usize = 64;
 /// What attention is told besides queries, keys and values.
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
-    /// Added to the scores (floats), or which scores count (`bool`); broadcast to them.
+    /// Added to the scores, or where it `selects` which scores count; broadcast to them.
     pub mask: Option<View<'a>>,
+    /// The mask says which scores count.
+    pub selects: bool,
     /// Each query sees the keys up to its own position only.
     pub causal: bool,
     /// Factor of the scores.
@@ -129,7 +131,7 @@ fn run<T: Gemm + Real>(
     };
     let (k, v) = (Batch::<T>::new(k, outer, grouped, false)?, Batch::<T>::new(v, outer, grouped, false)?);
     let mask = settings.mask.as_ref().map(|m| Batch::<T>::new(m, outer, false, true)).transpose()?;
-    let counts = settings.mask.as_ref().is_some_and(|m| m.dtype() == DType::Bool);
+    let selects = settings.selects;
     let scale = T::of(settings.scale);
     let mut target = Target::<T>::new(&results.out);
     let mut sums = vec![T::zero(); if results.logsumexp.is_some() { rows } else { 0 }];
@@ -155,7 +157,7 @@ fn run<T: Gemm + Real>(
                 let (data, at) = (m.at(entry), (first + i) * m.row);
                 for (j, x) in line.iter_mut().enumerate() {
                     let m = data[at + j * m.col];
-                    *x = match counts {
+                    *x = match selects {
                         true if m == T::zero() => T::neg_infinity(),
                         true => *x,
                         false => *x + m,
@@ -205,7 +207,7 @@ fn logsumexp<T: Real>(row: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::{DType, Tensor};
 
     fn tensor(sizes: &[i64], seed: i64) -> Tensor {
         let n = sizes.iter().product::<i64>();
@@ -224,7 +226,7 @@ mod tests {
         let out = Tensor::zeros(DType::F64, Layout::permuted(&[b, h, l, ev], &[0, 2, 1, 3]));
         let sums = Tensor::zeros(DType::F64, Layout::contiguous(&[b, h, l]));
         for causal in [false, true] {
-            let settings = Settings { mask: Some(bits.view()), causal, scale: 0.7 };
+            let settings = Settings { mask: Some(bits.view()), selects: true, causal, scale: 0.7 };
             let results = Results { out: out.view_mut(), logsumexp: Some(sums.view_mut()), weights: None };
             attention(&q.view(), &k.view(), &v.view(), true, &settings, &results, 2).unwrap();
             for i in 0..b * h * l {

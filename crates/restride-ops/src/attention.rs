@@ -17,11 +17,13 @@ struct Form {
     causal: usize,
     scale: usize,
     grouped: Option<usize>,
+    /// A mask of `bool` says which scores count; otherwise it is added to them as ones and zeros.
+    selects: bool,
 }
 
-const PUBLIC: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 6, grouped: Some(7) };
-const MATH: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 7, grouped: Some(8) };
-const FLASH: Form = Form { mask: 5, dropout: 3, causal: 4, scale: 6, grouped: None };
+const PUBLIC: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 6, grouped: Some(7), selects: true };
+const MATH: Form = Form { mask: 3, dropout: 4, causal: 5, scale: 7, grouped: Some(8), selects: false };
+const FLASH: Form = Form { mask: 5, dropout: 3, causal: 4, scale: 6, grouped: None, selects: false };
 
 /// A call with everything checked.
 struct Checked {
@@ -194,8 +196,10 @@ fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>)
     let (q, k, v) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?);
     let grouped = checked(c, f)?.grouped;
     let width = q.sizes()[q.sizes().len() - 1] as f64;
+    let mask = c.args.opt_tensor(f.mask)?;
     let settings = Settings {
-        mask: c.args.opt_tensor(f.mask)?.copied(),
+        mask: mask.copied(),
+        selects: f.selects && mask.is_some_and(|m| m.dtype() == DType::Bool),
         causal: c.args.bool(f.causal)?,
         scale: c.args.opt_float(f.scale)?.unwrap_or(1.0 / width.sqrt()),
     };
@@ -223,8 +227,7 @@ fn compose(e: &mut dyn Emit, a: &ValArgs<'_>, f: &Form) -> Result<(Val, Val)> {
     let width = *sizes(e, q).last().expect("checked") as f64;
     let scale = a.opt_float(f.scale)?.unwrap_or(1.0 / width.sqrt());
     let half = matches!(dtype, DType::F16 | DType::BF16);
-    let wide =
-        |e: &mut dyn Emit, x: Val| if half { emit!(e, "aten._to_copy.default", x, DType::F32) } else { Ok(x) };
+    let wide = |e: &mut dyn Emit, x: Val| if half { emit!(e, "aten._to_copy.default", x, DType::F32) } else { Ok(x) };
     let (q, k, v) = (wide(e, q)?, wide(e, k)?, wide(e, v)?);
     let k = emit!(e, "aten.transpose.int", k, -2, -1)?;
     let scores = emit!(e, "aten.matmul.default", q, k)?;

@@ -85,7 +85,9 @@ fn mode(m: i64) -> Result<Bag> {
 
 /// `(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)`: rows
 /// of the bags, the bag of each index, number of indices of each bag, and where maxima came from.
-fn bag_infer(a: &Args<'_, Meta>, wraps: bool) -> Metas {
+///
+/// `keeps` is whether more than the rows is wanted for a gradient.
+fn bag_infer(a: &Args<'_, Meta>, wraps: bool, keeps: bool) -> Metas {
     let (w, i, o) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     ensure!(w.rank() == 2, "embedding_bag: the weight must be 2-D");
     ensure!(w.dtype.is_float(), "embedding_bag is not implemented for '{}'", crate::promote::name(w.dtype));
@@ -114,11 +116,13 @@ fn bag_infer(a: &Args<'_, Meta>, wraps: bool) -> Metas {
         && scaled.is_none_or(|s| direct(&s.layout, 0))
         && skip.is_none();
     let width = w.sizes()[1];
-    let places: &[i64] = if what == Bag::Max { &[bags, width] } else { &[bags] };
+    // A sum has no use for the sizes of bags, and PyTorch does not cut them to the number of bags.
+    let counts = if what == Bag::Sum && !keeps { o.sizes()[0] } else { bags };
+    let places: &[i64] = if what == Bag::Max { &[bags, width] } else { &[counts] };
     Ok(smallvec![
         fresh(w.dtype, &[bags, width]),
         fresh(index, &[if fast { 0 } else { i.sizes()[0] }]),
-        fresh(index, &[bags]),
+        fresh(index, &[counts]),
         fresh(index, places),
     ])
 }
@@ -164,7 +168,10 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
             offsets.windows(2).enumerate().flat_map(|(b, w)| std::iter::repeat_n(b as i64, (w[1] - w[0]) as usize));
         put(bag_of.collect(), 1);
     }
-    let sizes: Vec<i64> = entries.iter().map(|e| if what == Bag::Sum { 0 } else { e.len() as i64 }).collect();
+    let sizes: Vec<i64> = match what {
+        Bag::Sum => vec![0; c.outs[2].numel()],
+        Bag::Mean | Bag::Max => entries.iter().map(|e| e.len() as i64).collect(),
+    };
     put(sizes.clone(), 2);
     if what != Bag::Max {
         put(sizes, 3);
@@ -245,9 +252,9 @@ fn short_bag_samples() -> Samples {
 }
 
 macro_rules! bag {
-    ($schema:literal, $wraps:literal, $samples:expr) => {
+    ($schema:literal, $wraps:literal, $keeps:literal, $samples:expr) => {
         OpDef {
-            infer: Some(|a| bag_infer(a, $wraps)),
+            infer: Some(|a| bag_infer(a, $wraps, $keeps)),
             kernel: Kernel::Fixed(|c| run_bag(c, $wraps)),
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -283,21 +290,25 @@ pub(crate) static OPS: &[OpDef] = &[
     bag!(
         "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
         false,
+        true,
         || bag_samples(false)
     ),
     bag!(
         "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
+        false,
         false,
         || bag_samples(false)
     ),
     bag!(
         "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
         true,
+        false,
         || bag_samples(true)
     ),
     bag!(
         "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
         true,
+        false,
         short_bag_samples
     ),
 ];
