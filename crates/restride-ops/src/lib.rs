@@ -21,6 +21,7 @@ mod einsum;
 mod embedding;
 mod fold;
 mod foreach;
+mod grid;
 mod grouped;
 mod hops;
 mod index;
@@ -28,6 +29,7 @@ mod index_find;
 mod index_select;
 mod iter;
 mod loss;
+mod loss_nll;
 mod matmul;
 mod moves;
 mod nn;
@@ -63,6 +65,7 @@ mod upsample;
 mod views;
 mod views_shape;
 mod views_split;
+mod vision;
 
 use restride_ir::OpDef;
 
@@ -116,4 +119,7 @@ static FAMILIES: &[&[OpDef]] = &[
     fold::OPS,
     rnn::OPS,
     loss::OPS,
+    loss_nll::OPS,
+    grid::OPS,
+    vision::OPS,
 ];

@@ -1,0 +1,295 @@
+//! Object detection: suppression of overlapping boxes, pooling of regions, deformable convolution.
+
+use crate::pack::{Compute, Target, pack};
+use crate::par;
+use crate::softmax::Real;
+use restride_tensor::{DType, View, ViewMut};
+
+/// The boxes (x1, y1, x2, y2) that no better box overlaps by more than the threshold, best first.
+pub fn nms(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Result<Vec<i64>, String> {
+    match boxes.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => Ok(nms_as::<f32>(boxes, scores, threshold)),
+        DType::F64 => Ok(nms_as::<f64>(boxes, scores, threshold)),
+        other => Err(format!("\"nms_kernel\" not implemented for {}", other.torch_name())),
+    }
+}
+
+fn nms_as<T: Real + Compute>(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Vec<i64> {
+    let (boxes, scores) = (pack::<T>(boxes), pack::<T>(scores));
+    let boxes: Vec<[T; 4]> = boxes.chunks_exact(4).map(|b| [b[0], b[1], b[2], b[3]]).collect();
+    let mut order: Vec<usize> = (0..boxes.len()).collect();
+    // As a stable descending sort: NaN before all numbers.
+    let key = |i: usize| scores[i];
+    order.sort_by(|&a, &b| match (key(a).is_nan(), key(b).is_nan()) {
+        (true, true) => std::cmp::Ordering::Equal,
+        (true, false) => std::cmp::Ordering::Less,
+        (false, true) => std::cmp::Ordering::Greater,
+        _ => key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal),
+    });
+    let area: Vec<T> = boxes.iter().map(|b| (b[2] - b[0]) * (b[3] - b[1])).collect();
+    let mut gone = vec![false; boxes.len()];
+    let mut keep = Vec::new();
+    for (k, &i) in order.iter().enumerate() {
+        if gone[i] {
+            continue;
+        }
+        keep.push(i as i64);
+        let a = boxes[i];
+        for &j in &order[k + 1..] {
+            if gone[j] {
+                continue;
+            }
+            let b = boxes[j];
+            let w = (a[2].min(b[2]) - a[0].max(b[0])).max(T::zero());
+            let h = (a[3].min(b[3]) - a[1].max(b[1])).max(T::zero());
+            let inter = w * h;
+            let overlap = inter / (area[i] + area[j] - inter);
+            gone[j] = overlap.wide() > threshold;
+        }
+    }
+    keep
+}
+
+/// How regions are pooled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoiAlign {
+    /// From the regions' coordinates to the image's.
+    pub scale: f64,
+    /// Sampling points in each dimension of a bin; as many as elements if not positive.
+    pub ratio: i64,
+    /// Whether regions are shifted by half an element.
+    pub aligned: bool,
+}
+
+/// Averages of bilinear samples over the bins of regions (K × 5: image, x1, y1, x2, y2); `x` is N × C × H × W,
+/// `out` is K × C × bins.
+pub fn roi_align(
+    x: &View<'_>,
+    rois: &View<'_>,
+    how: RoiAlign,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    match out.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => roi_as::<f32>(x, rois, how, out, threads),
+        DType::F64 => roi_as::<f64>(x, rois, how, out, threads),
+        other => Err(format!("\"roi_align\" not implemented for {}", other.torch_name())),
+    }
+}
+
+/// The most sampling points in a dimension of a bin: beyond what an image can have.
+const MOST_POINTS: f64 = 1e6;
+
+fn roi_as<T: Real + Compute>(
+    x: &View<'_>,
+    rois: &View<'_>,
+    how: RoiAlign,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let (data, rois) = (pack::<T>(x), pack::<T>(rois));
+    let s = x.sizes();
+    let (images, channels, h, w) = (s[0] as usize, s[1] as usize, s[2] as usize, s[3] as usize);
+    let (ph, pw) = (out.sizes()[2] as usize, out.sizes()[3] as usize);
+    for r in rois.chunks_exact(5) {
+        let image = r[0].wide();
+        if !(image >= 0.0 && image < images as f64) {
+            return Err(format!("roi_align: there is no image {image} in a batch of {images}"));
+        }
+        let size = |a: T, b: T| ((b - a) * T::of(how.scale)).wide().abs();
+        if !(size(r[1], r[3]) < MOST_POINTS && size(r[2], r[4]) < MOST_POINTS) {
+            return Err("roi_align: a region is not finite, or beyond any image".into());
+        }
+    }
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let mut target = Target::<T>::new(out);
+    par::pieces(threads, target.slice(), channels * ph * pw, |k, dst| {
+        let r = &rois[k * 5..][..5];
+        let (scale, shift) = (T::of(how.scale), T::of(if how.aligned { 0.5 } else { 0.0 }));
+        let edge = |i: usize| r[i] * scale - shift;
+        let (x1, y1, x2, y2) = (edge(1), edge(2), edge(3), edge(4));
+        let (mut width, mut height) = (x2 - x1, y2 - y1);
+        if !how.aligned {
+            (width, height) = (width.max(T::one()), height.max(T::one()));
+        }
+        let (bw, bh) = (width / T::of(pw as f64), height / T::of(ph as f64));
+        let points = |size: T, bins: usize| {
+            if how.ratio > 0 { how.ratio } else { (size / T::of(bins as f64)).ceil().wide() as i64 }
+        };
+        let (ny, nx) = (points(height, ph), points(width, pw));
+        let count = T::of((ny * nx).max(1) as f64);
+        let image = &data[r[0].wide() as usize * channels * h * w..][..channels * h * w];
+        let mut taps: Vec<(usize, T)> = Vec::new();
+        for py in 0..ph {
+            for px in 0..pw {
+                taps.clear();
+                for iy in 0..ny {
+                    let at = |from: T, bin: usize, size: T, i: i64, n: i64| {
+                        from + T::of(bin as f64) * size + (T::of(i as f64) + T::of(0.5)) * size / T::of(n as f64)
+                    };
+                    let y = at(y1, py, bh, iy, ny);
+                    for ix in 0..nx {
+                        bilinear(y, at(x1, px, bw, ix, nx), h, w, &mut taps);
+                    }
+                }
+                for c in 0..channels {
+                    let plane = &image[c * h * w..][..h * w];
+                    let sum = taps.iter().fold(T::zero(), |s, &(i, v)| s + v * plane[i]);
+                    dst[(c * ph + py) * pw + px] = sum / count;
+                }
+            }
+        }
+    });
+    target.finish();
+    Ok(())
+}
+
+/// The four elements around a position; nothing more than one element outside.
+fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize, taps: &mut Vec<(usize, T)>) {
+    let outside = |v: T, n: usize| !(v >= -T::one() && v <= T::of(n as f64));
+    if outside(y, h) || outside(x, w) {
+        return;
+    }
+    let side = |v: T, n: usize| {
+        let v = v.max(T::zero());
+        let low = v.wide() as usize;
+        if low + 1 >= n { (n - 1, n - 1, T::zero()) } else { (low, low + 1, v - T::of(low as f64)) }
+    };
+    let ((ya, yb, ly), (xa, xb, lx)) = (side(y, h), side(x, w));
+    let (hy, hx) = (T::one() - ly, T::one() - lx);
+    taps.extend([(ya * w + xa, hy * hx), (ya * w + xb, hy * lx), (yb * w + xa, ly * hx), (yb * w + xb, ly * lx)]);
+}
+
+/// Geometry of a deformable convolution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deform {
+    /// Steps between windows.
+    pub stride: [usize; 2],
+    /// Elements that the first window lies before the image.
+    pub pad: [usize; 2],
+    /// Steps between a window's elements.
+    pub dilation: [usize; 2],
+    /// Groups of the weight.
+    pub groups: usize,
+    /// Groups of channels with offsets of their own.
+    pub offset_groups: usize,
+}
+
+/// A convolution whose windows' elements are moved by `offset` and scaled by `mask`; everything is N × C × H × W.
+pub fn deform_conv2d(
+    x: &View<'_>,
+    weight: &View<'_>,
+    offset: &View<'_>,
+    mask: Option<&View<'_>>,
+    bias: &View<'_>,
+    how: Deform,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    match out.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => deform::<f32>(x, weight, offset, mask, bias, how, out, threads),
+        DType::F64 => deform::<f64>(x, weight, offset, mask, bias, how, out, threads),
+        other => return Err(format!("deform_conv2d is not implemented for {}", other.torch_name())),
+    }
+    Ok(())
+}
+
+fn deform<T: Real + Compute>(
+    x: &View<'_>,
+    weight: &View<'_>,
+    offset: &View<'_>,
+    mask: Option<&View<'_>>,
+    bias: &View<'_>,
+    how: Deform,
+    out: &ViewMut<'_>,
+    threads: usize,
+) {
+    if out.numel() == 0 {
+        return;
+    }
+    let (data, weights, offsets, bias) = (pack::<T>(x), pack::<T>(weight), pack::<T>(offset), pack::<T>(bias));
+    let mask = mask.map(|m| pack::<T>(m));
+    let (s, k, o) = (x.sizes(), weight.sizes(), out.sizes());
+    let (channels, h, w) = (s[1] as usize, s[2] as usize, s[3] as usize);
+    let (kh, kw) = (k[2] as usize, k[3] as usize);
+    let (filters, oh, ow) = (o[1] as usize, o[2] as usize, o[3] as usize);
+    let (taps, points) = (kh * kw, oh * ow);
+    let (per_group, per_offset) = (channels / how.groups, channels / how.offset_groups);
+    let rows = per_group * taps;
+    let mut target = Target::<T>::new(out);
+    let mut columns = vec![T::zero(); channels * taps * points];
+    for (b, dst) in target.slice().chunks_mut(filters * points).enumerate() {
+        let image = &data[b * channels * h * w..][..channels * h * w];
+        let offsets = &offsets[b * how.offset_groups * 2 * taps * points..];
+        let mask = mask.as_ref().map(|m| &m[b * how.offset_groups * taps * points..]);
+        par::pieces(threads, &mut columns, points, |row, col| {
+            let (c, tap) = (row / taps, row % taps);
+            let plane = &image[c * h * w..][..h * w];
+            let at = c / per_offset * taps + tap;
+            for (p, v) in col.iter_mut().enumerate() {
+                let base = |i: usize, d: usize, t: usize| {
+                    T::of((i * how.stride[d] + t * how.dilation[d]) as f64 - how.pad[d] as f64)
+                };
+                let y = base(p / ow, 0, tap / kw) + offsets[2 * at * points + p];
+                let x = base(p % ow, 1, tap % kw) + offsets[(2 * at + 1) * points + p];
+                let scale = mask.map_or(T::one(), |m| m[at * points + p]);
+                *v = scale * corner(plane, h, w, y, x);
+            }
+        });
+        let each = filters / how.groups;
+        par::pieces(threads, dst, points, |f, line| {
+            let cols = &columns[f / each * rows * points..][..rows * points];
+            line.fill(T::zero());
+            for (&w, col) in weights[f * rows..][..rows].iter().zip(cols.chunks_exact(points)) {
+                line.iter_mut().zip(col).for_each(|(y, &c)| *y = *y + w * c);
+            }
+            line.iter_mut().for_each(|y| *y = *y + bias[f]);
+        });
+    }
+    target.finish();
+}
+
+/// Between the four elements around a position; zeros lie outside.
+fn corner<T: Real>(plane: &[T], h: usize, w: usize, y: T, x: T) -> T {
+    if !(y > -T::one() && y < T::of(h as f64) && x > -T::one() && x < T::of(w as f64)) {
+        return T::zero();
+    }
+    let (y0, x0) = (y.floor(), x.floor());
+    let (ly, lx) = (y - y0, x - x0);
+    let (y0, x0) = (y0.wide() as isize, x0.wide() as isize);
+    let value = |y: isize, x: isize| {
+        let inside = y >= 0 && x >= 0 && (y as usize) < h && (x as usize) < w;
+        if inside { plane[y as usize * w + x as usize] } else { T::zero() }
+    };
+    let (hy, hx) = (T::one() - ly, T::one() - lx);
+    hy * hx * value(y0, x0)
+        + hy * lx * value(y0, x0 + 1)
+        + ly * hx * value(y0 + 1, x0)
+        + ly * lx * value(y0 + 1, x0 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::Tensor;
+
+    #[test]
+    fn better_boxes_suppress_those_that_they_overlap() {
+        let boxes = Tensor::from_slice(&[0f32, 0., 2., 2., 0., 0., 2., 1.9, 5., 5., 6., 6., 0., 0., 1., 1.], &[4, 4]);
+        let scores = Tensor::from_slice(&[0.5f32, 0.9, 0.1, 0.7], &[4]);
+        assert_eq!(nms(&boxes.view(), &scores.view(), 0.5).unwrap(), [1, 3, 2]);
+        assert_eq!(nms(&boxes.view(), &scores.view(), 1.0).unwrap(), [1, 3, 0, 2]);
+    }
+
+    #[test]
+    fn nothing_is_sampled_far_outside() {
+        let mut taps = Vec::new();
+        bilinear(-1.5f64, 0.0, 4, 4, &mut taps);
+        assert!(taps.is_empty());
+        bilinear(4.0f64, 0.5, 4, 4, &mut taps);
+        assert_eq!(taps.iter().map(|t| t.1).sum::<f64>(), 1.0);
+        assert!(taps.iter().all(|t| t.0 < 16));
+    }
+}
