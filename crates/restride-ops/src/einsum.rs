@@ -212,6 +212,15 @@ fn pair(e: &mut dyn Emit, mut a: Val, mut b: Val, sum: &[usize]) -> Result<Val> 
             }
         }
     }
+    // Where the right operand's dimensions all come first in the output, the product is made the other way round, so that it
+    // need not be permuted.
+    if let (Some(&first), Some(&last)) = (left.first(), right.last())
+        && last < first
+    {
+        std::mem::swap(&mut a, &mut b);
+        std::mem::swap(&mut left, &mut right);
+        std::mem::swap(&mut rows, &mut cols);
+    }
     let order = |lists: &[&[usize]]| -> Vec<i64> { lists.iter().flat_map(|l| l.iter().map(|&d| d as i64)).collect() };
     let (sa, sb) = (sizes(e, a), sizes(e, b));
     let sizes_out: Vec<i64> = both
@@ -335,7 +344,7 @@ fn einsum(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 fn einsum_samples() -> Samples {
     let d = DType::F32;
-    let equations: [(&str, &[&[i64]]); 15] = [
+    let equations: [(&str, &[&[i64]]); 17] = [
         ("bhqd,bhkd->bhqk", &[&[2, 3, 4, 5], &[2, 3, 6, 5]]),
         ("i,j->ij", &[&[2], &[3]]),
         ("ij->ji", &[&[2, 3]]),
@@ -351,6 +360,8 @@ fn einsum_samples() -> Samples {
         ("blhd,bshd->bhls", &[&[2, 3, 4, 5], &[2, 6, 4, 5]]),
         ("bij, bjk", &[&[2, 3, 4], &[2, 4, 5]]),
         ("ijk,ij->ik", &[&[2, 3, 4], &[2, 1]]),
+        ("bclhn,bclhp->bchpn", &[&[1, 2, 4, 3, 5], &[1, 2, 4, 3, 6]]),
+        ("jkc,abij->akbci", &[&[5, 2, 3], &[2, 3, 4, 5]]),
     ];
     let mut out = Vec::new();
     for (eq, shapes) in equations {

@@ -31,6 +31,7 @@ mod iter;
 mod loss;
 mod loss_nll;
 mod matmul;
+mod matmul_chain;
 mod moves;
 mod nn;
 mod norm;
@@ -97,6 +98,7 @@ static FAMILIES: &[&[OpDef]] = &[
     asserts::OPS,
     foreach::OPS,
     matmul::OPS,
+    matmul_chain::OPS,
     einsum::OPS,
     grouped::OPS,
     diagonal::OPS,

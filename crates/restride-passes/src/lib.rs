@@ -15,7 +15,7 @@ mod written;
 
 pub use dce::dce;
 pub use functionalize::functionalize;
-pub use lower::lower;
+pub use lower::{expand_own, lower};
 pub use materialize::materialize;
 pub use place::place;
 pub use symbols::{specialize, witness};

@@ -23,9 +23,26 @@ pub fn lower(program: &Program) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only functional programs are lowered"));
     }
+    take_apart(program, needs_lowering)
+}
+
+/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
+///
+/// # Errors
+/// Such an operator on sizes that are not known, with the node.
+pub fn expand_own(program: &Program) -> Result<Program> {
+    let own = |node: &Node| node.op.schema().namespace == "restride";
+    if !program.graphs.iter().any(|(_, g)| g.ordered().any(|(_, n)| own(n))) {
+        return Ok(program.clone());
+    }
+    take_apart(program, |_, node| Ok(own(node)))
+}
+
+/// Takes the nodes apart that `which` says.
+fn take_apart(program: &Program, which: fn(&Graph, &Node) -> Result<bool>) -> Result<Program> {
     let mut out = program.clone();
     for id in program.graphs.ids() {
-        let (graph, map) = lower_graph(&program.graphs[id])?;
+        let (graph, map) = lower_graph(&program.graphs[id], which)?;
         if id == program.main {
             for spec in &mut out.signature.inputs {
                 spec.value = map[spec.value].expect("every input was mapped");
@@ -36,7 +53,10 @@ pub fn lower(program: &Program) -> Result<Program> {
     Ok(out)
 }
 
-fn lower_graph(old: &Graph) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> {
+fn lower_graph(
+    old: &Graph,
+    which: fn(&Graph, &Node) -> Result<bool>,
+) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> {
     let mut names = Names::default();
     let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
     let mut map: Table<ValueId, Option<ValueId>> = Table::new();
@@ -46,7 +66,7 @@ fn lower_graph(old: &Graph) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> 
         map.set(v, Some(new));
     }
     for (id, node) in old.ordered() {
-        lower_node(old, node, &mut graph, &mut names, &mut map).map_err(|e| e.at(old, id))?;
+        lower_node(old, node, which, &mut graph, &mut names, &mut map).map_err(|e| e.at(old, id))?;
     }
     let outputs = old.outputs.iter().map(|a| a.map_values(|v| map[*v].expect("outputs are made by nodes or given")));
     graph.outputs = outputs.collect();
@@ -56,13 +76,14 @@ fn lower_graph(old: &Graph) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> 
 fn lower_node(
     old: &Graph,
     node: &Node,
+    which: fn(&Graph, &Node) -> Result<bool>,
     graph: &mut Graph,
     names: &mut Names,
     map: &mut Table<ValueId, Option<ValueId>>,
 ) -> Result<()> {
     let new_args: Vec<Arg> =
         node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
-    if !needs_lowering(old, node)? {
+    if !which(old, node)? {
         let results: Vec<(Arc<str>, Type)> =
             node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
         let id = graph.add_node(node.op, new_args, results, node.origin.clone());

@@ -10,7 +10,7 @@ use std::path::Path;
 /// # Errors
 /// What has no form in a `.pt2`, and a file that cannot be written.
 pub fn save(program: &Program, path: &Path) -> Result<()> {
-    restride_pt2::export::export_file(program, path)
+    restride_pt2::export::export_file(&restride_passes::expand_own(program)?, path)
 }
 
 impl Compiled {

@@ -165,9 +165,20 @@ impl<'a> Scope<'a> {
     fn pure(&mut self, node: &Node) -> Step<()> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
-            args.push(self.read_arg(node, a)?);
+            args.push(if node.op.def().strided { self.declared_arg(node, a)? } else { self.read_arg(node, a)? });
         }
         self.add_pure(node, node.op, args)
+    }
+
+    /// An argument over current values that are declared to lie as eager PyTorch's do, for operators that ask for strides.
+    fn declared_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+        let declared = |scope: &mut Self, v: &ValueId| {
+            let value = scope.read(node, *v)?;
+            let Some(Bound::Object(o)) = scope.map[*v] else { return Ok(value) };
+            let ty = scope.storages[scope.objects[o]].ty.clone();
+            Ok::<_, Stop>(scope.build(node, |b, _| b.declare(value, &ty)))
+        };
+        arg.try_map(|v| declared(self, v), |e| Ok(e.clone()))
     }
 
     fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Step<()> {
