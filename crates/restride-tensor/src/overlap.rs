@@ -63,7 +63,22 @@ fn in_bytes(l: &Layout, size: usize) -> Layout {
     out.offset *= size;
     out.sizes.push(size);
     out.strides.push(1);
-    out
+    merged(&out)
+}
+
+/// The same cells in the same order with as few dimensions as that takes, so that elements of different types on the same
+/// bytes are seen to be on them.
+fn merged(l: &Layout) -> Layout {
+    let mut dims: Vec<(i64, i64)> = Vec::with_capacity(l.rank());
+    for (&n, &s) in l.sizes.iter().zip(&l.strides) {
+        match dims.last_mut() {
+            _ if n == 1 => {}
+            Some(last) if s.checked_mul(n) == Some(last.1) => *last = (last.0.saturating_mul(n), s),
+            _ => dims.push((n, s)),
+        }
+    }
+    let (sizes, strides): (Vec<i64>, Vec<i64>) = dims.into_iter().unzip();
+    Layout::strided(&sizes, &strides, l.offset)
 }
 
 /// Whether two indices of one layout share a cell; `None` if not decided within the budget.
@@ -242,6 +257,15 @@ fn box_inside(a: &Layout, b: &Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_of_other_types_are_the_same_bytes() {
+        let ints = Layout::strided(&[4i64, 2], &[4, 1], 1);
+        let bytes = Layout::strided(&[4i64, 8], &[16, 1], 4);
+        assert_eq!(overlap_bytes(&ints, 4, &bytes, 1), Overlap::Same);
+        let first = Layout::strided(&[4i64, 4], &[16, 1], 4);
+        assert_eq!(overlap_bytes(&first, 1, &ints, 4), Overlap::Inside);
+    }
     use std::collections::BTreeSet;
 
     /// A small deterministic generator; the tests only need variety.

@@ -28,8 +28,9 @@ const MEMORY_FORMATS: [(MemoryFormat, &str); 4] = [
 
 /// The stage of a text that does not say it: functional if no operator writes memory or may alias.
 fn stage_by_ops(program: &Program) -> Stage {
-    let pure =
-        program.graphs.iter().flat_map(|(_, g)| g.ordered()).all(|(_, n)| !n.op.mutates(&n.args) && !n.op.is_view());
+    let graphs = reachable(program);
+    let mut nodes = graphs.iter().flat_map(|g| program.graphs[*g].ordered());
+    let pure = nodes.all(|(_, n)| !n.op.mutates(&n.args) && !n.op.is_view());
     if pure { Stage::Functional } else { Stage::Imported }
 }
 

@@ -241,11 +241,10 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
     let mut bases: Vec<StorageId> = Vec::new();
     let lead = outputs.len();
     let total = lead + users.len();
-    let shared = |s: StorageId, users: &[(Arg, OutputKind, Option<AliasId>)]| {
-        users.iter().filter(|u| u.2.is_some_and(|a| scope.storages[a].storage == s)).count() > 1
-    };
-    for (arg, kind, alias) in &users {
-        let alias = alias.and_then(|a| {
+    let storages: Vec<StorageId> = users.iter().filter_map(|u| Some(scope.storages[u.2?].storage)).collect();
+    let shared = |s: StorageId| storages.iter().filter(|x| **x == s).count() > 1;
+    for (arg, kind, of) in &users {
+        let alias = of.and_then(|a| {
             let (a, state) = (&scope.storages[a], &scope.storages[scope.storages[a].storage]);
             if a.conj || a.neg {
                 // A lazily conjugated output is given as the elements it shows.
@@ -253,7 +252,7 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
             }
             let root = match state.input {
                 Some(i) => AliasRoot::Input(i),
-                None if a.ty == state.ty && !shared(a.storage, &users) => return None,
+                None if a.ty == state.ty && !shared(a.storage) => return None,
                 None => {
                     let k = bases.iter().position(|b| *b == a.storage).unwrap_or_else(|| {
                         bases.push(a.storage);
@@ -264,7 +263,15 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
             };
             Some(OutputAlias { root, layout: a.ty.layout.clone(), dtype: a.ty.dtype })
         });
-        outputs.push((arg.clone(), OutputSpec { kind: kind.clone(), alias }));
+        let arg = match (arg, of, &alias) {
+            // Memory of its own is laid as eager PyTorch lays it, which the value may not be declared to be.
+            (Arg::Value(v), Some(a), None) => {
+                let ty = scope.storages[*a].ty.clone();
+                Arg::Value(scope.build(&node, |b, _| b.declare(*v, &ty)))
+            }
+            (other, _, _) => other.clone(),
+        };
+        outputs.push((arg, OutputSpec { kind: kind.clone(), alias }));
     }
     for s in bases {
         outputs.push((Arg::Value(scope.storages[s].base), plain(OutputKind::Base)));
