@@ -360,6 +360,7 @@ const fn overwrite(
     OpDef {
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         overlap: OverlapCheck::None,
+        pointwise: true,
         ..make(schema, infer, kernel, samples)
     }
 }

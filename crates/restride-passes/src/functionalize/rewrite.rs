@@ -501,6 +501,10 @@ impl<'a> Scope<'a> {
     /// The operand's elements for one round: broadcast to the target's sizes, then the outer indices fixed.
     fn part_of(&mut self, node: &Node, value: ValueId, target: &TensorType, prefix: &[i64]) -> Step<ValueId> {
         let have = self.new.tensor(value).clone();
+        // A 0-d tensor stays one: it counts as a number when types are promoted.
+        if have.rank() == 0 {
+            return Ok(value);
+        }
         let mut layout = have.layout.expand(&target.layout.sizes).map_err(restride_ir::OpError::from)?;
         Ok(self.build(node, |b, _| {
             let mut v = value;
