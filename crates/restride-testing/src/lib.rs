@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod filetest;
 pub mod generate;
 pub mod outcome;
 pub mod reduce;

@@ -1,0 +1,9 @@
+// An operator that nobody knows.
+// run: verify
+graph(%x: f32[2]) {
+  %a: f32[2] = aten.nag.default(%x)
+  return %a
+}
+
+// == verify
+// error: line 4, column 16: there is no operator `aten.nag.default`, in `%a: f32[2] = aten.nag.default(%x)`
