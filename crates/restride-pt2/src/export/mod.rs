@@ -6,6 +6,7 @@
 mod exprs;
 mod facts;
 mod graph;
+mod samples;
 mod signature;
 mod weights;
 
@@ -65,7 +66,7 @@ fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>
             weights: weights.files,
             constants_config: weights.constants_config,
             constants: weights.constants,
-            sample_inputs: Cow::Borrowed(&[]),
+            sample_inputs: Cow::Owned(samples::file(program)?),
         }],
         extra: extra
             .iter()

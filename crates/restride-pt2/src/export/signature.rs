@@ -390,9 +390,12 @@ fn user_output(w: &mut GraphWriter<'_>, k: usize) -> Result<Argument> {
                 return Ok(Argument::AsTensor(tensor(&name)));
             }
         }
-        // Nothing else may show in the memory of an input: of one that is mutated, its old content would be lost.
+        // Nothing else may show in the memory of an input: of one that is mutated, its old content would be lost. What is given
+        // as an input's new content comes out as that input itself.
         _ => {
-            let own = alias.is_some() || !shared(w, k, &roots);
+            let name = w.name(v)?;
+            let given = w.out.outputs.iter().any(|o| matches!(o, Argument::AsTensor(t) if *t.name == *name));
+            let own = alias.is_some() || !given && !shared(w, k, &roots);
             if roots.is_disjoint(&of_inputs) && own {
                 let name = facts::exact(w, v)?.map_or_else(|| w.name(v), Ok)?;
                 return Ok(Argument::AsTensor(tensor(&name)));
