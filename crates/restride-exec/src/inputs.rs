@@ -409,7 +409,7 @@ fn check_strides(program: &Program, bound: &Bound) -> Result<()> {
                 ErrorKind::Inputs,
                 format!("{name} has strides {have:?}, and the program was made functional for {want:?}"),
             )
-            .help("pass a contiguous copy, or make the program functional for inputs like these"));
+            .help("pass a copy with these strides, or export the program for inputs like yours"));
         }
         if on_storage(i) && t.layout().offset != declared.offset && !declared.sizes.contains(&0) {
             let name = input_name(program, i);

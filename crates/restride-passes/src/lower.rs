@@ -3,7 +3,7 @@
 //! Works on functional programs with known sizes, as compositions look at sizes. What is left has a kernel, is a view, or
 //! only moves data.
 
-use crate::build::{Names, fill_defaults};
+use crate::build::Names;
 use restride_ir::{
     Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar,
     Stage, Table, TensorType, Type, Val, ValueId, ViewOutcome,
@@ -31,11 +31,10 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// # Errors
 /// Such an operator on sizes that are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    let own = |node: &Node| node.op.schema().namespace == "restride";
-    if !program.graphs.iter().any(|(_, g)| g.ordered().any(|(_, n)| own(n))) {
-        return Ok(program.clone());
+    fn own(_: &Graph, node: &Node) -> Result<bool> {
+        Ok(node.op.schema().namespace == "restride")
     }
-    take_apart(program, |_, node| Ok(own(node)))
+    take_apart(program, own)
 }
 
 /// Takes the nodes apart that `which` says.

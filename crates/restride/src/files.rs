@@ -1,7 +1,9 @@
 //! Tensor files: inputs into a run, and what it leaves behind.
 
-use restride_exec::inputs::{input_name, same_strides, user_inputs};
+use restride_exec::copy::{allocate, copy_into};
+use restride_exec::inputs::{evaluate, input_name, same_strides, user_inputs};
 use restride_exec::interp::Outputs;
+use restride_exec::symbols::unify;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
 use restride_pt2::dtype::FileDType;
@@ -40,6 +42,7 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
         })
     };
     let names: Vec<(usize, String)> = user_inputs(program).map(|(i, n)| (i, n.to_string())).collect();
+    let strides = Format::from_path(path)? == Format::Json;
     if file.items.iter().all(|i| i.name.is_none()) {
         if file.items.len() != names.len() {
             let list: Vec<&str> = names.iter().map(|n| n.1.as_str()).collect();
@@ -59,7 +62,8 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
         match file.get(name) {
             Some(item) => {
                 used += 1;
-                values.push(adapt(program, *i, value(item)?));
+                let value = adapt(program, *i, value(item)?);
+                values.push(if strides { value } else { laid(program, *i, value) });
             }
             // What was fixed at export need not be given.
             None => match &program.signature.inputs[*i].kind {
@@ -109,11 +113,36 @@ fn adapt(program: &Program, input: usize, value: RunValue) -> RunValue {
     let want = program.graph().values[program.signature.inputs[input].value].ty.tensor().map(|t| t.dtype);
     if want == Some(DType::BF16) && t.dtype() == DType::F32 {
         let out = Tensor::zeros(DType::BF16, Layout::contiguous(&t.layout().sizes));
-        if restride_exec::copy::copy_into(&out, t).is_ok() {
+        if copy_into(&out, t).is_ok() {
             return RunValue::Tensor(out);
         }
     }
     value
+}
+
+/// `.npz` and `.safetensors` say no strides: a tensor gets those that the program was exported for.
+fn laid(program: &Program, input: usize, value: RunValue) -> RunValue {
+    let declared = program.graph().values[program.signature.inputs[input].value].ty.tensor();
+    let (RunValue::Tensor(t), Some(ty)) = (&value, declared) else { return value };
+    let mut symbols = restride_ir::Binding::new();
+    if ty.rank() != t.layout().rank() || ty.dtype != t.dtype() {
+        return value;
+    }
+    for (size, n) in ty.sizes().iter().zip(&t.layout().sizes) {
+        unify(size, Scalar::Int(*n), &mut symbols);
+    }
+    let Some(mut layout) = evaluate(&ty.layout, &symbols) else { return value };
+    layout.offset = 0;
+    if layout.sizes != t.layout().sizes
+        || same_strides(&layout, t.layout())
+        || restride_tensor::self_overlaps(&layout) != Some(false)
+    {
+        return value;
+    }
+    match allocate(t.dtype(), layout) {
+        Ok(out) if copy_into(&out, t).is_ok() => RunValue::Tensor(out),
+        _ => value,
+    }
 }
 
 /// Writes what a run left behind. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for
@@ -269,7 +298,7 @@ impl Writer {
 fn plain(t: &Tensor, format: Format) -> Result<(DType, Vec<u8>)> {
     if t.dtype() == DType::BF16 && format == Format::Npz {
         let wide = Tensor::zeros(DType::F32, Layout::contiguous(&t.layout().sizes));
-        restride_exec::copy::copy_into(&wide, t)?;
+        copy_into(&wide, t)?;
         return Ok((DType::F32, element_bytes(&wide)));
     }
     Ok((t.dtype(), element_bytes(t)))

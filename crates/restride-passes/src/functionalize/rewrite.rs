@@ -5,7 +5,7 @@ use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
     Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Id, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
-    Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_overlap,
+    Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
 };
 use restride_ops::lookup;
 use std::sync::Arc;
@@ -433,6 +433,9 @@ impl<'a> Scope<'a> {
     /// A mutating call: its functional twin, and the results written where they belong.
     fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        if !twin.op.can_run() {
+            self.apart(node, twin)?;
+        }
         if let Some(rounds) = self.rounds(node, twin)? {
             return self.mutate_in_rounds(node, twin, &rounds);
         }
@@ -441,6 +444,27 @@ impl<'a> Scope<'a> {
             args.push(self.read_arg(node, &node.args[i as usize])?);
         }
         self.twin_call(node, twin, args)
+    }
+
+    /// What an operator that is known by its schema alone does in what order is not known: what it writes must be apart
+    /// from its other arguments.
+    fn apart(&self, node: &Node, twin: &Twin) -> Step<()> {
+        for &(arg, _) in &twin.writes {
+            for v in node.args[arg as usize].values() {
+                let target = self.alias(*v)?;
+                for (i, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
+                    for w in other.values() {
+                        let Some(Bound::Object(o)) = self.map[*w] else { continue };
+                        if !self.storages.disjoint(target, self.objects[o]) {
+                            let what =
+                                format!("arguments {arg} and {i} of {} may share memory, and it writes", node.op);
+                            return Err(Error::unsupported(what).help("clone one of them before the call").into());
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What eager PyTorch's checks of memory see of an argument.
@@ -636,13 +660,7 @@ impl<'a> Scope<'a> {
         if have.dtype == target.dtype {
             return Ok(value);
         }
-        if !have.dtype.can_cast(target.dtype) {
-            return Err(Error::new(
-                ErrorKind::Program,
-                format!("result type {} can't be cast to the desired output type {}", have.dtype, target.dtype),
-            )
-            .into());
-        }
+        refuse_cast(have.dtype, target.dtype)?;
         let ty = TensorType::new(target.dtype, have.layout.clone());
         Ok(self
             .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))

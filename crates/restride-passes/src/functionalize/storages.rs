@@ -183,6 +183,13 @@ impl Storages {
         }
     }
 
+    /// Whether two aliases are known to have no cell in common.
+    pub fn disjoint(&self, a: AliasId, b: AliasId) -> bool {
+        let (a, b) = (&self[a], &self[b]);
+        let maybe = || self.maybe_same(a.storage).iter().any(|m| m.0 == b.storage);
+        if a.storage != b.storage { !maybe() } else { disjoint(&a.ty, &b.ty) }
+    }
+
     /// Marks a storage's content as not known.
     pub fn lose(&mut self, storage: StorageId, why: String) {
         self.storages[storage.0].lost = Some(why);
