@@ -74,6 +74,12 @@ pub(crate) fn infer(
     Ok(smallvec![Meta::new(dtype, layout(&operands)?)])
 }
 
+/// The same type with the strides that `empty_like` gives, for operators that PyTorch does not leave to `TensorIterator`.
+pub(crate) fn as_empty_like(a: &Args<'_, Meta>, mut out: Metas) -> Result<Metas> {
+    out[0].layout = iter::dense_like(&a.tensor(0)?.layout);
+    Ok(out)
+}
+
 /// Kernel of an operator on numbers: tensors and numbers at positions `at` decide the element type, then come
 /// parameters.
 pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: &Pointwise) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Activation functions, their derivatives, and rounding to what quantized numbers can be.
 
-use crate::pointwise::{Metas, Result, Rule, compute, infer, input, not_for, op, own, run};
+use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
 use crate::pointwise_samples::*;
 use crate::promote::check_holds;
 use crate::sample::{sample, tensor, transposed};
@@ -27,7 +27,7 @@ fn infer_hardtanh(a: &Args<'_, Meta>) -> Result<Metas> {
     if t.dtype == U8 && (a.scalar(1)?.as_f64() < 0.0 || a.scalar(2)?.as_f64() < 0.0) {
         return Err(OpError::new("cannot do hardtanh on an unsigned type with negative limits"));
     }
-    infer_one(a, &k::CLAMP)
+    as_empty_like(a, infer_one(a, &k::CLAMP)?)
 }
 fn run_clamp(c: &Call<'_>) -> Result<()> {
     run(c, &[0], &[1, 2], Rule::NoBool, &k::CLAMP)
@@ -252,7 +252,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::relu(Tensor self) -> Tensor", NoBool(0), k::RELU, || whole(activation(), &[])),
     own!(
         "aten::relu6(Tensor self) -> Tensor",
-        |a| infer_one(a, &k::CLAMP),
+        |a| as_empty_like(a, infer_one(a, &k::CLAMP)?),
         |c| run_with(c, &k::CLAMP, &[0.0, 6.0]),
         (0),
         || whole(activation(), &[])

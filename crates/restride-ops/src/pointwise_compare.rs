@@ -6,6 +6,7 @@ use crate::pointwise_samples::*;
 use crate::promote::{Operand, check_holds, result_type};
 use crate::sample::{expanded, in_range, sample, tensor, transposed};
 use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_kernels::convert::Kind;
 use restride_kernels::pointwise::{self as k, Input};
 use restride_tensor::{DType, DType::*};
 use smallvec::{SmallVec, smallvec};
@@ -112,7 +113,12 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> 
             check_bound(dtype, *s, *i == lower)?;
         }
     }
-    infer(a, &at, &[], Rule::Same, &k::CLAMP)
+    if !k::CLAMP.takes(Kind::of(dtype)) {
+        return not_for(dtype);
+    }
+    // Plain numbers are parameters here, not 0-d tensors.
+    let tensors: SmallVec<[Operand<'_>; 3]> = all.into_iter().filter(|o| matches!(o, Operand::Tensor(..))).collect();
+    Ok(smallvec![Meta::new(dtype, layout(&tensors)?)])
 }
 fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
     let at: &[usize] = if lower && upper { &[1, 2] } else { &[1] };

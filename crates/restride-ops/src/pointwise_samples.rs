@@ -72,6 +72,8 @@ pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<Tensor> {
         put(tensor(d, &[], 6), 6),
         put(tensor(d, &[2, 0, 3], 7), 7),
         put(tensor(d, &[1, 1100], 8), 8),
+        put(laid(d, Layout::permuted(&[2, 1, 3, 2], &[3, 1, 0, 2]), 9), 9),
+        put(laid(d, Layout::strided(&[2, 1, 3], &[3, 7, 1], 2), 9), 9),
     ];
     for (i, d) in types.others().into_iter().enumerate() {
         out.push(put(tensor(d, &[5], 10 + i as u64), 10 + i as u64));
@@ -116,6 +118,24 @@ pub(crate) fn pairs(types: Types) -> Vec<(Tensor, Tensor)> {
         (tensor(d, &[0, 3], 15), divisor(d, &[3], 16)),
         (tensor(d, &[1100], 17), divisor(d, &[1100], 18)),
     ];
+    // Orders of dimensions that contradict each other or that sizes of 1 and strides of 0 leave open.
+    let stretched = Layout::contiguous(&[3, 1, 4]).expand(&[3, 2, 4]).expect("a size of 1 expands");
+    let layouts = [
+        (Layout::permuted(&[2, 1, 3, 4], &[3, 0, 2, 1]), Layout::permuted(&[2, 5, 3, 4], &[1, 0, 3, 2])),
+        (stretched.clone(), Layout::permuted(&[3, 2, 4], &[2, 1, 0])),
+        (stretched.clone(), stretched.clone()),
+        (stretched, Layout::permuted(&[1, 4], &[1, 0])),
+        (channels_last(&[2, 3, 1, 1]), channels_last(&[2, 3, 4, 4])),
+        (channels_last(&[1, 3, 4, 4]), Layout::contiguous(&[1, 3, 4, 4])),
+        (Layout::contiguous(&[2, 1, 4, 4]), channels_last(&[2, 1, 4, 4])),
+        (channels_last(&[2, 3, 2, 2, 2]), channels_last(&[2, 3, 2, 2, 2])),
+        (Layout::strided(&[2, 1, 3], &[3, 7, 1], 0), Layout::strided(&[2, 1, 3], &[3, 100, 1], 2)),
+        (Layout::permuted(&[2, 0, 3], &[2, 0, 1]), Layout::permuted(&[2, 1, 3], &[2, 0, 1])),
+    ];
+    for (i, (a, b)) in layouts.into_iter().enumerate() {
+        let seed = 100 + 2 * i as u64;
+        out.push((laid(d, a, seed), in_range(d, b, seed + 1, 1.0, 4.0)));
+    }
     let others = types.others();
     for (i, &a) in others.iter().enumerate() {
         let seed = 20 + 2 * i as u64;

@@ -1,6 +1,8 @@
 //! Functions of one number.
 
-use crate::pointwise::{Metas, Result, Rule, common, compute, infer, input, layout, not_for, op, operands, own, run};
+use crate::pointwise::{
+    Metas, Result, Rule, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
+};
 use crate::pointwise_samples::*;
 use crate::promote::{Operand, to_float};
 use crate::sample::{sample, tensor};
@@ -124,7 +126,7 @@ fn run_logit(c: &Call<'_>) -> Result<()> {
 }
 
 fn infer_nan_to_num(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)
+    as_empty_like(a, infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)?)
 }
 fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     let dtype = c.args.tensor(0)?.dtype();
@@ -252,8 +254,20 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::special_expit(Tensor self) -> Tensor", Float(0), k::SIGMOID, || unary(ALL, -4.0, 4.0)),
     op!("aten::sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL_REAL, -3.0, 3.0)),
     op!("aten::special_sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL_REAL, -3.0, 3.0)),
-    op!("aten::deg2rad(Tensor self) -> Tensor", Float(0), k::DEG2RAD, || unary(ALL_REAL, -300.0, 300.0)),
-    op!("aten::rad2deg(Tensor self) -> Tensor", Float(0), k::RAD2DEG, || unary(ALL_REAL, -3.0, 3.0)),
+    own!(
+        "aten::deg2rad(Tensor self) -> Tensor",
+        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::DEG2RAD)?),
+        |c| run(c, &[0], &[], Rule::Float, &k::DEG2RAD),
+        (0),
+        || unary(ALL_REAL, -300.0, 300.0)
+    ),
+    own!(
+        "aten::rad2deg(Tensor self) -> Tensor",
+        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::RAD2DEG)?),
+        |c| run(c, &[0], &[], Rule::Float, &k::RAD2DEG),
+        (0),
+        || unary(ALL_REAL, -3.0, 3.0)
+    ),
     op!("aten::ceil(Tensor self) -> Tensor", NoBool(0), k::CEIL, || odd(NO_BOOL, -3.0, 3.0)),
     op!("aten::floor(Tensor self) -> Tensor", NoBool(0), k::FLOOR, || unary(NO_BOOL, -3.0, 3.0)),
     op!("aten::round(Tensor self) -> Tensor", NoBool(0), k::ROUND, || odd(NO_BOOL, -3.0, 3.0)),

@@ -1,9 +1,10 @@
 //! The least that runs one call: no program, no in-place forms.
 
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Kernel, Layout, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType, Val,
-    ViewOutcome,
+    Arg, Args, Call, Ctx, Emit, Expr, Kernel, Layout, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType,
+    TwinReturn, Val, ViewOutcome,
 };
+use restride_kernels::convert::copy_convert;
 use restride_kernels::pointwise;
 use restride_tensor::{Tensor, View};
 use smallvec::SmallVec;
@@ -77,6 +78,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
         }
         Kernel::Dynamic(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Tensors),
         Kernel::Scalar(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Number),
+        Kernel::None if mutates(op, &args) => twin(op, &args).map(Outcome::Tensors),
         Kernel::None => {
             let compose = def.decompose.ok_or_else(|| OpError::new(format!("{op} cannot be run")))?;
             let mut eager = Eager { values: Vec::new() };
@@ -85,6 +87,37 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
             Ok(Outcome::Tensors(results.iter().map(|v| eager.values[v.0 as usize].clone()).collect()))
         }
     }
+}
+
+/// Whether a call writes arguments and is not an `out=` form.
+fn mutates(op: Op, args: &[SampleArg]) -> bool {
+    let plain: Result<Vec<Arg<(), Expr>>> =
+        args.iter().map(|a| a.try_map(|_| Ok(()), |s| Ok::<_, OpError>(Expr::from(*s)))).collect();
+    op.twin().is_some_and(|t| !t.resizes) && plain.is_ok_and(|args| op.mutates(&args))
+}
+
+/// What a mutating call returns, by its functional form; the arguments stay as they are.
+fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
+    let twin = op.twin().ok_or_else(|| OpError::new(format!("{op} has no functional form")))?;
+    let passed: Vec<SampleArg> = twin.args.iter().map(|&i| args[i as usize].clone()).collect();
+    let results = match call(twin.op, &passed)? {
+        Outcome::Tensors(ts) => ts,
+        Outcome::Number(s) => return Err(OpError::new(format!("{} gives the number {s}", twin.op))),
+    };
+    let returned = |r: &TwinReturn| match *r {
+        TwinReturn::Result(k) => Ok(results[k as usize].clone()),
+        TwinReturn::Arg(i) => {
+            let target = Args::<Tensor, Scalar>(args).tensor(i as usize)?;
+            let after = twin.writes.iter().find(|w| w.0 == i).map_or(target, |w| &results[w.1 as usize]);
+            if after.layout().sizes != target.layout().sizes {
+                return Err(OpError::new(format!("{op}: the result does not have its target's sizes")));
+            }
+            let out = Tensor::zeros(target.dtype(), target.layout().clone());
+            copy_convert(after.view(), out.view_mut());
+            Ok(out)
+        }
+    };
+    twin.returns.iter().map(returned).collect()
 }
 
 /// The tensor with its lazy bits applied, in memory of its own if there are any.
