@@ -23,6 +23,7 @@ pub mod random;
 pub mod reduce;
 pub mod reduce_dist;
 pub mod reduce_pick;
+pub mod reduce_search;
 pub mod remap;
 pub mod resample;
 pub mod pool;

@@ -53,6 +53,7 @@ mod reduce;
 mod reduce_dist;
 mod reduce_pick;
 mod reduce_samples;
+mod reduce_search;
 mod registry;
 mod rnn;
 mod sample;
@@ -113,6 +114,7 @@ static FAMILIES: &[&[OpDef]] = &[
     reduce::OPS,
     reduce_pick::OPS,
     reduce_dist::OPS,
+    reduce_search::OPS,
     random::OPS,
     cumulative::OPS,
     pad::OPS,

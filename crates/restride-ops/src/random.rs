@@ -734,3 +734,45 @@ pub(crate) static OPS: &[OpDef] = &[
         natives
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::lookup;
+    use restride_ir::{Arg, Args, Meta, ViewOutcome};
+    use restride_tensor::{DType, Scalar};
+
+    #[test]
+    fn in_place_forms_have_twins_that_run() {
+        for (name, twin) in [
+            ("aten.dropout_.default", "aten.dropout.default"),
+            ("aten.alpha_dropout_.default", "aten.alpha_dropout.default"),
+            ("aten.uniform_.default", "aten.uniform.default"),
+            ("aten.normal_.default", "aten.normal_functional.default"),
+            ("aten.random_.from", "aten.random.from"),
+            ("aten.random_.default", "aten.random.default"),
+            ("aten.bernoulli_.float", "aten.bernoulli.p"),
+            ("aten.bernoulli_.Tensor", "aten.bernoulli.Tensor"),
+            ("aten.exponential_.default", "aten.exponential.default"),
+            ("aten.geometric_.default", "aten.geometric.default"),
+        ] {
+            let op = lookup(name).unwrap();
+            assert_eq!(op.twin().map(|t| t.op.name()), Some(twin), "{name}");
+            assert!(op.can_run(), "{name}");
+        }
+    }
+
+    #[test]
+    fn dropout_is_an_alias_where_nothing_is_dropped() {
+        let outcome = |p: f64, train: bool| {
+            let number = |s: Scalar| Arg::Scalar(s.as_view_number());
+            let x = Meta::contiguous(DType::F32, &[2, 3]);
+            let args = [Arg::Value(x), number(Scalar::Float(p)), number(Scalar::Bool(train))];
+            (lookup("aten.dropout.default").unwrap().def().view.unwrap().known)(&Args(&args))
+        };
+        assert!(matches!(outcome(0.5, false), Ok(ViewOutcome::Views(_))));
+        assert!(matches!(outcome(0.0, true), Ok(ViewOutcome::Views(_))));
+        assert!(matches!(outcome(0.1, true), Ok(ViewOutcome::Copy)));
+        assert!(matches!(outcome(1.0, true), Ok(ViewOutcome::Copy)));
+        assert!(outcome(1.5, false).is_err() && outcome(-0.1, true).is_err());
+    }
+}
