@@ -31,5 +31,6 @@ pub mod rows;
 pub mod scatter;
 pub mod softmax;
 pub mod sort;
+pub mod spectral;
 pub mod unique;
 pub mod vision;

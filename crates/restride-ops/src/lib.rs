@@ -19,6 +19,7 @@ mod derive;
 mod diagonal;
 mod einsum;
 mod embedding;
+mod fft;
 mod fold;
 mod foreach;
 mod grid;
@@ -60,6 +61,7 @@ mod sample;
 mod scalars;
 mod scatter;
 mod sort;
+mod spectral;
 mod unique;
 mod shuffle;
 mod softmax;
@@ -126,4 +128,6 @@ static FAMILIES: &[&[OpDef]] = &[
     loss_nll::OPS,
     grid::OPS,
     vision::OPS,
+    fft::OPS,
+    spectral::OPS,
 ];
