@@ -85,7 +85,8 @@ pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
 /// A float as `i64`, as x86 converts it: out of range gives the least integer.
 #[inline(always)]
 fn cut_i64(x: f64) -> i64 {
-    if (-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&x) { x as i64 } else { i64::MIN }
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if (-END..END).contains(&x) { x as i64 } else { i64::MIN }
 }
 
 #[inline(always)]
@@ -250,9 +251,11 @@ pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, 
 /// As [`load_row`].
 unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mut [C]) {
     match stride {
-        // SAFETY (all arms): the caller promises that every element of the row is readable; index arithmetic wraps
-        // only for elements that are not read.
-        0 if !out.is_empty() => out.fill(unsafe { src.read() }.load()),
+        0 if !out.is_empty() => {
+            // SAFETY: the caller promises that every element of the row is readable; index arithmetic wraps only for
+            // elements that are not read.
+            out.fill(unsafe { src.read() }.load());
+        }
         1 => {
             for (i, o) in out.iter_mut().enumerate() {
                 // SAFETY: as above.
@@ -408,10 +411,12 @@ fn copy_words<W: Copy>(src: View<'_>, dst: ViewMut<'_>) {
     rows.for_each(|at| {
         let to = (dst.base() as *mut W).wrapping_offset(at[0]);
         let from = (src.base() as *const W).wrapping_offset(at[1]);
-        // SAFETY (all three): every element of both rows is a cell of its view, of `W`'s size and at least `W`'s
-        // alignment. `copy` also takes a row that is copied onto itself.
         match (to_step, from_step) {
-            (1, 1) => unsafe { std::ptr::copy(from, to, rows.len()) },
+            (1, 1) => {
+                // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment.
+                // `copy` also takes a row that is copied onto itself.
+                unsafe { std::ptr::copy(from, to, rows.len()) };
+            }
             (1, 0) => {
                 // SAFETY: as above.
                 let word = unsafe { from.read() };

@@ -259,7 +259,7 @@ mod tests {
         let t = Tensor::from_slice(&[-1i8, 5], &[2]);
         assert_eq!(pack::<i64>(&t.view())[..], [-1, 5]);
         let out = Tensor::zeros(DType::BF16, Layout::contiguous(&[2]));
-        unpack(&[1.0f32, 1.00390625], &out.view_mut());
+        unpack(&[1.0f32, 1.0 + 1.0 / 256.0], &out.view_mut());
         assert_eq!(out.to_elements::<bf16>(), [bf16::from_f32(1.0), bf16::from_f32(1.0)]);
     }
 }

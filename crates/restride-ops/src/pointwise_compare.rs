@@ -1,7 +1,7 @@
 //! Comparisons, logic and choices.
 
 use crate::iter;
-use crate::pointwise::{Metas, Result, Rule, ask, common, compute, infer, input, layout, not_for, operands, own};
+use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
 use crate::pointwise_samples::*;
 use crate::promote::{Operand, check_holds, result_type};
 use crate::sample::{expanded, in_range, sample, tensor, transposed};

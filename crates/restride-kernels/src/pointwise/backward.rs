@@ -60,7 +60,7 @@ pointwise! {
         real: g * (if mask != 0.0 { 1.0 } else { 0.0 } * scale),
     }
     LOGIT_BACKWARD(g, x) "of `logit`" {
-        real: if x < 0.0 || x > 1.0 { T::NAN } else { g / (x * (1.0 - x)) },
+        real: if (0.0..=1.0).contains(&x) { g / (x * (1.0 - x)) } else { T::NAN },
     }
     LOGIT_EPS_BACKWARD(g, x, eps) "of `logit` with bounds" {
         real: if x < eps || x > 1.0 - eps { 0.0 } else { g / (x * (1.0 - x)) },
