@@ -20,8 +20,6 @@ pub enum Pick {
     NanMedian,
     /// The smallest of the most frequent, where it stands last.
     Mode,
-    /// The one of a rank counted from 0; NaN stands behind all numbers.
-    Kth(usize),
 }
 
 /// Picks an element of each row of the marked dimensions: values, and their positions in the row. Rows are not empty
@@ -84,7 +82,6 @@ fn position<T: Number + PartialOrd>(row: &[T], what: Pick, order: &mut Vec<u32>)
             let numbers = row.iter().filter(|x| !x.no_number()).count();
             ranked(row, numbers.saturating_sub(1) / 2, order)
         }
-        Pick::Kth(k) => ranked(row, k, order),
         Pick::Mode => {
             sorted(row, order);
             order.sort_by(|&a, &b| compare(row[a as usize], row[b as usize]));
@@ -221,7 +218,6 @@ mod tests {
         assert_eq!(run(&x, &[false, true], Pick::Min, &[2, 1]), (vec![1.0, -1.0], vec![0, 1]));
         assert_eq!(run(&x, &[true, false], Pick::Median, &[3]), (vec![1.0, -1.0, -1.0], vec![0, 1, 1]));
         assert_eq!(run(&x, &[false, true], Pick::Mode, &[2]), (vec![3.0, -1.0], vec![2, 2]));
-        assert_eq!(run(&x, &[false, true], Pick::Kth(2), &[2]), (vec![3.0, 2.0], vec![2, 0]));
     }
 
     #[test]

@@ -103,12 +103,6 @@ fn dist(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.norm.Scalar", d, pass(a, 2))?])
 }
 
-fn pairwise_distance(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    let d = emit!(e, "aten.sub.Tensor", *a.tensor(0)?, *a.tensor(1)?)?;
-    let d = emit!(e, "aten.add.Scalar", d, pass(a, 3))?;
-    Ok(smallvec![emit!(e, "aten.norm.ScalarOpt_dim", d, pass(a, 2), [-1], pass(a, 4))?])
-}
-
 /// Norms of a matrix beside those of its entries.
 #[derive(Clone, Copy, PartialEq)]
 enum MatrixNorm {
@@ -272,12 +266,6 @@ fn dist_samples() -> Vec<Sample> {
     }
     out
 }
-fn pairwise_samples() -> Vec<Sample> {
-    vec![
-        sample![tensor(F, &[4, 3], 1), tensor(F, &[4, 3], 2)],
-        sample![transposed(F, &[4, 3], 1), tensor(F, &[3], 2), 1.0, 1e-6, true],
-    ]
-}
 fn norm_samples() -> Vec<Sample> {
     let x = transposed(F, &[3, 4], 1);
     let cube = tensor(F, &[2, 3, 4], 1);
@@ -345,12 +333,6 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!("aten::pdist(Tensor self, float p=2.) -> Tensor", infer_pdist, run_pdist, pair_samples),
     kernel!("aten::_pdist_forward(Tensor self, float p=2.) -> Tensor", infer_pdist_forward, run_pdist, pair_samples),
     composition!("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", dist, dist_samples),
-    composition!(
-        "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool \
-         keepdim=False) -> Tensor",
-        pairwise_distance,
-        pairwise_samples
-    ),
     composition!(
         "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
          dtype=None) -> Tensor",

@@ -3,7 +3,7 @@
 use crate::nn::{Metas, Result, ensure, fail, fresh};
 use crate::pointwise_samples::{ALL_REAL, NO_BOOL, REAL};
 use crate::promote::{AsTensor, name};
-use crate::reduce::{kept, marked, nonempty, wrapped};
+use crate::reduce::{kept, marked, nonempty};
 use crate::reduce_samples::{over_all, over_dim, with_last};
 use crate::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
@@ -46,16 +46,6 @@ fn infer_number(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
 fn run_dim(c: &Call<'_>, dim: usize, what: Pick) -> Result<()> {
     let marks = marks(&c.args, Some(dim))?;
     pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), Some(&c.outs[1]), c.ctx.threads).map_err(OpError)
-}
-
-/// The k-th smallest, counted from 1.
-fn rank_of<V: AsTensor>(a: &Args<'_, V>) -> Result<usize> {
-    let l = a.tensor(0)?.layout();
-    let dim = wrapped(a.opt_int(2)?.unwrap_or(-1), l.rank())?;
-    let n = l.sizes.get(dim).copied().unwrap_or(1);
-    let k = a.int(1)?;
-    ensure!(k >= 1 && k <= n, "kthvalue(): selected number k out of range for dimension {dim}");
-    Ok(k as usize - 1)
 }
 
 fn infer_index(a: &Args<'_, Meta>) -> Metas {
@@ -256,13 +246,6 @@ fn modes() -> Vec<Sample> {
     let t = ints(&[3, 1, 3, 2, 2, 5, 5, 5, 1, 1, 0, 0], &[3, 4]);
     vec![sample![&t], sample![&t, 0], sample![t, -1, true], sample![tensor(DType::Bool, &[5], 1)]]
 }
-fn kths() -> Vec<Sample> {
-    let mut out: Vec<Sample> =
-        different(&MANY).into_iter().flat_map(|t| [sample![&t, 1], sample![&t, 3], sample![t, 2, 0, true]]).collect();
-    out.push(sample![tensor(DType::F32, &[3], 1), 4]);
-    out.push(sample![tensor(DType::F32, &[3], 1), 0]);
-    out
-}
 fn both() -> Vec<Sample> {
     let mut out = over_all(ALL_REAL);
     out.extend(dims());
@@ -366,15 +349,6 @@ pub(crate) static OPS: &[OpDef] = &[
         |a| infer_dim(a, 1, 2),
         |c| run_dim(c, 1, Pick::Mode),
         modes
-    ),
-    pick!(
-        "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        |a| {
-            rank_of(a)?;
-            infer_number(a, 2, 3)
-        },
-        |c| run_dim(c, 2, Pick::Kth(rank_of(&c.args)?)),
-        kths
     ),
     pick!(
         "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
