@@ -1,8 +1,10 @@
 //! Writing programs back.
 
 use crate::Compiled;
-use restride_exec::Inputs;
+use restride_exec::inputs::{Strides, bind};
+use restride_exec::{Inputs, State};
 use restride_ir::{Program, Result};
+use restride_pt2::export::{PlacedPiece, export_file, export_file_with, placed_files};
 use std::path::Path;
 
 /// Writes a program as a `.pt2` that `torch.export.load` takes.
@@ -10,16 +12,25 @@ use std::path::Path;
 /// # Errors
 /// What has no form in a `.pt2`, and a file that cannot be written.
 pub fn save(program: &Program, path: &Path) -> Result<()> {
-    restride_pt2::export::export_file(&restride_passes::expand_own(program)?, path)
+    export_file(&restride_passes::expand_own(program)?, path)
 }
 
 impl Compiled {
-    /// Writes the functional program with placement and plan.
+    /// Writes the functional program, with placement and plan for these inputs below `extra/`: `restride.plan.json` (tied to
+    /// the program by the SHA-256 of its JSON) and `restride.placed.txt`.
     ///
     /// # Errors
-    /// As [`save`].
-    pub fn save(&self, _inputs: &Inputs, path: &Path) -> Result<()> {
-        save(self.functional(), path)
+    /// As [`save`] and [`Compiled::report`].
+    pub fn save(&self, inputs: &Inputs, path: &Path) -> Result<()> {
+        let program = restride_passes::expand_own(self.functional())?;
+        let sizes = bind(self.functional(), inputs, &State::new(self.functional())?, Strides::AsDeclared)?.symbols;
+        let pieces = self.pieces(inputs)?;
+        let pieces: Vec<PlacedPiece<'_>> = pieces
+            .iter()
+            .map(|p| PlacedPiece { program: &p.program, placement: &p.placement, plan: &p.plan })
+            .collect();
+        let extra = placed_files(&program, &sizes, &pieces)?;
+        export_file_with(&program, path, &extra)
     }
 
     /// The program with in-place operators and views, as PyTorch has them.

@@ -6,6 +6,7 @@
 mod exprs;
 mod facts;
 mod graph;
+mod placed;
 mod samples;
 mod signature;
 mod weights;
@@ -13,6 +14,7 @@ mod weights;
 use crate::archive::{ArchiveContents, ModelFiles, write_archive};
 use crate::model::{self, ExportedProgram, GraphModule, ModuleCallEntry, ModuleCallSignature, SchemaVersion};
 use graph::{Context, GraphWriter};
+pub use placed::{PlacedPiece, placed_files};
 use restride_ir::{Arg, Effects, Error, ErrorKind, Program, Result, Stage};
 use std::borrow::Cow;
 use std::io::Write;
