@@ -47,7 +47,7 @@ pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,
 };
-pub use refusal::{Memory, refuse_overlap};
+pub use refusal::{Memory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};

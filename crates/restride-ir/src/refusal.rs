@@ -2,7 +2,7 @@
 //! call. They look at layouts without searching: what is "too hard" to see passes.
 
 use crate::{Arg, Error, ErrorKind, Meta, OverlapCheck, Result, TensorType, Twin};
-use restride_tensor::{Dim, Layout};
+use restride_tensor::{DType, Dim, Layout};
 
 /// PyTorch's words for a target with several elements in one cell.
 const INTERNAL: &str = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
@@ -103,10 +103,40 @@ fn status(a: &Memory, b: &Memory) -> Status {
     if p.0 < q.1 && q.0 < p.1 { Status::Partial } else { Status::No }
 }
 
+/// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.
+///
+/// # Errors
+/// PyTorch's words.
+pub fn refuse_cast(from: DType, to: DType) -> Result<()> {
+    if from.can_cast(to) {
+        return Ok(());
+    }
+    let (from, to) = (scalar_type(from), scalar_type(to));
+    let what = format!("result type {from} can't be cast to the desired output type {to}");
+    Err(Error::new(ErrorKind::Program, what))
+}
+
+/// PyTorch's C++ names, as its messages have them.
+fn scalar_type(d: DType) -> &'static str {
+    match d {
+        DType::Bool => "Bool",
+        DType::U8 => "Byte",
+        DType::I8 => "Char",
+        DType::I16 => "Short",
+        DType::I32 => "Int",
+        DType::I64 => "Long",
+        DType::F16 => "Half",
+        DType::BF16 => "BFloat16",
+        DType::F32 => "Float",
+        DType::F64 => "Double",
+        DType::C64 => "ComplexFloat",
+        DType::C128 => "ComplexDouble",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::DType;
 
     fn at(sizes: &[i64], strides: &[i64], offset: i64, object: usize) -> Memory {
         Memory::new(&Meta::new(DType::F32, Layout::strided(sizes, strides, offset)), 0, object)

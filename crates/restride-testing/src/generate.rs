@@ -23,11 +23,16 @@ pub struct Sample {
 
 /// The program of a seed.
 pub fn generate(seed: u64) -> Sample {
-    let mut g = Generator { rng: Rng::new(seed), t: Tracer::default(), depth: 0, bodies: Vec::new() };
+    generate_from(Rng::new(seed), &format!("random {seed}"))
+}
+
+/// The program of some choices.
+pub fn generate_from(rng: Rng, name: &str) -> Sample {
+    let mut g = Generator { rng, t: Tracer::default(), depth: 0, bodies: Vec::new() };
     let given = g.inputs();
     let calls = 2 + g.rng.below(14);
     g.calls(calls);
-    g.finish(seed, given)
+    g.finish(name, given)
 }
 
 /// An input of the program with what it is run on.
@@ -532,12 +537,12 @@ impl Generator {
         Some(self.t.call_as(op, args, &types))
     }
 
-    fn finish(mut self, seed: u64, given: Vec<Given>) -> Sample {
+    fn finish(mut self, name: &str, given: Vec<Given>) -> Sample {
         let mut outputs = Vec::new();
         for _ in 0..1 + self.rng.below(4) {
             outputs.push(self.pick());
         }
-        let mut program = Program::new(format!("random {seed}"), Stage::Imported);
+        let mut program = Program::new(name, Stage::Imported);
         self.t.graph.outputs = outputs.iter().map(|v| value(*v)).collect();
         *program.graph_mut() = self.t.graph;
         for body in self.bodies {

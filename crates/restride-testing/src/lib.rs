@@ -12,3 +12,20 @@ pub mod tracer;
 pub use generate::{Sample, generate};
 pub use outcome::{Left, Verdict, difference, differential};
 pub use reduce::reduce;
+
+/// Runs the program that the bytes choose in all ways.
+///
+/// # Panics
+/// If a way is wrong, with the program made small.
+pub fn fuzz(bytes: &[u8]) {
+    let sample = generate::generate_from(rng::Rng::from_bytes(bytes), "fuzzed");
+    let wrong = |s: &Sample| match differential(&s.program, &s.inputs, &Default::default()) {
+        Verdict::Wrong(way, _) => Some(way),
+        _ => None,
+    };
+    if let Some(way) = wrong(&sample) {
+        let small = reduce(&sample, |s| wrong(s) == Some(way));
+        let verdict = differential(&small.program, &small.inputs, &Default::default());
+        panic!("{verdict:?}\n{}", restride_ir::text::print(&small.program));
+    }
+}

@@ -1,19 +1,32 @@
 //! A small deterministic generator of choices: a failing seed is a failing program, everywhere.
 
-/// SplitMix64.
+/// Choices from given bytes, and by SplitMix64 from the seed when those are used up.
 #[derive(Clone, Debug)]
-pub struct Rng(u64);
+pub struct Rng {
+    state: u64,
+    bytes: Vec<u8>,
+    used: usize,
+}
 
 impl Rng {
     /// From a seed.
     pub fn new(seed: u64) -> Rng {
-        Rng(seed)
+        Rng { state: seed, bytes: Vec::new(), used: 0 }
     }
 
-    /// 64 bits.
+    /// From bytes, each of which is one choice: a fuzzer that changes one changes one choice.
+    pub fn from_bytes(bytes: &[u8]) -> Rng {
+        Rng { state: 0, bytes: bytes.to_vec(), used: 0 }
+    }
+
+    /// 64 bits, or the next byte.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        if let Some(&b) = self.bytes.get(self.used) {
+            self.used += 1;
+            return u64::from(b);
+        }
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.state ^ (self.state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         z ^ (z >> 31)
     }

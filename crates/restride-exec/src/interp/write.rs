@@ -5,9 +5,10 @@ use super::frame::refused;
 use super::{Interp, Object, Slot};
 use crate::copy::copy_into;
 use restride_ir::{
-    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, refuse_overlap,
+    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, refuse_cast,
+    refuse_overlap,
 };
-use restride_tensor::{DType, Layout, Tensor, self_overlaps};
+use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
 
 impl Interp<'_> {
@@ -203,33 +204,7 @@ fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
         let (have, want) = (&have[..], &want[..]);
         return Err(refused(format!("output with shape {have:?} doesn't match the broadcast shape {want:?}")));
     }
-    check_cast(value.dtype(), target.dtype())
-}
-
-fn check_cast(from: DType, to: DType) -> Result<()> {
-    if from.can_cast(to) {
-        return Ok(());
-    }
-    let (from, to) = (scalar_type(from), scalar_type(to));
-    Err(refused(format!("result type {from} can't be cast to the desired output type {to}")))
-}
-
-/// PyTorch's C++ names, as its messages have them.
-fn scalar_type(d: DType) -> &'static str {
-    match d {
-        DType::Bool => "Bool",
-        DType::U8 => "Byte",
-        DType::I8 => "Char",
-        DType::I16 => "Short",
-        DType::I32 => "Int",
-        DType::I64 => "Long",
-        DType::F16 => "Half",
-        DType::BF16 => "BFloat16",
-        DType::F32 => "Float",
-        DType::F64 => "Double",
-        DType::C64 => "ComplexFloat",
-        DType::C128 => "ComplexDouble",
-    }
+    refuse_cast(value.dtype(), target.dtype())
 }
 
 /// Writes a result through its target. An `out=` of other sizes is resized first: its storage grows, its offset
@@ -237,7 +212,7 @@ fn scalar_type(d: DType) -> &'static str {
 fn store(value: &Tensor, target: &Object, resizes: bool) -> Result<()> {
     let t = target.borrow().clone();
     if resizes && t.layout().sizes != value.layout().sizes {
-        check_cast(value.dtype(), t.dtype())?;
+        refuse_cast(value.dtype(), t.dtype())?;
         let layout = Layout { offset: t.layout().offset, ..value.layout().clone() };
         let ty = TensorType::new(t.dtype(), layout);
         grow(&t, &ty)?;

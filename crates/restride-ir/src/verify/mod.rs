@@ -4,12 +4,12 @@
 //! signature that fits the graph, types that the operators' own rules give. Linear in the program but for sorting.
 
 mod args;
+mod hops;
 mod types;
 
 use crate::effects::callees_first;
-use crate::nested::HopCall;
 use crate::{
-    AliasRoot, Arg, Error, Expr, Graph, GraphId, Hop, Id, InputKind, OutputAlias, OutputKind, Program, Result, Stage,
+    AliasRoot, Arg, Error, Expr, Graph, GraphId, Id, InputKind, OutputAlias, OutputKind, Program, Result, Stage,
     TensorType, Type, ValueId,
 };
 use restride_tensor::{Dim, Layout};
@@ -126,7 +126,7 @@ fn graph(program: &Program, id: GraphId) -> Result<()> {
             }
         }
         args::check(program, graph, node).map_err(|e| e.at(graph, n))?;
-        hop(program, graph, node).map_err(|e| e.at(graph, n))?;
+        hops::check(program, graph, node).map_err(|e| e.at(graph, n))?;
         for &r in &node.results {
             define(r).map_err(|e| e.at(graph, n))?;
             position[r.index()] = at as u32 + 2;
@@ -155,27 +155,6 @@ fn undefined(graph: &Graph, v: ValueId) -> Error {
         Some(value) => Error::invalid(format!("%{} is used before it is defined", value.name)),
         None => Error::invalid(format!("there is no value number {}", v.index())),
     }
-}
-
-/// A higher-order call and its bodies take and give as many values.
-fn hop(program: &Program, graph: &Graph, node: &crate::Node) -> Result<()> {
-    let Some(call) = HopCall::of(graph, node)? else { return Ok(()) };
-    let given = call.inputs().count();
-    for (k, &b) in call.bodies.iter().enumerate() {
-        let body = &program.graphs[b];
-        if body.inputs.len() != given {
-            return invalid(format!("a body takes {} inputs and is given {given}", body.inputs.len()));
-        }
-        let condition = call.hop == Hop::WhileLoop && k == 0;
-        let wanted = if condition { 1 } else { node.results.len() };
-        if body.outputs.len() != wanted {
-            return invalid(format!("a body returns {} values, {wanted} are needed", body.outputs.len()));
-        }
-    }
-    if call.carried.len() > node.results.len() {
-        return invalid(format!("{} values are carried and {} come out", call.carried.len(), node.results.len()));
-    }
-    Ok(())
 }
 
 /// A type is made of declared symbols, and what is known of its layout can be addressed.

@@ -6,7 +6,7 @@ graph(%x: i64[3]) {
 }
 
 // == functionalize
-// error: result type f32 can't be cast to the desired output type i64 (at %w = aten.mul_.Tensor)
+// error: result type Float can't be cast to the desired output type Long (at %w = aten.mul_.Tensor)
 
 // == run
 // error: result type Float can't be cast to the desired output type Long (at %w = aten.mul_.Tensor)

@@ -31,8 +31,6 @@ graph(%x: f32[4]) {
 //   result on a dying operand: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
 // %d = aten.mul.Tensor(%old, %w)
 //   computed in the output's memory: taken, 16 bytes
-// %d = aten.mul.Tensor(%old, %w)
-//   written straight into the input: the caller sees that memory, 16 bytes
 
 // == run
 // input 0: f32[4][1]+0 = [1.0 2.0 3.0 4.0]

@@ -14,4 +14,4 @@ graph @no(%a: f32[2]) {
 }
 
 // == verify
-// ok
+// error: a body returns i64[2] for %y, which is f32[2] (at %y = higher_order.cond)

@@ -1,0 +1,60 @@
+//! Whether a higher-order call and its bodies fit each other.
+
+use super::invalid;
+use crate::nested::{HopCall, HopItem};
+use crate::{Arg, Graph, Hop, Node, Program, Result, TensorType, Type};
+
+/// A call and its bodies take and give as many values, of the same element types and sizes as far as those are known.
+pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
+    let Some(call) = HopCall::of(graph, node)? else { return Ok(()) };
+    let given = call.inputs().count();
+    let carried = call.carried.len();
+    let stacks = matches!(call.hop, Hop::Scan | Hop::Map);
+    for (k, &b) in call.bodies.iter().enumerate() {
+        let body = &program.graphs[b];
+        if body.inputs.len() != given {
+            return invalid(format!("a body takes {} inputs and is given {given}", body.inputs.len()));
+        }
+        for (i, (item, &v)) in call.inputs().zip(&body.inputs).enumerate() {
+            let HopItem::Tensor { value, .. } = item else { continue };
+            let (inside, outside) = (&body.values[v].ty, &graph.values[*value].ty);
+            if !agree(inside, outside, call.is_slice(i)) {
+                let name = &body.values[v].name;
+                return invalid(format!("input %{name} of a body is {inside} and is given {outside}"));
+            }
+        }
+        let condition = call.hop == Hop::WhileLoop && k == 0;
+        let wanted = if condition { 1 } else { node.results.len() };
+        if body.outputs.len() != wanted {
+            return invalid(format!("a body returns {} values, {wanted} are needed", body.outputs.len()));
+        }
+        if condition {
+            continue;
+        }
+        for (i, (out, &r)) in body.outputs.iter().zip(&node.results).enumerate() {
+            let Arg::Value(v) = out else { continue };
+            let (inside, outside) = (&body.values[*v].ty, &graph.values[r].ty);
+            if !agree(inside, outside, stacks && i >= carried) {
+                return invalid(format!("a body returns {inside} for %{}, which is {outside}", graph.values[r].name));
+            }
+        }
+    }
+    if carried > node.results.len() {
+        return invalid(format!("{carried} values are carried and {} come out", node.results.len()));
+    }
+    Ok(())
+}
+
+/// Whether a value inside of a body can be one outside, or a slice of it along dimension 0.
+fn agree(inside: &Type, outside: &Type, slice: bool) -> bool {
+    let (Type::Tensor(a), Type::Tensor(b)) = (inside, outside) else {
+        // Numbers are handed on as what they are; `None` stands for what an optional value is not given.
+        return true;
+    };
+    let sizes = |t: &TensorType, skip: usize| -> Vec<Option<i64>> {
+        t.layout.sizes.iter().skip(skip).map(crate::Dim::known).collect()
+    };
+    let (x, y) = (sizes(a, 0), sizes(b, slice as usize));
+    let same = |(p, q): (&Option<i64>, &Option<i64>)| p.is_none() || q.is_none() || p == q;
+    a.dtype == b.dtype && (!slice || b.rank() > 0) && x.len() == y.len() && x.iter().zip(&y).all(same)
+}
