@@ -16,6 +16,7 @@ import warnings
 from collections import Counter
 
 import torch
+from torch._decomp import decomposition_table
 
 try:
     import torchvision  # noqa: F401 - registers its operators
@@ -84,7 +85,13 @@ def call(op, args):
     args = [[a] * s.N if s.N and isinstance(a, (int, float)) else a for a, s in zip(args, schema)]
     positional = [a for a, s in zip(args, schema) if not s.kwarg_only]
     keyword = {s.name: a for a, s in zip(args, schema) if s.kwarg_only}
-    out = op(*positional, **keyword)
+    try:
+        out = op(*positional, **keyword)
+    except NotImplementedError:
+        # No kernel for the CPU: what PyTorch says that it is composed of.
+        if op not in decomposition_table:
+            raise
+        out = decomposition_table[op](*positional, **keyword)
     flat = []
     for x in out if isinstance(out, (tuple, list)) else [out]:
         flat.extend(x) if isinstance(x, (tuple, list)) else flat.append(x)

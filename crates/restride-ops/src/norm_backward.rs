@@ -173,6 +173,20 @@ fn layer_samples() -> Samples {
     out
 }
 
+/// Row-major: PyTorch composes it of operators that keep other strides.
+fn rms_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in [DType::F32, DType::F64, DType::F16] {
+        let (g, x) = (tensor(d, &[3, 4, 5], 9), tensor(d, &[3, 4, 5], 1));
+        let stats = if d == DType::F64 { d } else { DType::F32 };
+        for (n, r) in [(&[5][..], &[3, 4, 1]), (&[4, 5], &[3, 1, 1])] {
+            let (w, r) = (tensor(d, n, 4), positive(stats, r, 3));
+            out.push(sample![&g, &x, n, &r, &w, mask(&[true; 2])]);
+        }
+    }
+    out
+}
+
 fn group_samples() -> Samples {
     let mut out = Vec::new();
     for d in FLOATS {
@@ -215,7 +229,7 @@ fn reserved_samples() -> Samples {
 
 macro_rules! gradient {
     ($schema:literal, $infer:ident, $run:ident, $samples:expr) => {
-        OpDef { infer: Some($infer), kernel: Kernel::Fixed($run), samples: $samples, ..OpDef::new($schema) }
+        OpDef { infer: Some($infer), kernel: Kernel::Fixed($run), samples: Some($samples), ..OpDef::new($schema) }
     };
 }
 
@@ -224,31 +238,30 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         layer_infer,
         layer,
-        Some(layer_samples)
+        layer_samples
     ),
-    // PyTorch has no kernel of it for the CPU to compare with.
     gradient!(
         "aten::_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
         rms_infer,
         rms,
-        None
+        rms_samples
     ),
     gradient!(
         "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         group_infer,
         group,
-        Some(group_samples)
+        group_samples
     ),
     gradient!(
         "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         batch_infer,
         batch,
-        Some(batch_samples)
+        batch_samples
     ),
     gradient!(
         "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
         batch_infer,
         batch,
-        Some(reserved_samples)
+        reserved_samples
     ),
 ];

@@ -213,7 +213,7 @@ fn operands() -> Vec<(Tensor, DType)> {
     out
 }
 
-/// Samples without training, and with training but no running statistics: PyTorch would write them.
+/// Samples of the forms that may train; what a call writes besides its results is not looked at.
 fn general_samples(last: bool) -> Samples {
     let mut out = Vec::new();
     for (x, d) in operands() {
@@ -221,6 +221,7 @@ fn general_samples(last: bool) -> Samples {
         out.push(sample![&x, &w, &b, &m, &v, false, 0.1, 1e-5]);
         out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-3]);
         out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5]);
+        out.push(sample![&x, (), &b, &m, &v, true, 0.1, 1e-5]);
     }
     let (x, m) = (tensor(DType::F32, &[2, 4, 3], 1), tensor(DType::F32, &[4], 3));
     out.push(sample![&x, &m, &m, (), (), false, 0.1, 1e-5]);
@@ -262,6 +263,7 @@ fn instance_samples() -> Samples {
     for (x, d) in operands().into_iter().filter(|(x, d)| x.dtype() == *d) {
         let (w, b, m, v) = (tensor(d, &[4], 7), tensor(d, &[4], 8), tensor(d, &[4], 3), variance(d, 4));
         out.push(sample![&x, &w, &b, (), (), true, 0.1, 1e-5, true]);
+        out.push(sample![&x, &w, &b, &m, &v, true, 0.1, 1e-5, true]);
         out.push(sample![&x, (), (), &m, &v, false, 0.1, 1e-5, true]);
     }
     out.push(sample![tensor(DType::F32, &[2, 4, 3], 1), (), (), (), (), false, 0.1, 1e-5, true]);
@@ -368,3 +370,31 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use crate::lookup;
+    use restride_ir::{Arg, Expr, Scalar};
+
+    #[test]
+    fn only_training_with_running_statistics_writes() {
+        let args = |running: bool, trains: Option<bool>| -> Vec<Arg<(), Expr>> {
+            let stat = || if running { Arg::Value(()) } else { Arg::None };
+            let number = |s: Scalar| Arg::Scalar(Expr::from(s));
+            let trains = match trains {
+                Some(b) => number(Scalar::Bool(b)),
+                None => Arg::Scalar(Expr::from(restride_ir::Symbol::new("s0", None, None))),
+            };
+            let (momentum, eps) = (number(Scalar::Float(0.1)), number(Scalar::Float(1e-5)));
+            vec![Arg::Value(()), Arg::None, Arg::None, stat(), stat(), trains, momentum, eps]
+        };
+        for name in ["aten.batch_norm.default", "aten.native_batch_norm.default", "aten.instance_norm.default"] {
+            let op = lookup(name).unwrap();
+            assert!(op.mutates(&args(true, Some(true))), "{name}");
+            // What is not known might.
+            assert!(op.mutates(&args(true, None)), "{name}");
+            assert!(!op.mutates(&args(true, Some(false))), "{name}");
+            assert!(!op.mutates(&args(false, Some(true))), "{name}");
+        }
+    }
+}
