@@ -27,6 +27,7 @@ mod grouped;
 mod hops;
 mod index;
 mod index_find;
+mod index_masked;
 mod index_select;
 mod iter;
 mod loss;
@@ -92,6 +93,7 @@ static FAMILIES: &[&[OpDef]] = &[
     assemble::OPS,
     index::OPS,
     index_find::OPS,
+    index_masked::OPS,
     index_select::OPS,
     scatter::OPS,
     sort::OPS,
