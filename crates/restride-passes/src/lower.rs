@@ -83,19 +83,23 @@ fn lower_node(
     let new_args: Vec<Arg> =
         node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
     if !which(old, node)? {
-        let results: Vec<(Arc<str>, Type)> =
-            node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
-        let id = graph.add_node(node.op, new_args, results, node.origin.clone());
-        for (&o, &n) in node.results.iter().zip(&graph.nodes[id].results) {
-            map.set(o, Some(n));
-        }
+        keep(old, node, new_args, graph, names, map);
         return Ok(());
     }
-    let before = graph.values.len();
+    let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
     let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0 };
     let args = emit.import(&new_args)?;
-    let made = emit.expand(node.op, &args)?;
+    let made = match emit.expand(node.op, &args) {
+        Ok(made) => made,
+        // A mask's sizes are only known at the run: the executor composes such a call then.
+        Err(_) if node.op.def().composed.is_some() => {
+            graph.order.truncate(ordered);
+            keep(old, node, new_args, graph, names, map);
+            return Ok(());
+        }
+        Err(e) => return Err(e.into()),
+    };
     let made: Vec<ValueId> = made.iter().map(|v| emit.values[v.0 as usize]).collect();
     if made.len() != node.results.len() {
         return Err(Error::invalid(format!(
@@ -120,9 +124,34 @@ fn lower_node(
     Ok(())
 }
 
+/// Takes a node over as it is.
+fn keep(
+    old: &Graph,
+    node: &Node,
+    args: Vec<Arg>,
+    graph: &mut Graph,
+    names: &mut Names,
+    map: &mut Table<ValueId, Option<ValueId>>,
+) {
+    let results: Vec<(Arc<str>, Type)> =
+        node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
+    let id = graph.add_node(node.op, args, results, node.origin.clone());
+    for (&o, &n) in node.results.iter().zip(&graph.nodes[id].results) {
+        map.set(o, Some(n));
+    }
+}
+
 /// Whether the node must be taken apart.
 fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     let def = node.op.def();
+    if let (Some(which), Some(_)) = (def.composed, def.decompose) {
+        let args = known_args(node, |v| {
+            graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
+        })?;
+        if which(&Args(&args)) {
+            return Ok(true);
+        }
+    }
     if def.hop.is_some() || !matches!(def.kernel, Kernel::None) || def.movement.is_some() {
         return Ok(false);
     }
@@ -242,7 +271,8 @@ impl Emit for GraphEmit<'_> {
                 types = Some(v.to_vec());
             }
         }
-        if types.is_none() && matches!(def.kernel, Kernel::None) && def.movement.is_none() {
+        let composed = def.composed.is_some_and(|which| which(&Args(&metas)));
+        if types.is_none() && (composed || matches!(def.kernel, Kernel::None) && def.movement.is_none()) {
             return self.expand(op, &args);
         }
         let types = match types {

@@ -59,6 +59,8 @@ pub(super) enum Compute {
     Fixed(fn(&Call<'_>) -> Result<(), OpError>),
     Dynamic(fn(&Call<'_>) -> Result<Vec<Tensor>, OpError>),
     Scalar(fn(&Call<'_>) -> Result<Scalar, OpError>),
+    /// Composed of calls whose sizes are only known once they have run: by the interpreter, into memory of its own.
+    Composed,
 }
 
 /// A call of a kernel.
@@ -279,6 +281,7 @@ impl Maker<'_> {
         let def = node.op.def();
         let is_tensor = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Tensor(_));
         let compute = match def.kernel {
+            _ if self.composed(id)? => Compute::Composed,
             Kernel::Fixed(run) => Compute::Fixed(run),
             Kernel::Dynamic(run) => Compute::Dynamic(run),
             Kernel::Scalar(run) => Compute::Scalar(run),
@@ -343,6 +346,17 @@ impl Maker<'_> {
         let types = if late { types } else { Vec::new() };
         let op = node.op;
         Ok(What::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types })))
+    }
+
+    /// Whether a call is composed although the operator has a kernel.
+    fn composed(&self, id: NodeId) -> Result<bool> {
+        let node = &self.graph.nodes[id];
+        let Some(which) = node.op.def().composed else { return Ok(false) };
+        let unknown = |e: &Expr| Error::unsupported(format!("the number {e} is not known before the run"));
+        let args = node.args.iter().map(|a| {
+            a.try_map(|v| known_meta(self.graph, *v).map_err(Error::from), |e| e.constant().ok_or_else(|| unknown(e)))
+        });
+        Ok(which(&Args(&args.collect::<Result<Vec<_>>>()?)))
     }
 
     fn hop(&mut self, id: NodeId, call: HopCall, reads: Vec<Option<Spot>>, writes: Vec<Option<Spot>>) -> Result<What> {

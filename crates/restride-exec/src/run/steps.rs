@@ -3,10 +3,12 @@
 use super::RunCtx;
 use super::code::{Code, CodeStep, Compute, KernelStep, Root, What, fit, inferred};
 use crate::copy::allocate;
+use crate::inputs::RunValue;
+use crate::interp::{Options, call_once};
 use crate::symbols::{Unified, unify};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{Tensor, View, ViewMut};
+use restride_tensor::{Layout, Tensor, View, ViewMut};
 
 /// What a graph input is at a run.
 #[derive(Clone, Copy, Debug)]
@@ -168,18 +170,23 @@ impl Job<'_> {
             }
             Compute::Dynamic(run) => {
                 let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
-                if results.len() != kernel.writes.len() {
-                    return Err(Error::invalid(format!("{} gives {} results", kernel.op, results.len())));
-                }
-                for (t, write) in results.iter().zip(&kernel.writes) {
-                    let Some(w) = write else { continue };
-                    if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
-                        let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
-                        return Err(Error::invalid(format!("it gives {have:?} where {want:?} is declared")));
-                    }
-                    // SAFETY: as promised by the caller; the tensor is on memory of its own.
-                    copy_convert(t.view(), unsafe { w.view_mut(bases) });
-                }
+                // SAFETY: as promised by the caller.
+                unsafe { bring(&results, kernel, bases)? };
+            }
+            Compute::Composed => {
+                let own = |v: &View<'_>| {
+                    let t = allocate(v.dtype(), Layout::contiguous(v.sizes()))?;
+                    copy_convert(*v, t.view_mut());
+                    Ok::<_, OpError>(RunValue::Tensor(t))
+                };
+                let args: Vec<Arg<RunValue, Scalar>> =
+                    args.iter().map(|a| a.try_map(own, |s| Ok(*s))).collect::<Result<_, OpError>>()?;
+                let options =
+                    Options { seed: self.ctx.seed, call: self.ctx.call, threads: self.ctx.threads, strict: false };
+                let results = call_once(kernel.op, &args, rng, &options)?;
+                let results: Vec<Tensor> = results.iter().filter_map(|r| r.tensor().cloned()).collect();
+                // SAFETY: as promised by the caller.
+                unsafe { bring(&results, kernel, bases)? };
             }
             Compute::Scalar(run) => {
                 let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
@@ -190,6 +197,26 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
+
+/// Copies what a call made in memory of its own to where it belongs.
+///
+/// # Safety
+/// `bases` are the addresses of the buffers that the step was made for.
+unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> Result<()> {
+    if results.len() != kernel.writes.len() {
+        return Err(Error::invalid(format!("{} gives {} results", kernel.op, results.len())));
+    }
+    for (t, write) in results.iter().zip(&kernel.writes) {
+        let Some(w) = write else { continue };
+        if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
+            let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
+            return Err(Error::invalid(format!("it gives {have:?} where {want:?} is declared")));
+        }
+        // SAFETY: as promised by the caller; the tensor is on memory of its own.
+        copy_convert(t.view(), unsafe { w.view_mut(bases) });
+    }
+    Ok(())
 }
 
 /// # Safety

@@ -231,3 +231,24 @@ graph(%x: f32[2, 3], %y: f32[1, 3]) {
     let (_, placed) = agree(text, &[floats(&[2, 3]), floats(&[1, 3])]);
     assert_eq!((moves(&placed), arena_buffers(&placed)), (0, 0));
 }
+
+#[test]
+fn calls_that_are_composed_are_not_run_by_the_kernel() {
+    // Attention with dropout, and a mask whose count is known to the program.
+    let text = "stage: functional
+graph(%q: f32[1, 2, 3, 4], %k: f32[1, 2, 3, 4]) {
+  %a: f32[1, 2, 3, 4] = aten.scaled_dot_product_attention.default(%q, %k, %k, None, 0.5)
+  %b: f32[1, 2, 3, 4] = aten.neg.default(%a)
+  return %b
+}";
+    agree(text, &[floats(&[1, 2, 3, 4]), floats(&[1, 2, 3, 4])]);
+    let text = "stage: functional
+graph(%x: f32[5], %y: f32[5]) {
+  %a: f32[5] = aten.mul.Tensor(%x, 2)
+  %m: bool[5] = aten.ge.Scalar(%a, -1000)
+  %p: f32[5] = aten.index.Tensor(%a, [%m])
+  %b: f32[5] = aten.neg.default(%p)
+  return %b
+}";
+    agree(text, &[floats(&[5]), floats(&[5])]);
+}
