@@ -13,6 +13,7 @@ pub mod grid;
 pub mod grouped;
 pub mod index;
 pub mod im2col;
+pub mod linalg;
 pub mod loss;
 pub mod norm;
 pub mod norm_backward;

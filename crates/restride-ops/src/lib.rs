@@ -30,6 +30,7 @@ mod index_find;
 mod index_masked;
 mod index_select;
 mod iter;
+mod linalg;
 mod loss;
 mod loss_nll;
 mod matmul;
@@ -132,4 +133,5 @@ static FAMILIES: &[&[OpDef]] = &[
     vision::OPS,
     fft::OPS,
     spectral::OPS,
+    linalg::OPS,
 ];
