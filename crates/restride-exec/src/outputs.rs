@@ -22,7 +22,7 @@ pub fn outputs(
     let mut changed = Vec::new();
     for (spec, result) in program.signature.outputs.iter().zip(results) {
         let value = match &spec.alias {
-            Some(alias) => RunValue::Tensor(on_root(alias, &inputs, results, symbols)?),
+            Some(alias) => RunValue::Tensor(on_root(program, alias, &inputs, results, symbols)?),
             None => result.clone(),
         };
         match spec.kind {
@@ -49,6 +49,7 @@ pub fn outputs(
 
 /// The view of an input's or a base's memory that an output is declared to be.
 pub(crate) fn on_root(
+    program: &Program,
     alias: &OutputAlias,
     inputs: &[RunValue],
     results: &[RunValue],
@@ -60,8 +61,25 @@ pub(crate) fn on_root(
     };
     let root =
         root.and_then(RunValue::tensor).ok_or_else(|| Error::invalid("an output is a view of what is no tensor"))?;
-    let layout = evaluate(&alias.layout, symbols)
-        .ok_or_else(|| Error::invalid(format!("the layout {} of an output has unknown symbols", alias.layout)))?;
+    view_of(program, alias, root, symbols)
+}
+
+/// The declared view of a tensor's memory. An input may lie elsewhere on its storage than the program was made for: so does
+/// then what is a view of it.
+pub(crate) fn view_of(program: &Program, alias: &OutputAlias, root: &Tensor, symbols: &Binding) -> Result<Tensor> {
+    let unknown = |what| Error::invalid(format!("the layout {what} of an output has unknown symbols"));
+    let mut layout = evaluate(&alias.layout, symbols).ok_or_else(|| unknown(alias.layout.to_string()))?;
+    if let AliasRoot::Input(i) = alias.root
+        && let Some(ty) = program.graph().values[program.signature.inputs[i].value].ty.tensor()
+    {
+        let declared = evaluate(&ty.layout, symbols).ok_or_else(|| unknown(ty.layout.to_string()))?;
+        let (from, to) = (ty.dtype.size() as i64, alias.dtype.size() as i64);
+        let shift = (root.layout().offset - declared.offset) * from;
+        if shift % to != 0 {
+            return Err(Error::invalid("an output begins inside of an element of the memory that it is a view of"));
+        }
+        layout.offset += shift / to;
+    }
     Tensor::new(root.storage().clone(), alias.dtype, layout.clone())
         .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))
 }

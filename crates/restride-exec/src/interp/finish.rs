@@ -3,7 +3,9 @@
 use super::{Interp, Outputs, Slot};
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{State, evaluate, input_name, user_inputs};
-use restride_ir::{AliasRoot, Arg, Binding, Error, OutputAlias, OutputKind, Result, Stage, TensorType, border_layout};
+use restride_ir::{
+    AliasRoot, Arg, Binding, Error, OutputAlias, OutputKind, Program, Result, Stage, TensorType, border_layout,
+};
 use restride_tensor::{Layout, Storage, Tensor};
 
 impl Interp<'_> {
@@ -54,7 +56,7 @@ impl Interp<'_> {
         for (spec, slot) in specs.iter().zip(&kept) {
             let slot = match (&spec.alias, &spec.kind) {
                 (None, _) => slot.clone(),
-                (Some(alias), _) => Slot::new(on_root(alias, objects, &kept, symbols)?),
+                (Some(alias), _) => Slot::new(on_root(self.program, alias, objects, &kept, symbols)?),
             };
             match spec.kind {
                 OutputKind::User | OutputKind::Loss => out.values.push(slot.to_value()),
@@ -117,14 +119,17 @@ fn copy_of(t: &Tensor, layout: Layout) -> Result<Tensor> {
 }
 
 /// The view of an input's or a base's memory that an output is declared to be.
-fn on_root(alias: &OutputAlias, objects: &[Slot], kept: &[Slot], symbols: &Binding) -> Result<Tensor> {
+fn on_root(
+    program: &Program,
+    alias: &OutputAlias,
+    objects: &[Slot],
+    kept: &[Slot],
+    symbols: &Binding,
+) -> Result<Tensor> {
     let root = match alias.root {
         AliasRoot::Input(i) => objects.get(i),
         AliasRoot::Base(i) => kept.get(i),
     };
     let root = root.and_then(Slot::tensor).ok_or_else(|| Error::invalid("an output is a view of what is no tensor"))?;
-    let layout = evaluate(&alias.layout, symbols)
-        .ok_or_else(|| Error::invalid(format!("the layout {} of an output has unknown symbols", alias.layout)))?;
-    Tensor::new(root.storage().clone(), alias.dtype, layout.clone())
-        .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))
+    crate::outputs::view_of(program, alias, &root, symbols)
 }

@@ -107,6 +107,22 @@ fn outputs_that_are_views_of_inputs() {
 }
 
 #[test]
+fn views_of_inputs_that_lie_elsewhere() {
+    let text = "graph(%x: f32[2, 3]) {
+  %t: f32[3, 2][1, 3] = aten.t.default(%x)
+  return %t
+}";
+    let x = strided(&[2, 3], &[3, 1], 4);
+    agree(text, std::slice::from_ref(&x));
+    // Both ways agree on where it lies; that is where the input does.
+    let program = program(text);
+    let inputs = clone_inputs(std::slice::from_ref(&x));
+    let out = interpret(&program, &inputs, &mut State::new(&program).unwrap(), &Options::default()).unwrap();
+    let t = out.values[0].tensor().unwrap();
+    assert_eq!((t.layout().offset, t.get(&[2, 1])), (4, x.get(&[1, 2])));
+}
+
+#[test]
 fn one_value_as_several_outputs() {
     let text = "stage: functional
 output 1: mutation of %x
