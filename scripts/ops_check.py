@@ -87,9 +87,9 @@ def call(op, args):
     keyword = {s.name: a for a, s in zip(args, schema) if s.kwarg_only}
     try:
         out = op(*positional, **keyword)
-    except NotImplementedError:
-        # No kernel for the CPU: what PyTorch says that it is composed of.
-        if op not in decomposition_table:
+    except NotImplementedError as e:
+        # No kernel for the CPU (not: none for an element type): what PyTorch says that it is composed of.
+        if op not in decomposition_table or "Could not run" not in str(e):
             raise
         out = decomposition_table[op](*positional, **keyword)
     flat = []
