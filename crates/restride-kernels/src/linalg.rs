@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     fn matrix(rows: usize, cols: usize) -> Matrix {
-        let data = (0..rows * cols).map(|i| ((i * 7919 + 13) % 101) as f64 / 25.0 - 2.0).collect();
+        let data = (0..rows * cols).map(|i| ((i * i * i * 17 + i * 29 + 3) % 101) as f64 / 25.0 - 2.0).collect();
         Matrix { rows, cols, data }
     }
     fn product(a: &Matrix, b: &Matrix) -> Matrix {
