@@ -48,7 +48,8 @@ pub(super) struct CodeStep {
 
 pub(super) enum What {
     Nothing,
-    Move { from: Spot, to: Spot },
+    /// From, to.
+    Move(Box<(Spot, Spot)>),
     Kernel(Box<KernelStep>),
     Hop(Box<HopStep>),
 }
@@ -260,7 +261,7 @@ impl Maker<'_> {
             Step::Free { node } => Ok(CodeStep { node: Some(*node), what: What::Nothing }),
             Step::Move { value, from, to } => {
                 let (from, to) = (self.spot(*value, from, false)?, self.spot(*value, to, true)?);
-                Ok(CodeStep { node: None, what: What::Move { from, to } })
+                Ok(CodeStep { node: None, what: What::Move(Box::new((from, to))) })
             }
             Step::Run { node, reads, writes } => {
                 let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that is not there"))?;

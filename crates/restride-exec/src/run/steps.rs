@@ -108,7 +108,8 @@ impl Job<'_> {
     ) -> Result<()> {
         match &step.what {
             What::Nothing => Ok(()),
-            What::Move { from, to } => {
+            What::Move(places) => {
+                let (from, to) = &**places;
                 // SAFETY: as promised by the caller. Moves do not overlap but cell for cell (the checker's business);
                 // the copy goes through raw pointers, so that even then it only gives wrong values.
                 unsafe { copy_convert(from.view(bases), to.view_mut(bases)) };

@@ -47,7 +47,7 @@ fn n(i: i64) -> Arg {
     Arg::Scalar(Expr::Int(i))
 }
 
-/// Places, plans, checks; every part in a few microseconds a node on a slow machine, a hundred where it is shared.
+/// Places, plans, checks; every part in some ten microseconds a node.
 fn measure(what: &str, program: &Program) {
     let nodes = program.graph().order.len();
     let start = Instant::now();
@@ -68,8 +68,12 @@ fn measure(what: &str, program: &Program) {
     eprintln!(
         "{what}: {nodes} nodes: place {at_place:?}, plan {at_plan:?}, check {at_check:?} + {at_check_plan:?}, code {at_code:?}"
     );
-    for (part, time) in [("place", at_place), ("plan", at_plan), ("check", at_check), ("code", at_code)] {
-        assert!(time.as_secs() < 10, "{what}: {part} took {time:?} for {nodes} nodes");
+    // Making the steps is one look at each node: the measure for the others, whatever the machine does besides.
+    let most = at_code * 10 + std::time::Duration::from_secs(2);
+    for (part, time) in
+        [("place", at_place), ("plan", at_plan), ("check", at_check), ("check of the plan", at_check_plan)]
+    {
+        assert!(time < most, "{what}: {part} took {time:?} for {nodes} nodes, and their steps {at_code:?}");
     }
 }
 
