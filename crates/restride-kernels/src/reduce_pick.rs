@@ -38,6 +38,9 @@ pub fn pick(
         let x = unsafe { x.with_layout(&layout) };
         let data = pack::<T>(&x);
         let rows: usize = layout.sizes.iter().take(layout.rank() - reduced.iter().filter(|&&r| r).count()).map(|&n| n as usize).product();
+        if u32::try_from(len).is_err() {
+            return Err(format!("a row of {len} elements is too long"));
+        }
         if len == 0 && rows > 0 {
             if indices.is_some() || !x.dtype().is_float() {
                 return Err("an element of an empty row".to_string());

@@ -100,7 +100,7 @@ pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<T
     let n = x.iter().max().map_or(0, |&m| m.saturating_add(1));
     let n = usize::try_from(n).map_err(|_| "too many classes".to_string())?.max(least);
     // An untrusted number must not take all memory there is.
-    if n > 1 << 32 {
+    if n > 1 << 30 {
         return Err(format!("{n} classes are too many"));
     }
     let sizes = [n as i64];

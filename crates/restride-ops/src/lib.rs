@@ -52,6 +52,7 @@ mod pool;
 mod pool_samples;
 mod promote;
 mod random;
+mod random_dropout;
 mod reduce;
 mod reduce_dist;
 mod reduce_pick;
@@ -121,6 +122,7 @@ static FAMILIES: &[&[OpDef]] = &[
     reduce_dist::OPS,
     reduce_search::OPS,
     random::OPS,
+    random_dropout::OPS,
     cumulative::OPS,
     pad::OPS,
     upsample::OPS,

@@ -115,6 +115,8 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
     ensure!(!x.sizes().contains(&0), "quantile() input tensor must be non-empty");
     between(a)?;
     let marks = marks(a, Some(2))?;
+    let row: i64 = x.sizes().iter().zip(&marks).filter(|(_, m)| **m).map(|(n, _)| n).product();
+    ensure!(row <= 1 << 24, "quantile() input tensor is too large");
     let mut sizes = kept(x.sizes(), &marks, a.opt_bool(3)?.unwrap_or(false));
     if let Ok(q) = a.tensor(1) {
         ensure!(q.layout.rank() < 2, "quantile() q must be a scalar or 1D tensor");
