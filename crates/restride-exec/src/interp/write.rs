@@ -3,7 +3,7 @@
 use super::call::{CallArgs, grow, infer, resolved};
 use super::frame::refused;
 use super::{Interp, Object, Slot};
-use crate::copy::copy_into;
+use crate::copy::{allocate, copy_into};
 use restride_ir::{
     Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, refuse_cast,
     refuse_overlap,
@@ -102,7 +102,17 @@ impl Interp<'_> {
         let t = target.borrow().clone();
         let sizes = t.layout().sizes.clone();
         // The result's sizes first: what cannot be broadcast into the target is refused before anything is written.
-        let whole = self.call(twin.op, own, key)?;
+        // A copy stands for the target: what an operator gives for a layout with a cell twice is not asked here.
+        let apart = |slot: &Slot| -> Result<Slot> {
+            if !is_object(slot, target) {
+                return Ok(slot.clone());
+            }
+            let copy = allocate(t.dtype(), Layout::contiguous(&sizes))?;
+            copy_into(&copy, &t)?;
+            Ok(Slot::new(copy))
+        };
+        let first: Vec<Arg<Slot, Scalar>> = own.iter().map(|a| a.try_map(apart, |s| Ok(*s))).collect::<Result<_>>()?;
+        let whole = self.call(twin.op, &first, key)?;
         let value = whole.first().and_then(Slot::tensor);
         let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         check_store(&value, &t)?;
@@ -182,7 +192,7 @@ fn apart(arg: &Arg<Tensor, Scalar>, target: &Tensor) -> Result<Arg<Tensor, Scala
         if !t.storage().same(target.storage()) {
             return Ok(t.clone());
         }
-        let own = crate::copy::allocate(t.dtype(), Layout::contiguous(&t.layout().sizes))?;
+        let own = allocate(t.dtype(), Layout::contiguous(&t.layout().sizes))?;
         copy_into(&own, t)?;
         Ok(own)
     };
