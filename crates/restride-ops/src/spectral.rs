@@ -1,51 +1,11 @@
-//! Windows, and short-time Fourier transforms.
+//! Short-time Fourier transforms.
 
 use crate::composite::composed;
 use crate::nn::*;
-use crate::promote::name;
 use crate::sample::{in_range, sample, strided, tensor};
 use restride_ir::{DType, Emit, Layout, OpDef, Val};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
-use std::f64::consts::PI;
-
-/// `alpha - beta * cos`, at `length` points of a period; `at` is the position of the element type.
-fn cosine(e: &mut dyn Emit, a: &ValArgs<'_>, at: usize, periodic: bool, alpha: f64, beta: f64) -> Vals {
-    let (length, dtype) = (a.int(0)?, a.opt_dtype(at)?.unwrap_or(DType::F32));
-    ensure!(length >= 0, "window requires non-negative window_length, got window_length={length}");
-    ensure!(dtype.is_float(), "window expects floating point dtypes, got: {}", name(dtype));
-    if length == 0 {
-        return Ok(smallvec![emit!(e, "aten.zeros.default", [0], dtype)?]);
-    }
-    if length == 1 {
-        return Ok(smallvec![emit!(e, "aten.ones.default", [1], dtype)?]);
-    }
-    let steps = if periodic { length } else { length - 1 };
-    let v = emit!(e, "aten.arange.default", length, dtype)?;
-    let v = emit!(e, "aten.mul.Tensor", v, 2.0 * PI / steps as f64)?;
-    let v = emit!(e, "aten.cos.default", v)?;
-    let v = emit!(e, "aten.mul.Tensor", v, -beta)?;
-    Ok(smallvec![emit!(e, "aten.add.Tensor", v, alpha)?])
-}
-
-fn hann(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 1, true, 0.5, 0.5)
-}
-fn hann_periodic(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 2, a.bool(1)?, 0.5, 0.5)
-}
-fn hamming(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 1, true, 0.54, 0.46)
-}
-fn hamming_periodic(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 2, a.bool(1)?, 0.54, 0.46)
-}
-fn hamming_alpha(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 3, a.bool(1)?, a.float(2)?, 0.46)
-}
-fn hamming_alpha_beta(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    cosine(e, a, 4, a.bool(1)?, a.float(2)?, a.float(3)?)
-}
 
 /// Lengths that both directions share.
 struct Frames {
@@ -283,36 +243,6 @@ macro_rules! composite {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        hann,
-        vec![sample![16], sample![1], sample![0], sample![7, DType::F64]],
-        "aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        hann_periodic,
-        vec![sample![16, false], sample![9, true]],
-        "aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        hamming,
-        vec![sample![16]],
-        "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        hamming_periodic,
-        vec![sample![16, false], sample![9, true]],
-        "aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        hamming_alpha,
-        vec![sample![16, false, 0.6]],
-        "aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        hamming_alpha_beta,
-        vec![sample![16, false, 0.6, 0.3]],
-        "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
     composite!(
         stft,
         stft_samples(false),
