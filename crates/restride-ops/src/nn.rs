@@ -18,8 +18,12 @@ pub(crate) type ValArgs<'a> = Args<'a, Val, Scalar>;
 /// Fails with a formatted message unless the condition holds.
 macro_rules! ensure {
     ($cond:expr, $($fmt:tt)*) => {
-        if !$cond {
-            return Err(restride_ir::OpError::new(format!($($fmt)*)));
+        {
+            // Of its own name: a comparison with NaN is meant to fail here.
+            let holds: bool = $cond;
+            if !holds {
+                return Err(restride_ir::OpError::new(format!($($fmt)*)));
+            }
         }
     };
 }

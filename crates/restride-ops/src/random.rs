@@ -192,7 +192,7 @@ fn bounds(low: i64, high: i64, dtype: DType) -> Result<(i64, i64)> {
         _ => (i64::MIN, i64::MAX),
     };
     ensure!(low >= least && low <= most, "from is out of bounds for {}", dtype.torch_name());
-    ensure!(high - 1 >= least && high - 1 <= most, "to - 1 is out of bounds for {}", dtype.torch_name());
+    ensure!(high > least && high - 1 <= most, "to - 1 is out of bounds for {}", dtype.torch_name());
     Ok((low, high))
 }
 /// Bounds given at positions; 0 is the lower one if there is none.
