@@ -25,6 +25,14 @@ impl Op {
     }
 }
 
+impl Op {
+    /// Whether PyTorch may give an operand, or a view of one, as a result although no declaration says so: it composes some
+    /// operators of views (`einsum` of one operand, `meshgrid`), and `conj_physical` gives real tensors back.
+    pub fn may_pass_through(self) -> bool {
+        self.def().decompose.is_some() || self.schema().name == "conj_physical"
+    }
+}
+
 impl Meta {
     /// Whether elements lie alike: element type, sizes, and strides but for dimensions of one index, whose strides mean
     /// nothing.

@@ -300,6 +300,9 @@ impl<'a> Materializer<'a> {
                 for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
                     roots.extend(self.facts[operands[*o]].roots.iter().copied());
                 }
+                if roots.is_empty() && op.may_pass_through() {
+                    roots.extend(operands.iter().flat_map(|o| self.facts[*o].roots.iter()).copied());
+                }
                 if roots.is_empty() {
                     self.own(new, sures[i]);
                 } else {

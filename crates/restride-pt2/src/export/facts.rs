@@ -152,7 +152,11 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
         for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
             roots.extend(w.facts.roots(operands[*o]).iter().copied());
         }
-        let own = roots.is_empty();
+        let mut own = roots.is_empty();
+        if own && node.op.may_pass_through() {
+            roots.extend(operands.iter().flat_map(|o| w.facts.roots(*o)).copied());
+            own = roots.is_empty();
+        }
         if own {
             roots.insert(w.facts.fresh_root());
         }

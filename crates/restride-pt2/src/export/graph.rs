@@ -3,7 +3,7 @@
 use super::exprs;
 use crate::dtype::FileDType;
 use crate::model::{
-    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType, SymBool,
+    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType,
     SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
 };
 use restride_ir::{
@@ -80,6 +80,21 @@ pub fn target(op: Op) -> String {
     }
 }
 
+/// Operators that only restride has are refused: PyTorch would find them out when it loads the file.
+fn known_to_torch(op: Op) -> Result<()> {
+    let schema = op.schema();
+    let made_here = match schema.namespace.as_str() {
+        "restride" => true,
+        "aten" | "prims" | "torchvision" | "_operator" | "math" | "torch" | "higher_order" => false,
+        // The functional form that a user's operator was given.
+        _ => schema.name.ends_with("_functional"),
+    };
+    if made_here {
+        return Err(Error::unsupported(format!("{op} is no operator of PyTorch's, and cannot be written")));
+    }
+    Ok(())
+}
+
 impl<'a> GraphWriter<'a> {
     /// A writer for a graph.
     pub fn new(ctx: &'a Context<'a>, source: &'a Graph) -> Self {
@@ -147,8 +162,7 @@ impl<'a> GraphWriter<'a> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
         let key = name.to_string();
         Ok(if e.is_bool() {
-            let value = exprs::sym_bool(e).unwrap_or(SymBool::AsBool(false));
-            self.out.sym_bool_values.insert(key.clone(), value);
+            self.out.sym_bool_values.insert(key.clone(), exprs::sym_bool(e)?);
             Argument::AsSymBool(SymBoolArgument::AsName(key))
         } else if e.is_float() {
             self.out.sym_float_values.insert(key.clone(), exprs::sym_float(e, &self.ctx.hints)?);
@@ -249,6 +263,7 @@ impl<'a> GraphWriter<'a> {
     pub fn node(&mut self, node: &Node) -> Result<()> {
         self.origin = node.origin.clone();
         let op = node.op;
+        known_to_torch(op)?;
         let hop = op.def().hop.is_some();
         let inputs = if hop {
             self.hop_inputs(node)?

@@ -55,6 +55,14 @@ pub fn export_file_with(program: &Program, path: &Path, extra: &[(String, Vec<u8
     done
 }
 
+/// The archive's bytes.
+///
+/// # Errors
+/// What an archive cannot say, with the node.
+pub fn export_bytes(program: &Program) -> Result<Vec<u8>> {
+    Ok(write_archive(Vec::new(), &contents(program, "archive".into(), &[])?)?)
+}
+
 /// All that the archive holds.
 fn contents<'a>(program: &'a Program, root: String, extra: &'a [(String, Vec<u8>)]) -> Result<ArchiveContents<'a>> {
     let exported = program_model(program)?;
