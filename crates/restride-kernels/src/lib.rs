@@ -28,6 +28,7 @@ pub mod reduce_search;
 pub mod remap;
 pub mod resample;
 pub mod pool;
+pub mod rnn;
 pub mod rows;
 pub mod scatter;
 pub mod softmax;

@@ -60,6 +60,7 @@ mod reduce_samples;
 mod reduce_search;
 mod registry;
 mod rnn;
+mod rnn_packed;
 mod sample;
 mod scalars;
 mod scatter;
@@ -136,4 +137,5 @@ static FAMILIES: &[&[OpDef]] = &[
     fft::OPS,
     spectral::OPS,
     linalg::OPS,
+    rnn_packed::OPS,
 ];

@@ -1,0 +1,209 @@
+//! Recurrent networks over packed sequences: the batch shrinks as sequences end, which only the data says.
+
+use crate::pack::{Compute, pack, unpack, with_compute};
+use crate::softmax::{Real, sum};
+use restride_tensor::{View, ViewMut};
+
+/// Which cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// Long short-term memory: gates in, forget, cell, out.
+    Lstm,
+    /// Gated recurrent unit: gates reset, update, new.
+    Gru,
+    /// A layer with `tanh`.
+    Tanh,
+    /// A layer with `relu`.
+    Relu,
+}
+
+impl Cell {
+    /// How many times as wide as the hidden state the gates are.
+    pub fn gates(self) -> usize {
+        match self {
+            Cell::Lstm => 4,
+            Cell::Gru => 3,
+            Cell::Tanh | Cell::Relu => 1,
+        }
+    }
+}
+
+/// A network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Network {
+    /// Which cell.
+    pub cell: Cell,
+    /// Number of layers.
+    pub layers: usize,
+    /// Whether every layer also runs backwards.
+    pub bidirectional: bool,
+    /// Whether layers have biases.
+    pub biases: bool,
+    /// Whether hidden states are projected.
+    pub projected: bool,
+}
+
+impl Network {
+    /// Number of parameters of a layer in one direction.
+    pub fn each(&self) -> usize {
+        2 + 2 * self.biases as usize + self.projected as usize
+    }
+
+    /// Runs over `data` (all steps' rows one after the other, `batch_sizes` rows each); `outs` are the outputs and the
+    /// last states. Sizes are those of a checked call; `batch_sizes` is checked here.
+    pub fn packed(
+        &self,
+        data: &View<'_>,
+        batch_sizes: &[i64],
+        states: &[&View<'_>],
+        params: &[&View<'_>],
+        outs: &[ViewMut<'_>],
+    ) -> Result<(), String> {
+        let batch = states[0].sizes()[1];
+        let falls = batch_sizes.windows(2).all(|w| w[0] >= w[1]) && batch_sizes.iter().all(|&n| n > 0);
+        if !falls || batch_sizes.first() != Some(&batch) || batch_sizes.iter().sum::<i64>() != data.sizes()[0] {
+            return Err(format!(
+                "batch_sizes {batch_sizes:?} do not fit {} rows of a batch of {batch}: they must fall from the batch's size to at least 1",
+                data.sizes()[0]
+            ));
+        }
+        let steps: Vec<usize> = batch_sizes.iter().map(|&n| n as usize).collect();
+        with_compute!(float data.dtype(), T => self.run::<T>(data, &steps, states, params, outs));
+        Ok(())
+    }
+
+    fn run<T: Real + Compute>(
+        &self,
+        data: &View<'_>,
+        steps: &[usize],
+        states: &[&View<'_>],
+        params: &[&View<'_>],
+        outs: &[ViewMut<'_>],
+    ) {
+        let rows = data.sizes()[0] as usize;
+        let mut x = pack::<T>(data).into_owned();
+        let mut last: Vec<Vec<T>> = states.iter().map(|s| pack::<T>(s).into_owned()).collect();
+        let directions = 1 + self.bidirectional as usize;
+        let wide = states[0].sizes()[2] as usize;
+        for layer in 0..self.layers {
+            let mut next = vec![T::zero(); rows * wide * directions];
+            for d in 0..directions {
+                let at = layer * directions + d;
+                let params: Vec<_> = params[at * self.each()..][..self.each()].iter().map(|p| pack::<T>(p)).collect();
+                let params: Vec<&[T]> = params.iter().map(|p| &p[..]).collect();
+                let mut own: Vec<&mut [T]> = last
+                    .iter_mut()
+                    .map(|s| {
+                        let each = s.len() / (self.layers * directions);
+                        &mut s[at * each..(at + 1) * each]
+                    })
+                    .collect();
+                let mut write = |row: usize, h: &[T]| {
+                    next[(row * directions + d) * wide..][..wide].copy_from_slice(h);
+                };
+                self.layer(&x, x.len() / rows.max(1), steps, &params, &mut own, d == 1, &mut write);
+            }
+            x = next;
+        }
+        unpack(&x, &outs[0]);
+        for (s, out) in last.iter().zip(&outs[1..]) {
+            unpack(s, out);
+        }
+    }
+
+    /// One layer in one direction; states end as what they are after each sequence's last step.
+    fn layer<T: Real>(
+        &self,
+        x: &[T],
+        width: usize,
+        steps: &[usize],
+        params: &[&[T]],
+        states: &mut [&mut [T]],
+        backwards: bool,
+        write: &mut impl FnMut(usize, &[T]),
+    ) {
+        let starts: Vec<usize> = steps
+            .iter()
+            .scan(0, |at, &n| {
+                *at += n;
+                Some(*at - n)
+            })
+            .collect();
+        let shown = states[0].len() / steps[0];
+        let inner = states[states.len() - 1].len() / steps[0];
+        let gates = self.cell.gates() * inner;
+        let bias = |i: usize| if self.biases { Some(params[i]) } else { None };
+        let (mut input, mut hidden) = (vec![T::zero(); gates], vec![T::zero(); gates]);
+        let mut h = vec![T::zero(); inner];
+        for i in 0..steps.len() {
+            let t = if backwards { steps.len() - 1 - i } else { i };
+            for b in 0..steps[t] {
+                let row = starts[t] + b;
+                linear(&mut input, params[0], &x[row * width..][..width], bias(2));
+                linear(&mut hidden, params[1], &states[0][b * shown..][..shown], bias(3));
+                self.cell(&input, &hidden, states, b, &mut h);
+                if self.projected {
+                    linear(&mut states[0][b * shown..][..shown], params[params.len() - 1], &h, None);
+                } else {
+                    states[0][b * shown..][..shown].copy_from_slice(&h);
+                }
+                write(row, &states[0][b * shown..][..shown]);
+            }
+        }
+    }
+
+    fn cell<T: Real>(&self, x: &[T], r: &[T], states: &mut [&mut [T]], b: usize, h: &mut [T]) {
+        let n = h.len();
+        let sigmoid = |x: T| T::one() / (T::one() + (-x).exp());
+        for (j, h) in h.iter_mut().enumerate() {
+            let gate = |g: usize| x[g * n + j] + r[g * n + j];
+            *h = match self.cell {
+                Cell::Lstm => {
+                    let c = &mut states[1][b * n + j];
+                    *c = sigmoid(gate(1)) * *c + sigmoid(gate(0)) * gate(2).tanh();
+                    sigmoid(gate(3)) * c.tanh()
+                }
+                Cell::Gru => {
+                    let new = (x[2 * n + j] + sigmoid(gate(0)) * r[2 * n + j]).tanh();
+                    (states[0][b * n + j] - new) * sigmoid(gate(1)) + new
+                }
+                Cell::Tanh => gate(0).tanh(),
+                Cell::Relu => gate(0).max(T::zero()),
+            };
+        }
+    }
+}
+
+/// `w x + b`.
+fn linear<T: Real>(out: &mut [T], w: &[T], x: &[T], b: Option<&[T]>) {
+    let n = x.len();
+    let mut products = vec![T::zero(); n];
+    for (i, o) in out.iter_mut().enumerate() {
+        products.iter_mut().zip(&w[i * n..]).zip(x).for_each(|((p, &w), &x)| *p = w * x);
+        let dot = sum(&products, |p| p);
+        *o = b.map_or(dot, |b| dot + b[i]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{DType, Layout, Tensor};
+
+    #[test]
+    fn sequences_that_end_keep_their_state() {
+        // A layer that adds input and state: running sums.
+        let net = Network { cell: Cell::Relu, layers: 1, bidirectional: false, biases: false, projected: false };
+        let data = Tensor::from_slice(&[1f64, 10.0, 2.0, 20.0, 3.0], &[5, 1]);
+        let one = Tensor::from_slice(&[1f64], &[1, 1]);
+        let h = Tensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 1]));
+        let (out, last) = (Tensor::zeros(DType::F64, Layout::contiguous(&[5, 1])), h.clone());
+        let (v, w, s) = (data.view(), one.view(), h.view());
+        let outs = [out.view_mut(), last.view_mut()];
+        net.packed(&v, &[2, 2, 1], &[&s], &[&w, &w], &outs).unwrap();
+        assert_eq!(out.to_elements::<f64>(), [1.0, 10.0, 3.0, 30.0, 6.0]);
+        assert_eq!(last.to_elements::<f64>(), [6.0, 30.0]);
+        assert!(net.packed(&v, &[1, 2, 2], &[&s], &[&w, &w], &outs).is_err());
+        assert!(net.packed(&v, &[2, 2], &[&s], &[&w, &w], &outs).is_err());
+    }
+}
