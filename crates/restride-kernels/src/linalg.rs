@@ -162,7 +162,7 @@ impl Lu {
     }
     fn parity(&self) -> f64 {
         let swaps = self.pivots.iter().enumerate().filter(|&(k, &p)| p != k as i64 + 1).count();
-        if swaps % 2 == 0 { 1.0 } else { -1.0 }
+        if swaps.is_multiple_of(2) { 1.0 } else { -1.0 }
     }
     /// The matrix that the row exchanges are: `A = P L U`.
     pub fn permutation(&self) -> Matrix {

@@ -192,7 +192,7 @@ impl Ctc<'_> {
             if let Some(bad) = own.iter().find(|&&c| c < 0 || c >= classes as i64) {
                 return Err(format!("ctc_loss: target {bad} is not a class"));
             }
-            let label = |s: usize| if s % 2 == 0 { self.blank as usize } else { own[s / 2] as usize };
+            let label = |s: usize| if s.is_multiple_of(2) { self.blank as usize } else { own[s / 2] as usize };
             let prob = |t: usize, c: usize| probs[(t * batch + b) * classes + c];
             let states = 2 * len + 1;
             let rows = &mut alpha[b * frames * width..][..frames * width];

@@ -26,7 +26,7 @@ fn sane(pad: &[i64]) -> Result<()> {
 
 fn constant_sizes(sizes: &[i64], pad: &[i64]) -> Result<Vec<i64>> {
     sane(pad)?;
-    ensure!(pad.len() % 2 == 0, "Length of pad must be even but instead it equals {}", pad.len());
+    ensure!(pad.len().is_multiple_of(2), "Length of pad must be even but instead it equals {}", pad.len());
     ensure!(
         sizes.len() * 2 >= pad.len(),
         "Length of pad should be no more than twice the number of dimensions of the input. Pad length is {} while the input has {} dimensions.",
@@ -110,9 +110,9 @@ fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
         if edge == Edge::Reflect { "reflection" } else { "replication" }
     );
     let mut sizes = x.sizes().to_vec();
-    for d in rank - dims..rank {
+    for (d, size) in sizes.iter_mut().enumerate().skip(rank - dims) {
         let (lo, hi) = sides(&pad, rank, d);
-        let n = sizes[d];
+        let n = *size;
         if edge == Edge::Reflect {
             ensure!(
                 lo < n && hi < n,
@@ -120,8 +120,8 @@ fn edge_infer(a: &Args<'_, Meta>, edge: Edge, dims: usize) -> Metas {
                 show(x.sizes())
             );
         }
-        sizes[d] = n + lo + hi;
-        ensure!(sizes[d] >= 1, "input (size {n}) is too small at dimension {d}. Calculated output size: {}", sizes[d]);
+        *size = n + lo + hi;
+        ensure!(*size >= 1, "input (size {n}) is too small at dimension {d}. Calculated output size: {size}");
     }
     // Channels-last operands keep their order, with a batch.
     one(if dims == 1 { fresh(x.dtype, &sizes) } else { suggested(&x.layout, x.dtype, &sizes) })
