@@ -132,11 +132,6 @@ pub(crate) fn is_channels_last(l: &Layout) -> bool {
     l.rank() == 4 && follows(l, &[1, 3, 2, 0])
 }
 
-/// NDHWC strides of 5 dimensions.
-pub(crate) fn is_channels_last_3d(l: &Layout) -> bool {
-    l.rank() == 5 && follows(l, &[1, 4, 3, 2, 0])
-}
-
 fn follows(l: &Layout, fastest_first: &[usize]) -> bool {
     let mut expected = 1;
     fastest_first.iter().all(|&d| {

@@ -6,7 +6,7 @@ use restride_ir::{
     Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome,
     ViewRule,
 };
-use restride_tensor::{Dim, Dims, Layout};
+use restride_tensor::{Dim, Layout};
 use smallvec::{SmallVec, smallvec};
 
 use crate::moves;
@@ -225,9 +225,4 @@ pub(crate) fn cut<D: Dim>(l: &Layout<D>, d: usize, start: &D, length: &D) -> Lay
     out.offset = l.offset.plus(&start.times(&l.strides[d]));
     out.sizes[d] = length.clone();
     out
-}
-
-/// A list of sizes.
-pub(crate) fn dims<D: Dim>(list: &[D]) -> Dims<D> {
-    list.iter().cloned().collect()
 }
