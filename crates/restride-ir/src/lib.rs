@@ -52,4 +52,4 @@ pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use types::{Meta, TensorType, Type};
-pub use verify::{verify, verify_form};
+pub use verify::{relay, verify, verify_form};

@@ -265,7 +265,7 @@ pub fn rms_norm(
             let r = T::of(found[i]);
             match &w {
                 Some(w) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = *x * r * w),
-                None => row.iter_mut().for_each(|x| *x = *x * r),
+                None => row.iter_mut().for_each(|x| *x *= r),
             }
         });
         put(rstd, found.iter().copied());
@@ -306,7 +306,7 @@ pub fn weight_norm(
 /// A copy of running statistics, for operators that give new ones in every case.
 pub fn copy(from: &View<'_>, to: &ViewMut<'_>) {
     fn run<T: Compute>(from: &View<'_>, to: &ViewMut<'_>) {
-        crate::pack::unpack(&pack::<T>(from).into_owned(), to);
+        crate::pack::unpack(&pack::<T>(from), to);
     }
     if to.dtype() == DType::F64 { run::<f64>(from, to) } else { run::<f32>(from, to) }
 }

@@ -119,7 +119,7 @@ pub(crate) fn rowwise<T: Compute>(
         return unpack(&data, out);
     }
     let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
-    if src != dst as *const T {
+    if !std::ptr::eq(src, dst) {
         // SAFETY: `n` elements each, contiguous; the result overlaps the operand only index by index, which the
         // addresses say it does not.
         unsafe { std::ptr::copy_nonoverlapping(src, dst, n) };
@@ -223,7 +223,7 @@ pub fn softmax_backward(
             let mut total = vec![T::default(); inner];
             for (g, y) in g.chunks(inner).zip(y.chunks(inner)) {
                 for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
-                    *t = *t + if log { g } else { g * y };
+                    *t += if log { g } else { g * y };
                 }
             }
             for ((out, g), y) in block.chunks_mut(inner).zip(g.chunks(inner)).zip(y.chunks(inner)) {

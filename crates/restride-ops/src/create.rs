@@ -130,7 +130,7 @@ fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Result<Metas>
     }
     check_sizes(dtype, sizes)?;
     let steps = sizes.iter().zip(strides).map(|(n, s)| (n - 1).max(0).checked_mul(*s));
-    let cells = steps.fold(Some(1i64), |end, step| end?.checked_add(step?));
+    let cells = steps.into_iter().try_fold(1i64, |end, step| end.checked_add(step?));
     let bytes = cells.and_then(|n| n.checked_mul(dtype.size() as i64));
     if strides.iter().any(|s| *s < 0) || bytes.is_none() {
         return Err(OpError::new(format!(

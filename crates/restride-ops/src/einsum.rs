@@ -121,11 +121,9 @@ fn plan(inputs: &[Vec<Subscript>], ranks: &[usize], output: Option<Vec<Subscript
         p.ellipsis = p.all;
         p.all += ellipsis_dims;
     }
-    for l in 0..LETTERS {
-        if count[l] > 0 && p.position[l].is_none() {
-            p.position[l] = Some(p.all);
-            p.all += 1;
-        }
+    for (position, _) in p.position.iter_mut().zip(count).filter(|(p, count)| *count > 0 && p.is_none()) {
+        *position = Some(p.all);
+        p.all += 1;
     }
     Ok(p)
 }

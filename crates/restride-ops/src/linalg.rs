@@ -142,7 +142,7 @@ fn factors(c: &Call<'_>, at: usize, turned: bool) -> Result<Vec<k::Lu>> {
 }
 /// A determinant is that of the transpose: PyTorch factors that of row-major matrices, to spare a copy.
 fn det_factors(c: &Call<'_>, at: usize) -> Result<Vec<k::Lu>> {
-    factors(c, at, c.args.tensor(0)?.layout().is_contiguous())
+    factors(c, at, true)
 }
 fn det_run(c: &Call<'_>) -> Result<()> {
     let all = det_factors(c, 1)?;

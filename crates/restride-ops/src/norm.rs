@@ -55,7 +55,7 @@ impl Rows {
     }
 }
 
-fn opt_sizes<'a>(p: Option<&'a Meta>) -> Option<&'a [i64]> {
+fn opt_sizes(p: Option<&Meta>) -> Option<&[i64]> {
     p.map(|p| p.sizes())
 }
 

@@ -43,7 +43,7 @@ fn infer_rsub(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
     match c.args.opt_scalar(2)? {
         None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Rule::Same, plain),
-        Some(x) if x == Scalar::Float(1.0) => run(c, &[0, 1], &[], Rule::Same, plain),
+        Some(Scalar::Float(1.0)) => run(c, &[0, 1], &[], Rule::Same, plain),
         Some(_) => run(c, &[0, 1], &[2], Rule::Same, scaled),
     }
 }

@@ -49,11 +49,6 @@ impl<'a> Builder<'a> {
         Builder { graph, names, origin: Arc::default(), hint: "v".into() }
     }
 
-    /// A name like this one that is not taken.
-    pub fn fresh(&mut self, name: &str) -> Arc<str> {
-        self.names.fresh(name)
-    }
-
     /// Adds a call with tensor results.
     pub fn node(
         &mut self,

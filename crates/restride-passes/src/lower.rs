@@ -38,7 +38,7 @@ pub fn expand_own(program: &Program) -> Result<Program> {
 }
 
 /// Takes the nodes apart that `which` says.
-fn take_apart(program: &Program, which: fn(&Graph, &Node) -> Result<bool>) -> Result<Program> {
+pub(crate) fn take_apart(program: &Program, which: fn(&Graph, &Node) -> Result<bool>) -> Result<Program> {
     let mut out = program.clone();
     for id in program.graphs.ids() {
         let (graph, map) = lower_graph(&program.graphs[id], which)?;

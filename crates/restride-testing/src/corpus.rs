@@ -37,7 +37,7 @@ fn case(pt2: &Path) -> Case {
     let bytes = std::fs::read(pt2).expect("a program that can be read");
     let text = std::fs::read(pt2.with_extension("json")).expect("a case has a .json");
     let options = ImportOptions { model: None, lookup: &restride_ops::lookup };
-    let program = import(&Bytes::copy_of(&bytes), &name, &options).map_err(Into::into);
+    let program = import(&Bytes::copy_of(&bytes), &name, &options);
     let inputs = json::read(&text, Section::Inputs).expect("a case has inputs");
     let runs = json::read(&text, Section::After).is_ok();
     Case { name, program, inputs: Inputs::new(values(&inputs)), runs }

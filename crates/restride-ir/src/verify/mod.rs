@@ -7,6 +7,8 @@ mod args;
 mod hops;
 mod types;
 
+pub use types::relay;
+
 use crate::effects::callees_first;
 use crate::{
     AliasRoot, Arg, Error, Expr, Graph, GraphId, Id, InputKind, OutputAlias, OutputKind, Program, Result, Stage,

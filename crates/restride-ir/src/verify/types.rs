@@ -1,10 +1,11 @@
 //! Whether results have the types that the operators' own rules give.
 
 use crate::{
-    Arena, Arg, Args, Error, ErrorKind, Graph, Id, Meta, Node, Program, Result, Stage, TensorType, TwinReturn, Type,
-    ValueId, ViewOutcome,
+    Arena, Arg, Args, Error, ErrorKind, Expr, Graph, Id, Meta, Node, Program, Result, Stage, TensorType, TwinReturn,
+    Type, ValueId, ViewOutcome,
 };
 use restride_tensor::{Layout, Scalar};
+use smallvec::SmallVec;
 
 /// Checks every node whose operands have known types.
 pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
@@ -59,30 +60,68 @@ impl Objects {
     }
 }
 
-fn node_types(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
+/// What the operator's rule gives for a call, where its operands' types are known.
+fn rule(graph: &Graph, node: &Node) -> Result<Option<SmallVec<[Meta; 1]>>> {
     let def = node.op.def();
     if def.metadata || (def.infer.is_none() && def.view.is_none()) {
-        return Ok(());
+        return Ok(None);
     }
-    let Some(args) = known_args(graph, node) else { return Ok(()) };
+    let Some(args) = known_args(graph, node) else { return Ok(None) };
     // What is composed has sizes that its rule cannot tell (an index with a mask).
     if def.composed.is_some_and(|which| which(&Args(&args))) {
-        return Ok(());
+        return Ok(None);
     }
-    let mut wanted = None;
     if let Some(rule) = &def.view {
         let integers: Vec<Arg<Meta, i64>> = args.iter().map(integers).collect();
         match (rule.known)(&Args(&integers))? {
-            ViewOutcome::Views(views) => wanted = Some(views),
+            ViewOutcome::Views(views) => return Ok(Some(views.into_iter().collect())),
             ViewOutcome::Copy => {}
-            ViewOutcome::Unknown => return Ok(()),
+            ViewOutcome::Unknown => return Ok(None),
         }
     }
-    let wanted = match (wanted, def.infer) {
-        (Some(views), _) => views,
-        (None, Some(infer)) => infer(&Args(&args))?,
-        (None, None) => return Ok(()),
-    };
+    Ok(def.infer.map(|infer| infer(&Args(&args))).transpose()?)
+}
+
+/// Gives values the strides that their operators' rules give. An exporter computes types without memory, and its strides
+/// are sometimes not those of eager PyTorch, which the rules are held to. Other element types and sizes are left for
+/// the verifier to complain of.
+pub fn relay(program: &mut Program) {
+    for id in program.graphs.ids().collect::<Vec<_>>() {
+        let graph = &mut program.graphs[id];
+        let mut objects = Objects::new(&graph.values);
+        for at in graph.order.clone() {
+            let node = &graph.nodes[at];
+            let mut laid: Vec<(ValueId, TensorType)> = Vec::new();
+            for (r, &result) in node.results.iter().enumerate() {
+                let returned = node.op.twin().and_then(|t| t.returns.get(r));
+                if let (Some(TwinReturn::Arg(i)), Some(old)) = (returned, graph.values[result].ty.tensor())
+                    && let Some(Arg::Value(v)) = node.args.get(*i as usize)
+                    && let Some(ty) = graph.values[*v].ty.tensor()
+                    && ty.layout.sizes == old.layout.sizes
+                {
+                    laid.push((result, ty.clone()));
+                }
+            }
+            if node.operands().all(|v| !objects.changed(v))
+                && let Ok(Some(wanted)) = rule(graph, node)
+            {
+                for (&result, want) in node.results.iter().zip(wanted) {
+                    let have = graph.values[result].ty.tensor().and_then(TensorType::known);
+                    if have.is_some_and(|h| same(&h, &want, Stage::Functional) && !same(&h, &want, Stage::Imported)) {
+                        laid.push((result, TensorType::new(want.dtype, want.layout.map(|n| Expr::Int(*n)))));
+                    }
+                }
+            }
+            objects.follow(node);
+            for (v, ty) in laid {
+                graph.values[v].ty = Type::Tensor(ty);
+            }
+        }
+    }
+}
+
+fn node_types(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
+    let Some(wanted) = rule(graph, node)? else { return Ok(()) };
     if wanted.len() != node.results.len() {
         return differs(format!("it has {} results, its rule gives {}", node.results.len(), wanted.len()));
     }

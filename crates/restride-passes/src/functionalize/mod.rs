@@ -48,6 +48,8 @@ pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
     if program.stage == Stage::Functional {
         return Ok(program.clone());
     }
+    let expanded = crate::aliases::expand(program)?;
+    let program = expanded.as_ref().unwrap_or(program);
     // Inputs whose storage is needed whole are found on the way; then it starts again with them.
     let mut whole = BTreeSet::new();
     loop {

@@ -25,9 +25,9 @@ fn groups(w: &GraphWriter<'_>) -> Vec<usize> {
     let program = w.ctx.program;
     let mut of_storage: BTreeMap<usize, usize> = BTreeMap::new();
     let mut out: Vec<usize> = (0..program.signature.inputs.len()).collect();
-    for i in 0..out.len() {
+    for (i, group) in out.iter_mut().enumerate() {
         if let Some(weight) = program.weight_name(i).and_then(|n| program.weights.tensors.get(n)) {
-            out[i] = *of_storage.entry(weight.storage).or_insert(i);
+            *group = *of_storage.entry(weight.storage).or_insert(i);
         }
     }
     for (i, spec) in program.signature.inputs.iter().enumerate() {

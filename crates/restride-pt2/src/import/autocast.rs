@@ -110,8 +110,8 @@ pub fn cast(
     } else if FULL.contains(&name) {
         DType::F32
     } else if WIDEST.contains(&name) {
-        let found = args.iter().flat_map(|a| a.values()).filter_map(|v| float(importer, *v));
-        if found.fold(false, |wide, d| wide || d == DType::F32) { DType::F32 } else { lower }
+        let mut found = args.iter().flat_map(|a| a.values()).filter_map(|v| float(importer, *v));
+        if found.any(|d| d == DType::F32) { DType::F32 } else { lower }
     } else {
         return Ok(args);
     };
@@ -129,7 +129,8 @@ pub fn cast(
             for decl in to_copy.schema().args.iter().skip(2) {
                 cast_args.push(decl.default_arg().unwrap_or(Arg::None));
             }
-            let name = importer.fresh(&importer.graph().values[v].name.to_string());
+            let base = importer.graph().values[v].name.clone();
+            let name = importer.fresh(&base);
             let ty = TensorType::new(to, ty.layout);
             let id = importer.add(to_copy, cast_args, vec![(name, Type::Tensor(ty))], origin.clone());
             Ok(importer.graph().nodes[id].results[0])
