@@ -4,7 +4,7 @@
 use crate::error::{Pt2Error, Result};
 
 /// Deepest tree that is built; also bounds the recursion of whoever walks it.
-pub(crate) const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unary {
