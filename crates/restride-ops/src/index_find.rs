@@ -223,7 +223,13 @@ const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<Tensor>>, 
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
 }
 const fn in_columns(schema: &'static str) -> OpDef {
-    OpDef { decompose: Some(columns), exactness: Exactness::Exact, samples: Some(s_nonzero), ..OpDef::new(schema) }
+    OpDef {
+        decompose: Some(columns),
+        composed: Some(|_| true),
+        exactness: Exactness::Exact,
+        samples: Some(s_nonzero),
+        ..OpDef::new(schema)
+    }
 }
 
 pub(crate) static OPS: &[OpDef] = &[

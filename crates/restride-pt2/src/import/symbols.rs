@@ -29,6 +29,11 @@ pub fn declare(exported: &ExportedProgram) -> Result<Symbols> {
             if positive {
                 min = Some(min.unwrap_or(1).max(1));
             }
+            // A size that is learnt from data is written as at least 2, which the exporter assumes to choose a path through
+            // the program; nothing asserts it, and real ones are 0 and 1, too.
+            if name.starts_with('u') && !positive && min == Some(2) {
+                min = Some(0);
+            }
             let key: Arc<str> = name.as_str().into();
             (key, Symbol::new(name, min, max))
         })
