@@ -107,7 +107,9 @@ pub fn relay(program: &mut Program) {
             {
                 for (&result, want) in node.results.iter().zip(wanted) {
                     let have = graph.values[result].ty.tensor().and_then(TensorType::known);
-                    if have.is_some_and(|h| same(&h, &want, Stage::Functional) && !same(&h, &want, Stage::Imported)) {
+                    if have
+                        .is_some_and(|h| same(&h, &want, Stage::Functional) && h.layout.strides != want.layout.strides)
+                    {
                         laid.push((result, TensorType::new(want.dtype, want.layout.map(|n| Expr::Int(*n)))));
                     }
                 }

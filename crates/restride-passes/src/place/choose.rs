@@ -170,7 +170,8 @@ impl Placer<'_> {
     /// A node with a kernel: each result where a later node wants it, on an operand, or in memory of its own.
     pub(super) fn kernel(&mut self, at: usize, id: NodeId) -> Result<()> {
         let node = &self.graph.nodes[id];
-        if matches!(node.op.def().kernel, restride_ir::Kernel::None) {
+        // What is left of compositions by lowering is composed by the executor.
+        if matches!(node.op.def().kernel, restride_ir::Kernel::None) && node.op.def().composed.is_none() {
             return Err(Error::unsupported(format!("{} has no kernel", node.op))
                 .help("restride ops lists the operators that can be run"));
         }
