@@ -5,7 +5,6 @@ use crate::memory::Hole;
 use crate::placement::Walk;
 use restride_ir::{Arg, Args, Layout, Meta, Movement, Node, NodeId, Place, Scalar, ValueId, ViewOutcome, ViewRule};
 use restride_tensor::{Overlap, overlap_bytes};
-use std::convert::Infallible;
 
 type Step<T> = Result<T, String>;
 
@@ -96,8 +95,7 @@ impl Walk<'_> {
             return Ok(None);
         }
         let args = self.args(node, Some((base, if strided { &eager.layout } else { layout })))?;
-        let args: Vec<Arg<Meta, i64>> = args.iter().map(integers).collect();
-        let Ok(ViewOutcome::Views(mut views)) = (rule.known)(&Args(&args)) else { return Ok(None) };
+        let Ok(ViewOutcome::Views(mut views)) = rule.of(&args) else { return Ok(None) };
         if strided {
             let bytes = (layout.offset - eager.layout.offset).checked_mul(eager.dtype.size() as i64);
             for v in &mut views {
@@ -218,13 +216,5 @@ impl Walk<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// Numbers as view rules read them: integers; of a float they ask only whether it is 0.
-fn integers(arg: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let mapped: Result<_, Infallible> = arg.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
-    match mapped {
-        Ok(arg) => arg,
     }
 }

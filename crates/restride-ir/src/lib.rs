@@ -40,7 +40,7 @@ pub use nested::{
 pub use op::{
     Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op, OpDef,
     OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
-    ViewOutcome, ViewRule,
+    ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
 pub use program::{

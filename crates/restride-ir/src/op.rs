@@ -85,6 +85,25 @@ pub struct ViewRule {
     pub symbolic: fn(&ViewArgs<'_, Expr>) -> Result<ViewOutcome<Expr>>,
 }
 
+impl ViewRule {
+    /// What the rule finds for a call with known types and numbers.
+    pub fn of(&self, args: &[Arg<Meta, Scalar>]) -> Result<ViewOutcome<i64>> {
+        (self.known)(&Args(&view_args(args)))
+    }
+}
+
+/// A call's arguments as view rules read them.
+pub fn view_args(args: &[Arg<Meta, Scalar>]) -> Vec<Arg<Meta, i64>> {
+    let one = |a: &Arg<Meta, Scalar>| {
+        let mapped: std::result::Result<_, std::convert::Infallible> =
+            a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
+        match mapped {
+            Ok(arg) => arg,
+        }
+    };
+    args.iter().map(one).collect()
+}
+
 /// A view that also maps elements as they are read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MathView {

@@ -111,27 +111,9 @@ pub fn refuse_cast(from: DType, to: DType) -> Result<()> {
     if from.can_cast(to) {
         return Ok(());
     }
-    let (from, to) = (scalar_type(from), scalar_type(to));
+    let (from, to) = (from.scalar_type(), to.scalar_type());
     let what = format!("result type {from} can't be cast to the desired output type {to}");
     Err(Error::new(ErrorKind::Program, what))
-}
-
-/// PyTorch's C++ names, as its messages have them.
-fn scalar_type(d: DType) -> &'static str {
-    match d {
-        DType::Bool => "Bool",
-        DType::U8 => "Byte",
-        DType::I8 => "Char",
-        DType::I16 => "Short",
-        DType::I32 => "Int",
-        DType::I64 => "Long",
-        DType::F16 => "Half",
-        DType::BF16 => "BFloat16",
-        DType::F32 => "Float",
-        DType::F64 => "Double",
-        DType::C64 => "ComplexFloat",
-        DType::C128 => "ComplexDouble",
-    }
 }
 
 #[cfg(test)]

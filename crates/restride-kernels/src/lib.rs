@@ -31,6 +31,7 @@ pub mod resample;
 pub mod rnn;
 pub mod rows;
 pub mod scatter;
+mod select;
 pub mod softmax;
 pub mod sort;
 pub mod spectral;

@@ -45,7 +45,9 @@ pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
 /// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may lie on `x` index by index.
 fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
-        let (a, b): (Vec<T>, Vec<T>) = scale.iter().zip(shift).map(|(&a, &b)| (T::of(a), T::of(b))).unzip();
+        // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
+        // makes much of what is left.
+        let map = |x: &mut T, a: f64, b: f64| *x = T::of(x.wide() * a + b);
         // With the channels last in memory, rows run over them.
         let last = |l: &Layout| -> Option<Layout> {
             let dims: Vec<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
@@ -55,15 +57,15 @@ fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>,
             (Some(lx), Some(lo)) => {
                 // SAFETY: the same cells in another order.
                 let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
-                rowwise::<T>(&x, &out, a.len(), threads, |_, row| {
-                    row.iter_mut().zip(&a).zip(&b).for_each(|((x, &a), &b)| *x = *x * a + b);
+                rowwise::<T>(&x, &out, scale.len(), threads, |_, row| {
+                    row.iter_mut().zip(scale).zip(shift).for_each(|((x, &a), &b)| map(x, a, b));
                 });
             }
             _ => {
                 let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
                 rowwise::<T>(x, out, inner, threads, |i, row| {
-                    let (a, b) = (a[i % a.len()], b[i % b.len()]);
-                    row.iter_mut().for_each(|x| *x = *x * a + b);
+                    let (a, b) = (scale[i % scale.len()], shift[i % shift.len()]);
+                    row.iter_mut().for_each(|x| map(x, a, b));
                 });
             }
         }

@@ -1,9 +1,11 @@
 //! Sorting along a dimension: whole lanes, their first elements, or one of them.
 //!
-//! Sorts are stable and no-numbers count as the largest, as in PyTorch. Ties have the lower index first.
+//! Sorts are stable and no-numbers count as the largest, as in PyTorch. Ties have the lower index first, but for the
+//! first elements of a lane, whose ties are as [`crate::select`] leaves them.
 
 use crate::convert::{Compute, load_row, store_row};
 use crate::pack::with_compute;
+use crate::select;
 use restride_tensor::{Layout, View, ViewMut};
 use std::cmp::Ordering;
 
@@ -21,6 +23,8 @@ pub enum Pick {
         k: usize,
         /// The largest, the largest first.
         largest: bool,
+        /// In order; otherwise as selection leaves them.
+        sorted: bool,
     },
     /// The one that has `k` before it when sorted.
     Kth(usize),
@@ -122,12 +126,12 @@ fn sort_lanes<C: Ordered>(
                 order.sort_unstable_by(down);
                 &order[..]
             }
-            Pick::Top { k, largest } => {
-                let compare: &dyn Fn(&(C, i64), &(C, i64)) -> Ordering = if largest { &down } else { &up };
-                if k < n {
-                    order.select_nth_unstable_by(k, compare);
+            Pick::Top { k, largest, sorted } => {
+                if largest {
+                    select::top(&mut order, k, sorted, &|a: &(C, i64), b: &(C, i64)| b.0.order(a.0).is_lt());
+                } else {
+                    select::top(&mut order, k, sorted, &|a: &(C, i64), b: &(C, i64)| a.0.order(b.0).is_lt());
                 }
-                order[..k].sort_unstable_by(compare);
                 &order[..k]
             }
             Pick::Kth(k) => {
@@ -166,12 +170,16 @@ mod tests {
         assert_eq!(i.to_elements::<i64>(), [1, 0, 3, 2, 4, 5]);
         let (v, i) =
             (Tensor::zeros(DType::F32, Layout::contiguous(&[2])), Tensor::zeros(DType::I64, Layout::contiguous(&[2])));
-        sort(&x.view(), 0, Pick::Top { k: 2, largest: false }, Some(&v.view_mut()), Some(&i.view_mut())).unwrap();
-        assert_eq!(i.to_elements::<i64>(), [4, 5]);
+        sort(&x.view(), 0, Pick::Top { k: 2, largest: false, sorted: true }, Some(&v.view_mut()), Some(&i.view_mut()))
+            .unwrap();
+        // As PyTorch: the zeros are equal, and selection leaves the second in front.
+        assert_eq!(i.to_elements::<i64>(), [5, 4]);
         let one = Tensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
         sort(&x.view(), 0, Pick::Kth(3), None, Some(&one.view_mut())).unwrap();
         assert_eq!(one.to_elements::<i64>(), [0]);
-        assert!(sort(&x.view(), 0, Pick::Top { k: 3, largest: true }, Some(&v.view_mut()), None).is_err());
+        assert!(
+            sort(&x.view(), 0, Pick::Top { k: 3, largest: true, sorted: true }, Some(&v.view_mut()), None).is_err()
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use restride_ir::{
     Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, Scalar, TensorType,
-    ViewArgs, ViewOutcome,
+    ViewArgs, ViewOutcome, view_args,
 };
 use restride_kernels::copy;
 use restride_tensor::{DType, Dim, Layout, self_overlaps};
@@ -11,7 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 
 use crate::sample::{expanded, sample, strided, tensor, transposed};
-use crate::views::{NO, Rule, fail, rule, view_args};
+use crate::views::{NO, Rule, fail, rule};
 use crate::views_split::{AsStrided, Diagonal, Select, Slice};
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -71,7 +71,7 @@ fn region<R: Rule>(args: &[Arg<Meta, i64>], base: &Layout) -> Result<Layout> {
 
 fn infer_scatter<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let (base, src) = (a.tensor(0)?, a.tensor(1)?);
-    let region = region::<Beside<R>>(&view_args(a)?, &base.layout)?;
+    let region = region::<Beside<R>>(&view_args(a.0), &base.layout)?;
     if region.sizes[..] != *src.sizes() {
         return fail(format!(
             "expected src to have a size equal to the slice of self. src size = {:?}, slice size = {:?}",
@@ -84,7 +84,7 @@ fn infer_scatter<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
 
 fn scatter_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     let (base, src, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
-    let args = view_args(&Args(&metas(c)?))?;
+    let args = view_args(&metas(c)?);
     copy::carry(base, out);
     let region = region::<Beside<R>>(&args, out.layout())?;
     copy::into_region(src, out, &region).map_err(OpError)
@@ -93,7 +93,7 @@ fn scatter_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
 /// `as_strided_scatter` speaks of the base's own strides and offset, which the result has too.
 fn strided_scatter_kernel(c: &Call<'_>) -> Result<()> {
     let (base, src, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
-    let args = view_args(&Args(&metas(c)?))?;
+    let args = view_args(&metas(c)?);
     let (from, to) = (base.layout(), out.layout());
     if !(Layout { offset: 0, ..from.clone() }).same_cells(&Layout { offset: 0, ..to.clone() }) {
         // The base's elements are stretched or elsewhere: cells of the one are not cells of the other.

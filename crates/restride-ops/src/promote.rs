@@ -135,20 +135,7 @@ pub(crate) fn check_holds(dtype: DType, s: Scalar) -> Result<(), OpError> {
 
 /// PyTorch's name of an element type in its messages.
 pub(crate) fn name(d: DType) -> &'static str {
-    match d {
-        DType::Bool => "Bool",
-        DType::U8 => "Byte",
-        DType::I8 => "Char",
-        DType::I16 => "Short",
-        DType::I32 => "Int",
-        DType::I64 => "Long",
-        DType::F16 => "Half",
-        DType::BF16 => "BFloat16",
-        DType::F32 => "Float",
-        DType::F64 => "Double",
-        DType::C64 => "ComplexFloat",
-        DType::C128 => "ComplexDouble",
-    }
+    d.scalar_type()
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Sorting: `sort`, `argsort`, `topk`, `kthvalue`. Ties have the lower index first, also where PyTorch leaves that open.
+//! Sorting: `sort`, `argsort`, `topk`, `kthvalue`. Ties have the lower index first; those of
+//! `topk` are as PyTorch's selection happens to leave them.
 
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, Sample};
 use restride_kernels::sort::{Pick, sort};
@@ -75,7 +76,7 @@ fn run_topk(c: &Call<'_>) -> Result<()> {
     let (k, d) = (c.args.int(1)?, t.layout().dim(c.args.int(2)?)?);
     // A 0-d tensor gives its element for k = 0 too.
     let k = if t.sizes().is_empty() { 1 } else { k as usize };
-    let pick = Pick::Top { k, largest: c.args.bool(3)? };
+    let pick = Pick::Top { k, largest: c.args.bool(3)?, sorted: c.args.bool(4)? };
     sort(t, d, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError)
 }
 

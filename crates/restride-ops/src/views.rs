@@ -4,7 +4,7 @@
 
 use restride_ir::{
     Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome,
-    ViewRule,
+    ViewRule, view_args,
 };
 use restride_tensor::{Dim, Layout};
 use smallvec::{SmallVec, smallvec};
@@ -74,14 +74,9 @@ pub(crate) const fn view_or_copy<R: Rule>(
     }
 }
 
-/// The arguments of a shape rule as a view rule wants them.
-pub(crate) fn view_args(a: &Args<'_, Meta>) -> Result<Vec<restride_ir::Arg<Meta, i64>>> {
-    a.0.iter().map(|x| x.try_map(|t| Ok(t.clone()), |s| Ok(s.as_view_number()))).collect()
-}
-
 /// What a rule gives for known sizes.
 pub(crate) fn outcome<R: Rule>(a: &Args<'_, Meta>) -> Result<ViewOutcome<i64>> {
-    R::run::<i64>(&Args(&view_args(a)?))
+    R::run::<i64>(&Args(&view_args(a.0)))
 }
 
 /// The views that a rule gives for known sizes.

@@ -162,8 +162,7 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
         let args = known_args(node, |v| {
             graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
         })?;
-        let integers: Vec<Arg<Meta, i64>> = args.iter().map(as_integers).collect();
-        if matches!((rule.known)(&Args(&integers))?, ViewOutcome::Views(_)) {
+        if matches!(rule.of(&args)?, ViewOutcome::Views(_)) {
             return Ok(false);
         }
     }
@@ -180,14 +179,6 @@ fn known_args(node: &Node, mut meta: impl FnMut(ValueId) -> Result<Meta>) -> Res
 
 fn number(e: &Expr) -> Result<Scalar> {
     e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
-}
-
-fn as_integers(a: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let mapped: std::result::Result<_, std::convert::Infallible> =
-        a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
-    match mapped {
-        Ok(a) => a,
-    }
 }
 
 /// Composes into a graph.
@@ -265,11 +256,10 @@ impl Emit for GraphEmit<'_> {
         let def = op.def();
         let metas = self.metas(&args);
         let mut types: Option<Vec<Meta>> = None;
-        if let Some(rule) = def.view {
-            let integers: Vec<Arg<Meta, i64>> = metas.iter().map(as_integers).collect();
-            if let ViewOutcome::Views(v) = (rule.known)(&Args(&integers))? {
-                types = Some(v.to_vec());
-            }
+        if let Some(rule) = def.view
+            && let ViewOutcome::Views(v) = rule.of(&metas)?
+        {
+            types = Some(v.to_vec());
         }
         let composed = def.composed.is_some_and(|which| which(&Args(&metas)));
         if types.is_none() && (composed || matches!(def.kernel, Kernel::None) && def.movement.is_none()) {

@@ -96,6 +96,24 @@ impl DType {
         }
     }
 
+    /// PyTorch's name of the type as a scalar type, which its error messages say (`c10::toString`).
+    pub const fn scalar_type(self) -> &'static str {
+        match self {
+            DType::Bool => "Bool",
+            DType::U8 => "Byte",
+            DType::I8 => "Char",
+            DType::I16 => "Short",
+            DType::I32 => "Int",
+            DType::I64 => "Long",
+            DType::F16 => "Half",
+            DType::BF16 => "BFloat16",
+            DType::F32 => "Float",
+            DType::F64 => "Double",
+            DType::C64 => "ComplexFloat",
+            DType::C128 => "ComplexDouble",
+        }
+    }
+
     /// The type with the given text or PyTorch name (`f32`, `float32`, `torch.float32`).
     pub fn from_name(name: &str) -> Option<DType> {
         let name = name.strip_prefix("torch.").unwrap_or(name);

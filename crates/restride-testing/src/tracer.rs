@@ -122,19 +122,14 @@ impl Tracer {
             }
             return twin.returns.iter().map(made).collect();
         }
-        if let Some(rule) = def.view {
-            let numbers: Vec<Arg<Meta, i64>> = metas
-                .iter()
-                .map(|a| a.try_map(|m| Ok::<_, ()>(m.clone()), |s| Ok(s.as_view_number())))
-                .collect::<Result<_, ()>>()
-                .ok()?;
-            if let ViewOutcome::Views(views) = (rule.known)(&Args(&numbers)).ok()? {
-                if def.metadata {
-                    let object = self.objects[args[0].values().next()?];
-                    return Some(vec![Made::Object(object, Some(views.into_iter().next()?))]);
-                }
-                return Some(views.into_iter().map(Made::New).collect());
+        if let Some(rule) = def.view
+            && let ViewOutcome::Views(views) = rule.of(&metas).ok()?
+        {
+            if def.metadata {
+                let object = self.objects[args[0].values().next()?];
+                return Some(vec![Made::Object(object, Some(views.into_iter().next()?))]);
             }
+            return Some(views.into_iter().map(Made::New).collect());
         }
         Some(def.infer?(&Args(&metas)).ok()?.into_iter().map(Made::New).collect())
     }

@@ -189,11 +189,8 @@ fn outcome(rule: &ViewRule, args: &CallArgs) -> Result<ViewOutcome<i64>> {
         let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
         Ok(TensorType::new(t.dtype(), t.layout().clone()))
     };
-    let args: Vec<Arg<TensorType<i64>, i64>> = args
-        .iter()
-        .map(|a| a.try_map(tensor, |s| Ok(s.as_view_number())))
-        .collect::<std::result::Result<_, OpError>>()?;
-    Ok((rule.known)(&Args(&args))?)
+    let args = args.iter().map(|a| a.try_map(tensor, |s| Ok(*s))).collect::<std::result::Result<Vec<_>, OpError>>()?;
+    Ok(rule.of(&args)?)
 }
 
 /// The copy form of a view that sees strides (`as_strided_copy`): it reads cells of the storage that are no elements

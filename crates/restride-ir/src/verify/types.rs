@@ -72,8 +72,7 @@ fn rule(graph: &Graph, node: &Node) -> Result<Option<SmallVec<[Meta; 1]>>> {
         return Ok(None);
     }
     if let Some(rule) = &def.view {
-        let integers: Vec<Arg<Meta, i64>> = args.iter().map(integers).collect();
-        match (rule.known)(&Args(&integers))? {
+        match rule.of(&args)? {
             ViewOutcome::Views(views) => return Ok(Some(views.into_iter().collect())),
             ViewOutcome::Copy => {}
             ViewOutcome::Unknown => return Ok(None),
@@ -158,12 +157,4 @@ fn same(have: &Meta, want: &Meta, stage: Stage) -> bool {
 fn known_args(graph: &Graph, node: &Node) -> Option<Vec<Arg<Meta, Scalar>>> {
     let value = |v: &ValueId| graph.values[*v].ty.tensor().and_then(TensorType::known).ok_or(());
     node.args.iter().map(|arg| arg.try_map(value, |e| e.constant().ok_or(())).ok()).collect()
-}
-
-fn integers(arg: &Arg<Meta, Scalar>) -> Arg<Meta, i64> {
-    let mapped: std::result::Result<_, std::convert::Infallible> =
-        arg.try_map(|t| Ok(t.clone()), |s| Ok(s.as_view_number()));
-    match mapped {
-        Ok(arg) => arg,
-    }
 }

@@ -40,27 +40,23 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     let args = filled(op, args)?;
     let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(meta)).collect();
     let def = op.def();
-    if let Some(rule) = def.view {
-        let numbers: Vec<Arg<Meta, i64>> = metas
-            .iter()
-            .map(|a| a.try_map(|m| Ok(m.clone()), |s| Ok::<_, OpError>(s.as_view_number())))
-            .collect::<Result<_>>()?;
-        if let ViewOutcome::Views(views) = (rule.known)(&Args(&numbers))? {
-            let base = Args::<Tensor, Scalar>(&args);
-            let base = base.tensor(def.base as usize)?;
-            let alias = |t: &TensorType<i64>| {
-                let outside = || OpError::new("a view reaches outside its storage");
-                let mut view = base.alias(t.dtype, t.layout.clone()).ok_or_else(outside)?;
-                match def.math {
-                    Some(MathView::Conj) => view.conj ^= t.dtype.is_complex(),
-                    Some(MathView::Neg) => view.neg ^= true,
-                    Some(MathView::ResolveConj | MathView::ResolveNeg) | None => {}
-                }
-                Ok(view)
-            };
-            let views = views.iter().map(alias).collect::<Result<Vec<_>>>()?;
-            return Ok(Outcome::Tensors(views));
-        }
+    if let Some(rule) = def.view
+        && let ViewOutcome::Views(views) = rule.of(&metas)?
+    {
+        let base = Args::<Tensor, Scalar>(&args);
+        let base = base.tensor(def.base as usize)?;
+        let alias = |t: &TensorType<i64>| {
+            let outside = || OpError::new("a view reaches outside its storage");
+            let mut view = base.alias(t.dtype, t.layout.clone()).ok_or_else(outside)?;
+            match def.math {
+                Some(MathView::Conj) => view.conj ^= t.dtype.is_complex(),
+                Some(MathView::Neg) => view.neg ^= true,
+                Some(MathView::ResolveConj | MathView::ResolveNeg) | None => {}
+            }
+            Ok(view)
+        };
+        let views = views.iter().map(alias).collect::<Result<Vec<_>>>()?;
+        return Ok(Outcome::Tensors(views));
     }
     // Kernels see no lazy bits.
     let own: Vec<SampleArg> = args.iter().map(|a| a.map_values(resolved)).collect();

@@ -3,7 +3,7 @@
 use super::Placer;
 use super::memory::Needed;
 use restride_ir::{
-    Arg, Args, Buffer, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result,
+    Arg, Buffer, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result,
     ReuseKind, Scalar, Step, Type, ValueId, ViewOutcome, layout_bytes,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
@@ -24,17 +24,6 @@ impl Placer<'_> {
                 )
             })
             .collect()
-    }
-
-    pub(super) fn integers(args: &[Arg<Meta, Scalar>]) -> Vec<Arg<Meta, i64>> {
-        let map = |a: &Arg<Meta, Scalar>| {
-            let mapped: std::result::Result<_, std::convert::Infallible> =
-                a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
-            match mapped {
-                Ok(a) => a,
-            }
-        };
-        args.iter().map(map).collect()
     }
 
     pub(super) fn remark(&mut self, id: NodeId, kind: RemarkKind, reason: Reason, bytes: i64) {
@@ -66,7 +55,7 @@ impl Placer<'_> {
         let Some(place) = self.memory.place(base).cloned() else { return Ok(false) };
         let eager = self.ty(base)?.clone();
         let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
-        let eager_views = match (rule.known)(&Args(&Self::integers(&args)))? {
+        let eager_views = match rule.of(&args)? {
             ViewOutcome::Views(v) => v,
             // It copies by its meaning: a kernel, unless nothing changes (see `moved`).
             _ => return Ok(false),
@@ -94,7 +83,7 @@ impl Placer<'_> {
             eager_views.iter().map(shift).collect()
         } else {
             let placed = self.metas(id, |v| if v == base { self.placed_meta(v) } else { Ok(self.ty(v)?.clone()) })?;
-            match (rule.known)(&Args(&Self::integers(&placed))) {
+            match rule.of(&placed) {
                 Ok(ViewOutcome::Views(v)) => Some(v.to_vec()),
                 _ => None,
             }

@@ -101,7 +101,7 @@ impl Placer<'_> {
         let ty = |layout: &Layout| TensorType { dtype: eager.dtype, layout: layout.clone() };
         let on = |layout: &Layout| -> Result<Option<Layout>> {
             let args = self.metas(id, |v| if v == base { Ok(ty(layout)) } else { Ok(self.ty(v)?.clone()) })?;
-            Ok(match (rule.known)(&Args(&Self::integers(&args)))? {
+            Ok(match rule.of(&args)? {
                 ViewOutcome::Views(v) => v.first().map(|m| m.layout.clone()),
                 _ => None,
             })
