@@ -83,12 +83,12 @@ def run(command, timeout):
 # ---------------------------------------------------------------------------------- numbers
 
 
-def difference(got, want, half=False):
+def difference(got, want, half=False, slack=0.0):
     """None when `got` agrees with `want`, else what is different.
 
     Floats agree within rtol 1e-4 and an atol of 1e-5 plus 1e-5 of the largest magnitude of `want`; with `half`
-    (the value went through f16 or bf16) the relative parts are 1e-2. NaNs and infinities must be in the same
-    places. Everything else is exact, as are shapes and the kind of dtype.
+    (the value went through f16 or bf16) the relative parts are 1e-2. `slack` is allowed on top. NaNs and
+    infinities must be in the same places. Everything else is exact, as are shapes and the kind of dtype.
     """
     got, want = np.asarray(got), np.asarray(want)
     if got.shape != want.shape:
@@ -109,7 +109,7 @@ def difference(got, want, half=False):
         error = np.abs(g - w)
     relative = 1e-2 if half or want.dtype == np.float16 else 1e-4
     largest = float(np.abs(w[finite]).max()) if finite.any() else 0.0
-    allowed = 1e-5 + (1e-2 if relative == 1e-2 else 1e-5) * largest + relative * np.abs(np.where(finite, w, 0))
+    allowed = slack + 1e-5 + (1e-2 if relative == 1e-2 else 1e-5) * largest + relative * np.abs(np.where(finite, w, 0))
     bad = ~same & ~(finite & np.isfinite(g) & (error <= allowed))
     if not bad.any():
         return None
