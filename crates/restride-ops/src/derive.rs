@@ -40,44 +40,6 @@ pub(crate) fn from_schema(text: &'static str) -> Result<Op> {
     Op::register(OpDef::new(text), twin, member)
 }
 
-/// A user's operator.
-pub(crate) fn custom(schema: &Schema, text: &'static str) -> Result<Op> {
-    let written: Vec<&SchemaArg> = schema.args.iter().filter(|a| writes(a)).collect();
-    // The number of new contents of a list is not known from the schema: no functional form.
-    if written.is_empty() || written.iter().any(|a| a.ty != ArgType::Tensor) {
-        return Op::register(OpDef::new(text), None, None);
-    }
-    let functional = crate::registry::register_custom(&functional_text(schema, text)?)?;
-    Op::register(OpDef::new(text), relate(schema, functional, false), None)
-}
-
-/// The schema of a custom operator's functional form.
-fn functional_text(schema: &Schema, text: &str) -> Result<String> {
-    let bad = || OpError::new(format!("bad schema `{text}`"));
-    let (head, _) = text.split_once('(').ok_or_else(bad)?;
-    let (name, overload) = head.split_once('.').unwrap_or((head, ""));
-    let dot = if overload.is_empty() { "" } else { "." };
-    let (args, returns) = text[head.len()..].rsplit_once("->").ok_or_else(bad)?;
-    // Alias annotations go: `Tensor(a!) x` is `Tensor x`.
-    let plain = |s: &str| {
-        let (mut out, mut rest) = (String::new(), s);
-        while let Some(i) = rest.find("Tensor(") {
-            out.push_str(&rest[..i + "Tensor".len()]);
-            rest = rest[i..].split_once(')').map_or("", |(_, r)| r);
-        }
-        out + rest
-    };
-    let own = returns.trim().trim_start_matches('(').trim_end_matches(')');
-    let mut results: Vec<String> = Vec::new();
-    for (r, one) in schema.returns.iter().zip(own.split(',')) {
-        if r.alias.as_ref().is_none_or(|a| !a.write) {
-            results.push(plain(one.trim()));
-        }
-    }
-    results.extend(schema.args.iter().filter(|a| writes(a)).map(|_| "Tensor".to_string()));
-    Ok(format!("{name}_functional{dot}{overload}{}-> ({})", plain(args), results.join(", ")))
-}
-
 fn writes(arg: &SchemaArg) -> bool {
     arg.alias.as_ref().is_some_and(|a| a.write)
 }

@@ -15,6 +15,7 @@ mod create;
 mod create_range;
 mod create_tri;
 mod cumulative;
+mod custom;
 mod derive;
 mod diagonal;
 mod einsum;
@@ -77,6 +78,7 @@ mod vision;
 
 use restride_ir::OpDef;
 
+pub use custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::{lookup, ops, register_custom, torch_names};
 
 /// Every family's declarations, in the order in which coverage is printed.

@@ -3,7 +3,7 @@
 //! An operator is registered at its first lookup and kept for the life of the process: there are as many as the
 //! programs that were opened use. Two lookups of one name give the same handle.
 
-use crate::{FAMILIES, derive};
+use crate::{FAMILIES, custom, derive};
 use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
@@ -114,8 +114,8 @@ pub(crate) fn schema_of(name: &str) -> Option<Schema> {
 }
 
 /// Registers a user's operator by its schema: `mylib::foo(Tensor(a!) x, Tensor[] ys) -> Tensor`. It can be shown and
-/// functionalized: one that writes arguments gets a functional form `mylib::foo_functional` beside it, whose results are
-/// its own followed by the new contents of what it writes. Registering the same schema again gives the same handle.
+/// functionalized: one that writes arguments gets a functional form beside it ([`crate::custom_form`]). Registering the
+/// same schema again gives the same handle.
 pub fn register_custom(schema_text: &str) -> Result<Op, OpError> {
     let schema = Schema::parse(schema_text.trim())?;
     let name = schema.full_name();
@@ -127,7 +127,7 @@ pub fn register_custom(schema_text: &str) -> Result<Op, OpError> {
         };
     }
     let text: &'static str = Box::leak(schema_text.trim().to_string().into_boxed_str());
-    Ok(keep(derive::custom(&schema, text)?))
+    Ok(keep(custom::custom(&schema, text)?))
 }
 
 #[cfg(test)]
@@ -224,21 +224,5 @@ mod tests {
             .filter(|n| lookup(n).unwrap().member().is_none())
             .collect();
         assert_eq!(missing, ["aten._foreach_powsum.Scalar"]);
-    }
-
-    #[test]
-    fn custom_operators_get_a_functional_form() {
-        let text = "mylib::foo(Tensor(a!) x, Tensor y, *, Tensor(b!)? z=None, int n=2) -> (Tensor, Tensor(a!))";
-        let op = register_custom(text).unwrap();
-        let twin = op.twin().unwrap();
-        assert_eq!(twin.op.name(), "mylib.foo_functional.default");
-        assert_eq!(twin.op.schema().args.len(), 4);
-        assert_eq!(twin.writes[..], [(0, 1), (2, 2)]);
-        assert_eq!(twin.returns[..], [TwinReturn::Result(0), TwinReturn::Arg(0)]);
-        assert_eq!(register_custom(text), Ok(op));
-        assert!(register_custom("mylib::foo(Tensor x) -> Tensor").is_err());
-        assert!(register_custom("mylib::bar(Tensor x").is_err());
-        let list = register_custom("mylib::lists(Tensor(a!)[] xs) -> ()").unwrap();
-        assert!(list.is_mutable() && list.twin().is_none());
     }
 }

@@ -8,6 +8,7 @@
 //! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
 
 mod control;
+mod custom;
 mod eager;
 mod region;
 mod rewrite;

@@ -147,6 +147,9 @@ impl<'a> Scope<'a> {
         if op.def().metadata {
             return self.metadata(node);
         }
+        if let Some(form) = restride_ops::custom_form(op) {
+            return self.custom(node, form);
+        }
         if op.mutates(&node.args) {
             let Some(twin) = op.twin() else {
                 return Err(Error::unsupported(format!("{op} writes an argument and has no functional form"))
@@ -163,6 +166,11 @@ impl<'a> Scope<'a> {
 
     /// A call that only reads.
     fn pure(&mut self, node: &Node) -> Step<()> {
+        let shares = |r: &restride_ir::SchemaReturn| r.alias.is_some();
+        if !node.op.is_view() && !node.op.can_run() && node.op.schema().returns.iter().any(shares) {
+            let what = format!("{} gives a view of which nobody knows the region", node.op);
+            return Err(Error::unsupported(what).into());
+        }
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(if node.op.def().strided { self.declared_arg(node, a)? } else { self.read_arg(node, a)? });
@@ -171,7 +179,7 @@ impl<'a> Scope<'a> {
     }
 
     /// An argument over current values that are declared to lie as eager PyTorch's do, for operators that ask for strides.
-    fn declared_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+    pub(super) fn declared_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
         let declared = |scope: &mut Self, v: &ValueId| {
             let value = scope.read(node, *v)?;
             let Some(Bound::Object(o)) = scope.map[*v] else { return Ok(value) };
@@ -264,7 +272,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Refuses an alias whose content depends on whether an earlier call copied.
-    fn certain(&self, alias: AliasId) -> Step<()> {
+    pub(super) fn certain(&self, alias: AliasId) -> Step<()> {
         match self.storages.uncertain(self.storages[alias].storage) {
             Some(call) => Err(open_sharing(call)),
             None => Ok(()),

@@ -299,6 +299,34 @@ impl Storages {
         Ok(())
     }
 
+    /// The whole content in an element type.
+    pub fn content(&self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, TensorType)> {
+        let s = &self[storage];
+        if let Some(why) = &s.lost {
+            return Err(Error::unsupported(why.clone()));
+        }
+        let base = b.declare(s.base, &s.ty);
+        retype(b, base, &s.ty, dtype)
+    }
+
+    /// Replaces what [`Self::content`] gave by content that was made elsewhere and differs in these regions alone.
+    pub fn update(
+        &mut self,
+        b: &mut Builder<'_>,
+        storage: StorageId,
+        content: ValueId,
+        regions: &[TensorType],
+    ) -> Result<()> {
+        let ty = self[storage].ty.clone();
+        let base = if b.graph.tensor(content).dtype == ty.dtype { content } else { untype(b, content, &ty)? };
+        let s = &mut self.storages[storage.0];
+        s.base = base;
+        s.version += regions.len();
+        s.writes.extend(regions.iter().cloned());
+        self.lose_maybes(storage);
+        Ok(())
+    }
+
     /// Replaces the whole content, made elsewhere (a loop's result).
     pub fn replace(&mut self, storage: StorageId, base: ValueId) {
         let s = &mut self.storages[storage.0];

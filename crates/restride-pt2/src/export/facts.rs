@@ -42,6 +42,11 @@ impl Facts {
     pub fn roots(&self, v: ValueId) -> &BTreeSet<usize> {
         &self.roots[v]
     }
+    /// Says that a tensor has the strides of its type, and perhaps its offset.
+    pub fn laid(&mut self, v: ValueId, offset: bool) {
+        self.strides.set(v, true);
+        self.offset.set(v, offset);
+    }
     /// Whether PyTorch's tensor has the strides of the type.
     pub fn has_strides(&self, v: ValueId) -> bool {
         self.strides[v]
@@ -106,7 +111,8 @@ pub fn exact(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
     exact_copy(w, v)
 }
 
-fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
+/// The name of a copy of exactly the value's strides, at cell 0 of its storage. `None` if there can be none.
+pub fn exact_copy(w: &mut GraphWriter<'_>, v: ValueId) -> Result<Option<Arc<str>>> {
     if let Some(name) = w.facts.exact.get(&v) {
         return Ok(Some(name.clone()));
     }

@@ -86,8 +86,7 @@ fn known_to_torch(op: Op) -> Result<()> {
     let made_here = match schema.namespace.as_str() {
         "restride" => true,
         "aten" | "prims" | "torchvision" | "_operator" | "math" | "torch" | "higher_order" => false,
-        // The functional form that a user's operator was given.
-        _ => schema.name.ends_with("_functional"),
+        _ => false,
     };
     if made_here {
         return Err(Error::unsupported(format!("{op} is no operator of PyTorch's, and cannot be written")));
@@ -157,6 +156,12 @@ impl<'a> GraphWriter<'a> {
         Ok(())
     }
 
+    /// Declares a tensor of this name that no size is asked of.
+    pub fn declare_unused(&mut self, name: &Arc<str>, ty: &TensorType) -> Result<()> {
+        self.out.tensor_values.insert(name.to_string(), tensor_meta(ty, &self.ctx.hints, false)?);
+        Ok(())
+    }
+
     /// Declares a number of this name; gives how an argument says it.
     fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
@@ -218,7 +223,8 @@ impl<'a> GraphWriter<'a> {
         out
     }
 
-    fn push(&mut self, target: String, inputs: Vec<NamedArgument>, outputs: Vec<Argument>, hop: bool) {
+    /// Adds a node.
+    pub fn push(&mut self, target: String, inputs: Vec<NamedArgument>, outputs: Vec<Argument>, hop: bool) {
         let name = outputs.iter().find_map(|o| match o {
             Argument::AsSymInt(SymIntArgument::AsName(n)) => Some(n.clone()),
             Argument::AsSymFloat(SymFloatArgument::AsName(n)) => Some(n.clone()),
@@ -263,6 +269,9 @@ impl<'a> GraphWriter<'a> {
     pub fn node(&mut self, node: &Node) -> Result<()> {
         self.origin = node.origin.clone();
         let op = node.op;
+        if let Some(custom) = restride_ops::custom_form_of(op) {
+            return super::custom::write(self, node, custom);
+        }
         known_to_torch(op)?;
         let hop = op.def().hop.is_some();
         let inputs = if hop {

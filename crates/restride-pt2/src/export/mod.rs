@@ -3,6 +3,7 @@
 //! Imported programs are written as they are. Functional programs are written with their mutations as declared outputs;
 //! a flat storage that they take is made of the inputs that lie in it, and written back to them.
 
+mod custom;
 mod exprs;
 mod facts;
 mod graph;

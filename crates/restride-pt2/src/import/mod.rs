@@ -6,6 +6,7 @@
 
 mod args;
 mod autocast;
+mod custom;
 mod guards;
 mod nodes;
 mod samples;

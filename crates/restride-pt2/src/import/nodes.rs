@@ -67,6 +67,11 @@ impl<'a> GraphImporter<'a> {
         &self.graph.values[v].ty
     }
 
+    /// Makes a value known under the file's name for it.
+    pub(super) fn bind(&mut self, name: String, v: ValueId) {
+        self.names.insert(name, v);
+    }
+
     /// A value by the file's name.
     pub fn value(&self, name: &str) -> Result<ValueId> {
         self.names
@@ -121,7 +126,7 @@ impl<'a> GraphImporter<'a> {
     }
 
     /// Type of a value that an argument names, by the maps of its graph.
-    fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
+    pub(super) fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
         let missing = |n: &str| Error::new(ErrorKind::File, format!("the file does not say what {n} is"));
         let symbols = self.program.symbols.clone();
         Ok(Some(match arg {
@@ -221,6 +226,11 @@ impl<'a> GraphImporter<'a> {
         match node.target.as_str() {
             "torch.ops.higher_order.wrap_with_set_grad_enabled" => return self.inline(source, node, 1),
             "torch.ops.higher_order.wrap_with_autocast" => return self.inline(source, node, 4),
+            "torch.ops.higher_order.auto_functionalized" | "torch.ops.higher_order.auto_functionalized_v2" => {
+                self.keys += 1;
+                let origin = origin(node, self.keys, self.no_grad);
+                return self.auto_functionalized(source, node, origin, node.target.ends_with("_v2"));
+            }
             _ => {}
         }
         let op = self.operator(&node.target)?;
