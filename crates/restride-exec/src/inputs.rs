@@ -2,7 +2,10 @@
 
 use crate::copy::{allocate, copy_into};
 use crate::symbols::{Unified, range_text, same_number, unify};
-use restride_ir::{Arg, Binding, DType, Error, ErrorKind, InputKind, Program, Result, SampleInput, TensorType, Type};
+use restride_ir::{
+    AliasRoot, Arg, Binding, DType, Error, ErrorKind, InputKind, OutputKind, Program, Result, SampleInput, TensorType,
+    Type,
+};
 use restride_tensor::{Bytes, Layout, Overlap, Scalar, Storage, Tensor, overlap_bytes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -238,6 +241,16 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
     Ok(bound)
 }
 
+/// The bytes that a storage must have for what inputs become on it (`resize_`): it grows to them.
+fn grown(program: &Program, storage: usize) -> usize {
+    let bytes = program.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Metadata(_))).map(|o| {
+        let alias = o.alias.as_ref().filter(|a| a.root == AliasRoot::Input(storage));
+        let known = alias.and_then(|a| Some(a.layout.known()?.cell_range().end.max(0) as usize * a.dtype.size()));
+        known.unwrap_or(0)
+    });
+    bytes.max().unwrap_or(0)
+}
+
 /// The flat tensor over the storage that the given inputs share.
 fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> Result<Tensor> {
     let name = || input_name(program, input);
@@ -255,6 +268,10 @@ fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> R
     let ty = program.graph().values[program.signature.inputs[input].value].ty.tensor();
     let ty = ty.ok_or_else(|| Error::invalid(format!("{} is no tensor", name())))?;
     let [size] = ty.sizes() else { return Err(Error::invalid(format!("{} is not flat", name()))) };
+    let declared = restride_ir::Dim::known(size).unwrap_or(0) as usize * ty.dtype.size();
+    if storage.len() < declared && declared <= grown(program, input) {
+        storage.grow(declared);
+    }
     let there = (storage.len() / ty.dtype.size()) as i64;
     // A program with known sizes may reach less far than the memory does.
     let numel = restride_ir::Dim::known(size).filter(|&n| n <= there).unwrap_or(there);

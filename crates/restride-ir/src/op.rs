@@ -327,6 +327,8 @@ pub struct OpDef {
     pub math: Option<MathView>,
     /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
+    /// A change of argument 0 that makes room for itself where the memory is too small (`resize_`).
+    pub grows: bool,
     /// Reads or sets strides as PyTorch shows them: needs its operand in the eager layout (`as_strided`).
     pub strided: bool,
     /// Functional form, where it does not follow from the name.
@@ -368,6 +370,7 @@ impl OpDef {
             base: 0,
             math: None,
             metadata: false,
+            grows: false,
             strided: false,
             twin: None,
             reuse: &[],

@@ -495,7 +495,7 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 const fn resize(schema: &'static str) -> OpDef {
-    in_place::<Resize>(schema)
+    OpDef { grows: true, ..in_place::<Resize>(schema) }
 }
 
 /// Sizes as given on the same storage, row-major (or as it was, if nothing changes); memory grows where it must.

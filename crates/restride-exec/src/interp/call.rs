@@ -260,7 +260,7 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
         Some(ViewOutcome::Views(types)) if types.len() == 1 => {
             let ty = types.into_iter().next().expect("one");
             let base = object(op, args, op.def().base as usize)?.borrow().clone();
-            if grows(op) {
+            if op.def().grows {
                 grow(&base, &ty)?;
             }
             alias(op, &base, ty)?
@@ -269,11 +269,6 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
     };
     *target.borrow_mut() = changed;
     Ok(vec![Slot::Tensor(target)])
-}
-
-/// Whether a change of metadata makes room for itself where `as_strided_` would be refused.
-fn grows(op: Op) -> bool {
-    op.schema().name.starts_with("resize_")
 }
 
 /// Grows the storage to what a layout reaches.

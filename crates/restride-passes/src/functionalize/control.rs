@@ -134,6 +134,7 @@ impl Scope<'_> {
             .collect();
         inner.nodes().map_err(|stop| match stop {
             Stop::NeedsStorage(k) => self.beyond(bases.get(k).copied()),
+            Stop::NeedsRoom(..) => Error::unsupported("a body that makes the memory of an operand grow").into(),
             other => other,
         })?;
         let node = Node {

@@ -10,6 +10,7 @@
 mod control;
 mod custom;
 mod eager;
+mod objects;
 mod region;
 mod rewrite;
 mod signature;
@@ -17,7 +18,7 @@ mod storages;
 
 use crate::symbols::specialize;
 use restride_ir::{Binding, Dims, Error, Program, Result, Stage};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// User inputs that share one storage. One alone says how large its storage is, for programs that reach beyond what the
 /// input shows.
@@ -52,12 +53,17 @@ pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
     let expanded = crate::aliases::expand(program)?;
     let program = expanded.as_ref().unwrap_or(program);
     // Inputs whose storage is needed whole are found on the way; then it starts again with them.
-    let mut whole = BTreeSet::new();
+    let mut whole = BTreeMap::new();
     loop {
         match signature::run(program, options, &whole) {
             Ok(out) => return Ok(out),
-            Err(rewrite::Stop::NeedsStorage(input)) if whole.insert(input) => {}
-            Err(rewrite::Stop::NeedsStorage(input)) => {
+            Err(rewrite::Stop::NeedsStorage(input)) if !whole.contains_key(&input) => {
+                whole.insert(input, 0);
+            }
+            Err(rewrite::Stop::NeedsRoom(input, bytes)) if whole.get(&input).is_none_or(|b| *b < bytes) => {
+                whole.insert(input, bytes);
+            }
+            Err(rewrite::Stop::NeedsStorage(input) | rewrite::Stop::NeedsRoom(input, _)) => {
                 return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
             }
             Err(rewrite::Stop::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),

@@ -15,6 +15,8 @@ pub enum Stop {
     /// The input at this position is needed with its whole storage.
     NeedsStorage(usize),
     /// Whether memory is shared depends on sizes that are symbols, and it matters: the error where they stay symbols.
+    /// The storage of the input at this position has to be this large, in bytes: the program makes it grow.
+    NeedsRoom(usize, i64),
     NeedsSizes(Box<Error>),
     /// The program cannot be functionalized.
     Error(Error),
@@ -236,7 +238,7 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    fn outcome(&self, node: &Node) -> Step<ViewOutcome<Expr>> {
+    pub(super) fn outcome(&self, node: &Node) -> Step<ViewOutcome<Expr>> {
         let rule = node.op.def().view.expect("a view operator has a rule");
         let args = self.view_args(node)?;
         Ok((rule.symbolic)(&Args(&args))?)
@@ -335,69 +337,6 @@ impl<'a> Scope<'a> {
         Ok(Some(made))
     }
 
-    /// A view in terms of the storage may reach cells that the base does not hold.
-    fn check_reach(&self, op: Op, parent: AliasId, types: &[TensorType]) -> Step<()> {
-        if !op.def().strided {
-            return Ok(());
-        }
-        let storage = self.storages[parent].storage;
-        let state = &self.storages[storage];
-        let dense = state.ty.known().is_some_and(|t| t.layout.is_dense());
-        for ty in types {
-            let inside = match (state.ty.known(), ty.known()) {
-                (Some(base), Some(t)) if dense => {
-                    let (b, r) = (base.layout.cell_range(), t.layout.cell_range());
-                    let (bs, rs) = (base.dtype.size() as i64, t.dtype.size() as i64);
-                    r.is_empty() || (b.start * bs <= r.start * rs && r.end * rs <= b.end * bs)
-                }
-                (Some(base), Some(t)) => base.layout.same_cells(&t.layout),
-                // With symbolic sizes a dense base is the rule; a run checks the reach.
-                _ => state.ty.layout.is_contiguous(),
-            };
-            if !inside {
-                return match state.input {
-                    Some(input) => Err(Stop::NeedsStorage(input)),
-                    None => {
-                        Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand"))
-                            .into())
-                    }
-                };
-            }
-        }
-        Ok(())
-    }
-
-    /// `t_`, `squeeze_`, `as_strided_`: the tensor object becomes another view.
-    fn metadata(&mut self, node: &Node) -> Step<()> {
-        let Some(Arg::Value(target)) = node.args.first() else {
-            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
-        };
-        let Some(Bound::Object(object)) = self.map[*target] else {
-            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
-        };
-        if node.op.def().view.is_none() {
-            return Err(Error::unsupported(format!("{} has no functional form", node.op)).into());
-        }
-        let ViewOutcome::Views(types) = self.outcome(node)? else {
-            return Err(Error::unsupported(format!("{} that needs more memory than the tensor has", node.op)).into());
-        };
-        // `set_` takes over another tensor's memory.
-        let parent = match node.args.get(node.op.def().base as usize) {
-            Some(Arg::Value(source)) => self.alias(*source)?,
-            _ => self.objects[object],
-        };
-        let ty = types.into_iter().next().ok_or_else(|| Error::invalid("a view rule without a result"))?;
-        self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
-        let storage = self.storages[parent].storage;
-        let (conj, neg) = (self.storages[parent].conj, self.storages[parent].neg);
-        let alias = self.storages.region_as(storage, ty, conj, neg);
-        self.objects[object] = alias;
-        for &r in &node.results {
-            self.bind(r, Bound::Object(object));
-        }
-        Ok(())
-    }
-
     /// `_foreach_*_`: the member operator on each member, in order.
     fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
         let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
@@ -406,7 +345,7 @@ impl<'a> Scope<'a> {
                 self.item(node, *list, i).map_err(|stop| match stop {
                     Stop::Error(e) => OpError::new(e.what),
                     Stop::NeedsSizes(e) => OpError::new(e.what),
-                    Stop::NeedsStorage(_) => OpError::new("a list of numbers that is not known"),
+                    Stop::NeedsStorage(_) | Stop::NeedsRoom(..) => OpError::new("a list of numbers that is not known"),
                 })
             };
             let mut args = node.op.member_args(&node.args, i, item)?;
@@ -572,32 +511,14 @@ impl<'a> Scope<'a> {
             let ty = self.storages[alias].ty.clone();
             let new = values[result as usize];
             let made = self.new.tensor(new).clone();
-            if twin.resizes && made.layout.sizes != ty.layout.sizes {
-                self.resize_out(*v, alias, new)?;
+            if made.layout.sizes != ty.layout.sizes && twin.resizes && !self.reads_target(node, twin, arg as usize) {
+                self.resize_out(node, *v, new)?;
                 continue;
             }
             let new = self.cast(node, new, &ty)?;
             self.build(node, |b, s| s.write(b, alias, new))?;
         }
         self.bind_returns(node, twin, &values)
-    }
-
-    /// `out=` of other sizes: the tensor is resized to the result, which PyTorch does to memory of its own.
-    fn resize_out(&mut self, value: ValueId, alias: AliasId, new: ValueId) -> Step<()> {
-        let (have, want) = (self.storages[alias].ty.clone(), self.new.tensor(new).clone());
-        let state = &self.storages[self.storages[alias].storage];
-        let alone = state.ty.layout.same_cells(&have.layout) && state.input.is_none();
-        if !alone {
-            return Err(Error::unsupported("out= that resizes a tensor with other views or an input")
-                .help("give out= a tensor of the result's sizes")
-                .into());
-        }
-        if have.dtype != want.dtype {
-            return Err(Error::unsupported("out= that resizes and converts").into());
-        }
-        let Some(Bound::Object(object)) = self.map[value] else { return Ok(()) };
-        self.objects[object] = self.storages.add(new, want, None);
-        Ok(())
     }
 
     /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
@@ -616,6 +537,10 @@ impl<'a> Scope<'a> {
         }
         let inferred = infer_types(self.program, &self.new, op, &args)?;
         let count = op.schema().returns.len();
+        let resized = |r: usize| {
+            let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
+            arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
+        };
         let mut types = Vec::with_capacity(count);
         for r in 0..count {
             let target = twin
@@ -631,8 +556,8 @@ impl<'a> Scope<'a> {
                         && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
                     if fits {
                         TensorType::new(*dtype, ty.layout.clone())
-                    } else if twin.resizes {
-                        TensorType::contiguous(*dtype, sizes)
+                    } else if let Some(arg) = resized(r) {
+                        self.resized_type(node, twin, arg, &TensorType::contiguous(*dtype, sizes))
                     } else {
                         return Err(Error::new(
                             ErrorKind::Program,
@@ -663,7 +588,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The value in the target's element type, as a write converts it.
-    fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
+    pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
         let have = self.new.tensor(value).clone();
         if have.dtype == target.dtype {
             return Ok(value);

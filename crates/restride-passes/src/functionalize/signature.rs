@@ -1,15 +1,15 @@
 //! Inputs that share storage, and outputs that say what was mutated and whose memory they are views of.
 
 use super::rewrite::{Bound, Scope, Step, Stop, open_sharing};
-use super::storages::{AliasId, StorageId};
+use super::storages::{AliasId, StorageId, disjoint};
 use super::{Options, Share};
 use crate::dce::dce;
 use crate::written::written_inputs;
 use restride_ir::{
-    AliasRoot, Arg, DType, Error, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec, Program,
-    Signature, Stage, TensorType, Type, ValueId,
+    AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec,
+    Program, Signature, Stage, TensorType, Type, ValueId,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Inputs on one storage.
@@ -19,8 +19,8 @@ struct Group {
     bytes: Option<i64>,
 }
 
-/// One attempt; `whole` are inputs whose storages are needed whole.
-pub fn run(program: &Program, options: &Options, whole: &BTreeSet<usize>) -> Step<Program> {
+/// One attempt; `whole` are inputs whose storages are needed whole, with the bytes that the program makes them grow to.
+pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -> Step<Program> {
     let old = program.graph();
     let mut scope = Scope::new(program, old);
     let mut inputs = Vec::new();
@@ -31,7 +31,16 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeSet<usize>) -> Ste
         inputs.push(InputSpec { value, kind: spec.kind.clone() });
     }
     let first = bind_inputs(&mut scope, options, whole, &mut inputs)?;
-    scope.nodes()?;
+    scope.nodes().map_err(|stop| match (stop, &inputs) {
+        (Stop::NeedsRoom(i, bytes), inputs) => match &inputs[i].kind {
+            InputKind::Storage(members) => Stop::NeedsRoom(members[0], bytes),
+            _ => Stop::NeedsRoom(i, bytes),
+        },
+        (Stop::NeedsStorage(i), inputs) if matches!(inputs[i].kind, InputKind::Storage(_)) => {
+            Error::new(ErrorKind::Program, "a view reaches beyond the storage of its operand").into()
+        }
+        (stop, _) => stop,
+    })?;
     let signature = finish(&mut scope, inputs, &first)?;
     let mut out = Program::new(program.name.clone(), Stage::Functional);
     let main = out.main;
@@ -56,7 +65,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeSet<usize>) -> Ste
 fn bind_inputs(
     scope: &mut Scope<'_>,
     options: &Options,
-    whole: &BTreeSet<usize>,
+    whole: &BTreeMap<usize, i64>,
     inputs: &mut Vec<InputSpec>,
 ) -> Step<BTreeMap<usize, AliasId>> {
     let program = scope.program;
@@ -67,7 +76,7 @@ fn bind_inputs(
         let ty_of = |i: usize| -> Option<TensorType> {
             let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor()?;
             let mut ty = ty.clone();
-            if let Some(share) = share.filter(|s| s.inputs.len() > 1 || whole.contains(&i))
+            if let Some(share) = share.filter(|s| s.inputs.len() > 1 || whole.contains_key(&i))
                 && let Some(k) = share.inputs.iter().position(|x| *x == i)
             {
                 let (strides, offset) = &share.layouts[k];
@@ -81,37 +90,58 @@ fn bind_inputs(
             let value = inputs[i].value;
             scope.bind(program.signature.inputs[i].value, Bound::Plain(value));
         }
-        let needs_whole = types.iter().any(|(i, _)| whole.contains(i));
-        let any_written = types.iter().any(|(i, _)| written[*i]);
-        let same = types.windows(2).all(|w| w[0].1 == w[1].1);
-        if !needs_whole && (types.len() <= 1 || !any_written) {
-            for (i, ty) in types {
-                retype_input(scope, inputs[i].value, &ty);
-                let alias = scope.storages.add(inputs[i].value, ty, Some(i));
-                bind_input(scope, &mut first, i, alias);
-            }
-        } else if !needs_whole && same {
-            // One tensor under several names: the one that a mutation can be declared for stands for all.
-            let main = types
-                .iter()
-                .map(|t| t.0)
-                .find(|i| !matches!(inputs[*i].kind, InputKind::Constant(_)))
-                .unwrap_or(types[0].0);
-            retype_input(scope, inputs[main].value, &types[0].1);
-            let alias = scope.storages.add(inputs[main].value, types[0].1.clone(), Some(main));
-            for (i, _) in types {
-                bind_input(scope, &mut first, i, alias);
-            }
-        } else {
-            let storage = storage_input(scope, inputs, &group, &types)?;
-            for (i, ty) in types {
-                retype_input(scope, inputs[i].value, &ty);
-                let alias = scope.storages.region(storage, ty);
-                bind_input(scope, &mut first, i, alias);
+        let needs_whole = types.iter().any(|(i, _)| whole.contains_key(i));
+        // Inputs that meet in no cell stay apart, unless the program reaches further than one of them shows.
+        let all_read = !types.iter().any(|(i, _)| written[*i]);
+        for types in if needs_whole || all_read { vec![types] } else { clusters(types) } {
+            let any_written = types.iter().any(|(i, _)| written[*i]);
+            let same = share.is_none() && types.windows(2).all(|w| w[0].1 == w[1].1);
+            if !needs_whole && (types.len() <= 1 || !any_written) {
+                for (i, ty) in types {
+                    retype_input(scope, inputs[i].value, &ty);
+                    let alias = scope.storages.add(inputs[i].value, ty, Some(i));
+                    bind_input(scope, &mut first, i, alias);
+                }
+            } else if !needs_whole && same {
+                // One weight under several names: the one that a mutation can be declared for stands for all.
+                let main = types
+                    .iter()
+                    .map(|t| t.0)
+                    .find(|i| !matches!(inputs[*i].kind, InputKind::Constant(_)))
+                    .unwrap_or(types[0].0);
+                retype_input(scope, inputs[main].value, &types[0].1);
+                let alias = scope.storages.add(inputs[main].value, types[0].1.clone(), Some(main));
+                for (i, _) in types {
+                    bind_input(scope, &mut first, i, alias);
+                }
+            } else {
+                let storage = storage_input(scope, inputs, &group, &types, whole)?;
+                for (i, ty) in types {
+                    retype_input(scope, inputs[i].value, &ty);
+                    let alias = scope.storages.region(storage, ty);
+                    bind_input(scope, &mut first, i, alias);
+                }
             }
         }
     }
     Ok(first)
+}
+
+/// Inputs on one storage by what has cells in common, in the order of their first members.
+fn clusters(types: Vec<(usize, TensorType)>) -> Vec<Vec<(usize, TensorType)>> {
+    let mut out: Vec<Vec<(usize, TensorType)>> = Vec::new();
+    for one in types {
+        let (met, apart): (Vec<_>, Vec<_>) =
+            out.into_iter().partition(|c| c.iter().any(|other| !disjoint(&other.1, &one.1)));
+        // One that meets several brings them together.
+        let mut together: Vec<_> = met.into_iter().flatten().collect();
+        together.push(one);
+        together.sort_by_key(|t| t.0);
+        out = apart;
+        out.push(together);
+        out.sort_by_key(|c| c[0].0);
+    }
+    out
 }
 
 fn retype_input(scope: &mut Scope<'_>, value: ValueId, ty: &TensorType) {
@@ -130,6 +160,7 @@ fn storage_input(
     inputs: &mut Vec<InputSpec>,
     group: &Group,
     types: &[(usize, TensorType)],
+    whole: &BTreeMap<usize, i64>,
 ) -> Step<StorageId> {
     let names: Vec<&str> = types.iter().map(|t| &*scope.new.values[inputs[t.0].value].name).collect();
     let bytes = group.bytes.ok_or_else(|| {
@@ -138,6 +169,7 @@ fn storage_input(
                 .help("give the inputs with --inputs, so that their storage is known"),
         )
     })?;
+    let bytes = types.iter().filter_map(|t| whole.get(&t.0)).fold(bytes, |all, grown| all.max(*grown));
     let first = types[0].1.dtype;
     let dtype =
         if types.iter().all(|t| t.1.dtype == first) && bytes % first.size() as i64 == 0 { first } else { DType::U8 };
@@ -252,7 +284,10 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
             }
             let root = match state.input {
                 Some(i) => AliasRoot::Input(i),
-                None if a.ty == state.ty && !shared(a.storage) => return None,
+                // An input that is on other memory now says on which, whoever else is there.
+                None if a.ty == state.ty && !shared(a.storage) && !matches!(kind, OutputKind::Metadata(_)) => {
+                    return None;
+                }
                 None => {
                     let k = bases.iter().position(|b| *b == a.storage).unwrap_or_else(|| {
                         bases.push(a.storage);

@@ -327,6 +327,12 @@ impl Storages {
         Ok(())
     }
 
+    /// Puts the content into more memory: the cells that there were hold what they held.
+    pub fn extend(&mut self, storage: StorageId, base: ValueId, ty: TensorType) {
+        let s = &mut self.storages[storage.0];
+        (s.base, s.ty) = (base, ty);
+    }
+
     /// Replaces the whole content, made elsewhere (a loop's result).
     pub fn replace(&mut self, storage: StorageId, base: ValueId) {
         let s = &mut self.storages[storage.0];
@@ -341,7 +347,8 @@ fn is_empty(l: &Layout<Expr>) -> bool {
     l.sizes.iter().any(|n| n.is(0))
 }
 
-fn disjoint(a: &TensorType, b: &TensorType) -> bool {
+/// Whether two regions of a storage are known to have no cell in common.
+pub fn disjoint(a: &TensorType, b: &TensorType) -> bool {
     match (a.layout.known(), b.layout.known()) {
         (Some(x), Some(y)) => overlap_bytes(&x, a.dtype.size(), &y, b.dtype.size()) == Overlap::Disjoint,
         _ if a.dtype == b.dtype => apart(&a.layout, &b.layout),

@@ -1,0 +1,168 @@
+//! Tensor objects that become other views, and storages that grow under them: `t_`, `as_strided_`, `set_`, `resize_`, and
+//! `out=` arguments of other sizes than the result.
+
+use super::rewrite::{Bound, Scope, Step, Stop};
+use super::storages::{AliasId, StorageId};
+use restride_ir::{
+    Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
+};
+
+impl Scope<'_> {
+    /// A view in terms of the storage may reach cells that the base does not hold.
+    pub(super) fn check_reach(&self, op: Op, parent: AliasId, types: &[TensorType]) -> Step<()> {
+        if !op.def().strided {
+            return Ok(());
+        }
+        let storage = self.storages[parent].storage;
+        let state = &self.storages[storage];
+        let dense = state.ty.known().is_some_and(|t| t.layout.is_dense());
+        for ty in types {
+            let inside = match (state.ty.known(), ty.known()) {
+                (Some(base), Some(t)) if dense => {
+                    let (b, r) = (base.layout.cell_range(), t.layout.cell_range());
+                    let (bs, rs) = (base.dtype.size() as i64, t.dtype.size() as i64);
+                    r.is_empty() || (b.start * bs <= r.start * rs && r.end * rs <= b.end * bs)
+                }
+                (Some(base), Some(t)) => base.layout.same_cells(&t.layout),
+                // With symbolic sizes a dense base is the rule; a run checks the reach.
+                _ => state.ty.layout.is_contiguous(),
+            };
+            if !inside {
+                return match state.input {
+                    Some(input) => Err(Stop::NeedsStorage(input)),
+                    None => {
+                        Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand"))
+                            .into())
+                    }
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// `t_`, `squeeze_`, `as_strided_`: the tensor object becomes another view.
+    pub(super) fn metadata(&mut self, node: &Node) -> Step<()> {
+        let Some(Arg::Value(target)) = node.args.first() else {
+            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
+        };
+        let Some(Bound::Object(object)) = self.map[*target] else {
+            return Err(Error::invalid(format!("{} of something that is no tensor", node.op)).into());
+        };
+        if node.op.def().view.is_none() {
+            return Err(Error::unsupported(format!("{} has no functional form", node.op)).into());
+        }
+        let ViewOutcome::Views(types) = self.outcome(node)? else {
+            return Err(Error::unsupported(format!("{} that needs more memory than the tensor has", node.op)).into());
+        };
+        // `set_` takes over another tensor's memory.
+        let parent = match node.args.get(node.op.def().base as usize) {
+            Some(Arg::Value(source)) => self.alias(*source)?,
+            _ => self.objects[object],
+        };
+        let ty = types.into_iter().next().ok_or_else(|| Error::invalid("a view rule without a result"))?;
+        let storage = self.storages[parent].storage;
+        if node.op.def().grows {
+            self.make_room(node, storage, &ty)?;
+        } else {
+            self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
+        }
+        let (conj, neg) = (self.storages[parent].conj, self.storages[parent].neg);
+        self.objects[object] = self.storages.region_as(storage, ty, conj, neg);
+        for &r in &node.results {
+            self.bind(r, Bound::Object(object));
+        }
+        Ok(())
+    }
+
+    /// `out=` of other sizes: the tensor is resized to the result, on the memory that it has. What else lies there stays,
+    /// and sees what is written.
+    pub(super) fn resize_out(&mut self, node: &Node, value: ValueId, new: ValueId) -> Step<()> {
+        let alias = self.alias(value)?;
+        let have = self.storages[alias].ty.clone();
+        let want = self.new.tensor(new).clone();
+        refuse_cast(want.dtype, have.dtype)?;
+        let layout = Layout { offset: have.layout.offset.clone(), ..want.layout };
+        let ty = TensorType::new(have.dtype, layout);
+        let storage = self.storages[alias].storage;
+        self.make_room(node, storage, &ty)?;
+        let (conj, neg) = (self.storages[alias].conj, self.storages[alias].neg);
+        let resized = self.storages.region_as(storage, ty.clone(), conj, neg);
+        let new = self.cast(node, new, &ty)?;
+        self.build(node, |b, s| s.write(b, resized, new))?;
+        if let Some(Bound::Object(object)) = self.map[value] {
+            self.objects[object] = resized;
+        }
+        Ok(())
+    }
+
+    /// The type that an `out=` argument of other sizes is resized to: as the call returns it, where it does.
+    pub(super) fn resized_type(&self, node: &Node, twin: &Twin, arg: usize, want: &TensorType) -> TensorType {
+        let at = twin.returns.iter().position(|r| *r == TwinReturn::Arg(arg as u8));
+        let returned = at.and_then(|i| node.results.get(i)).and_then(|r| self.old.values[*r].ty.tensor());
+        match returned {
+            Some(ty) if ty.layout.sizes == want.layout.sizes => {
+                let layout = Layout { offset: Expr::Int(0), ..ty.layout.clone() };
+                TensorType::new(want.dtype, layout)
+            }
+            _ => want.clone(),
+        }
+    }
+
+    /// Whether a call reads the object that it writes at an argument: such an `out=` is not resized.
+    pub(super) fn reads_target(&self, node: &Node, twin: &Twin, arg: usize) -> bool {
+        let object = |v: &ValueId| match self.map[*v] {
+            Some(Bound::Object(o)) => Some(o),
+            _ => None,
+        };
+        let target = node.args.get(arg).and_then(|a| a.values().next()).and_then(object);
+        let mut read = twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values);
+        target.is_some() && read.any(|v| object(v) == target)
+    }
+
+    /// Makes a storage large enough for a region. What PyTorch leaves undefined there is 0.
+    fn make_room(&mut self, node: &Node, storage: StorageId, region: &TensorType) -> Step<()> {
+        let unsure = |what: &str| {
+            let help = "give the tensor its sizes where it is made";
+            Err(Error::unsupported(format!("{} {what}", node.op)).help(help).into())
+        };
+        let ty = self.storages[storage].ty.clone();
+        let (Some(base), Some(want)) = (ty.known(), region.known()) else {
+            return unsure("of sizes that are not known, where memory may have to grow");
+        };
+        let (size, end) = (ty.dtype.size() as i64, want.layout.cell_range().end);
+        let needed = end.checked_mul(region.dtype.size() as i64).map(|bytes| (bytes + size - 1) / size);
+        let cells = base.layout.cell_range();
+        let Some(needed) = needed else { return unsure("to more memory than there can be") };
+        if want.layout.sizes.contains(&0) || needed <= cells.end && base.layout.is_dense() {
+            return Ok(());
+        }
+        if let Some(input) = self.storages[storage].input {
+            // It has its room from the start then: what is there is read by nobody before.
+            return Err(Stop::NeedsRoom(input, needed * size));
+        }
+        if !base.layout.is_dense() || cells.start != 0 && !cells.is_empty() {
+            return unsure("of memory with gaps");
+        }
+        let have = base.layout.numel();
+        let (flat, grown) = (TensorType::contiguous(ty.dtype, &[have.into()]), [Expr::Int(needed)]);
+        let grown = TensorType::contiguous(ty.dtype, &grown);
+        let value = self.storages[storage].base;
+        let value = self.build(node, |b, _| {
+            let flat = match base.layout.is_contiguous() {
+                true => b.reshape(value, flat),
+                false => b.as_strided(value, flat),
+            };
+            let pads = Arg::Scalars(vec![Expr::Int(0), Expr::Int(needed - have)]);
+            b.call("aten.constant_pad_nd.default", vec![Arg::Value(flat), pads], grown.clone())
+        });
+        // A tensor that takes all of its memory says how the memory is looked at.
+        let all = region.dtype == ty.dtype
+            && region.layout.is_contiguous()
+            && region.layout.offset.is(0)
+            && want.layout.numel() == needed;
+        let ty = if all { region.clone() } else { grown };
+        let value = self.build(node, |b, _| b.reshape(value, ty.clone()));
+        self.storages.extend(storage, value, ty);
+        Ok(())
+    }
+}
