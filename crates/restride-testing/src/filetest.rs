@@ -10,28 +10,35 @@
 //! // (the expected output, line by line)
 //! ```
 //!
-//! `run:` lists the commands, `share:` inputs that lie on one storage as their types say. With `RESTRIDE_BLESS=1` in the
-//! environment the expected outputs are rewritten instead of compared. Commands:
+//! `run:` lists the commands, `share:` inputs that lie on one storage as their types say, `sizes: s0=3` what symbols are
+//! in a run, `ops:` the schema of a user's operator, `caller: output 0 = 7` what the caller fills a tensor with after it. Weights count 0, 1, 2, … like inputs.
+//! `scripts/filetests_check.py` holds the runs to eager PyTorch. With `RESTRIDE_BLESS=1` in the environment the expected
+//! outputs are rewritten instead of compared. Commands:
 //!
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it.
 //! - `run`: what the inputs and outputs are after a run on inputs that count 0, 1, 2, …; all ways must agree on it.
+//! - `share-later`: what a run on inputs that share says of a program that was compiled for inputs apart.
+//! - `part-later`: what a run on inputs apart says of a program that was compiled for inputs that share.
 
-use crate::outcome::{Left, Verdict, differential};
-use restride::CompileOptions;
+use crate::outcome::{Left, Verdict, difference, differential};
+use restride::{CompileOptions, Compiled};
 use restride_exec::copy::{copy_into, resolve};
+use restride_exec::inputs::evaluate;
 use restride_exec::interp::Options;
 use restride_exec::{Inputs, RunValue};
-use restride_ir::text::{parse, print, print_node, print_placed};
-use restride_ir::{DType, Error, InputKind, Layout, Program, Type};
+use restride_ir::text::{attach_weights, parse, print, print_node, print_placed};
+use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Program, Scalar, TensorType, Type, Weights};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::PlanOptions;
 use restride_passes::{functionalize, lower, place, plan::plan};
-use restride_tensor::{Storage, Tensor};
+use restride_tensor::{Bytes, Storage, Tensor};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// All `.fx` files under a directory, sorted.
 ///
@@ -89,20 +96,33 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
     if commands.is_empty() {
         return Err("there is no `// run:` line".into());
     }
-    let program = match parse(source, &restride_ops::lookup) {
+    for schema in directive("ops") {
+        restride_ops::register_custom(schema).map_err(|e| e.to_string())?;
+    }
+    let mut program = match parse(source, &restride_ops::lookup) {
         Ok(p) => p,
         // A text that cannot be read is a test of what is said about it.
         Err(e) => return Ok(commands.iter().map(|c| (c.to_string(), format!("error: {e}"))).collect()),
     };
+    if !program.weights.tensors.is_empty() {
+        let weights = counting_weights(&program);
+        attach_weights(&mut program, Arc::new(weights)).map_err(|e| e.to_string())?;
+    }
+    let sizes = sizes(&program, &directive("sizes"))?;
     let groups: Vec<Vec<&str>> = directive("share").iter().map(|l| l.split_whitespace().collect()).collect();
-    let shares = groups.iter().map(|g| share(&program, g)).collect::<Result<Vec<_>, _>>()?;
+    let shares = groups.iter().map(|g| share(&program, g, &sizes)).collect::<Result<Vec<_>, _>>()?;
+    let caller = directive("caller").into_iter().map(caller_s_write).collect::<Result<Vec<_>, _>>()?;
+    let test = Test { program, shares, sizes, caller };
+    let (program, shares) = (&test.program, &test.shares);
     let made = |command: &&str| {
         let text = match *command {
-            "verify" => restride_ir::verify(&program).map(|()| "ok".to_string()),
-            "functionalize" => functional(&program, &shares).map(|p| print(&p)),
-            "place" => placed(&program, &shares).map(|p| p.0),
-            "remarks" => placed(&program, &shares).map(|p| p.1),
-            "run" => return Ok((command.to_string(), ran(&program, &shares)?)),
+            "verify" => restride_ir::verify(program).map(|()| "ok".to_string()),
+            "functionalize" => functional(program, shares).map(|p| print(&p)),
+            "place" => placed(program, shares).map(|p| p.0),
+            "remarks" => placed(program, shares).map(|p| p.1),
+            "run" => return Ok((command.to_string(), test.ran()?)),
+            "share-later" => return Ok((command.to_string(), test.later(&[], shares)?)),
+            "part-later" => return Ok((command.to_string(), test.later(shares, &[])?)),
             other => return Err(format!("there is no command {other}")),
         };
         Ok((command.to_string(), text.unwrap_or_else(|e| format!("error: {e}"))))
@@ -110,8 +130,50 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
     commands.iter().map(made).collect()
 }
 
+/// `s0=3 s1=4`
+fn sizes(program: &Program, lines: &[&str]) -> Result<Binding, String> {
+    let mut out = Binding::new();
+    for pair in lines.iter().flat_map(|l| l.split_whitespace()) {
+        let known = pair.split_once('=').and_then(|(n, v)| Some((program.symbols.get(n)?, v.parse::<i64>().ok()?)));
+        let (symbol, value) = known.ok_or_else(|| format!("{pair:?} is no symbol of the program with its value"))?;
+        out.insert(symbol.clone(), Scalar::Int(value));
+    }
+    Ok(out)
+}
+
+/// A tensor that the caller fills after a run: whether it is an output, its position, and what with.
+type CallerWrite = (bool, usize, i64);
+
+/// `output 0 = 7`
+fn caller_s_write(line: &str) -> Result<CallerWrite, String> {
+    let parts: Vec<&str> = line.split_whitespace().collect();
+    let read = match parts[..] {
+        [what @ ("input" | "output"), at, "=", value] => at.parse().ok().zip(value.parse().ok()).map(|x| (what, x)),
+        _ => None,
+    };
+    let (what, (at, value)) = read.ok_or_else(|| format!("`caller: {line}` is not `output 0 = 7`"))?;
+    Ok((what == "output", at, value))
+}
+
+/// Memory for the weights that a text declares.
+fn counting_weights(program: &Program) -> Weights {
+    let mut tensors = program.weights.tensors.clone();
+    let mut position: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut memory: Vec<(DType, usize)> = Vec::new();
+    for w in tensors.values_mut() {
+        let at = *position.entry(w.storage).or_insert(memory.len());
+        if at == memory.len() {
+            memory.push((w.dtype, 0));
+        }
+        memory[at].1 = memory[at].1.max(w.layout.cell_range().end as usize * w.dtype.size());
+        w.storage = at;
+    }
+    let storage = |(dtype, bytes): &(DType, usize)| Bytes::copy_of(&count(*dtype, bytes / dtype.size()).to_vec());
+    Weights { storages: memory.iter().map(storage).collect(), tensors }
+}
+
 /// Inputs on one storage, as their types say.
-fn share(program: &Program, names: &[&str]) -> Result<Share, String> {
+fn share(program: &Program, names: &[&str], sizes: &Binding) -> Result<Share, String> {
     let mut share = Share { inputs: Vec::new(), bytes: 0, layouts: Vec::new() };
     for name in names {
         let named = |i: &usize| {
@@ -119,13 +181,17 @@ fn share(program: &Program, names: &[&str]) -> Result<Share, String> {
             name.strip_prefix('%') == Some(&value.name)
         };
         let i = (0..program.signature.inputs.len()).find(named).ok_or_else(|| format!("there is no input {name}"))?;
-        let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor().and_then(|t| t.known());
+        let ty = program.graph().values[program.signature.inputs[i].value].ty.tensor().and_then(|t| known(t, sizes));
         let ty = ty.ok_or_else(|| format!("{name} is no tensor of known sizes"))?;
         share.inputs.push(i);
         share.bytes = share.bytes.max(ty.layout.cell_range().end * ty.dtype.size() as i64);
         share.layouts.push((ty.layout.strides.clone(), ty.layout.offset));
     }
     Ok(share)
+}
+
+fn known(ty: &TensorType, sizes: &Binding) -> Option<TensorType<i64>> {
+    Some(TensorType::new(ty.dtype, evaluate(&ty.layout, sizes)?))
 }
 
 fn functional(program: &Program, shares: &[Share]) -> Result<Program, Error> {
@@ -158,16 +224,125 @@ fn placed(program: &Program, shares: &[Share]) -> Result<(String, String), Error
     Ok((text, if remarks.is_empty() { "none".to_string() } else { remarks }))
 }
 
-/// Inputs and outputs after a run.
-fn ran(program: &Program, shares: &[Share]) -> Result<String, String> {
-    let inputs = counting(program, shares)?;
-    match differential(program, &inputs, &CompileOptions::default()) {
-        Verdict::Agree => {}
-        Verdict::Rejected(why) => return Ok(format!("error: {why}")),
-        Verdict::Refused(way, why) => return Ok(format!("{way} refuses: {why}")),
-        Verdict::Wrong(way, why) => return Err(format!("{way} is wrong: {why}")),
+/// A file's program and what it is run with.
+struct Test {
+    program: Program,
+    shares: Vec<Share>,
+    sizes: Binding,
+    caller: Vec<CallerWrite>,
+}
+
+impl Test {
+    /// Inputs and outputs after a run.
+    fn ran(&self) -> Result<String, String> {
+        let inputs = self.counting(&self.shares)?;
+        let (program, options) = (&self.program, CompileOptions::default());
+        match differential(program, &inputs, &options) {
+            Verdict::Agree => {}
+            Verdict::Rejected(why) => return Ok(format!("error: {why}")),
+            Verdict::Refused(way, why) => return Ok(format!("{way} refuses: {why}")),
+            Verdict::Wrong(way, why) => return Err(format!("{way} is wrong: {why}")),
+        }
+        let left = Left::interp(program, &inputs, &Options::default()).map_err(|e| e.to_string())?;
+        if !self.caller.is_empty() {
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &options).map_err(|e| e.to_string())?;
+            let functional = Left::interp(compiled.functional(), &inputs, &Options::default());
+            let planned = Left::planned(&compiled, &inputs, &Options::default());
+            self.caller_writes(&left)?;
+            for (way, other) in [("functional", functional), ("plan", planned)] {
+                let other = other.map_err(|e| e.to_string())?;
+                self.caller_writes(&other)?;
+                if let Some(what) = difference(&left, &other) {
+                    return Err(format!("{way} is wrong after the caller wrote: {what}"));
+                }
+            }
+        }
+        show(&left)
     }
-    let left = Left::interp(program, &inputs, &Options::default()).map_err(|e| e.to_string())?;
+
+    fn caller_writes(&self, left: &Left) -> Result<(), String> {
+        for &(output, at, value) in &self.caller {
+            let target = if output { left.values.get(at) } else { left.inputs.get(at) };
+            let target = target.and_then(RunValue::tensor).ok_or("the caller writes what is no tensor")?;
+            let filled = Tensor::from_slice(&vec![value; target.numel()], &target.layout().sizes);
+            copy_into(target, &filled).map_err(|e| e.0)?;
+        }
+        Ok(())
+    }
+
+    /// Compiled for inputs that share in one way, run on inputs that share in another.
+    fn later(&self, compiled_for: &[Share], run_on: &[Share]) -> Result<String, String> {
+        let (before, inputs) = (self.counting(compiled_for)?, self.counting(run_on)?);
+        let compiled = match Compiled::new(self.program.clone(), Some(&before), &CompileOptions::default()) {
+            Ok(c) => c,
+            Err(e) => return Ok(format!("error: {e}")),
+        };
+        let options = Options::default();
+        let functional = Left::interp(compiled.functional(), &inputs, &options);
+        match (functional, Left::planned(&compiled, &inputs, &options)) {
+            (Err(a), Err(b)) if a.to_string() == b.to_string() => Ok(format!("error: {a}")),
+            (Err(a), Err(b)) => Err(format!("functional says {a}, plan {b}")),
+            (Err(e), _) => Err(format!("plan accepts what functional refuses: {e}")),
+            (_, Err(e)) => Err(format!("functional accepts what plan refuses: {e}")),
+            (Ok(functional), Ok(planned)) => {
+                let left = Left::interp(&self.program, &inputs, &options).map_err(|e| e.to_string())?;
+                for (way, other) in [("functional", functional), ("plan", planned)] {
+                    if let Some(what) = difference(&left, &other) {
+                        return Err(format!("{way} is wrong: {what}"));
+                    }
+                }
+                show(&left)
+            }
+        }
+    }
+
+    /// Inputs whose cells count from 0.
+    fn counting(&self, shares: &[Share]) -> Result<Inputs, String> {
+        let program = &self.program;
+        let mut storages: Vec<Option<Storage>> = vec![None; shares.len()];
+        let mut values = Vec::new();
+        for (i, spec) in program.signature.inputs.iter().enumerate() {
+            match &spec.kind {
+                InputKind::User(_) => {}
+                InputKind::Fixed { value, .. } => {
+                    values.push(match value {
+                        Arg::Scalar(n) => RunValue::Scalar(n.constant().ok_or("a fixed input that is not known")?),
+                        Arg::Str(s) => RunValue::Str(s.clone()),
+                        _ => RunValue::None,
+                    });
+                    continue;
+                }
+                InputKind::Parameter(_) | InputKind::Buffer { .. } | InputKind::Constant(_) => continue,
+                InputKind::Storage(_) | InputKind::Opaque(_) => {
+                    return Err("`run` takes no programs with storages or objects as inputs".into());
+                }
+            }
+            let ty = match &program.graph().values[spec.value].ty {
+                Type::Tensor(ty) => known(ty, &self.sizes).ok_or("an input whose sizes no `sizes:` line says")?,
+                Type::Scalar(e) => {
+                    values.push(RunValue::Scalar(e.eval(&self.sizes)?));
+                    continue;
+                }
+                _ => {
+                    values.push(RunValue::None);
+                    continue;
+                }
+            };
+            let group = shares.iter().position(|s| s.inputs.contains(&i));
+            let bytes = group.map_or(ty.layout.cell_range().end * ty.dtype.size() as i64, |g| shares[g].bytes);
+            let fresh = || count(ty.dtype, bytes as usize / ty.dtype.size());
+            let storage = match group {
+                Some(g) => storages[g].get_or_insert_with(fresh).clone(),
+                None => fresh(),
+            };
+            let t = Tensor::new(storage, ty.dtype, ty.layout.clone()).ok_or("an input reaches beyond its storage")?;
+            values.push(RunValue::Tensor(t));
+        }
+        Ok(Inputs::new(values))
+    }
+}
+
+fn show(left: &Left) -> Result<String, String> {
     let mut out = String::new();
     let mut storages: Vec<(usize, String)> = Vec::new();
     for (name, value) in left.named() {
@@ -192,31 +367,6 @@ fn elements(t: &Tensor) -> String {
     let flat = own.alias(t.dtype(), Layout::contiguous(&[t.numel() as i64])).expect("all elements");
     let list: Vec<String> = (0..t.numel() as i64).map(|i| flat.get(&[i]).to_string()).collect();
     format!("[{}]", list.join(" "))
-}
-
-/// Inputs whose cells count from 0.
-fn counting(program: &Program, shares: &[Share]) -> Result<Inputs, String> {
-    let mut storages: Vec<Option<Storage>> = vec![None; shares.len()];
-    let mut values = Vec::new();
-    for (i, spec) in program.signature.inputs.iter().enumerate() {
-        if !matches!(spec.kind, InputKind::User(_)) {
-            return Err("`run` takes programs with plain inputs only".into());
-        }
-        let Type::Tensor(ty) = &program.graph().values[spec.value].ty else {
-            return Err("`run` takes programs with tensor inputs only".into());
-        };
-        let ty = ty.known().ok_or("`run` takes programs of known sizes only")?;
-        let group = shares.iter().position(|s| s.inputs.contains(&i));
-        let bytes = group.map_or(ty.layout.cell_range().end * ty.dtype.size() as i64, |g| shares[g].bytes);
-        let fresh = || count(ty.dtype, bytes as usize / ty.dtype.size());
-        let storage = match group {
-            Some(g) => storages[g].get_or_insert_with(fresh).clone(),
-            None => fresh(),
-        };
-        let t = Tensor::new(storage, ty.dtype, ty.layout.clone()).ok_or("an input reaches beyond its storage")?;
-        values.push(RunValue::Tensor(t));
-    }
-    Ok(Inputs::new(values))
 }
 
 fn count(dtype: DType, cells: usize) -> Storage {

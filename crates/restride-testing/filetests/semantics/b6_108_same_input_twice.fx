@@ -7,11 +7,12 @@ graph(%x: f32[3], %y: f32[3]) {
 }
 
 // == functionalize
-// output 0: mutation of %x
-// output 1: user as view f32[3] of input %x
+// input %storage_x_y: storage of %x, %y
+// output 0: mutation of %storage_x_y
+// output 1: user as view f32[3] of input %storage_x_y
 //
-// graph(%x: f32[3], %y: f32[3]) {
-//   %w: f32[3] = aten.add.Tensor(%x, %x)
+// graph(%x: f32[3], %y: f32[3], %storage_x_y: f32[3]) {
+//   %w: f32[3] = aten.add.Tensor(%storage_x_y, %storage_x_y)
 //   return %w, %w
 // }
 
