@@ -24,6 +24,8 @@ pub enum FaultKind {
     Claim,
     /// A program that is said to be functional is not.
     Impure,
+    /// A functional program computes something else than the imported one.
+    Meaning,
 }
 
 /// Something wrong in a placement, a plan or a program.

@@ -31,6 +31,7 @@
 
 mod fault;
 mod functional;
+mod meaning;
 mod memory;
 mod movement;
 mod placement;
@@ -39,5 +40,6 @@ mod run;
 
 pub use fault::{Fault, FaultKind, error};
 pub use functional::functional;
+pub use meaning::{Judged, Known, Lies, meaning};
 pub use placement::placement;
 pub use plan::plan;

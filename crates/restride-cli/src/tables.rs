@@ -1,7 +1,9 @@
 //! What commands print: the same numbers as JSON and as text.
 
 use restride::files::differs;
-use restride::{Coverage, How, Inputs, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State, Verdict};
+use restride::{
+    Coverage, How, Inputs, Judged, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State, Verdict,
+};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -94,7 +96,7 @@ pub fn verdict_json(v: &Verdict) -> Value {
         .collect();
     let check = if v.checked { "ok" } else { "skipped" };
     json!({ "program": v.program, "values": v.compared, "stages": stages,
-            "checks": { "functional": check, "placement": check, "plan": check } })
+            "checks": { "functional": check, "placement": check, "plan": check, "meaning": meaning(v) } })
 }
 
 /// A verdict as text.
@@ -111,7 +113,16 @@ pub fn verdict_text(v: &Verdict) -> String {
         }
     }
     let _ = writeln!(out, "{:<12} {}", "checkers", if v.checked { "ok" } else { "skipped" });
+    let _ = writeln!(out, "{:<12} {}", "meaning", meaning(v));
     out
+}
+
+/// What was proved of the functional program.
+fn meaning(v: &Verdict) -> String {
+    match &v.meaning {
+        Judged::Same => "proved the same for all values of inputs of these sizes".into(),
+        Judged::No(why) => format!("not judged: {why}"),
+    }
 }
 
 /// A report as JSON.

@@ -5,6 +5,7 @@
 
 use crate::{FAMILIES, custom, derive};
 use restride_ir::{Op, OpDef, OpError, Schema};
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
@@ -45,8 +46,11 @@ fn sources() -> &'static Sources {
     })
 }
 
-fn registered() -> &'static RwLock<HashMap<&'static str, Op>> {
-    static REGISTERED: OnceLock<RwLock<HashMap<&'static str, Op>>> = OnceLock::new();
+/// Operators in use by name: looked up for every call that a pass adds.
+type Registered = RwLock<HashMap<&'static str, Op, FixedState>>;
+
+fn registered() -> &'static Registered {
+    static REGISTERED: OnceLock<Registered> = OnceLock::new();
     REGISTERED.get_or_init(Default::default)
 }
 

@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = 32;
 ///
 /// # Errors
 /// A composition that fails, with the node.
-pub(crate) fn expand(program: &Program) -> Result<Option<Program>> {
+pub fn expand(program: &Program) -> Result<Option<Program>> {
     let found = |graph: &Graph| graph.ordered().any(|(_, node)| views_arguments(graph, node));
     if !program.graphs.ids().any(|id| found(&program.graphs[id])) {
         return Ok(None);

@@ -2,7 +2,9 @@
 
 use restride_ir::{Arg, Dim, Graph, Op, Origin, TensorType, Type, ValueId};
 use restride_ops::lookup;
+use foldhash::fast::FixedState;
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// A graph under construction.
@@ -18,25 +20,28 @@ pub struct Builder<'a> {
 
 /// Names given so far, to keep them unique.
 #[derive(Debug, Default)]
-pub struct Names(HashMap<Arc<str>, u32>);
+pub struct Names(HashMap<Arc<str>, u32, FixedState>);
 
 impl Names {
     /// The name, or the name with a number if it is taken.
     pub fn fresh(&mut self, name: &str) -> Arc<str> {
-        let mut n = match self.0.get(name) {
-            None => {
-                let name: Arc<str> = name.into();
-                self.0.insert(name.clone(), 0);
-                return name;
-            }
-            Some(n) => *n,
+        let Some(&taken) = self.0.get(name) else {
+            let name: Arc<str> = name.into();
+            self.0.insert(name.clone(), 0);
+            return name;
         };
+        let mut candidate = String::with_capacity(name.len() + 6);
+        let mut n = taken;
         loop {
             n += 1;
-            let candidate: Arc<str> = format!("{name}_{n}").into();
-            if !self.0.contains_key(&candidate) {
+            candidate.clear();
+            let _ = write!(candidate, "{name}_{n}");
+            if !self.0.contains_key(candidate.as_str()) {
+                let candidate: Arc<str> = candidate.into();
                 self.0.insert(candidate.clone(), 0);
-                self.0.insert(name.into(), n);
+                if let Some(last) = self.0.get_mut(name) {
+                    *last = n;
+                }
                 return candidate;
             }
         }

@@ -1,7 +1,7 @@
 //! Passes over programs: functionalize, simplify, and the decisions of placement and plan.
 #![forbid(unsafe_code)]
 
-mod aliases;
+pub mod aliases;
 mod build;
 mod dce;
 pub mod functionalize;

@@ -207,6 +207,11 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
     if let Some(verdict) = held("functional", functional) {
         return verdict;
     }
+    if eager.is_ok()
+        && let Err(e) = restride::meaning(program, compiled.functional(), inputs)
+    {
+        return Verdict::Wrong("meaning", e.to_string());
+    }
     if let Some(verdict) = held("plan", Left::planned(&compiled, inputs, &options)) {
         return verdict;
     }

@@ -215,7 +215,7 @@ fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
 }
 
 /// What the inputs say of the program's symbols.
-fn sizes(program: &Program, inputs: &Inputs) -> Result<Binding> {
+pub(crate) fn sizes(program: &Program, inputs: &Inputs) -> Result<Binding> {
     if program.symbols.is_empty() {
         return Ok(Binding::new());
     }

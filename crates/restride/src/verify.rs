@@ -2,6 +2,8 @@
 
 use crate::compile::{CompileOptions, Compiled};
 use crate::files::element_bytes;
+use crate::meaning::meaning;
+use restride_check::Judged;
 use restride_exec::inputs::{same_strides, user_inputs};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::{Inputs, RunValue, State};
@@ -29,6 +31,9 @@ pub struct Verdict {
     pub stages: Vec<StageVerdict>,
     /// Whether the checkers ran; a fault of theirs is an error of [`verify`].
     pub checked: bool,
+    /// Whether the functional program was proved to mean what the imported one means; a difference is an error of
+    /// [`verify`].
+    pub meaning: Judged,
 }
 
 impl Verdict {
@@ -69,6 +74,11 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
         compared: expected.len(),
         stages: vec![stage("functional", &functional), stage("plan", &planned)],
         checked: options.check,
+        meaning: if options.check {
+            meaning(program, compiled.functional(), inputs)?
+        } else {
+            Judged::No("not asked".into())
+        },
     })
 }
 

@@ -1,0 +1,194 @@
+//! Higher-order calls: both branches of a `cond`, and other bodies as functions of what they are given.
+
+use super::Stop;
+use super::cells::Runs;
+use super::names::{Byte, Given, Key};
+use super::replay::{CallArgs, Replay, Slot, Step, Tensor, skip, whole};
+use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Type};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+impl Replay<'_> {
+    pub(super) fn higher(&mut self, graph: &Graph, node: &Node, args: &CallArgs) -> Step<Vec<Slot>> {
+        let hop = node.op.def().hop;
+        match (hop, args) {
+            (Some(Hop::Cond), [pred, Arg::Graph(a), Arg::Graph(b), operands, ..]) => {
+                let pred = self.predicate(pred)?;
+                let operands = items(operands);
+                self.cond(pred, (*a, *b), &operands)
+            }
+            (Some(Hop::WhileLoop | Hop::Scan | Hop::Map), _) => self.looped(graph, node, args),
+            _ => skip(format!("{} is not judged", node.op)),
+        }
+    }
+
+    fn predicate(&mut self, pred: &Arg<Slot, Expr>) -> Step<Byte> {
+        match pred {
+            Arg::Value(Slot::Tensor(t)) => {
+                let t = t.borrow().clone();
+                self.read(&t)?.at(0).ok_or_else(|| Stop::Fault("a predicate without an element".into()))
+            }
+            other => {
+                let given = self.given(other, false)?;
+                Ok((self.names.term(Key::Body(vec![given])), 0))
+            }
+        }
+    }
+
+    /// Both branches on the same memory; what differs afterwards is either.
+    fn cond(&mut self, pred: Byte, (a, b): (GraphId, GraphId), operands: &[Slot]) -> Step<Vec<Slot>> {
+        let mut storages: Vec<Rc<RefCell<super::cells::Cells>>> = Vec::new();
+        let mut objects = Vec::new();
+        for o in operands {
+            if let Slot::Tensor(t) = o {
+                let cells = t.borrow().cells.clone();
+                if !storages.iter().any(|s| Rc::ptr_eq(s, &cells)) {
+                    storages.push(cells);
+                }
+                objects.push((t.clone(), t.borrow().layout.clone()));
+            }
+        }
+        let before: Vec<_> = storages.iter().map(|s| s.borrow().clone()).collect();
+        self.depth += 1;
+        let then = self.graph(a, operands)?;
+        let after: Vec<_> = storages.iter().zip(before).map(|(s, old)| s.replace(old)).collect();
+        let other = self.graph(b, operands)?;
+        self.depth -= 1;
+        if objects.iter().any(|(o, layout)| o.borrow().layout != *layout) {
+            return skip("a branch changes the sizes of an operand");
+        }
+        // Results first: they are read from what their own branch left.
+        let mut results = Vec::new();
+        for (x, y) in then.iter().zip(&other) {
+            results.push(match (x, y) {
+                (Arg::Value(Slot::Tensor(x)), Arg::Value(Slot::Tensor(y))) => {
+                    let (x, y) = (x.borrow().clone(), y.borrow().clone());
+                    let of_operand = |t: &Tensor| storages.iter().position(|s| Rc::ptr_eq(s, &t.cells));
+                    let (i, j) = (of_operand(&x), of_operand(&y));
+                    if i.is_some() && i == j && x.layout == y.layout && x.dtype == y.dtype && x.bits == y.bits {
+                        results.push(Slot::new(x));
+                        continue;
+                    }
+                    let q = self.read(&y)?;
+                    let p = match i {
+                        // The other branch ran last: what the first one left is put aside.
+                        Some(i) => {
+                            let aside = Rc::new(RefCell::new(after[i].clone()));
+                            self.read(&Tensor { cells: aside, ..x.clone() })?
+                        }
+                        None => self.read(&x)?,
+                    };
+                    let runs = self.either(pred, &p, &q);
+                    let made = self.fresh(&Meta::new(x.dtype, eager(&x)), &runs);
+                    if i.is_some() || j.is_some() {
+                        self.uncertain.extend(i.into_iter().chain(j).map(|k| storages[k].clone()));
+                        self.uncertain.push(made.cells.clone());
+                    }
+                    Slot::new(made)
+                }
+                (Arg::Scalar(_), _) | (_, Arg::Scalar(_)) => return skip("a branch returns a number"),
+                _ => Slot::Other("None".into()),
+            });
+        }
+        for (s, taken) in storages.iter().zip(after) {
+            let mut cells = s.borrow_mut();
+            cells.merge(&taken, |not, yes| self.names.either(pred, yes, not));
+        }
+        Ok(results)
+    }
+
+    fn either(&mut self, pred: Byte, then: &Runs, other: &Runs) -> Runs {
+        let mut out = Runs::default();
+        then.beside(other, |a, b| {
+            for i in 0..a.len {
+                // Even stretches are one name.
+                if a.step == b.step && a.len > 1 {
+                    let (term, first) = self.names.either(pred, a.at(0), b.at(0));
+                    out.push(super::cells::Run { term, first, ..a });
+                    break;
+                }
+                out.one(self.names.either(pred, a.at(i), b.at(i)));
+            }
+        });
+        out
+    }
+
+    /// A loop whose body writes nothing that it is given: named by the body, as a function, and what it is given.
+    fn looped(&mut self, graph: &Graph, node: &Node, args: &CallArgs) -> Step<Vec<Slot>> {
+        let mut given = Vec::new();
+        for a in args {
+            given.push(match a {
+                Arg::Graph(body) => self.function(*body)?,
+                other => self.given(other, false)?,
+            });
+        }
+        let mut out = Vec::with_capacity(node.results.len());
+        for (result, &v) in node.results.iter().enumerate() {
+            let term = self.names.term(Key::Call { op: node.op.name(), args: given.clone(), result, draw: None });
+            out.push(match &graph.values[v].ty {
+                Type::Tensor(ty) => match ty.known() {
+                    Some(ty) => {
+                        let mut runs = Runs::default();
+                        let step = ty.dtype.size() as i64;
+                        runs.push(super::cells::Run { term, first: 0, step, len: ty.layout.numel() });
+                        Slot::new(self.fresh(&ty, &runs))
+                    }
+                    None => return skip("the sizes of a loop's result depend on data"),
+                },
+                _ => return skip("a loop gives a number"),
+            });
+        }
+        Ok(out)
+    }
+
+    /// What a body gives for its parameters.
+    fn function(&mut self, body: GraphId) -> Step<Given> {
+        let graph = &self.program.graphs[body];
+        self.depth += 1;
+        let mut inputs = Vec::new();
+        let mut memory = Vec::new();
+        for (index, &v) in graph.inputs.iter().enumerate() {
+            inputs.push(match &graph.values[v].ty {
+                Type::Tensor(ty) => {
+                    let Some(ty) = ty.known() else { return skip("the sizes of a body's input depend on data") };
+                    let layout = Layout::contiguous(&ty.layout.sizes);
+                    let bytes = layout.numel() * ty.dtype.size() as i64;
+                    let cells = whole(self.names, Key::Parameter { depth: self.depth, index }, bytes);
+                    let t = Tensor { cells, dtype: ty.dtype, layout, bits: LazyBits::default() };
+                    memory.push((t.clone(), self.content(&t)?));
+                    Slot::new(t)
+                }
+                Type::Scalar(e) => Slot::Number(e.clone()),
+                other => Slot::Other(format!("{other:?}")),
+            });
+        }
+        let outputs = self.graph(body, &inputs)?;
+        let mut given = Vec::with_capacity(outputs.len());
+        for o in &outputs {
+            given.push(self.given(o, false)?);
+        }
+        for (t, content) in memory {
+            if self.content(&t)? != content {
+                return skip("the body of a loop writes what it is given");
+            }
+        }
+        self.depth -= 1;
+        let term = self.names.term(Key::Body(given));
+        Ok(Given::Element(restride_ir::DType::U8, (term, 0)))
+    }
+}
+
+/// Where a result on memory of its own lies.
+fn eager(t: &Tensor) -> Layout {
+    Layout { offset: 0, ..t.layout.clone() }
+}
+
+fn items(arg: &Arg<Slot, Expr>) -> Vec<Slot> {
+    match arg {
+        Arg::Value(s) => vec![s.clone()],
+        Arg::Values(list) => list.iter().map(|s| s.clone().unwrap_or(Slot::Other("None".into()))).collect(),
+        Arg::Scalar(e) => vec![Slot::Number(e.clone())],
+        Arg::Scalars(es) => es.iter().cloned().map(Slot::Number).collect(),
+        _ => Vec::new(),
+    }
+}

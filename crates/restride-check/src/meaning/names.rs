@@ -1,0 +1,146 @@
+//! Names of elements: what a program computes, without computing it.
+//!
+//! Every byte of every tensor is named by a term and a position in that term's result. A term is a call with the names of
+//! all that it is given, made once ([`Names::term`]): two bytes of the same name are equal whatever the inputs hold.
+
+use super::cells::{Run, Runs};
+use foldhash::fast::FixedState;
+use restride_ir::DType;
+use std::collections::HashMap;
+
+/// A hash-consed term.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct Term(u32);
+
+/// The elements of a tensor in logical order, hash-consed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct ContentId(u32);
+
+/// A byte: of which term's result, and which.
+pub(super) type Byte = (Term, i64);
+
+/// An argument of a named call.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Given {
+    /// A tensor: type, sizes, elements; strides where the operator reads them.
+    Tensor(DType, Vec<i64>, ContentId, Option<Vec<i64>>),
+    /// One element of a tensor.
+    Element(DType, Byte),
+    /// A list.
+    List(Vec<Given>),
+    /// A number: its kind and bits.
+    Number(u8, u64),
+    /// A number learned from data, with its terms.
+    Learned(String, Vec<Byte>),
+    /// Anything else that a call is given, as text.
+    Other(String),
+}
+
+/// What a term is.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Key {
+    /// A storage as the program was given it.
+    Input(usize),
+    /// A result of a call; `draw` is the key of its random draws.
+    Call { op: &'static str, args: Vec<Given>, result: usize, draw: Option<u32> },
+    /// A value put together of bytes that are not neighbours.
+    Bytes(Vec<Byte>),
+    /// Byte `i` is byte `i` of the first where the predicate holds, and byte `i + shift` of the second otherwise.
+    Either { pred: Byte, then: Term, other: Term, shift: i64 },
+    /// An input of a body, as it was given.
+    Parameter { depth: usize, index: usize },
+    /// A body: what it gives for its parameters.
+    Body(Vec<Given>),
+}
+
+/// All terms and contents of a comparison.
+#[derive(Default)]
+pub(super) struct Names {
+    keys: Vec<Key>,
+    terms: HashMap<Key, Term, FixedState>,
+    contents: HashMap<(usize, Vec<Run>), ContentId, FixedState>,
+}
+
+impl Names {
+    pub(super) fn term(&mut self, key: Key) -> Term {
+        if let Some(&t) = self.terms.get(&key) {
+            return t;
+        }
+        let t = Term(self.keys.len() as u32);
+        self.keys.push(key.clone());
+        self.terms.insert(key, t);
+        t
+    }
+
+    /// Elements of a size, in logical order.
+    pub(super) fn content(&mut self, element: usize, runs: &Runs) -> ContentId {
+        let next = ContentId(self.contents.len() as u32);
+        *self.contents.entry((element, runs.0.clone())).or_insert(next)
+    }
+
+    /// The bytes that a term was put together of, if it was.
+    pub(super) fn parts(&self, term: Term) -> Option<&[Byte]> {
+        match &self.keys[term.0 as usize] {
+            Key::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// One name for an element that lies over several terms, none of which is put together itself.
+    pub(super) fn composite(&mut self, bytes: Vec<Byte>) -> Byte {
+        let whole = bytes.windows(2).all(|w| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1);
+        match bytes.first() {
+            Some(&first) if whole => first,
+            _ => (self.term(Key::Bytes(bytes)), 0),
+        }
+    }
+
+    /// One of two bytes.
+    pub(super) fn either(&mut self, pred: Byte, then: Byte, other: Byte) -> Byte {
+        if then == other {
+            return then;
+        }
+        let key = Key::Either { pred, then: then.0, other: other.0, shift: other.1 - then.1 };
+        (self.term(key), then.1)
+    }
+
+    /// A name in words: the call that made it, and of what; two levels deep.
+    pub(super) fn show(&self, (term, byte): Byte) -> String {
+        self.show_term(term, 2, Some(byte))
+    }
+
+    fn show_term(&self, term: Term, depth: usize, byte: Option<i64>) -> String {
+        let at = |name: &str| byte.map_or_else(|| name.to_string(), |b| format!("byte {b} of {name}"));
+        match &self.keys[term.0 as usize] {
+            Key::Input(i) => at(&format!("input storage {i}")),
+            Key::Parameter { index, .. } => at(&format!("parameter {index} of a body")),
+            Key::Bytes(bytes) => {
+                let parts: Vec<String> = bytes.iter().take(2).map(|b| self.show_term(b.0, depth, Some(b.1))).collect();
+                format!("bytes put together of {}", parts.join(" and "))
+            }
+            Key::Either { then, other, .. } if depth > 0 => {
+                let (a, b) = (self.show_term(*then, depth - 1, byte), self.show_term(*other, depth - 1, None));
+                format!("either {a} or {b}")
+            }
+            Key::Either { .. } => at("a branch"),
+            Key::Body(_) => "a body".into(),
+            Key::Call { op, args, .. } => {
+                let inner = if depth == 0 { String::new() } else { self.show_args(args, depth - 1) };
+                at(&format!("{op}({inner})"))
+            }
+        }
+    }
+
+    fn show_args(&self, args: &[Given], depth: usize) -> String {
+        let one = |g: &Given| match g {
+            Given::Tensor(dtype, sizes, ..) => format!("{dtype}{sizes:?}"),
+            Given::Element(_, b) => self.show_term(b.0, depth, Some(b.1)),
+            Given::List(list) => format!("[{}]", list.len()),
+            Given::Number(0, bits) => (*bits as i64).to_string(),
+            Given::Number(1, bits) => (*bits != 0).to_string(),
+            Given::Number(_, bits) => f64::from_bits(*bits).to_string(),
+            Given::Learned(text, _) | Given::Other(text) => text.clone(),
+        };
+        args.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,86 @@
+//! Whether the judge of functional programs bites: each is broken in every small way, and what gives other results must be
+//! accused.
+
+use restride::{CompileOptions, Compiled, Judged, meaning};
+use restride_exec::interp::Options;
+use restride_ir::{Arg, Expr, Graph, NodeId, Program, Type, ValueId};
+use restride_testing::{Left, difference, generate};
+
+/// The program with one thing changed: an operand is another value of its type, a number is one more or less.
+fn broken(program: &Program) -> Vec<Program> {
+    let graph = program.graph();
+    let mut out = Vec::new();
+    let mut before: Vec<ValueId> = graph.inputs.clone();
+    let mut change = |node: NodeId, k: usize, arg: Arg| {
+        let mut p = program.clone();
+        p.graph_mut().nodes[node].args[k] = arg;
+        out.push(p);
+    };
+    for (id, node) in graph.ordered() {
+        for (k, arg) in node.args.iter().enumerate() {
+            match arg {
+                Arg::Value(v) => {
+                    let other = before.iter().rev().find(|o| *o != v && same(graph, **o, *v));
+                    other.into_iter().for_each(|o| change(id, k, Arg::Value(*o)));
+                }
+                Arg::Scalar(Expr::Int(i)) => {
+                    change(id, k, Arg::Scalar(Expr::Int(i + 1)));
+                    change(id, k, Arg::Scalar(Expr::Int(i - 1)));
+                }
+                _ => {}
+            }
+        }
+        before.extend(&node.results);
+    }
+    for (k, arg) in graph.outputs.iter().enumerate() {
+        let Arg::Value(v) = arg else { continue };
+        if let Some(o) = before.iter().rev().find(|o| *o != v && same(graph, **o, *v)) {
+            let mut p = program.clone();
+            p.graph_mut().outputs[k] = Arg::Value(*o);
+            out.push(p);
+        }
+    }
+    out
+}
+
+fn same(graph: &Graph, a: ValueId, b: ValueId) -> bool {
+    match (&graph.values[a].ty, &graph.values[b].ty) {
+        (Type::Tensor(a), Type::Tensor(b)) => a.dtype == b.dtype && a.layout.sizes == b.layout.sizes,
+        _ => false,
+    }
+}
+
+#[test]
+fn every_break_that_shows_is_found() {
+    let (mut judged, mut programs, mut shown, mut silent) = (0, 0, 0, 0);
+    for seed in 0..60 {
+        let sample = generate(seed);
+        let Ok(true_result) = Left::interp(&sample.program, &sample.inputs, &Options::default()) else { continue };
+        let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default());
+        let Ok(compiled) = compiled else { continue };
+        programs += 1;
+        let judge = |functional: &Program| meaning(&sample.program, functional, &sample.inputs);
+        match judge(compiled.functional()) {
+            Ok(Judged::Same) => judged += 1,
+            Ok(Judged::No(why)) => {
+                println!("seed {seed} is not judged: {why}");
+                continue;
+            }
+            Err(e) => panic!("seed {seed}: {e}"),
+        }
+        for p in broken(compiled.functional()) {
+            let Ok(result) = Left::interp(&p, &sample.inputs, &Options::default()) else { continue };
+            if difference(&true_result, &result).is_none() {
+                silent += 1;
+                continue;
+            }
+            shown += 1;
+            if judge(&p) == Ok(Judged::Same) {
+                panic!("seed {seed}: accepts\n{}", restride_ir::text::print(&p));
+            }
+        }
+    }
+    println!("{judged} of {programs} programs judged; {shown} breaks show, all found; {silent} do not show");
+    assert!(judged * 10 >= programs * 8, "only {judged} of {programs} programs are judged");
+    assert!(shown > 100, "only {shown} breaks show");
+}
