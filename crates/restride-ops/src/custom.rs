@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn operators_that_write_get_a_form_over_bases() {
-        let text = "customs::foo(Tensor(a!) x, Tensor y, *, Tensor(b!)? z=None, int n=2, str s=\"a,b\") \
+        let text = "customs::foo(Tensor(a!) x, Tensor y, *, Tensor(b!)? z=None, int n=2, str s=\"ab\") \
                     -> (Tensor, Tensor(a!))";
         let op = register_custom(text).unwrap();
         let form = custom_form(op).unwrap();
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((custom_form(form), custom_form_of(op)), (None, None));
         assert_eq!(
             form.def().schema,
-            "customs::foo_functional(Tensor[] _all_bases, int[] _views, Tensor y, *, int n=2, str s=\"a,b\") \
+            "customs::foo_functional(Tensor[] _all_bases, int[] _views, Tensor y, *, int n=2, str s=\"ab\") \
              -> (Tensor, Tensor[])"
         );
         assert_eq!(register_custom(text), Ok(op));

@@ -1,0 +1,11 @@
+// A result that shares memory with an argument, nobody knows which: what is written through it would be lost.
+// ops: mylib::part(Tensor(a) x) -> Tensor(a)
+// run: functionalize
+graph(%a: f32[4]) {
+  %r: f32[2] = mylib.part.default(%a)
+  %m: f32[2] = aten.mul_.Scalar(%r, 2)
+  return %m
+}
+
+// == functionalize
+// error: mylib.part.default gives a view of which nobody knows the region (at %r = mylib.part.default)
