@@ -64,6 +64,19 @@ pub struct ViewCall {
     pub origin: Arc<Origin>,
 }
 
+impl ViewCall {
+    /// Adds nodes that stand for this call's result under the name that it had.
+    fn named<T>(&self, b: &mut Builder<'_>, alias: AliasId, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
+        let at = self.results.get().and_then(|r| r.iter().position(|x| *x == alias));
+        let name = at.and_then(|i| self.names.get(i)).unwrap_or(&b.hint).clone();
+        let (hint, origin) = (std::mem::replace(&mut b.hint, name), b.origin.clone());
+        b.origin = self.origin.clone();
+        let made = f(b);
+        (b.hint, b.origin) = (hint, origin);
+        made
+    }
+}
+
 /// One alias: a region of a storage.
 #[derive(Clone, Debug)]
 pub struct Alias {
@@ -225,7 +238,17 @@ impl Storages {
                 // Nothing happened to it since its view call: make that call.
                 Some(from) => match self[from.parent].current {
                     Some((value, upto)) if upto == version => {
-                        self.call_view(b, &from.call, value);
+                        if self.same_tensor(top, from.parent) {
+                            self.aliases[top.0].current = Some((value, version));
+                        } else {
+                            self.call_view(b, &from.call, value);
+                        }
+                        chain.pop();
+                    }
+                    // Nobody reads the view that it is a view of: it may be one operator away from the base.
+                    _ if self.is_near(top, from.parent) => {
+                        let value = from.call.named(b, top, |b| self.read_region(b, top))?;
+                        self.aliases[top.0].current = Some((value, version));
                         chain.pop();
                     }
                     _ => chain.push(from.parent),
@@ -238,6 +261,21 @@ impl Storages {
             }
         }
         Ok(self[alias].current.expect("the alias was just read").0)
+    }
+
+    /// Whether an alias shows what another one shows, as it shows it (`contiguous` of what is, `dropout` in evaluation).
+    fn same_tensor(&self, a: AliasId, b: AliasId) -> bool {
+        let (a, b) = (&self[a], &self[b]);
+        a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg)
+    }
+
+    /// Whether a view of a view takes one operator to read out of the base.
+    fn is_near(&self, alias: AliasId, parent: AliasId) -> bool {
+        let (a, parent) = (&self[alias], &self[parent]);
+        let base = &self[a.storage].ty;
+        let plain = a.ty.dtype == base.dtype && !a.conj && !a.neg && !is_empty(&a.ty.layout);
+        let one_step = |r: Relation<Expr>| read_steps(&r) == 1 && r.source.iter().all(Option::is_some);
+        plain && parent.ty.layout != base.layout && relate(&base.layout, &a.ty.layout).is_some_and(one_step)
     }
 
     fn call_view(&mut self, b: &mut Builder<'_>, call: &ViewCall, parent: ValueId) {

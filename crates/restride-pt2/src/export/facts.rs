@@ -6,7 +6,9 @@
 //! before them where it is not sure that PyTorch's tensor has them. Whose storage a tensor lies in is followed too, for outputs.
 
 use super::graph::GraphWriter;
-use restride_ir::{Arg, Error, Expr, Meta, Node, Result, Scalar, Table, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, Error, Expr, Meta, Movement, Node, Result, Scalar, Table, TensorType, Type, ValueId, operands_of,
+};
 use restride_tensor::{Dim, self_overlaps};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,16 +183,22 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
             || w.facts.has_strides(*v)
             || w.facts.exact.contains_key(v) && asks_for_strides(node.op.name())
     };
-    if node.op.def().hop.is_some() || !operands.iter().all(ready) {
+    // What is written into a copy of another tensor has no part in how that lies.
+    let source = match node.op.def().movement {
+        Some(Movement::Scatter { src, .. }) => operands_of(&node.args, src as usize),
+        _ => 0..0,
+    };
+    let decides = operands.iter().enumerate().filter(|(i, _)| !source.contains(i)).map(|(_, v)| v);
+    if node.op.def().hop.is_some() || !decides.into_iter().all(ready) {
         return false;
     }
-    let metas: Option<Vec<Arg<Meta, Scalar>>> = node
-        .args
-        .iter()
-        .map(|a| {
-            a.try_map(|v| tensor(v).and_then(|t| known(w, t)).ok_or(()), |e| e.eval(&w.ctx.hints).map_err(|_| ())).ok()
-        })
-        .collect();
+    // A number that is learnt from data decides nothing about the memory of a result that is computed element by element.
+    let number = |e: &Expr| match e.eval(&w.ctx.hints) {
+        Err(_) if node.op.def().pointwise && e.is_float() => Ok(Scalar::Float(1.0)),
+        other => other.map_err(|_| ()),
+    };
+    let metas: Option<Vec<Arg<Meta, Scalar>>> =
+        node.args.iter().map(|a| a.try_map(|v| tensor(v).and_then(|t| known(w, t)).ok_or(()), number).ok()).collect();
     let Some(given) = metas.and_then(|m| node.op.eager_metas(&m)) else { return false };
     let declared: Vec<Option<Meta>> = node.results.iter().map(|r| tensor(r).and_then(|t| known(w, t))).collect();
     given.len() == declared.len()

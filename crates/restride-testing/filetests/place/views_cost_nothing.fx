@@ -17,8 +17,7 @@ graph(%x: f32[2, 3]) {
 //
 // graph(%x: f32[2, 3] @ buf0[2, 3]) {
 //   %a @ buf1[2, 3] = aten.neg.default(%x @ buf0[2, 3])
-//   free %t @ buf1[3, 2][1, 3] = aten.t.default(%a @ buf1[2, 3])
-//   free %r @ buf1[2][3]+1 = aten.select.int(%t @ buf1[3, 2][1, 3], 0, 1)
+//   free %r @ buf1[2][3]+1 = aten.select.int(%a @ buf1[2, 3], 1, 1)
 //   %c @ buf2[2] = aten.abs.default(%r @ buf1[2][3]+1)
 //   return %c @ buf2[2]
 // }
@@ -26,9 +25,7 @@ graph(%x: f32[2, 3]) {
 // == remarks
 // %a = aten.neg.default(%x)
 //   result on a dying operand: the caller sees that memory, 24 bytes
-// %t = aten.t.default(%a)
-//   view on its base: taken, 24 bytes
-// %r = aten.select.int(%t, 0, 1)
+// %r = aten.select.int(%a, 1, 1)
 //   view on its base: taken, 8 bytes
 // %c = aten.abs.default(%r)
 //   computed in the output's memory: taken, 8 bytes

@@ -15,9 +15,9 @@ graph(%a: f32[2, 2]) {
 // graph(%a: f32[2, 2]) {
 //   %x: f32[2, 2] = aten.add.Tensor(%a, %a)
 //   %w: f32[2, 2] = aten.add.Tensor(%x, 1)
-//   %s: f32[2][2] = aten.select.int(%w, 1, 0)
-//   %s_1: f32[2] = aten.relu.default(%s)
-//   return %s_1, %w
+//   %r: f32[2][2] = aten.select.int(%w, 1, 0)
+//   %s: f32[2] = aten.relu.default(%r)
+//   return %s, %w
 // }
 
 // == run

@@ -14,10 +14,10 @@ graph(%x: f32[2, 3]) {
 // output 2: metadata of %x as view f32[3, 2][1, 3] of input %x
 //
 // graph(%x: f32[2, 3]) {
-//   %w: f32[2][3] = aten.select.int(%x, 1, 0)
-//   %w_1: f32[2][3] = aten.add.Tensor(%w, 10)
-//   %w_2: f32[2, 3] = aten.select_scatter.default(%x, %w_1, 1, 0)
-//   return %w_2, %w_1, None
+//   %r: f32[2][3] = aten.select.int(%x, 1, 0)
+//   %w: f32[2][3] = aten.add.Tensor(%r, 10)
+//   %w_1: f32[2, 3] = aten.select_scatter.default(%x, %w, 1, 0)
+//   return %w_1, %w, None
 // }
 
 // == run

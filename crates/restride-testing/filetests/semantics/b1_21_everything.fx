@@ -39,13 +39,13 @@ graph(%a: f32[2, 2], %b: f32[4]) {
 //   %g: f32[2, 2][1, 2] = aten.permute.default(%f_4, [1, 0])
 //   %g_1: f32[2, 2][1, 2] = aten.add.Tensor(%g, 5)
 //   %g_2: f32[2, 2] = aten.permute.default(%g_1, [1, 0])
-//   %i: f32[2][2]+1 = aten.select.int(%g_2, 1, 1)
-//   %i_1: f32[2][2]+1 = aten.mul.Tensor(%i, 3)
-//   %i_2: f32[2, 2] = aten.select_scatter.default(%g_2, %i_1, 1, 1)
-//   %v: f32[2, 2][1, 2] = aten.permute.default(%i_2, [1, 0])
-//   %v_1: f32[4] = aten.reshape.default(%i_2, [4])
+//   %h: f32[2][2]+1 = aten.select.int(%g_2, 1, 1)
+//   %i: f32[2][2]+1 = aten.mul.Tensor(%h, 3)
+//   %i_1: f32[2, 2] = aten.select_scatter.default(%g_2, %i, 1, 1)
+//   %v: f32[2, 2][1, 2] = aten.permute.default(%i_1, [1, 0])
+//   %v_1: f32[4] = aten.reshape.default(%i_1, [4])
 //   %k: f32[]+1 = aten.select.int(%v_1, 0, 1)
-//   return %i_2, %v, %k, %i_1, %i_2
+//   return %i_1, %v, %k, %i, %i_1
 // }
 
 // == run

@@ -17,11 +17,11 @@ graph(%a: f32[8]) {
 //
 // graph(%a: f32[8]) {
 //   %x: f32[8] = aten.neg.default(%a)
-//   %w: f32[2][2]+2 = aten.slice.Tensor(%x, 0, 2, 5, 2)
-//   %w_1: f32[2][2]+2 = aten.fill.Scalar(%w, 9)
-//   %w_2: f32[8] = aten.slice_scatter.default(%x, %w_1, 0, 2, 5, 2)
-//   %v: f32[2, 2]+1 = aten.as_strided.default(%w_2, [2, 2], [2, 1], 1)
-//   return %v, %w_2, %w_2
+//   %s: f32[2][2]+2 = aten.slice.Tensor(%x, 0, 2, 5, 2)
+//   %w: f32[2][2]+2 = aten.fill.Scalar(%s, 9)
+//   %w_1: f32[8] = aten.slice_scatter.default(%x, %w, 0, 2, 5, 2)
+//   %v: f32[2, 2]+1 = aten.as_strided.default(%w_1, [2, 2], [2, 1], 1)
+//   return %v, %w_1, %w_1
 // }
 
 // == run

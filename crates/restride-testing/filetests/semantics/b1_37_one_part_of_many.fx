@@ -24,13 +24,13 @@ graph(%a: f32[8]) {
 //   %e_1: f32[8] = aten.slice_scatter.default(%x, %e, 0, 4, 6)
 //   %f: f32[2] = aten.mul.Tensor(%p, %e)
 //   %f_1: f32[8] = aten.slice_scatter.default(%e_1, %f, 0, 0, 2)
-//   %g: f32[]+2 = aten.select.int(%f_1, 0, 2)
-//   %g_1: f32[]+3 = aten.select.int(%f_1, 0, 3)
-//   %g_2: f32[]+2 = aten.add.Tensor(%g, %g_1)
-//   %g_3: f32[8] = aten.select_scatter.default(%f_1, %g_2, 0, 2)
-//   %y: f32[2]+2 = aten.slice.Tensor(%g_3, 0, 2, 4)
+//   %u: f32[]+2 = aten.select.int(%f_1, 0, 2)
+//   %v: f32[]+3 = aten.select.int(%f_1, 0, 3)
+//   %g: f32[]+2 = aten.add.Tensor(%u, %v)
+//   %g_1: f32[8] = aten.select_scatter.default(%f_1, %g, 0, 2)
+//   %y: f32[2]+2 = aten.slice.Tensor(%g_1, 0, 2, 4)
 //   %y_1: f32[2] = aten.add.Tensor(%y, %s)
-//   return %y_1, %f, %g_3, %g_3
+//   return %y_1, %f, %g_1, %g_1
 // }
 
 // == run

@@ -14,12 +14,12 @@ graph(%x: f32[2, 3]) {
 // output 2: metadata of %x as view f32[3, 2][1, 3] of input %x
 //
 // graph(%x: f32[2, 3]) {
-//   %w: f32[2][3] = aten.select.int(%x, 1, 0)
-//   %w_1: f32[2][3] = aten.mul.Tensor(%w, 5)
-//   %w_2: f32[2, 3] = aten.select_scatter.default(%x, %w_1, 1, 0)
-//   %s: f32[3, 2][1, 3] = aten.permute.default(%w_2, [1, 0])
+//   %r: f32[2][3] = aten.select.int(%x, 1, 0)
+//   %w: f32[2][3] = aten.mul.Tensor(%r, 5)
+//   %w_1: f32[2, 3] = aten.select_scatter.default(%x, %w, 1, 0)
+//   %s: f32[3, 2][1, 3] = aten.permute.default(%w_1, [1, 0])
 //   %s_1: f32[] = aten.sum.default(%s)
-//   return %w_2, %s_1, None
+//   return %w_1, %s_1, None
 // }
 
 // == run

@@ -14,11 +14,11 @@ graph(%x: f32[2, 3]) {
 // output 2: metadata of %x as view f32[3, 2][1, 3] of input %x
 //
 // graph(%x: f32[2, 3]) {
-//   %w: f32[2][3]+1 = aten.select.int(%x, 1, 1)
-//   %w_1: f32[2][3]+1 = aten.zero.default(%w)
-//   %w_2: f32[2, 3] = aten.select_scatter.default(%x, %w_1, 1, 1)
-//   %v: f32[3, 2][1, 3] = aten.permute.default(%w_2, [1, 0])
-//   return %w_2, %v, None
+//   %r: f32[2][3]+1 = aten.select.int(%x, 1, 1)
+//   %w: f32[2][3]+1 = aten.zero.default(%r)
+//   %w_1: f32[2, 3] = aten.select_scatter.default(%x, %w, 1, 1)
+//   %v: f32[3, 2][1, 3] = aten.permute.default(%w_1, [1, 0])
+//   return %w_1, %v, None
 // }
 
 // == run

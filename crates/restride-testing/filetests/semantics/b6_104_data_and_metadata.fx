@@ -16,13 +16,13 @@ graph(%x: f32[2, 2], %y: f32[2, 2]) {
 // output 2: metadata of %y as view f32[2, 2][1, 2] of input %storage_x_y
 //
 // graph(%x: f32[2, 2], %y: f32[2, 2], %storage_x_y: f32[4]) {
-//   %w: f32[2] = aten.slice.Tensor(%storage_x_y, 0, 0, 2)
-//   %w_1: f32[2] = aten.add.Tensor(%w, 10)
-//   %w_2: f32[4] = aten.slice_scatter.default(%storage_x_y, %w_1, 0, 0, 2)
-//   %s: f32[2, 2] = aten.reshape.default(%w_2, [2, 2])
-//   %s_1: f32[2, 2][1, 2] = aten.as_strided.default(%w_2, [2, 2], [1, 2], 0)
+//   %r: f32[2] = aten.slice.Tensor(%storage_x_y, 0, 0, 2)
+//   %w: f32[2] = aten.add.Tensor(%r, 10)
+//   %w_1: f32[4] = aten.slice_scatter.default(%storage_x_y, %w, 0, 0, 2)
+//   %s: f32[2, 2] = aten.reshape.default(%w_1, [2, 2])
+//   %s_1: f32[2, 2][1, 2] = aten.as_strided.default(%w_1, [2, 2], [1, 2], 0)
 //   %s_2: f32[2, 2] = aten.sub.Tensor(%s, %s_1)
-//   return %w_2, %s_2, None
+//   return %w_1, %s_2, None
 // }
 
 // == run

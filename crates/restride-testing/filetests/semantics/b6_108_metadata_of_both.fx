@@ -18,12 +18,12 @@ graph(%x: f32[2, 3], %y: f32[2, 3]) {
 // output 3: metadata of %y as view f32[1, 2, 3] of input %storage_x_y
 //
 // graph(%x: f32[2, 3], %y: f32[2, 3], %storage_x_y: f32[6]) {
-//   %w: f32[2][3] = aten.slice.Tensor(%storage_x_y, 0, 0, 4, 3)
-//   %w_1: f32[2][3] = aten.add.Tensor(%w, 10)
-//   %w_2: f32[6] = aten.slice_scatter.default(%storage_x_y, %w_1, 0, 0, 4, 3)
-//   %s: f32[1, 2, 3] = aten.reshape.default(%w_2, [1, 2, 3])
+//   %r: f32[2][3] = aten.slice.Tensor(%storage_x_y, 0, 0, 4, 3)
+//   %w: f32[2][3] = aten.add.Tensor(%r, 10)
+//   %w_1: f32[6] = aten.slice_scatter.default(%storage_x_y, %w, 0, 0, 4, 3)
+//   %s: f32[1, 2, 3] = aten.reshape.default(%w_1, [1, 2, 3])
 //   %s_1: f32[1, 2, 3] = aten.mul.Tensor(%s, 2)
-//   return %w_2, %s_1, None, None
+//   return %w_1, %s_1, None, None
 // }
 
 // == run
