@@ -136,13 +136,17 @@ fn has_format<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Result<Option<bool
 
 /// Whether PyTorch's `suggest_memory_format` of a layout is this one.
 fn suggests<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Option<bool> {
-    let l = l.known();
-    let suggested = |l: &Layout| match l.rank() {
-        4 if strides_like(l, &[1, 3, 2, 0]) => MemoryFormat::ChannelsLast,
-        5 if strides_like(l, &[1, 4, 3, 2, 0]) => MemoryFormat::ChannelsLast3d,
+    Some(suggested(l)? == format)
+}
+
+/// PyTorch's `suggest_memory_format`, of known sizes.
+fn suggested<D: Dim>(l: &Layout<D>) -> Option<MemoryFormat> {
+    let l = l.known()?;
+    Some(match l.rank() {
+        4 if strides_like(&l, &[1, 3, 2, 0]) => MemoryFormat::ChannelsLast,
+        5 if strides_like(&l, &[1, 4, 3, 2, 0]) => MemoryFormat::ChannelsLast3d,
         _ => MemoryFormat::Contiguous,
-    };
-    Some(suggested(&l?) == format)
+    })
 }
 
 /// PyTorch's `is_channels_last_strides`: a guess that also knows cut and degenerate tensors.
@@ -498,14 +502,11 @@ const fn resize(schema: &'static str) -> OpDef {
     OpDef { grows: true, ..in_place::<Resize>(schema) }
 }
 
-/// Sizes as given on the same storage, row-major (or as it was, if nothing changes); memory grows where it must.
+/// Sizes as given on the same storage, in the format (or as it was, if nothing changes); memory grows where it must.
 fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>) -> Result<ViewOutcome<D>> {
     let l = &t.layout;
     if let Some(bad) = sizes.iter().find(|s| s.less(&D::from(0)) == Some(true)) {
         return fail(format!("Trying to create tensor with negative dimension {bad}"));
-    }
-    if !matches!(format, None | Some(MemoryFormat::Contiguous)) {
-        return fail("resize_ to another memory format is not supported");
     }
     let same = l.rank() == sizes.len() && l.sizes.iter().zip(sizes).all(|(a, b)| a.equals(b) == Some(true));
     if same && format.is_none() {
@@ -515,11 +516,44 @@ fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>)
     if unsure && !same {
         return Ok(ViewOutcome::Unknown);
     }
-    Ok(view(t.dtype, Layout { offset: l.offset.clone(), ..Layout::contiguous(sizes) }))
+    let layout = match format {
+        None | Some(MemoryFormat::Contiguous) => Layout::contiguous(sizes),
+        Some(MemoryFormat::ChannelsLast) => channels_last(sizes, 4)?,
+        Some(MemoryFormat::ChannelsLast3d) => channels_last(sizes, 5)?,
+        Some(MemoryFormat::Preserve) => return fail("Unsupported memory format Preserve"),
+    };
+    Ok(view(t.dtype, Layout { offset: l.offset.clone(), ..layout }))
+}
+
+/// Sizes with channels (dimension 1) fastest, symbolic ones too.
+fn channels_last<D: Dim>(sizes: &[D], rank: usize) -> Result<Layout<D>> {
+    if sizes.len() != rank {
+        return fail(format!(
+            "required rank {rank} tensor to use {} format",
+            ["channels_last", "channels_last_3d"][rank - 4]
+        ));
+    }
+    let mut strides = vec![D::from(1); rank];
+    let mut next = sizes[1].clone();
+    for d in (2..rank).rev().chain([0]) {
+        strides[d] = next.clone();
+        next = next.times(&sizes[d]);
+    }
+    Ok(Layout::strided(sizes, &strides, D::from(0)))
 }
 
 typed_rule!(Resize, |a, t| resized(t, a.numbers(1)?, a.opt_memory_format(2)?));
-typed_rule!(ResizeAs, |a, t| resized(t, a.tensor(1)?.sizes(), a.opt_memory_format(2)?));
+typed_rule!(ResizeAs, |a, t| {
+    let template = a.tensor(1)?;
+    let format = match a.opt_memory_format(2)? {
+        Some(MemoryFormat::Preserve) => match suggested(&template.layout) {
+            None => return Ok(ViewOutcome::Unknown),
+            some => some,
+        },
+        other => other,
+    };
+    resized(t, template.sizes(), format)
+});
 typed_rule!(SetTensor, |a, t| {
     let source = a.tensor(1)?;
     if source.dtype != t.dtype {

@@ -1,6 +1,6 @@
 //! After the graph: declared mutations are written, and outputs become what the caller sees.
 
-use super::{Interp, Outputs, Slot};
+use super::{Interp, Object, Outputs, Slot};
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{State, evaluate, input_name, user_inputs};
 use restride_ir::{
@@ -53,6 +53,8 @@ impl Interp<'_> {
             }
         }
         let mut out = Outputs::default();
+        // Inputs may become views of each other's memory: each of what all of them are before.
+        let mut changed: Vec<(&Object, Tensor)> = Vec::new();
         for (spec, slot) in specs.iter().zip(&kept) {
             let slot = match (&spec.alias, &spec.kind) {
                 (None, _) => slot.clone(),
@@ -66,11 +68,14 @@ impl Interp<'_> {
                 }
                 OutputKind::Metadata(i) => {
                     if let (Some(Slot::Tensor(object)), Some(t)) = (objects.get(i), slot.tensor()) {
-                        *object.borrow_mut() = t;
+                        changed.push((object, t));
                     }
                 }
                 OutputKind::Mutation(_) | OutputKind::Token | OutputKind::Base => {}
             }
+        }
+        for (object, t) in changed {
+            *object.borrow_mut() = t;
         }
         out.inputs = user_inputs(self.program).map(|(i, _)| objects[i].to_value()).collect();
         for (i, object) in objects.iter().enumerate() {

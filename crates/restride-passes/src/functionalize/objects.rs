@@ -2,7 +2,7 @@
 //! `out=` arguments of other sizes than the result.
 
 use super::rewrite::{Bound, Scope, Step, Stop};
-use super::storages::{AliasId, StorageId};
+use super::storages::{AliasId, StorageId, rows_fit};
 use restride_ir::{
     Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
 };
@@ -10,12 +10,19 @@ use restride_ir::{
 impl Scope<'_> {
     /// A view in terms of the storage may reach cells that the base does not hold.
     pub(super) fn check_reach(&self, op: Op, parent: AliasId, types: &[TensorType]) -> Step<()> {
+        let storage = self.storages[parent].storage;
+        let state = &self.storages[storage];
+        let dense = || state.ty.known().is_some_and(|t| t.layout.is_dense());
+        // Where rows are no whole cells of another size, memory is taken flat, which needs all of it.
+        let (from, input) = (state.ty.dtype.size() as i64, state.input);
+        let odd = |to: i64| from != to && !rows_fit(&state.ty.layout, from, to) && !dense();
+        if let Some(input) = input.filter(|_| types.iter().any(|ty| odd(ty.dtype.size() as i64))) {
+            return Err(Stop::NeedsStorage(input));
+        }
         if !op.def().strided {
             return Ok(());
         }
-        let storage = self.storages[parent].storage;
-        let state = &self.storages[storage];
-        let dense = state.ty.known().is_some_and(|t| t.layout.is_dense());
+        let dense = dense();
         for ty in types {
             let inside = match (state.ty.known(), ty.known()) {
                 (Some(base), Some(t)) if dense => {
@@ -121,48 +128,67 @@ impl Scope<'_> {
 
     /// Makes a storage large enough for a region. What PyTorch leaves undefined there is 0.
     fn make_room(&mut self, node: &Node, storage: StorageId, region: &TensorType) -> Step<()> {
-        let unsure = |what: &str| {
-            let help = "give the tensor its sizes where it is made";
-            Err(Error::unsupported(format!("{} {what}", node.op)).help(help).into())
+        let ty = TensorType::clone(&self.storages[storage].ty);
+        let Some(needed) = cells(region, ty.dtype.size() as i64) else {
+            return Err(self.unsure(node, "of sizes that are not known"));
         };
-        let ty = self.storages[storage].ty.clone();
-        let (Some(base), Some(want)) = (ty.known(), region.known()) else {
-            return unsure("of sizes that are not known, where memory may have to grow");
+        let Some(have) = cells(&ty, ty.dtype.size() as i64) else {
+            return Err(self.unsure(node, "of memory of sizes that are not known"));
         };
-        let (size, end) = (ty.dtype.size() as i64, want.layout.cell_range().end);
-        let needed = end.checked_mul(region.dtype.size() as i64).map(|bytes| (bytes + size - 1) / size);
-        let cells = base.layout.cell_range();
-        let Some(needed) = needed else { return unsure("to more memory than there can be") };
-        if want.layout.sizes.contains(&0) || needed <= cells.end && base.layout.is_dense() {
+        let gaps = |l: &Layout<Expr>| match l.known() {
+            Some(l) => !l.is_dense() || !l.cell_range().is_empty() && l.cell_range().start != 0,
+            None => !l.is_contiguous() || !l.offset.is(0),
+        };
+        let inside = have.less(&needed) == Some(false);
+        if region.layout.sizes.iter().any(|n| n.is(0)) || inside && !gaps(&ty.layout) {
             return Ok(());
         }
         if let Some(input) = self.storages[storage].input {
+            let Some(bytes) = needed.known().and_then(|n| n.checked_mul(ty.dtype.size() as i64)) else {
+                return Err(self.unsure(node, "of an input of sizes that are not known"));
+            };
             // It has its room from the start then: what is there is read by nobody before.
-            return Err(Stop::NeedsRoom(input, needed * size));
+            return Err(Stop::NeedsRoom(input, bytes));
         }
-        if !base.layout.is_dense() || cells.start != 0 && !cells.is_empty() {
-            return unsure("of memory with gaps");
+        if gaps(&ty.layout) {
+            return Err(self.unsure(node, "of memory with gaps"));
         }
-        let have = base.layout.numel();
-        let (flat, grown) = (TensorType::contiguous(ty.dtype, &[have.into()]), [Expr::Int(needed)]);
-        let grown = TensorType::contiguous(ty.dtype, &grown);
+        if needed.less(&have) != Some(false) {
+            return Err(self.unsure(node, "of sizes that are not known"));
+        }
+        let flat = TensorType::contiguous(ty.dtype, std::slice::from_ref(&have));
+        let grown = TensorType::contiguous(ty.dtype, std::slice::from_ref(&needed));
         let value = self.storages[storage].base;
         let value = self.build(node, |b, _| {
-            let flat = match base.layout.is_contiguous() {
+            let flat = match ty.layout.is_contiguous() {
                 true => b.reshape(value, flat),
                 false => b.as_strided(value, flat),
             };
-            let pads = Arg::Scalars(vec![Expr::Int(0), Expr::Int(needed - have)]);
+            let pads = Arg::Scalars(vec![Expr::Int(0), needed.minus(&have)]);
             b.call("aten.constant_pad_nd.default", vec![Arg::Value(flat), pads], grown.clone())
         });
         // A tensor that takes all of its memory says how the memory is looked at.
-        let all = region.dtype == ty.dtype
-            && region.layout.is_contiguous()
-            && region.layout.offset.is(0)
-            && want.layout.numel() == needed;
+        let all = region.dtype == ty.dtype && region.layout.is_contiguous() && region.layout.offset.is(0);
         let ty = if all { region.clone() } else { grown };
         let value = self.build(node, |b, _| b.reshape(value, ty.clone()));
         self.storages.extend(storage, value, ty);
         Ok(())
     }
+
+    /// Where memory may have to grow by what nobody knows: with sizes known it can be said.
+    fn unsure(&self, node: &Node, what: &str) -> Stop {
+        let what = format!("{} {what}, where memory may have to grow", node.op);
+        let help = "give inputs with --inputs so that sizes are known, or give the tensor its sizes where it is made";
+        Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
+    }
+}
+
+/// Cells of `size` bytes up to the end of a region.
+fn cells(region: &TensorType, size: i64) -> Option<Expr> {
+    let l = &region.layout;
+    if let Some(known) = l.known() {
+        let bytes = known.cell_range().end.checked_mul(region.dtype.size() as i64)?;
+        return Some(Expr::Int((bytes.checked_add(size - 1)?) / size));
+    }
+    (l.is_contiguous() && region.dtype.size() as i64 == size).then(|| l.offset.plus(&l.numel()))
 }

@@ -80,15 +80,27 @@ pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D
             Some(i) => Pick::Range { start, len: region.sizes[i].clone(), step: steps[d].clone() },
         });
     }
-    let inside = picks.iter().zip(&base.sizes).all(|(p, size)| match p {
+    let inside = picks.iter().zip(&base.sizes).enumerate().all(|(d, (p, size))| match p {
         Pick::Whole => true,
         Pick::Index(i) => i.less(size) != Some(false) && i.less(&D::from(0)) != Some(true),
         Pick::Range { start, len, step } => {
             let last = start.plus(&len.minus(&D::from(1)).times(step));
-            start.less(&D::from(0)) != Some(true) && last.less(size) != Some(false)
+            let ends = last.less(size);
+            start.less(&D::from(0)) != Some(true)
+                && (ends == Some(true) || ends.is_none() && ends_there(base, &picks, d))
         }
     });
     inside.then_some(Relation { picks, source })
+}
+
+/// Whether a range in a dimension ends there although its sizes do not say so: behind the outermost dimension there is
+/// nothing, and what runs on into the next one, which the region has too, would have cells twice.
+fn ends_there<D: Dim>(base: &Layout<D>, picks: &[Pick<D>], d: usize) -> bool {
+    let (stride, span) = (&base.strides[d], base.strides[d].times(&base.sizes[d]));
+    let mut outer = (0..base.rank()).filter(|&e| e != d && !base.sizes[e].is(1));
+    let outermost = outer.clone().all(|e| stride.less(&base.strides[e]) == Some(false));
+    let next = outer.find(|&e| base.strides[e].equals(&span) == Some(true));
+    outermost || next.is_some_and(|e| !matches!(picks[e], Pick::Index(_)))
 }
 
 /// The base dimension that a stride runs along, with the step in it.

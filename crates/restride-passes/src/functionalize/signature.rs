@@ -255,6 +255,13 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
         let Some(Bound::Object(o)) = scope.map[program.signature.inputs[i].value] else { continue };
         let now = scope.objects[o];
         if now != start {
+            let (before, after) = (&scope.storages[start], &scope.storages[now]);
+            if (before.conj, before.neg) != (after.conj, after.neg) {
+                let name = &program.graph().values[program.signature.inputs[i].value].name;
+                return Err(Error::unsupported(format!("%{name} becomes a conjugated or negated view"))
+                    .help("resolve_conj() or resolve_neg() what it is set to")
+                    .into());
+            }
             users.push((Arg::None, OutputKind::Metadata(i), Some(now)));
         }
     }

@@ -325,7 +325,7 @@ impl Storages {
         } else {
             let (typed, typed_ty) = retype(b, old, &old_ty, a.ty.dtype)?;
             let changed = write(b, typed, &typed_ty, &a.ty.layout, stored)?;
-            untype(b, changed, &old_ty)?
+            untype(b, changed, old, &old_ty)?
         };
         let s = &mut self.storages[a.storage.0];
         s.base = base;
@@ -355,8 +355,8 @@ impl Storages {
         content: ValueId,
         regions: &[TensorType],
     ) -> Result<()> {
-        let ty = self[storage].ty.clone();
-        let base = if b.graph.tensor(content).dtype == ty.dtype { content } else { untype(b, content, &ty)? };
+        let (old, ty) = (self[storage].base, self[storage].ty.clone());
+        let base = if b.graph.tensor(content).dtype == ty.dtype { content } else { untype(b, content, old, &ty)? };
         let s = &mut self.storages[storage.0];
         s.base = base;
         s.version += regions.len();
@@ -416,18 +416,19 @@ fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
     value
 }
 
-/// The base under another element type, with its layout in that type's cells.
+/// The base under another element type, with its layout in that type's cells. Where the base ends inside of such a cell, it
+/// is the part of the base that has whole ones.
 fn retype(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, dtype: DType) -> Result<(ValueId, TensorType)> {
     if dtype == ty.dtype {
         return Ok((base, ty.clone()));
     }
     let (from, to) = (ty.dtype.size() as i64, dtype.size() as i64);
     let (mut base, mut ty) = (base, ty.clone());
-    if from != to && !ty.layout.strides.last().is_some_and(|s| s.is(1)) {
+    if from != to && !rows_fit(&ty.layout, from, to) {
         // Only a run of cells can be read as cells of another size: take the storage flat.
-        let flat = flat(&ty.layout);
-        base = b.as_strided(base, TensorType::new(ty.dtype, flat.clone()));
-        ty.layout = flat;
+        let run = run(&ty, from, to)?;
+        base = read(b, base, &ty, &run)?;
+        ty.layout = run;
     }
     let layout = rescale(&ty.layout, from, to);
     let typed = TensorType::new(dtype, layout);
@@ -435,8 +436,8 @@ fn retype(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, dtype: DType) -> 
     Ok((value, typed))
 }
 
-/// Back from what [`retype`] gave.
-fn untype(b: &mut Builder<'_>, value: ValueId, ty: &TensorType) -> Result<ValueId> {
+/// Back from what [`retype`] gave for `base`.
+fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorType) -> Result<ValueId> {
     let have = b.graph.tensor(value).clone();
     let (from, to) = (have.dtype.size() as i64, ty.dtype.size() as i64);
     let layout = rescale(&have.layout, from, to);
@@ -448,13 +449,34 @@ fn untype(b: &mut Builder<'_>, value: ValueId, ty: &TensorType) -> Result<ValueI
     Ok(b.as_strided(value, ty.clone()))
 }
 
-/// The run of cells that a dense layout fills.
-fn flat(l: &Layout<Expr>) -> Layout<Expr> {
-    Layout::strided(&[l.numel()], &[Expr::Int(1)], l.offset.clone())
+/// Whether the cells of every row are whole cells of another size. Symbolic sizes were asked when the view was made.
+pub fn rows_fit(l: &Layout<Expr>, from: i64, to: i64) -> bool {
+    let whole = |n: &Expr| n.known().is_none_or(|n| n * from % to == 0);
+    let Some((last, outer)) = l.strides.split_last() else { return false };
+    last.is(1) && whole(&l.sizes[outer.len()]) && outer.iter().all(whole) && whole(&l.offset)
+}
+
+/// The run of cells that a dense layout fills, as far as they are whole cells of another size.
+fn run(ty: &TensorType, from: i64, to: i64) -> Result<Layout<Expr>> {
+    let l = &ty.layout;
+    let Some(known) = l.known() else {
+        return Ok(Layout::strided(&[l.numel()], &[Expr::Int(1)], l.offset.clone()));
+    };
+    if !known.is_dense() {
+        let what = format!("memory with gaps, {ty}, read as elements of {to} bytes");
+        return Err(Error::unsupported(what).help("give the inputs with --inputs, so that their storage is known"));
+    }
+    let unit = (to / from).max(1);
+    let start = (known.offset + unit - 1) / unit * unit;
+    let end = (known.offset + known.numel()) / unit * unit;
+    Ok(Layout::strided(&[Expr::Int((end - start).max(0))], &[Expr::Int(1)], Expr::Int(start)))
 }
 
 fn rescale(l: &Layout<Expr>, from: i64, to: i64) -> Layout<Expr> {
     let mut out = l.clone();
+    if back.layout.numel().equals(&ty.layout.numel()) == Some(false) {
+        return write(b, base, ty, &back.layout, value);
+    }
     if from == to {
         return out;
     }
