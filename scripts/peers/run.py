@@ -1,0 +1,259 @@
+#!/usr/bin/env python3
+"""Try other compilers on small programs that mutate, as PyTorch exported them and as restride functionalized them.
+
+  run.py [TARGET ...] [--program NAME ...] [--binary F] [--keep DIR] [--timeout S] [--json F] [--write-docs]
+
+Targets: torch, tvm, torch-mlir, iree; default all. Each has an environment of its own, made once, outside of the checkout in
+$RESTRIDE_PEERS (default ~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment that
+scripts/torch-env.sh makes, so that PyTorch is installed once. No decomposition by PyTorch is run in any of them.
+
+Each program is tried as exported (original), as `restride functionalize` writes it, and with `--portable`. Two calls are made in
+a row on one compiled program; outputs, and what the target says of mutated buffers and inputs, must agree with
+eager PyTorch within the tolerance of scripts/common.py. Cells of the table:
+
+  right, state right   and it says what it left in each buffer and input that the program changes
+  right, state kept    buffers are the compiled program's own and not told; the second call's outputs show that they were kept
+  right, state hidden  the same, where the second call's outputs would be the same without it
+  right                nothing is mutated
+  WRONG                it compiles and runs, and something differs
+  rejected             it does not compile or run; the number refers to the list below the table
+
+`--write-docs` puts the tables into docs/other-compilers.md. Exit status 1 when a functionalized program is WRONG anywhere, or is
+rejected with --portable.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+import common  # noqa: E402
+
+DOCS = os.path.join(common.ROOT, "docs", "other-compilers.md")
+BEGIN, END = "<!-- begin: written by scripts/peers/run.py --write-docs -->", "<!-- end -->"
+FORMS = {"original": "as exported", "functional": "functionalized", "portable": "functionalized, `--portable`"}
+
+
+@dataclass
+class Target:
+    """One compiler: what pip installs, and the file that drives it."""
+
+    title: str
+    packages: list
+    script: str
+
+
+TARGETS = {
+    "torch": Target("PyTorch, which loads the file and runs it", [], "torch_target.py"),
+    "tvm": Target("TVM, `from_exported_program(run_ep_decomposition=False)`", ["apache-tvm==0.27.0.post1"], "tvm_target.py"),
+    "torch-mlir": Target("torch-mlir, `fx.export_and_import` and its execution engine", ["torch-mlir==20261001"], "torch_mlir_target.py"),
+    "iree": Target(
+        "IREE, `iree.turbine.aot.export`",
+        ["iree-turbine==3.9.0", "iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0"],
+        "iree_target.py",
+    ),
+}
+
+# ---------------------------------------------------------------------------------- environments
+
+
+def torch_python():
+    return subprocess.run([os.path.join(common.ROOT, "scripts", "torch-env.sh")], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+
+
+def output_of(python, code):
+    return subprocess.run([python, "-c", code], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
+
+
+def environment(name, target, torch):
+    """The python of a target's environment; an error text where it cannot be made."""
+    if not target.packages:
+        return torch, None
+    root = os.environ.get("RESTRIDE_PEERS") or os.path.expanduser("~/.cache/restride/peers")
+    venv = os.path.join(root, name)
+    python, stamp = os.path.join(venv, "bin", "python"), os.path.join(venv, ".restride-stamp")
+    wanted = " ".join(target.packages)
+    if os.path.exists(stamp):
+        with open(stamp) as f:
+            if f.read() == wanted:
+                return python, None
+    print(f"{name}: making {venv}", file=sys.stderr)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    steps = [[torch, "-m", "venv", "--clear", venv], [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *target.packages]]
+    for i, step in enumerate(steps):
+        done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode:
+            lines = [line for line in done.stdout.splitlines() if line.strip()]
+            return None, f"not installed: {lines[-1] if lines else 'pip failed'}"
+        if i == 0:
+            with open(os.path.join(output_of(python, where), "restride-torch.pth"), "w") as f:
+                f.write(output_of(torch, where) + "\n")
+    with open(stamp, "w") as f:
+        f.write(wanted)
+    return python, None
+
+
+# ---------------------------------------------------------------------------------- judging
+
+
+def load(path):
+    with np.load(path, allow_pickle=False) as z:
+        return {name: z[name] for name in z.files}
+
+
+def judge(got, want, given, shows):
+    """(kind, text): what is wrong, or how much is right. `shows`: whether outputs tell whether buffers were kept."""
+    state, told = {k.split(".", 1)[1] for k in want if ".output." not in k}, set()
+    for key in sorted(want):
+        n, what = key.split(".", 1)
+        if key in got:
+            if found := common.difference(got[key], want[key]):
+                return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1}: {found}"
+            told.add(what)
+        elif what.startswith("output.") or what.startswith("input."):
+            return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} is missing"
+    for key in sorted(got.keys() - want.keys()):
+        n, what = key.split(".", 1)
+        if what.startswith("output."):
+            return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not be there"
+        # What the program leaves alone must be left alone.
+        before = given.get(f"{n}.given.{what.split('.')[1]}") if what.startswith("input.") else None
+        if before is not None and common.difference(got[key], before):
+            return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not change"
+    if not state:
+        return "right", "right"
+    if state <= told:
+        return "right", "right, state right"
+    return "right", "right, state kept" if shows else "right, state hidden"
+
+
+def reason(kind, message):
+    """The first line that says why, without this machine's paths."""
+    text = re.sub(r'(error|note): "[^"]*":\d+:\d+: ', r"\1: ", message)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = next((s for s in lines if s.startswith("error:")), lines[0] if lines else kind).removeprefix("error: ")
+    return f"{kind}: {line[:180]}"
+
+
+# ---------------------------------------------------------------------------------- the table
+
+
+def tables(results, versions, torch_version):
+    out = [f"PyTorch {torch_version} exported the programs and loads the files for every target. Two calls in a row.", ""]
+    reasons = []
+    for name, rows in results.items():
+        installed = f" ({versions[name]})" if versions.get(name) else ""
+        out += [f"### {TARGETS[name].title}{installed}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
+        for program, cells in rows.items():
+            line = []
+            for form in FORMS:
+                kind, text = cells[form]
+                if kind in ("rejected", "WRONG"):
+                    if text not in reasons:
+                        reasons.append(text)
+                    bold = "**wrong values**" if kind == "WRONG" else kind
+                    text = f"{bold} [{reasons.index(text) + 1}]"
+                line.append(text)
+            out.append(f"| `{program}` | " + " | ".join(line) + " |")
+        out.append("")
+    out += [f"{i + 1}. `{text.replace('`', chr(39))}`" for i, text in enumerate(reasons)]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def write_docs(text):
+    with open(DOCS) as f:
+        before, _, rest = f.read().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    with open(DOCS, "w") as f:
+        f.write(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("targets", nargs="*")
+    p.add_argument("--program", action="append", help="only this one")
+    p.add_argument("--binary")
+    p.add_argument("--keep", metavar="DIR", help="leave programs, logs and results there")
+    p.add_argument("--timeout", type=float, default=300.0, help="seconds for one program on one target")
+    p.add_argument("--json", metavar="F")
+    p.add_argument("--write-docs", action="store_true")
+    o = p.parse_intermixed_args()
+    if unknown := set(o.targets) - TARGETS.keys():
+        p.error(f"no target {', '.join(sorted(unknown))}")
+    if o.write_docs and (o.targets or o.program):
+        p.error("--write-docs is for all targets and programs")
+    restride = common.binary(o.binary)
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    torch = torch_python()
+    with tempfile.TemporaryDirectory(prefix="restride-peers-") as tmp:
+        directory = os.path.abspath(o.keep or tmp)
+        os.makedirs(directory, exist_ok=True)
+        subprocess.run([torch, os.path.join(HERE, "export.py"), directory], check=True)
+        with open(os.path.join(directory, "shows.json")) as f:
+            shows = json.load(f)
+        names = [n for n in shows if not o.program or n in o.program]
+        refused = {}
+        for name in names:
+            stem = os.path.join(directory, name)
+            for form, extra in (("functional", []), ("portable", ["--portable"])):
+                done = common.run([restride, "functionalize", stem + ".original.pt2", "-o", f"{stem}.{form}.pt2", *extra], o.timeout)
+                if not done:
+                    refused[name, form] = f"restride: {done.line}"
+        results, versions = {}, {}
+        for target in o.targets or TARGETS:
+            python, missing = environment(target, TARGETS[target], torch)
+            jobs = [] if missing else [
+                dict(program=f"{stem}.{form}.pt2", calls=stem + ".calls.npz", out=f"{stem}.{form}.{target}", log=f"{stem}.{form}.{target}.log", timeout=o.timeout)
+                for n in names for form in FORMS if (n, form) not in refused for stem in [os.path.join(directory, n)]
+            ]
+            for job in jobs:
+                for end in (".npz", ".json"):
+                    if os.path.exists(job["out"] + end):
+                        os.remove(job["out"] + end)
+            listed = os.path.join(directory, f"{target}.jobs.json")
+            with open(listed, "w") as f:
+                json.dump(jobs, f)
+            if not missing:
+                print(f"{target}: {len(jobs)} programs", file=sys.stderr, flush=True)
+                subprocess.run([python, os.path.join(HERE, TARGETS[target].script), listed], check=True)
+                packages = [r.split("==")[0] for r in TARGETS[target].packages]
+                if packages:
+                    code = f"from importlib.metadata import version as v; print(', '.join(f'{{p}} {{v(p)}}' for p in {packages!r}))"
+                    versions[target] = output_of(python, code)
+            results[target] = {}
+            for n in names:
+                stem, cells = os.path.join(directory, n), {}
+                want, given = load(stem + ".expected.npz"), load(stem + ".calls.npz")
+                for form in FORMS:
+                    out = f"{stem}.{form}.{target}"
+                    if missing or (n, form) in refused:
+                        cells[form] = ("rejected", missing or refused[n, form])
+                    elif os.path.exists(out + ".npz"):
+                        cells[form] = judge(load(out + ".npz"), want, given, shows[n])
+                    else:
+                        with open(out + ".json") as f:
+                            cells[form] = ("rejected", reason(**json.load(f)))
+                results[target][n] = cells
+        text = tables(results, versions, output_of(torch, "import torch; print(torch.__version__.partition('+')[0])"))
+    print(text)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(dict(versions=versions, results=results), f, indent=1)
+    if o.write_docs:
+        write_docs(text)
+    ours = [(form, kind) for rows in results.values() for cells in rows.values() for form, (kind, _) in cells.items() if form != "original"]
+    bad = sum(kind == "WRONG" or (kind == "rejected" and form == "portable") for form, kind in ours)
+    print(f"{len(ours) - bad} passed, {bad} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
