@@ -49,6 +49,7 @@ RESTRIDE = {
 }
 STATUSES = ("right", "sharing", "wrong", "refused", "accepted")
 BEGIN, END = "<!-- alias-table: scripts/alias_table.py writes what follows -->", "<!-- alias-table: end -->"
+UNREADABLE = "torch.export.load fails"
 # What says that values differ; everything else is about how they lie.
 LAYOUT = ("stride", "should share storage", "shares storage with", "offset")
 
@@ -141,6 +142,12 @@ def column(torch, name, case, path, restride, ops, timeout):
     """(content or None, problem) of one column."""
     from torch.utils import _pytree as pytree
 
+    def load(path):
+        try:
+            return torch.export.load(path)
+        except Exception as e:
+            raise RuntimeError(f"{UNREADABLE}: {type(e).__name__}: {e}") from e
+
     def flat(ep):
         """The program as a function of its flat inputs."""
         module, spec = ep.module(check_guards=False), pytree.tree_structure(ep.example_inputs)
@@ -154,7 +161,7 @@ def column(torch, name, case, path, restride, ops, timeout):
     def traced(remove):
         from torch.fx.experimental.proxy_tensor import make_fx
 
-        f = torch.func.functionalize(flat(torch.export.load(path)), remove=remove)
+        f = torch.func.functionalize(flat(load(path)), remove=remove)
         with torch.no_grad():
             return make_fx(f)(*leaf_values(torch, case))
 
@@ -164,11 +171,11 @@ def column(torch, name, case, path, restride, ops, timeout):
         return reinplace(traced("mutations_and_views"), *leaf_values(torch, case))
 
     makers = {
-        "run_decompositions": lambda: flat(torch.export.load(path).run_decompositions({})),
+        "run_decompositions": lambda: flat(load(path).run_decompositions({})),
         "functionalize": lambda: traced("mutations"),
         "reinplace": reinplaced,
-        "aot_eager": lambda: torch.compile(flat(torch.export.load(path)), backend="aot_eager"),
-        "inductor": lambda: torch.compile(flat(torch.export.load(path))),
+        "aot_eager": lambda: torch.compile(flat(load(path)), backend="aot_eager"),
+        "inductor": lambda: torch.compile(flat(load(path))),
     }
     if name in makers:
         torch._dynamo.reset()
@@ -187,7 +194,7 @@ def column(torch, name, case, path, restride, ops, timeout):
         if not outcome:
             return None, outcome.line
         if name == "file":
-            return in_torch(torch, case, lambda: flat(torch.export.load(f"{out}.pt2"))), ""
+            return in_torch(torch, case, lambda: flat(load(f"{out}.pt2"))), ""
         with open(f"{out}.json") as f:
             return json.load(f), ""
 
@@ -259,29 +266,41 @@ def sums(rows, names):
 MEANING = (
     "*sharing*: the values are right, but strides or who shares memory with whom are not, and nothing says so (a file "
     "cannot say that two results share memory); *wrong*: values are not eager's, and nothing says so; *refused*: raises "
-    "where eager PyTorch runs; *accepted*: runs where eager PyTorch raises."
+    "where eager PyTorch runs; *accepted*: runs where eager PyTorch raises. All get the program as torch.export saved it; "
+    "what restride refuses to run are users' operators, of which it has no kernels."
 )
 
 
+def unreadable(rows):
+    """Programs that torch saves and cannot load."""
+    return [r["name"] for r in rows if UNREADABLE in r["results"]["run_decompositions"][1]]
+
+
 def short_table(rows, names, version):
-    text = [BEGIN, "", *sums(rows, names), "", MEANING, f"PyTorch {version}; each program by itself: [docs/alias-table.md](docs/alias-table.md).", ""]
+    lost = len(unreadable(rows))
+    note = f"PyTorch {version}, which cannot load {lost} of the files that it saved; " if lost else f"PyTorch {version}; "
+    note += "each program by itself: [docs/alias-table.md](docs/alias-table.md)."
+    text = [BEGIN, "", *sums(rows, names), "", MEANING, note, ""]
     return "\n".join([*text, END])
 
 
 def long_table(rows, names, version, left_out):
     text = ["# Aliasing and mutation: restride beside PyTorch's own transforms", ""]
     text += [f"Written by `scripts/alias_table.py` with PyTorch {version}; the programs and what eager PyTorch leaves of them are in "
-             "`fixtures/alias`. One judge for all columns.", "", MEANING, "", *sums(rows, names), ""]
+             "`fixtures/alias`. One judge for all columns. `torch.compile` gets `torch.export.load(…).module()`; what it made of the "
+             "Python that was exported is in the fixtures (`torch_2_15`), and differs for a few.", "", MEANING, "", *sums(rows, names), ""]
     text += ["| program | issue | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
     for row in rows:
-        issue = f"[{row['issue']}](https://github.com/pytorch/pytorch/issues/{row['issue']})" if row["issue"] else ""
+        number = isinstance(row["issue"], int)
+        issue = f"[{row['issue']}](https://github.com/pytorch/pytorch/issues/{row['issue']})" if number else ""
         text.append(f"| `{row['name']}`: {row['what'].replace('|', '&#124;')} | {issue} | " + " | ".join(row["results"][n][0] for n in names) + " |")
     ours = [(r["name"], n, *r["results"][n]) for r in rows for n in names if n in RESTRIDE and r["results"][n][0] != "right"]
     if ours:
         text += ["", "What restride's columns say where they are not right:", ""]
         text += [f"- `{case}`, {n}: {status}: {detail}" for case, n, status, detail in ours]
-    if left_out:
-        text += ["", "PyTorch cannot save " + ", ".join(f"`{n}`" for n in left_out) + "."]
+    for verb, which in (("save", left_out), ("load what it saved of", unreadable(rows))):
+        if which:
+            text += ["", f"PyTorch cannot {verb} " + ", ".join(f"`{n}`" for n in which) + "."]
     return "\n".join(text) + "\n"
 
 
