@@ -1,6 +1,6 @@
 //! Dead code elimination: nodes whose results nobody needs go, unless they have an effect.
 
-use restride_ir::{Arg, Expr, Graph, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
+use restride_ir::{Arg, Expr, Graph, Node, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Removes unneeded nodes from every graph of a functional program. Nodes that write stay in an imported one.
@@ -37,9 +37,12 @@ fn sweep(graph: &mut Graph, writes_stay: bool) {
     for &id in graph.order.iter().rev() {
         let node = &graph.nodes[id];
         let defines = teaches.get(&id).is_some_and(|own| own.iter().any(|s| symbols.contains(s)));
+        // What a number must be is checked where it is learnt, whether it is used or not.
+        let checks = teaches.get(&id).is_some_and(|own| own.iter().any(|s| is_bounded(graph, node, s)));
         let stays = node.op.def().effectful
             || (writes_stay && node.op.mutates(&node.args))
             || defines
+            || checks
             || node.results.iter().any(|r| needed[*r]);
         if !stays {
             continue;
@@ -55,6 +58,12 @@ fn sweep(graph: &mut Graph, writes_stay: bool) {
     }
     kept.reverse();
     graph.order = kept;
+}
+
+/// Whether a node reads this symbol as a number that has a bound.
+fn is_bounded(graph: &Graph, node: &Node, s: &Symbol) -> bool {
+    let is_it = |r: &ValueId| matches!(&graph.values[*r].ty, Type::Scalar(Expr::Sym(own)) if own == s);
+    (s.min().is_some() || s.max().is_some()) && node.results.iter().any(is_it)
 }
 
 fn arg_symbols(a: &Arg, out: &mut BTreeSet<Symbol>) {

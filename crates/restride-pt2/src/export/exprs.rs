@@ -126,6 +126,12 @@ pub fn sym_bool(e: &Expr) -> Result<SymBool> {
     Ok(SymBool::AsExpr(SymExpr { expr_str: ast(e)?.to_string(), hint: None }))
 }
 
+/// A symbol compared with a number, as it is: not what the symbol's own range makes of it.
+pub fn bound(s: &Symbol, f: SymFn, number: i64) -> SymBool {
+    let compared = SymAst::Call(f, vec![symbol(s), SymAst::Int(number)]);
+    SymBool::AsExpr(SymExpr { expr_str: compared.to_string(), hint: None })
+}
+
 /// How a function of numbers is computed in a graph: by which of Python's functions, over which of its arguments.
 pub fn python(f: ExprFn) -> Option<&'static str> {
     Some(match f {

@@ -10,7 +10,7 @@ use restride_ir::{
     Arg, ArgType, Binding, DType, Effects, Error, Expr, ExprFn, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin,
     Program, Result, Stage, Symbol, Table, TensorType, Type, ValueId,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// What does not change from graph to graph.
@@ -48,6 +48,8 @@ pub struct GraphWriter<'a> {
     pub origin: Arc<Origin>,
     /// What PyTorch's tensors are, in a functional program.
     pub facts: super::facts::Facts,
+    /// Symbols of data that were learnt by now.
+    pub learnt: BTreeSet<Symbol>,
 }
 
 fn file_dtype(d: DType) -> Result<ScalarType> {
@@ -121,6 +123,12 @@ impl<'a> GraphWriter<'a> {
             sizes: Vec::new(),
             origin: Arc::default(),
             facts: super::facts::Facts::default(),
+            learnt: source
+                .inputs
+                .iter()
+                .flat_map(|v| super::ranges::named(&source.values[*v].ty))
+                .map(|(s, _)| s)
+                .collect(),
         }
     }
 
@@ -268,6 +276,9 @@ impl<'a> GraphWriter<'a> {
     /// Writes a node.
     pub fn node(&mut self, node: &Node) -> Result<()> {
         self.origin = node.origin.clone();
+        if super::ranges::holds(node) {
+            return Ok(());
+        }
         let op = node.op;
         if let Some(custom) = restride_ops::custom_form_of(op) {
             return super::custom::write(self, node, custom);
@@ -314,7 +325,7 @@ impl<'a> GraphWriter<'a> {
         if self.ctx.functional() {
             super::facts::learn(self, node)?;
         }
-        Ok(())
+        super::ranges::assert_learnt(self, node)
     }
 
     /// Arguments of a call, those at the end that have their default values left out.
@@ -377,6 +388,7 @@ impl<'a> GraphWriter<'a> {
     fn subgraph(&self, id: GraphId, bare: bool) -> Result<Argument> {
         let source = &self.ctx.program.graphs[id];
         let mut inner = GraphWriter::new(self.ctx, source);
+        inner.learnt.extend(self.learnt.iter().cloned());
         for &v in &source.inputs {
             let arg = inner.declare(v, false)?;
             inner.out.inputs.push(arg);
@@ -521,7 +533,7 @@ impl<'a> GraphWriter<'a> {
     }
 
     /// The name of a number that is no constant, computed here if it is not yet.
-    fn number(&mut self, e: &Expr) -> Result<Arc<str>> {
+    pub fn number(&mut self, e: &Expr) -> Result<Arc<str>> {
         if let Some(name) = self.numbers.get(e) {
             return Ok(name.clone());
         }

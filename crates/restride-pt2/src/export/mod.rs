@@ -8,6 +8,7 @@ mod exprs;
 mod facts;
 mod graph;
 mod placed;
+mod ranges;
 mod samples;
 mod signature;
 mod weights;
