@@ -65,6 +65,9 @@ pub enum Command {
         /// Where to write it (.pt2, or .fx for text).
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
+        /// Use only operators that other compilers commonly take, where that takes a few more of them.
+        #[arg(long)]
+        portable: bool,
         /// Inputs and seed.
         #[command(flatten)]
         run: RunArgs,

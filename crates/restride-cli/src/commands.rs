@@ -16,7 +16,7 @@ pub fn run(command: Command) -> Result<()> {
             run_program(&program, &run, outputs.as_deref(), via, json.as_deref())
         }
         Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
-        Command::Functionalize { program, output, run } => functionalize(&program, &output, &run),
+        Command::Functionalize { program, output, portable, run } => functionalize(&program, &output, portable, &run),
         Command::Reinplace { program, output, run } => reinplace(&program, &output, &run),
         Command::Compile { program, output, json, run } => compile(&program, output.as_deref(), json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
@@ -152,10 +152,13 @@ fn verify(args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> 
     }
 }
 
-fn functionalize(args: &ProgramArgs, output: &Path, run: &RunArgs) -> Result<()> {
+fn functionalize(args: &ProgramArgs, output: &Path, portable: bool, run: &RunArgs) -> Result<()> {
     let program = open(args)?;
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    if portable {
+        return save(&restride::portable(compiled.functional())?, output);
+    }
     save(compiled.functional(), output)
 }
 

@@ -125,7 +125,7 @@ fn lower_node(
 }
 
 /// Takes a node over as it is.
-fn keep(
+pub(crate) fn keep(
     old: &Graph,
     node: &Node,
     args: Vec<Arg>,

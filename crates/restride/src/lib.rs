@@ -29,6 +29,7 @@ pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Scalar, 
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder};
+pub use restride_passes::portable;
 pub use restride_tensor::Tensor;
 pub use save::save;
 pub use verify::{StageVerdict, Verdict, verify};

@@ -1,0 +1,161 @@
+//! The operators that other compilers commonly take, in place of those that only some do.
+//!
+//! A functional program needs few operators to say its writes, but importers know them unevenly: most know `slice_scatter`,
+//! not all `select_scatter`; most take an `index_put` with an index for every dimension, not all one with gaps. Here the
+//! former are said by the latter. The meaning is exactly the same, the number of nodes is not, so this is for writing
+//! files, on request.
+
+use crate::build::{Builder, Names};
+use crate::lower::keep;
+use restride_ir::{Arg, DType, Dim, Error, Expr, Graph, Layout, Program, Result, Stage, Table, TensorType, ValueId};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The program in operators that are commonly taken, in every graph.
+///
+/// # Errors
+/// A program that is not functional.
+pub fn portable(program: &Program) -> Result<Program> {
+    if program.stage != Stage::Functional {
+        return Err(Error::invalid("only functional programs are made portable"));
+    }
+    let mut out = program.clone();
+    for id in program.graphs.ids() {
+        let (graph, map) = rewrite(&program.graphs[id]);
+        if id == program.main {
+            for spec in &mut out.signature.inputs {
+                spec.value = map[spec.value].expect("every input was mapped");
+            }
+        }
+        out.graphs[id] = graph;
+    }
+    Ok(out)
+}
+
+fn rewrite(old: &Graph) -> (Graph, Table<ValueId, Option<ValueId>>) {
+    let mut names = Names::default();
+    let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
+    let mut map: Table<ValueId, Option<ValueId>> = Table::new();
+    for &v in &old.inputs {
+        let value = &old.values[v];
+        let new = graph.add_input(names.fresh(&value.name), value.ty.clone());
+        map.set(v, Some(new));
+    }
+    for (_, node) in old.ordered() {
+        let args: Vec<Arg> =
+            node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
+        let rule = match node.op.name() {
+            "aten.select_scatter.default" => select_scatter,
+            "aten.index_put.default" => index_put,
+            _ => {
+                keep(old, node, args, &mut graph, &mut names, &mut map);
+                continue;
+            }
+        };
+        let result = node.results[0];
+        let mut b = Builder::new(&mut graph, &mut names);
+        b.origin = node.origin.clone();
+        match rule(&mut b, &args, old.tensor(result), &old.values[result].name) {
+            Some(made) => map.set(result, Some(made)),
+            None => keep(old, node, args, &mut graph, &mut names, &mut map),
+        }
+    }
+    let outputs = old.outputs.iter().map(|a| a.map_values(|v| map[*v].expect("outputs are made by nodes or given")));
+    graph.outputs = outputs.collect();
+    (graph, map)
+}
+
+/// `slice_scatter` of one index, where that index is known not to count from the end.
+fn select_scatter(b: &mut Builder<'_>, args: &[Arg], ty: &TensorType, name: &Arc<str>) -> Option<ValueId> {
+    let [Arg::Value(base), Arg::Value(value), Arg::Scalar(dim), Arg::Scalar(index)] = args else { return None };
+    let dim = ty.layout.dim(dim.known()?).ok()?;
+    let index = match index.known() {
+        Some(i) if i < 0 => index.plus(&ty.layout.sizes[dim]),
+        _ => index.clone(),
+    };
+    if index.less(&Expr::Int(0)) != Some(false) {
+        return None;
+    }
+    let from = b.graph.tensor(*value).clone();
+    let layout = from.layout.unsqueeze(dim as i64).ok()?;
+    let dim = Arg::Scalar(Expr::Int(dim as i64));
+    b.hint = "unsqueeze".into();
+    let thin =
+        b.call("aten.unsqueeze.default", vec![Arg::Value(*value), dim.clone()], TensorType::new(from.dtype, layout));
+    let end = index.plus(&Expr::Int(1));
+    let args =
+        vec![Arg::Value(*base), Arg::Value(thin), dim, Arg::Scalar(index), Arg::Scalar(end), Arg::Scalar(Expr::Int(1))];
+    b.hint = name.clone();
+    Some(b.call("aten.slice_scatter.default", args, ty.clone()))
+}
+
+/// `index_put` with an index for every dimension and values of exactly the sizes that are written.
+fn index_put(b: &mut Builder<'_>, args: &[Arg], ty: &TensorType, name: &Arc<str>) -> Option<ValueId> {
+    let [Arg::Value(base), Arg::Values(indices), Arg::Value(values), accumulate] = args else { return None };
+    let rank = ty.rank();
+    let given: Vec<(usize, ValueId)> = indices.iter().enumerate().filter_map(|(d, v)| Some((d, (*v)?))).collect();
+    // A mask stands for as many indices as it has dimensions, and for a number of elements that is not known.
+    let numbers = given.iter().all(|(_, v)| matches!(b.graph.tensor(*v).dtype, DType::I64 | DType::I32));
+    if !numbers || given.is_empty() || indices.len() > rank {
+        return None;
+    }
+    let shapes: Vec<_> = given.iter().map(|(_, v)| b.graph.tensor(*v).layout.sizes.clone()).collect();
+    let group = broadcast(shapes.iter().map(|s| &s[..]))?;
+    let (first, last) = (given[0].0, given[given.len() - 1].0);
+    // Indices side by side are written where they stand, others before all that is taken whole.
+    let at = if last - first + 1 == given.len() { first } else { 0 };
+    let whole: Vec<usize> = (0..rank).filter(|d| given.iter().all(|g| g.0 != *d)).collect();
+    let size = |d: &usize| ty.layout.sizes[*d].clone();
+    let mut written: Vec<Expr> = whole[..at].iter().map(size).collect();
+    written.extend(group.iter().cloned());
+    written.extend(whole[at..].iter().map(size));
+    let mut full: Vec<Option<ValueId>> = vec![None; rank];
+    b.hint = "index".into();
+    for (d, v) in given {
+        let index = b.graph.tensor(v).clone();
+        let mut sizes = index.layout.sizes.to_vec();
+        sizes.resize(sizes.len() + whole.len() - at, Expr::Int(1));
+        let layout = index.layout.view(&sizes).unwrap_or_else(|| Layout::contiguous(&sizes));
+        full[d] = Some(b.reshape(v, TensorType::new(index.dtype, layout)));
+    }
+    for (i, &d) in whole.iter().enumerate() {
+        let place = if i < at { i } else { i + group.len() };
+        let n = size(&d);
+        let line = TensorType::new(DType::I64, Layout::contiguous(std::slice::from_ref(&n)));
+        let line = b.call("aten.arange.default", vec![Arg::Scalar(n.clone())], line);
+        let mut sizes = vec![n];
+        sizes.resize(written.len() - place, Expr::Int(1));
+        full[d] = Some(b.reshape(line, TensorType::new(DType::I64, Layout::contiguous(&sizes))));
+    }
+    let from = b.graph.tensor(*values).clone();
+    let values = if from.layout.sizes[..] == written[..] {
+        *values
+    } else {
+        let layout = from.layout.expand(&written).ok()?;
+        let sizes = Arg::Scalars(written.clone());
+        b.hint = "expand".into();
+        b.call("aten.expand.default", vec![Arg::Value(*values), sizes], TensorType::new(from.dtype, layout))
+    };
+    let args = vec![Arg::Value(*base), Arg::Values(full), Arg::Value(values), accumulate.clone()];
+    b.hint = name.clone();
+    Some(b.call("aten.index_put.default", args, ty.clone()))
+}
+
+/// The sizes that these broadcast to, where that is known.
+fn broadcast<'a>(shapes: impl Iterator<Item = &'a [Expr]>) -> Option<SmallVec<[Expr; 4]>> {
+    let mut out: SmallVec<[Expr; 4]> = SmallVec::new();
+    for shape in shapes {
+        while out.len() < shape.len() {
+            out.insert(0, Expr::Int(1));
+        }
+        let lead = out.len() - shape.len();
+        for (have, n) in out[lead..].iter_mut().zip(shape) {
+            if have.is(1) {
+                *have = n.clone();
+            } else if !n.is(1) && have.equals(n) != Some(true) {
+                return None;
+            }
+        }
+    }
+    Some(out)
+}
