@@ -516,7 +516,9 @@ impl<'a> Scope<'a> {
                 continue;
             }
             let new = self.cast(node, new, &ty)?;
-            self.build(node, |b, s| s.write(b, alias, new))?;
+            if !self.storages.holds(alias, new) {
+                self.build(node, |b, s| s.write(b, alias, new))?;
+            }
         }
         self.bind_returns(node, twin, &values)
     }
@@ -532,7 +534,7 @@ impl<'a> Scope<'a> {
         let op = twin.op;
         let mut args = args;
         fill_defaults(op, &mut args);
-        if let Some(value) = crate::peephole::replace(op, &args, &self.new) {
+        if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
             return Ok(vec![value]);
         }
         let inferred = infer_types(self.program, &self.new, op, &args)?;
@@ -580,6 +582,20 @@ impl<'a> Scope<'a> {
         }
         let hints: Vec<Arc<str>> = (0..count).map(|_| self.hint(node)).collect();
         Ok(self.build(node, |b, _| b.node(op, args, hints.into_iter().zip(types), &node.origin)))
+    }
+
+    /// The first argument of a call that gives that back as it is (`dropout` in evaluation).
+    fn given_back(&self, op: Op, args: &[Arg]) -> Option<ValueId> {
+        let rule = op.def().view.filter(|_| op.def().math.is_none() && op.def().base == 0)?;
+        let Some(Arg::Value(given)) = args.first() else { return None };
+        let types: Option<Vec<Arg<TensorType, Expr>>> = args
+            .iter()
+            .map(|a| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(flag(e))).ok())
+            .collect();
+        match (rule.symbolic)(&Args(&types?)) {
+            Ok(ViewOutcome::Views(made)) if made[..] == [self.new.tensor(*given).clone()] => Some(*given),
+            _ => None,
+        }
     }
 
     fn hint(&self, node: &Node) -> Arc<str> {

@@ -249,6 +249,8 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
             },
             other => (other.clone(), None),
         };
+        // New content that the program already declares is content, whatever it lies in.
+        let alias = alias.filter(|_| !matches!(spec.kind, OutputKind::Mutation(_)));
         users.push((arg, spec.kind.clone(), alias));
     }
     for (&i, &start) in first {

@@ -308,6 +308,12 @@ impl Storages {
         Ok(math(b, value, &a))
     }
 
+    /// Whether the value is known to be what the alias holds: writing it changes nothing.
+    pub fn holds(&self, alias: AliasId, value: ValueId) -> bool {
+        let a = &self[alias];
+        a.current == Some((value, self[a.storage].version))
+    }
+
     /// Makes `value` the content of the alias: sizes and element type are the alias's.
     pub fn write(&mut self, b: &mut Builder<'_>, alias: AliasId, value: ValueId) -> Result<()> {
         let a = self[alias].clone();

@@ -163,6 +163,13 @@ pub fn outputs(w: &mut GraphWriter<'_>) -> Result<Vec<OutputSpec>> {
             let written = match (&spec.kind, gradients) {
                 (OutputKind::User | OutputKind::Loss, false) => user_output(w, k)?,
                 (OutputKind::Gradient(_), true) => w.argument(arg, None)?,
+                (OutputKind::Metadata(i), false) if w.ctx.functional() => {
+                    let name = &w.source.values[program.signature.inputs[*i].value].name;
+                    let what = format!("%{name} becomes another view of its memory, which an archive cannot declare");
+                    return Err(
+                        Error::unsupported(what).help("let the model return the view instead of changing its input")
+                    );
+                }
                 (OutputKind::Token, _) => return Err(Error::unsupported("a token as an output cannot be written")),
                 _ => continue,
             };

@@ -8,6 +8,7 @@ use crate::model::{self, Argument};
 use restride_ir::{
     Arg, ArgType, Dim, Error, ErrorKind, Expr, Layout, Op, Origin, Result, SchemaArg, TensorType, Type, ValueId,
 };
+use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -143,6 +144,14 @@ impl GraphImporter<'_> {
         let reach = reach.fold(ty.layout.offset.plus(&one), |e, (n, s)| e.plus(&n.minus(&one).times(s)));
         let reach = if empty { Expr::Int(0) } else { reach };
         let flat = TensorType::new(ty.dtype, Layout::strided(&[reach], &[one], Expr::Int(0)));
+        let gaps = ty.layout.known().is_some_and(|l| !l.is_dense() || l.offset != 0);
+        if gaps && ty.known().is_some_and(|t| self_overlaps(&t.layout) == Some(false)) {
+            // What lies between the elements is nobody's, and an input need not have it.
+            let args = vec![Arg::Scalars(flat.layout.sizes.to_vec()), Arg::Scalar(Expr::Int(0)), Arg::DType(ty.dtype)];
+            let memory = self.call("aten.full.default", args, flat, origin)?;
+            let clone = self.strided(memory, ty.clone(), origin)?;
+            return self.call("aten.copy_.default", vec![Arg::Value(clone), Arg::Value(v)], ty, origin);
+        }
         let whole = self.strided(v, flat.clone(), origin)?;
         let clone = self.call("aten.clone.default", vec![Arg::Value(whole)], flat, origin)?;
         self.strided(clone, ty, origin)
