@@ -24,6 +24,7 @@ mod test_ops;
 pub mod text;
 mod types;
 mod verify;
+mod visits;
 
 pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, MemoryFormat};
@@ -53,3 +54,4 @@ pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
+pub use visits::{Visited, Visits, fastest_first, visits};

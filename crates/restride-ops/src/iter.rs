@@ -1,6 +1,6 @@
 //! Sizes and strides of results as PyTorch's `TensorIterator` and `empty_like` give them.
 
-use restride_ir::{Dims, Layout, MemoryFormat, OpError};
+use restride_ir::{Dims, Layout, MemoryFormat, OpError, fastest_first};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -81,21 +81,8 @@ fn same_shape(sizes: &[i64], operands: &[&Layout]) -> Option<Layout> {
 /// The general case: dimensions sorted by the operands' strides, ambiguities left in row-major order.
 fn ordered(sizes: &[i64], operands: &[&Layout]) -> Layout {
     let rank = sizes.len();
-    let perm = sort_dims(rank, |a, b| {
-        for l in operands {
-            let (x, y) = (l.strides[a], l.strides[b]);
-            if x == 0 || y == 0 {
-                continue;
-            }
-            match x.cmp(&y) {
-                std::cmp::Ordering::Less => return -1,
-                std::cmp::Ordering::Greater => return 1,
-                std::cmp::Ordering::Equal if sizes[a] > sizes[b] => return 1,
-                std::cmp::Ordering::Equal => {}
-            }
-        }
-        0
-    });
+    let strides: SmallVec<[&[i64]; 4]> = operands.iter().map(|l| &l.strides[..]).collect();
+    let perm = fastest_first(sizes, &strides);
     if rank < 2 || perm.iter().enumerate().all(|(i, &d)| d == rank - 1 - i) {
         return Layout::contiguous(sizes);
     }
@@ -106,25 +93,6 @@ fn ordered(sizes: &[i64], operands: &[&Layout]) -> Layout {
         next *= sizes[d];
     }
     Layout::strided(sizes, &strides, 0)
-}
-
-/// PyTorch's insertion sort of dimensions, fastest first, with comparisons that may be ambiguous (0).
-fn sort_dims(rank: usize, compare: impl Fn(usize, usize) -> i32) -> SmallVec<[usize; 6]> {
-    let mut perm: SmallVec<[usize; 6]> = (0..rank).rev().collect();
-    for i in 1..rank {
-        let mut at = i;
-        for j in (0..i).rev() {
-            match compare(perm[j], perm[at]) {
-                1 => {
-                    perm.swap(j, at);
-                    at = j;
-                }
-                -1 => break,
-                _ => {}
-            }
-        }
-    }
-    perm
 }
 
 /// NHWC strides of 4 dimensions, as PyTorch's `is_contiguous(memory_format=torch.channels_last)`.
@@ -160,17 +128,7 @@ pub(crate) fn dense_like(l: &Layout) -> Layout {
     if l.is_dense() {
         return Layout::strided(&l.sizes, &l.strides, 0);
     }
-    let perm = sort_dims(l.rank(), |a, b| {
-        let (x, y) = (l.strides[a], l.strides[b]);
-        if x == 0 || y == 0 {
-            return 0;
-        }
-        match x.cmp(&y) {
-            std::cmp::Ordering::Less => -1,
-            std::cmp::Ordering::Greater => 1,
-            std::cmp::Ordering::Equal => (l.sizes[a] > l.sizes[b]) as i32,
-        }
-    });
+    let perm = fastest_first(&l.sizes, &[&l.strides]);
     let mut strides: Dims<i64> = Dims::from_elem(1, l.rank());
     let mut next = 1;
     for &d in &perm {

@@ -5,7 +5,7 @@ use super::names::{Byte, ContentId, Given, Key, Names, Term};
 use super::{Known, Stop};
 use restride_ir::{
     Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
-    Scalar, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome,
+    Scalar, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, Visited, Visits, visits,
 };
 use restride_tensor::self_overlaps;
 use std::cell::RefCell;
@@ -204,9 +204,16 @@ impl Replay<'_> {
         }
         let repeats = |t: &Rc<RefCell<Tensor>>| self_overlaps(&t.borrow().layout) != Some(false);
         let mut results = Vec::new();
-        match &targets[..] {
-            [(target, 0)] if repeats(target) => self.cell_by_cell(twin.op, &own, target, key)?,
-            many if many.iter().any(|t| repeats(&t.0)) => {
+        let visits = match &targets[..] {
+            [(target, 0)] if twin.op.def().pointwise && !twin.op.def().random => visits_of(&own, target),
+            _ => Ok(None),
+        };
+        let Ok(visits) = visits else {
+            return skip(format!("{op} writes in an order that is not known"));
+        };
+        match (&targets[..], &visits) {
+            ([(target, _)], Some(visits)) => self.cell_by_cell(twin.op, &own, target, visits, key)?,
+            (many, None) if many.iter().any(|t| repeats(&t.0)) => {
                 return skip(format!("{op} writes a tensor with several elements in one cell"));
             }
             _ => {
@@ -276,10 +283,18 @@ impl Replay<'_> {
         self.compute(self.known.cast, &args, &[Some(ty)], 0).map(|mut r| r.remove(0))
     }
 
-    /// A scalar loop over the indices, in order, of a target that has several elements in one cell.
-    fn cell_by_cell(&mut self, op: Op, own: &CallArgs, target: &Rc<RefCell<Tensor>>, key: u32) -> Step<()> {
+    /// A scalar loop over the indices, in PyTorch's order, of a target that has several elements in one cell, or some that are
+    /// read after they are written.
+    fn cell_by_cell(
+        &mut self,
+        op: Op,
+        own: &CallArgs,
+        target: &Rc<RefCell<Tensor>>,
+        visits: &Visits,
+        key: u32,
+    ) -> Step<()> {
         let t = target.borrow().clone();
-        if !op.def().pointwise || op.def().random || t.layout.numel() > SMALL || !t.bits.is_clear() {
+        if t.layout.numel() > SMALL || !t.bits.is_clear() {
             return skip(format!("{op} writes a tensor with several elements in one cell"));
         }
         let sizes = t.layout.sizes.clone();
@@ -296,10 +311,13 @@ impl Replay<'_> {
             }
             None => t.dtype,
         };
-        let strides = Layout::contiguous(&sizes);
-        for (i, cell) in t.layout.cells().into_iter().enumerate() {
-            let index: Vec<i64> =
-                sizes.iter().zip(&strides.strides).map(|(n, s)| (i as i64 / s.max(&1)) % n.max(&1)).collect();
+        for i in 0..t.layout.numel() {
+            let (mut index, mut left) = (vec![0; sizes.len()], i);
+            for &d in visits.order.iter().rev() {
+                index[d] = left % sizes[d];
+                left /= sizes[d];
+            }
+            let cell = t.layout.cell(&index);
             let one = |slot: &Slot| -> Step<Slot> {
                 let Slot::Tensor(o) = slot else { return Ok(slot.clone()) };
                 let o = o.borrow();
@@ -670,4 +688,16 @@ fn metas(args: &CallArgs) -> Step<Vec<Arg<Meta, Scalar>>> {
 pub(super) fn whole(names: &mut Names, key: Key, bytes: i64) -> Rc<RefCell<Cells>> {
     let term: Term = names.term(key);
     Rc::new(RefCell::new(Cells::whole(term, bytes)))
+}
+
+/// In what order a pointwise write visits its target.
+fn visits_of(own: &CallArgs, target: &Rc<RefCell<Tensor>>) -> restride_ir::Result<Option<Visits>> {
+    let t = target.borrow();
+    let tensors = own.iter().flat_map(Arg::values).filter_map(|s| match s {
+        Slot::Tensor(o) => Some(o.borrow()),
+        _ => None,
+    });
+    let operands: Vec<Visited> =
+        tensors.map(|o| Visited { ty: o.meta(), shares: Rc::ptr_eq(&o.cells, &t.cells) }).collect();
+    visits(&t.meta(), &operands)
 }

@@ -5,8 +5,8 @@ use super::frame::refused;
 use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
-    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, refuse_cast,
-    refuse_overlap,
+    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited, Visits,
+    refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -27,9 +27,16 @@ impl Interp<'_> {
         let own: Vec<Arg<Slot, Scalar>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
         let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false);
-        let results = match targets.as_slice() {
-            [(arg, result, target)] if repeats(target) => self.mutate_cells(twin, &own, *arg, *result, target, key)?,
-            many if many.iter().any(|(_, _, t)| repeats(t)) => {
+        let visits = match targets.as_slice() {
+            [(_, 0, target)] if twin.op.def().pointwise && !twin.op.def().random => visits_of(&own, target)?,
+            _ => None,
+        };
+        let results = match (targets.as_slice(), &visits) {
+            ([(_, _, target)], Some(visits)) => self.loop_over_cells(twin, &own, target, visits, key)?,
+            ([(arg, result, target)], None) if repeats(target) => {
+                self.mutate_cells(twin, &own, *arg, *result, target, key)?
+            }
+            (many, None) if many.iter().any(|(_, _, t)| repeats(t)) => {
                 return Err(Error::unsupported(format!("{op} into a tensor with several elements in one cell"))
                     .help("clone the tensor before writing it"));
             }
@@ -59,8 +66,8 @@ impl Interp<'_> {
             .collect()
     }
 
-    /// A write into a target that has several elements in one cell: PyTorch lets it pass where the overlap is hard
-    /// to see, and it means a scalar loop in the logical order of the indices.
+    /// A write into a target that has several elements in one cell, which PyTorch lets pass where the overlap is hard to
+    /// see, by an operator that is no loop over elements.
     fn mutate_cells(
         &mut self,
         twin: &Twin,
@@ -72,9 +79,6 @@ impl Interp<'_> {
     ) -> Result<Vec<Slot>> {
         let def = twin.op.def();
         let t = target.borrow().clone();
-        if def.pointwise && !def.random && result == 0 {
-            return self.loop_over_cells(twin, own, target, key);
-        }
         // A kernel that carries its operand over only writes what changes, element by element.
         let carried = def.reuse.iter().any(|r| {
             r.kind == ReuseKind::Carried
@@ -98,7 +102,15 @@ impl Interp<'_> {
             .help("clone the tensor before writing it"))
     }
 
-    fn loop_over_cells(&mut self, twin: &Twin, own: &CallArgs, target: &Object, key: RngKey) -> Result<Vec<Slot>> {
+    /// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
+    fn loop_over_cells(
+        &mut self,
+        twin: &Twin,
+        own: &CallArgs,
+        target: &Object,
+        visits: &Visits,
+        key: RngKey,
+    ) -> Result<Vec<Slot>> {
         let t = target.borrow().clone();
         let sizes = t.layout().sizes.clone();
         // The result's sizes first: what cannot be broadcast into the target is refused before anything is written.
@@ -116,17 +128,18 @@ impl Interp<'_> {
         let value = whole.first().and_then(Slot::tensor);
         let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         check_store(&value, &t)?;
-        // Where another operand has cells of the target too, each element may read what an earlier one wrote.
-        let others = own.iter().flat_map(Arg::values).any(|s| match s {
-            Slot::Tensor(o) => {
-                let o = o.borrow();
-                o.storage().same(t.storage()) && (o.dtype() != t.dtype() || !o.layout().same_cells(t.layout()))
-            }
-            _ => false,
-        });
-        let mut boxes = Vec::new();
-        split(t.layout(), 0, others, &mut |b: &Layout, ranges: &[(i64, i64)]| boxes.push((b.clone(), ranges.to_vec())));
-        for (layout, ranges) in boxes {
+        let order: Vec<i64> = visits.order.iter().map(|d| *d as i64).collect();
+        let laid = |l: &Layout| l.permute(&order).map_err(restride_ir::OpError::from);
+        let whole = laid(t.layout())?;
+        let mut index = vec![0; visits.depth];
+        loop {
+            let at = |l: &Layout| -> Result<Layout> {
+                let mut l = l.clone();
+                for (d, i) in index.iter().enumerate() {
+                    l = l.slice(d as i64, Some(i), Some(&(i + 1)), &1).map_err(restride_ir::OpError::from)?;
+                }
+                Ok(l)
+            };
             let part = |slot: &Slot| -> Result<Slot> {
                 let Slot::Tensor(o) = slot else { return Ok(slot.clone()) };
                 let o = o.borrow();
@@ -134,11 +147,8 @@ impl Interp<'_> {
                 if o.layout().rank() == 0 {
                     return Ok(slot.clone());
                 }
-                let mut l = o.layout().expand(&sizes).map_err(restride_ir::OpError::from)?;
-                for (d, &(start, end)) in ranges.iter().enumerate() {
-                    l = l.slice(d as i64, Some(&start), Some(&end), &1).map_err(restride_ir::OpError::from)?;
-                }
-                let part = o.alias(o.dtype(), l).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
+                let l = laid(&o.layout().expand(&sizes).map_err(restride_ir::OpError::from)?)?;
+                let part = o.alias(o.dtype(), at(&l)?).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
                 Ok(Slot::new(part))
             };
             let args: Vec<Arg<Slot, Scalar>> =
@@ -146,40 +156,28 @@ impl Interp<'_> {
             let results = self.call(twin.op, &args, key)?;
             let value = results.first().and_then(Slot::tensor);
             let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
-            let part = t.alias(t.dtype(), layout).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
+            let part = t.alias(t.dtype(), at(&whole)?).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
             copy_into(&part, &value)?;
+            // The next index, fastest dimension last.
+            let Some(d) = (0..visits.depth).rev().find(|&d| index[d] + 1 < whole.sizes[d]) else { break };
+            index[d] += 1;
+            index[d + 1..].fill(0);
         }
         Ok(vec![Slot::Tensor(target.clone())])
     }
 }
 
-/// Cuts a layout into boxes without a cell twice, in logical order; single elements if `scalars`.
-fn split(layout: &Layout, dim: usize, scalars: bool, f: &mut impl FnMut(&Layout, &[(i64, i64)])) {
-    fn go(
-        l: &Layout,
-        ranges: &mut Vec<(i64, i64)>,
-        dim: usize,
-        scalars: bool,
-        f: &mut impl FnMut(&Layout, &[(i64, i64)]),
-    ) {
-        let done = dim == l.rank() || (!scalars && self_overlaps(l) == Some(false));
-        if done {
-            return f(l, ranges);
-        }
-        let size = l.sizes[dim];
-        for i in 0..size {
-            let mut one = l.clone();
-            one.offset += i * l.strides[dim];
-            one.sizes[dim] = 1;
-            let before = std::mem::replace(&mut ranges[dim], (i, i + 1));
-            go(&one, ranges, dim + 1, scalars, f);
-            ranges[dim] = before;
-        }
-    }
-    if !layout.sizes.contains(&0) {
-        let mut ranges: Vec<(i64, i64)> = layout.sizes.iter().map(|&n| (0, n)).collect();
-        go(layout, &mut ranges, dim, scalars, f);
-    }
+/// In what parts a pointwise write visits its target.
+fn visits_of(own: &CallArgs, target: &Object) -> Result<Option<Visits>> {
+    let t = target.borrow();
+    let meta = |t: &Tensor| TensorType::new(t.dtype(), t.layout().clone());
+    let operands: Vec<Visited> = own
+        .iter()
+        .flat_map(Arg::values)
+        .filter_map(Slot::tensor)
+        .map(|o| Visited { ty: meta(&o), shares: o.storage().same(t.storage()) })
+        .collect();
+    visits(&meta(&t), &operands)
 }
 
 fn is_object(slot: &Slot, target: &Object) -> bool {

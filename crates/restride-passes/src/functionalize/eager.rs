@@ -1,36 +1,30 @@
-//! The order of writes that visit a cell more than once: eager PyTorch lets them pass where the overlap is hard to see,
-//! and they mean a scalar loop in the logical order of the indices.
+//! Writes that are no single step: those that visit a cell more than once, or read what they wrote. Eager PyTorch lets them
+//! pass where the overlap is hard to see, and they mean its loop over the elements.
 
-use restride_ir::{Error, Layout, Result, TensorType};
-use restride_tensor::self_overlaps;
+use restride_ir::{Error, Meta, Result, Visited, visits};
 
-/// Past this many rounds a self-overlapping write is refused.
-const MAX_ROUNDS: usize = 4096;
+/// Past this many rounds a write is refused.
+const MAX_ROUNDS: i64 = 4096;
 
-/// Index prefixes whose sub-layouts have no cell twice, in logical order: a write into a self-overlapping target runs
-/// once for each. `None` if the target has no cell twice.
-pub fn rounds(ty: &TensorType) -> Result<Option<Vec<Vec<i64>>>> {
-    let Some(layout) = ty.layout.known() else { return Ok(None) };
-    match self_overlaps(&layout) {
-        Some(false) => return Ok(None),
-        Some(true) => {}
-        None => return Err(Error::unsupported("a write whose target may have several elements in one cell")),
-    }
-    let mut depth = 0;
-    while depth < layout.rank() {
-        depth += 1;
-        let inner = Layout::strided(&layout.sizes[depth..], &layout.strides[depth..], layout.offset);
-        if self_overlaps(&inner) == Some(false) {
-            break;
-        }
-    }
-    let mut out: Vec<Vec<i64>> = vec![Vec::new()];
-    for &n in &layout.sizes[..depth] {
-        if out.len() as i64 * n > MAX_ROUNDS as i64 {
-            return Err(Error::unsupported("a write whose target has very many elements in one cell")
+/// A write in rounds.
+pub struct Rounds {
+    /// The target's dimensions in the order of the loop, slowest first.
+    pub order: Vec<i64>,
+    /// For each round the indices of the outer dimensions, in that order.
+    pub prefixes: Vec<Vec<i64>>,
+}
+
+/// The rounds of a pointwise write; `None` if it is one step.
+pub fn rounds(target: &Meta, operands: &[Visited]) -> Result<Option<Rounds>> {
+    let Some(visits) = visits(target, operands)? else { return Ok(None) };
+    let sizes = visits.order[..visits.depth].iter().map(|&d| target.layout.sizes[d]);
+    let mut prefixes: Vec<Vec<i64>> = vec![Vec::new()];
+    for n in sizes {
+        if (prefixes.len() as i64).saturating_mul(n) > MAX_ROUNDS {
+            return Err(Error::unsupported("a write that visits very many elements one after the other")
                 .help("clone the tensor before writing it"));
         }
-        out = out.iter().flat_map(|p| (0..n).map(move |i| [p.as_slice(), &[i]].concat())).collect();
+        prefixes = prefixes.iter().flat_map(|p| (0..n).map(move |i| [p.as_slice(), &[i]].concat())).collect();
     }
-    Ok(Some(out))
+    Ok(Some(Rounds { order: visits.order.iter().map(|d| *d as i64).collect(), prefixes }))
 }

@@ -13,6 +13,7 @@ mod eager;
 mod objects;
 mod region;
 mod rewrite;
+mod rounds;
 mod signature;
 mod storages;
 

@@ -1,6 +1,5 @@
 //! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
 
-use super::eager;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names, fill_defaults};
 use restride_ir::{
@@ -14,10 +13,10 @@ use std::sync::Arc;
 pub enum Stop {
     /// The input at this position is needed with its whole storage.
     NeedsStorage(usize),
-    /// Whether memory is shared depends on sizes that are symbols, and it matters: the error where they stay symbols.
     /// The storage of the input at this position has to be this large, in bytes: the program makes it grow.
     NeedsRoom(usize, i64),
     NeedsSizes(Box<Error>),
+    /// Whether memory is shared depends on sizes that are symbols, and it matters: the error where they stay symbols.
     /// The program cannot be functionalized.
     Error(Error),
 }
@@ -125,7 +124,7 @@ impl<'a> Scope<'a> {
     }
 
     /// An argument over current values.
-    fn read_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+    pub(super) fn read_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
         arg.try_map(|v| self.read(node, *v), |e| Ok(e.clone()))
     }
 
@@ -421,81 +420,6 @@ impl<'a> Scope<'a> {
         Some(Memory::new(&a.ty, a.storage.0, o))
     }
 
-    fn rounds(&mut self, node: &Node, twin: &Twin) -> Step<Option<Vec<Vec<i64>>>> {
-        let [(arg, _)] = twin.writes[..] else { return Ok(None) };
-        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(None) };
-        let target = self.alias(*target)?;
-        let rounds = eager::rounds(&self.storages[target].ty)?;
-        if rounds.is_some() && !twin.op.def().pointwise {
-            return Err(Error::unsupported(format!("{} into a tensor with several elements in one cell", node.op))
-                .help("clone the tensor before writing it")
-                .into());
-        }
-        Ok(rounds)
-    }
-
-    /// A pointwise write that visits cells more than once: a loop over the outer indices, each on what the last left.
-    fn mutate_in_rounds(&mut self, node: &Node, twin: &Twin, rounds: &[Vec<i64>]) -> Step<()> {
-        let arg = twin.writes[0].0 as usize;
-        let Some(Arg::Value(target_value)) = node.args.get(arg) else { return Ok(()) };
-        let target = self.alias(*target_value)?;
-        let ty = self.storages[target].ty.clone();
-        let storage = self.storages[target].storage;
-        for prefix in rounds {
-            let mut layout = ty.layout.clone();
-            for i in prefix {
-                layout = layout.select(0, &Expr::Int(*i)).map_err(restride_ir::OpError::from)?;
-            }
-            let part = self.storages.region(storage, TensorType::new(ty.dtype, layout));
-            let mut args = Vec::with_capacity(twin.args.len());
-            for &i in &twin.args {
-                let a = &node.args[i as usize];
-                args.push(match a {
-                    Arg::Value(v) if *v == *target_value || self.alias(*v).ok() == Some(target) => {
-                        Arg::Value(self.build(node, |b, s| s.read(b, part))?)
-                    }
-                    Arg::Value(v) => {
-                        let whole = self.read(node, *v)?;
-                        Arg::Value(self.part_of(node, whole, &ty, prefix)?)
-                    }
-                    other => self.read_arg(node, other)?,
-                });
-            }
-            let sub = self.storages[part].ty.clone();
-            let value = self.call_twin(node, twin, args, &[(arg, sub.clone())])?;
-            let new = self.cast(node, value[twin.writes[0].1 as usize], &sub)?;
-            self.build(node, |b, s| s.write(b, part, new))?;
-        }
-        self.bind_returns(node, twin, &[])
-    }
-
-    /// The operand's elements for one round: broadcast to the target's sizes, then the outer indices fixed.
-    fn part_of(&mut self, node: &Node, value: ValueId, target: &TensorType, prefix: &[i64]) -> Step<ValueId> {
-        let have = self.new.tensor(value).clone();
-        // A 0-d tensor stays one: it counts as a number when types are promoted.
-        if have.rank() == 0 {
-            return Ok(value);
-        }
-        let mut layout = have.layout.expand(&target.layout.sizes).map_err(restride_ir::OpError::from)?;
-        Ok(self.build(node, |b, _| {
-            let mut v = value;
-            if layout.sizes != have.layout.sizes {
-                let sizes = Arg::Scalars(target.layout.sizes.to_vec());
-                v = b.call(
-                    "aten.expand.default",
-                    vec![Arg::Value(v), sizes],
-                    TensorType::new(have.dtype, layout.clone()),
-                );
-            }
-            for i in prefix {
-                layout = layout.select(0, &Expr::Int(*i)).expect("the prefix is an index of the target");
-                let args = vec![Arg::Value(v), Arg::Scalar(Expr::Int(0)), Arg::Scalar(Expr::Int(*i))];
-                v = b.call("aten.select.int", args, TensorType::new(have.dtype, layout.clone()));
-            }
-            v
-        }))
-    }
-
     fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
         let mut targets = Vec::new();
         for &(arg, _) in &twin.writes {
@@ -524,7 +448,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
-    fn call_twin(
+    pub(super) fn call_twin(
         &mut self,
         node: &Node,
         twin: &Twin,
@@ -538,12 +462,12 @@ impl<'a> Scope<'a> {
             return Ok(vec![value]);
         }
         let inferred = infer_types(self.program, &self.new, op, &args)?;
-        let count = op.schema().returns.len();
         let resized = |r: usize| {
             let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
         };
         let mut types = Vec::with_capacity(count);
+        let count = op.schema().returns.len();
         for r in 0..count {
             let target = twin
                 .writes
@@ -615,7 +539,7 @@ impl<'a> Scope<'a> {
             .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))
     }
 
-    fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
+    pub(super) fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
         for (&old, what) in node.results.iter().zip(&twin.returns) {
             match what {
                 TwinReturn::Arg(i) => {

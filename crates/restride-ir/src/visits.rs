@@ -1,0 +1,188 @@
+//! The order in which eager PyTorch visits the elements of a pointwise write. It shows where a target has several elements
+//! in one cell, or where an operand has cells of the target that are written before they are read.
+
+use crate::{Error, Meta, Result};
+use restride_tensor::{Layout, Overlap, overlap_bytes, self_overlaps};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Elements that fit all of what PyTorch's vectorised loops take at once, on whatever processor: two vectors of 32 bytes.
+const CHUNK_BYTES: i64 = 64;
+/// Past this many elements nobody looks at who reads what is written.
+const MAX_LOOKED_AT: i64 = 1 << 16;
+
+/// Dimensions from the fastest to the slowest, as PyTorch's `TensorIterator` sorts them: by the strides of the first
+/// operand that tells two of them apart. `strides` are the operands', 0 where they are stretched.
+pub fn fastest_first(sizes: &[i64], strides: &[&[i64]]) -> SmallVec<[usize; 6]> {
+    let compare = |a: usize, b: usize| {
+        for s in strides {
+            let (x, y) = (s[a], s[b]);
+            if x == 0 || y == 0 {
+                continue;
+            }
+            match x.cmp(&y) {
+                std::cmp::Ordering::Less => return -1,
+                std::cmp::Ordering::Greater => return 1,
+                std::cmp::Ordering::Equal if sizes[a] > sizes[b] => return 1,
+                std::cmp::Ordering::Equal => {}
+            }
+        }
+        0
+    };
+    // An insertion sort with comparisons that may be ambiguous (0).
+    let rank = sizes.len();
+    let mut perm: SmallVec<[usize; 6]> = (0..rank).rev().collect();
+    for i in 1..rank {
+        let mut at = i;
+        for j in (0..i).rev() {
+            match compare(perm[j], perm[at]) {
+                1 => {
+                    perm.swap(j, at);
+                    at = j;
+                }
+                -1 => break,
+                _ => {}
+            }
+        }
+    }
+    perm
+}
+
+/// An operand of a pointwise write.
+#[derive(Clone, Debug)]
+pub struct Visited {
+    /// Element type and cells.
+    pub ty: Meta,
+    /// Whether it lies on the target's storage.
+    pub shares: bool,
+}
+
+/// How a pointwise write is taken apart so that it leaves what PyTorch's loop leaves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Visits {
+    /// The target's dimensions, slowest first.
+    pub order: SmallVec<[usize; 6]>,
+    /// How many of them are looped over index by index; what is inside of them may be done at once.
+    pub depth: usize,
+}
+
+/// The visits of a write, `None` if it may be done at once. Operands are those of the functional form, in order, the target
+/// among them where it is read.
+///
+/// # Errors
+/// A write that reads what it wrote before in steps that depend on the processor.
+pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
+    let sizes = &target.layout.sizes[..];
+    if sizes.contains(&0) {
+        return Ok(None);
+    }
+    let meets = |o: &Visited| {
+        let same = o.ty.dtype == target.dtype && o.ty.layout.same_cells(&target.layout);
+        let (a, b) = (&target.layout, &o.ty.layout);
+        o.shares && !same && overlap_bytes(a, target.dtype.size(), b, o.ty.dtype.size()) != Overlap::Disjoint
+    };
+    let repeats = match self_overlaps(&target.layout) {
+        Some(repeats) => repeats,
+        None => return Err(Error::unsupported("a write whose target may have several elements in one cell")),
+    };
+    let met: SmallVec<[bool; 4]> = operands.iter().map(meets).collect();
+    if !repeats && !met.contains(&true) {
+        return Ok(None);
+    }
+    // What does not stretch to the target's sizes is refused by the operator itself.
+    let stretched: std::result::Result<SmallVec<[Layout; 4]>, _> =
+        operands.iter().map(|o| o.ty.layout.expand(sizes)).collect();
+    let Ok(stretched) = stretched else { return Ok(None) };
+    let strides: SmallVec<[&[i64]; 4]> =
+        std::iter::once(&target.layout).chain(&stretched).map(|l| &l.strides[..]).collect();
+    let fast = fastest_first(sizes, &strides);
+    let order: SmallVec<[usize; 6]> = fast.iter().rev().copied().collect();
+    let permuted = |l: &Layout| {
+        let dims: SmallVec<[i64; 6]> = order.iter().map(|d| *d as i64).collect();
+        l.permute(&dims).expect("an order of all dimensions")
+    };
+    let out = permuted(&target.layout);
+    let reads_what_it_wrote = operands
+        .iter()
+        .zip(&stretched)
+        .zip(&met)
+        .any(|((o, l), met)| *met && o.ty.dtype == target.dtype && written_before(&out, &permuted(l)));
+    if reads_what_it_wrote {
+        let all: SmallVec<[Layout; 4]> = std::iter::once(&target.layout).chain(&stretched).map(permuted).collect();
+        if run(&all) * target.dtype.size() as i64 >= CHUNK_BYTES {
+            let what = "a write that reads cells which it wrote before, in steps that depend on the processor";
+            return Err(Error::unsupported(what).help("clone the operand before the write"));
+        }
+        return Ok(Some(Visits { depth: order.len(), order }));
+    }
+    if !repeats {
+        return Ok(None);
+    }
+    let inner = |depth: usize| Layout::strided(&out.sizes[depth..], &out.strides[depth..], out.offset);
+    let depth = (0..=order.len()).find(|d| self_overlaps(&inner(*d)) == Some(false)).unwrap_or(order.len());
+    Ok(Some(Visits { order, depth }))
+}
+
+/// Whether an operand has a cell that the target wrote at an earlier visit.
+fn written_before(out: &Layout, operand: &Layout) -> bool {
+    if out.numel() > MAX_LOOKED_AT {
+        return true;
+    }
+    let mut first: HashMap<i64, usize> = HashMap::new();
+    for (i, cell) in out.cells().into_iter().enumerate() {
+        first.entry(cell).or_insert(i);
+    }
+    operand.cells().into_iter().enumerate().any(|(j, cell)| first.get(&cell).is_some_and(|i| *i < j))
+}
+
+/// Elements in a row that every operand has one after the other (or one for all): what a vectorised loop may take.
+fn run(operands: &[Layout]) -> i64 {
+    let sizes = &operands[0].sizes;
+    let mut len = 1;
+    for d in (0..sizes.len()).rev().filter(|d| sizes[*d] > 1) {
+        let goes_on = operands.iter().enumerate().all(|(k, l)| l.strides[d] == len || k > 0 && l.strides[d] == 0);
+        if !goes_on {
+            break;
+        }
+        len *= sizes[d];
+    }
+    len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::DType;
+
+    fn meta(sizes: &[i64], strides: &[i64], offset: i64) -> Meta {
+        Meta { dtype: DType::F32, layout: Layout::strided(sizes, strides, offset) }
+    }
+    fn on_it(ty: Meta) -> Visited {
+        Visited { ty, shares: true }
+    }
+
+    #[test]
+    fn the_target_tells_the_order() {
+        let windows = meta(&[3, 3], &[1, 2], 0);
+        let apart = Visited { ty: meta(&[3, 3], &[3, 1], 0), shares: false };
+        let v = visits(&windows, &[on_it(windows.clone()), apart]).unwrap().unwrap();
+        assert_eq!((&v.order[..], v.depth), (&[1, 0][..], 1));
+    }
+
+    #[test]
+    fn reading_ahead_is_no_matter() {
+        let (left, right) = (meta(&[3, 2], &[3, 1], 0), meta(&[3, 2], &[3, 1], 1));
+        assert_eq!(visits(&left, &[on_it(left.clone()), on_it(right.clone())]).unwrap(), None);
+        let v = visits(&right, &[on_it(right.clone()), on_it(left)]).unwrap().unwrap();
+        assert_eq!(v.depth, 2);
+    }
+
+    #[test]
+    fn vectors_decide_nothing() {
+        let (left, right) = (meta(&[2, 40], &[50, 1], 0), meta(&[2, 40], &[50, 1], 1));
+        assert!(visits(&right, &[on_it(right.clone()), on_it(left.clone())]).is_err());
+        let strided = |offset| meta(&[2, 20], &[50, 2], offset);
+        assert!(visits(&strided(2), &[on_it(strided(2)), on_it(strided(0))]).unwrap().is_some());
+        assert_eq!(visits(&left, &[on_it(right)]).unwrap(), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Writes that are taken apart into rounds.
+
+use super::eager::{self, Rounds};
+use super::rewrite::{Bound, Scope, Step, Stop};
+use restride_ir::{Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited};
+use restride_tensor::{LayoutError, self_overlaps};
+
+impl Scope<'_> {
+    /// The rounds that a write is, `None` if it is one step.
+    pub(super) fn rounds(&self, node: &Node, twin: &Twin) -> Step<Option<Rounds>> {
+        let [(arg, result)] = twin.writes[..] else { return Ok(None) };
+        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(None) };
+        let target = self.alias(*target)?;
+        let own = &self.storages[target];
+        let def = twin.op.def();
+        if !def.pointwise || def.random || result != 0 {
+            let repeats = own.ty.known().map(|t| self_overlaps(&t.layout));
+            return match repeats {
+                None | Some(Some(false)) => Ok(None),
+                Some(_) => {
+                    let what = format!("{} into a tensor with several elements in one cell", node.op);
+                    Err(Error::unsupported(what).help("clone the tensor before writing it").into())
+                }
+            };
+        }
+        let known = own.ty.known();
+        let mut operands = Vec::new();
+        for v in twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values) {
+            let Some(Bound::Object(o)) = self.map[*v] else { continue };
+            let a = &self.storages[self.objects[o]];
+            let shares = a.storage == own.storage;
+            match (a.ty.known(), &known) {
+                (Some(ty), Some(_)) => operands.push(Visited { ty, shares }),
+                _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}
+                _ => {
+                    let what =
+                        format!("whether {} reads cells that it writes depends on sizes that are not known", node.op);
+                    let help = "give inputs with --inputs so that sizes are known";
+                    return Err(Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help))));
+                }
+            }
+        }
+        Ok(known.map(|target| eager::rounds(&target, &operands)).transpose()?.flatten())
+    }
+
+    /// A pointwise write in rounds: a loop over the outer indices, each on what the last left.
+    pub(super) fn mutate_in_rounds(&mut self, node: &Node, twin: &Twin, rounds: &Rounds) -> Step<()> {
+        let (arg, result) = (twin.writes[0].0 as usize, twin.writes[0].1 as usize);
+        let Some(Arg::Value(target_value)) = node.args.get(arg) else { return Ok(()) };
+        let target = self.alias(*target_value)?;
+        let (ty, storage) = (TensorType::clone(&self.storages[target].ty), self.storages[target].storage);
+        let (conj, neg) = (self.storages[target].conj, self.storages[target].neg);
+        for prefix in &rounds.prefixes {
+            let mut layout = ty.layout.permute(&rounds.order).map_err(OpError::from)?;
+            for i in prefix {
+                layout = fixed(&layout, *i).map_err(OpError::from)?;
+            }
+            let sub = TensorType::new(ty.dtype, layout);
+            let part = self.storages.region_as(storage, sub.clone(), conj, neg);
+            let mut args = Vec::with_capacity(twin.args.len());
+            for &i in &twin.args {
+                let a = &node.args[i as usize];
+                args.push(match a {
+                    Arg::Value(v) if *v == *target_value || self.alias(*v).ok() == Some(target) => {
+                        Arg::Value(self.build(node, |b, s| s.read(b, part))?)
+                    }
+                    Arg::Value(v) => {
+                        let whole = self.read(node, *v)?;
+                        Arg::Value(self.part_of(node, whole, &ty, &rounds.order, prefix)?)
+                    }
+                    other => self.read_arg(node, other)?,
+                });
+            }
+            let value = self.call_twin(node, twin, args, &[(arg, sub.clone().into())])?;
+            let new = self.cast(node, value[result], &sub)?;
+            self.build(node, |b, s| s.write(b, part, new))?;
+        }
+        self.bind_returns(node, twin, &[])
+    }
+
+    /// The operand's elements for one round: broadcast to the target's sizes, in the order of the loop, then the outer
+    /// indices fixed.
+    fn part_of(
+        &mut self,
+        node: &Node,
+        value: ValueId,
+        target: &TensorType,
+        order: &[i64],
+        prefix: &[i64],
+    ) -> Step<ValueId> {
+        let have = self.new.tensor(value).clone();
+        // A 0-d tensor stays one: it counts as a number when types are promoted.
+        if have.rank() == 0 {
+            return Ok(value);
+        }
+        let mut layout = have.layout.expand(&target.layout.sizes).map_err(OpError::from)?;
+        let permuted = layout.permute(order).map_err(OpError::from)?;
+        Ok(self.build(node, |b, _| {
+            let mut v = value;
+            let mut call = |op: &str, args: Vec<Arg>, layout: &Layout<Expr>| {
+                v = b.call(
+                    op,
+                    std::iter::once(Arg::Value(v)).chain(args).collect(),
+                    TensorType::new(have.dtype, layout.clone()),
+                );
+            };
+            if layout.sizes != have.layout.sizes {
+                call("aten.expand.default", vec![Arg::Scalars(target.layout.sizes.to_vec())], &layout);
+            }
+            if !order.is_sorted() {
+                let dims = order.iter().map(|d| Expr::Int(*d)).collect();
+                call("aten.permute.default", vec![Arg::Scalars(dims)], &permuted);
+            }
+            layout = permuted;
+            for i in prefix {
+                let last = layout.rank() == 1;
+                layout = fixed(&layout, *i).expect("the prefix is an index of the target");
+                let number = |n: i64| Arg::Scalar(Expr::Int(n));
+                if last {
+                    call("aten.slice.Tensor", vec![number(0), number(*i), number(i + 1)], &layout);
+                } else {
+                    call("aten.select.int", vec![number(0), number(*i)], &layout);
+                }
+            }
+            v
+        }))
+    }
+}
+
+/// An index of the first dimension. The last dimension stays, with one index: without it an element would count as a number
+/// when types are promoted.
+fn fixed(layout: &Layout<Expr>, i: i64) -> Result<Layout<Expr>, LayoutError> {
+    match layout.rank() {
+        1 => layout.slice(0, Some(&Expr::Int(i)), Some(&Expr::Int(i + 1)), &Expr::Int(1)),
+        _ => layout.select(0, &Expr::Int(i)),
+    }
+}
