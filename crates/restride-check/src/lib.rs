@@ -12,7 +12,9 @@
 //! lower bound and the claim that the arena is the smallest are true.
 //!
 //! [`functional`]: no operator writes, the signature fits the graph, and values are defined before they are used. That the
-//! program means what the imported one means is *not* judged here.
+//! program means what the imported one means is judged by [`meaning()`]: every output and every byte of an input's
+//! storage is computed by the same calls of the same elements, for all inputs of some sizes. Its module says what it trusts
+//! and what it does not cover.
 //!
 //! # What is trusted
 //! Declarations: that kernels compute what they should and write all of their results, that view rules and element maps are

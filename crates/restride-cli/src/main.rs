@@ -10,6 +10,10 @@ use clap::error::ErrorKind as ClapError;
 use restride::Error;
 use std::process::ExitCode;
 
+/// Passes make many small objects, and so does a file's JSON.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Why a command failed.
 enum Failure {
     /// The program, its inputs, or a file: exit status 1.

@@ -62,6 +62,10 @@ impl<I: Id, T> Arena<I, T> {
         self.items.push(item);
         I::new(self.items.len() - 1)
     }
+    /// Makes room for that many more.
+    pub fn reserve(&mut self, more: usize) {
+        self.items.reserve(more);
+    }
     /// Number of elements.
     pub fn len(&self) -> usize {
         self.items.len()

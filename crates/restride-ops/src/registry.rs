@@ -4,8 +4,8 @@
 //! programs that were opened use. Two lookups of one name give the same handle.
 
 use crate::{FAMILIES, custom, derive};
-use restride_ir::{Op, OpDef, OpError, Schema};
 use foldhash::fast::FixedState;
+use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 

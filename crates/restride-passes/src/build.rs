@@ -1,8 +1,8 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
+use foldhash::fast::FixedState;
 use restride_ir::{Arg, Dim, Graph, Op, Origin, TensorType, Type, ValueId};
 use restride_ops::lookup;
-use foldhash::fast::FixedState;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -23,6 +23,11 @@ pub struct Builder<'a> {
 pub struct Names(HashMap<Arc<str>, u32, FixedState>);
 
 impl Names {
+    /// Makes room for that many names.
+    pub fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     /// The name, or the name with a number if it is taken.
     pub fn fresh(&mut self, name: &str) -> Arc<str> {
         let Some(&taken) = self.0.get(name) else {

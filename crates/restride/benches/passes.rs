@@ -1,7 +1,7 @@
 //! What each pass costs a node, on programs of the six kinds of `scripts/big.py` (64 × 16 tensors of f32) or on given files:
 //!
 //! ```text
-//! cargo bench -p restride --bench passes [-- [--nodes N,N,...] [--repeat K] [FILE ...]]
+//! cargo bench -p restride --bench passes [-- [--nodes N,N,...] [--repeat K] [--only-functionalize] [FILE ...]]
 //! ```
 //!
 //! Microseconds for each node of the imported program, the fastest of K runs. `scripts/bench_passes.py` puts PyTorch's times on
@@ -12,15 +12,21 @@ use restride::{random_inputs, text};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const KINDS: [&str; 6] = ["inplace", "views", "setitem", "kv", "func", "fan"];
 const ROWS: usize = 64;
 
 fn main() -> Result<()> {
     let (mut nodes, mut repeat, mut files) = (vec![1_000usize, 10_000, 100_000], 3, Vec::new());
+    let mut all = true;
     let mut args = std::env::args().skip(1);
     while let Some(a) = args.next() {
         match a.as_str() {
             "--bench" => {}
+            "--only-functionalize" => all = false,
             "--nodes" => nodes = args.next().unwrap_or_default().split(',').filter_map(|n| n.parse().ok()).collect(),
             "--repeat" => repeat = args.next().and_then(|n| n.parse().ok()).unwrap_or(repeat),
             _ => files.push(a),
@@ -34,18 +40,18 @@ fn main() -> Result<()> {
         for kind in KINDS {
             for &n in &nodes {
                 let program = text::parse(&source(kind, n), &restride_ops::lookup)?;
-                measure(kind, &program, repeat)?;
+                measure(kind, &program, repeat, all)?;
             }
         }
     }
     for f in &files {
         let program = open(f.as_ref(), &OpenOptions::default())?;
-        measure(&program.name, &program, repeat)?;
+        measure(&program.name, &program, repeat, all)?;
     }
     Ok(())
 }
 
-fn measure(name: &str, program: &Program, repeat: usize) -> Result<()> {
+fn measure(name: &str, program: &Program, repeat: usize, all: bool) -> Result<()> {
     let inputs = random_inputs(program, 0)?;
     let mut best = [Duration::MAX; 5];
     let mut functional = 0;
@@ -55,15 +61,19 @@ fn measure(name: &str, program: &Program, repeat: usize) -> Result<()> {
         let first = start.elapsed();
         functional = out.graph().order.len();
         drop(out);
+        best[0] = best[0].min(first);
+        if !all {
+            continue;
+        }
         let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default())?;
         compiled.instance()?.run(&inputs, &Default::default())?;
         let t = compiled.report(&inputs)?.times;
-        for (best, t) in best.iter_mut().zip([first, t.simplify, t.place, t.plan, t.check]) {
+        for (best, t) in best[1..].iter_mut().zip([t.simplify, t.place, t.plan, t.check]) {
             *best = t.min(*best);
         }
     }
     let nodes = program.graph().order.len();
-    let each = best.map(|t| t.as_secs_f64() * 1e6 / nodes.max(1) as f64);
+    let each = best.map(|t| if t == Duration::MAX { f64::NAN } else { t.as_secs_f64() * 1e6 / nodes.max(1) as f64 });
     println!(
         "{name:<10} {nodes:>9} {functional:>10} {:>13.2} {:>9.2} {:>7.2} {:>7.2} {:>7.2}",
         each[0], each[1], each[2], each[3], each[4]

@@ -59,6 +59,8 @@ pub(super) struct Names {
     keys: Vec<Key>,
     terms: HashMap<Key, Term, FixedState>,
     contents: HashMap<(usize, Vec<Run>), ContentId, FixedState>,
+    /// The runs of each content.
+    runs: Vec<Runs>,
 }
 
 impl Names {
@@ -74,8 +76,35 @@ impl Names {
 
     /// Elements of a size, in logical order.
     pub(super) fn content(&mut self, element: usize, runs: &Runs) -> ContentId {
-        let next = ContentId(self.contents.len() as u32);
-        *self.contents.entry((element, runs.0.clone())).or_insert(next)
+        let next = ContentId(self.runs.len() as u32);
+        let id = *self.contents.entry((element, runs.0.clone())).or_insert(next);
+        if id == next {
+            self.runs.push(runs.clone());
+        }
+        id
+    }
+
+    /// What `op` was given where it made all of these elements, or each of them.
+    pub(super) fn undone(&self, op: &str, runs: &Runs) -> Option<Runs> {
+        let given = |term: Term| match &self.keys[term.0 as usize] {
+            Key::Call { op: made, args, .. } if *made == op => args.first(),
+            _ => None,
+        };
+        if let [run] = runs.0[..]
+            && run.first == 0
+            && let Some(Given::Tensor(_, sizes, content, _)) = given(run.term)
+            && sizes.iter().product::<i64>() == run.len
+        {
+            return Some(self.runs[content.0 as usize].clone());
+        }
+        let mut out = Runs::default();
+        for run in &runs.0 {
+            match given(run.term) {
+                Some(Given::Element(_, byte)) if run.first == 0 && run.len == 1 => out.one(*byte),
+                _ => return None,
+            }
+        }
+        Some(out)
     }
 
     /// The bytes that a term was put together of, if it was.

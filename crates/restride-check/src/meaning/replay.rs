@@ -469,6 +469,19 @@ impl Replay<'_> {
 
     /// Names for the results of a call; `None` among the types is a number.
     pub(super) fn compute(&mut self, op: Op, args: &CallArgs, types: &[Option<Meta>], key: u32) -> Step<Vec<Runs>> {
+        if let ([Arg::Value(Slot::Tensor(t)), ..], [Some(_)]) = (args, types) {
+            let t = t.borrow().clone();
+            if op == self.known.conj && t.dtype.is_complex() {
+                return Ok(vec![self.conjugate(&t)?]);
+            }
+            // What is negated twice is itself.
+            if op == self.known.neg {
+                let runs = self.read(&t)?;
+                if let Some(before) = self.names.undone(op.name(), &runs) {
+                    return Ok(vec![before]);
+                }
+            }
+        }
         let draw = op.def().random.then_some(key);
         if let ([Some(ty)], true, None) = (types, op.def().pointwise, draw)
             && ty.layout.numel() <= SMALL
@@ -490,6 +503,19 @@ impl Replay<'_> {
             out.push(runs);
         }
         Ok(out)
+    }
+
+    /// Complex conjugates: the real parts as they are, and the imaginary ones negated, so that parts are known by name.
+    fn conjugate(&mut self, t: &Tensor) -> Step<Runs> {
+        let runs = self.read(t)?;
+        let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
+        let mut imaginary = Tensor { dtype: t.dtype.real(), ..whole.clone() };
+        imaginary.layout.strides.iter_mut().for_each(|s| *s *= 2);
+        imaginary.layout.offset = 1;
+        let ty = Meta::contiguous(imaginary.dtype, &t.layout.sizes);
+        let negated = self.compute(self.known.neg, &[Arg::Value(Slot::new(imaginary.clone()))], &[Some(ty)], 0)?;
+        imaginary.cells.borrow_mut().write(&imaginary.layout, imaginary.dtype.size(), &negated[0]);
+        self.read(&whole)
     }
 
     /// Element by element: each is named by the elements that it is computed of.

@@ -65,7 +65,7 @@ impl Scope<'_> {
         if matches!(self.map[v], Some(Bound::Object(_))) {
             let a = &self.storages[self.alias(v)?];
             if let Some(base) = bases.iter().position(|s| *s == a.storage) {
-                return Ok(Operand::Region { base, ty: a.ty.clone(), conj: a.conj, neg: a.neg });
+                return Ok(Operand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg });
             }
         }
         let value = self.read(node, v)?;
@@ -91,7 +91,7 @@ impl Scope<'_> {
         inner.graphs = std::mem::take(&mut self.graphs);
         // Inputs of the new body: values by position, with the bases put in at `bases_at`.
         let mut base_values = vec![None; bases.len()];
-        let base_types: Vec<TensorType> = bases.iter().map(|s| self.storages[*s].ty.clone()).collect();
+        let base_types: Vec<TensorType> = bases.iter().map(|s| (*self.storages[*s].ty).clone()).collect();
         let mut base_storages = vec![None; bases.len()];
         let mut add_bases = |inner: &mut Scope<'_>| {
             for (k, ty) in base_types.iter().enumerate() {
@@ -156,14 +156,14 @@ impl Scope<'_> {
                 let a = inner.storages[alias].clone();
                 let whole_ty = inner.storages[a.storage].ty.clone();
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
-                    from = Some(Returned { storage: bases[k], ty: a.ty.clone() });
+                    from = Some(Returned { storage: bases[k], ty: (*a.ty).clone() });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
                     && a.ty == whole_ty
                     && let Some(&outer_value) = outer.get(*i)
                     && let Ok(outer_alias) = self.alias(outer_value)
                 {
                     let o = &self.storages[outer_alias];
-                    from = (!o.conj && !o.neg).then(|| Returned { storage: o.storage, ty: o.ty.clone() });
+                    from = (!o.conj && !o.neg).then(|| Returned { storage: o.storage, ty: (*o.ty).clone() });
                 }
                 if a.conj || a.neg {
                     from = None;
@@ -354,7 +354,7 @@ impl Scope<'_> {
             .iter()
             .map(|s| {
                 let state = &self.storages[*s];
-                (self.names.fresh(&self.new.values[state.base].name), Type::Tensor(state.ty.clone()))
+                (self.names.fresh(&self.new.values[state.base].name), Type::Tensor((*state.ty).clone()))
             })
             .collect();
         for (i, &r) in node.results.iter().enumerate() {

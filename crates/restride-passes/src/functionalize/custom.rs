@@ -117,11 +117,11 @@ impl Scope<'_> {
             }
         };
         let base = &mut bases[at];
-        base.regions.push(a.ty.clone());
+        base.regions.push((*a.ty).clone());
         if a.ty.layout == base.ty.layout {
             return Ok(CustomView::Base(at));
         }
-        Ok(CustomView::Strided(at, a.ty.layout))
+        Ok(CustomView::Strided(at, a.ty.layout.clone()))
     }
 
     /// What is only read is given by its elements, so none of it may lie where the operator writes.

@@ -7,6 +7,7 @@ use restride_ir::{
     Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
 };
 use restride_ops::lookup;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Why a rewrite does not go on.
@@ -15,8 +16,8 @@ pub enum Stop {
     NeedsStorage(usize),
     /// The storage of the input at this position has to be this large, in bytes: the program makes it grow.
     NeedsRoom(usize, i64),
-    NeedsSizes(Box<Error>),
     /// Whether memory is shared depends on sizes that are symbols, and it matters: the error where they stay symbols.
+    NeedsSizes(Box<Error>),
     /// The program cannot be functionalized.
     Error(Error),
 }
@@ -233,7 +234,7 @@ impl<'a> Scope<'a> {
     fn view_args(&self, node: &Node) -> Step<Vec<Arg<TensorType, Expr>>> {
         node.args
             .iter()
-            .map(|a| a.try_map(|v| Ok::<_, Stop>(self.storages[self.alias(*v)?].ty.clone()), |e| Ok(flag(e))))
+            .map(|a| a.try_map(|v| Ok::<_, Stop>((*self.storages[self.alias(*v)?].ty).clone()), |e| Ok(flag(e))))
             .collect()
     }
 
@@ -453,7 +454,7 @@ impl<'a> Scope<'a> {
         node: &Node,
         twin: &Twin,
         args: Vec<Arg>,
-        targets: &[(usize, TensorType)],
+        targets: &[(usize, Rc<TensorType>)],
     ) -> Step<Vec<ValueId>> {
         let op = twin.op;
         let mut args = args;
@@ -466,8 +467,8 @@ impl<'a> Scope<'a> {
             let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
         };
-        let mut types = Vec::with_capacity(count);
         let count = op.schema().returns.len();
+        let mut types = Vec::with_capacity(count);
         for r in 0..count {
             let target = twin
                 .writes
@@ -496,7 +497,7 @@ impl<'a> Scope<'a> {
                         .into());
                     }
                 }
-                (Some((_, ty)), _, None) => ty.clone(),
+                (Some((_, ty)), _, None) => (**ty).clone(),
                 (None, Some(&old), _) => self.old.tensor(old).clone(),
                 (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
                 (None, None, None) => {
@@ -597,7 +598,9 @@ fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<O
                 let mut layout = restride_ir::Layout::contiguous(&[]);
                 layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
                 layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
-                known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
+                if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
+                    known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
+                }
                 Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
             },
             |e| e.eval(&witness).map_err(|why| Error::unsupported(why).into()),

@@ -23,6 +23,10 @@ struct Group {
 pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -> Step<Program> {
     let old = program.graph();
     let mut scope = Scope::new(program, old);
+    // About as much as there was; a write is two calls.
+    scope.new.reserve(old.order.len() * 3 / 2, old.values.len() * 3 / 2);
+    scope.names.reserve(old.values.len() * 3 / 2);
+    scope.objects.reserve(old.values.len());
     let mut inputs = Vec::new();
     for spec in &program.signature.inputs {
         let v = &old.values[spec.value];

@@ -9,6 +9,7 @@ use crate::build::Builder;
 use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, LazyBits, Origin, Result, TensorType, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Position of a storage.
@@ -27,11 +28,11 @@ pub struct StorageState {
     /// The value that holds the current content.
     pub base: ValueId,
     /// Its type: how its elements lie in the storage.
-    pub ty: TensorType,
+    pub ty: Rc<TensorType>,
     /// Number of writes so far.
     pub version: usize,
     /// Regions written, the write that made version `k` at `k - 1`.
-    writes: Vec<TensorType>,
+    writes: Vec<Rc<TensorType>>,
     /// The graph input whose storage it is.
     pub input: Option<usize>,
     /// Why its content is not known any more.
@@ -83,7 +84,7 @@ pub struct Alias {
     /// Whose.
     pub storage: StorageId,
     /// Element type and cells, in the storage's cells.
-    pub ty: TensorType,
+    pub ty: Rc<TensorType>,
     /// Elements are read and written through complex conjugation.
     pub conj: bool,
     /// Elements are read and written negated.
@@ -122,7 +123,8 @@ impl std::ops::Index<AliasId> for Storages {
 
 impl Storages {
     /// A storage with its content, and the alias that is all of it.
-    pub fn add(&mut self, base: ValueId, ty: TensorType, input: Option<usize>) -> AliasId {
+    pub fn add(&mut self, base: ValueId, ty: impl Into<Rc<TensorType>>, input: Option<usize>) -> AliasId {
+        let ty = ty.into();
         let storage = StorageId(self.storages.len());
         self.storages.push(StorageState { base, ty: ty.clone(), version: 0, writes: Vec::new(), input, lost: None });
         let id = self.region(storage, ty);
@@ -131,21 +133,23 @@ impl Storages {
     }
 
     /// An alias of a region.
-    pub fn region(&mut self, storage: StorageId, ty: TensorType) -> AliasId {
+    pub fn region(&mut self, storage: StorageId, ty: impl Into<Rc<TensorType>>) -> AliasId {
+        let ty = ty.into();
         let born = self[storage].version;
         self.aliases.push(Alias { storage, ty, conj: false, neg: false, from: None, born, current: None });
         AliasId(self.aliases.len() - 1)
     }
 
     /// An alias of a region whose elements are read and written through conjugation or negation.
-    pub fn region_as(&mut self, storage: StorageId, ty: TensorType, conj: bool, neg: bool) -> AliasId {
+    pub fn region_as(&mut self, storage: StorageId, ty: impl Into<Rc<TensorType>>, conj: bool, neg: bool) -> AliasId {
         let id = self.region(storage, ty);
         (self.aliases[id.0].conj, self.aliases[id.0].neg) = (conj, neg);
         id
     }
 
     /// An alias made by a view call.
-    pub fn view(&mut self, from: ViewOf, ty: TensorType, bits: LazyBits) -> AliasId {
+    pub fn view(&mut self, from: ViewOf, ty: impl Into<Rc<TensorType>>, bits: LazyBits) -> AliasId {
+        let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
         let born = self[storage].version;
@@ -280,7 +284,7 @@ impl Storages {
 
     fn call_view(&mut self, b: &mut Builder<'_>, call: &ViewCall, parent: ValueId) {
         let ids = call.results.get().expect("a view call knows its results");
-        let types: Vec<TensorType> = ids.iter().map(|i| self[*i].ty.clone()).collect();
+        let types: Vec<TensorType> = ids.iter().map(|i| (*self[*i].ty).clone()).collect();
         let mut args = call.args.clone();
         args[0] = Arg::Value(parent);
         let values = b.node(call.op, args, call.names.iter().cloned().zip(types), &call.origin);
@@ -301,7 +305,7 @@ impl Storages {
             // Wherever it lies, it has nothing of the base.
             let sizes = Arg::Scalars(a.ty.layout.sizes.to_vec());
             let args = vec![sizes, Arg::Scalar(Expr::Int(0)), Arg::DType(a.ty.dtype)];
-            return Ok(b.call("aten.full.default", args, a.ty.clone()));
+            return Ok(b.call("aten.full.default", args, (*a.ty).clone()));
         }
         let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
         let value = read(b, base, &base_ty, &a.ty.layout)?;
@@ -366,7 +370,7 @@ impl Storages {
         let s = &mut self.storages[storage.0];
         s.base = base;
         s.version += regions.len();
-        s.writes.extend(regions.iter().cloned());
+        s.writes.extend(regions.iter().cloned().map(Rc::new));
         self.lose_maybes(storage);
         Ok(())
     }
@@ -374,7 +378,7 @@ impl Storages {
     /// Puts the content into more memory: the cells that there were hold what they held.
     pub fn extend(&mut self, storage: StorageId, base: ValueId, ty: TensorType) {
         let s = &mut self.storages[storage.0];
-        (s.base, s.ty) = (base, ty);
+        (s.base, s.ty) = (base, Rc::new(ty));
     }
 
     /// Replaces the whole content, made elsewhere (a loop's result).
@@ -414,10 +418,10 @@ fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
 fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
     let mut value = value;
     if a.conj && a.ty.dtype.is_complex() {
-        value = b.call("aten.conj_physical.default", vec![Arg::Value(value)], a.ty.clone());
+        value = b.call("aten.conj_physical.default", vec![Arg::Value(value)], (*a.ty).clone());
     }
     if a.neg {
-        value = b.call("aten.neg.default", vec![Arg::Value(value)], a.ty.clone());
+        value = b.call("aten.neg.default", vec![Arg::Value(value)], (*a.ty).clone());
     }
     value
 }
@@ -452,6 +456,9 @@ fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorType) -
     if back.layout.sizes == ty.layout.sizes {
         return Ok(value);
     }
+    if back.layout.numel().equals(&ty.layout.numel()) == Some(false) {
+        return write(b, base, ty, &back.layout, value);
+    }
     Ok(b.as_strided(value, ty.clone()))
 }
 
@@ -480,9 +487,6 @@ fn run(ty: &TensorType, from: i64, to: i64) -> Result<Layout<Expr>> {
 
 fn rescale(l: &Layout<Expr>, from: i64, to: i64) -> Layout<Expr> {
     let mut out = l.clone();
-    if back.layout.numel().equals(&ty.layout.numel()) == Some(false) {
-        return write(b, base, ty, &back.layout, value);
-    }
     if from == to {
         return out;
     }
