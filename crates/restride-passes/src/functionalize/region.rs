@@ -30,7 +30,8 @@ pub enum Pick<D> {
 pub struct Relation<D> {
     /// One per base dimension.
     pub picks: Vec<Pick<D>>,
-    /// Where each dimension of the region comes from: a base dimension, or `None` for one of size 1 or stride 0.
+    /// Where each dimension of the region comes from: a base dimension, or `None` for one of size 1 or stride 0 that stands
+    /// for none.
     pub source: Vec<Option<usize>>,
 }
 
@@ -90,7 +91,26 @@ pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D
                 && (ends == Some(true) || ends.is_none() && ends_there(base, &picks, d))
         }
     });
-    inside.then_some(Relation { picks, source })
+    inside.then(|| thin(Relation { picks, source }, region))
+}
+
+/// The relation with dimensions of size 1 of the region standing for indices that are taken, where they are in their
+/// places: `x[:, 3:4]` is a slice then, and not an index whose dimension has to be put back.
+fn thin<D: Dim>(r: Relation<D>, region: &Layout<D>) -> Relation<D> {
+    let ones = r.source.iter().zip(&region.sizes).all(|(s, n)| s.is_some() || n.is(1));
+    if !ones || r.source.len() != r.picks.len() || r.source.iter().all(Option::is_some) {
+        return r;
+    }
+    let mut missing = (0..r.picks.len()).filter(|d| r.position(*d).is_none());
+    let source: Vec<Option<usize>> = r.source.iter().map(|s| s.or_else(|| missing.next())).collect();
+    if !source.is_sorted() {
+        return r;
+    }
+    let thick = |p: &Pick<D>| match p {
+        Pick::Index(i) => Pick::Range { start: i.clone(), len: D::from(1), step: D::from(1) },
+        p => p.clone(),
+    };
+    Relation { picks: r.picks.iter().map(thick).collect(), source }
 }
 
 /// Whether a range in a dimension ends there although its sizes do not say so: behind the outermost dimension there is
@@ -183,6 +203,20 @@ mod tests {
         let rel = relate(&base(), &r).unwrap();
         assert_eq!(rel.picks[2], Pick::Range { start: 1, len: 2, step: 2 });
         assert_eq!(rel.source, [None, Some(0), Some(1), Some(2)]);
+    }
+
+    #[test]
+    fn keeps_thin_slices() {
+        let r = base().slice(1, Some(&2), Some(&3), &1).unwrap();
+        let rel = relate(&base(), &r).unwrap();
+        assert_eq!(rel.picks, [Pick::Whole, Pick::Range { start: 2, len: 1, step: 1 }, Pick::Whole]);
+        assert_eq!(rel.source, [Some(0), Some(1), Some(2)]);
+        // Of the dimensions of size 1 of one cell, each stands for the one in its place.
+        let cell = r.select(0, &1).unwrap().unsqueeze(0).unwrap();
+        assert_eq!(relate(&base(), &cell).unwrap().source, [Some(0), Some(1), Some(2)]);
+        // Where the dimension of size 1 is elsewhere, the index goes and another dimension comes.
+        let moved = r.transpose(0, 1).unwrap();
+        assert_eq!(relate(&base(), &moved).unwrap().source, [None, Some(0), Some(2)]);
     }
 
     #[test]

@@ -27,21 +27,18 @@ graph(%a: f32[2, 4]) {
 //   %f: f32[4] = aten.select.int(%e_1, 0, 0)
 //   %f_1: f32[4] = aten.mul.Tensor(%f, 2)
 //   %f_2: f32[2, 4] = aten.select_scatter.default(%e_1, %f_1, 0, 0)
-//   %i: f32[2, 2][4, 1] = aten.slice.Tensor(%f_2, 1, 0, 2)
-//   %g: f32[2, 1][4, 1], %h: f32[2, 1][4, 1]+1 = aten.split_with_sizes.default(%i, [1, 1], 1)
-//   %i_1: f32[2, 1][4, 1]+1 = aten.sub.Tensor(%h, 5)
-//   %i_2: f32[2][4]+1 = aten.reshape.default(%i_1, [2])
-//   %i_3: f32[2, 4] = aten.select_scatter.default(%f_2, %i_2, 1, 1)
-//   %j: f32[4]+4 = aten.select.int(%i_3, 0, 1)
+//   %h: f32[2, 1][4, 1]+1 = aten.slice.Tensor(%f_2, 1, 1, 2)
+//   %i: f32[2, 1][4, 1]+1 = aten.sub.Tensor(%h, 5)
+//   %i_1: f32[2, 4] = aten.slice_scatter.default(%f_2, %i, 1, 1, 2)
+//   %j: f32[4]+4 = aten.select.int(%i_1, 0, 1)
 //   %j_1: f32[4]+4 = aten.neg.default(%j)
-//   %j_2: f32[2, 4] = aten.select_scatter.default(%i_3, %j_1, 0, 1)
+//   %j_2: f32[2, 4] = aten.select_scatter.default(%i_1, %j_1, 0, 1)
 //   %k: f32[2, 2][4, 1] = aten.slice.Tensor(%j_2, 1, 0, 2)
 //   %k_1: f32[2, 2][4, 1]+2 = aten.slice.Tensor(%j_2, 1, 2, 4)
 //   %k_2: f32[2, 2] = aten.add.Tensor(%k, %k_1)
 //   %v: f32[4] = aten.select.int(%j_2, 0, 0)
-//   %v_1: f32[2][4]+1 = aten.select.int(%j_2, 1, 1)
-//   %v_2: f32[2, 1][4, 4]+1 = aten.reshape.default(%v_1, [2, 1])
-//   return %k_2, %v, %v_2, %j_2
+//   %v_1: f32[2, 1][4, 1]+1 = aten.slice.Tensor(%j_2, 1, 1, 2)
+//   return %k_2, %v, %v_1, %j_2
 // }
 
 // == run

@@ -17,9 +17,8 @@ graph(%a: f32[2, 3][1, 2]) {
 //   %r_1: f32[7] = aten.constant_pad_nd.default(%r, [0, 1])
 //   %f: f32[1]+6 = aten.slice.Tensor(%r_1, 0, 6, 7)
 //   %g: f32[1]+6 = aten.fill.Scalar(%f, 9)
-//   %g_1: f32[]+6 = aten.reshape.default(%g, [])
-//   %g_2: f32[7] = aten.select_scatter.default(%r_1, %g_1, 0, 6)
-//   return %g_2
+//   %g_1: f32[7] = aten.slice_scatter.default(%r_1, %g, 0, 6, 7)
+//   return %g_1
 // }
 
 // == run

@@ -28,6 +28,7 @@ graph(%a: f32[4, 4]) {
 //   %b_1: f32[4, 4] = mylib.two_functional.default([%b], [0, 1, 4, 1, 0, 0, 1, 4, 1, 4])
 //   %b_1_1: f32[4, 4] = mylib.two_functional.default([%b_1], [0, 2, 3, 4, 4, 1, 0, 0, 2, 4, 3, 4, 1, 1])
 //   %v: f32[4] = aten.select.int(%b_1_1, 0, 0)
-//   %v_1: f32[1, 1][4, 1]+12 = aten.as_strided.default(%b_1_1, [1, 1], [4, 1], 12)
-//   return %b_1_1, %v, %v_1, %b_1_1
+//   %v_1: f32[4, 1][4, 1] = aten.slice.Tensor(%b_1_1, 1, 0, 1)
+//   %v_2: f32[1, 1][4, 1]+12 = aten.slice.Tensor(%v_1, 0, 3, 4)
+//   return %b_1_1, %v, %v_2, %b_1_1
 // }
