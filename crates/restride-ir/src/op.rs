@@ -247,7 +247,10 @@ pub enum OverlapCheck {
     Operands,
     /// A target with several elements in one cell only (`masked_scatter_`, `flip.out`).
     Target,
-    /// Nothing is checked (`fill_`, `zero_`, `masked_fill_`).
+    /// A mask (the second argument) that shares some of the target's cells without being the same cells. A target with
+    /// several elements in one cell passes (`masked_fill_`).
+    PartialMask,
+    /// Nothing is checked (`fill_`, `zero_`).
     None,
 }
 

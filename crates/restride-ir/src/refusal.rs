@@ -2,7 +2,7 @@
 //! call. They look at layouts without searching: what is "too hard" to see passes.
 
 use crate::{Arg, Error, ErrorKind, Meta, OverlapCheck, Result, TensorType, Twin};
-use restride_tensor::{DType, Dim, Layout};
+use restride_tensor::{DType, Dim, Layout, Overlap, overlap_bytes};
 
 /// PyTorch's words for a target with several elements in one cell.
 const INTERNAL: &str = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
@@ -10,6 +10,10 @@ const INTERNAL: &str = "unsupported operation: more than one element of the writ
 /// PyTorch's words for a target that shares cells with an operand.
 const SHARED: &str = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single \
      memory location. Please clone() the tensor before performing the operation.";
+
+/// What eager PyTorch does not see, and what has no meaning but its loops'.
+const ORDER: &str =
+    "a write that reads the memory it writes, in the order of PyTorch's loop. Clone the tensor before it.";
 
 /// What the rules see of a tensor.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,11 +61,8 @@ pub fn refuse_overlap<V, S>(twin: &Twin, args: &[Arg<V, S>], see: impl Fn(&V) ->
     }
     for &(arg, _) in &twin.writes {
         let Some(target) = args.get(arg as usize).and_then(|a| a.values().next()).and_then(&see) else { continue };
-        if check != OverlapCheck::Operands && target.stretched {
+        if !matches!(check, OverlapCheck::Operands | OverlapCheck::PartialMask) && target.stretched {
             return Err(Error::new(ErrorKind::Program, INTERNAL));
-        }
-        if check == OverlapCheck::Target {
-            continue;
         }
         for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
             // Outputs are held against inputs, not against each other.
@@ -69,10 +70,22 @@ pub fn refuse_overlap<V, S>(twin: &Twin, args: &[Arg<V, S>], see: impl Fn(&V) ->
                 continue;
             }
             for operand in other.values().filter_map(&see) {
-                match status(&target, &operand) {
-                    Status::Full if check == OverlapCheck::Partial => {}
-                    Status::Full | Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
-                    Status::No | Status::TooHard => {}
+                let found = status(&target, &operand);
+                match check {
+                    OverlapCheck::PartialMask if i != 1 => {}
+                    OverlapCheck::Partial | OverlapCheck::PartialMask => match found {
+                        Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
+                        Status::Full | Status::No | Status::TooHard => {}
+                    },
+                    OverlapCheck::Any | OverlapCheck::Operands => match found {
+                        Status::Full | Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
+                        Status::TooHard if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
+                        Status::No | Status::TooHard => {}
+                    },
+                    // `fill_` takes a copy of its number.
+                    OverlapCheck::Target if twin.op.def().pointwise => {}
+                    OverlapCheck::Target if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
+                    OverlapCheck::Target | OverlapCheck::None => {}
                 }
             }
         }
@@ -101,6 +114,15 @@ fn status(a: &Memory, b: &Memory) -> Status {
         return if x.layout.strides == y.layout.strides { Status::Full } else { Status::Partial };
     }
     if p.0 < q.1 && q.0 < p.1 { Status::Partial } else { Status::No }
+}
+
+/// Whether two tensors have a cell in common, as far as that is known.
+fn meet(a: &Memory, b: &Memory) -> bool {
+    let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return false };
+    a.storage == b.storage
+        && !x.layout.sizes.contains(&0)
+        && !y.layout.sizes.contains(&0)
+        && overlap_bytes(&x.layout, x.dtype.size(), &y.layout, y.dtype.size()) != Overlap::Disjoint
 }
 
 /// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.

@@ -1,8 +1,8 @@
 //! Results put together of operands: `cat` and `stack` in their forms, repetition, rolling and flipping.
 
 use restride_ir::{
-    Arg, Args, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef, Piece, Sample,
-    Scalar,
+    Arg, Args, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef, OverlapCheck, Piece,
+    Sample, Scalar,
 };
 use restride_kernels::copy;
 use restride_tensor::Tensor;
@@ -693,9 +693,24 @@ macro_rules! composition {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    assembled("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat),
-    assembled("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat),
-    assembled("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat),
+    OpDef {
+        overlap: OverlapCheck::Any,
+        ..assembled("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
+    },
+    OpDef {
+        overlap: OverlapCheck::Any,
+        ..assembled("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
+    },
+    OpDef {
+        overlap: OverlapCheck::Any,
+        ..assembled(
+            "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor",
+            infer_cat,
+            pieces_of_cat,
+            run_cat,
+            s_cat,
+        )
+    },
     assembled("aten::stack(Tensor[] tensors, int dim=0) -> Tensor", infer_stack, pieces_of_stack, run_stack, s_stack),
     composition!("aten::hstack(Tensor[] tensors) -> Tensor", hstack, s_joined),
     composition!("aten::vstack(Tensor[] tensors) -> Tensor", vstack, s_joined),

@@ -457,6 +457,10 @@ pub(crate) static OPS: &[OpDef] = &[
         s_scalar,
     ),
     overwrite("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", infer_fill, run_fill, || s_fill(true)),
-    overwrite("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", infer_fill, run_fill, || s_fill(false)),
+    // With a tensor it is a `copy_`, which does not take a target with several elements in one cell.
+    OpDef {
+        overlap: OverlapCheck::Target,
+        ..overwrite("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", infer_fill, run_fill, || s_fill(false))
+    },
     overwrite("aten::zero(Tensor self) -> Tensor", infer_zero, run_zeros, s_zero),
 ];

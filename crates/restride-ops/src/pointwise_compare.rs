@@ -255,7 +255,7 @@ pub(crate) static OPS: &[OpDef] = &[
         || wheres(true, true)
     ),
     OpDef {
-        overlap: OverlapCheck::None,
+        overlap: OverlapCheck::PartialMask,
         ..own!(
             "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
             infer_masked_fill,
@@ -265,7 +265,7 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
     OpDef {
-        overlap: OverlapCheck::None,
+        overlap: OverlapCheck::PartialMask,
         ..own!(
             "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
             infer_masked_fill,

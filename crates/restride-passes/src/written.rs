@@ -5,6 +5,42 @@ use restride_ir::{Arg, Graph, GraphId, HopCall, HopItem, Node, Program, Table, V
 /// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; what may be a view
 /// counts as one.
 pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
+    reach(program, graph).0
+}
+
+/// For each output of the graph, the inputs whose storage it may be on.
+pub fn returned_inputs(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
+    let roots = reach(program, graph).1;
+    let of = |o: &Arg| if let Arg::Value(v) = o { roots[*v].clone() } else { Vec::new() };
+    program.graphs[graph].outputs.iter().map(of).collect()
+}
+
+/// For each input of the graph, whether a view in terms of its storage is made of it: one that says where in the storage it
+/// begins, which is elsewhere in each iteration where the input is another tensor.
+pub fn placed_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
+    let g = &program.graphs[graph];
+    let roots = reach(program, graph).1;
+    let mut placed = vec![false; g.inputs.len()];
+    for (_, node) in g.ordered() {
+        if node.op.def().strided {
+            for &r in node.operands().flat_map(|v| &roots[v]) {
+                placed[r as usize] = true;
+            }
+        }
+        let Ok(Some(call)) = HopCall::of(g, node) else { continue };
+        for &body in &call.bodies {
+            for (item, inner) in call.inputs().zip(placed_inputs(program, body)) {
+                if let (HopItem::Tensor { value, .. }, true) = (item, inner) {
+                    roots[*value].iter().for_each(|r| placed[*r as usize] = true);
+                }
+            }
+        }
+    }
+    placed
+}
+
+/// Which inputs are written, and those whose storage each value may be on.
+fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u32>>) {
     let g = &program.graphs[graph];
     // The inputs whose storage each value may be on; few values are on more than one.
     let mut roots: Table<ValueId, Vec<u32>> = Table::new();
@@ -36,7 +72,7 @@ pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
             }
         }
     }
-    written
+    (written, roots)
 }
 
 /// The operands whose data a node writes.

@@ -4,7 +4,7 @@ use super::Stop;
 use super::cells::Runs;
 use super::names::{Byte, Given, Key};
 use super::replay::{CallArgs, Replay, Slot, Step, Tensor, skip, whole};
-use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Type};
+use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Program, Type};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -162,7 +162,18 @@ impl Replay<'_> {
                 other => Slot::Other(format!("{other:?}")),
             });
         }
+        // A view that says where in the storage it begins is elsewhere in each iteration.
+        if strided(self.program, body, 0) {
+            return skip("the body of a loop makes views in terms of storages");
+        }
         let outputs = self.graph(body, &inputs)?;
+        let of_parameter = |o: &Arg<Slot, Expr>| match o {
+            Arg::Value(Slot::Tensor(t)) => memory.iter().any(|(m, _)| Rc::ptr_eq(&m.cells, &t.borrow().cells)),
+            _ => false,
+        };
+        if outputs.iter().any(of_parameter) {
+            return skip("the body of a loop gives back what it is given");
+        }
         let mut given = Vec::with_capacity(outputs.len());
         for o in &outputs {
             given.push(self.given(o, false)?);
@@ -176,6 +187,14 @@ impl Replay<'_> {
         let term = self.names.term(Key::Body(given));
         Ok(Given::Element(restride_ir::DType::U8, (term, 0)))
     }
+}
+
+/// Whether a graph, or one in it, makes views in terms of storages. Graphs deeper than any real one count as such.
+fn strided(program: &Program, graph: GraphId, depth: usize) -> bool {
+    program.graphs[graph].ordered().any(|(_, n)| {
+        let mut bodies = n.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
+        n.op.def().strided || depth > 64 || bodies.any(|g| strided(program, g, depth + 1))
+    })
 }
 
 /// Where a result on memory of its own lies.

@@ -115,6 +115,17 @@ impl Names {
         }
     }
 
+    /// The element that an operator was applied to for this one.
+    pub(super) fn applied_to(&self, operator: &str, (term, byte): Byte) -> Option<Byte> {
+        match &self.keys[term.0 as usize] {
+            Key::Call { op, args, .. } if *op == operator && byte == 0 => match args.first() {
+                Some(Given::Element(_, before)) => Some(*before),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// One name for an element that lies over several terms, none of which is put together itself.
     pub(super) fn composite(&mut self, bytes: Vec<Byte>) -> Byte {
         let whole = bytes.windows(2).all(|w| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1);

@@ -631,10 +631,26 @@ impl Replay<'_> {
                 .into_iter()
                 .flatten()
         {
+            // Twice is not at all.
+            if let Some(before) = self.undone(op, &runs) {
+                runs = before;
+                continue;
+            }
             let value = self.fresh(&ty, &runs);
             runs = self.compute(op, &[Arg::Value(Slot::new(value))], &[Some(ty.clone())], 0)?.remove(0);
         }
         Ok(runs)
+    }
+
+    /// What the elements were before an operator was applied to each of them, if it was.
+    fn undone(&self, op: Op, runs: &Runs) -> Option<Runs> {
+        let mut out = Runs::default();
+        for run in &runs.0 {
+            for i in 0..run.len {
+                out.one(self.names.applied_to(op.name(), run.at(i))?);
+            }
+        }
+        (!out.0.is_empty()).then_some(out)
     }
 
     /// A tensor on memory of its own.

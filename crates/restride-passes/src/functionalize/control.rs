@@ -5,8 +5,8 @@
 
 use super::rewrite::{Bound, Scope, Step, Stop, op};
 use super::storages::StorageId;
-use crate::written::written_inputs;
-use restride_ir::{Arg, Error, ErrorKind, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
+use crate::written::{placed_inputs, returned_inputs, written_inputs};
+use restride_ir::{Arg, Dim, Error, ErrorKind, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
 use std::sync::Arc;
 
 /// An operand as a body sees it.
@@ -172,6 +172,13 @@ impl Scope<'_> {
             returned.push(from);
             outputs.push(Arg::Value(inner.read(&node, *v)?));
         }
+        // What is outside sees what a body leaves, whether the body looks at it again or not.
+        if let Some(why) = (0..inner.storages.len())
+            .map(|s| &inner.storages[StorageId(s)])
+            .find_map(|state| state.lost.as_ref().filter(|_| state.input.is_some()))
+        {
+            return Err(Error::unsupported(why.clone()).into());
+        }
         let last: Vec<ValueId> =
             base_storages.iter().map(|s| inner.storages[s.expect("bases were added")].base).collect();
         let at = if bases_at >= operands.len() { outputs.len() } else { bases_at.min(outputs.len()) };
@@ -234,6 +241,14 @@ impl Scope<'_> {
         let mut outer_written = written.clone();
         outer_written[..n].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
+        for v in &carried {
+            if matches!(self.map[*v], Some(Bound::Object(_))) && bases.contains(&self.storages[self.alias(*v)?].storage)
+            {
+                let name = &self.old.values[*v].name;
+                let what = format!("a while_loop that carries %{name} and writes its memory through another operand");
+                return Err(Error::unsupported(what).into());
+            }
+        }
         let mut seen = Vec::new();
         for (i, v) in operands.iter().enumerate() {
             // A carried operand is another tensor in every iteration: by value.
@@ -245,6 +260,8 @@ impl Scope<'_> {
             };
             seen.push(o);
         }
+        self.refuse_placed(node, *body, &carried)?;
+        let returned = returned_inputs(self.program, *body);
         let outer: Vec<ValueId> = Vec::new();
         let test = self.body(*test, &seen, &outer, &bases, n)?;
         // The condition only gives its verdict: the bases it was given come back unchanged.
@@ -259,7 +276,50 @@ impl Scope<'_> {
             vec![Arg::Graph(test.graph), Arg::Graph(body.graph), Arg::Values(first), Arg::Values(additional_values)];
         let made = self.call_hop(node, node.op, args, &bases, n);
         self.lose_written(&carried, &written[..n], "while_loop")?;
-        self.bind_results(node, &made, &bases, n, &[])
+        self.bind_results(node, &made, &bases, n, &[])?;
+        // What is carried through may be the operand's memory in the end, or a copy where the loop does not run.
+        self.link_returned(node, &operands, &returned)
+    }
+
+    /// Refuses a body that makes views in terms of the storage of operands that are other tensors in each iteration, unless
+    /// those begin where their storage does.
+    fn refuse_placed(&self, node: &Node, body: GraphId, changing: &[ValueId]) -> Step<()> {
+        let graph = &self.program.graphs[body];
+        let begins = |i: usize| match graph.outputs.get(i) {
+            Some(Arg::Value(v)) => graph.values[*v].ty.tensor().is_some_and(|t| t.layout.offset.is(0)),
+            _ => false,
+        };
+        for (i, (v, placed)) in changing.iter().zip(placed_inputs(self.program, body)).enumerate() {
+            if !placed || !matches!(self.map[*v], Some(Bound::Object(_))) {
+                continue;
+            }
+            let at_start = self.storages[self.alias(*v)?].ty.layout.offset.is(0) && begins(i);
+            if node.op.def().hop != Some(Hop::WhileLoop) || !at_start {
+                let (name, what) = (&self.old.values[*v].name, node.op.name());
+                return Err(Error::unsupported(format!("{what} whose body takes %{name}, in its storage, apart"))
+                    .help("view it by slice and select instead of as_strided")
+                    .into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Says which results of a loop may lie in the memory of which operands.
+    fn link_returned(&mut self, node: &Node, operands: &[ValueId], returned: &[Vec<u32>]) -> Step<()> {
+        for (&result, roots) in node.results.iter().zip(returned) {
+            if !matches!(self.map[result], Some(Bound::Object(_))) {
+                continue;
+            }
+            let made = self.storages[self.alias(result)?].storage;
+            for &root in roots {
+                let Some(&operand) = operands.get(root as usize) else { continue };
+                if matches!(self.map[operand], Some(Bound::Object(_))) {
+                    let given = self.storages[self.alias(operand)?].storage;
+                    self.storages.may_share(given, made, node.op.name());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn scan(&mut self, node: &Node) -> Step<()> {
@@ -267,6 +327,10 @@ impl Scope<'_> {
             return Err(Error::invalid("scan takes a graph, initial, scanned and additional operands").into());
         };
         let init: Vec<ValueId> = init.values().copied().collect();
+        let written = written_inputs(self.program, *combine);
+        if self.unrolled(node, *combine, init.len(), xs, additional, &written)? {
+            return Ok(());
+        }
         self.scan_like(node, *combine, &init, xs, additional)
     }
 
@@ -275,11 +339,15 @@ impl Scope<'_> {
             return Err(Error::invalid("map takes a graph, mapped and additional operands").into());
         };
         let written = written_inputs(self.program, *body);
+        if self.unrolled(node, *body, 0, xs, additional, &written)? {
+            return Ok(());
+        }
         if written.contains(&true) {
             // What a body changes is carried from one to the next: a scan.
             return self.scan_like(node, *body, &[], xs, additional);
         }
         let xs: Vec<ValueId> = xs.values().copied().collect();
+        self.refuse_placed(node, *body, &xs)?;
         let additional: Vec<ValueId> = additional.values().copied().collect();
         let operands: Vec<ValueId> = xs.iter().chain(&additional).copied().collect();
         let seen = operands.iter().map(|v| self.operand(node, *v, &[])).collect::<Step<Vec<_>>>()?;
@@ -298,6 +366,7 @@ impl Scope<'_> {
         let additional: Vec<ValueId> = additional.values().copied().collect();
         let operands: Vec<ValueId> = init.iter().chain(&xs).chain(&additional).copied().collect();
         let (n, m) = (init.len(), init.len() + xs.len());
+        self.refuse_placed(node, combine, &operands[..m])?;
         let written = written_inputs(self.program, combine);
         let mut outer_written = written.clone();
         outer_written[..m].fill(false);
@@ -323,18 +392,29 @@ impl Scope<'_> {
         ];
         let made = self.call_hop(node, op("higher_order.scan"), args, &bases, n);
         self.lose_written(&operands[..m], &written[..m], node.op.name())?;
-        self.bind_results(node, &made, &bases, n, &[])
+        let mut returned = returned_inputs(self.program, combine);
+        returned.truncate(n);
+        for v in &operands[..m] {
+            if matches!(self.map[*v], Some(Bound::Object(_))) && bases.contains(&self.storages[self.alias(*v)?].storage)
+            {
+                let (what, name) = (node.op.name(), &self.old.values[*v].name);
+                let what = format!("{what} over %{name}, whose memory its body writes through another operand");
+                return Err(Error::unsupported(what).into());
+            }
+        }
+        self.bind_results(node, &made, &bases, n, &[])?;
+        self.link_returned(node, &operands, &returned)
     }
 
     /// A body that writes a carried or scanned operand changes the outer tensor in its first iteration; what
-    /// that leaves is not followed, so the tensor must not be used after.
+    /// that leaves is not followed, so nobody must look at the tensor after.
     fn lose_written(&mut self, operands: &[ValueId], written: &[bool], what: &str) -> Step<()> {
         for (v, _) in operands.iter().zip(written).filter(|(_, w)| **w) {
             let storage = self.storages[self.alias(*v)?].storage;
             let name = self.old.values[*v].name.clone();
             self.storages.lose(
                 storage,
-                format!("%{name} is used after {what} wrote it as an operand that changes with the iteration"),
+                format!("what {what} leaves in %{name}, which it writes and which is another tensor in each iteration"),
             );
         }
         Ok(())

@@ -16,6 +16,7 @@ mod rewrite;
 mod rounds;
 mod signature;
 mod storages;
+mod unroll;
 
 use crate::symbols::specialize;
 use restride_ir::{Binding, Dims, Error, Program, Result, Stage};

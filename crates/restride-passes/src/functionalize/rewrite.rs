@@ -115,13 +115,16 @@ impl<'a> Scope<'a> {
     pub fn read(&mut self, node: &Node, old: ValueId) -> Step<ValueId> {
         match self.map[old] {
             Some(Bound::Plain(v)) => Ok(v),
-            Some(Bound::Object(o)) => {
-                let alias = self.objects[o];
-                self.certain(alias)?;
-                Ok(self.build(node, |b, s| s.read(b, alias))?)
-            }
+            Some(Bound::Object(o)) => self.read_object(node, o),
             None => Err(Error::invalid(format!("%{} is used before it is made", self.old.values[old].name)).into()),
         }
+    }
+
+    /// The current elements of a tensor object.
+    pub fn read_object(&mut self, node: &Node, object: usize) -> Step<ValueId> {
+        let alias = self.objects[object];
+        self.certain(alias)?;
+        Ok(self.build(node, |b, s| s.read(b, alias))?)
     }
 
     /// An argument over current values.

@@ -222,11 +222,15 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
         .filter_map(|s| Some((scope.storages[s].input?, s)))
         .collect();
     mutated.sort_unstable();
+    // The caller sees what its memory holds, whether the program looks at it again or not.
+    if let Some(why) = (0..scope.storages.len())
+        .map(|s| &scope.storages[StorageId(s)])
+        .find_map(|state| state.lost.as_ref().filter(|_| state.input.is_some()))
+    {
+        return Err(Error::unsupported(why.clone()).into());
+    }
     for (i, s) in mutated {
         let state = &scope.storages[s];
-        if let Some(why) = &state.lost {
-            return Err(Error::unsupported(why.clone()).into());
-        }
         outputs.push((Arg::Value(state.base), plain(OutputKind::Mutation(i))));
     }
     for s in (0..scope.storages.len()).map(StorageId).filter(|s| scope.storages[*s].input.is_some()) {
