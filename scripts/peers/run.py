@@ -3,7 +3,7 @@
 
   run.py [TARGET ...] [--program NAME ...] [--binary F] [--keep DIR] [--timeout S] [--json F] [--write-docs]
 
-Targets: torch, tvm, torch-mlir, iree; default all. Each has an environment of its own, made once, outside of the checkout in
+Needs numpy; use the python that scripts/torch-env.sh prints. Targets: torch, tvm, torch-mlir, iree; default all. Each has an environment of its own, made once, outside of the checkout in
 $RESTRIDE_PEERS (default ~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment that
 scripts/torch-env.sh makes, so that PyTorch is installed once. No decomposition by PyTorch is run in any of them.
 
