@@ -162,7 +162,12 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
         }
         let mut own = roots.is_empty();
         if own && node.op.may_pass_through() {
-            roots.extend(operands.iter().flat_map(|o| w.facts.roots(*o)).copied());
+            // What is passed through keeps its element type, but for the parts of complex numbers.
+            let same = |o: &&ValueId| {
+                let given = w.source.values[**o].ty.tensor().map(|t| t.dtype);
+                given.is_some_and(|d| d == ty.dtype || d.is_complex() || ty.dtype.is_complex())
+            };
+            roots.extend(operands.iter().filter(same).flat_map(|o| w.facts.roots(*o)).copied());
             own = roots.is_empty();
         }
         if own {
