@@ -241,9 +241,9 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
     Ok(bound)
 }
 
-/// The bytes that a storage must have for what inputs become on it (`resize_`): it grows to them.
+/// The bytes that a storage must have for what becomes of it (`resize_` of an input): it grows to them.
 fn grown(program: &Program, storage: usize) -> usize {
-    let bytes = program.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Metadata(_))).map(|o| {
+    let bytes = program.signature.outputs.iter().filter(|o| o.kind == OutputKind::Metadata(storage)).map(|o| {
         let alias = o.alias.as_ref().filter(|a| a.root == AliasRoot::Input(storage));
         let known = alias.and_then(|a| Some(a.layout.known()?.cell_range().end.max(0) as usize * a.dtype.size()));
         known.unwrap_or(0)

@@ -89,7 +89,9 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     if !repeats && !met.contains(&true) {
         return Ok(None);
     }
-    // What does not stretch to the target's sizes is refused by the operator itself.
+    if !fits(target, operands) {
+        return Ok(None);
+    }
     let stretched: std::result::Result<SmallVec<[Layout; 4]>, _> =
         operands.iter().map(|o| o.ty.layout.expand(sizes)).collect();
     let Ok(stretched) = stretched else { return Ok(None) };
@@ -121,6 +123,19 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     let inner = |depth: usize| Layout::strided(&out.sizes[depth..], &out.strides[depth..], out.offset);
     let depth = (0..=order.len()).find(|d| self_overlaps(&inner(*d)) == Some(false)).unwrap_or(order.len());
     Ok(Some(Visits { order, depth }))
+}
+
+/// Whether a result of the operands has the target's sizes: an `out=` of other sizes is resized, what does not stretch to
+/// them is refused by the operator itself.
+pub fn fits(target: &Meta, operands: &[Visited]) -> bool {
+    let sizes = &target.layout.sizes;
+    let has = |o: &Visited, d: usize| {
+        let at = (d + o.ty.rank()).checked_sub(sizes.len());
+        at.is_some_and(|at| o.ty.layout.sizes[at] == sizes[d])
+    };
+    operands.iter().all(|o| o.ty.layout.expand(sizes).is_ok())
+        && (operands.is_empty() || (0..sizes.len()).all(|d| sizes[d] == 1 || operands.iter().any(|o| has(o, d))))
+        && (operands.is_empty() || operands.iter().any(|o| o.ty.rank() == sizes.len()))
 }
 
 /// Whether an operand has a cell that the target wrote at an earlier visit.

@@ -266,7 +266,12 @@ fn compare(
                     continue;
                 }
                 let alias = functional.signature.outputs[*position].alias.as_ref();
-                let own = alias.map_or(Root::Own(k), |a| Root::Of(a.root));
+                // Inputs on one storage are one root, merged or not.
+                let storage = |i: usize| at.get(i).and_then(Option::as_ref).map(|l| l.storage);
+                let own = alias.map_or(Root::Own(k), |a| match a.root {
+                    AliasRoot::Input(i) => storage(i).map_or(Root::Of(a.root), Root::Given),
+                    AliasRoot::Base(_) => Root::Of(a.root),
+                });
                 // What is lazily mapped is given as the elements that it shows.
                 if w.bits.is_clear() && !memory.fits(Rc::as_ptr(&w.cells) as usize, own) {
                     faults.push(format!(
@@ -324,6 +329,7 @@ fn compare(
 /// Whose memory an output is said to be in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Root {
+    Given(usize),
     Of(AliasRoot),
     Own(usize),
 }

@@ -6,7 +6,7 @@ use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
     Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited, Visits,
-    refuse_cast, refuse_overlap, visits,
+    fits, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -26,7 +26,10 @@ impl Interp<'_> {
         refuse_overlap(twin, args, memory)?;
         let own: Vec<Arg<Slot, Scalar>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
-        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false);
+        // An `out=` that is resized becomes a tensor without a cell twice first.
+        let resized =
+            |t: &Object| twin.resizes && twin.op.def().pointwise && !fits(&meta(&t.borrow()), &operands(&own, t));
+        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t);
         let visits = match targets.as_slice() {
             [(_, 0, target)] if twin.op.def().pointwise && !twin.op.def().random => visits_of(&own, target)?,
             _ => None,
@@ -169,15 +172,18 @@ impl Interp<'_> {
 
 /// In what parts a pointwise write visits its target.
 fn visits_of(own: &CallArgs, target: &Object) -> Result<Option<Visits>> {
+    visits(&meta(&target.borrow()), &operands(own, target))
+}
+
+/// The operands of a write as they lie beside its target.
+fn operands(own: &CallArgs, target: &Object) -> Vec<Visited> {
     let t = target.borrow();
-    let meta = |t: &Tensor| TensorType::new(t.dtype(), t.layout().clone());
-    let operands: Vec<Visited> = own
-        .iter()
-        .flat_map(Arg::values)
-        .filter_map(Slot::tensor)
-        .map(|o| Visited { ty: meta(&o), shares: o.storage().same(t.storage()) })
-        .collect();
-    visits(&meta(&t), &operands)
+    let tensors = own.iter().flat_map(Arg::values).filter_map(Slot::tensor);
+    tensors.map(|o| Visited { ty: meta(&o), shares: o.storage().same(t.storage()) }).collect()
+}
+
+fn meta(t: &Tensor) -> TensorType<i64> {
+    TensorType::new(t.dtype(), t.layout().clone())
 }
 
 fn is_object(slot: &Slot, target: &Object) -> bool {

@@ -45,7 +45,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
         }
         (stop, _) => stop,
     })?;
-    let signature = finish(&mut scope, inputs, &first)?;
+    let signature = finish(&mut scope, inputs, &first, whole)?;
     let mut out = Program::new(program.name.clone(), Stage::Functional);
     let main = out.main;
     out.graphs[main] = scope.new;
@@ -212,7 +212,12 @@ fn groups(program: &Program, options: &Options) -> Vec<Group> {
 }
 
 /// Declares mutations and outputs.
-fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize, AliasId>) -> Step<Signature> {
+fn finish(
+    scope: &mut Scope<'_>,
+    inputs: Vec<InputSpec>,
+    first: &BTreeMap<usize, AliasId>,
+    whole: &BTreeMap<usize, i64>,
+) -> Step<Signature> {
     let program = scope.program;
     let mut outputs: Vec<(Arg, OutputSpec)> = Vec::new();
     let plain = |kind| OutputSpec { kind, alias: None };
@@ -273,6 +278,16 @@ fn finish(scope: &mut Scope<'_>, inputs: Vec<InputSpec>, first: &BTreeMap<usize,
                     .into());
             }
             users.push((Arg::None, OutputKind::Metadata(i), Some(now)));
+        }
+    }
+    // Memory that the program makes grow says so itself: what grew may have become something else since.
+    for s in (0..scope.storages.len()).map(StorageId) {
+        let Some(i) = scope.storages[s].input else { continue };
+        let InputKind::Storage(members) = &inputs[i].kind else { continue };
+        if members.iter().any(|m| whole.get(m).is_some_and(|bytes| *bytes > 0)) {
+            let ty = scope.storages[s].ty.clone();
+            let all = scope.storages.region(s, ty);
+            users.push((Arg::None, OutputKind::Metadata(i), Some(all)));
         }
     }
     for (k, (_, _, alias)) in users.iter().enumerate() {

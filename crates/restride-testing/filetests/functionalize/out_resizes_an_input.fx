@@ -11,10 +11,11 @@ graph(%x: f32[2], %y: f32[2], %o: f32[0]) {
 // output 0: mutation of %storage_o
 // output 1: user as view f32[2] of input %storage_o
 // output 2: metadata of %o as view f32[2] of input %storage_o
+// output 3: metadata of %storage_o as view f32[2] of input %storage_o
 //
 // graph(%x: f32[2], %y: f32[2], %o: f32[0], %storage_o: f32[2]) {
 //   %r: f32[2] = aten.add.Tensor(%x, %y)
-//   return %r, %r, None
+//   return %r, %r, None, None
 // }
 
 // == run

@@ -15,9 +15,10 @@ graph(%b: f32[2], %x: f32[3]) {
 // output 0: mutation of %storage_b
 // output 1: user as view f32[3] of input %storage_b
 // output 2: metadata of %b as view f32[3] of input %storage_b
+// output 3: metadata of %storage_b as view f32[3] of input %storage_b
 //
 // graph(%b: f32[2], %x: f32[3], %storage_b: f32[3]) {
-//   return %x, %x, None
+//   return %x, %x, None, None
 // }
 
 // == run

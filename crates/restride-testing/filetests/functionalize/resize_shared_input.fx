@@ -14,6 +14,7 @@ graph(%x: f32[2], %y: f32[3]+1) {
 // output 0: mutation of %storage_x_y
 // output 1: user as view f32[2, 3] of input %storage_x_y
 // output 2: metadata of %x as view f32[2, 3] of input %storage_x_y
+// output 3: metadata of %storage_x_y as view f32[6] of input %storage_x_y
 //
 // graph(%x: f32[2], %y: f32[3]+1, %storage_x_y: f32[6]) {
 //   %w: f32[2, 3] = aten.reshape.default(%storage_x_y, [2, 3])
@@ -23,7 +24,7 @@ graph(%x: f32[2], %y: f32[3]+1) {
 //   %z_1: f32[3]+1 = aten.add.Tensor(%z, 1)
 //   %z_2: f32[6] = aten.slice_scatter.default(%w_2, %z_1, 0, 1, 4)
 //   %v: f32[2, 3] = aten.reshape.default(%z_2, [2, 3])
-//   return %z_2, %v, None
+//   return %z_2, %v, None, None
 // }
 
 // == run

@@ -12,10 +12,11 @@ graph(%x: f32[2]) {
 // output 0: mutation of %storage_x
 // output 1: user as view f32[4] of input %storage_x
 // output 2: metadata of %x as view f32[4] of input %storage_x
+// output 3: metadata of %storage_x as view f32[4] of input %storage_x
 //
 // graph(%x: f32[2], %storage_x: f32[4]) {
 //   %w: f32[4] = aten.fill.Scalar(%storage_x, 10)
-//   return %w, %w, None
+//   return %w, %w, None, None
 // }
 
 // == run
