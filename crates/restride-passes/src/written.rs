@@ -1,6 +1,7 @@
 //! Which inputs of a graph may be written, through any chain of views.
 
-use restride_ir::{Arg, Graph, GraphId, HopCall, HopItem, Node, Program, Table, ValueId};
+use restride_ir::{Arg, Graph, GraphId, HopCall, HopItem, Node, Program, Table, TwinReturn, ValueId};
+use smallvec::{SmallVec, smallvec};
 
 /// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; what may be a view
 /// counts as one.
@@ -47,14 +48,34 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
     for (i, &v) in g.inputs.iter().enumerate() {
         roots.set(v, vec![i as u32]);
     }
+    // Values that are one tensor object: `set_` of one puts all of them on other memory.
+    let mut objects: Table<ValueId, Option<ValueId>> = Table::new();
+    let mut moved = false;
     let mut written = vec![false; g.inputs.len()];
     for (_, node) in g.ordered() {
-        let operands: Vec<ValueId> = node.operands().collect();
+        for (&result, &arg) in node.results.iter().zip(returned_args(node).iter()) {
+            if let Some(arg) = arg {
+                objects.set(result, Some(objects[arg].unwrap_or(arg)));
+            }
+        }
+        let of = |v: ValueId| objects[v].unwrap_or(v);
+        let operands: Vec<ValueId> = node.operands().map(of).collect();
         if operands.iter().all(|v| roots[*v].is_empty()) {
             continue;
         }
+        if let (true, Some(Arg::Value(target)), Some(Arg::Value(source))) =
+            (node.op.def().metadata, node.args.first(), node.args.get(node.op.def().base as usize))
+            && of(*target) != of(*source)
+        {
+            // It may still be on the old memory: what is written there later is counted for both.
+            let mut all = [roots[of(*target)].as_slice(), roots[of(*source)].as_slice()].concat();
+            all.sort_unstable();
+            all.dedup();
+            roots.set(of(*target), all);
+            moved = true;
+        }
         for v in written_operands(program, g, node) {
-            for &r in &roots[v] {
+            for &r in &roots[of(v)] {
                 written[r as usize] = true;
             }
         }
@@ -62,7 +83,7 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
         let aliases = node.op.is_view() || node.op.def().hop.is_some() || node.op.mutates(&node.args);
         if aliases {
             let mut all: Vec<u32> = match (node.op.def().hop, node.args.get(node.op.def().base as usize)) {
-                (None, Some(Arg::Value(base))) => roots[*base].clone(),
+                (None, Some(Arg::Value(base))) => roots[of(*base)].clone(),
                 _ => operands.iter().flat_map(|v| roots[*v].clone()).collect(),
             };
             all.sort_unstable();
@@ -72,7 +93,31 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
             }
         }
     }
+    if moved {
+        for v in g.values.ids() {
+            if let Some(object) = objects[v] {
+                let all = roots[object].clone();
+                roots.set(v, all);
+            }
+        }
+    }
     (written, roots)
+}
+
+/// For each result of a node, the argument that it is.
+fn returned_args(node: &Node) -> SmallVec<[Option<ValueId>; 2]> {
+    let value = |i: usize| match node.args.get(i) {
+        Some(Arg::Value(v)) => Some(*v),
+        _ => None,
+    };
+    match node.op.twin() {
+        _ if node.op.def().metadata => smallvec![value(0)],
+        Some(twin) if node.op.mutates(&node.args) => {
+            let arg = |r: &TwinReturn| if let TwinReturn::Arg(i) = r { value(*i as usize) } else { None };
+            twin.returns.iter().map(arg).collect()
+        }
+        _ => SmallVec::new(),
+    }
 }
 
 /// The operands whose data a node writes.
