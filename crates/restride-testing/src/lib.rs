@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod dump;
+mod exact;
 pub mod filetest;
 pub mod generate;
 pub mod outcome;
@@ -10,7 +12,7 @@ pub mod rng;
 pub mod tracer;
 
 pub use generate::{Sample, generate};
-pub use outcome::{Left, Verdict, difference, differential};
+pub use outcome::{Left, Verdict, difference, differential, metamorphic};
 pub use reduce::reduce;
 
 /// Runs the program that the bytes choose in all ways.
@@ -27,5 +29,11 @@ pub fn fuzz(bytes: &[u8]) {
         let small = reduce(&sample, |s| wrong(s) == Some(way));
         let verdict = differential(&small.program, &small.inputs, &Default::default());
         panic!("{verdict:?}\n{}", restride_ir::text::print(&small.program));
+    }
+    let (program, inputs) = (&sample.program, &sample.inputs);
+    if differential(program, inputs, &Default::default()) == Verdict::Agree
+        && let Err(what) = metamorphic(program, inputs, &Default::default())
+    {
+        panic!("{what}\n{}", restride_ir::text::print(program));
     }
 }

@@ -5,7 +5,7 @@ use restride::{CompileOptions, Compiled};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{ErrorKind, Program, Result};
+use restride_ir::{ErrorKind, OutputKind, Program, Result};
 use restride_tensor::Tensor;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,13 @@ pub struct Left {
 impl Left {
     fn new(outputs: Outputs, state: State, given: Inputs) -> Left {
         Left { inputs: outputs.inputs, values: outputs.values, state, given }
+    }
+
+    /// What there is before a run, by name: user inputs in order, then parameters, buffers and constants.
+    pub fn initial(program: &Program, inputs: &Inputs) -> Result<Vec<(String, RunValue)>> {
+        let none = Left::new(Outputs::default(), State::new(program)?, inputs.clone());
+        let given = inputs.values.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
+        Ok(given.chain(none.named()).collect())
     }
 
     /// Runs a program by the interpreter, on copies of the inputs.
@@ -185,7 +192,10 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
             (Ok(a), Ok(b)) => difference(a, &b).map(|what| Verdict::Wrong(way, what)),
             (Err(_), Err(e)) if e.kind == ErrorKind::Program => None,
             (Err(e), Ok(_)) => Some(Verdict::Wrong(way, format!("accepts what eager refuses: {e}"))),
-            (_, Err(e)) if e.kind == ErrorKind::Unsupported => Some(Verdict::Refused(way, e.to_string())),
+            // Inputs that a program was not made for are refused at the run.
+            (_, Err(e)) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => {
+                Some(Verdict::Refused(way, e.to_string()))
+            }
             (_, Err(e)) => Some(Verdict::Wrong(way, e.to_string())),
         }
     };
@@ -216,6 +226,47 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
         return verdict;
     }
     refused.map_or(Verdict::Agree, Verdict::Rejected)
+}
+
+/// What must hold of a program that all ways agree on: functionalizing its functional form changes nothing, and the
+/// functional form of what is written back in place leaves behind what the program does.
+pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> Result<(), String> {
+    let words = |e: restride_ir::Error| e.to_string();
+    let options = Options::default();
+    let compiled = Compiled::new(program.clone(), Some(inputs), compile).map_err(words)?;
+    let text = restride_ir::text::print(compiled.functional());
+    let again = Compiled::new(compiled.functional().clone(), Some(inputs), compile).map_err(words)?;
+    if restride_ir::text::print(again.functional()) != text {
+        return Err(format!("functionalized again, it is\n{}", restride_ir::text::print(again.functional())));
+    }
+    // What an input becomes is not among the operators that are written back.
+    let kinds = compiled.functional().signature.outputs.iter().map(|o| &o.kind);
+    if kinds.into_iter().any(|k| matches!(k, OutputKind::Metadata(_))) {
+        return Ok(());
+    }
+    let in_place = match compiled.reinplaced(inputs) {
+        Ok(p) => p,
+        Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
+        Err(e) => return Err(format!("written back in place: {e}")),
+    };
+    let back = match Compiled::new(in_place.clone(), Some(inputs), compile) {
+        Ok(c) => c,
+        Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
+        Err(e) => return Err(format!("functionalized from what is in place: {e}")),
+    };
+    let run = |p: &Program| Left::interp(p, inputs, &options);
+    let first = run(compiled.functional()).map_err(words)?;
+    match run(back.functional()) {
+        Ok(second) => match difference(&first, &second) {
+            None => Ok(()),
+            Some(what) => {
+                let text = restride_ir::text::print(&in_place);
+                Err(format!("functionalized from what is in place, {what}\n{text}"))
+            }
+        },
+        Err(e) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => Ok(()),
+        Err(e) => Err(format!("functionalized from what is in place: {e}")),
+    }
 }
 
 /// What every functional program must be: well-formed, free of writes, and the same when printed and read back.

@@ -14,6 +14,10 @@ pub fn reduce(sample: &Sample, fails: impl Fn(&Sample) -> bool) -> Sample {
             let mut at = best.program.graphs[id].order.len();
             while at > 0 {
                 at -= 1;
+                // A loop that no longer counts would not end.
+                if id != best.program.main && gives_first(&best.program.graphs[id], at) {
+                    continue;
+                }
                 let mut smaller = best.clone();
                 if without(&mut smaller.program.graphs[id], at) && fails(&smaller) {
                     best = smaller;
@@ -35,6 +39,12 @@ pub fn reduce(sample: &Sample, fails: impl Fn(&Sample) -> bool) -> Sample {
             return best;
         }
     }
+}
+
+/// Whether the node at a position gives its graph's first output.
+fn gives_first(graph: &Graph, at: usize) -> bool {
+    let node = &graph.nodes[graph.order[at]];
+    matches!(graph.outputs.first(), Some(Arg::Value(v)) if node.results.contains(v))
 }
 
 fn size(sample: &Sample) -> usize {

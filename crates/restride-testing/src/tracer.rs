@@ -1,10 +1,12 @@
 //! Building imported programs call by call, with the types that eager PyTorch would show: by the operators' view and
-//! shape rules.
+//! shape rules. On the way it keeps bounds of the numbers, so that everything stays exact in every element type.
 
+use crate::exact::{self, Bound};
 use restride_ir::{
-    Arg, Args, Expr, Graph, Meta, Op, Origin, Scalar, TensorType, TwinReturn, Type, ValueId, ViewOutcome,
+    Arg, Args, DType, Expr, Graph, Memory, Meta, Op, Origin, Scalar, TensorType, TwinReturn, Type, ValueId,
+    ViewOutcome, refuse_overlap,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A graph that grows by calls.
@@ -16,25 +18,67 @@ pub struct Tracer {
     objects: BTreeMap<ValueId, usize>,
     /// How each object lies now: `t_` changes it.
     metas: Vec<Meta>,
+    /// The storage of each object.
+    on: Vec<usize>,
+    /// What the numbers in each storage are bounded by.
+    bounds: Vec<Bound>,
+    /// Storages whose bounds may not grow: the operands of a body that runs again and again.
+    held: BTreeSet<usize>,
+    hidden: BTreeSet<usize>,
+    /// Objects that may be one with another: what `contiguous` and bodies give back. Their sizes stay.
+    pinned: BTreeSet<usize>,
+    /// Whether no object's sizes may change: in a body, which is run again or elsewhere.
+    fixed: bool,
+    /// Whether a tensor with a conjugate or negative bit has been made.
+    pub lazy: bool,
     calls: u32,
+    /// Whether calls that eager refuses for how their arguments overlap are made all the same.
+    wild: bool,
 }
 
 impl Tracer {
-    /// Adds an input.
-    pub fn input(&mut self, name: &str, meta: Meta) -> ValueId {
+    /// No calls yet. Those that eager refuses for how their arguments overlap are made only by a wild one; in a fixed one
+    /// tensors keep their sizes.
+    pub fn new(wild: bool, fixed: bool) -> Tracer {
+        Tracer { wild, fixed, ..Tracer::default() }
+    }
+
+    /// Adds an input on a storage of its own, or on that of another value.
+    pub fn input(&mut self, name: &str, meta: Meta, beside: Option<ValueId>, bound: Bound) -> ValueId {
         let v = self.graph.add_input(name, Type::Tensor(symbolic(&meta)));
-        self.add(v, meta);
+        let storage = match beside {
+            Some(b) => self.storage(b),
+            None => self.fresh(bound),
+        };
+        self.bounds[storage] = self.bounds[storage].or(bound);
+        self.add(v, meta, storage);
         v
     }
 
-    fn add(&mut self, v: ValueId, meta: Meta) {
-        self.objects.insert(v, self.metas.len());
-        self.metas.push(meta);
+    fn fresh(&mut self, bound: Bound) -> usize {
+        self.bounds.push(bound);
+        self.bounds.len() - 1
     }
 
-    /// All tensors so far, in order.
+    fn add(&mut self, v: ValueId, meta: Meta, storage: usize) {
+        self.objects.insert(v, self.metas.len());
+        self.metas.push(meta);
+        self.on.push(storage);
+    }
+
+    /// All tensors so far, in order, without the hidden ones.
     pub fn values(&self) -> Vec<ValueId> {
-        self.objects.keys().copied().collect()
+        self.objects.iter().filter(|(_, o)| !self.hidden.contains(o)).map(|(v, _)| *v).collect()
+    }
+
+    /// Leaves a tensor out of what is chosen from.
+    pub fn hide(&mut self, v: ValueId) {
+        self.hidden.insert(self.objects[&v]);
+    }
+
+    /// Keeps the sizes of a tensor object as they are.
+    pub fn pin(&mut self, v: ValueId) {
+        self.pinned.insert(self.objects[&v]);
     }
 
     /// How a tensor lies now.
@@ -42,50 +86,121 @@ impl Tracer {
         &self.metas[self.objects[&v]]
     }
 
+    /// Whether two values are one tensor object.
+    pub fn same(&self, a: ValueId, b: ValueId) -> bool {
+        self.objects[&a] == self.objects[&b]
+    }
+
+    /// The storage that a tensor is on now.
+    pub fn storage(&self, v: ValueId) -> usize {
+        self.on[self.objects[&v]]
+    }
+
+    /// What bounds the numbers of a tensor's storage.
+    pub fn bound(&self, v: ValueId) -> Bound {
+        self.bounds[self.storage(v)]
+    }
+
+    /// Widens the bound of a tensor's storage.
+    pub fn widen(&mut self, v: ValueId, bound: Bound) {
+        let s = self.storage(v);
+        self.bounds[s] = self.bounds[s].or(bound);
+    }
+
+    /// Keeps the bound of a tensor's storage from growing.
+    pub fn hold(&mut self, v: ValueId) {
+        self.held.insert(self.storage(v));
+    }
+
     /// Adds a call with tensor results, trailing arguments filled in. `None`, and nothing is added, where the operator
-    /// cannot be run or its rules refuse these arguments.
+    /// cannot be run, its rules refuse these arguments, or numbers would become inexact.
     pub fn call(&mut self, name: &str, args: Vec<Arg>) -> Option<Vec<ValueId>> {
         let op = restride_ops::lookup(name)?;
         let args = filled(op, args)?;
         if !op.can_run() {
             return None;
         }
-        let results = self.results(op, &args)?;
-        let names: Vec<(Arc<str>, Type)> = results
+        let Traced { made, writes, bound } = self.results(op, &args)?;
+        for (target, dtype) in writes {
+            let storage = self.storage(target);
+            if self.held.contains(&storage) && !bound.within(self.bounds[storage]) {
+                return None;
+            }
+            if bound.exact_in(dtype).is_none() && !(exact::only_moves(op) && self.moved(&args, dtype)) {
+                return None;
+            }
+            self.bounds[storage] = self.bounds[storage].or(bound);
+        }
+        let names: Vec<(Arc<str>, Type)> = made
             .iter()
             .enumerate()
             .map(|(i, r)| {
                 let meta = match r {
-                    Made::New(meta) => meta,
-                    Made::Object(o, meta) => meta.as_ref().unwrap_or(&self.metas[*o]),
+                    Made::New(meta) | Made::View(meta, _) => meta,
+                    Made::Object(o, meta, _) => meta.as_ref().unwrap_or(&self.metas[*o]),
                 };
                 let name = format!("v{}", self.graph.values.len() + i);
                 (name.into(), Type::Tensor(symbolic(meta)))
             })
             .collect();
-        Some(self.push(op, args, names, results))
+        // These give the tensor itself where nothing is to be done.
+        let itself = op.is_view() && !op.def().metadata && may_give_its_operand(name);
+        self.lazy |= is_lazy(name);
+        let base = args.first().and_then(|a| a.values().next().copied()).filter(|_| itself);
+        let results = self.push(op, args, names, made, &[bound]);
+        base.iter().chain(results.iter().filter(|_| itself)).for_each(|v| self.pin(*v));
+        Some(results)
     }
 
-    /// Adds a call whose results are new tensors of the given types (a higher-order one).
-    pub fn call_as(&mut self, op: Op, args: Vec<Arg>, types: &[Meta]) -> Vec<ValueId> {
+    /// Adds a call whose results are tensors of the given types (a higher-order one): new ones, or on the storage of a
+    /// value that is there.
+    pub fn call_as(&mut self, op: Op, args: Vec<Arg>, types: &[(Meta, Option<ValueId>, Bound)]) -> Vec<ValueId> {
         let n = self.graph.values.len();
-        let names =
-            types.iter().enumerate().map(|(i, m)| (format!("v{}", n + i).into(), Type::Tensor(symbolic(m)))).collect();
-        self.push(op, args, names, types.iter().cloned().map(Made::New).collect())
+        let names = types
+            .iter()
+            .enumerate()
+            .map(|(i, (m, _, _))| (format!("v{}", n + i).into(), Type::Tensor(symbolic(m))))
+            .collect();
+        let made = types.iter().map(|(m, on, _)| match on {
+            Some(v) => Made::View(m.clone(), self.storage(*v)),
+            None => Made::New(m.clone()),
+        });
+        let made = made.collect();
+        let bounds: Vec<Bound> = types.iter().map(|t| t.2).collect();
+        self.push(op, args, names, made, &bounds)
     }
 
-    fn push(&mut self, op: Op, args: Vec<Arg>, names: Vec<(Arc<str>, Type)>, made: Vec<Made>) -> Vec<ValueId> {
+    /// `bounds` are those of the results, or one for all.
+    fn push(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        names: Vec<(Arc<str>, Type)>,
+        made: Vec<Made>,
+        bounds: &[Bound],
+    ) -> Vec<ValueId> {
         self.calls += 1;
         let origin = Arc::new(Origin { key: self.calls, ..Origin::default() });
         let id = self.graph.add_node(op, args, names, origin);
         let values = self.graph.nodes[id].results.to_vec();
-        for (&v, made) in values.iter().zip(made) {
+        for (i, (&v, made)) in values.iter().zip(made).enumerate() {
+            let bound = bounds.get(i).or(bounds.first()).copied().unwrap_or_default();
             match made {
-                Made::New(meta) => self.add(v, meta),
-                Made::Object(o, meta) => {
+                Made::New(meta) => {
+                    let storage = self.fresh(bound.of(meta.dtype));
+                    self.add(v, meta, storage);
+                }
+                Made::View(meta, storage) => {
+                    self.bounds[storage] = self.bounds[storage].or(bound);
+                    self.add(v, meta, storage);
+                }
+                Made::Object(o, meta, storage) => {
                     self.objects.insert(v, o);
                     if let Some(meta) = meta {
                         self.metas[o] = meta;
+                    }
+                    if let Some(storage) = storage {
+                        self.on[o] = storage;
                     }
                 }
             }
@@ -93,53 +208,145 @@ impl Tracer {
         values
     }
 
-    fn results(&self, op: Op, args: &[Arg]) -> Option<Vec<Made>> {
+    /// Whether nothing but whole numbers is converted for a result of a type.
+    fn moved(&self, args: &[Arg], to: DType) -> bool {
+        let mut types = args.iter().flat_map(|a| a.values()).map(|v| self.meta(*v).dtype);
+        types.all(|d| d == to || d.is_int() || d == DType::Bool)
+    }
+
+    fn results(&self, op: Op, args: &[Arg]) -> Option<Traced> {
         let def = op.def();
         let metas: Vec<Arg<Meta, Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| Ok(self.meta(*v).clone()), |e| e.constant().ok_or(())))
             .collect::<Result<_, ()>>()
             .ok()?;
+        let bounds: Vec<Arg<(Bound, Meta), Scalar>> = args
+            .iter()
+            .map(|a| a.try_map(|v| Ok((self.bound(*v), self.meta(*v).clone())), |e| e.constant().ok_or(())))
+            .collect::<Result<_, ()>>()
+            .ok()?;
         if op.member().is_some() {
-            return op.schema().returns.is_empty().then(Vec::new);
+            if !op.schema().returns.is_empty() {
+                return None;
+            }
+            // A member that is there twice grows twice.
+            let list: Vec<ValueId> = args[0].values().copied().collect();
+            let bound = exact::bound(op, &bounds, list.len() as f64)?;
+            let writes = list.iter().map(|v| (*v, self.meta(*v).dtype)).collect();
+            return Some(Traced { made: Vec::new(), writes, bound });
         }
         if let (Some(twin), true) = (op.twin(), op.mutates(args)) {
-            let own: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].clone()).collect();
+            if !self.wild {
+                let see = |v: &ValueId| Some(Memory::new(self.meta(*v), self.storage(*v), self.objects[v]));
+                refuse_overlap(twin, args, see).ok()?;
+            }
+            // What is written may have several elements in one cell, which shape rules need not take.
+            let dense = |m: &Meta| Meta::contiguous(m.dtype, &m.layout.sizes);
+            let own: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].map_values(dense)).collect();
             let own = filled(twin.op, own)?;
             let inferred = twin.op.def().infer?(&Args(&own)).ok()?;
-            let made = |r: &TwinReturn| match *r {
-                TwinReturn::Arg(i) => Some(Made::Object(self.objects[args[i as usize].values().next()?], None)),
-                TwinReturn::Result(r) => Some(Made::New(inferred.get(r as usize)?.clone())),
-            };
-            // What is written keeps its sizes here: `out=` of other sizes is made on purpose only.
+            let mut resized = BTreeMap::new();
+            let mut writes = Vec::new();
             for &(arg, result) in &twin.writes {
-                let target = args[arg as usize].values().next()?;
+                let target = *args[arg as usize].values().next()?;
                 let value = inferred.get(result as usize)?;
-                let fits = self.meta(*target).layout.sizes == value.layout.sizes;
-                if !fits || !value.dtype.can_cast(self.meta(*target).dtype) {
+                let meta = self.meta(target);
+                if !value.dtype.can_cast(meta.dtype) {
                     return None;
                 }
+                if meta.layout.sizes != value.layout.sizes {
+                    // Only what is an output and nothing else is resized.
+                    let shares = |v: &ValueId| *v != target && self.storage(*v) == self.storage(target);
+                    if twin.args.contains(&arg)
+                        || self.fixed
+                        || self.pinned.contains(&self.objects[&target])
+                        || args.iter().flat_map(|a| a.values()).any(shares)
+                    {
+                        return None;
+                    }
+                    let strided: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].clone()).collect();
+                    let real = twin.op.def().infer?(&Args(&filled(twin.op, strided)?)).ok()?;
+                    let mut layout = real.get(result as usize)?.layout.clone();
+                    layout.offset = meta.layout.offset;
+                    resized.insert(self.objects[&target], Meta::new(meta.dtype, layout));
+                }
+                writes.push((target, meta.dtype));
             }
-            return twin.returns.iter().map(made).collect();
+            let made = |r: &TwinReturn| match *r {
+                TwinReturn::Arg(i) => {
+                    let object = self.objects[args[i as usize].values().next()?];
+                    Some(Made::Object(object, resized.get(&object).cloned(), None))
+                }
+                TwinReturn::Result(r) => Some(Made::New(inferred.get(r as usize)?.clone())),
+            };
+            let bound = exact::bound(op, &bounds, 1.0)?;
+            let made = twin.returns.iter().map(made).collect::<Option<_>>()?;
+            return Some(Traced { made, writes, bound });
         }
         if let Some(rule) = def.view
             && let ViewOutcome::Views(views) = rule.of(&metas).ok()?
         {
-            if def.metadata {
+            let base = *args[def.base as usize].values().next()?;
+            let storage = self.storage(base);
+            let bound = self.bound(base).seen_as(self.meta(base).dtype, views.first()?.dtype)?;
+            let made = if def.metadata {
                 let object = self.objects[args[0].values().next()?];
-                return Some(vec![Made::Object(object, Some(views.into_iter().next()?))]);
-            }
-            return Some(views.into_iter().map(Made::New).collect());
+                if self.fixed || self.pinned.contains(&object) {
+                    return None;
+                }
+                vec![Made::Object(object, Some(views.into_iter().next()?), Some(storage))]
+            } else {
+                views.into_iter().map(|m| Made::View(m, storage)).collect()
+            };
+            return Some(Traced { made, writes: Vec::new(), bound });
         }
-        Some(def.infer?(&Args(&metas)).ok()?.into_iter().map(Made::New).collect())
+        // Complex numbers with halves are complex halves, which there are none of here.
+        let types = || metas.iter().flat_map(|a| a.values()).map(|m| m.dtype);
+        if types().any(DType::is_complex) && types().any(|d| d == DType::F16) {
+            return None;
+        }
+        let made: Vec<Meta> = def.infer?(&Args(&metas)).ok()?.into_iter().collect();
+        let bound = exact::bound(op, &bounds, 1.0)?;
+        // A result whose numbers would be rounded is none; bits that are only moved may be anything.
+        if made
+            .iter()
+            .any(|m| bound.exact_in(m.dtype).is_none() && !(exact::only_moves(op) && self.moved(args, m.dtype)))
+        {
+            return None;
+        }
+        Some(Traced { made: made.into_iter().map(Made::New).collect(), writes: Vec::new(), bound })
     }
+}
+
+/// What a call does.
+struct Traced {
+    made: Vec<Made>,
+    /// What it writes, with the type.
+    writes: Vec<(ValueId, DType)>,
+    /// Of what it computes.
+    bound: Bound,
 }
 
 /// A result of a call.
 enum Made {
     New(Meta),
-    /// An object that is there, perhaps with another layout from now on.
-    Object(usize, Option<Meta>),
+    /// A new object on a storage that is there.
+    View(Meta, usize),
+    /// An object that is there, perhaps with another layout or on another storage from now on.
+    Object(usize, Option<Meta>, Option<usize>),
+}
+
+fn may_give_its_operand(name: &str) -> bool {
+    // Those with lazy bits keep them when their memory is exchanged.
+    is_lazy(name)
+        || ["aten.contiguous.", "aten.to.", "aten.resolve_conj.", "aten.resolve_neg.", "aten.real."]
+            .iter()
+            .any(|start| name.starts_with(start))
+}
+
+fn is_lazy(name: &str) -> bool {
+    ["aten.imag.", "aten._conj.", "aten.conj.", "aten._neg_view."].iter().any(|start| name.starts_with(start))
 }
 
 /// The arguments with defaults for the trailing ones.

@@ -1,0 +1,144 @@
+//! What keeps generated programs exact: numbers are small integers, and bounds of them are carried along, so that no
+//! element type rounds them and results can be compared bit for bit with another implementation's.
+
+use restride_ir::{Arg, DType, Meta, Op, Scalar};
+
+/// How large the numbers in a storage may be. Infinite where bits were written as another type's: those are moved and
+/// computed with as integers, but never as floating-point numbers.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
+pub struct Bound(pub f64);
+
+impl Bound {
+    /// Bits of another type.
+    pub const BITS: Bound = Bound(f64::INFINITY);
+
+    /// The larger one.
+    pub fn or(self, other: Bound) -> Bound {
+        Bound(self.0.max(other.0))
+    }
+
+    /// Whether these numbers are no larger than those.
+    pub fn within(self, other: Bound) -> bool {
+        self.0 <= other.0
+    }
+
+    /// The bound once the numbers are converted to a type, if it holds them exactly. Small integers wrap.
+    pub fn exact_in(self, dtype: DType) -> Option<Bound> {
+        let most = match dtype {
+            DType::Bool | DType::U8 | DType::I8 => return Some(self.of(dtype)),
+            DType::BF16 => 128.0,
+            DType::F16 => 1024.0,
+            DType::I16 | DType::I32 | DType::I64 if self == Bound::BITS => return Some(self),
+            DType::I16 => 16_384.0,
+            _ => 1_048_576.0,
+        };
+        (self.0 <= most).then_some(self)
+    }
+
+    /// The bound of numbers that are of a type.
+    pub fn of(self, dtype: DType) -> Bound {
+        match dtype {
+            DType::Bool => Bound(1.0),
+            DType::U8 => Bound(255.0),
+            DType::I8 => Bound(128.0),
+            _ => self,
+        }
+    }
+
+    /// The bound once the memory is looked at as another type as well. `None` for truth values, whose memory holds
+    /// nothing but 0 and 1.
+    pub fn seen_as(self, from: DType, to: DType) -> Option<Bound> {
+        let parts = matches!((from, to), (DType::C64, DType::F32) | (DType::F32, DType::C64))
+            || matches!((from, to), (DType::C128, DType::F64) | (DType::F64, DType::C128));
+        match (from, to) {
+            _ if from == to || parts => Some(self),
+            (DType::Bool, _) | (_, DType::Bool) => None,
+            _ => Some(Bound::BITS),
+        }
+    }
+}
+
+/// What an operator does to the size of numbers.
+enum Growth {
+    /// The largest of what it is given.
+    Moves,
+    /// A sum of two, the second perhaps scaled and several times.
+    Adds,
+    Multiplies,
+    /// A sum of the first and a product of the others.
+    AddsProduct,
+    /// Results below the second argument.
+    Remainder,
+    /// Truth values, positions.
+    Small,
+    /// Sums over what it is given.
+    Sums,
+}
+
+/// The family name: without namespace, overload, `_foreach_` and the trailing underscore.
+fn family(op: Op) -> &'static str {
+    let name = op.schema().name.rsplit("::").next().unwrap_or("");
+    let name = name.rsplit('.').next().unwrap_or("");
+    name.strip_prefix("_foreach_").unwrap_or(name).trim_end_matches('_')
+}
+
+fn growth(op: Op) -> Growth {
+    match family(op) {
+        "add" | "sub" | "rsub" | "index_add" | "scatter_add" | "index_put" | "_index_put_impl" | "put" | "lerp"
+        | "_unsafe_index_put" | "scatter_reduce" => Growth::Adds,
+        "mul" => Growth::Multiplies,
+        "addcmul" => Growth::AddsProduct,
+        "remainder" | "fmod" => Growth::Remainder,
+        "lt" | "gt" | "eq" | "ne" | "le" | "ge" | "logical_not" | "logical_and" | "any" | "all" | "zeros_like"
+        | "ones_like" | "isnan" => Growth::Small,
+        "sum" | "cumsum" => Growth::Sums,
+        _ => Growth::Moves,
+    }
+}
+
+/// Whether an operator only moves elements, so that it does not matter what they are.
+pub fn only_moves(op: Op) -> bool {
+    matches!(growth(op), Growth::Moves)
+        && !matches!(family(op), "relu" | "abs" | "maximum" | "minimum" | "clamp" | "amax" | "amin" | "sign" | "square")
+}
+
+/// What bounds the results of a call that is made `times` in a row on what it wrote. `None` where the operator computes
+/// with bits of another type.
+pub fn bound(op: Op, args: &[Arg<(Bound, Meta), Scalar>], times: f64) -> Option<Bound> {
+    // Operands whose numbers matter: indices and masks do not.
+    let mut sizes = Vec::new();
+    let mut numel = 1.0f64;
+    let mut complex = 1.0;
+    for (i, a) in args.iter().enumerate() {
+        for (b, m) in a.values() {
+            numel = numel.max(m.layout.numel() as f64);
+            complex = if m.dtype.is_complex() { 2.0 } else { complex };
+            sizes.push((i, b.of(m.dtype).0));
+        }
+    }
+    let scalar = |i: usize| args.get(i).and_then(|a| a.scalars().first()).map(|s| s.as_f64().abs());
+    let most = sizes.iter().map(|s| s.1).fold(0.0, f64::max);
+    let numbers = || (1..args.len()).filter_map(scalar).fold(0.0, f64::max);
+    let at = |i: usize| sizes.iter().filter(|s| s.0 == i).map(|s| s.1).reduce(f64::max).or(scalar(i));
+    let bound = match growth(op) {
+        Growth::Moves => most.max(numbers()),
+        Growth::Adds => {
+            let (first, rest) = (at(0).unwrap_or(0.0), (1..args.len()).filter_map(at).fold(0.0, f64::max));
+            let scale =
+                if family(op) == "add" || family(op) == "sub" { scalar(2).unwrap_or(1.0).max(1.0) } else { 4.0 };
+            first + rest * scale * times
+        }
+        Growth::Multiplies => {
+            let (a, b) = (at(0).unwrap_or(0.0), at(1).unwrap_or(1.0));
+            a * if times > 1.0 { b.powf(times) } else { b } * complex
+        }
+        Growth::AddsProduct => {
+            at(0).unwrap_or(0.0) + at(1).unwrap_or(1.0) * at(2).unwrap_or(1.0) * complex * times * 2.0
+        }
+        Growth::Remainder if most.is_finite() => at(1).unwrap_or(most),
+        Growth::Remainder => most,
+        Growth::Small => 1.0,
+        Growth::Sums => most * numel,
+    };
+    (!bound.is_nan()).then_some(Bound(bound))
+}
