@@ -1,6 +1,6 @@
 //! Which inputs of a graph may be written, through any chain of views.
 
-use restride_ir::{Arg, Graph, GraphId, HopCall, HopItem, Node, Program, Table, TwinReturn, ValueId};
+use restride_ir::{Arg, Graph, GraphId, Hop, HopCall, HopItem, Node, Program, Table, TwinReturn, ValueId};
 use smallvec::{SmallVec, smallvec};
 
 /// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; what may be a view
@@ -11,9 +11,64 @@ pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
 
 /// For each output of the graph, the inputs whose storage it may be on.
 pub fn returned_inputs(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
+    let count = program.graphs[graph].inputs.len() as u32;
+    let mut roots = output_roots(program, graph);
+    roots.iter_mut().for_each(|r| r.retain(|root| *root < count));
+    roots
+}
+
+/// For each output of the graph, what its storage may be: that of the input at a position, or, past those, one that the
+/// graph makes, which has the same number in all outputs.
+pub fn output_roots(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
     let roots = reach(program, graph).1;
     let of = |o: &Arg| if let Arg::Value(v) = o { roots[*v].clone() } else { Vec::new() };
     program.graphs[graph].outputs.iter().map(of).collect()
+}
+
+/// For each result of a higher-order call, what its storage may be: that of the operand at a position, or, past those, one
+/// that the call makes, which has the same number in all results. What a loop carries counts where its body gives it: a
+/// loop that does not run gives copies.
+pub fn result_roots(program: &Program, call: &HopCall, results: usize) -> Vec<Vec<u32>> {
+    let count = call.inputs().count() as u32;
+    let carried = call.carried.len() as u32;
+    let mut made = count;
+    let mut out: Vec<Vec<u32>> = vec![Vec::new(); results];
+    let bodies = match call.hop {
+        Hop::WhileLoop => &call.bodies[1..],
+        _ => &call.bodies[..],
+    };
+    for &body in bodies {
+        let mut last = made;
+        for (i, (result, roots)) in out.iter_mut().zip(output_roots(program, body)).enumerate() {
+            // What the iterations gave is put together in memory of its own.
+            if call.hop == Hop::Map || call.hop == Hop::Scan && i as u32 >= carried {
+                continue;
+            }
+            for r in roots {
+                let r = if r < count { r } else { made + (r - count) };
+                last = last.max(r + 1);
+                result.push(r);
+            }
+        }
+        made = last;
+    }
+    // What is carried is in the next iteration what the body gave in this one.
+    let mut grown = true;
+    while std::mem::take(&mut grown) {
+        for i in 0..results {
+            let through = out[i].iter().filter(|r| **r < carried).filter_map(|r| out.get(*r as usize));
+            let mut all: Vec<u32> = through.flatten().chain(&out[i]).copied().collect();
+            all.sort_unstable();
+            all.dedup();
+            grown |= all.len() > out[i].len();
+            out[i] = all;
+        }
+    }
+    for result in out.iter_mut().filter(|r| r.is_empty()) {
+        result.push(made);
+        made += 1;
+    }
+    out
 }
 
 /// For each input of the graph, whether a view in terms of its storage is made of it: one that says where in the storage it
@@ -22,17 +77,20 @@ pub fn placed_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
     let g = &program.graphs[graph];
     let roots = reach(program, graph).1;
     let mut placed = vec![false; g.inputs.len()];
+    let mut mark = |r: u32| {
+        if let Some(p) = placed.get_mut(r as usize) {
+            *p = true;
+        }
+    };
     for (_, node) in g.ordered() {
         if node.op.def().strided {
-            for &r in node.operands().flat_map(|v| &roots[v]) {
-                placed[r as usize] = true;
-            }
+            node.operands().flat_map(|v| &roots[v]).for_each(|r| mark(*r));
         }
         let Ok(Some(call)) = HopCall::of(g, node) else { continue };
         for &body in &call.bodies {
             for (item, inner) in call.inputs().zip(placed_inputs(program, body)) {
                 if let (HopItem::Tensor { value, .. }, true) = (item, inner) {
-                    roots[*value].iter().for_each(|r| placed[*r as usize] = true);
+                    roots[*value].iter().for_each(|r| mark(*r));
                 }
             }
         }
@@ -40,7 +98,8 @@ pub fn placed_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
     placed
 }
 
-/// Which inputs are written, and those whose storage each value may be on.
+/// Which inputs are written, and those whose storage each value may be on; past the inputs, numbers of storages that the
+/// graph makes.
 fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u32>>) {
     let g = &program.graphs[graph];
     // The inputs whose storage each value may be on; few values are on more than one.
@@ -52,6 +111,7 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
     let mut objects: Table<ValueId, Option<ValueId>> = Table::new();
     let mut moved = false;
     let mut written = vec![false; g.inputs.len()];
+    let mut made = g.inputs.len() as u32;
     for (_, node) in g.ordered() {
         for (&result, &arg) in node.results.iter().zip(returned_args(node).iter()) {
             if let Some(arg) = arg {
@@ -60,9 +120,6 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
         }
         let of = |v: ValueId| objects[v].unwrap_or(v);
         let operands: Vec<ValueId> = node.operands().map(of).collect();
-        if operands.iter().all(|v| roots[*v].is_empty()) {
-            continue;
-        }
         if let (true, Some(Arg::Value(target)), Some(Arg::Value(source))) =
             (node.op.def().metadata, node.args.first(), node.args.get(node.op.def().base as usize))
             && of(*target) != of(*source)
@@ -76,20 +133,52 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
         }
         for v in written_operands(program, g, node) {
             for &r in &roots[of(v)] {
-                written[r as usize] = true;
+                if let Some(w) = written.get_mut(r as usize) {
+                    *w = true;
+                }
             }
         }
-        // Results of a higher-order operator may be any operand that its graphs return.
-        let aliases = node.op.is_view() || node.op.def().hop.is_some() || node.op.mutates(&node.args);
-        if aliases {
-            let mut all: Vec<u32> = match (node.op.def().hop, node.args.get(node.op.def().base as usize)) {
-                (None, Some(Arg::Value(base))) => roots[of(*base)].clone(),
+        if let Ok(Some(call)) = HopCall::of(g, node) {
+            let operands: Vec<Vec<u32>> = call
+                .inputs()
+                .map(
+                    |item| {
+                        if let HopItem::Tensor { value, .. } = item { roots[of(*value)].clone() } else { Vec::new() }
+                    },
+                )
+                .collect();
+            let count = operands.len() as u32;
+            let mut last = made;
+            for (&r, own) in node.results.iter().zip(result_roots(program, &call, node.results.len())) {
+                let mut all = Vec::new();
+                for root in own {
+                    match operands.get(root as usize) {
+                        Some(outer) => all.extend_from_slice(outer),
+                        None => all.push(made + (root - count)),
+                    }
+                }
+                all.sort_unstable();
+                all.dedup();
+                last = last.max(all.last().map_or(0, |r| r + 1));
+                roots.set(r, all);
+            }
+            made = last;
+            continue;
+        }
+        if node.op.is_view() || node.op.mutates(&node.args) {
+            let mut all: Vec<u32> = match node.args.get(node.op.def().base as usize) {
+                Some(Arg::Value(base)) => roots[of(*base)].clone(),
                 _ => operands.iter().flat_map(|v| roots[*v].clone()).collect(),
             };
             all.sort_unstable();
             all.dedup();
             for &r in &node.results {
                 roots.set(r, all.clone());
+            }
+        } else {
+            for &r in &node.results {
+                roots.set(r, vec![made]);
+                made += 1;
             }
         }
     }

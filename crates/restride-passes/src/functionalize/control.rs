@@ -4,9 +4,11 @@
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
 use super::rewrite::{Bound, Scope, Step, Stop, op};
-use super::storages::StorageId;
-use crate::written::{placed_inputs, returned_inputs, written_inputs};
-use restride_ir::{Arg, Dim, Error, ErrorKind, GraphId, Hop, Id, Node, TensorType, Type, ValueId};
+use super::storages::{AliasId, StorageId};
+
+use crate::written::{output_roots, placed_inputs, result_roots, written_inputs};
+use restride_ir::{Arg, Dim, Error, ErrorKind, GraphId, Hop, HopCall, Id, Node, TensorType, Type, ValueId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// An operand as a body sees it.
@@ -158,12 +160,17 @@ impl Scope<'_> {
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
                     from = Some(Returned { storage: bases[k], ty: (*a.ty).clone() });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
-                    && a.ty == whole_ty
                     && let Some(&outer_value) = outer.get(*i)
                     && let Ok(outer_alias) = self.alias(outer_value)
                 {
                     let o = &self.storages[outer_alias];
-                    from = (!o.conj && !o.neg).then(|| Returned { storage: o.storage, ty: (*o.ty).clone() });
+                    // A part of the operand is where the body sees it, if the body sees the operand where it is.
+                    let part = match (a.ty == whole_ty, o.ty == whole_ty) {
+                        (true, _) => Some((*o.ty).clone()),
+                        (false, true) => Some((*a.ty).clone()),
+                        (false, false) => None,
+                    };
+                    from = part.filter(|_| !o.conj && !o.neg).map(|ty| Returned { storage: o.storage, ty });
                 }
                 if a.conj || a.neg {
                     from = None;
@@ -223,7 +230,10 @@ impl Scope<'_> {
         let made = self.call_hop(node, node.op, args, &bases, node.results.len());
         let returned: Vec<Option<Returned>> =
             yes.returned.into_iter().zip(no.returned).map(|(a, b)| if a == b { a } else { None }).collect();
-        self.bind_results(node, &made, &bases, node.results.len(), &returned)
+        self.bind_results(node, &made, &bases, node.results.len(), &returned)?;
+        // A result that is an operand in one branch alone, or elsewhere in each, may be in the memory of any of them.
+        let open: Vec<bool> = (0..node.results.len()).map(|i| returned.get(i).is_none_or(Option::is_none)).collect();
+        self.link_returned(node, &operands, &open)
     }
 
     fn while_loop(&mut self, node: &Node) -> Step<()> {
@@ -261,7 +271,7 @@ impl Scope<'_> {
             seen.push(o);
         }
         self.refuse_placed(node, *body, &carried)?;
-        let returned = returned_inputs(self.program, *body);
+        let written = self.refuse_shared(node, *body, &operands, (n, n), written)?;
         let outer: Vec<ValueId> = Vec::new();
         let test = self.body(*test, &seen, &outer, &bases, n)?;
         // The condition only gives its verdict: the bases it was given come back unchanged.
@@ -278,7 +288,7 @@ impl Scope<'_> {
         self.lose_written(&carried, &written[..n], "while_loop")?;
         self.bind_results(node, &made, &bases, n, &[])?;
         // What is carried through may be the operand's memory in the end, or a copy where the loop does not run.
-        self.link_returned(node, &operands, &returned)
+        self.link_returned(node, &operands, &vec![true; n])
     }
 
     /// Refuses a body that makes views in terms of the storage of operands that are other tensors in each iteration, unless
@@ -304,18 +314,89 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// Says which results of a loop may lie in the memory of which operands.
-    fn link_returned(&mut self, node: &Node, operands: &[ValueId], returned: &[Vec<u32>]) -> Step<()> {
-        for (&result, roots) in node.results.iter().zip(returned) {
-            if !matches!(self.map[result], Some(Bound::Object(_))) {
+    /// Refuses a loop whose body may write an operand that is another tensor in each iteration, or what shares memory with
+    /// one, while it sees the same memory through another operand: each goes in as a value of its own. Of `operands`, the
+    /// first `changing.0` are carried and those up to `changing.1` change. Gives which operands the iterations write, where
+    /// `written` says what one does.
+    fn refuse_shared(
+        &self,
+        node: &Node,
+        body: GraphId,
+        operands: &[ValueId],
+        changing: (usize, usize),
+        mut written: Vec<bool>,
+    ) -> Step<Vec<bool>> {
+        let count = operands.len();
+        let roots = output_roots(self.program, body);
+        let on: Vec<Option<AliasId>> = operands.iter().map(|v| self.alias(*v).ok()).collect();
+        let mut share = vec![vec![false; count]; count];
+        for i in 0..count {
+            for j in (0..count).filter(|j| *j != i) {
+                let (Some(a), Some(b)) = (on[i], on[j]) else { continue };
+                let (a, b) = (self.storages[a].storage, self.storages[b].storage);
+                share[i][j] = a == b || self.storages.maybe_same(a).iter().any(|m| m.0 == b);
+            }
+        }
+        // What the next iteration carries lies where the body's outputs do.
+        let mut grown = true;
+        while std::mem::take(&mut grown) {
+            for i in 0..changing.0.min(roots.len()) {
+                for j in (0..count).filter(|j| *j != i) {
+                    let own = [j as u32];
+                    let others = if j < changing.0.min(roots.len()) { &roots[j][..] } else { &own[..] };
+                    let meets = |r: u32, q: u32| {
+                        r == q || share.get(r as usize).and_then(|s| s.get(q as usize)).is_some_and(|s| *s)
+                    };
+                    if !share[i][j] && roots[i].iter().any(|r| others.iter().any(|q| meets(*r, *q))) {
+                        (share[i][j], share[j][i], grown) = (true, true, true);
+                    }
+                }
+                for &r in &roots[i] {
+                    if written[i] && written.get(r as usize) == Some(&false) {
+                        (written[r as usize], grown) = (true, true);
+                    }
+                }
+            }
+        }
+        for i in 0..changing.1 {
+            if let Some(j) = (0..count).find(|&j| j != i && share[i][j] && (written[i] || written[j])) {
+                let name = |i: usize| match &*self.old.values[operands[i]].name {
+                    "" => format!("operand {i}"),
+                    name => format!("%{name}"),
+                };
+                let what = format!(
+                    "{} whose body writes memory that it may see as {} and as {}",
+                    node.op.name(),
+                    name(i),
+                    name(j)
+                );
+                return Err(Error::unsupported(what).help("clone one of them before the loop or in its body").into());
+            }
+        }
+        Ok(written)
+    }
+
+    /// Says which results of a call, of those that are `open`, may lie in the memory of which operands, and of one another.
+    fn link_returned(&mut self, node: &Node, operands: &[ValueId], open: &[bool]) -> Step<()> {
+        let Some(call) = HopCall::of(self.old, node)? else { return Ok(()) };
+        // By what the call makes, the first result that may be on it.
+        let mut first: BTreeMap<u32, StorageId> = BTreeMap::new();
+        for (i, roots) in result_roots(self.program, &call, node.results.len()).into_iter().enumerate() {
+            let result = node.results[i];
+            if open.get(i) != Some(&true) || !matches!(self.map[result], Some(Bound::Object(_))) {
                 continue;
             }
             let made = self.storages[self.alias(result)?].storage;
-            for &root in roots {
-                let Some(&operand) = operands.get(root as usize) else { continue };
-                if matches!(self.map[operand], Some(Bound::Object(_))) {
-                    let given = self.storages[self.alias(operand)?].storage;
-                    self.storages.may_share(given, made, node.op.name());
+            for root in roots {
+                let other = match operands.get(root as usize) {
+                    Some(operand) if matches!(self.map[*operand], Some(Bound::Object(_))) => {
+                        self.storages[self.alias(*operand)?].storage
+                    }
+                    Some(_) => continue,
+                    None => *first.entry(root).or_insert(made),
+                };
+                if other != made {
+                    self.storages.may_share(other, made, node.op.name());
                 }
             }
         }
@@ -381,6 +462,7 @@ impl Scope<'_> {
             };
             seen.push(o);
         }
+        let written = self.refuse_shared(node, combine, &operands, (n, m), written)?;
         let body = self.body(combine, &seen, &[], &bases, n)?;
         let mut first = values_of(&seen[..n]);
         first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
@@ -392,8 +474,6 @@ impl Scope<'_> {
         ];
         let made = self.call_hop(node, op("higher_order.scan"), args, &bases, n);
         self.lose_written(&operands[..m], &written[..m], node.op.name())?;
-        let mut returned = returned_inputs(self.program, combine);
-        returned.truncate(n);
         for v in &operands[..m] {
             if matches!(self.map[*v], Some(Bound::Object(_))) && bases.contains(&self.storages[self.alias(*v)?].storage)
             {
@@ -403,7 +483,7 @@ impl Scope<'_> {
             }
         }
         self.bind_results(node, &made, &bases, n, &[])?;
-        self.link_returned(node, &operands, &returned)
+        self.link_returned(node, &operands, &vec![true; n])
     }
 
     /// A body that writes a carried or scanned operand changes the outer tensor in its first iteration; what

@@ -565,6 +565,10 @@ impl<'a> Scope<'a> {
 
 /// What is wrong where the choice between copy and alias matters.
 pub fn open_sharing(call: &str) -> Stop {
+    if call.starts_with("higher_order.") {
+        let what = format!("which memory the results of {call} are in depends on data, and it matters here");
+        return Error::unsupported(what).help("clone what the call returns, or what its graphs return").into();
+    }
     let what = format!("whether {call} copies or aliases depends on sizes that are not known, and it matters here");
     let help = "give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model";
     Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
