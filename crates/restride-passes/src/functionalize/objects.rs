@@ -144,7 +144,8 @@ impl Scope<'_> {
             return Ok(());
         }
         if let Some(input) = self.storages[storage].input {
-            let Some(bytes) = needed.known().and_then(|n| n.checked_mul(ty.dtype.size() as i64)) else {
+            // To the byte: a region of small cells may end within a larger one.
+            let Some(bytes) = cells(region, 1).and_then(|n| n.known()) else {
                 return Err(self.unsure(node, "of an input of sizes that are not known"));
             };
             // It has its room from the start then: what is there is read by nobody before.
