@@ -45,7 +45,9 @@ impl LazyBits {
                  view it as real, use self.resolve_conj()",
             ));
         }
-        let other = from.dtype != to.dtype && !part && (!to.dtype.is_complex() || from.dtype.is_complex());
+        // A view as a type, be it the same one.
+        let typed = op.schema().name == "view" && op.schema().overload == "dtype";
+        let other = typed || from.dtype != to.dtype && !part && (!to.dtype.is_complex() || from.dtype.is_complex());
         if other && !self.is_clear() {
             return Err(Error::new(
                 ErrorKind::Program,

@@ -170,7 +170,12 @@ impl Replay<'_> {
         };
         let made = self.views(op, base, &views)?;
         let [Slot::Tensor(made)] = &made[..] else { return Err(Stop::Fault(format!("{op} gives no view"))) };
-        *target.borrow_mut() = made.borrow().clone();
+        let mut made = made.borrow().clone();
+        if def.base != 0 {
+            // Memory is taken over; the lazy bits are the object's own.
+            made.bits = target.borrow().bits;
+        }
+        *target.borrow_mut() = made;
         Ok(vec![Slot::Tensor(target)])
     }
 

@@ -263,7 +263,13 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
             if op.def().grows {
                 grow(&base, &ty)?;
             }
-            alias(op, &base, ty)?
+            // Memory is taken over; the bits are the object's own.
+            let own = target.borrow();
+            let mut t = alias(op, &base, ty)?;
+            if op.def().base != 0 {
+                (t.conj, t.neg) = (own.conj, own.neg);
+            }
+            t
         }
         _ => return Err(Error::unsupported(format!("{op} with these arguments changes a tensor in an unknown way"))),
     };

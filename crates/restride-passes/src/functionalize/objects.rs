@@ -73,7 +73,9 @@ impl Scope<'_> {
         } else {
             self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
         }
-        let (conj, neg) = (self.storages[parent].conj, self.storages[parent].neg);
+        // The lazy bits are the object's own.
+        let own = &self.storages[self.objects[object]];
+        let (conj, neg) = (own.conj, own.neg);
         self.objects[object] = self.storages.region_as(storage, ty, conj, neg);
         for &r in &node.results {
             self.bind(r, Bound::Object(object));

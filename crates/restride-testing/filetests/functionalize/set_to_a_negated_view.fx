@@ -1,4 +1,4 @@
-// An input that is set to a lazily negated view is refused.
+// An input that is set to a lazily negated view takes over its memory, not its negation.
 // run: functionalize, run
 graph(%x: c64[3], %o: f32[3]) {
   %c: c64[3] = aten.conj.default(%x)
@@ -9,7 +9,21 @@ graph(%x: c64[3], %o: f32[3]) {
 }
 
 // == functionalize
-// error: %o becomes a conjugated or negated view; resolve_conj() or resolve_neg() what it is set to
+// stage: functional
+// output 0: mutation of %x
+// output 1: user as view c64[3] of input %x
+// output 2: metadata of %o as view f32[3][2]+1 of input %x
+//
+// graph(%x: c64[3], %o: f32[3]) {
+//   %r: f32[3][2]+1 = aten.add.Tensor(%o, 1)
+//   %r_1: f32[3][2]+1 = aten.neg.default(%r)
+//   %r_2: f32[6] = aten.view.dtype(%x, f32)
+//   %r_3: f32[6] = aten.slice_scatter.default(%r_2, %r_1, 0, 1, 6, 2)
+//   %r_4: c64[3] = aten.view.dtype(%r_3, c64)
+//   return %r_4, %r_4, None
+// }
 
 // == run
-// functionalize refuses: %o becomes a conjugated or negated view; resolve_conj() or resolve_neg() what it is set to
+// input 0: c64[3][1]+0 = [(0.0-1.0j) (1.0-2.0j) (2.0-3.0j)]
+// input 1: f32[3][2]+1 = [-1.0 -2.0 -3.0], on the storage of input 0
+// output 0: c64[3][1]+0 = [(0.0-1.0j) (1.0-2.0j) (2.0-3.0j)], on the storage of input 0
