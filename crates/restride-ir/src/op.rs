@@ -242,6 +242,11 @@ pub enum OverlapCheck {
     Partial,
     /// A target with several elements in one cell, and any operand that shares a cell with the target (`scatter_`).
     Any,
+    /// As `Any`, but nothing is checked where all operands are empty vectors (`cat.out`).
+    Pieces,
+    /// PyTorch checks nothing, and reads operands while it writes (`min.dim_min`, running statistics): what shares a cell
+    /// with the target has no meaning.
+    Unseen,
     /// Any operand that shares a cell with the target. A target with several elements in one cell passes
     /// (`index_put_`, `index_fill_`).
     Operands,

@@ -1,7 +1,7 @@
 //! What eager PyTorch refuses to write: the rules of `ATen/MemoryOverlap.cpp`, for whoever runs or rewrites a mutating
 //! call. They look at layouts without searching: what is "too hard" to see passes.
 
-use crate::{Arg, Error, ErrorKind, Meta, OverlapCheck, Result, TensorType, Twin};
+use crate::{Arg, Error, ErrorKind, Meta, OverlapCheck, Result, Scalar, TensorType, Twin};
 use restride_tensor::{DType, Dim, Layout, Overlap, overlap_bytes};
 
 /// PyTorch's words for a target with several elements in one cell.
@@ -15,6 +15,9 @@ const SHARED: &str = "unsupported operation: some elements of the input tensor a
 const ORDER: &str =
     "a write that reads the memory it writes, in the order of PyTorch's loop. Clone the tensor before it.";
 
+/// Two results on the same memory.
+const TWO: &str = "two results that are written to the same memory. Give each memory of its own.";
+
 /// What the rules see of a tensor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Memory {
@@ -22,6 +25,8 @@ pub struct Memory {
     storage: usize,
     /// Which tensor object.
     object: usize,
+    /// Element type.
+    dtype: DType,
     /// Element type and cells, where sizes are known.
     ty: Option<Meta>,
     /// A dimension of several elements has stride 0.
@@ -36,8 +41,18 @@ impl Memory {
         let stretched = dims.into_iter().any(|(n, s)| s.is(0) && one.less(n) == Some(true))
             && !ty.layout.sizes.iter().any(|n| n.is(0));
         let known = ty.layout.known().map(|l| TensorType::new(ty.dtype, l));
-        Memory { storage, object, ty: known, stretched }
+        Memory { storage, object, dtype: ty.dtype, ty: known, stretched }
     }
+}
+
+/// Refuses operators that PyTorch does not have in place for some types.
+fn refuse_in_place<I: Iterator<Item = Memory>>(twin: &Twin, tensors: impl Fn(u8) -> I) -> Result<()> {
+    let schema = twin.op.schema();
+    let abs = schema.namespace == "aten" && matches!(&schema.name[..], "abs" | "absolute") && !twin.resizes;
+    if abs && twin.writes.iter().any(|w| tensors(w.0).any(|t| t.dtype.is_complex())) {
+        return Err(Error::new(ErrorKind::Program, "In-place abs is not supported for complex tensors."));
+    }
+    Ok(())
 }
 
 /// How PyTorch sees two tensors lie.
@@ -54,14 +69,34 @@ enum Status {
 ///
 /// # Errors
 /// PyTorch's words.
-pub fn refuse_overlap<V, S>(twin: &Twin, args: &[Arg<V, S>], see: impl Fn(&V) -> Option<Memory>) -> Result<()> {
+pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
+    twin: &Twin,
+    args: &[Arg<V, S>],
+    see: impl Fn(&V) -> Option<Memory>,
+) -> Result<()> {
+    let tensors = |i: u8| args.get(i as usize).into_iter().flat_map(|a| a.values()).filter_map(&see);
+    refuse_in_place(twin, tensors)?;
+    // Whatever is left in a cell that two results are written to, it has no meaning.
+    for (k, first) in twin.writes.iter().enumerate() {
+        for second in &twin.writes[k + 1..] {
+            if tensors(first.0).any(|a| tensors(second.0).any(|b| share(&a, &b, twin.resizes))) {
+                return Err(Error::unsupported(TWO));
+            }
+        }
+    }
     let check = twin.op.def().overlap;
     if check == OverlapCheck::None {
         return Ok(());
     }
+    let empty = |t: &Memory| t.ty.as_ref().is_some_and(|t| t.layout.sizes[..] == [0]);
+    if check == OverlapCheck::Pieces && twin.args.iter().all(|i| tensors(*i).all(|t| empty(&t))) {
+        return Ok(());
+    }
     for &(arg, _) in &twin.writes {
         let Some(target) = args.get(arg as usize).and_then(|a| a.values().next()).and_then(&see) else { continue };
-        if !matches!(check, OverlapCheck::Operands | OverlapCheck::PartialMask) && target.stretched {
+        let filled = check == OverlapCheck::Operands && fills(args, &see);
+        let passes = matches!(check, OverlapCheck::Operands | OverlapCheck::PartialMask | OverlapCheck::Unseen);
+        if !passes && target.stretched {
             return Err(Error::new(ErrorKind::Program, INTERNAL));
         }
         for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
@@ -69,20 +104,30 @@ pub fn refuse_overlap<V, S>(twin: &Twin, args: &[Arg<V, S>], see: impl Fn(&V) ->
             if twin.writes.iter().any(|w| w.0 as usize == i) && !twin.args.contains(&(i as u8)) {
                 continue;
             }
+            if i == 2 && filled {
+                continue;
+            }
             for operand in other.values().filter_map(&see) {
                 let found = status(&target, &operand);
+                // A copy that converts has no meaning but its loop's where it reads what it wrote.
+                if converts_itself(twin, &target, &operand) {
+                    return Err(Error::unsupported(ORDER));
+                }
                 match check {
+                    OverlapCheck::Operands if filled && found != Status::Partial => {}
                     OverlapCheck::PartialMask if i != 1 => {}
                     OverlapCheck::Partial | OverlapCheck::PartialMask => match found {
                         Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
                         Status::Full | Status::No | Status::TooHard => {}
                     },
-                    OverlapCheck::Any | OverlapCheck::Operands => match found {
+                    OverlapCheck::Any | OverlapCheck::Pieces | OverlapCheck::Operands => match found {
                         Status::Full | Status::Partial => return Err(Error::new(ErrorKind::Program, SHARED)),
                         Status::TooHard if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
                         Status::No | Status::TooHard => {}
                     },
                     // `fill_` takes a copy of its number.
+                    OverlapCheck::Unseen if share(&target, &operand, false) => return Err(Error::unsupported(ORDER)),
+                    OverlapCheck::Unseen => {}
                     OverlapCheck::Target if twin.op.def().pointwise => {}
                     OverlapCheck::Target if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
                     OverlapCheck::Target | OverlapCheck::None => {}
@@ -123,6 +168,33 @@ fn meet(a: &Memory, b: &Memory) -> bool {
         && !x.layout.sizes.contains(&0)
         && !y.layout.sizes.contains(&0)
         && overlap_bytes(&x.layout, x.dtype.size(), &y.layout, y.dtype.size()) != Overlap::Disjoint
+}
+
+/// Whether `index_put_(self, indices, values, accumulate)` is a `masked_fill_` to PyTorch: one mask, and one number, which
+/// is read first.
+fn fills<V, S: PartialEq + From<Scalar>>(args: &[Arg<V, S>], see: impl Fn(&V) -> Option<Memory>) -> bool {
+    let [_, Arg::Values(indices), Arg::Value(value), rest @ ..] = args else { return false };
+    let accumulates =
+        !rest.is_empty() && !matches!(rest.first(), Some(Arg::Scalar(s)) if *s == S::from(Scalar::Bool(false)));
+    let mut masks = indices.iter().flatten().filter_map(&see);
+    let one = see(value).and_then(|v| v.ty).is_some_and(|t| t.layout.numel() == 1);
+    let mask = |m: Memory| matches!(m.dtype, DType::Bool | DType::U8);
+    !accumulates && one && masks.next().is_some_and(mask) && masks.next().is_none()
+}
+
+/// Whether two tensors may have a cell in common, or come to have one: what is empty and resized is not yet known to be
+/// apart.
+fn share(a: &Memory, b: &Memory, resizes: bool) -> bool {
+    let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return a.storage == b.storage };
+    let empty = x.layout.sizes.contains(&0) || y.layout.sizes.contains(&0);
+    meet(a, b) || a.storage == b.storage && resizes && empty
+}
+
+/// Whether a call copies elements of one type over several of another on the same memory.
+fn converts_itself(twin: &Twin, target: &Memory, operand: &Memory) -> bool {
+    let (Some(x), Some(y)) = (&target.ty, &operand.ty) else { return false };
+    let copies = twin.op.schema().namespace == "aten" && twin.op.schema().name == "copy";
+    copies && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
 }
 
 /// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.

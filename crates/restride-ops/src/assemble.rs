@@ -694,15 +694,15 @@ macro_rules! composition {
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
-        overlap: OverlapCheck::Any,
+        overlap: OverlapCheck::Pieces,
         ..assembled("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
     },
     OpDef {
-        overlap: OverlapCheck::Any,
+        overlap: OverlapCheck::Pieces,
         ..assembled("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
     },
     OpDef {
-        overlap: OverlapCheck::Any,
+        overlap: OverlapCheck::Pieces,
         ..assembled(
             "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor",
             infer_cat,

@@ -3,7 +3,7 @@
 use crate::composite::composed;
 use crate::nn::*;
 use crate::sample::{sample, strided, tensor, transposed};
-use restride_ir::{DType, Emit, OpDef, TwinDecl, TwinReturn};
+use restride_ir::{DType, Emit, OpDef, OverlapCheck, TwinDecl, TwinReturn};
 use smallvec::smallvec;
 
 /// The tensor in row-major order with every `step`-th element replaced.
@@ -43,6 +43,8 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         doc: "The functional form of fill_diagonal_",
         infer: composed!(fill_diagonal),
+        // A stretched tensor's diagonal may have its cells once.
+        overlap: OverlapCheck::None,
         decompose: Some(fill_diagonal),
         ..OpDef::new("restride::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor")
     },

@@ -8,7 +8,8 @@ use crate::nn::*;
 use crate::norm::{FLOATS, IN_PLACE, stats_type};
 use crate::sample::{expanded, in_range, sample, strided, tensor, transposed};
 use restride_ir::{
-    Args, Call, DType, Emit, Expr, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind, TwinDecl, TwinReturn, Val,
+    Args, Call, DType, Emit, Expr, Kernel, Layout, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn,
+    Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
 use restride_tensor::Tensor;
@@ -302,6 +303,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         infer: Some(infer_functional),
+        overlap: OverlapCheck::Unseen,
         kernel: Kernel::Fixed(|c| run(c, &GENERAL, Some(3))),
         reuse: WITH_RUNNING,
         samples: Some(functional_samples),
@@ -338,6 +340,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         infer: Some(infer_update),
+        overlap: OverlapCheck::Unseen,
         kernel: Kernel::Fixed(|c| run(c, &WITH_UPDATE, Some(4))),
         reuse: IN_PLACE,
         samples: Some(given_samples),
@@ -363,6 +366,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         infer: composed!(instance_functional),
+        overlap: OverlapCheck::Unseen,
         decompose: Some(instance_functional),
         doc: "instance_norm with the new running statistics as results",
         ..OpDef::new(

@@ -44,7 +44,7 @@ fn run_part(c: &Call<'_>, which: Part) -> Result<()> {
     k::part(which, *c.args.tensor(0)?, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 fn infer_abs(a: &Args<'_, Meta>) -> Result<Metas> {
-    infer_part(a, Rule::Same)
+    infer_part(a, Rule::NoBool)
 }
 fn run_abs(c: &Call<'_>) -> Result<()> {
     if c.args.tensor(0)?.dtype().is_complex() {

@@ -6,7 +6,7 @@ use crate::promote::{AsTensor, name};
 use crate::reduce::{kept, marked, nonempty};
 use crate::reduce_samples::{over_all, over_dim, with_last};
 use crate::sample::{ints, sample, strided, tensor, transposed};
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
 use restride_kernels::reduce::{Reduction, reduce};
 use restride_kernels::reduce_pick::{Between, Pick, equal, pick, quantiles};
 use restride_tensor::{DType, Layout, Tensor};
@@ -308,18 +308,24 @@ fn truths() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    pick!(
-        "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        |a| infer_dim(a, 1, 2),
-        |c| run_dim(c, 1, Pick::Max),
-        dims
-    ),
-    pick!(
-        "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        |a| infer_dim(a, 1, 2),
-        |c| run_dim(c, 1, Pick::Min),
-        dims
-    ),
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..pick!(
+            "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            |a| infer_dim(a, 1, 2),
+            |c| run_dim(c, 1, Pick::Max),
+            dims
+        )
+    },
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..pick!(
+            "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            |a| infer_dim(a, 1, 2),
+            |c| run_dim(c, 1, Pick::Min),
+            dims
+        )
+    },
     pick!(
         "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         infer_index,
@@ -352,12 +358,15 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| run_dim(c, 1, Pick::Mode),
         modes
     ),
-    pick!(
-        "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
-        |a| infer_both(a, Some((1, 2))),
-        |c| run_both(c, Some(1)),
-        both
-    ),
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..pick!(
+            "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+            |a| infer_both(a, Some((1, 2))),
+            |c| run_both(c, Some(1)),
+            both
+        )
+    },
     pick!("aten::_aminmax(Tensor self) -> (Tensor, Tensor)", |a| infer_both(a, None), |c| run_both(c, None), || {
         over_all(ALL_REAL)
     }),

@@ -1,0 +1,12 @@
+// PyTorch writes both results to one memory, unchecked: what is left has no meaning.
+// run: functionalize, run
+graph(%x: i64[2, 3], %o: i64[2]) {
+  %v: i64[2], %i: i64[2] = aten.min.dim_min(%x, 1, min=%o, min_indices=%o)
+  return %v
+}
+
+// == functionalize
+// error: two results that are written to the same memory. Give each memory of its own. (at %v, %i = aten.min.dim_min)
+
+// == run
+// interp refuses: two results that are written to the same memory. Give each memory of its own. (at %v, %i = aten.min.dim_min)
