@@ -104,6 +104,8 @@ pub(super) struct Cells {
     pieces: BTreeMap<i64, Piece>,
     /// Pieces and elements that were looked at or written: what it costs.
     pub(super) work: u64,
+    /// Whether elements were put here since it was made.
+    pub(super) written: bool,
 }
 
 impl Cells {
@@ -202,6 +204,7 @@ impl Cells {
     /// Puts elements where a layout shows them, in logical order: of several in one cell the last stays.
     pub(super) fn write(&mut self, layout: &Layout, element: usize, runs: &Runs) {
         let size = element as i64;
+        self.written |= runs.len() > 0;
         let (mut rest, mut k) = (runs.0.first().copied(), 0);
         let _ = rows(layout, &mut |start, len, stride| {
             let mut i = 0;
@@ -229,6 +232,7 @@ impl Cells {
 
     /// The stretches of bytes in which two storages differ.
     pub(super) fn merge(&mut self, other: &Cells, mut one: impl FnMut(Byte, Byte) -> Byte) {
+        self.written |= other.written;
         let mut borders: Vec<i64> = Vec::new();
         for cells in [&*self, other] {
             borders.extend(cells.pieces.iter().flat_map(|(&s, p)| [s, p.end]));
