@@ -62,3 +62,13 @@ fn all_ways_agree_on_random_programs() {
     let agree = counts.get("agree").copied().unwrap_or(0);
     assert!(agree * 2 > total, "only {agree} of {total} programs run");
 }
+
+/// Outputs that share memory which is written over in the end: written back in place, they are kept before that.
+#[test]
+fn shared_outputs_are_kept_before_they_are_written_over() {
+    for seed in [160, 887] {
+        let sample = generate(seed);
+        assert_eq!(verdict(&sample), Verdict::Agree, "seed {seed}");
+        assert_eq!(metamorphic(&sample.program, &sample.inputs, &CompileOptions::default()), Ok(()), "seed {seed}");
+    }
+}

@@ -45,6 +45,13 @@ impl Materializer<'_> {
             }
             users.push((k, arg));
         }
+        // So is the memory that several outputs share.
+        for (arg, spec) in &outputs {
+            if let (OutputKind::Base, Arg::Value(v)) = (&spec.kind, arg) {
+                let base = self.value(*v)?;
+                self.save(&mut saved, &overwritten, base, &none)?;
+            }
+        }
         for (input, v) in copies {
             let (op, args) = filled("aten.copy_.default", vec![Arg::Value(input), Arg::Value(v)])?;
             let name = self.names.fresh("write_back");
@@ -61,7 +68,7 @@ impl Materializer<'_> {
             let spec = &outputs[k].1;
             let arg = match arg {
                 Arg::Value(v) if self.new.values[v].ty.tensor().is_some() => {
-                    Arg::Value(self.user(k, spec, v, &outputs, &inputs, &mut taken, &mut bases)?)
+                    Arg::Value(self.user(k, spec, v, &outputs, &inputs, &saved, &mut taken, &mut bases)?)
                 }
                 other => other,
             };
@@ -117,6 +124,7 @@ impl Materializer<'_> {
         v: ValueId,
         outputs: &[(Arg, OutputSpec)],
         inputs: &BTreeSet<usize>,
+        saved: &BTreeMap<ValueId, ValueId>,
         taken: &mut BTreeSet<usize>,
         bases: &mut BTreeMap<usize, ValueId>,
     ) -> Result<ValueId> {
@@ -132,6 +140,7 @@ impl Materializer<'_> {
                         (None, Arg::Value(b)) => {
                             let b_old = *b;
                             let mut base = self.value(b_old)?;
+                            base = saved.get(&base).copied().unwrap_or(base);
                             let ty = self.old.tensor(b_old).clone();
                             let own =
                                 self.facts[base].roots.is_disjoint(inputs) && self.facts[base].roots.is_disjoint(taken);
