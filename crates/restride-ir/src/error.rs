@@ -4,12 +4,16 @@ use std::fmt;
 
 /// What an operator's own rule or kernel has to say; the caller adds the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OpError(pub String);
+pub struct OpError(pub String, ErrorKind);
 
 impl OpError {
     /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
-        OpError(message.into())
+        OpError(message.into(), ErrorKind::Program)
+    }
+    /// What PyTorch does and restride does not (yet).
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        OpError(message.into(), ErrorKind::Unsupported)
     }
 }
 impl fmt::Display for OpError {
@@ -20,7 +24,7 @@ impl fmt::Display for OpError {
 impl std::error::Error for OpError {}
 impl From<restride_tensor::LayoutError> for OpError {
     fn from(e: restride_tensor::LayoutError) -> Self {
-        OpError(e.0)
+        OpError::new(e.0)
     }
 }
 
@@ -110,6 +114,6 @@ impl std::error::Error for Error {}
 
 impl From<OpError> for Error {
     fn from(e: OpError) -> Self {
-        Error::new(ErrorKind::Program, e.0)
+        Error::new(e.1, e.0)
     }
 }

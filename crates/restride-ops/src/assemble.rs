@@ -35,7 +35,7 @@ fn cat_dim(operands: &[&Layout], dim: i64) -> Result<Option<(usize, usize)>> {
 /// Type of the concatenation of operands.
 fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
     let layouts: Vec<&Layout> = operands.iter().map(|t| &t.layout).collect();
-    let dtype = result_type(&operands.iter().map(|t| Operand::of(*t)).collect::<Vec<_>>());
+    let dtype = result_type(&operands.iter().map(|t| Operand::of(*t)).collect::<Vec<_>>())?;
     let Some((d, first)) = cat_dim(&layouts, dim)? else { return Ok(fresh(dtype, &[0])) };
     let mut sizes = layouts[first].sizes.clone();
     let mut length = 0i64;
@@ -134,7 +134,7 @@ type Pieces = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>;
 fn put_together(c: &Call<'_>, pieces: Pieces) -> Result<()> {
     let (operands, out) = (c.args.tensors(0)?, &c.outs[0]);
     for piece in pieces(&Args(&moves::metas(c)?), out.layout())? {
-        copy::into_region(operands[piece.operand], out, &piece.region).map_err(restride_ir::OpError)?;
+        copy::into_region(operands[piece.operand], out, &piece.region).map_err(restride_ir::OpError::new)?;
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ const fn own(
 type Val1 = restride_ir::Val;
 
 fn call1(e: &mut dyn Emit, op: &str, args: &[Arg<Val1, Scalar>]) -> Result<Val1> {
-    e.call(op, args)?.into_iter().next().ok_or_else(|| restride_ir::OpError(format!("{op} gives nothing")))
+    e.call(op, args)?.into_iter().next().ok_or_else(|| restride_ir::OpError::new(format!("{op} gives nothing")))
 }
 fn int(i: i64) -> Arg<Val1, Scalar> {
     Arg::Scalar(Scalar::Int(i))
@@ -276,7 +276,7 @@ fn run_block_diag(c: &Call<'_>) -> Result<()> {
         to.offset += row * to.strides[0] + column * to.strides[1];
         to.sizes = from.sizes.clone();
         (row, column) = (row + from.sizes[0], column + from.sizes[1]);
-        copy::between(t, &from, out, &to).map_err(restride_ir::OpError)?;
+        copy::between(t, &from, out, &to).map_err(restride_ir::OpError::new)?;
     }
     Ok(())
 }
@@ -359,7 +359,7 @@ fn run_repeat_int(c: &Call<'_>) -> Result<()> {
     from.strides.push(0);
     to.sizes.push(n);
     to.strides.push(step);
-    copy::between(t, &from, out, &to).map_err(restride_ir::OpError)
+    copy::between(t, &from, out, &to).map_err(restride_ir::OpError::new)
 }
 
 /// Shifts of the dimensions of a roll, and whether the operand is rolled as one row.
@@ -417,22 +417,22 @@ fn run_roll(c: &Call<'_>) -> Result<()> {
     let part = |at: i64, length: i64| Layout::strided(&[length], &[1], at);
     for (from, to, length) in [(0, shift, n - shift), (n - shift, 0, shift)] {
         copy::between(&row.view(), &part(from, length), &rolled.view_mut(), &part(to, length))
-            .map_err(restride_ir::OpError)?;
+            .map_err(restride_ir::OpError::new)?;
     }
-    copy::same_order(&rolled.view(), out).map_err(restride_ir::OpError)
+    copy::same_order(&rolled.view(), out).map_err(restride_ir::OpError::new)
 }
 
 /// A row-major copy in one dimension.
 fn flat(t: &restride_tensor::View<'_>) -> Result<Tensor> {
     let row = Tensor::zeros(t.dtype(), Layout::contiguous(&[t.numel() as i64]));
-    copy::same_order(t, &row.view_mut()).map_err(restride_ir::OpError)?;
+    copy::same_order(t, &row.view_mut()).map_err(restride_ir::OpError::new)?;
     Ok(row)
 }
 
 /// Copies the two parts of each dimension from `dim` on to where they are after the roll.
 fn roll_boxes(c: &Call<'_>, from: &Layout, to: &Layout, by: &[i64], dim: usize) -> Result<()> {
     let Some(&shift) = by.get(dim) else {
-        return copy::between(c.args.tensor(0)?, from, &c.outs[0], to).map_err(restride_ir::OpError);
+        return copy::between(c.args.tensor(0)?, from, &c.outs[0], to).map_err(restride_ir::OpError::new);
     };
     let n = from.sizes[dim];
     for (source, target, length) in [(0, shift, n - shift), (n - shift, 0, shift)] {
@@ -512,7 +512,7 @@ fn run_turn(c: &Call<'_>, turn: &Turn) -> Result<()> {
     if let Some((a, b)) = turn.1 {
         from = from.transpose(a, b)?;
     }
-    copy::from_region(t, t.dtype(), &from, &c.outs[0]).map_err(restride_ir::OpError)
+    copy::from_region(t, t.dtype(), &from, &c.outs[0]).map_err(restride_ir::OpError::new)
 }
 
 macro_rules! turning {

@@ -31,7 +31,7 @@ fn infer(a: &Args<'_, Meta>, what: Scan) -> Metas {
 }
 fn run(c: &Call<'_>, what: Scan) -> Result<()> {
     let (dim, dtype) = read(&c.args, what)?;
-    scan(c.args.tensor(0)?, dim, what, dtype, &c.outs[0], c.ctx.threads).map_err(OpError)
+    scan(c.args.tensor(0)?, dim, what, dtype, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
 fn infer_extreme(a: &Args<'_, Meta>) -> Metas {
@@ -43,7 +43,7 @@ fn infer_extreme(a: &Args<'_, Meta>) -> Metas {
 fn run_extreme(c: &Call<'_>, max: bool) -> Result<()> {
     let x = c.args.tensor(0)?;
     let dim = wrapped(c.args.int(1)?, x.sizes().len())?;
-    extremes(x, dim, max, &c.outs[0], &c.outs[1], c.ctx.threads).map_err(OpError)
+    extremes(x, dim, max, &c.outs[0], &c.outs[1], c.ctx.threads).map_err(OpError::new)
 }
 
 /// `diff`: neighbours subtracted, n times over.

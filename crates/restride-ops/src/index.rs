@@ -77,7 +77,7 @@ fn arrange(rank: usize, given: &[bool]) -> (Vec<usize>, Vec<usize>, Vec<usize>) 
 fn common_shape(shapes: &[&[i64]]) -> Result<Dims<i64>> {
     iter::broadcast_sizes(shapes).map_err(|_| {
         let list: Vec<String> = shapes.iter().map(|s| format!("{s:?}")).collect();
-        OpError(format!(
+        OpError::new(format!(
             "shape mismatch: indexing tensors could not be broadcast together with shapes {}",
             list.join(", ")
         ))
@@ -177,7 +177,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
 
 fn run_index(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
-    take_at(t, &axes(t.sizes(), &c.args.opt_tensors(1)?)?, &c.outs[0]).map_err(OpError)
+    take_at(t, &axes(t.sizes(), &c.args.opt_tensors(1)?)?, &c.outs[0]).map_err(OpError::new)
 }
 
 fn has_mask(a: &Args<'_, Meta>) -> bool {
@@ -267,11 +267,11 @@ pub(crate) fn put_stretched(
     add: bool,
 ) -> Result<()> {
     if values.dtype() == out.dtype() && values.sizes() == sizes {
-        return put_at(values, axes, out, add).map_err(OpError);
+        return put_at(values, axes, out, add).map_err(OpError::new);
     }
     let own = Tensor::zeros(out.dtype(), Layout::contiguous(sizes));
-    copy::stretched(values, &own.view_mut()).map_err(OpError)?;
-    put_at(&own.view(), axes, out, add).map_err(OpError)
+    copy::stretched(values, &own.view_mut()).map_err(OpError::new)?;
+    put_at(&own.view(), axes, out, add).map_err(OpError::new)
 }
 
 const F: DType = DType::F32;

@@ -78,13 +78,13 @@ fn run_masked_select(c: &Call<'_>) -> Result<Vec<Tensor>> {
     // Row-major copies: of the mask, then of the elements that it leaves.
     let wide = |v: &restride_tensor::View<'_>| -> Result<Tensor> {
         let own = allocate(v.dtype(), Layout::contiguous(&sizes))?;
-        copy::stretched(v, &own.view_mut()).map_err(OpError)?;
+        copy::stretched(v, &own.view_mut()).map_err(OpError::new)?;
         Ok(own)
     };
     let picked = nonzero(&wide(mask)?.view());
     let elements = wide(t)?;
     let out = allocate(t.dtype(), Layout::contiguous(&[picked.len() as i64]))?;
-    restride_kernels::index::take_flat(&elements.view(), &picked, &out.view_mut()).map_err(OpError)?;
+    restride_kernels::index::take_flat(&elements.view(), &picked, &out.view_mut()).map_err(OpError::new)?;
     Ok(vec![out])
 }
 

@@ -96,7 +96,7 @@ fn run_combinations(c: &Call<'_>) -> Result<()> {
             *place = if again { next } else { next + k as i64 };
         }
     }
-    take_flat(t, &all, out).map_err(OpError)
+    take_flat(t, &all, out).map_err(OpError::new)
 }
 
 const F: DType = DType::F32;

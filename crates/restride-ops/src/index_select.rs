@@ -16,7 +16,7 @@ use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
 /// A view as one of a dimension more if it has none, on memory of its own.
 fn lifted(v: &View<'_>) -> Result<Tensor> {
     let own = Tensor::zeros(v.dtype(), Layout::contiguous(&[1]));
-    copy::same_order(v, &own.view_mut()).map_err(OpError)?;
+    copy::same_order(v, &own.view_mut()).map_err(OpError::new)?;
     Ok(own)
 }
 
@@ -27,7 +27,7 @@ fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut
     }
     let (own, result) = (lifted(t)?, Tensor::zeros(out.dtype(), Layout::contiguous(&[1])));
     f(&own.view(), &result.view_mut())?;
-    copy::same_order(&result.view(), out).map_err(OpError)
+    copy::same_order(&result.view(), out).map_err(OpError::new)
 }
 
 /// The indices of a call that takes none from the end, with PyTorch's complaint about the first bad one.
@@ -71,7 +71,7 @@ fn run_select(c: &Call<'_>) -> Result<()> {
             }
             format!("INDICES element is out of DATA bounds, id={i} axis_dim={size}")
         })?;
-        take_at(t, &Axes::one(t.sizes().len(), d, at), out).map_err(OpError)
+        take_at(t, &Axes::one(t.sizes().len(), d, at), out).map_err(OpError::new)
     })
 }
 
@@ -141,9 +141,9 @@ fn run_add(c: &Call<'_>) -> Result<()> {
             source
         };
         if plain {
-            put_at(source, &axes, out, true).map_err(OpError)
+            put_at(source, &axes, out, true).map_err(OpError::new)
         } else {
-            add_scaled(source, &axes, alpha, out).map_err(OpError)
+            add_scaled(source, &axes, alpha, out).map_err(OpError::new)
         }
     })
 }

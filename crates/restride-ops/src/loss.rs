@@ -272,7 +272,7 @@ fn triplet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn cosine_similarity(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y, dim, eps) = (*a.tensor(0)?, *a.tensor(1)?, a.int(2)?, a.float(3)?);
     let (tx, ty) = (e.meta(x), e.meta(y));
-    let dtype = crate::promote::result_type(&[crate::promote::Operand::of(&tx), crate::promote::Operand::of(&ty)]);
+    let dtype = crate::promote::result_type(&[crate::promote::Operand::of(&tx), crate::promote::Operand::of(&ty)])?;
     ensure!(dtype.is_float(), "expected common dtype to be floating point, yet common dtype is {}", name(dtype));
     let common = crate::iter::broadcast_sizes(&[tx.sizes(), ty.sizes()])?.to_vec();
     let normal = |e: &mut dyn Emit, v: Val| -> Result<Val> {

@@ -27,7 +27,7 @@ static ON_SOURCE: &[Reuse] = &[Reuse { arg: 1, result: 0, kind: ReuseKind::SameI
 
 /// Copies argument 0 in logical order, converted to the result's type.
 pub(crate) fn same_order(c: &Call<'_>) -> Result<()> {
-    copy::same_order(c.args.tensor(0)?, &c.outs[0]).map_err(OpError)
+    copy::same_order(c.args.tensor(0)?, &c.outs[0]).map_err(OpError::new)
 }
 
 /// Types of a call's arguments, with the layouts that its operands have in memory.
@@ -87,7 +87,7 @@ fn scatter_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     let args = view_args(&metas(c)?);
     copy::carry(base, out);
     let region = region::<Beside<R>>(&args, out.layout())?;
-    copy::into_region(src, out, &region).map_err(OpError)
+    copy::into_region(src, out, &region).map_err(OpError::new)
 }
 
 /// `as_strided_scatter` speaks of the base's own strides and offset, which the result has too.
@@ -102,7 +102,7 @@ fn strided_scatter_kernel(c: &Call<'_>) -> Result<()> {
     copy::carry(base, out);
     let mut region = region::<Beside<AsStrided>>(&args, from)?;
     region.offset += to.offset - from.offset;
-    copy::into_elements(src, out, &region).map_err(OpError)
+    copy::into_elements(src, out, &region).map_err(OpError::new)
 }
 
 /// The base with a view of it replaced by the source.
@@ -128,7 +128,7 @@ fn infer_copy(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
 }
 
 fn copy_kernel(c: &Call<'_>) -> Result<()> {
-    copy::stretched(c.args.tensor(1)?, &c.outs[0]).map_err(OpError)
+    copy::stretched(c.args.tensor(1)?, &c.outs[0]).map_err(OpError::new)
 }
 
 const F: DType = DType::F32;

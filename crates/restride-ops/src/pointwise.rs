@@ -29,7 +29,7 @@ pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Res
 
 /// The element type that an operator computes in.
 pub(crate) fn common(operands: &[Operand<'_>], rule: Rule) -> Result<DType> {
-    let dtype = result_type(operands);
+    let dtype = result_type(operands)?;
     match rule {
         Rule::Float => Ok(to_float(dtype)),
         Rule::NoBool if dtype == DType::Bool => not_for(dtype),
@@ -112,7 +112,7 @@ pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>
 /// Shape rule of a question.
 pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Result<Metas> {
     let operands = operands(args, at)?;
-    let dtype = result_type(&operands);
+    let dtype = result_type(&operands)?;
     if !op.takes(Kind::of(dtype)) {
         return not_for(dtype);
     }
@@ -121,7 +121,7 @@ pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> 
 
 /// Kernel of a question.
 pub(crate) fn run_ask(c: &Call<'_>, at: &[usize], op: &Predicate) -> Result<()> {
-    let dtype = result_type(&operands(&c.args, at)?);
+    let dtype = result_type(&operands(&c.args, at)?)?;
     k::decide(op, dtype, &inputs(&c.args, at)?, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 

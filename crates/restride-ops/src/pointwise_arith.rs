@@ -201,13 +201,13 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
 /// `ldexp`: the first operand times two to the power of the second.
 fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
     let operands = operands(a, &[0, 1])?;
-    let power = to_float(result_type(&[operands[1], Operand::Number(Scalar::Float(2.0))]));
+    let power = to_float(result_type(&[operands[1], Operand::Number(Scalar::Float(2.0))])?);
     let dims = Layout::contiguous(&[1i64]);
     let exponent = match operands[1] {
         Operand::Tensor(_, l) if l.rank() > 0 => Operand::Tensor(power, &dims),
         _ => Operand::Tensor(power, l0()),
     };
-    let dtype = result_type(&[operands[0], exponent]);
+    let dtype = result_type(&[operands[0], exponent])?;
     Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
 }
 fn l0() -> &'static Layout {

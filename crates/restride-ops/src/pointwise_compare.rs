@@ -20,7 +20,7 @@ fn infer_where(a: &Args<'_, Meta>) -> Result<Metas> {
         )));
     }
     let all = operands(a, &[0, 1, 2])?;
-    Ok(smallvec![Meta::new(result_type(&all[1..]), layout(&all)?)])
+    Ok(smallvec![Meta::new(result_type(&all[1..])?, layout(&all)?)])
 }
 fn run_where(c: &Call<'_>) -> Result<()> {
     let inputs = [input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?];

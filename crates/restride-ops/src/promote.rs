@@ -59,7 +59,10 @@ impl<'a> Operand<'a> {
 }
 
 /// `torch.result_type` of any number of operands.
-pub(crate) fn result_type(operands: &[Operand<'_>]) -> DType {
+///
+/// # Errors
+/// Half precision with a complex number of lower category: PyTorch has complex types of halves.
+pub(crate) fn result_type(operands: &[Operand<'_>]) -> Result<DType, OpError> {
     let (mut dims, mut zero, mut number) = (None, None, None);
     for op in operands {
         let place = match op {
@@ -69,7 +72,20 @@ pub(crate) fn result_type(operands: &[Operand<'_>]) -> DType {
         };
         *place = promote(*place, Some(op.dtype()));
     }
-    combine(dims, combine(zero, number)).unwrap_or(DType::F32)
+    let lower = combine(zero, number);
+    // The operands that say how wide a complex number's parts are.
+    let (wide, complex) = match dims {
+        Some(d) if d.is_float() => (dims, lower),
+        Some(d) if d.is_complex() => (None, None),
+        _ => (zero, number),
+    };
+    if let (Some(h @ (DType::F16 | DType::BF16)), Some(z)) = (wide, complex)
+        && z.is_complex()
+    {
+        let what = format!("{} with a complex number, which gives complex numbers of halves in PyTorch", name(h));
+        return Err(OpError::unsupported(what));
+    }
+    Ok(combine(dims, lower).unwrap_or(DType::F32))
 }
 
 fn promote(a: Option<DType>, b: Option<DType>) -> Option<DType> {
@@ -151,14 +167,14 @@ mod tests {
         let (i2, f0, d0) = (of(DType::I64, 2), of(DType::F16, 0), of(DType::F64, 0));
         let (h1, u1, b1) = (of(DType::F16, 1), of(DType::U8, 1), of(DType::Bool, 1));
         let t = Operand::of::<Meta>;
-        assert_eq!(result_type(&[t(&i2), t(&f0)]), DType::F16);
-        assert_eq!(result_type(&[t(&h1), t(&d0)]), DType::F16);
-        assert_eq!(result_type(&[t(&u1), Operand::Number(Scalar::Int(300))]), DType::U8);
-        assert_eq!(result_type(&[t(&u1), Operand::Number(Scalar::Float(0.5))]), DType::F32);
-        assert_eq!(result_type(&[t(&b1), Operand::Number(Scalar::Int(1))]), DType::I64);
-        assert_eq!(result_type(&[t(&d0), Operand::Number(Scalar::Float(0.5))]), DType::F64);
+        assert_eq!(result_type(&[t(&i2), t(&f0)]).unwrap(), DType::F16);
+        assert_eq!(result_type(&[t(&h1), t(&d0)]).unwrap(), DType::F16);
+        assert_eq!(result_type(&[t(&u1), Operand::Number(Scalar::Int(300))]).unwrap(), DType::U8);
+        assert_eq!(result_type(&[t(&u1), Operand::Number(Scalar::Float(0.5))]).unwrap(), DType::F32);
+        assert_eq!(result_type(&[t(&b1), Operand::Number(Scalar::Int(1))]).unwrap(), DType::I64);
+        assert_eq!(result_type(&[t(&d0), Operand::Number(Scalar::Float(0.5))]).unwrap(), DType::F64);
         let z = Scalar::Complex(restride_tensor::C64::new(0.0, 1.0));
-        assert_eq!(result_type(&[t(&d0), Operand::Number(z)]), DType::C128);
-        assert_eq!(result_type(&[t(&h1), Operand::Number(z)]), DType::C64);
+        assert_eq!(result_type(&[t(&d0), Operand::Number(z)]).unwrap(), DType::C128);
+        assert!(result_type(&[t(&h1), Operand::Number(z)]).is_err());
     }
 }

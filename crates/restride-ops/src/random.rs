@@ -120,7 +120,7 @@ fn infer_bernoulli(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_bernoulli(c: &Call<'_>) -> Result<()> {
     let p = gather::<f64>(*c.args.tensor(0)?);
-    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError)
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 fn infer_bernoulli_tensor(a: &Args<'_, Meta>) -> Metas {
     let (t, p) = (a.tensor(0)?, a.tensor(1)?);
@@ -132,7 +132,7 @@ fn infer_bernoulli_tensor(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_bernoulli_tensor(c: &Call<'_>) -> Result<()> {
     let p = spread(c.args.tensor(1)?, c.outs[0].sizes());
-    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError)
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
 /// The elements in row-major order of sizes that the view broadcasts to.
@@ -292,7 +292,7 @@ fn infer_multinomial(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_multinomial(c: &Call<'_>) -> Result<()> {
     let replacement = c.args.opt_bool(2)?.unwrap_or(false);
-    k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError)
+    k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError::new)
 }
 
 fn infer_poisson(a: &Args<'_, Meta>) -> Metas {
@@ -300,7 +300,7 @@ fn infer_poisson(a: &Args<'_, Meta>) -> Metas {
     one(row_major(a)?)
 }
 fn run_poisson(c: &Call<'_>) -> Result<()> {
-    k::poisson(&draws(c.ctx), c.args.tensor(0)?, &c.outs[0], c.ctx.threads).map_err(OpError)
+    k::poisson(&draws(c.ctx), c.args.tensor(0)?, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
 /// Declares an operator that draws: schema, shape rule, kernel, sample calls.

@@ -72,7 +72,7 @@ fn run_dropout(c: &Call<'_>, what: Drops) -> Result<()> {
     // A shape rule is asked for training; a kernel may also be asked where nothing is to be dropped.
     let p = if c.args.bool(2)? { p } else { 0.0 };
     let inner = if what.whole() { x.sizes().iter().skip(2).product::<i64>() as usize } else { 1 };
-    k::dropout(&draws(c.ctx), x, what.how(p), inner, &c.outs[0], None, c.ctx.threads).map_err(OpError)
+    k::dropout(&draws(c.ctx), x, what.how(p), inner, &c.outs[0], None, c.ctx.threads).map_err(OpError::new)
 }
 
 fn infer_native(a: &Args<'_, Meta>) -> Metas {
@@ -88,12 +88,12 @@ fn infer_native(a: &Args<'_, Meta>) -> Metas {
 fn run_native(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     if !c.args.opt_bool(2)?.unwrap_or(true) {
-        restride_kernels::copy::same_order(x, &c.outs[0]).map_err(OpError)?;
+        restride_kernels::copy::same_order(x, &c.outs[0]).map_err(OpError::new)?;
         k::draw(&draws(c.ctx), Distribution::Bernoulli(1.0), &c.outs[1], c.ctx.threads);
         return Ok(());
     }
     let how = Drops::Zero { whole: false }.how(c.args.float(1)?);
-    k::dropout(&draws(c.ctx), x, how, 1, &c.outs[0], Some(&c.outs[1]), c.ctx.threads).map_err(OpError)
+    k::dropout(&draws(c.ctx), x, how, 1, &c.outs[0], Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
 }
 
 macro_rules! dropout {

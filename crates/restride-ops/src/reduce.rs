@@ -92,7 +92,7 @@ fn infer(s: &Spec, x: &Meta) -> restride_ir::TensorType<i64> {
 }
 
 fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
-    reduce(c.args.tensor(0)?, &s.marks, s.what, s.read, &c.outs[0], c.ctx.threads).map_err(OpError)
+    reduce(c.args.tensor(0)?, &s.marks, s.what, s.read, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
 /// Integers add up in 64 bits.
@@ -253,7 +253,7 @@ fn infer_with_mean(s: &Spec, x: &Meta) -> Metas {
 }
 fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
     run(c, s)?;
-    reduce(c.args.tensor(0)?, &s.marks, Reduction::Mean, s.read, &c.outs[1], c.ctx.threads).map_err(OpError)
+    reduce(c.args.tensor(0)?, &s.marks, Reduction::Mean, s.read, &c.outs[1], c.ctx.threads).map_err(OpError::new)
 }
 
 /// Declares a reduction by the function that reads a call.

@@ -68,10 +68,10 @@ fn run_cdist(c: &Call<'_>) -> Result<()> {
         all
     };
     if n == batch.len() && x.sizes()[..n - 2] == batch[..n - 2] && y.sizes()[..y.sizes().len() - 2] == batch[..n - 2] {
-        return distances(x, y, p, &c.outs[0], c.ctx.threads).map_err(OpError);
+        return distances(x, y, p, &c.outs[0], c.ctx.threads).map_err(OpError::new);
     }
     let (x, y) = (wide(x), wide(y));
-    distances(&x.view(), &y.view(), p, &c.outs[0], c.ctx.threads).map_err(OpError)
+    distances(&x.view(), &y.view(), p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
 }
 
 /// Elements of row-major sizes `from`, repeated to sizes `to`. Doubles hold every element of the types there are here.
@@ -94,7 +94,7 @@ fn infer_pdist_forward(a: &Args<'_, Meta>) -> Metas {
     infer_pdist(a)
 }
 fn run_pdist(c: &Call<'_>) -> Result<()> {
-    pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0]).map_err(OpError)
+    pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0]).map_err(OpError::new)
 }
 
 /// `dist`: the norm of a difference.

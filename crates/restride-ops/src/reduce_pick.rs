@@ -45,7 +45,7 @@ fn infer_number(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
 }
 fn run_dim(c: &Call<'_>, dim: usize, what: Pick) -> Result<()> {
     let marks = marks(&c.args, Some(dim))?;
-    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), Some(&c.outs[1]), c.ctx.threads).map_err(OpError)
+    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
 }
 
 fn infer_index(a: &Args<'_, Meta>) -> Metas {
@@ -57,7 +57,7 @@ fn infer_index(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_index(c: &Call<'_>, what: Pick) -> Result<()> {
     let marks = marks(&c.args, Some(1))?;
-    pick(c.args.tensor(0)?, &marks, what, None, Some(&c.outs[0]), c.ctx.threads).map_err(OpError)
+    pick(c.args.tensor(0)?, &marks, what, None, Some(&c.outs[0]), c.ctx.threads).map_err(OpError::new)
 }
 
 fn one(meta: Meta) -> Metas {
@@ -72,7 +72,7 @@ fn infer_value(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_value(c: &Call<'_>, what: Pick) -> Result<()> {
     let marks = marks(&c.args, None)?;
-    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), None, c.ctx.threads).map_err(OpError)
+    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), None, c.ctx.threads).map_err(OpError::new)
 }
 
 /// Smallest and largest: the dimension's position, if it has one, and that of `keepdim`.
@@ -89,7 +89,7 @@ fn run_both(c: &Call<'_>, dim: Option<usize>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let marks = marks(&c.args, dim)?;
     for (what, out) in [Reduction::Min, Reduction::Max].into_iter().zip(c.outs) {
-        reduce(x, &marks, what, x.dtype(), out, c.ctx.threads).map_err(OpError)?;
+        reduce(x, &marks, what, x.dtype(), out, c.ctx.threads).map_err(OpError::new)?;
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ fn run_quantile(c: &Call<'_>, ignore_nan: bool) -> Result<()> {
     };
     ensure!(q.iter().all(|q| (0.0..=1.0).contains(q)), "quantile() q values must be in the range [0, 1]");
     let marks = marks(&c.args, Some(2))?;
-    quantiles(c.args.tensor(0)?, &marks, &q, between(&c.args)?, ignore_nan, &c.outs[0]).map_err(OpError)
+    quantiles(c.args.tensor(0)?, &marks, &q, between(&c.args)?, ignore_nan, &c.outs[0]).map_err(OpError::new)
 }
 
 fn run_equal(c: &Call<'_>) -> Result<Scalar> {
@@ -146,7 +146,7 @@ fn run_equal(c: &Call<'_>) -> Result<Scalar> {
         name(a.dtype()),
         name(b.dtype())
     );
-    equal(a, b).map(Scalar::Bool).map_err(OpError)
+    equal(a, b).map(Scalar::Bool).map_err(OpError::new)
 }
 fn run_allclose(c: &Call<'_>) -> Result<Scalar> {
     use restride_kernels::pointwise::{IS_CLOSE, Input, decide};

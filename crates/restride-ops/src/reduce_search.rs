@@ -112,10 +112,10 @@ fn find(
     sorter: Option<&restride_tensor::View<'_>>,
 ) -> Result<()> {
     match c.args.tensor(values) {
-        Ok(v) => search(rows, v, right, sorter, &c.outs[0]).map_err(OpError),
+        Ok(v) => search(rows, v, right, sorter, &c.outs[0]).map_err(OpError::new),
         Err(_) => {
             let number = boxed(c.args.scalar(values)?, rows.dtype());
-            search(rows, &number.view(), right, sorter, &c.outs[0]).map_err(OpError)
+            search(rows, &number.view(), right, sorter, &c.outs[0]).map_err(OpError::new)
         }
     }
 }
@@ -139,7 +139,7 @@ fn run_is_in(c: &Call<'_>) -> Result<()> {
             is_in(&boxed(c.args.scalar(0)?, set.dtype()).view(), set, invert, &c.outs[0])
         }
     };
-    r.map_err(OpError)
+    r.map_err(OpError::new)
 }
 
 fn infer_histogram(a: &Args<'_, Meta>) -> Metas {
@@ -152,7 +152,7 @@ fn infer_histogram(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_histogram(c: &Call<'_>) -> Result<()> {
     let (min, max) = (c.args.opt_float(2)?.unwrap_or(0.0), c.args.opt_float(3)?.unwrap_or(0.0));
-    histogram(c.args.tensor(0)?, min, max, &c.outs[0]).map_err(OpError)
+    histogram(c.args.tensor(0)?, min, max, &c.outs[0]).map_err(OpError::new)
 }
 
 fn run_count(c: &Call<'_>) -> Result<Vec<Tensor>> {
@@ -164,7 +164,7 @@ fn run_count(c: &Call<'_>) -> Result<Vec<Tensor>> {
         ensure!(w.sizes() == x.sizes(), "weights should be 1-d and have the same length as input");
         ensure!(!w.dtype().is_complex(), "weights are real numbers");
     }
-    Ok(vec![count(x, weights, least as usize).map_err(OpError)?])
+    Ok(vec![count(x, weights, least as usize).map_err(OpError::new)?])
 }
 
 const F: DType = DType::F32;

@@ -48,7 +48,7 @@ fn run_gather(c: &Call<'_>) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
-    gather(t, t.layout().dim(c.args.int(1)?)?, index, out).map_err(OpError)
+    gather(t, t.layout().dim(c.args.int(1)?)?, index, out).map_err(OpError::new)
 }
 
 /// PyTorch's checks of a scatter.
@@ -146,7 +146,7 @@ fn run(c: &Call<'_>, how: Reduce, keep: bool) -> Result<()> {
         Ok(src) => Source::Tensor(*src),
         Err(_) => Source::Number(held(t.dtype(), c.args.scalar(3)?)),
     };
-    scatter(out, d, index, src, how, keep).map_err(OpError)
+    scatter(out, d, index, src, how, keep).map_err(OpError::new)
 }
 /// A number as an element type holds it.
 fn held(dtype: DType, s: Scalar) -> Scalar {
@@ -184,7 +184,7 @@ fn infer_take(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_take(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
-    take_flat(t, &flat(c.args.tensor(1)?, t.numel() as i64)?, &c.outs[0]).map_err(OpError)
+    take_flat(t, &flat(c.args.tensor(1)?, t.numel() as i64)?, &c.outs[0]).map_err(OpError::new)
 }
 fn infer_put(a: &Args<'_, Meta>) -> Metas {
     let (t, index, source) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
@@ -208,7 +208,7 @@ fn run_put(c: &Call<'_>) -> Result<()> {
     let (t, out) = (c.args.tensor(0)?, &c.outs[0]);
     let at = flat(c.args.tensor(1)?, t.numel() as i64)?;
     copy::carry(t, out);
-    put_flat(c.args.tensor(2)?, &at, out, c.args.bool(3)?).map_err(OpError)
+    put_flat(c.args.tensor(2)?, &at, out, c.args.bool(3)?).map_err(OpError::new)
 }
 
 /// Sizes of an operand and its indices, broadcast but for the dimension.
@@ -266,9 +266,9 @@ fn run_along(c: &Call<'_>) -> Result<()> {
     };
     let own = Tensor::zeros(t.dtype(), Layout::contiguous(&from));
     if from.len() == t.sizes().len() {
-        copy::stretched(t, &own.view_mut()).map_err(OpError)?;
+        copy::stretched(t, &own.view_mut()).map_err(OpError::new)?;
     } else {
-        copy::same_order(t, &own.view_mut()).map_err(OpError)?;
+        copy::same_order(t, &own.view_mut()).map_err(OpError::new)?;
     }
     let n = from[d];
     ensure!(n > 0, "index is out of bounds for dimension with size 0");
@@ -282,10 +282,10 @@ fn run_along(c: &Call<'_>) -> Result<()> {
     at.iter_mut().for_each(|i| *i = i.rem_euclid(n));
     let at = Tensor::from_slice(&at, if to.len() == index.sizes().len() { index.sizes() } else { &to });
     let wide = Tensor::zeros(DType::I64, Layout::contiguous(&to));
-    copy::stretched(&at.view(), &wide.view_mut()).map_err(OpError)?;
+    copy::stretched(&at.view(), &wide.view_mut()).map_err(OpError::new)?;
     let result = Tensor::zeros(t.dtype(), Layout::contiguous(&to));
-    gather(&own.view(), d, &wide.view(), &result.view_mut()).map_err(OpError)?;
-    copy::same_order(&result.view(), out).map_err(OpError)
+    gather(&own.view(), d, &wide.view(), &result.view_mut()).map_err(OpError::new)?;
+    copy::same_order(&result.view(), out).map_err(OpError::new)
 }
 
 fn infer_masked(a: &Args<'_, Meta>) -> Metas {
@@ -307,19 +307,19 @@ fn infer_masked(a: &Args<'_, Meta>) -> Metas {
 fn run_masked(c: &Call<'_>) -> Result<()> {
     let (t, mask, source, out) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?, &c.outs[0]);
     let wide = Tensor::zeros(DType::Bool, Layout::contiguous(out.sizes()));
-    copy::stretched(mask, &wide.view_mut()).map_err(OpError)?;
+    copy::stretched(mask, &wide.view_mut()).map_err(OpError::new)?;
     let at = nonzero(&wide.view());
     ensure!(at.len() <= source.numel(), "Number of elements of source < number of ones in mask");
     let row = Tensor::zeros(source.dtype(), Layout::contiguous(&[source.numel() as i64]));
-    copy::same_order(source, &row.view_mut()).map_err(OpError)?;
+    copy::same_order(source, &row.view_mut()).map_err(OpError::new)?;
     let used = row.alias(row.dtype(), Layout::contiguous(&[at.len() as i64]));
     let used = used.ok_or_else(|| OpError::new("masked_scatter: the source is too small"))?;
     if t.sizes() == out.sizes() {
         copy::carry(t, out);
     } else {
-        copy::stretched(t, out).map_err(OpError)?;
+        copy::stretched(t, out).map_err(OpError::new)?;
     }
-    put_flat(&used.view(), &at, out, false).map_err(OpError)
+    put_flat(&used.view(), &at, out, false).map_err(OpError::new)
 }
 
 const F: DType = DType::F32;

@@ -35,7 +35,7 @@ macro_rules! sorts {
         fn $run(c: &Call<'_>) -> Result<()> {
             let t = c.args.tensor(0)?;
             let pick = Pick::All { descending: c.args.bool($descending)? };
-            sort(t, t.layout().dim(c.args.int($dim)?)?, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError)
+            sort(t, t.layout().dim(c.args.int($dim)?)?, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
         }
         fn $infer_arg(a: &Args<'_, Meta>) -> Metas {
             one(sorted(a, a.int($dim)?)?.1)
@@ -43,7 +43,7 @@ macro_rules! sorts {
         fn $run_arg(c: &Call<'_>) -> Result<()> {
             let t = c.args.tensor(0)?;
             let pick = Pick::All { descending: c.args.bool($descending)? };
-            sort(t, t.layout().dim(c.args.int($dim)?)?, pick, None, Some(&c.outs[0])).map_err(OpError)
+            sort(t, t.layout().dim(c.args.int($dim)?)?, pick, None, Some(&c.outs[0])).map_err(OpError::new)
         }
     )*};
 }
@@ -56,7 +56,7 @@ fn infer_msort(a: &Args<'_, Meta>) -> Metas {
     one(sorted(a, 0)?.0)
 }
 fn run_msort(c: &Call<'_>) -> Result<()> {
-    sort(c.args.tensor(0)?, 0, Pick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError)
+    sort(c.args.tensor(0)?, 0, Pick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError::new)
 }
 
 fn infer_topk(a: &Args<'_, Meta>) -> Metas {
@@ -77,7 +77,7 @@ fn run_topk(c: &Call<'_>) -> Result<()> {
     // A 0-d tensor gives its element for k = 0 too.
     let k = if t.sizes().is_empty() { 1 } else { k as usize };
     let pick = Pick::Top { k, largest: c.args.bool(3)?, sorted: c.args.bool(4)? };
-    sort(t, d, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError)
+    sort(t, d, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
 }
 
 fn infer_kth(a: &Args<'_, Meta>) -> Metas {
@@ -105,7 +105,7 @@ fn run_kth(c: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let (k, d) = (c.args.int(1)?, t.layout().dim(c.args.int(2)?)?);
-    sort(t, d, Pick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError)
+    sort(t, d, Pick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
 }
 
 const F: DType = DType::F32;

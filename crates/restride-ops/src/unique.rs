@@ -27,10 +27,10 @@ fn listed(data: &[i64], sizes: &[i64]) -> Result<Tensor> {
 /// Values, inverse and counts of the distinct elements; what is not asked for is empty.
 fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<Vec<Tensor>> {
     check_type("unique", t.dtype())?;
-    let g = groups(t, 1, neighbours).map_err(OpError)?;
+    let g = groups(t, 1, neighbours).map_err(OpError::new)?;
     let n = g.first.len() as i64;
     let values = allocate(t.dtype(), Layout::contiguous(&[n]))?;
-    take_flat(t, &g.first, &values.view_mut()).map_err(OpError)?;
+    take_flat(t, &g.first, &values.view_mut()).map_err(OpError::new)?;
     Ok(vec![
         values,
         if inverse { listed(&g.inverse, t.sizes())? } else { listed(&[], &[0])? },
@@ -56,15 +56,15 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<Tensor>> {
     order.insert(0, d as i64);
     let turned = t.layout().permute(&order)?;
     let rows = allocate(t.dtype(), Layout::contiguous(&turned.sizes))?;
-    copy::from_region(t, t.dtype(), &turned, &rows.view_mut()).map_err(OpError)?;
+    copy::from_region(t, t.dtype(), &turned, &rows.view_mut()).map_err(OpError::new)?;
     let count = turned.sizes[0];
     let length = rows.numel() / count as usize;
-    let Groups { first, inverse, counts } = groups(&rows.view(), length, neighbours).map_err(OpError)?;
+    let Groups { first, inverse, counts } = groups(&rows.view(), length, neighbours).map_err(OpError::new)?;
     let mut sizes = turned.sizes.clone();
     sizes[0] = first.len() as i64;
     let picked = allocate(t.dtype(), Layout::contiguous(&sizes))?;
     let n = sizes[0];
-    take_at(&rows.view(), &Axes::one(rank, 0, first), &picked.view_mut()).map_err(OpError)?;
+    take_at(&rows.view(), &Axes::one(rank, 0, first), &picked.view_mut()).map_err(OpError::new)?;
     // The dimension back in its place, on the same memory.
     let mut back: Vec<i64> = (1..rank as i64).collect();
     back.insert(d, 0);

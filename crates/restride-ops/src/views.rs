@@ -96,7 +96,7 @@ fn copied<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
 fn copy_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     let views = views_of::<R>(&Args(&moves::metas(c)?))?;
     for (view, out) in views.iter().zip(c.outs) {
-        restride_kernels::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out).map_err(OpError)?;
+        restride_kernels::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out).map_err(OpError::new)?;
     }
     Ok(())
 }
