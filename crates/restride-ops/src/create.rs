@@ -175,10 +175,7 @@ fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_fill(c: &Call<'_>) -> Result<()> {
     match c.args.tensor(1) {
         // A tensor's value is converted as `copy_` does it, not checked.
-        Ok(v) => {
-            let op = &k::IDENTITY;
-            k::compute(op, c.outs[0].dtype(), &[Input::View(*v)], c.outs[0]).map_err(|e| OpError::new(e.to_string()))
-        }
+        Ok(_) => crate::moves::copy_kernel(c),
         Err(_) => run_second(c),
     }
 }
@@ -325,6 +322,8 @@ fn s_fill(number: bool) -> Vec<Sample> {
         out.push(sample![tensor(U8, &[2], 1), 300]);
     } else {
         out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
+        // Not by way of an integer.
+        out.push(sample![tensor(Bool, &[2], 1), restride_tensor::Tensor::from_slice(&[0.5f32], &[])]);
     }
     out
 }
