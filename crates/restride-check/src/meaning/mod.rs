@@ -186,6 +186,16 @@ impl Side {
         let mut replay =
             Replay { program, names, known, learned: BTreeMap::new(), depth: 0, uncertain: Vec::new(), budget: BUDGET };
         let outputs = replay.graph(program.main, &inputs)?;
+        // A program can declare new contents of its inputs instead of writing them.
+        for (spec, out) in program.signature.outputs.iter().zip(&outputs) {
+            let (OutputKind::Mutation(i), Arg::Value(Slot::Tensor(value))) = (&spec.kind, out) else { continue };
+            let Some(Some(at)) = lies.get(*i) else { continue };
+            let value = value.borrow().clone();
+            let runs = replay.read(&value)?;
+            if let Some(cells) = storages.get(&at.storage) {
+                cells.borrow_mut().write(&at.layout, value.dtype.size(), &runs);
+            }
+        }
         Ok(Side { outputs, learned: replay.learned, uncertain: replay.uncertain, storages })
     }
 }

@@ -1,5 +1,6 @@
 // PyTorch gives complex numbers of halves, which are no type here.
 // run: functionalize, run
+// torch: makes complex numbers of halves of it, which have few operators
 graph(%x: bf16[2], %c: c64[]) {
   %z: c64[2] = aten.mul.Tensor(%x, %c)
   return %z

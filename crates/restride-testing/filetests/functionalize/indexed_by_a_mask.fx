@@ -1,7 +1,7 @@
 // One number put where a mask is set is read first: it may be one of the elements.
 // run: functionalize, run
 graph(%x: i64[3], %m: bool[3]) {
-  %n: i64[] = aten.select.int(%x, 0, 1)
+  %n: i64[]+1 = aten.select.int(%x, 0, 1)
   %y: i64[3] = aten.index_put_.default(%x, [%m], %n)
   return %y
 }
