@@ -29,7 +29,7 @@ logging.disable(logging.WARNING)
 import torch
 
 import common
-from torch_roundtrip import libraries, programs, short, writers
+from torch_roundtrip import libraries, programs, short, which_programs, writers
 
 
 def calls(ep):
@@ -93,14 +93,8 @@ def count(path, restride, timeout, everything):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("paths", nargs="+")
-    p.add_argument("--match", action="append", default=[])
-    p.add_argument("--from", dest="file", metavar="FILE", help="patterns, one a line")
-    p.add_argument("--all", action="store_true", help="programs without mutation too")
+    which_programs(p)
     p.add_argument("--operators", action="store_true", help="which operators make the difference")
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
-    p.add_argument("--json", metavar="F")
     o = p.parse_intermixed_args()
     restride = common.binary(o.binary)
     libraries()

@@ -235,16 +235,21 @@ def programs(o):
                     yield os.path.basename(file).removesuffix(".pt2"), file, False
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def which_programs(p):
+    """The options that `programs` and a run of restride on each ask for."""
     p.add_argument("paths", nargs="+")
     p.add_argument("--match", action="append", default=[])
     p.add_argument("--from", dest="file", metavar="FILE", help="patterns, one a line")
     p.add_argument("--all", action="store_true", help="programs without mutation too")
-    p.add_argument("--lenient", action="store_true", help="refused is no failure")
     p.add_argument("--binary")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
     p.add_argument("--json", metavar="F")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    which_programs(p)
+    p.add_argument("--lenient", action="store_true", help="refused is no failure")
     o = p.parse_intermixed_args()
     restride = common.binary(o.binary)
     libraries()

@@ -1,6 +1,6 @@
 //! Default values of schemas as arguments.
 
-use crate::{Arg, ArgType, SchemaArg, SchemaDefault};
+use crate::{Arg, ArgType, Op, OpError, SchemaArg, SchemaDefault};
 use restride_tensor::Scalar;
 
 impl SchemaArg {
@@ -32,6 +32,27 @@ impl SchemaArg {
             SchemaDefault::Strided => Arg::Strided,
             SchemaDefault::DType(d) => Arg::DType(*d),
         })
+    }
+}
+
+impl Op {
+    /// Appends the schema's defaults for trailing arguments that were left out.
+    ///
+    /// # Errors
+    /// An argument that was left out and has no default, by its name.
+    pub fn fill_defaults<V, S: From<Scalar>>(self, args: &mut Vec<Arg<V, S>>) -> Result<(), OpError> {
+        for decl in self.schema().args.iter().skip(args.len()) {
+            let missing = || OpError::new(format!("{self} is not given {}", decl.name));
+            args.push(decl.default_arg().ok_or_else(missing)?);
+        }
+        Ok(())
+    }
+
+    /// Appends the schema's defaults for trailing arguments that were left out; `None` where there is none.
+    pub fn fill_defaults_or_none<V, S: From<Scalar>>(self, args: &mut Vec<Arg<V, S>>) {
+        for decl in self.schema().args.iter().skip(args.len()) {
+            args.push(decl.default_arg().unwrap_or(Arg::None));
+        }
     }
 }
 

@@ -31,10 +31,7 @@ impl Emit for Trace {
     fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>> {
         let handle = lookup(op).ok_or_else(|| OpError::new(format!("no operator {op}")))?;
         let mut args = args.to_vec();
-        for arg in handle.schema().args.iter().skip(args.len()) {
-            let missing = || OpError::new(format!("{op}: argument {} is missing", arg.name));
-            args.push(arg.default_arg().ok_or_else(missing)?);
-        }
+        handle.fill_defaults(&mut args)?;
         let def = handle.def();
         let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect();
         if let Some(rule) = def.view {

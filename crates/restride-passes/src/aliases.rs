@@ -88,9 +88,7 @@ impl Emit for Trace {
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> std::result::Result<SmallVec<[Val; 1]>, OpError> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args = args.to_vec();
-        for decl in op.schema().args.iter().skip(args.len()) {
-            args.push(decl.default_arg().unwrap_or(Arg::None));
-        }
+        op.fill_defaults_or_none(&mut args);
         let metas: Vec<Arg<Meta, Scalar>> = args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect();
         if let Some(views) = self.views(op, &metas)? {
             let base = Args(&args).tensor(op.def().base as usize)?;

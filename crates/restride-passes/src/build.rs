@@ -1,7 +1,7 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
 use foldhash::fast::FixedState;
-use restride_ir::{Arg, Dim, Graph, Op, Origin, TensorType, Type, ValueId};
+use restride_ir::{Arg, Dim, Graph, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
 use restride_ops::lookup;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -79,7 +79,7 @@ impl<'a> Builder<'a> {
     /// If the table has no such operator: passes only call what the table must have.
     pub fn call(&mut self, op: &str, mut args: Vec<Arg>, ty: TensorType) -> ValueId {
         let op = lookup(op).unwrap_or_else(|| panic!("the operator table has {op}"));
-        fill_defaults(op, &mut args);
+        op.fill_defaults_or_none(&mut args);
         let (origin, hint) = (self.origin.clone(), self.hint.clone());
         self.node(op, args, [(hint, ty)], &origin)[0]
     }
@@ -117,9 +117,61 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Appends the schema's defaults for trailing arguments that were left out; `None` where there is none.
-pub fn fill_defaults(op: Op, args: &mut Vec<Arg>) {
-    for decl in op.schema().args.iter().skip(args.len()) {
-        args.push(decl.default_arg().unwrap_or(Arg::None));
+/// A graph that is written anew from an old one, node by node.
+pub struct Rebuilt<'a> {
+    /// The old graph.
+    pub old: &'a Graph,
+    /// The new one.
+    pub graph: Graph,
+    /// Names of the new graph.
+    pub names: Names,
+    /// What each old value is in the new graph.
+    pub map: Table<ValueId, Option<ValueId>>,
+}
+
+impl Rebuilt<'_> {
+    /// A node's arguments over new values.
+    pub fn args(&self, node: &Node) -> Vec<Arg> {
+        node.args.iter().map(|a| a.map_values(|v| self.map[*v].expect("operands come first"))).collect()
     }
+
+    /// Takes a node over as it is.
+    pub fn keep(&mut self, node: &Node, args: Vec<Arg>) {
+        let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());
+        let results: Vec<(Arc<str>, Type)> = node.results.iter().map(result).collect();
+        let id = self.graph.add_node(node.op, args, results, node.origin.clone());
+        for (&o, &n) in node.results.iter().zip(&self.graph.nodes[id].results) {
+            self.map.set(o, Some(n));
+        }
+    }
+}
+
+/// The program with every graph written anew; `step` says what becomes of a node.
+///
+/// # Errors
+/// What a step says, with the node.
+pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Result<()>) -> Result<Program> {
+    let mut out = program.clone();
+    for id in program.graphs.ids() {
+        let old = &program.graphs[id];
+        let graph = Graph { name: old.name.clone(), ..Graph::new() };
+        let mut new = Rebuilt { old, graph, names: Names::default(), map: Table::new() };
+        for &v in &old.inputs {
+            let value = &old.values[v];
+            let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
+            new.map.set(v, Some(given));
+        }
+        for (n, node) in old.ordered() {
+            step(&mut new, node).map_err(|e| e.at(old, n))?;
+        }
+        let output = |a: &Arg| a.map_values(|v| new.map[*v].expect("outputs are made by nodes or given"));
+        new.graph.outputs = old.outputs.iter().map(output).collect();
+        if id == program.main {
+            for spec in &mut out.signature.inputs {
+                spec.value = new.map[spec.value].expect("every input was mapped");
+            }
+        }
+        out.graphs[id] = new.graph;
+    }
+    Ok(out)
 }

@@ -3,10 +3,10 @@
 //! Works on functional programs with known sizes, as compositions look at sizes. What is left has a kernel, is a view, or
 //! only moves data.
 
-use crate::build::Names;
+use crate::build::{Names, Rebuilt, rebuild};
 use restride_ir::{
     Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar,
-    Stage, Table, TensorType, Type, Val, ValueId, ViewOutcome,
+    Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -39,53 +39,17 @@ pub fn expand_own(program: &Program) -> Result<Program> {
 
 /// Takes the nodes apart that `which` says.
 pub(crate) fn take_apart(program: &Program, which: fn(&Graph, &Node) -> Result<bool>) -> Result<Program> {
-    let mut out = program.clone();
-    for id in program.graphs.ids() {
-        let (graph, map) = lower_graph(&program.graphs[id], which)?;
-        if id == program.main {
-            for spec in &mut out.signature.inputs {
-                spec.value = map[spec.value].expect("every input was mapped");
-            }
-        }
-        out.graphs[id] = graph;
-    }
-    Ok(out)
+    rebuild(program, |new, node| lower_node(new, node, which))
 }
 
-fn lower_graph(
-    old: &Graph,
-    which: fn(&Graph, &Node) -> Result<bool>,
-) -> Result<(Graph, Table<ValueId, Option<ValueId>>)> {
-    let mut names = Names::default();
-    let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
-    let mut map: Table<ValueId, Option<ValueId>> = Table::new();
-    for &v in &old.inputs {
-        let value = &old.values[v];
-        let new = graph.add_input(names.fresh(&value.name), value.ty.clone());
-        map.set(v, Some(new));
-    }
-    for (id, node) in old.ordered() {
-        lower_node(old, node, which, &mut graph, &mut names, &mut map).map_err(|e| e.at(old, id))?;
-    }
-    let outputs = old.outputs.iter().map(|a| a.map_values(|v| map[*v].expect("outputs are made by nodes or given")));
-    graph.outputs = outputs.collect();
-    Ok((graph, map))
-}
-
-fn lower_node(
-    old: &Graph,
-    node: &Node,
-    which: fn(&Graph, &Node) -> Result<bool>,
-    graph: &mut Graph,
-    names: &mut Names,
-    map: &mut Table<ValueId, Option<ValueId>>,
-) -> Result<()> {
-    let new_args: Vec<Arg> =
-        node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
+fn lower_node(new: &mut Rebuilt<'_>, node: &Node, which: fn(&Graph, &Node) -> Result<bool>) -> Result<()> {
+    let new_args = new.args(node);
+    let old = new.old;
     if !which(old, node)? {
-        keep(old, node, new_args, graph, names, map);
+        new.keep(node, new_args);
         return Ok(());
     }
+    let Rebuilt { graph, names, map, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
     let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0 };
@@ -94,8 +58,8 @@ fn lower_node(
         Ok(made) => made,
         // A mask's sizes are only known at the run: the executor composes such a call then.
         Err(_) if node.op.def().composed.is_some() => {
-            graph.order.truncate(ordered);
-            keep(old, node, new_args, graph, names, map);
+            new.graph.order.truncate(ordered);
+            new.keep(node, new_args);
             return Ok(());
         }
         Err(e) => return Err(e.into()),
@@ -122,23 +86,6 @@ fn lower_node(
         map.set(o, Some(n));
     }
     Ok(())
-}
-
-/// Takes a node over as it is.
-pub(crate) fn keep(
-    old: &Graph,
-    node: &Node,
-    args: Vec<Arg>,
-    graph: &mut Graph,
-    names: &mut Names,
-    map: &mut Table<ValueId, Option<ValueId>>,
-) {
-    let results: Vec<(Arc<str>, Type)> =
-        node.results.iter().map(|&r| (names.fresh(&old.values[r].name), old.values[r].ty.clone())).collect();
-    let id = graph.add_node(node.op, args, results, node.origin.clone());
-    for (&o, &n) in node.results.iter().zip(&graph.nodes[id].results) {
-        map.set(o, Some(n));
-    }
 }
 
 /// Whether the node must be taken apart.
@@ -250,9 +197,7 @@ impl Emit for GraphEmit<'_> {
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args = args.to_vec();
-        for decl in op.schema().args.iter().skip(args.len()) {
-            args.push(decl.default_arg().unwrap_or(Arg::None));
-        }
+        op.fill_defaults_or_none(&mut args);
         let def = op.def();
         let metas = self.metas(&args);
         let mut types: Option<Vec<Meta>> = None;

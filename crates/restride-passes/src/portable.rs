@@ -5,9 +5,8 @@
 //! former are said by the latter. The meaning is exactly the same, the number of nodes is not, so this is for writing
 //! files, on request.
 
-use crate::build::{Builder, Names};
-use crate::lower::keep;
-use restride_ir::{Arg, DType, Dim, Error, Expr, Graph, Layout, Program, Result, Stage, Table, TensorType, ValueId};
+use crate::build::{Builder, rebuild};
+use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, Program, Result, Stage, TensorType, ValueId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -19,50 +18,25 @@ pub fn portable(program: &Program) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only functional programs are made portable"));
     }
-    let mut out = program.clone();
-    for id in program.graphs.ids() {
-        let (graph, map) = rewrite(&program.graphs[id]);
-        if id == program.main {
-            for spec in &mut out.signature.inputs {
-                spec.value = map[spec.value].expect("every input was mapped");
-            }
-        }
-        out.graphs[id] = graph;
-    }
-    Ok(out)
-}
-
-fn rewrite(old: &Graph) -> (Graph, Table<ValueId, Option<ValueId>>) {
-    let mut names = Names::default();
-    let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
-    let mut map: Table<ValueId, Option<ValueId>> = Table::new();
-    for &v in &old.inputs {
-        let value = &old.values[v];
-        let new = graph.add_input(names.fresh(&value.name), value.ty.clone());
-        map.set(v, Some(new));
-    }
-    for (_, node) in old.ordered() {
-        let args: Vec<Arg> =
-            node.args.iter().map(|a| a.map_values(|v| map[*v].expect("operands come first"))).collect();
+    rebuild(program, |new, node| {
+        let args = new.args(node);
         let rule = match node.op.name() {
             "aten.select_scatter.default" => select_scatter,
             "aten.index_put.default" => index_put,
             _ => {
-                keep(old, node, args, &mut graph, &mut names, &mut map);
-                continue;
+                new.keep(node, args);
+                return Ok(());
             }
         };
-        let result = node.results[0];
-        let mut b = Builder::new(&mut graph, &mut names);
+        let (old, result) = (new.old, node.results[0]);
+        let mut b = Builder::new(&mut new.graph, &mut new.names);
         b.origin = node.origin.clone();
         match rule(&mut b, &args, old.tensor(result), &old.values[result].name) {
-            Some(made) => map.set(result, Some(made)),
-            None => keep(old, node, args, &mut graph, &mut names, &mut map),
+            Some(made) => new.map.set(result, Some(made)),
+            None => new.keep(node, args),
         }
-    }
-    let outputs = old.outputs.iter().map(|a| a.map_values(|v| map[*v].expect("outputs are made by nodes or given")));
-    graph.outputs = outputs.collect();
-    (graph, map)
+        Ok(())
+    })
 }
 
 /// `slice_scatter` of one index, where that index is known not to count from the end.

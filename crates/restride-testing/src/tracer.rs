@@ -351,9 +351,7 @@ fn is_lazy(name: &str) -> bool {
 
 /// The arguments with defaults for the trailing ones.
 fn filled<V, S: From<Scalar>>(op: Op, mut args: Vec<Arg<V, S>>) -> Option<Vec<Arg<V, S>>> {
-    for decl in op.schema().args.iter().skip(args.len()) {
-        args.push(decl.default_arg()?);
-    }
+    op.fill_defaults(&mut args).ok()?;
     Some(args)
 }
 

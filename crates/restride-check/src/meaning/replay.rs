@@ -112,7 +112,7 @@ impl Replay<'_> {
     fn call(&mut self, op: Op, args: Vec<Arg<Slot, Expr>>, types: Option<&[Type]>, key: u32) -> Step<Vec<Slot>> {
         let def = op.def();
         let mut args = args;
-        fill_defaults(op, &mut args);
+        op.fill_defaults(&mut args)?;
         let mutates = op.mutates(&args);
         if let (Some(member), true) = (op.member(), mutates) {
             return self.members(op, member, &args, key);
@@ -200,7 +200,7 @@ impl Replay<'_> {
     fn mutate(&mut self, op: Op, twin: &Twin, args: &CallArgs, key: u32) -> Step<Vec<Slot>> {
         let mut own: Vec<Arg<Slot, Expr>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
-        fill_defaults(twin.op, &mut own);
+        twin.op.fill_defaults(&mut own)?;
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
             if let Some(Arg::Value(Slot::Tensor(t))) = args.get(arg as usize) {
@@ -283,7 +283,7 @@ impl Replay<'_> {
     fn cast(&mut self, from: DType, sizes: &[i64], runs: &Runs, to: DType) -> Step<Runs> {
         let value = self.fresh(&Meta::contiguous(from, sizes), runs);
         let mut args = vec![Arg::Value(Slot::new(value)), Arg::DType(to)];
-        fill_defaults(self.known.cast, &mut args);
+        self.known.cast.fill_defaults(&mut args)?;
         let ty = Meta::contiguous(to, sizes);
         self.compute(self.known.cast, &args, &[Some(ty)], 0).map(|mut r| r.remove(0))
     }
@@ -705,13 +705,6 @@ fn slots(graph: &Graph, values: &BTreeMap<ValueId, Slot>, arg: &Arg) -> Step<Arg
         Arg::Value(Slot::Other(text)) if text == "None" => Arg::None,
         other => other,
     })
-}
-
-fn fill_defaults(op: Op, args: &mut Vec<Arg<Slot, Expr>>) {
-    for arg in op.schema().args.iter().skip(args.len()) {
-        let Some(default) = arg.default_arg() else { return };
-        args.push(default);
-    }
 }
 
 pub(super) fn tensor(args: &CallArgs, i: usize) -> Step<&Rc<RefCell<Tensor>>> {

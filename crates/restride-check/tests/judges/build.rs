@@ -28,9 +28,7 @@ impl Builder {
     /// A call with PyTorch's types for its results; the first of them.
     fn call(&mut self, op: &str, mut args: Vec<Arg>) -> ValueId {
         let op: Op = restride_ops::lookup(op).unwrap_or_else(|| panic!("{op}"));
-        for decl in op.schema().args.iter().skip(args.len()) {
-            args.push(decl.default_arg().unwrap_or(Arg::None));
-        }
+        op.fill_defaults_or_none(&mut args);
         let numbers: Vec<Arg<Meta, Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| Ok::<_, ()>(self.meta(*v)), |e| Ok(e.constant().unwrap())).unwrap())

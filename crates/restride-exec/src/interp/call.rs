@@ -59,7 +59,7 @@ impl Interp<'_> {
                 Ok(Slot::new(t))
             };
             let mut one = op.member_args(args, i, item)?;
-            fill_defaults(member, &mut one)?;
+            member.fill_defaults(&mut one)?;
             results.extend(self.call(member, &one, key)?);
         }
         // In-place forms return nothing.
@@ -129,15 +129,6 @@ fn plain(args: &CallArgs) -> Vec<Arg<(), Expr>> {
         }
     };
     args.iter().map(one).collect()
-}
-
-/// Appends the defaults of trailing arguments that were left out.
-fn fill_defaults<V>(op: Op, args: &mut Vec<Arg<V, Scalar>>) -> Result<(), OpError> {
-    for arg in op.schema().args.iter().skip(args.len()) {
-        let missing = || OpError::new(format!("{op} is not given {}", arg.name));
-        args.push(arg.default_arg().ok_or_else(missing)?);
-    }
-    Ok(())
 }
 
 /// Whether the call is composed although the operator has a kernel.
@@ -316,7 +307,7 @@ impl Emit for Eager<'_, '_> {
             .iter()
             .map(|a| a.try_map(|v| self.get(*v).cloned(), |s| Ok(*s)))
             .collect::<std::result::Result<_, OpError>>()?;
-        fill_defaults(op, &mut real)?;
+        op.fill_defaults(&mut real)?;
         match self.interp.call(op, &real, self.key) {
             Ok(results) => Ok(results.into_iter().map(|s| self.keep(s)).collect()),
             Err(e) => {

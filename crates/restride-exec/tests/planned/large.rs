@@ -30,9 +30,7 @@ impl Builder {
     fn call(&mut self, op: &str, args: Vec<Arg>, ty: Type) -> ValueId {
         let op: Op = restride_ops::lookup(op).unwrap_or_else(|| panic!("{op}"));
         let mut args = args;
-        for decl in op.schema().args.iter().skip(args.len()) {
-            args.push(decl.default_arg().unwrap_or(Arg::None));
-        }
+        op.fill_defaults_or_none(&mut args);
         let name: std::sync::Arc<str> = format!("v{}", self.graph().values.len()).into();
         let id = self.graph().add_node(op, args, [(name, ty)], Default::default());
         self.graph().nodes[id].results[0]

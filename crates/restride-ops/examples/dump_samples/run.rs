@@ -22,11 +22,7 @@ pub enum Outcome {
 /// Arguments with the schema's defaults for those left out.
 pub fn filled(op: Op, args: &[SampleArg]) -> Result<Vec<SampleArg>> {
     let mut out = args.to_vec();
-    for arg in op.schema().args.iter().skip(args.len()) {
-        out.push(
-            arg.default_arg().ok_or_else(|| OpError::new(format!("{op} is called without argument {}", arg.name)))?,
-        );
-    }
+    op.fill_defaults(&mut out)?;
     Ok(out)
 }
 

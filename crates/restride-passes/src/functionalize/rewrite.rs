@@ -1,7 +1,7 @@
 //! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
 
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
-use crate::build::{Builder, Names, fill_defaults};
+use crate::build::{Builder, Names};
 use restride_ir::{
     Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Id, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
     Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
@@ -352,7 +352,7 @@ impl<'a> Scope<'a> {
                 })
             };
             let mut args = node.op.member_args(&node.args, i, item)?;
-            fill_defaults(member, &mut args);
+            member.fill_defaults_or_none(&mut args);
             let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
             self.node(&one)?;
         }
@@ -461,7 +461,7 @@ impl<'a> Scope<'a> {
     ) -> Step<Vec<ValueId>> {
         let op = twin.op;
         let mut args = args;
-        fill_defaults(op, &mut args);
+        op.fill_defaults_or_none(&mut args);
         if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
             return Ok(vec![value]);
         }

@@ -12,7 +12,7 @@
 mod finish;
 mod inplace;
 
-use crate::build::{Builder, Names, fill_defaults};
+use crate::build::{Builder, Names};
 use restride_ir::{
     Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Meta, Node, Op, Origin, Program, Result,
     Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
@@ -414,6 +414,6 @@ fn asks_for_strides(op: Op) -> bool {
 /// An operator with its arguments filled up.
 fn filled(name: &str, mut args: Vec<Arg>) -> Result<(Op, Vec<Arg>)> {
     let op = lookup(name).ok_or_else(|| Error::unsupported(format!("operator {name} is not known")))?;
-    fill_defaults(op, &mut args);
+    op.fill_defaults_or_none(&mut args);
     Ok((op, args))
 }

@@ -126,9 +126,7 @@ pub fn cast(
                 return Ok(v);
             }
             let mut cast_args = vec![Arg::Value(v), Arg::DType(to)];
-            for decl in to_copy.schema().args.iter().skip(2) {
-                cast_args.push(decl.default_arg().unwrap_or(Arg::None));
-            }
+            to_copy.fill_defaults_or_none(&mut cast_args);
             let base = importer.graph().values[v].name.clone();
             let name = importer.fresh(&base);
             let ty = TensorType::new(to, ty.layout);

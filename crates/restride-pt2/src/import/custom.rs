@@ -112,9 +112,7 @@ impl GraphImporter<'_> {
     /// Adds a call with one tensor result, arguments left out at their defaults.
     fn call(&mut self, name: &str, mut args: Vec<Arg>, ty: TensorType, origin: &Arc<Origin>) -> Result<ValueId> {
         let op: Op = self.operator(name)?;
-        for decl in op.schema().args.iter().skip(args.len()) {
-            args.push(decl.default_arg().unwrap_or(Arg::None));
-        }
+        op.fill_defaults_or_none(&mut args);
         let result = self.fresh(&op.schema().name.clone());
         let id = self.add(op, args, vec![(result, Type::Tensor(ty))], origin.clone());
         Ok(self.graph().nodes[id].results[0])
