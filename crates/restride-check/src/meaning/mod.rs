@@ -24,6 +24,8 @@ mod bodies;
 mod cells;
 mod names;
 mod replay;
+mod terms;
+mod writes;
 
 use crate::{Fault, FaultKind};
 use names::{Key, Names};
