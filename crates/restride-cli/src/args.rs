@@ -111,6 +111,24 @@ pub enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
+    /// Say what was done in place and what was not, and why; and why each copy that is left stays.
+    Explain {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Only what is about this value, node or operator, by its name at any stage.
+        #[arg(value_name = "NODE")]
+        node: Option<String>,
+        /// Print all rows, not only those with the most bytes.
+        #[arg(long)]
+        all: bool,
+        /// Write all of it as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
     /// List the operators and what each has.
     Ops {
         /// Write the table as JSON.

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
-use crate::tables;
+use crate::{explain, tables};
 use restride::{CompileOptions, Compiled, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
 use std::path::Path;
 
@@ -20,6 +20,9 @@ pub fn run(command: Command) -> Result<()> {
         Command::Reinplace { program, output, run } => reinplace(&program, &output, &run),
         Command::Compile { program, output, json, run } => compile(&program, output.as_deref(), json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
+        Command::Explain { program, node, all, json, run } => {
+            explain(&program, node.as_deref(), all, json.as_deref(), &run)
+        }
         Command::Ops { json } => ops(json.as_deref()),
     }
 }
@@ -204,6 +207,21 @@ fn plan(args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
         write_text(path, &serde_json::to_string_pretty(&tables::plan_json(&plan)).expect("plain data"))?;
     }
     print(&tables::plan_text(&plan));
+    Ok(())
+}
+
+fn explain(args: &ProgramArgs, node: Option<&str>, all: bool, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+    let program = open(args)?;
+    let inputs = inputs(&program, run)?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+    let mut found = compiled.explain(&inputs)?;
+    if let Some(name) = node {
+        found = found.about(name, &[&program, compiled.functional()])?;
+    }
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&explain::json(&found)).expect("plain data"))?;
+    }
+    print(&explain::text(&found, node, all || node.is_some()));
     Ok(())
 }
 

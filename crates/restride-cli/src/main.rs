@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod explain;
 mod tables;
 
 use clap::Parser;

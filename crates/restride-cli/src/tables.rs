@@ -199,7 +199,8 @@ fn counts_text(p: &PlanCounts) -> String {
     out
 }
 
-fn bytes(n: i64) -> String {
+/// Bytes for people.
+pub fn bytes(n: i64) -> String {
     match n {
         0..10_000 => format!("{n} B"),
         10_000..10_000_000 => format!("{:.1} kB", n as f64 / 1e3),

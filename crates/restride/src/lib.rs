@@ -7,6 +7,7 @@
 
 mod compile;
 mod coverage;
+mod explain;
 pub mod files;
 mod instance;
 mod meaning;
@@ -17,6 +18,7 @@ mod verify;
 
 pub use compile::{CompileOptions, Compiled, Times};
 pub use coverage::{Coverage, How, coverage};
+pub use explain::{Copied, Decision, Explanation, Site, Why};
 pub use instance::Instance;
 pub use meaning::meaning;
 pub use open::{OpenOptions, open};
@@ -25,7 +27,7 @@ pub use restride_check::Judged;
 pub use restride_exec::inputs::{random_inputs, user_inputs};
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State};
-pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Scalar, Stage, text};
+pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Reason, RemarkKind, Result, Scalar, Stage, text};
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder};

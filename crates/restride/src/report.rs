@@ -7,7 +7,8 @@ use restride_exec::interp::Options;
 use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
-    Buffer, BufferKind, Id, InputKind, Node, OutputKind, Placement, Program, RemarkKind, Result, Step, Type, ValueId,
+    Buffer, BufferKind, Graph, Id, InputKind, Movement, Node, OutputKind, Placement, Program, RemarkKind, Result, Step,
+    Type, ValueId,
 };
 use std::sync::Arc;
 
@@ -234,13 +235,18 @@ fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
     out
 }
 
-fn bytes_of(ty: &Type) -> i64 {
+pub(crate) fn bytes_of(ty: &Type) -> i64 {
     ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
 }
 
-/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run.
-fn only_moves(node: &Node) -> bool {
+/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. A conversion computes.
+pub(crate) fn only_moves(graph: &Graph, node: &Node) -> bool {
     let def = node.op.def();
+    if matches!(def.movement, Some(Movement::Same)) {
+        let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
+        let from = node.operands().next().and_then(dtype);
+        return node.results.iter().all(|r| dtype(*r) == from);
+    }
     def.movement.is_some() || def.view.is_some()
 }
 
@@ -252,7 +258,7 @@ fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Place
             Step::Run { node, .. } => {
                 out.steps += 1;
                 let node = &values.nodes[*node];
-                if only_moves(node) {
+                if only_moves(values, node) {
                     out.copies += 1;
                     out.copy_bytes += node.results.iter().map(|r| written(*r)).sum::<i64>();
                 }

@@ -1,0 +1,97 @@
+//! What `explain` says is what the placement decided and what the report counts.
+
+use restride::{CompileOptions, Compiled, Explanation, Inputs, OpenOptions, Program, Why};
+use std::path::Path;
+
+fn example(name: &str) -> (Program, Compiled, Inputs) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples").join(name);
+    let program = restride::open(&path, &OpenOptions::default()).expect("the example");
+    let inputs = Inputs::from_samples(&program).expect("sample inputs").expect("that can be read");
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
+    (program, compiled, inputs)
+}
+
+const EXAMPLES: [&str; 4] = ["batchnorm_train.pt2", "box_decode.pt2", "llama_decode.pt2", "vit_small.pt2"];
+
+#[test]
+fn totals_are_those_of_the_report() {
+    for name in EXAMPLES {
+        let (_, compiled, inputs) = example(name);
+        let (all, report) = (compiled.explain(&inputs).unwrap(), compiled.report(&inputs).unwrap());
+        let bytes = |list: &[restride::Decision]| list.iter().map(|d| d.bytes).sum::<i64>();
+        assert_eq!((all.copies.len(), all.declined.len()), (report.placed.copies, report.placed.missed), "{name}");
+        assert_eq!(all.copies.iter().map(|c| c.bytes).sum::<i64>(), report.placed.copy_bytes, "{name}");
+        assert_eq!(bytes(&all.declined), report.placed.missed_bytes, "{name}");
+        assert!(!all.done.is_empty(), "{name}: nothing was done in place");
+    }
+}
+
+#[test]
+fn rows_are_sorted_by_bytes() {
+    for name in EXAMPLES {
+        let (_, compiled, inputs) = example(name);
+        let all = compiled.explain(&inputs).unwrap();
+        assert!(all.done.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
+        assert!(all.declined.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
+        assert!(all.copies.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
+    }
+}
+
+#[test]
+fn every_node_can_be_asked_for_at_every_stage() {
+    for name in EXAMPLES {
+        let (program, compiled, inputs) = example(name);
+        let all = compiled.explain(&inputs).unwrap();
+        let stages = [&program, compiled.functional()];
+        for stage in stages {
+            for (_, value) in stage.graph().values.iter() {
+                for asked in [value.name.to_string(), format!("%{}", value.name)] {
+                    let one = all.about(&asked, &stages).unwrap_or_else(|e| panic!("{name}, {asked}: {e}"));
+                    assert!(one.done.iter().all(|d| all.done.contains(d)));
+                    assert!(one.declined.iter().all(|d| all.declined.contains(d)));
+                    assert!(one.copies.iter().all(|c| all.copies.contains(c)));
+                }
+            }
+        }
+    }
+}
+
+/// Together, what is said of all nodes is all that is said.
+#[test]
+fn nothing_is_said_of_no_node() {
+    let (program, compiled, inputs) = example("box_decode.pt2");
+    let all = compiled.explain(&inputs).unwrap();
+    let stages = [&program, compiled.functional()];
+    let names: Vec<_> = program.graph().values.iter().map(|(_, v)| v.name.clone()).collect();
+    let each: Vec<Explanation> = names.iter().map(|n| all.about(n, &stages).unwrap()).collect();
+    let whole = (all.done.len(), all.declined.len(), all.copies.len());
+    assert!(each.iter().all(|e| (e.done.len(), e.declined.len(), e.copies.len()) < whole), "one node is all of them");
+    assert!(all.done.iter().all(|d| each.iter().any(|e| e.done.contains(d))));
+    assert!(all.declined.iter().all(|d| each.iter().any(|e| e.declined.contains(d))));
+    assert!(all.copies.iter().all(|c| each.iter().any(|e| e.copies.contains(c))));
+}
+
+#[test]
+fn names_that_there_are_not_get_near_ones() {
+    let (program, compiled, inputs) = example("box_decode.pt2");
+    let stages = [&program, compiled.functional()];
+    let all = compiled.explain(&inputs).unwrap();
+    let e = all.about("clampp", &stages).unwrap_err().to_string();
+    assert!(e.contains("no value, node or operator \"clampp\"") && e.contains("there is clamp"), "{e}");
+    let e = all.about("%slice_99", &stages).unwrap_err().to_string();
+    assert!(e.contains("slice_"), "{e}");
+    let e = all.about("nothing of the kind", &stages).unwrap_err().to_string();
+    assert!(e.contains("restride show prints the names"), "{e}");
+    // An operator is a name, too.
+    let slices = all.about("aten.slice.Tensor", &stages).unwrap();
+    assert!(slices.done.iter().any(|d| d.site.op == "aten.slice.Tensor"));
+}
+
+#[test]
+fn a_copy_says_what_was_declined() {
+    let (_, compiled, inputs) = example("box_decode.pt2");
+    for c in compiled.explain(&inputs).unwrap().copies {
+        let Why::Declined(d) = &c.why else { panic!("{}: {}", c.values.join(", "), c.why()) };
+        assert!(c.why().contains(&d.why()), "{}", c.why());
+    }
+}

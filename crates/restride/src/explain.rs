@@ -1,0 +1,500 @@
+//! Why values lie where they do: every decision of the placement with its reason, and every copy that is left.
+
+use crate::compile::Compiled;
+use crate::report::{bytes_of, only_moves};
+use restride_exec::Inputs;
+use restride_ir::{
+    Arg, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Movement, Node, NodeId, Place, Placement, Program,
+    Reason, Remark, RemarkKind, Result, Step, ValueId,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What placement did and did not do, and what is copied for it: each list with the most bytes first.
+///
+/// ```
+/// use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
+/// # fn main() -> restride::Result<()> {
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/box_decode.pt2");
+/// let program = restride::open(&path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default())?;
+/// let all = compiled.explain(&inputs)?;
+/// let largest = &all.done[0];
+/// println!("{}: {} saves {} bytes", largest.site, largest.kind, largest.bytes);
+///
+/// // What became of one node of the program as it was exported.
+/// let name = largest.site.results[0].clone();
+/// let one = all.about(&name, &[&program, compiled.functional()])?;
+/// assert!(one.done.contains(largest) && one.done.len() <= all.done.len());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Explanation {
+    /// Name of the program.
+    pub program: String,
+    /// Decisions taken.
+    pub done: Vec<Decision>,
+    /// Decisions declined.
+    pub declined: Vec<Decision>,
+    /// Copies that stay.
+    pub copies: Vec<Copied>,
+    /// All names that are known, for [`Explanation::about`].
+    names: Vec<Arc<str>>,
+    /// The nodes of the placed program, in order.
+    sites: Vec<Arc<Site>>,
+}
+
+/// A node of a placed program. Prints as `%name = operator`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// Names of its results.
+    pub results: Vec<String>,
+    /// Name of its operator.
+    pub op: String,
+    /// Line of the user's source, as `model.py:12`.
+    pub line: Option<String>,
+    /// Path of the module that it is in, as `layers.0.attn`.
+    pub module: Option<String>,
+    /// Number of the node of the imported program that it comes from.
+    pub key: u32,
+    /// The piece, of a program that is cut where sizes are learnt from data.
+    pub piece: usize,
+    /// The body of a higher-order operator that it is in, by its name.
+    pub body: Option<String>,
+}
+
+/// One decision of the placement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// The node that it is about.
+    pub site: Arc<Site>,
+    /// What was decided about.
+    pub kind: RemarkKind,
+    /// Whether it was taken, and why not.
+    pub reason: Reason,
+    /// Whose memory it is about: a value, or the caller's (`output 0`). `None` where the decision names none.
+    pub over: Option<String>,
+    /// For a decision that was declined as memory is still read: the next reader; `None` is the caller.
+    pub reader: Option<Arc<Site>>,
+    /// Bytes that it saves, or that it costs not to take it.
+    pub bytes: i64,
+}
+
+/// A copy that is left in the placed program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Copied {
+    /// The values that are copied: for a node, its results.
+    pub values: Vec<String>,
+    /// The node that is run to copy, or that the copy is made for; `None` is the caller.
+    pub site: Option<Arc<Site>>,
+    /// The node that made the value.
+    pub maker: Option<Arc<Site>>,
+    /// Where the copy goes, as `input x`, `output 0` or `the arena`.
+    pub to: String,
+    /// Whether a node is run for it, whose operator only moves elements.
+    pub run: bool,
+    /// Bytes that it writes.
+    pub bytes: i64,
+    /// Why it stays.
+    pub why: Why,
+}
+
+/// Why a copy stays.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A decision was declined.
+    Declined(Decision),
+    /// The value is an input, as it was given: its elements are in the caller's memory, and needed elsewhere, too.
+    Given,
+    /// The placement gave no reason: a gap in its remarks.
+    Unknown,
+}
+
+impl std::fmt::Display for Site {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, r) in self.results.iter().enumerate() {
+            write!(f, "{}%{r}", if i > 0 { ", " } else { "" })?;
+        }
+        write!(f, "{}{}", if self.results.is_empty() { "" } else { " = " }, self.op)
+    }
+}
+
+impl Decision {
+    /// The reason in words, with the reader and its line.
+    pub fn why(&self) -> String {
+        match (self.reason, &self.reader) {
+            (Reason::StillRead { .. }, Some(site)) => match &site.line {
+                Some(line) => format!("still read by {site} at {line}"),
+                None => format!("still read by {site}"),
+            },
+            (reason, _) => reason.to_string(),
+        }
+    }
+}
+
+impl Copied {
+    /// Why it stays, in words.
+    pub fn why(&self) -> String {
+        match &self.why {
+            Why::Declined(d) => {
+                let own = [&self.site, &self.maker].into_iter().flatten().any(|s| *s == d.site);
+                let of = if own { String::new() } else { format!(", {}", d.site) };
+                format!("not {}{of}: {}", d.kind, d.why())
+            }
+            Why::Given => "its elements are where the caller gave them".into(),
+            Why::Unknown => "no reason was noted".into(),
+        }
+    }
+}
+
+impl Explanation {
+    /// Explains one placed program: its decisions, and the copies in it.
+    pub fn of(program: &Program, placement: &Placement, remarks: &[Remark]) -> Explanation {
+        let mut out = Explanation { program: program.name.to_string(), ..Explanation::default() };
+        out.add(0, program, placement, remarks);
+        out.sort();
+        out
+    }
+
+    fn add(&mut self, piece: usize, program: &Program, placement: &Placement, remarks: &[Remark]) {
+        let mut bodies = vec![(program.main, placement)];
+        while let Some((id, placement)) = bodies.pop() {
+            let remarks = if id == program.main { remarks } else { &[] };
+            Explainer::new(self, piece, program, id, placement).explain(remarks);
+            bodies.extend(placement.nested.iter().map(|(id, nested)| (*id, &nested.placement)));
+        }
+    }
+
+    fn sort(&mut self) {
+        self.names.sort();
+        self.names.dedup();
+        for list in [&mut self.done, &mut self.declined] {
+            list.sort_by_key(|d| std::cmp::Reverse(d.bytes));
+        }
+        self.copies.sort_by_key(|c| std::cmp::Reverse(c.bytes));
+    }
+
+    /// What is about one node, or about a value: what was decided for it, over its memory and because of it, and the
+    /// copies of it and for it. `name` is that of a value (with or without `%`), at any stage, or of an operator; `stages` are
+    /// the programs before placement whose names may be meant.
+    ///
+    /// # Errors
+    /// A name that there is not, with near ones.
+    pub fn about(&self, name: &str, stages: &[&Program]) -> Result<Explanation> {
+        let bare = name.strip_prefix('%').unwrap_or(name);
+        let bare = bare.strip_prefix('"').and_then(|n| n.strip_suffix('"')).unwrap_or(bare);
+        let mut known = self.names.iter().any(|n| **n == *bare);
+        let mut keys = BTreeSet::new();
+        for program in stages {
+            for (_, graph) in program.graphs.iter() {
+                known |= graph.inputs.iter().any(|v| *graph.values[*v].name == *bare);
+                let nodes = graph.ordered().filter(|(_, n)| n.results.iter().any(|r| *graph.values[*r].name == *bare));
+                keys.extend(nodes.map(|(_, n)| n.origin.key));
+            }
+        }
+        let mut sites: BTreeSet<*const Site> = BTreeSet::new();
+        for site in &self.sites {
+            if site.op == bare || site.results.iter().any(|r| r == bare) || keys.contains(&site.key) {
+                sites.insert(Arc::as_ptr(site));
+            }
+        }
+        if !known && keys.is_empty() && sites.is_empty() {
+            return Err(self.unknown(bare, stages));
+        }
+        let site = |s: &Arc<Site>| sites.contains(&Arc::as_ptr(s));
+        let named = |n: &str| n.strip_prefix('%') == Some(bare);
+        let decision = |d: &&Decision| {
+            site(&d.site) || d.reader.as_ref().is_some_and(site) || d.over.as_deref().is_some_and(named)
+        };
+        let copied = |c: &&Copied| {
+            let by = [&c.site, &c.maker].into_iter().flatten().any(site);
+            by || c.values.iter().any(|v| v == bare)
+        };
+        Ok(Explanation {
+            program: self.program.clone(),
+            done: self.done.iter().filter(decision).cloned().collect(),
+            declined: self.declined.iter().filter(decision).cloned().collect(),
+            copies: self.copies.iter().filter(copied).cloned().collect(),
+            names: self.names.clone(),
+            sites: self.sites.clone(),
+        })
+    }
+
+    fn unknown(&self, name: &str, stages: &[&Program]) -> Error {
+        let mut names: BTreeSet<&str> = self.names.iter().map(|n| &**n).collect();
+        names.extend(self.sites.iter().map(|s| s.op.as_str()));
+        let values = stages.iter().flat_map(|p| p.graphs.iter()).flat_map(|(_, g)| g.values.iter());
+        names.extend(values.map(|(_, v)| &*v.name));
+        let near = near(name, names);
+        let error = Error::new(ErrorKind::Inputs, format!("the program has no value, node or operator {name:?}"));
+        if near.is_empty() {
+            return error.help("restride show prints the names");
+        }
+        error.help(format!("there is {}", near.join(", ")))
+    }
+}
+
+/// The three names that take the fewest changes to become this one, if they are few.
+fn near<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let most = (name.chars().count() / 3).max(1);
+    let mut found: Vec<(usize, &str)> = names
+        .into_iter()
+        .filter(|n| n.len().abs_diff(name.len()) <= 4 * most)
+        .filter_map(|n| {
+            let changes = changes(name, n);
+            (changes <= most).then_some((changes, n))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().take(3).map(|f| f.1).collect()
+}
+
+/// How many characters must be put in, left out or replaced.
+fn changes(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let here = (before + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            before = std::mem::replace(&mut row[j + 1], here);
+        }
+    }
+    row[b.len()]
+}
+
+/// One graph being explained.
+struct Explainer<'a> {
+    out: &'a mut Explanation,
+    graph: &'a Graph,
+    inputs: Vec<String>,
+    placement: &'a Placement,
+    sites: BTreeMap<NodeId, Arc<Site>>,
+    makers: BTreeMap<ValueId, NodeId>,
+}
+
+impl<'a> Explainer<'a> {
+    fn new(
+        out: &'a mut Explanation,
+        piece: usize,
+        program: &'a Program,
+        id: GraphId,
+        placement: &'a Placement,
+    ) -> Explainer<'a> {
+        let graph = &program.graphs[id];
+        let body =
+            (id != program.main).then(|| if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() });
+        let mut sites = BTreeMap::new();
+        let mut makers = BTreeMap::new();
+        out.names.extend(graph.inputs.iter().map(|v| graph.values[*v].name.clone()));
+        for (id, node) in graph.ordered() {
+            out.names.extend(node.results.iter().map(|r| graph.values[*r].name.clone()));
+            makers.extend(node.results.iter().map(|r| (*r, id)));
+            let site = Arc::new(site(graph, node, piece, body.clone()));
+            out.sites.push(site.clone());
+            sites.insert(id, site);
+        }
+        let inputs = graph.inputs.iter().map(|v| graph.values[*v].name.to_string()).collect();
+        Explainer { out, graph, inputs, placement, sites, makers }
+    }
+
+    fn explain(&mut self, remarks: &[Remark]) {
+        let mut by_node: BTreeMap<NodeId, Vec<Decision>> = BTreeMap::new();
+        for r in remarks {
+            let Some(site) = self.sites.get(&r.node).cloned() else { continue };
+            let reader = match r.reason {
+                Reason::StillRead { by: Some(node) } => self.sites.get(&node).cloned(),
+                _ => None,
+            };
+            let d = Decision { site, kind: r.kind, reason: r.reason, over: self.over(r), reader, bytes: r.bytes };
+            if r.missed() {
+                by_node.entry(r.node).or_default().push(d.clone());
+                self.out.declined.push(d);
+            } else {
+                self.out.done.push(d);
+            }
+        }
+        let placement = self.placement;
+        // The next node from each step on.
+        let mut next = vec![None; placement.steps.len()];
+        let mut after = None;
+        for (at, step) in placement.steps.iter().enumerate().rev() {
+            if let Step::Run { node, .. } | Step::Free { node } = step {
+                after = Some(*node);
+            }
+            next[at] = after;
+        }
+        for (step, next) in placement.steps.iter().zip(next) {
+            match step {
+                Step::Run { node, writes, .. } if only_moves(self.graph, &self.graph.nodes[*node]) => {
+                    self.run(*node, writes, &by_node);
+                }
+                Step::Move { value, to, .. } => self.moved(*value, to, next, &by_node),
+                _ => {}
+            }
+        }
+    }
+
+    /// A node that is run and only moves elements.
+    fn run(&mut self, id: NodeId, writes: &[Option<Place>], by_node: &BTreeMap<NodeId, Vec<Decision>>) {
+        let node = &self.graph.nodes[id];
+        const KINDS: [RemarkKind; 5] = [
+            RemarkKind::ViewOnBase,
+            RemarkKind::ScatterInBase,
+            RemarkKind::AssembleInPlace,
+            RemarkKind::LayoutCopy,
+            RemarkKind::ReuseOperand,
+        ];
+        let why = first(by_node.get(&id), &KINDS, None).map_or(Why::Unknown, Why::Declined);
+        let to = writes.iter().flatten().next().map_or_else(String::new, |p| self.memory(p.buffer));
+        self.out.copies.push(Copied {
+            values: node.results.iter().map(|r| self.graph.values[*r].name.to_string()).collect(),
+            site: self.sites.get(&id).cloned(),
+            maker: self.sites.get(&id).cloned(),
+            to,
+            run: true,
+            bytes: node.results.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).sum(),
+            why,
+        });
+    }
+
+    /// A value that is moved, for the next node that runs, or at the end for the caller.
+    fn moved(&mut self, value: ValueId, to: &Place, next: Option<NodeId>, by_node: &BTreeMap<NodeId, Vec<Decision>>) {
+        const BORDER: [RemarkKind; 2] = [RemarkKind::OutputInCaller, RemarkKind::WriteBack];
+        const NEEDED: [RemarkKind; 4] =
+            [RemarkKind::ScatterInBase, RemarkKind::AssembleInPlace, RemarkKind::LayoutCopy, RemarkKind::ViewOnBase];
+        const MADE: [RemarkKind; 2] = [RemarkKind::SourceInRegion, RemarkKind::AssembleInPlace];
+        let maker = self.makers.get(&value).copied();
+        let made = maker.and_then(|m| by_node.get(&m));
+        let name = format!("%{}", self.graph.values[value].name);
+        let why = match next {
+            None => {
+                let mut kinds = BORDER;
+                if matches!(self.placement.buffers[to.buffer].kind, BufferKind::Input(_)) {
+                    kinds.reverse();
+                }
+                first(made, &kinds, None)
+            }
+            Some(node) => {
+                let needed = by_node.get(&node);
+                // A scatter's base is carried over as the scatter is not in its memory; its source is moved as it was not
+                // computed in the region.
+                let source = self.source(node) == Some(value);
+                let by_maker = first(made, &MADE, None);
+                let by_reader = first(needed, &NEEDED, Some(&name)).or_else(|| first(needed, &NEEDED, None));
+                if source { by_maker } else { by_reader.or(by_maker) }
+            }
+        };
+        let why = match why {
+            Some(d) => Why::Declined(d),
+            None if maker.is_none() => Why::Given,
+            None => Why::Unknown,
+        };
+        self.out.copies.push(Copied {
+            values: vec![self.graph.values[value].name.to_string()],
+            site: next.and_then(|n| self.sites.get(&n).cloned()),
+            maker: maker.and_then(|m| self.sites.get(&m).cloned()),
+            to: self.memory(to.buffer),
+            run: false,
+            bytes: bytes_of(&self.graph.values[value].ty),
+            why,
+        });
+    }
+
+    /// What a scatter puts into its base.
+    fn source(&self, id: NodeId) -> Option<ValueId> {
+        let node = &self.graph.nodes[id];
+        match node.op.def().movement {
+            Some(Movement::Scatter { src, .. }) => value_at(node, src as usize),
+            _ => None,
+        }
+    }
+
+    /// Whose memory a decision is about.
+    fn over(&self, r: &Remark) -> Option<String> {
+        let node = &self.graph.nodes[r.node];
+        let value = |v: ValueId| format!("%{}", self.graph.values[v].name);
+        let result = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
+        let lies = node.results.iter().find_map(result);
+        match r.kind {
+            RemarkKind::ViewOnBase => {
+                let base = if node.op.is_view() { node.op.def().base as usize } else { 0 };
+                value_at(node, base).map(value)
+            }
+            RemarkKind::ScatterInBase => match node.op.def().movement {
+                Some(Movement::Scatter { base, .. }) => value_at(node, base as usize).map(value),
+                _ => None,
+            },
+            RemarkKind::ReuseOperand if !r.missed() => {
+                let on = |v: &ValueId| result(v).is_some() && result(v) == lies;
+                node.operands().find(on).map(value)
+            }
+            RemarkKind::WriteBack | RemarkKind::OutputInCaller if !r.missed() => lies.map(|b| self.memory(b)),
+            _ => None,
+        }
+    }
+
+    /// Whose memory a buffer is.
+    fn memory(&self, buffer: BufferId) -> String {
+        match self.placement.buffers[buffer].kind {
+            BufferKind::Arena => "the arena".into(),
+            BufferKind::Input(i) => self.inputs.get(i).map_or_else(|| format!("input {i}"), |n| format!("%{n}")),
+            BufferKind::Output(i) => format!("output {i}"),
+        }
+    }
+}
+
+fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
+    Site {
+        results: node.results.iter().map(|r| graph.values[*r].name.to_string()).collect(),
+        op: node.op.name().to_string(),
+        line: node.origin.source_line(),
+        module: node.origin.module.as_ref().map(|m| m.to_string()),
+        key: node.origin.key,
+        piece,
+        body,
+    }
+}
+
+fn value_at(node: &Node, i: usize) -> Option<ValueId> {
+    match node.args.get(i) {
+        Some(Arg::Value(v)) => Some(*v),
+        _ => None,
+    }
+}
+
+/// The first declined decision of the first of these kinds that there is, about that memory if one is named.
+fn first(decisions: Option<&Vec<Decision>>, kinds: &[RemarkKind], over: Option<&str>) -> Option<Decision> {
+    let fits = |d: &&Decision| over.is_none() || d.over.as_deref() == over;
+    kinds.iter().find_map(|k| decisions?.iter().filter(fits).find(|d| d.kind == *k)).cloned()
+}
+
+impl Compiled {
+    /// Why values lie where they do, for these inputs.
+    ///
+    /// # Errors
+    /// As [`crate::Instance::run`].
+    pub fn explain(&self, inputs: &Inputs) -> Result<Explanation> {
+        let mut out = Explanation { program: self.functional().name.to_string(), ..Explanation::default() };
+        for (i, piece) in self.pieces(inputs)?.iter().enumerate() {
+            out.add(i, &piece.program, &piece.placement, &piece.remarks);
+        }
+        out.sort();
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_take_few_changes() {
+        assert_eq!(changes("kitten", "sitting"), 3);
+        assert_eq!(changes("", "abc"), 3);
+        assert_eq!(near("ad_1", ["add_1", "add_2", "mul", "sub_1"]), ["add_1"]);
+        assert!(near("x", ["add_1", "softmax"]).is_empty());
+    }
+}
