@@ -3,10 +3,10 @@
 
   filetests_check.py [FILE.fx | DIR ...] [--all]
 
-Every filetest with a `run` section (by default those of functionalize and semantics) is executed here, call by call, by
-PyTorch's own operators: on the inputs that the filetest harness gives (counting 0, 1, 2, ... in their storages), with
-the sharing of its `share:` lines and its `caller:` writes. What eager PyTorch leaves behind must be what the file expects:
-element types, sizes, strides, offsets, elements, and who lies on whose storage. A `run` section that expects an error
+Every filetest with a `run` section (by default those of functionalize, placement and semantics) is executed here, call by
+call, by PyTorch's own operators: on the inputs that the filetest harness gives (counting 0, 1, 2, ... in their
+storages), with the sharing of its `share:` lines and its `caller:` writes. What eager PyTorch leaves behind must be what
+the file expects: element types, sizes, strides, offsets, elements, and who lies on whose storage. A `run` section that expects an error
 requires that PyTorch raises; one that says that a way refuses is listed with --all and counts as not compared, as do
 files that say why (`torch: ...`). Exit status 1 when a file differs. Needs torch.
 """
@@ -471,7 +471,8 @@ def check(torch, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("paths", nargs="*", default=[os.path.join(FILETESTS, d) for d in ("functionalize", "semantics")])
+    default = [os.path.join(FILETESTS, d) for d in ("functionalize", "placement", "semantics")]
+    parser.add_argument("paths", nargs="*", default=default)
     parser.add_argument("--all", action="store_true", help="also list what is the same or not compared")
     options = parser.parse_args()
     import torch

@@ -17,23 +17,24 @@
 //!
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
-//! - `place`: the placed program and its plan. `remarks`: the decisions that led to it.
+//! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
+//! - `copies`: every copy that is left in the placed program, with its bytes and why it stays.
 //! - `run`: what the inputs and outputs are after a run on inputs that count 0, 1, 2, …; all ways must agree on it.
 //! - `share-later`: what a run on inputs that share says of a program that was compiled for inputs apart.
 //! - `part-later`: what a run on inputs apart says of a program that was compiled for inputs that share.
 
 use crate::outcome::{Left, Verdict, difference, differential};
-use restride::{CompileOptions, Compiled};
+use restride::{CompileOptions, Compiled, Explanation};
 use restride_exec::copy::{copy_into, resolve};
 use restride_exec::inputs::evaluate;
 use restride_exec::interp::Options;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::text::{attach_weights, parse, print, print_node, print_placed};
-use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Program, Scalar, TensorType, Type, Weights};
+use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, Scalar, TensorType, Type, Weights};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
-use restride_passes::place::PlaceOptions;
+use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
-use restride_passes::{functionalize, lower, place, plan::plan};
+use restride_passes::{functionalize, lower, place, plan::plan, specialize};
 use restride_tensor::{Bytes, Storage, Tensor};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -118,8 +119,9 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
         let text = match *command {
             "verify" => restride_ir::verify(program).map(|()| "ok".to_string()),
             "functionalize" => functional(program, shares).map(|p| print(&p)),
-            "place" => placed(program, shares).map(|p| p.0),
-            "remarks" => placed(program, shares).map(|p| p.1),
+            "place" => test.placed().map(|p| p.text()),
+            "remarks" => test.placed().map(|p| p.remarks()),
+            "copies" => test.placed().map(|p| p.copies()),
             "run" => return Ok((command.to_string(), test.ran()?)),
             "share-later" => return Ok((command.to_string(), test.later(&[], shares)?)),
             "part-later" => return Ok((command.to_string(), test.later(shares, &[])?)),
@@ -202,26 +204,45 @@ fn functional(program: &Program, shares: &[Share]) -> Result<Program, Error> {
     Ok(out)
 }
 
-/// The placed program, and the remarks.
-fn placed(program: &Program, shares: &[Share]) -> Result<(String, String), Error> {
-    let program = lower(&functional(program, shares)?)?;
-    let placed = place(&program, &PlaceOptions::default())?;
-    let offsets = plan(&placed.placement, &PlanOptions::default());
-    restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;
-    restride_check::plan(&placed.placement, &offsets).map_err(|f| restride_check::error(&program, &f))?;
-    let mut remarks = String::new();
-    for r in &placed.remarks {
-        let node = print_node(&program, program.graph(), r.node);
-        let by = match r.reason {
-            restride_ir::Reason::StillRead { by: Some(reader) } => {
-                format!("still read by {}", print_node(&program, program.graph(), reader))
-            }
-            other => other.to_string(),
-        };
-        let _ = writeln!(remarks, "{node}\n  {}: {by}, {} bytes", r.kind, r.bytes);
+/// A placed program, judged.
+struct Judged {
+    program: Program,
+    placed: Placed,
+    offsets: Plan,
+}
+
+impl Judged {
+    fn text(&self) -> String {
+        print_placed(&self.program, &self.placed.placement, Some(&self.offsets), &Default::default())
     }
-    let text = print_placed(&program, &placed.placement, Some(&offsets), &Default::default());
-    Ok((text, if remarks.is_empty() { "none".to_string() } else { remarks }))
+
+    fn remarks(&self) -> String {
+        let mut out = String::new();
+        for r in &self.placed.remarks {
+            let node = print_node(&self.program, self.program.graph(), r.node);
+            let by = match r.reason {
+                restride_ir::Reason::StillRead { by: Some(reader) } => {
+                    format!("still read by {}", print_node(&self.program, self.program.graph(), reader))
+                }
+                other => other.to_string(),
+            };
+            let _ = writeln!(out, "{node}\n  {}: {by}, {} bytes", r.kind, r.bytes);
+        }
+        if out.is_empty() { "none".to_string() } else { out }
+    }
+
+    fn copies(&self) -> String {
+        let mut out = String::new();
+        for c in Explanation::of(&self.program, &self.placed.placement, &self.placed.remarks).copies {
+            let what = match &c.site {
+                Some(site) if c.run => format!("{site} is run"),
+                Some(site) => format!("%{} to {}, for {site}", c.values.join(", %"), c.to),
+                None => format!("%{} to {}", c.values.join(", %"), c.to),
+            };
+            let _ = writeln!(out, "{what}, {} bytes\n  {}", c.bytes, c.why());
+        }
+        if out.is_empty() { "none".to_string() } else { out }
+    }
 }
 
 /// A file's program and what it is run with.
@@ -233,6 +254,15 @@ struct Test {
 }
 
 impl Test {
+    fn placed(&self) -> Result<Judged, Error> {
+        let program = lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?;
+        let placed = place(&program, &PlaceOptions::default())?;
+        let offsets = plan(&placed.placement, &PlanOptions::default());
+        restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;
+        restride_check::plan(&placed.placement, &offsets).map_err(|f| restride_check::error(&program, &f))?;
+        Ok(Judged { program, placed, offsets })
+    }
+
     /// Inputs and outputs after a run.
     fn ran(&self) -> Result<String, String> {
         let inputs = self.counting(&self.shares)?;

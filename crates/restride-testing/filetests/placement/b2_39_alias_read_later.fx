@@ -1,0 +1,33 @@
+// A view of the operand is read later: the first sum must not lie there; the second, from the view, may.
+// run: remarks, copies, run
+graph(%x: f32[2, 3]) {
+  %a: f32[2, 3] = aten.mul.Tensor(%x, 2)
+  %v: f32[6] = aten.view.default(%a, [-1])
+  %b: f32[2, 3] = aten.add.Tensor(%a, 1)
+  %c: f32[6] = aten.add.Tensor(%v, 1)
+  %d: f32[2, 3] = aten.neg.default(%b)
+  %e: f32[6] = aten.neg.default(%c)
+  return %d, %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %b = aten.add.Tensor(%a, 1)
+//   result on a dying operand: still read by %v = aten.view.default(%a, [-1]), 24 bytes
+// %v = aten.view.default(%a, [-1])
+//   view on its base: taken, 24 bytes
+// %c = aten.add.Tensor(%v, 1)
+//   result on a dying operand: taken, 24 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 24 bytes
+// %e = aten.neg.default(%c)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[2, 3][3, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0]
+// output 1: f32[6][1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0]

@@ -1,0 +1,42 @@
+// A region of a region: both scatters are free.
+// run: remarks, copies, run
+graph(%x: f32[4, 3]) {
+  %a: f32[4, 3] = aten.mul.Tensor(%x, 2)
+  %s: f32[2, 3]+3 = aten.slice.Tensor(%a, 0, 1, 3)
+  %v: f32[3]+6 = aten.select.int(%s, 0, 1)
+  %b: f32[3] = aten.add.Tensor(%v, 1)
+  %t: f32[2, 3]+3 = aten.select_scatter.default(%s, %b, 0, 1)
+  %c: f32[4, 3] = aten.slice_scatter.default(%a, %t, 0, 1, 3)
+  %d: f32[4, 3] = aten.neg.default(%c)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 48 bytes
+// %v = aten.select.int(%a, 0, 2)
+//   view on its base: taken, 12 bytes
+// %b = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %s = aten.slice.Tensor(%a, 0, 1, 3), 12 bytes
+// %s = aten.slice.Tensor(%a, 0, 1, 3)
+//   view on its base: taken, 24 bytes
+// %t = aten.select_scatter.default(%s, %b, 0, 1)
+//   scatter in its base: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 24 bytes
+// %t = aten.select_scatter.default(%s, %b, 0, 1)
+//   source straight in its region: still read by %t = aten.select_scatter.default(%s, %b, 0, 1), 24 bytes
+// %c = aten.slice_scatter.default(%a, %t, 0, 1, 3)
+//   scatter in its base: taken, 48 bytes
+// %d = aten.neg.default(%c)
+//   computed in the output's memory: taken, 48 bytes
+
+// == copies
+// %s to the arena, for %t = aten.select_scatter.default, 24 bytes
+//   not scatter in its base: still read by %c = aten.slice_scatter.default
+// %t to the arena, for %c = aten.slice_scatter.default, 24 bytes
+//   not source straight in its region: still read by %t = aten.select_scatter.default
+// %b to the arena, for %t = aten.select_scatter.default, 12 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
+// output 0: f32[4, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -13.0 -15.0 -17.0 -18.0 -20.0 -22.0]

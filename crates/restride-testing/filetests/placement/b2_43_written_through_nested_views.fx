@@ -1,0 +1,32 @@
+// The same, as a program that writes.
+// run: remarks, copies, run
+graph(%x: f32[4, 3]) {
+  %a: f32[4, 3] = aten.mul.Tensor(%x, 2)
+  %s: f32[2, 3]+3 = aten.slice.Tensor(%a, 0, 1, 3)
+  %v: f32[3]+6 = aten.select.int(%s, 0, 1)
+  %w: f32[3]+6 = aten.add_.Tensor(%v, 1)
+  %d: f32[4, 3] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 48 bytes
+// %v = aten.select.int(%a, 0, 2)
+//   view on its base: taken, 12 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 12 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 2), 12 bytes
+// %w_1 = aten.select_scatter.default(%a, %w, 0, 2)
+//   scatter in its base: taken, 48 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 48 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.select_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
+// output 0: f32[4, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -13.0 -15.0 -17.0 -18.0 -20.0 -22.0]

@@ -1,0 +1,29 @@
+// From one row into another: not over its operand, but in the row that it replaces.
+// run: remarks, copies, run
+graph(%x: f32[4, 3]) {
+  %a: f32[4, 3] = aten.mul.Tensor(%x, 2)
+  %v: f32[3] = aten.select.int(%a, 0, 0)
+  %b: f32[3] = aten.add.Tensor(%v, 1)
+  %c: f32[4, 3] = aten.select_scatter.default(%a, %b, 0, 1)
+  %d: f32[4, 3] = aten.neg.default(%c)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 48 bytes
+// %v = aten.select.int(%a, 0, 0)
+//   view on its base: taken, 12 bytes
+// %b = aten.add.Tensor(%v, 1)
+//   source straight in its region: taken, 12 bytes
+// %c = aten.select_scatter.default(%a, %b, 0, 1)
+//   scatter in its base: taken, 48 bytes
+// %d = aten.neg.default(%c)
+//   computed in the output's memory: taken, 48 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
+// output 0: f32[4, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -1.0 -3.0 -5.0 -12.0 -14.0 -16.0 -18.0 -20.0 -22.0]

@@ -1,0 +1,23 @@
+// Both operands are one tensor: each element is read before it is written, so its memory may be taken over.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %b: f32[4] = aten.add.Tensor(%a, %a)
+  %c: f32[4] = aten.neg.default(%b)
+  return %c
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.add.Tensor(%a, %a)
+//   result on a dying operand: taken, 16 bytes
+// %c = aten.neg.default(%b)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -4.0 -8.0 -12.0]

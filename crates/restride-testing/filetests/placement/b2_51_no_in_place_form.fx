@@ -1,0 +1,23 @@
+// PyTorch has no in-place form of this; what a kernel may write over is declared, not looked up by name.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.add.Tensor(%x, 1)
+  %b: f32[4] = aten.pow.Scalar(2, %a)
+  %c: f32[4] = aten.neg.default(%b)
+  return %c
+}
+
+// == remarks
+// %a = aten.add.Tensor(%x, 1)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.pow.Scalar(2, %a)
+//   result on a dying operand: taken, 16 bytes
+// %c = aten.neg.default(%b)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-2.0 -4.0 -8.0 -16.0]

@@ -1,0 +1,34 @@
+// Sizes that are symbols: placed for the sizes of a run.
+// run: remarks, copies, run
+// sizes: s0=3
+symbol s0 in [2, inf]
+graph(%x: f32[s0, 2]) {
+  %a: f32[s0, 2] = aten.mul.Tensor(%x, 2)
+  %v: f32[2]+2 = aten.select.int(%a, 0, 1)
+  %b: f32[2] = aten.add.Tensor(%v, 1)
+  %c: f32[s0, 2] = aten.select_scatter.default(%a, %b, 0, 1)
+  %d: f32[s0, 2] = aten.neg.default(%c)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %v = aten.select.int(%a, 0, 1)
+//   view on its base: taken, 8 bytes
+// %b = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %b = aten.add.Tensor(%v, 1), 8 bytes
+// %b = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %c = aten.select_scatter.default(%a, %b, 0, 1), 8 bytes
+// %c = aten.select_scatter.default(%a, %b, 0, 1)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%c)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %b to the arena, for %c = aten.select_scatter.default, 8 bytes
+//   not source straight in its region: still read by %b = aten.add.Tensor
+
+// == run
+// input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[3, 2][2, 1]+0 = [-0.0 -2.0 -5.0 -7.0 -8.0 -10.0]

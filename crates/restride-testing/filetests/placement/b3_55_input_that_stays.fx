@@ -1,0 +1,31 @@
+// The input must stay as it is: one copy of it, in which the region is computed.
+// run: remarks, copies, run
+graph(%x: f32[4, 2]) {
+  %a: f32[4, 2] = aten.clone.default(%x)
+  %v: f32[2, 2] = aten.slice.Tensor(%a, 0, 0, 2)
+  %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
+  %d: f32[4, 2] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.clone.default(%x)
+//   view on its base: taken, 32 bytes
+// %v = aten.slice.Tensor(%a, 0, 0, 2)
+//   view on its base: taken, 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
+//   scatter in its base: the caller sees that memory, 32 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 32 bytes
+
+// == copies
+// %a to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
+//   not scatter in its base: the caller sees that memory
+// %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
+// output 0: f32[4, 2][2, 1]+0 = [-1.0 -2.0 -3.0 -4.0 -4.0 -5.0 -6.0 -7.0]

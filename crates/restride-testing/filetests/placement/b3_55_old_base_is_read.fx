@@ -1,0 +1,43 @@
+// An intermediate whose other view is read with its old content: one copy.
+// run: remarks, copies, run
+graph(%x: f32[4, 2]) {
+  %a: f32[4, 2] = aten.mul.Tensor(%x, 2)
+  %o: f32[2, 2]+2 = aten.slice.Tensor(%a, 0, 1, 3)
+  %k: f32[2, 2] = aten.clone.default(%o)
+  %v: f32[2, 2] = aten.slice.Tensor(%a, 0, 0, 2)
+  %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
+  %d: f32[2, 2] = aten.neg.default(%k)
+  %e: f32[4, 2] = aten.neg.default(%a)
+  return %d, %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 32 bytes
+// %o = aten.slice.Tensor(%a, 0, 1, 3)
+//   view on its base: taken, 16 bytes
+// %k = aten.clone.default(%o)
+//   view on its base: taken, 16 bytes
+// %v = aten.slice.Tensor(%a, 0, 0, 2)
+//   view on its base: taken, 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %d = aten.neg.default(%k), 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2), 16 bytes
+// %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
+//   scatter in its base: still read by %d = aten.neg.default(%k), 32 bytes
+// %d = aten.neg.default(%k)
+//   computed in the output's memory: taken, 16 bytes
+// %e = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 32 bytes
+
+// == copies
+// %a to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
+//   not scatter in its base: still read by %d = aten.neg.default
+// %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
+//   not source straight in its region: still read by %d = aten.neg.default
+
+// == run
+// input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
+// output 0: f32[2, 2][2, 1]+0 = [-4.0 -6.0 -8.0 -10.0]
+// output 1: f32[4, 2][2, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -8.0 -10.0 -12.0 -14.0]

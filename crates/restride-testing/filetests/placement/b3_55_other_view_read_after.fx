@@ -1,0 +1,31 @@
+// Another view is read after the write: it shows the new content, where it is.
+// run: remarks, copies, run
+graph(%x: f32[4, 2]) {
+  %v: f32[2, 2] = aten.slice.Tensor(%x, 0, 0, 2)
+  %o: f32[2, 2]+2 = aten.slice.Tensor(%x, 0, 1, 3)
+  %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
+  %d: f32[2, 2] = aten.neg.default(%o)
+  return %d
+}
+
+// == remarks
+// %v = aten.slice.Tensor(%x, 0, 0, 2)
+//   view on its base: taken, 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 16 bytes
+// %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
+//   scatter in its base: taken, 32 bytes
+// %d = aten.slice.Tensor(%w_1, 0, 1, 3)
+//   view on its base: taken, 16 bytes
+// %d_1 = aten.neg.default(%d)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// %w to %x, for %w_1 = aten.slice_scatter.default, 16 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]
+// output 0: f32[2, 2][2, 1]+0 = [-3.0 -4.0 -4.0 -5.0]

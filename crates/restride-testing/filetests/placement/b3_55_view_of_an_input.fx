@@ -1,0 +1,26 @@
+// A view of an input is written: in the input's memory, with no copy.
+// run: remarks, copies, run
+graph(%x: f32[4, 2]) {
+  %v: f32[2, 2] = aten.slice.Tensor(%x, 0, 0, 2)
+  %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
+  %d: f32[2, 2] = aten.neg.default(%w)
+  return %d
+}
+
+// == remarks
+// %v = aten.slice.Tensor(%x, 0, 0, 2)
+//   view on its base: taken, 16 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 16 bytes
+// %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
+//   scatter in its base: taken, 32 bytes
+// %d = aten.neg.default(%w)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// %w to %x, for %w_1 = aten.slice_scatter.default, 16 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]
+// output 0: f32[2, 2][2, 1]+0 = [-1.0 -2.0 -3.0 -4.0]

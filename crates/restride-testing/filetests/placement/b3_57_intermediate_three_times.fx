@@ -1,0 +1,29 @@
+// One intermediate is written again and again.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %b: f32[4] = aten.add_.Tensor(%a, 1)
+  %c: f32[4] = aten.mul_.Tensor(%a, %x)
+  %e: f32[4] = aten.sub_.Tensor(%a, %x)
+  %d: f32[4] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.add.Tensor(%a, 1)
+//   result on a dying operand: taken, 16 bytes
+// %c = aten.mul.Tensor(%b, %x)
+//   result on a dying operand: taken, 16 bytes
+// %e = aten.sub.Tensor(%c, %x)
+//   result on a dying operand: taken, 16 bytes
+// %d = aten.neg.default(%e)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -2.0 -8.0 -18.0]

@@ -1,0 +1,27 @@
+// One buffer is filled again and again.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.empty.memory_format([4], dtype=f32)
+  %b: f32[4] = aten.add.out(%x, %x, out=%a)
+  %c: f32[4] = aten.mul.out(%a, %x, out=%a)
+  %e: f32[4] = aten.sub.out(%a, %x, out=%a)
+  %d: f32[4] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %b = aten.add.Tensor(%x, %x)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %c = aten.mul.Tensor(%b, %x)
+//   result on a dying operand: taken, 16 bytes
+// %e = aten.sub.Tensor(%c, %x)
+//   result on a dying operand: taken, 16 bytes
+// %d = aten.neg.default(%e)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -1.0 -6.0 -15.0]

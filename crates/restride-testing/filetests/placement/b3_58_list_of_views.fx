@@ -1,0 +1,42 @@
+// Views of one tensor are written as members of a list.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %p: f32[2] = aten.slice.Tensor(%a, 0, 0, 2)
+  %q: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
+  aten._foreach_add_.Scalar([%p, %q], 1)
+  %d: f32[4] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %p = aten.slice.Tensor(%a, 0, 0, 2)
+//   view on its base: taken, 8 bytes
+// %add = aten.add.Scalar(%p, 1)
+//   source straight in its region: still read by %add = aten.add.Scalar(%p, 1), 8 bytes
+// %add = aten.add.Scalar(%p, 1)
+//   result on a dying operand: still read by %v = aten.slice_scatter.default(%a, %add, 0, 0, 2), 8 bytes
+// %v = aten.slice_scatter.default(%a, %add, 0, 0, 2)
+//   scatter in its base: taken, 16 bytes
+// %q = aten.slice.Tensor(%v, 0, 2, 4)
+//   view on its base: taken, 8 bytes
+// %add_1 = aten.add.Scalar(%q, 1)
+//   source straight in its region: still read by %add_1 = aten.add.Scalar(%q, 1), 8 bytes
+// %add_1 = aten.add.Scalar(%q, 1)
+//   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4), 8 bytes
+// %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4)
+//   scatter in its base: taken, 16 bytes
+// %d = aten.neg.default(%v_1)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// %add to the arena, for %v = aten.slice_scatter.default, 8 bytes
+//   not source straight in its region: still read by %add = aten.add.Scalar
+// %add_1 to the arena, for %v_1 = aten.slice_scatter.default, 8 bytes
+//   not source straight in its region: still read by %add_1 = aten.add.Scalar
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-1.0 -3.0 -5.0 -7.0]

@@ -1,0 +1,32 @@
+// What a factory made is written in place.
+// run: remarks, copies, run
+graph(%x: f32[2, 3]) {
+  %o: f32[2, 3] = aten.ones_like.default(%x)
+  %r: f32[3] = aten.select.int(%o, 0, 0)
+  %w: f32[3] = aten.mul_.Tensor(%r, 2)
+  %p: f32[2, 3] = aten.mul.Tensor(%o, %x)
+  %d: f32[2, 3] = aten.neg.default(%p)
+  return %d
+}
+
+// == remarks
+// %r = aten.select.int(%o, 0, 0)
+//   view on its base: taken, 12 bytes
+// %w = aten.mul.Tensor(%r, 2)
+//   source straight in its region: still read by %w = aten.mul.Tensor(%r, 2), 12 bytes
+// %w = aten.mul.Tensor(%r, 2)
+//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%o, %w, 0, 0), 12 bytes
+// %w_1 = aten.select_scatter.default(%o, %w, 0, 0)
+//   scatter in its base: taken, 24 bytes
+// %p = aten.mul.Tensor(%w_1, %x)
+//   result on a dying operand: taken, 24 bytes
+// %d = aten.neg.default(%p)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.select_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.mul.Tensor
+
+// == run
+// input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[2, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -3.0 -4.0 -5.0]

@@ -1,0 +1,32 @@
+// What a scatter puts in is a view of its base that meets the region: not in the base's memory.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %s: f32[2] = aten.slice.Tensor(%a, 0, 0, 2)
+  %b: f32[4] = aten.slice_scatter.default(%a, %s, 0, 1, 3)
+  %d: f32[4] = aten.neg.default(%b)
+  %e: f32[4] = aten.neg.default(%d)
+  return %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %s = aten.slice.Tensor(%a, 0, 0, 2)
+//   view on its base: taken, 8 bytes
+// %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
+//   scatter in its base: operand and result overlap in part, 16 bytes
+// %d = aten.neg.default(%b)
+//   result on a dying operand: taken, 16 bytes
+// %e = aten.neg.default(%d)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// %a to the arena, for %b = aten.slice_scatter.default, 16 bytes
+//   not scatter in its base: operand and result overlap in part
+// %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [0.0 0.0 2.0 6.0]

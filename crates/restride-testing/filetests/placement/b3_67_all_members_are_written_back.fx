@@ -1,0 +1,27 @@
+// Each member of a list is an input that gets its new content.
+// run: remarks, copies, run
+graph(%x: f32[2], %y: f32[3]) {
+  aten._foreach_add_.Scalar([%x, %y], 1)
+  %d: f32[2] = aten.neg.default(%x)
+  return %d
+}
+
+// == remarks
+// %add = aten.add.Scalar(%x, 1)
+//   written straight into the input: taken, 8 bytes
+// %add = aten.add.Scalar(%x, 1)
+//   result on a dying operand: taken, 8 bytes
+// %add_1 = aten.add.Scalar(%y, 1)
+//   written straight into the input: taken, 12 bytes
+// %add_1 = aten.add.Scalar(%y, 1)
+//   result on a dying operand: taken, 12 bytes
+// %d = aten.neg.default(%add)
+//   computed in the output's memory: taken, 8 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[2][1]+0 = [1.0 2.0]
+// input 1: f32[3][1]+0 = [1.0 2.0 3.0]
+// output 0: f32[2][1]+0 = [-1.0 -2.0]

@@ -1,0 +1,29 @@
+// One part of a split is still read; the other is taken over.
+// run: remarks, copies, run
+graph(%x: f32[6]) {
+  %a: f32[6] = aten.mul.Tensor(%x, 2)
+  %p: f32[3], %q: f32[3]+3 = aten.split.Tensor(%a, 3)
+  %b: f32[3] = aten.add.Tensor(%p, 1)
+  %c: f32[3] = aten.mul.Tensor(%b, %q)
+  %d: f32[3] = aten.neg.default(%c)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %p, %q = aten.split.Tensor(%a, 3)
+//   view on its base: taken, 24 bytes
+// %b = aten.add.Tensor(%p, 1)
+//   result on a dying operand: taken, 12 bytes
+// %c = aten.mul.Tensor(%b, %q)
+//   result on a dying operand: taken, 12 bytes
+// %d = aten.neg.default(%c)
+//   computed in the output's memory: taken, 12 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[3][1]+0 = [-6.0 -24.0 -50.0]

@@ -1,0 +1,32 @@
+// Rows of an unbind, each taken over while the others are still read.
+// run: remarks, copies, run
+graph(%x: f32[3, 2]) {
+  %a: f32[3, 2] = aten.mul.Tensor(%x, 2)
+  %p: f32[2], %q: f32[2]+2, %r: f32[2]+4 = aten.unbind.int(%a)
+  %b: f32[2] = aten.add.Tensor(%p, 1)
+  %c: f32[2] = aten.add.Tensor(%q, %b)
+  %e: f32[2] = aten.mul.Tensor(%r, %c)
+  %d: f32[2] = aten.neg.default(%e)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %p, %q, %r = aten.unbind.int(%a)
+//   view on its base: taken, 24 bytes
+// %b = aten.add.Tensor(%p, 1)
+//   result on a dying operand: taken, 8 bytes
+// %c = aten.add.Tensor(%q, %b)
+//   result on a dying operand: taken, 8 bytes
+// %e = aten.mul.Tensor(%r, %c)
+//   result on a dying operand: taken, 8 bytes
+// %d = aten.neg.default(%e)
+//   computed in the output's memory: taken, 8 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[2][1]+0 = [-40.0 -90.0]

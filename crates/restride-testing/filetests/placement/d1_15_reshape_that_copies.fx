@@ -1,0 +1,32 @@
+// A reshape that no strides can express copies; its result is memory of its own, to be taken over.
+// run: remarks, copies, run
+graph(%x: f32[4, 2]) {
+  %a: f32[4, 2] = aten.mul.Tensor(%x, 2)
+  %t: f32[2, 4][1, 2] = aten.t.default(%a)
+  %r: f32[8] = aten.reshape.default(%t, [8])
+  %b: f32[8] = aten.add_.Tensor(%r, 1)
+  %e: f32[8] = aten.neg.default(%r)
+  %d: f32[4, 2] = aten.neg.default(%a)
+  return %e, %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 32 bytes
+// %t = aten.t.default(%a)
+//   view on its base: taken, 32 bytes
+// %b = aten.add.Tensor(%r, 1)
+//   result on a dying operand: taken, 32 bytes
+// %e = aten.neg.default(%b)
+//   computed in the output's memory: taken, 32 bytes
+// %d = aten.neg.default(%a)
+//   computed in the output's memory: taken, 32 bytes
+
+// == copies
+// %r = aten.reshape.default is run, 32 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
+// output 0: f32[8][1]+0 = [-1.0 -5.0 -9.0 -13.0 -3.0 -7.0 -11.0 -15.0]
+// output 1: f32[4, 2][2, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -12.0 -14.0]

@@ -1,0 +1,35 @@
+// What a scatter puts in is read again: it is copied into the region, and lives on beside it.
+// run: remarks, copies, run
+graph(%x: f32[4], %y: f32[2]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %s: f32[2] = aten.neg.default(%y)
+  %b: f32[4] = aten.slice_scatter.default(%a, %s, 0, 1, 3)
+  %c: f32[2] = aten.mul.Tensor(%s, 3)
+  %d: f32[4] = aten.neg.default(%b)
+  %e: f32[2] = aten.neg.default(%c)
+  return %d, %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %s = aten.neg.default(%y)
+//   result on a dying operand: the caller sees that memory, 8 bytes
+// %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
+//   scatter in its base: taken, 16 bytes
+// %c = aten.mul.Tensor(%s, 3)
+//   result on a dying operand: taken, 8 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 16 bytes
+// %e = aten.neg.default(%c)
+//   computed in the output's memory: taken, 8 bytes
+
+// == copies
+// %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
+//   no reason was noted
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// input 1: f32[2][1]+0 = [0.0 1.0]
+// output 0: f32[4][1]+0 = [-0.0 0.0 1.0 -6.0]
+// output 1: f32[2][1]+0 = [0.0 3.0]

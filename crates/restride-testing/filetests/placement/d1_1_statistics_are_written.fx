@@ -1,0 +1,21 @@
+// An operator that writes its running statistics beside its result: in their own memory.
+// run: remarks, copies
+graph(%x: f32[4, 2], %m: f32[2], %v: f32[2]) {
+  %y: f32[4, 2], %s: f32[2], %i: f32[2] = aten._native_batch_norm_legit.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+  return %y
+}
+
+// == remarks
+// %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+//   computed in the output's memory: taken, 32 bytes
+// %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+//   written straight into the input: taken, 8 bytes
+// %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+//   result on a dying operand: taken, 8 bytes
+// %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+//   written straight into the input: taken, 8 bytes
+// %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
+//   result on a dying operand: taken, 8 bytes
+
+// == copies
+// none

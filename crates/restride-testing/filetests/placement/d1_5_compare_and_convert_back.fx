@@ -1,0 +1,26 @@
+// A comparison whose result is converted back to the operand's type, in the operand's memory.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %b: bool[4] = aten.ge.Scalar(%a, 3)
+  %c: f32[4] = aten._to_copy.default(%b, dtype=f32)
+  %d: f32[4] = aten.neg.default(%c)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.ge.Scalar(%a, 3)
+//   result on a dying operand: element sizes differ, 4 bytes
+// %c = aten._to_copy.default(%b, dtype=f32)
+//   result on a dying operand: element sizes differ, 16 bytes
+// %d = aten.neg.default(%c)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -0.0 -1.0 -1.0]

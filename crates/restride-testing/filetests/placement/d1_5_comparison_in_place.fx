@@ -1,0 +1,25 @@
+// The same, as a program that writes.
+// run: remarks, copies, run
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %b: f32[4] = aten.ge_.Scalar(%a, 3)
+  %d: f32[4] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.ge.Scalar(%a, 3)
+//   result on a dying operand: element sizes differ, 4 bytes
+// %b_1 = aten._to_copy.default(%b, dtype=f32)
+//   result on a dying operand: element sizes differ, 16 bytes
+// %d = aten.neg.default(%b_1)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -0.0 -1.0 -1.0]

@@ -1,0 +1,29 @@
+// The other operand is a view that shows each element where it is.
+// run: remarks, copies, run
+graph(%x: f32[3, 3]) {
+  %a: f32[3, 3] = aten.mul.Tensor(%x, 2)
+  %t: f32[3, 3][1, 3] = aten.t.default(%a)
+  %u: f32[3, 3] = aten.t.default(%t)
+  %b: f32[3, 3] = aten.add.Tensor(%a, %u)
+  %d: f32[3, 3] = aten.neg.default(%b)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 36 bytes
+// %t = aten.t.default(%a)
+//   view on its base: taken, 36 bytes
+// %u = aten.t.default(%t)
+//   view on its base: taken, 36 bytes
+// %b = aten.add.Tensor(%a, %u)
+//   result on a dying operand: taken, 36 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 36 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[3, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0]
+// output 0: f32[3, 3][3, 1]+0 = [-0.0 -4.0 -8.0 -12.0 -16.0 -20.0 -24.0 -28.0 -32.0]

@@ -1,0 +1,26 @@
+// The other operand shows the same memory in another order: not there.
+// run: remarks, copies, run
+graph(%x: f32[3, 3]) {
+  %a: f32[3, 3] = aten.mul.Tensor(%x, 2)
+  %t: f32[3, 3][1, 3] = aten.t.default(%a)
+  %b: f32[3, 3] = aten.add.Tensor(%a, %t)
+  %d: f32[3, 3] = aten.neg.default(%b)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 36 bytes
+// %t = aten.t.default(%a)
+//   view on its base: taken, 36 bytes
+// %b = aten.add.Tensor(%a, %t)
+//   result on a dying operand: operand and result overlap in part, 36 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 36 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[3, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0]
+// output 0: f32[3, 3][3, 1]+0 = [-0.0 -8.0 -16.0 -8.0 -16.0 -24.0 -16.0 -24.0 -32.0]

@@ -1,0 +1,34 @@
+// A diagonal of permuted dimensions.
+// run: remarks, copies, run
+graph(%x: f32[3, 2, 3]) {
+  %a: f32[3, 2, 3] = aten.mul.Tensor(%x, 2)
+  %m: f32[3, 2, 3][1, 3, 6] = aten.permute.default(%a, [2, 1, 0])
+  %v: f32[2, 3][3, 7] = aten.diagonal.default(%m, 0, 0, 2)
+  %w: f32[2, 3][3, 7] = aten.add_.Tensor(%v, 1)
+  %d: f32[3, 2, 3] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 72 bytes
+// %m = aten.permute.default(%a, [2, 1, 0])
+//   view on its base: taken, 72 bytes
+// %v = aten.diagonal.default(%m, 0, 0, 2)
+//   view on its base: taken, 24 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 24 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0), 24 bytes
+// %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0)
+//   scatter in its base: taken, 72 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 72 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.as_strided_scatter.default, 24 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[3, 2, 3][6, 3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 16.0 17.0]
+// output 0: f32[3, 2, 3][6, 3, 1]+0 = [-1.0 -2.0 -4.0 -7.0 -8.0 -10.0 -12.0 -15.0 -16.0 -18.0 -21.0 -22.0 -24.0 -26.0 -29.0 -30.0 -32.0 -35.0]

@@ -1,0 +1,31 @@
+// A part of a split is written.
+// run: remarks, copies, run
+graph(%x: f32[6]) {
+  %a: f32[6] = aten.mul.Tensor(%x, 2)
+  %p: f32[3], %q: f32[3]+3 = aten.split.Tensor(%a, 3)
+  %w: f32[3]+3 = aten.add_.Tensor(%q, 1)
+  %d: f32[6] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %p, %q = aten.split.Tensor(%a, 3)
+//   view on its base: taken, 24 bytes
+// %w = aten.add.Tensor(%q, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%q, 1), 12 bytes
+// %w = aten.add.Tensor(%q, 1)
+//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6), 12 bytes
+// %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.slice_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[6][1]+0 = [-0.0 -2.0 -4.0 -7.0 -9.0 -11.0]

@@ -1,0 +1,32 @@
+// A squeezed slice.
+// run: remarks, copies, run
+graph(%x: f32[3, 2]) {
+  %a: f32[3, 2] = aten.mul.Tensor(%x, 2)
+  %m: f32[3, 1][2, 1]+1 = aten.slice.Tensor(%a, 1, 1, 2)
+  %v: f32[3][2]+1 = aten.squeeze.dim(%m, 1)
+  %w: f32[3][2]+1 = aten.add_.Tensor(%v, 1)
+  %d: f32[3, 2] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %v = aten.select.int(%a, 1, 1)
+//   view on its base: taken, 12 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 12 bytes
+// %w = aten.add.Tensor(%v, 1)
+//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 1, 1), 12 bytes
+// %w_1 = aten.select_scatter.default(%a, %w, 1, 1)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.select_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[3, 2][2, 1]+0 = [-0.0 -3.0 -4.0 -7.0 -8.0 -11.0]

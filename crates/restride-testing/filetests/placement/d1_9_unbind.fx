@@ -1,0 +1,31 @@
+// One of the rows of an unbind is written.
+// run: remarks, copies, run
+graph(%x: f32[3, 2]) {
+  %a: f32[3, 2] = aten.mul.Tensor(%x, 2)
+  %p: f32[2], %q: f32[2]+2, %r: f32[2]+4 = aten.unbind.int(%a)
+  %w: f32[2]+2 = aten.add_.Tensor(%q, 1)
+  %d: f32[3, 2] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %p, %q, %r = aten.unbind.int(%a)
+//   view on its base: taken, 24 bytes
+// %w = aten.add.Tensor(%q, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%q, 1), 8 bytes
+// %w = aten.add.Tensor(%q, 1)
+//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 1), 8 bytes
+// %w_1 = aten.select_scatter.default(%a, %w, 0, 1)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.select_scatter.default, 8 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[3, 2][2, 1]+0 = [-0.0 -2.0 -5.0 -7.0 -8.0 -10.0]

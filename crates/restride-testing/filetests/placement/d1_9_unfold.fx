@@ -1,0 +1,31 @@
+// Windows that do not meet are written.
+// run: remarks, copies, run
+graph(%x: f32[6]) {
+  %a: f32[6] = aten.mul.Tensor(%x, 2)
+  %u: f32[2, 2][3, 1] = aten.unfold.default(%a, 0, 2, 3)
+  %w: f32[2, 2][3, 1] = aten.add_.Tensor(%u, 1)
+  %d: f32[6] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %u = aten.unfold.default(%a, 0, 2, 3)
+//   view on its base: taken, 16 bytes
+// %w = aten.add.Tensor(%u, 1)
+//   source straight in its region: still read by %w = aten.add.Tensor(%u, 1), 16 bytes
+// %w = aten.add.Tensor(%u, 1)
+//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0), 16 bytes
+// %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_1 = aten.as_strided_scatter.default, 16 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// output 0: f32[6][1]+0 = [-1.0 -3.0 -4.0 -7.0 -9.0 -10.0]

@@ -1,0 +1,36 @@
+// The imaginary parts are written.
+// run: remarks, copies, run
+graph(%x: c64[3]) {
+  %a: c64[3] = aten.mul.Tensor(%x, 2)
+  %v: f32[3, 2] = aten.view_as_real.default(%a)
+  %r: f32[3][2]+1 = aten.select.int(%v, 1, 1)
+  %w: f32[3][2]+1 = aten.add_.Tensor(%r, 1)
+  %d: c64[3] = aten.neg.default(%a)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %v = aten.view_as_real.default(%a)
+//   view on its base: taken, 24 bytes
+// %r = aten.select.int(%v, 1, 1)
+//   view on its base: taken, 12 bytes
+// %w = aten.add.Tensor(%r, 1)
+//   result on a dying operand: still read by %w_1 = aten.view.dtype(%a, f32), 12 bytes
+// %w_1 = aten.view.dtype(%a, f32)
+//   view on its base: taken, 24 bytes
+// %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
+//   scatter in its base: taken, 24 bytes
+// %w_3 = aten.view.dtype(%w_2, c64)
+//   view on its base: taken, 24 bytes
+// %d = aten.neg.default(%w_3)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to the arena, for %w_2 = aten.slice_scatter.default, 12 bytes
+//   no reason was noted
+
+// == run
+// input 0: c64[3][1]+0 = [(0.0+0.0j) (1.0+0.0j) (2.0+0.0j)]
+// output 0: c64[3][1]+0 = [(-0.0-1.0j) (-2.0-1.0j) (-4.0-1.0j)]

@@ -1,0 +1,40 @@
+// Two misses, each with its own later reader.
+// run: remarks, copies, run
+graph(%x: f32[2, 2]) {
+  %a: f32[2, 2] = aten.mul.Tensor(%x, 2)
+  %b: f32[2, 2] = aten.add.Tensor(%a, 1)
+  %r: f32[2] = aten.select.int(%a, 0, 0)
+  %c: f32[2, 2] = aten.mul.Tensor(%b, 3)
+  %e: f32[2] = aten.neg.default(%r)
+  %f: f32[2, 2] = aten.neg.default(%c)
+  %g: f32[2, 2] = aten.sub.Tensor(%b, %c)
+  %h: f32[2, 2] = aten.neg.default(%g)
+  return %e, %f, %h
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.add.Tensor(%a, 1)
+//   result on a dying operand: still read by %r = aten.select.int(%a, 0, 0), 16 bytes
+// %c = aten.mul.Tensor(%b, 3)
+//   result on a dying operand: still read by %g = aten.sub.Tensor(%b, %c), 16 bytes
+// %r = aten.select.int(%a, 0, 0)
+//   view on its base: taken, 8 bytes
+// %e = aten.neg.default(%r)
+//   computed in the output's memory: taken, 8 bytes
+// %f = aten.neg.default(%c)
+//   computed in the output's memory: taken, 16 bytes
+// %g = aten.sub.Tensor(%b, %c)
+//   result on a dying operand: taken, 16 bytes
+// %h = aten.neg.default(%g)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[2, 2][2, 1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[2][1]+0 = [-0.0 -2.0]
+// output 1: f32[2, 2][2, 1]+0 = [-3.0 -9.0 -15.0 -21.0]
+// output 2: f32[2, 2][2, 1]+0 = [2.0 6.0 10.0 14.0]

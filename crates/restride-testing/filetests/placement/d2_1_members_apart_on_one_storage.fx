@@ -1,0 +1,52 @@
+// Members of a list on one storage that do not meet are all written in place.
+// run: remarks, copies, run
+graph(%x: f32[6], %y: f32[2]) {
+  %a: f32[6] = aten.mul.Tensor(%x, 2)
+  %b: f32[2] = aten.mul.Tensor(%y, 2)
+  %p: f32[3] = aten.slice.Tensor(%a, 0, 0, 3)
+  %q: f32[3]+3 = aten.slice.Tensor(%a, 0, 3, 6)
+  aten._foreach_mul_.Scalar([%p, %b, %q], 3)
+  %d: f32[6] = aten.neg.default(%a)
+  %e: f32[2] = aten.neg.default(%b)
+  return %d, %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 24 bytes
+// %b = aten.mul.Tensor(%y, 2)
+//   result on a dying operand: the caller sees that memory, 8 bytes
+// %p = aten.slice.Tensor(%a, 0, 0, 3)
+//   view on its base: taken, 12 bytes
+// %mul = aten.mul.Scalar(%p, 3)
+//   source straight in its region: still read by %mul = aten.mul.Scalar(%p, 3), 12 bytes
+// %mul = aten.mul.Scalar(%p, 3)
+//   result on a dying operand: still read by %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3), 12 bytes
+// %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3)
+//   scatter in its base: taken, 24 bytes
+// %mul_1 = aten.mul.Scalar(%b, 3)
+//   result on a dying operand: taken, 8 bytes
+// %q = aten.slice.Tensor(%v, 0, 3, 6)
+//   view on its base: taken, 12 bytes
+// %mul_2 = aten.mul.Scalar(%q, 3)
+//   source straight in its region: still read by %mul_2 = aten.mul.Scalar(%q, 3), 12 bytes
+// %mul_2 = aten.mul.Scalar(%q, 3)
+//   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6), 12 bytes
+// %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6)
+//   scatter in its base: taken, 24 bytes
+// %d = aten.neg.default(%v_1)
+//   computed in the output's memory: taken, 24 bytes
+// %e = aten.neg.default(%mul_1)
+//   computed in the output's memory: taken, 8 bytes
+
+// == copies
+// %mul to the arena, for %v = aten.slice_scatter.default, 12 bytes
+//   not source straight in its region: still read by %mul = aten.mul.Scalar
+// %mul_2 to the arena, for %v_1 = aten.slice_scatter.default, 12 bytes
+//   not source straight in its region: still read by %mul_2 = aten.mul.Scalar
+
+// == run
+// input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
+// input 1: f32[2][1]+0 = [0.0 1.0]
+// output 0: f32[6][1]+0 = [-0.0 -6.0 -12.0 -18.0 -24.0 -30.0]
+// output 1: f32[2][1]+0 = [-0.0 -6.0]

@@ -1,0 +1,38 @@
+// Two operators, each over its own part of one storage.
+// run: remarks, copies, run
+graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
+  %a: f32[4] = aten.mul.Tensor(%x, 2)
+  %p: f32[2] = aten.slice.Tensor(%a, 0, 0, 2)
+  %q: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
+  %b: f32[2] = aten.index_put.default(%p, [%i], %y)
+  %c: f32[2] = aten.index_put.default(%q, [%i], %y)
+  %d: f32[2] = aten.neg.default(%b)
+  %e: f32[2] = aten.neg.default(%c)
+  return %d, %e
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %p = aten.slice.Tensor(%a, 0, 0, 2)
+//   view on its base: taken, 8 bytes
+// %b = aten.index_put.default(%p, [%i], %y)
+//   result on a dying operand: still read by %q = aten.slice.Tensor(%a, 0, 2, 4), 8 bytes
+// %q = aten.slice.Tensor(%a, 0, 2, 4)
+//   view on its base: taken, 8 bytes
+// %c = aten.index_put.default(%q, [%i], %y)
+//   result on a dying operand: taken, 8 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 8 bytes
+// %e = aten.neg.default(%c)
+//   computed in the output's memory: taken, 8 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// input 1: i64[2][1]+0 = [0 1]
+// input 2: f32[2][1]+0 = [0.0 1.0]
+// output 0: f32[2][1]+0 = [-0.0 -1.0]
+// output 1: f32[2][1]+0 = [-0.0 -1.0]

@@ -1,0 +1,21 @@
+// A running sum over its operand.
+// run: remarks, copies, run
+graph(%x: f32[2, 4]) {
+  %a: f32[2, 4] = aten.mul.Tensor(%x, 2)
+  %b: f32[2, 4] = aten.cumsum.default(%a, 1)
+  %d: f32[2, 4] = aten.neg.default(%b)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 32 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 32 bytes
+
+// == copies
+// none
+
+// == run
+// input 0: f32[2, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
+// output 0: f32[2, 4][4, 1]+0 = [-0.0 -2.0 -6.0 -12.0 -8.0 -18.0 -30.0 -44.0]

@@ -1,0 +1,19 @@
+// Rows that are read whole before they are written.
+// run: remarks, copies
+graph(%x: f32[2, 4]) {
+  %a: f32[2, 4] = aten.mul.Tensor(%x, 2)
+  %b: f32[2, 4] = aten._softmax.default(%a, -1, False)
+  %d: f32[2, 4] = aten.neg.default(%b)
+  return %d
+}
+
+// == remarks
+// %a = aten.mul.Tensor(%x, 2)
+//   result on a dying operand: the caller sees that memory, 32 bytes
+// %b = aten._softmax.default(%a, -1, False)
+//   result on a dying operand: taken, 32 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 32 bytes
+
+// == copies
+// none

@@ -1,0 +1,28 @@
+// The input is read after its new content is computed: one copy at the end.
+// run: remarks, copies, run
+graph(%x: f32[4], %y: f32[4]) {
+  %c: f32[4] = aten.mul.Tensor(%y, 2)
+  %b: f32[4] = aten.add.Tensor(%x, %c)
+  %w: f32[4] = aten.copy_.default(%x, %c)
+  %d: f32[4] = aten.neg.default(%b)
+  return %d
+}
+
+// == remarks
+// %c = aten.mul.Tensor(%y, 2)
+//   written straight into the input: still read by %b = aten.add.Tensor(%x, %c), 16 bytes
+// %c = aten.mul.Tensor(%y, 2)
+//   result on a dying operand: the caller sees that memory, 16 bytes
+// %b = aten.add.Tensor(%x, %c)
+//   result on a dying operand: taken, 16 bytes
+// %d = aten.neg.default(%b)
+//   computed in the output's memory: taken, 16 bytes
+
+// == copies
+// %c to %x, 16 bytes
+//   not written straight into the input: still read by %b = aten.add.Tensor
+
+// == run
+// input 0: f32[4][1]+0 = [0.0 2.0 4.0 6.0]
+// input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
+// output 0: f32[4][1]+0 = [-0.0 -3.0 -6.0 -9.0]

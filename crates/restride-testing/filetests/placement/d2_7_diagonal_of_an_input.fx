@@ -1,0 +1,26 @@
+// Through a diagonal of an input: in its memory.
+// run: remarks, copies, run
+graph(%x: f32[4, 3], %y: f32[1]) {
+  %v: f32[3][4] = aten.diagonal.default(%x)
+  %w: f32[3][4] = aten.add_.Tensor(%v, %y)
+  return %w
+}
+
+// == remarks
+// %v = aten.diagonal.default(%x)
+//   view on its base: taken, 12 bytes
+// %w = aten.add.Tensor(%v, %y)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, %y), 12 bytes
+// %w = aten.add.Tensor(%v, %y)
+//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0), 12 bytes
+// %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0)
+//   scatter in its base: taken, 48 bytes
+
+// == copies
+// %w to %x, for %w_1 = aten.as_strided_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
+// input 1: f32[1][1]+0 = [0.0]
+// output 0: f32[3][4]+0 = [0.0 4.0 8.0], on the storage of input 0

@@ -1,0 +1,31 @@
+// A buffer is written through a view: in its own memory.
+// run: remarks, copies, run
+weight "count": f32[2, 3] storage 0
+input %b: buffer "count"
+graph(%b: f32[2, 3], %x: f32[3]) {
+  %v: f32[3]+3 = aten.select.int(%b, 0, 1)
+  %w: f32[3]+3 = aten.add_.Tensor(%v, %x)
+  %y: f32[2, 3] = aten.neg.default(%b)
+  return %y
+}
+
+// == remarks
+// %v = aten.select.int(%b, 0, 1)
+//   view on its base: taken, 12 bytes
+// %w = aten.add.Tensor(%v, %x)
+//   source straight in its region: still read by %w = aten.add.Tensor(%v, %x), 12 bytes
+// %w = aten.add.Tensor(%v, %x)
+//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%b, %w, 0, 1), 12 bytes
+// %w_1 = aten.select_scatter.default(%b, %w, 0, 1)
+//   scatter in its base: taken, 24 bytes
+// %y = aten.neg.default(%w_1)
+//   computed in the output's memory: taken, 24 bytes
+
+// == copies
+// %w to %b, for %w_1 = aten.select_scatter.default, 12 bytes
+//   not source straight in its region: still read by %w = aten.add.Tensor
+
+// == run
+// input 0: f32[3][1]+0 = [0.0 1.0 2.0]
+// count: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 5.0 7.0]
+// output 0: f32[2, 3][3, 1]+0 = [-0.0 -1.0 -2.0 -3.0 -5.0 -7.0]
