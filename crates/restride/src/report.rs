@@ -239,15 +239,16 @@ pub(crate) fn bytes_of(ty: &Type) -> i64 {
     ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
 }
 
-/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. A conversion computes.
+/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. What converts computes,
+/// and so does what may give its operand back and draws numbers otherwise (`dropout`).
 pub(crate) fn only_moves(graph: &Graph, node: &Node) -> bool {
     let def = node.op.def();
-    if matches!(def.movement, Some(Movement::Same)) {
-        let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
-        let from = node.operands().next().and_then(dtype);
-        return node.results.iter().all(|r| dtype(*r) == from);
+    if def.random || def.movement.is_none() && def.view.is_none() {
+        return false;
     }
-    def.movement.is_some() || def.view.is_some()
+    let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
+    let bits = matches!(def.movement, Some(Movement::View(_)));
+    bits || node.operands().all(|v| node.results.iter().all(|r| dtype(v).is_none() || dtype(*r) == dtype(v)))
 }
 
 fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Placement, out: &mut PlacedCounts) {
