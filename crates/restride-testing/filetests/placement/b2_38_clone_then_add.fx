@@ -4,7 +4,7 @@ graph(%x: f32[4]) {
   %a: f32[4] = aten.clone.default(%x)
   %b: f32[4] = aten.add.Tensor(%a, 1)
   %c: f32[4] = aten.mul.Tensor(%b, 2)
-  %d: f32[4] = aten.neg.default(%c)
+  %d: f32[4] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %c = aten.mul.Tensor(%b, 2)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -23,4 +23,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-2.0 -4.0 -6.0 -8.0]
+// output 0: f32[4][1]+0 = [8.0 6.0 4.0 2.0]

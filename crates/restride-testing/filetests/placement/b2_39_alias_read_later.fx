@@ -5,8 +5,8 @@ graph(%x: f32[2, 3]) {
   %v: f32[6] = aten.view.default(%a, [-1])
   %b: f32[2, 3] = aten.add.Tensor(%a, 1)
   %c: f32[6] = aten.add.Tensor(%v, 1)
-  %d: f32[2, 3] = aten.neg.default(%b)
-  %e: f32[6] = aten.neg.default(%c)
+  %d: f32[2, 3] = aten.flip.default(%b, [-1])
+  %e: f32[6] = aten.flip.default(%c, [-1])
   return %d, %e
 }
 
@@ -19,9 +19,9 @@ graph(%x: f32[2, 3]) {
 //   view on its base: taken, 24 bytes
 // %c = aten.add.Tensor(%v, 1)
 //   result on a dying operand: taken, 24 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
-// %e = aten.neg.default(%c)
+// %e = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -29,5 +29,5 @@ graph(%x: f32[2, 3]) {
 
 // == run
 // input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[2, 3][3, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0]
-// output 1: f32[6][1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0]
+// output 0: f32[2, 3][3, 1]+0 = [5.0 3.0 1.0 11.0 9.0 7.0]
+// output 1: f32[6][1]+0 = [11.0 9.0 7.0 5.0 3.0 1.0]

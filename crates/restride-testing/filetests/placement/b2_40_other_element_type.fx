@@ -3,7 +3,7 @@
 graph(%x: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: bool[4] = aten.ge.Scalar(%a, 3)
-  %c: bool[4] = aten.logical_not.default(%b)
+  %c: bool[4] = aten.flip.default(%b, [-1])
   return %c
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.ge.Scalar(%a, 3)
 //   result on a dying operand: element sizes differ, 4 bytes
-// %c = aten.logical_not.default(%b)
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 4 bytes
 
 // == copies

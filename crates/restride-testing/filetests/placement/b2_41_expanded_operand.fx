@@ -4,7 +4,7 @@ graph(%x: f32[1], %y: f32[4]) {
   %a: f32[1] = aten.mul.Tensor(%x, 2)
   %e: f32[4][0] = aten.expand.default(%a, [4])
   %b: f32[4] = aten.add.Tensor(%e, %y)
-  %c: f32[4] = aten.neg.default(%b)
+  %c: f32[4] = aten.flip.default(%b, [-1])
   return %c
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[1], %y: f32[4]) {
 //   view on its base: taken, 16 bytes
 // %b = aten.add.Tensor(%e, %y)
 //   result on a dying operand: several elements in one cell, 16 bytes
-// %c = aten.neg.default(%b)
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -24,4 +24,4 @@ graph(%x: f32[1], %y: f32[4]) {
 // == run
 // input 0: f32[1][1]+0 = [0.0]
 // input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -1.0 -2.0 -3.0]
+// output 0: f32[4][1]+0 = [3.0 2.0 1.0 0.0]

@@ -3,7 +3,7 @@
 graph(%x: f32[3], %y: f32[2, 3]) {
   %a: f32[3] = aten.mul.Tensor(%x, 2)
   %b: f32[2, 3] = aten.add.Tensor(%a, %y)
-  %c: f32[2, 3] = aten.neg.default(%b)
+  %c: f32[2, 3] = aten.flip.default(%b, [-1])
   return %c
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 //   result on a dying operand: the caller sees that memory, 12 bytes
 // %b = aten.add.Tensor(%a, %y)
 //   result on a dying operand: sizes differ, 24 bytes
-// %c = aten.neg.default(%b)
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -21,4 +21,4 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 // == run
 // input 0: f32[3][1]+0 = [0.0 1.0 2.0]
 // input 1: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[2, 3][3, 1]+0 = [-0.0 -3.0 -6.0 -3.0 -6.0 -9.0]
+// output 0: f32[2, 3][3, 1]+0 = [6.0 3.0 0.0 9.0 6.0 3.0]

@@ -5,7 +5,7 @@ graph(%x: f32[4, 3]) {
   %s: f32[2, 3]+3 = aten.slice.Tensor(%a, 0, 1, 3)
   %v: f32[3]+6 = aten.select.int(%s, 0, 1)
   %w: f32[3]+6 = aten.add_.Tensor(%v, 1)
-  %d: f32[4, 3] = aten.neg.default(%a)
+  %d: f32[4, 3] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -20,7 +20,7 @@ graph(%x: f32[4, 3]) {
 //   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 2), 12 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 2)
 //   scatter in its base: taken, 48 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[4, 3]) {
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
-// output 0: f32[4, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -13.0 -15.0 -17.0 -18.0 -20.0 -22.0]
+// output 0: f32[4, 3][3, 1]+0 = [4.0 2.0 0.0 10.0 8.0 6.0 17.0 15.0 13.0 22.0 20.0 18.0]

@@ -5,7 +5,7 @@ graph(%x: f32[4, 3]) {
   %v: f32[3]+3 = aten.as_strided.default(%a, [3], [1], 3)
   %b: f32[3] = aten.add.Tensor(%v, 1)
   %c: f32[4, 3] = aten.select_scatter.default(%a, %b, 0, 1)
-  %d: f32[4, 3] = aten.neg.default(%c)
+  %d: f32[4, 3] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -20,7 +20,7 @@ graph(%x: f32[4, 3]) {
 //   result on a dying operand: still read by %c = aten.select_scatter.default(%a, %b_1, 0, 1), 12 bytes
 // %c = aten.select_scatter.default(%a, %b_1, 0, 1)
 //   scatter in its base: taken, 48 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[4, 3]) {
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
-// output 0: f32[4, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -7.0 -9.0 -11.0 -12.0 -14.0 -16.0 -18.0 -20.0 -22.0]
+// output 0: f32[4, 3][3, 1]+0 = [4.0 2.0 0.0 11.0 9.0 7.0 16.0 14.0 12.0 22.0 20.0 18.0]

@@ -4,8 +4,8 @@ graph(%x: f32[2, 3]) {
   %v: f32[6] = aten.view.default(%x, [6])
   %a: f32[6] = aten.add.Tensor(%v, 1)
   %b: f32[2, 3] = aten.add.Tensor(%x, 2)
-  %c: f32[6] = aten.neg.default(%a)
-  %d: f32[2, 3] = aten.neg.default(%b)
+  %c: f32[6] = aten.flip.default(%a, [-1])
+  %d: f32[2, 3] = aten.flip.default(%b, [-1])
   return %c, %d
 }
 
@@ -16,9 +16,9 @@ graph(%x: f32[2, 3]) {
 //   result on a dying operand: the caller sees that memory, 24 bytes
 // %b = aten.add.Tensor(%x, 2)
 //   result on a dying operand: the caller sees that memory, 24 bytes
-// %c = aten.neg.default(%a)
+// %c = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 24 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -26,5 +26,5 @@ graph(%x: f32[2, 3]) {
 
 // == run
 // input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[6][1]+0 = [-1.0 -2.0 -3.0 -4.0 -5.0 -6.0]
-// output 1: f32[2, 3][3, 1]+0 = [-2.0 -3.0 -4.0 -5.0 -6.0 -7.0]
+// output 0: f32[6][1]+0 = [6.0 5.0 4.0 3.0 2.0 1.0]
+// output 1: f32[2, 3][3, 1]+0 = [4.0 3.0 2.0 7.0 6.0 5.0]

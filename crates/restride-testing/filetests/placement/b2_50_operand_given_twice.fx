@@ -3,7 +3,7 @@
 graph(%x: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.add.Tensor(%a, %a)
-  %c: f32[4] = aten.neg.default(%b)
+  %c: f32[4] = aten.flip.default(%b, [-1])
   return %c
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.add.Tensor(%a, %a)
 //   result on a dying operand: taken, 16 bytes
-// %c = aten.neg.default(%b)
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -20,4 +20,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -4.0 -8.0 -12.0]
+// output 0: f32[4][1]+0 = [12.0 8.0 4.0 0.0]

@@ -7,7 +7,7 @@ graph(%x: f32[s0, 2]) {
   %v: f32[2]+2 = aten.select.int(%a, 0, 1)
   %b: f32[2] = aten.add.Tensor(%v, 1)
   %c: f32[s0, 2] = aten.select_scatter.default(%a, %b, 0, 1)
-  %d: f32[s0, 2] = aten.neg.default(%c)
+  %d: f32[s0, 2] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -22,7 +22,7 @@ graph(%x: f32[s0, 2]) {
 //   result on a dying operand: still read by %c = aten.select_scatter.default(%a, %b, 0, 1), 8 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 1)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -31,4 +31,4 @@ graph(%x: f32[s0, 2]) {
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[3, 2][2, 1]+0 = [-0.0 -2.0 -5.0 -7.0 -8.0 -10.0]
+// output 0: f32[3, 2][2, 1]+0 = [2.0 0.0 7.0 5.0 10.0 8.0]

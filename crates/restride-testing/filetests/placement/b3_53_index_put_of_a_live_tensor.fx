@@ -3,8 +3,8 @@
 graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.index_put.default(%a, [%i], %y)
-  %c: f32[4] = aten.neg.default(%b)
-  %d: f32[4] = aten.neg.default(%a)
+  %c: f32[4] = aten.flip.default(%b, [-1])
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %c, %d
 }
 
@@ -12,10 +12,10 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.index_put.default(%a, [%i], %y)
-//   result on a dying operand: still read by %d = aten.neg.default(%a), 16 bytes
-// %c = aten.neg.default(%b)
+//   result on a dying operand: still read by %d = aten.flip.default(%a, [-1]), 16 bytes
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
-// %d = aten.neg.default(%a)
+// %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -25,5 +25,5 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: i64[2][1]+0 = [0 1]
 // input 2: f32[2][1]+0 = [0.0 1.0]
-// output 0: f32[4][1]+0 = [-0.0 -1.0 -4.0 -6.0]
-// output 1: f32[4][1]+0 = [-0.0 -2.0 -4.0 -6.0]
+// output 0: f32[4][1]+0 = [6.0 4.0 1.0 0.0]
+// output 1: f32[4][1]+0 = [6.0 4.0 2.0 0.0]

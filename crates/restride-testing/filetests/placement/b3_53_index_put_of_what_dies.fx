@@ -3,7 +3,7 @@
 graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.index_put.default(%a, [%i], %y)
-  %c: f32[4] = aten.neg.default(%b)
+  %c: f32[4] = aten.flip.default(%b, [-1])
   return %c
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.index_put.default(%a, [%i], %y)
 //   result on a dying operand: taken, 16 bytes
-// %c = aten.neg.default(%b)
+// %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -22,4 +22,4 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: i64[2][1]+0 = [0 1]
 // input 2: f32[2][1]+0 = [0.0 1.0]
-// output 0: f32[4][1]+0 = [-0.0 -1.0 -4.0 -6.0]
+// output 0: f32[4][1]+0 = [6.0 4.0 1.0 0.0]

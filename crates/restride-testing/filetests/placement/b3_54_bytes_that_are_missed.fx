@@ -4,8 +4,8 @@ graph(%x: f32[4, 2]) {
   %a: f32[4, 2] = aten.mul.Tensor(%x, 2)
   %b: f32[4, 2] = aten.add.Tensor(%a, 1)
   %c: f32[4, 2] = aten.mul.Tensor(%b, %a)
-  %d: f32[4, 2] = aten.neg.default(%a)
-  %e: f32[4, 2] = aten.neg.default(%c)
+  %d: f32[4, 2] = aten.flip.default(%a, [-1])
+  %e: f32[4, 2] = aten.flip.default(%c, [-1])
   return %d, %e
 }
 
@@ -16,9 +16,9 @@ graph(%x: f32[4, 2]) {
 //   result on a dying operand: still read by %c = aten.mul.Tensor(%b, %a), 32 bytes
 // %c = aten.mul.Tensor(%b, %a)
 //   result on a dying operand: taken, 32 bytes
-// %d = aten.neg.default(%a)
+// %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 32 bytes
-// %e = aten.neg.default(%c)
+// %e = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -26,5 +26,5 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[4, 2][2, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -12.0 -14.0]
-// output 1: f32[4, 2][2, 1]+0 = [-0.0 -6.0 -20.0 -42.0 -72.0 -110.0 -156.0 -210.0]
+// output 0: f32[4, 2][2, 1]+0 = [2.0 0.0 6.0 4.0 10.0 8.0 14.0 12.0]
+// output 1: f32[4, 2][2, 1]+0 = [6.0 0.0 42.0 20.0 110.0 72.0 210.0 156.0]

@@ -4,7 +4,7 @@ graph(%x: f32[4, 2]) {
   %a: f32[4, 2] = aten.clone.default(%x)
   %v: f32[2, 2] = aten.slice.Tensor(%a, 0, 0, 2)
   %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
-  %d: f32[4, 2] = aten.neg.default(%a)
+  %d: f32[4, 2] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -17,7 +17,7 @@ graph(%x: f32[4, 2]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
 //   scatter in its base: the caller sees that memory, 32 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[4, 2][2, 1]+0 = [-1.0 -2.0 -3.0 -4.0 -4.0 -5.0 -6.0 -7.0]
+// output 0: f32[4, 2][2, 1]+0 = [2.0 1.0 4.0 3.0 5.0 4.0 7.0 6.0]

@@ -6,8 +6,8 @@ graph(%x: f32[4, 2]) {
   %k: f32[2, 2] = aten.clone.default(%o)
   %v: f32[2, 2] = aten.slice.Tensor(%a, 0, 0, 2)
   %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
-  %d: f32[2, 2] = aten.neg.default(%k)
-  %e: f32[4, 2] = aten.neg.default(%a)
+  %d: f32[2, 2] = aten.flip.default(%k, [-1])
+  %e: f32[4, 2] = aten.flip.default(%a, [-1])
   return %d, %e
 }
 
@@ -21,23 +21,23 @@ graph(%x: f32[4, 2]) {
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %d = aten.neg.default(%k), 16 bytes
+//   source straight in its region: still read by %d = aten.flip.default(%k, [-1]), 16 bytes
 // %w = aten.add.Tensor(%v, 1)
 //   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2), 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
-//   scatter in its base: still read by %d = aten.neg.default(%k), 32 bytes
-// %d = aten.neg.default(%k)
+//   scatter in its base: still read by %d = aten.flip.default(%k, [-1]), 32 bytes
+// %d = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
-// %e = aten.neg.default(%w_1)
+// %e = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
 // %a to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
-//   not scatter in its base: still read by %d = aten.neg.default
+//   not scatter in its base: still read by %d = aten.flip.default
 // %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
-//   not source straight in its region: still read by %d = aten.neg.default
+//   not source straight in its region: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[2, 2][2, 1]+0 = [-4.0 -6.0 -8.0 -10.0]
-// output 1: f32[4, 2][2, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -8.0 -10.0 -12.0 -14.0]
+// output 0: f32[2, 2][2, 1]+0 = [6.0 4.0 10.0 8.0]
+// output 1: f32[4, 2][2, 1]+0 = [3.0 1.0 7.0 5.0 10.0 8.0 14.0 12.0]

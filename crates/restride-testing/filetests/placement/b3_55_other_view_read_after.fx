@@ -4,7 +4,7 @@ graph(%x: f32[4, 2]) {
   %v: f32[2, 2] = aten.slice.Tensor(%x, 0, 0, 2)
   %o: f32[2, 2]+2 = aten.slice.Tensor(%x, 0, 1, 3)
   %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
-  %d: f32[2, 2] = aten.neg.default(%o)
+  %d: f32[2, 2] = aten.flip.default(%o, [-1])
   return %d
 }
 
@@ -19,7 +19,7 @@ graph(%x: f32[4, 2]) {
 //   scatter in its base: taken, 32 bytes
 // %d = aten.slice.Tensor(%w_1, 0, 1, 3)
 //   view on its base: taken, 16 bytes
-// %d_1 = aten.neg.default(%d)
+// %d_1 = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]
-// output 0: f32[2, 2][2, 1]+0 = [-3.0 -4.0 -4.0 -5.0]
+// output 0: f32[2, 2][2, 1]+0 = [4.0 3.0 5.0 4.0]

@@ -5,7 +5,7 @@ graph(%x: f32[4, 2]) {
   %o: f32[2, 2]+2 = aten.slice.Tensor(%x, 0, 1, 3)
   %k: f32[2, 2] = aten.clone.default(%o)
   %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
-  %d: f32[2, 2] = aten.neg.default(%k)
+  %d: f32[2, 2] = aten.flip.default(%k, [-1])
   return %d
 }
 
@@ -17,24 +17,24 @@ graph(%x: f32[4, 2]) {
 // %v = aten.slice.Tensor(%x, 0, 0, 2)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %d = aten.neg.default(%k), 16 bytes
+//   source straight in its region: still read by %d = aten.flip.default(%k, [-1]), 16 bytes
 // %w = aten.add.Tensor(%v, 1)
 //   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 16 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
-//   scatter in its base: still read by %d = aten.neg.default(%k), 32 bytes
+//   scatter in its base: still read by %d = aten.flip.default(%k, [-1]), 32 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
 //   written straight into the input: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 32 bytes
-// %d = aten.neg.default(%k)
+// %d = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %x to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
-//   not scatter in its base: still read by %d = aten.neg.default
+//   not scatter in its base: still read by %d = aten.flip.default
 // %w_1 to %x, 32 bytes
 //   not written straight into the input: still read by %w_1 = aten.slice_scatter.default
 // %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
-//   not source straight in its region: still read by %d = aten.neg.default
+//   not source straight in its region: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]
-// output 0: f32[2, 2][2, 1]+0 = [-2.0 -3.0 -4.0 -5.0]
+// output 0: f32[2, 2][2, 1]+0 = [3.0 2.0 5.0 4.0]

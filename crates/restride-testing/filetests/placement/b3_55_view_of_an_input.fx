@@ -3,7 +3,7 @@
 graph(%x: f32[4, 2]) {
   %v: f32[2, 2] = aten.slice.Tensor(%x, 0, 0, 2)
   %w: f32[2, 2] = aten.add_.Tensor(%v, 1)
-  %d: f32[2, 2] = aten.neg.default(%w)
+  %d: f32[2, 2] = aten.flip.default(%w, [-1])
   return %d
 }
 
@@ -14,7 +14,7 @@ graph(%x: f32[4, 2]) {
 //   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 16 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
 //   scatter in its base: taken, 32 bytes
-// %d = aten.neg.default(%w)
+// %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -23,4 +23,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]
-// output 0: f32[2, 2][2, 1]+0 = [-1.0 -2.0 -3.0 -4.0]
+// output 0: f32[2, 2][2, 1]+0 = [2.0 1.0 4.0 3.0]

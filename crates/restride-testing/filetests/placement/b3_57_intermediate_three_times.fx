@@ -5,7 +5,7 @@ graph(%x: f32[4]) {
   %b: f32[4] = aten.add_.Tensor(%a, 1)
   %c: f32[4] = aten.mul_.Tensor(%a, %x)
   %e: f32[4] = aten.sub_.Tensor(%a, %x)
-  %d: f32[4] = aten.neg.default(%a)
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: taken, 16 bytes
 // %e = aten.sub.Tensor(%c, %x)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%e)
+// %d = aten.flip.default(%e, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -26,4 +26,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -2.0 -8.0 -18.0]
+// output 0: f32[4][1]+0 = [18.0 8.0 2.0 0.0]

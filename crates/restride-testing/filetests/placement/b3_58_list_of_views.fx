@@ -5,7 +5,7 @@ graph(%x: f32[4]) {
   %p: f32[2] = aten.slice.Tensor(%a, 0, 0, 2)
   %q: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
   aten._foreach_add_.Scalar([%p, %q], 1)
-  %d: f32[4] = aten.neg.default(%a)
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -28,7 +28,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4), 8 bytes
 // %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4)
 //   scatter in its base: taken, 16 bytes
-// %d = aten.neg.default(%v_1)
+// %d = aten.flip.default(%v_1, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -39,4 +39,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-1.0 -3.0 -5.0 -7.0]
+// output 0: f32[4][1]+0 = [7.0 5.0 3.0 1.0]

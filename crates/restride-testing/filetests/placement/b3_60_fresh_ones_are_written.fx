@@ -5,7 +5,7 @@ graph(%x: f32[2, 3]) {
   %r: f32[3] = aten.select.int(%o, 0, 0)
   %w: f32[3] = aten.mul_.Tensor(%r, 2)
   %p: f32[2, 3] = aten.mul.Tensor(%o, %x)
-  %d: f32[2, 3] = aten.neg.default(%p)
+  %d: f32[2, 3] = aten.flip.default(%p, [-1])
   return %d
 }
 
@@ -20,7 +20,7 @@ graph(%x: f32[2, 3]) {
 //   scatter in its base: taken, 24 bytes
 // %p = aten.mul.Tensor(%w_1, %x)
 //   result on a dying operand: taken, 24 bytes
-// %d = aten.neg.default(%p)
+// %d = aten.flip.default(%p, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[2, 3]) {
 
 // == run
 // input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[2, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -3.0 -4.0 -5.0]
+// output 0: f32[2, 3][3, 1]+0 = [4.0 2.0 0.0 5.0 4.0 3.0]

@@ -6,7 +6,7 @@ graph(%x: f32[s0, 2]) {
   %a: f32[s0, 2] = aten.mul.Tensor(%x, 2)
   %b: f32[s0, 2] = aten.add.Tensor(%a, 1)
   %n: Sym(s0) = aten.sym_size.int(%a, 0)
-  %d: f32[s0, 2] = aten.neg.default(%b)
+  %d: f32[s0, 2] = aten.flip.default(%b, [-1])
   return %d, %n
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[s0, 2]) {
 //   result on a dying operand: the caller sees that memory, 24 bytes
 // %b = aten.add.Tensor(%a, 1)
 //   result on a dying operand: still read by %n = aten.sym_size.int(%a, 0), 24 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -23,5 +23,5 @@ graph(%x: f32[s0, 2]) {
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[3, 2][2, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0]
+// output 0: f32[3, 2][2, 1]+0 = [3.0 1.0 7.0 5.0 11.0 9.0]
 // output 1: Scalar(Int(3))

@@ -5,7 +5,7 @@ graph(%x: f32[4]) {
   %s: f32[2] = aten.slice.Tensor(%a, 0, 0, 2)
   %b: f32[4] = aten.slice_scatter.default(%a, %s, 0, 1, 3)
   %d: f32[4] = aten.neg.default(%b)
-  %e: f32[4] = aten.neg.default(%d)
+  %e: f32[4] = aten.flip.default(%d, [-1])
   return %e
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[4]) {
 //   scatter in its base: operand and result overlap in part, 16 bytes
 // %d = aten.neg.default(%b)
 //   result on a dying operand: taken, 16 bytes
-// %e = aten.neg.default(%d)
+// %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [0.0 0.0 2.0 6.0]
+// output 0: f32[4][1]+0 = [-6.0 -2.0 -0.0 -0.0]

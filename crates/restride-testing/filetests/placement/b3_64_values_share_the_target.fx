@@ -4,7 +4,7 @@ graph(%x: f32[4], %i: i64[2]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %s: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
   %b: f32[4] = aten.index_put.default(%a, [%i], %s)
-  %d: f32[4] = aten.neg.default(%b)
+  %d: f32[4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[4], %i: i64[2]) {
 //   view on its base: taken, 8 bytes
 // %b = aten.index_put.default(%a, [%i], %s)
 //   result on a dying operand: operand and result overlap in part, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -24,4 +24,4 @@ graph(%x: f32[4], %i: i64[2]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: i64[2][1]+0 = [0 1]
-// output 0: f32[4][1]+0 = [-4.0 -6.0 -4.0 -6.0]
+// output 0: f32[4][1]+0 = [6.0 4.0 6.0 4.0]

@@ -2,7 +2,7 @@
 // run: remarks, copies, run
 graph(%x: f32[2], %y: f32[3]) {
   aten._foreach_add_.Scalar([%x, %y], 1)
-  %d: f32[2] = aten.neg.default(%x)
+  %d: f32[2] = aten.flip.default(%x, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[2], %y: f32[3]) {
 //   written straight into the input: taken, 12 bytes
 // %add_1 = aten.add.Scalar(%y, 1)
 //   result on a dying operand: taken, 12 bytes
-// %d = aten.neg.default(%add)
+// %d = aten.flip.default(%add, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
@@ -24,4 +24,4 @@ graph(%x: f32[2], %y: f32[3]) {
 // == run
 // input 0: f32[2][1]+0 = [1.0 2.0]
 // input 1: f32[3][1]+0 = [1.0 2.0 3.0]
-// output 0: f32[2][1]+0 = [-1.0 -2.0]
+// output 0: f32[2][1]+0 = [2.0 1.0]

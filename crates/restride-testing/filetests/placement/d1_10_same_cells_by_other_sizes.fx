@@ -3,7 +3,7 @@
 graph(%x: f32[4], %y: f32[1, 4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %c: f32[1, 4] = aten.add.Tensor(%a, %y)
-  %d: f32[1, 4] = aten.neg.default(%c)
+  %d: f32[1, 4] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4], %y: f32[1, 4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %c = aten.add.Tensor(%a, %y)
 //   result on a dying operand: sizes differ, 16 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -21,4 +21,4 @@ graph(%x: f32[4], %y: f32[1, 4]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: f32[1, 4][4, 1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[1, 4][4, 1]+0 = [-0.0 -3.0 -6.0 -9.0]
+// output 0: f32[1, 4][4, 1]+0 = [9.0 6.0 3.0 0.0]

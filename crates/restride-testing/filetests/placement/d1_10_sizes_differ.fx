@@ -4,7 +4,7 @@ graph(%x: f32[3, 1], %y: f32[1, 3]) {
   %a: f32[3, 1] = aten.mul.Tensor(%x, 2)
   %b: f32[1, 3] = aten.mul.Tensor(%y, 2)
   %c: f32[3, 3] = aten.add.Tensor(%a, %b)
-  %d: f32[3, 3] = aten.neg.default(%c)
+  %d: f32[3, 3] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[3, 1], %y: f32[1, 3]) {
 //   result on a dying operand: the caller sees that memory, 12 bytes
 // %c = aten.add.Tensor(%a, %b)
 //   result on a dying operand: sizes differ, 36 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 36 bytes
 
 // == copies
@@ -24,4 +24,4 @@ graph(%x: f32[3, 1], %y: f32[1, 3]) {
 // == run
 // input 0: f32[3, 1][1, 1]+0 = [0.0 1.0 2.0]
 // input 1: f32[1, 3][3, 1]+0 = [0.0 1.0 2.0]
-// output 0: f32[3, 3][3, 1]+0 = [-0.0 -2.0 -4.0 -2.0 -4.0 -6.0 -4.0 -6.0 -8.0]
+// output 0: f32[3, 3][3, 1]+0 = [4.0 2.0 0.0 6.0 4.0 2.0 8.0 6.0 4.0]

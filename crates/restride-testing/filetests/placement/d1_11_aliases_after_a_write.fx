@@ -8,7 +8,7 @@ graph(%x: f32[4, 2]) {
   %w: f32[4][2] = aten.add_.Tensor(%r, 1)
   %s: f32[4]+2 = aten.slice.Tensor(%f, 0, 2, 6)
   %z: f32[4]+2 = aten.mul_.Tensor(%s, 2)
-  %d: f32[8] = aten.neg.default(%f)
+  %d: f32[8] = aten.flip.default(%f, [-1])
   return %d
 }
 
@@ -35,7 +35,7 @@ graph(%x: f32[4, 2]) {
 //   scatter in its base: taken, 32 bytes
 // %d = aten.reshape.default(%z_2, [8])
 //   view on its base: taken, 32 bytes
-// %d_1 = aten.neg.default(%d)
+// %d_1 = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -46,4 +46,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[8][1]+0 = [-1.0 -2.0 -10.0 -12.0 -18.0 -20.0 -13.0 -14.0]
+// output 0: f32[8][1]+0 = [14.0 13.0 20.0 18.0 12.0 10.0 2.0 1.0]

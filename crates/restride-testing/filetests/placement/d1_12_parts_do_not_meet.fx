@@ -5,7 +5,7 @@ graph(%x: f32[6]) {
   %p: f32[3], %q: f32[3]+3 = aten.split.Tensor(%a, 3)
   %b: f32[3] = aten.add.Tensor(%p, 1)
   %c: f32[3] = aten.mul.Tensor(%b, %q)
-  %d: f32[3] = aten.neg.default(%c)
+  %d: f32[3] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[6]) {
 //   result on a dying operand: taken, 12 bytes
 // %c = aten.mul.Tensor(%b, %q)
 //   result on a dying operand: taken, 12 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 12 bytes
 
 // == copies
@@ -26,4 +26,4 @@ graph(%x: f32[6]) {
 
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[3][1]+0 = [-6.0 -24.0 -50.0]
+// output 0: f32[3][1]+0 = [50.0 24.0 6.0]

@@ -6,7 +6,7 @@ graph(%x: f32[3, 2]) {
   %b: f32[2] = aten.add.Tensor(%p, 1)
   %c: f32[2] = aten.add.Tensor(%q, %b)
   %e: f32[2] = aten.mul.Tensor(%r, %c)
-  %d: f32[2] = aten.neg.default(%e)
+  %d: f32[2] = aten.flip.default(%e, [-1])
   return %d
 }
 
@@ -21,7 +21,7 @@ graph(%x: f32[3, 2]) {
 //   result on a dying operand: taken, 8 bytes
 // %e = aten.mul.Tensor(%r, %c)
 //   result on a dying operand: taken, 8 bytes
-// %d = aten.neg.default(%e)
+// %d = aten.flip.default(%e, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[3, 2]) {
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[2][1]+0 = [-40.0 -90.0]
+// output 0: f32[2][1]+0 = [90.0 40.0]

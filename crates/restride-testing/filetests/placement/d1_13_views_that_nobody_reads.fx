@@ -6,7 +6,7 @@ graph(%x: f32[4, 2]) {
   %t: f32[2, 4][1, 2] = aten.t.default(%a)
   %b: f32[4, 2] = aten.add.Tensor(%a, 1)
   %u: f32[4, 2] = aten.t.default(%t)
-  %d: f32[4, 2] = aten.neg.default(%b)
+  %d: f32[4, 2] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[4, 2]) {
 //   result on a dying operand: the caller sees that memory, 32 bytes
 // %b = aten.add.Tensor(%a, 1)
 //   result on a dying operand: taken, 32 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -23,4 +23,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[4, 2][2, 1]+0 = [-1.0 -3.0 -5.0 -7.0 -9.0 -11.0 -13.0 -15.0]
+// output 0: f32[4, 2][2, 1]+0 = [3.0 1.0 7.0 5.0 11.0 9.0 15.0 13.0]

@@ -5,7 +5,7 @@ graph(%x: f32[4, 2]) {
   %t: f32[2, 4][1, 2] = aten.t_.default(%a)
   %u: f32[1, 2, 4][2, 1, 2] = aten.unsqueeze_.default(%a, 0)
   %b: f32[1, 2, 4][2, 1, 2] = aten.add.Tensor(%a, 1)
-  %d: f32[1, 2, 4][2, 1, 2] = aten.neg.default(%b)
+  %d: f32[1, 2, 4][2, 1, 2] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[4, 2]) {
 //   view on its base: taken, 32 bytes
 // %b_2 = aten.add.Tensor(%b_1, 1)
 //   result on a dying operand: taken, 32 bytes
-// %d = aten.neg.default(%b_2)
+// %d = aten.flip.default(%b_2, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -26,4 +26,4 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[1, 2, 4][2, 1, 2]+0 = [-1.0 -5.0 -9.0 -13.0 -3.0 -7.0 -11.0 -15.0]
+// output 0: f32[1, 2, 4][2, 1, 2]+0 = [13.0 9.0 5.0 1.0 15.0 11.0 7.0 3.0]

@@ -6,8 +6,8 @@ graph(%c: f32[4], %x: f32[4]) {
   %v: f32[2] = aten.slice.Tensor(%c, 0, 0, 2)
   %b: f32[2] = aten.add.Tensor(%v, 1)
   %k: f32[4] = aten.mul.Tensor(%c, %x)
-  %d: f32[2] = aten.neg.default(%b)
-  %e: f32[4] = aten.neg.default(%k)
+  %d: f32[2] = aten.flip.default(%b, [-1])
+  %e: f32[4] = aten.flip.default(%k, [-1])
   return %d, %e
 }
 
@@ -18,9 +18,9 @@ graph(%c: f32[4], %x: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 8 bytes
 // %k = aten.mul.Tensor(%c, %x)
 //   result on a dying operand: the caller sees that memory, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 8 bytes
-// %e = aten.neg.default(%k)
+// %e = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -29,5 +29,5 @@ graph(%c: f32[4], %x: f32[4]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // c: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[2][1]+0 = [-1.0 -2.0]
-// output 1: f32[4][1]+0 = [-0.0 -1.0 -4.0 -9.0]
+// output 0: f32[2][1]+0 = [2.0 1.0]
+// output 1: f32[4][1]+0 = [9.0 4.0 1.0 0.0]

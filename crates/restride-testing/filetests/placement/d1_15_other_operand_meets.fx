@@ -5,7 +5,7 @@ graph(%x: f32[5]) {
   %p: f32[4] = aten.slice.Tensor(%a, 0, 0, 4)
   %q: f32[4]+1 = aten.slice.Tensor(%a, 0, 1, 5)
   %b: f32[4] = aten.add.Tensor(%p, %q)
-  %d: f32[4] = aten.neg.default(%b)
+  %d: f32[4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[5]) {
 //   view on its base: taken, 16 bytes
 // %b = aten.add.Tensor(%p, %q)
 //   result on a dying operand: operand and result overlap in part, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -26,4 +26,4 @@ graph(%x: f32[5]) {
 
 // == run
 // input 0: f32[5][1]+0 = [0.0 1.0 2.0 3.0 4.0]
-// output 0: f32[4][1]+0 = [-2.0 -6.0 -10.0 -14.0]
+// output 0: f32[4][1]+0 = [14.0 10.0 6.0 2.0]

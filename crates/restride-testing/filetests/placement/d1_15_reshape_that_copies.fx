@@ -5,8 +5,8 @@ graph(%x: f32[4, 2]) {
   %t: f32[2, 4][1, 2] = aten.t.default(%a)
   %r: f32[8] = aten.reshape.default(%t, [8])
   %b: f32[8] = aten.add_.Tensor(%r, 1)
-  %e: f32[8] = aten.neg.default(%r)
-  %d: f32[4, 2] = aten.neg.default(%a)
+  %e: f32[8] = aten.flip.default(%r, [-1])
+  %d: f32[4, 2] = aten.flip.default(%a, [-1])
   return %e, %d
 }
 
@@ -17,9 +17,9 @@ graph(%x: f32[4, 2]) {
 //   view on its base: taken, 32 bytes
 // %b = aten.add.Tensor(%r, 1)
 //   result on a dying operand: taken, 32 bytes
-// %e = aten.neg.default(%b)
+// %e = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
-// %d = aten.neg.default(%a)
+// %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -28,5 +28,5 @@ graph(%x: f32[4, 2]) {
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[8][1]+0 = [-1.0 -5.0 -9.0 -13.0 -3.0 -7.0 -11.0 -15.0]
-// output 1: f32[4, 2][2, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -12.0 -14.0]
+// output 0: f32[8][1]+0 = [15.0 11.0 7.0 3.0 13.0 9.0 5.0 1.0]
+// output 1: f32[4, 2][2, 1]+0 = [2.0 0.0 6.0 4.0 10.0 8.0 14.0 12.0]

@@ -5,8 +5,8 @@ graph(%x: f32[4], %y: f32[2]) {
   %s: f32[2] = aten.neg.default(%y)
   %b: f32[4] = aten.slice_scatter.default(%a, %s, 0, 1, 3)
   %c: f32[2] = aten.mul.Tensor(%s, 3)
-  %d: f32[4] = aten.neg.default(%b)
-  %e: f32[2] = aten.neg.default(%c)
+  %d: f32[4] = aten.flip.default(%b, [-1])
+  %e: f32[2] = aten.flip.default(%c, [-1])
   return %d, %e
 }
 
@@ -19,9 +19,9 @@ graph(%x: f32[4], %y: f32[2]) {
 //   scatter in its base: taken, 16 bytes
 // %c = aten.mul.Tensor(%s, 3)
 //   result on a dying operand: taken, 8 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
-// %e = aten.neg.default(%c)
+// %e = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
@@ -31,5 +31,5 @@ graph(%x: f32[4], %y: f32[2]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: f32[2][1]+0 = [0.0 1.0]
-// output 0: f32[4][1]+0 = [-0.0 0.0 1.0 -6.0]
-// output 1: f32[2][1]+0 = [0.0 3.0]
+// output 0: f32[4][1]+0 = [6.0 -1.0 -0.0 0.0]
+// output 1: f32[2][1]+0 = [-3.0 -0.0]

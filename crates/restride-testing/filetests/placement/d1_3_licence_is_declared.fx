@@ -3,7 +3,7 @@
 graph(%x: f32[4], %y: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.maximum.default(%y, %a)
-  %d: f32[4] = aten.neg.default(%b)
+  %d: f32[4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4], %y: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.maximum.default(%y, %a)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -21,4 +21,4 @@ graph(%x: f32[4], %y: f32[4]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -2.0 -4.0 -6.0]
+// output 0: f32[4][1]+0 = [6.0 4.0 2.0 0.0]

@@ -3,7 +3,7 @@
 graph(%x: f32[4], %y: f32[4]) {
   %a: f32[4] = aten.add.Tensor(%x, %y)
   %w: f32[4] = aten.copy_.default(%x, %a)
-  %d: f32[4] = aten.neg.default(%a)
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4], %y: f32[4]) {
 //   written straight into the input: taken, 16 bytes
 // %a = aten.add.Tensor(%x, %y)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%a)
+// %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -21,4 +21,4 @@ graph(%x: f32[4], %y: f32[4]) {
 // == run
 // input 0: f32[4][1]+0 = [0.0 2.0 4.0 6.0]
 // input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -2.0 -4.0 -6.0]
+// output 0: f32[4][1]+0 = [6.0 4.0 2.0 0.0]

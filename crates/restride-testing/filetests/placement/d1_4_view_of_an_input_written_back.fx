@@ -4,7 +4,7 @@ graph(%x: f32[4, 2], %y: f32[4]) {
   %c: f32[4][2] = aten.select.int(%x, 1, 0)
   %a: f32[4] = aten.add.Tensor(%c, %y)
   %w: f32[4][2] = aten.copy_.default(%c, %a)
-  %d: f32[4, 2] = aten.neg.default(%x)
+  %d: f32[4, 2] = aten.flip.default(%x, [-1])
   return %d
 }
 
@@ -17,7 +17,7 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 //   result on a dying operand: still read by %w = aten.select_scatter.default(%x, %a, 1, 0), 16 bytes
 // %w = aten.select_scatter.default(%x, %a, 1, 0)
 //   scatter in its base: taken, 32 bytes
-// %d = aten.neg.default(%w)
+// %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
@@ -27,4 +27,4 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 3.0 3.0 6.0 5.0 9.0 7.0]
 // input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4, 2][2, 1]+0 = [-0.0 -1.0 -3.0 -3.0 -6.0 -5.0 -9.0 -7.0]
+// output 0: f32[4, 2][2, 1]+0 = [1.0 0.0 3.0 3.0 5.0 6.0 7.0 9.0]

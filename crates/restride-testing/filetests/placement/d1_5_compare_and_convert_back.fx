@@ -4,7 +4,7 @@ graph(%x: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: bool[4] = aten.ge.Scalar(%a, 3)
   %c: f32[4] = aten._to_copy.default(%b, dtype=f32)
-  %d: f32[4] = aten.neg.default(%c)
+  %d: f32[4] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: element sizes differ, 4 bytes
 // %c = aten._to_copy.default(%b, dtype=f32)
 //   result on a dying operand: element sizes differ, 16 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -23,4 +23,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -0.0 -1.0 -1.0]
+// output 0: f32[4][1]+0 = [1.0 1.0 0.0 0.0]

@@ -3,7 +3,7 @@
 graph(%x: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.ge_.Scalar(%a, 3)
-  %d: f32[4] = aten.neg.default(%a)
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -14,7 +14,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: element sizes differ, 4 bytes
 // %b_1 = aten._to_copy.default(%b, dtype=f32)
 //   result on a dying operand: element sizes differ, 16 bytes
-// %d = aten.neg.default(%b_1)
+// %d = aten.flip.default(%b_1, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -22,4 +22,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -0.0 -1.0 -1.0]
+// output 0: f32[4][1]+0 = [1.0 1.0 0.0 0.0]

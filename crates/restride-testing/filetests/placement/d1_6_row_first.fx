@@ -4,7 +4,7 @@ graph(%x: f32[3], %y: f32[2, 3]) {
   %r: f32[3] = aten.mul.Tensor(%x, 2)
   %a: f32[2, 3] = aten.mul.Tensor(%y, 2)
   %b: f32[2, 3] = aten.sub.Tensor(%r, %a)
-  %d: f32[2, 3] = aten.neg.default(%b)
+  %d: f32[2, 3] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 //   result on a dying operand: the caller sees that memory, 24 bytes
 // %b = aten.sub.Tensor(%r, %a)
 //   result on a dying operand: taken, 24 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -24,4 +24,4 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 // == run
 // input 0: f32[3][1]+0 = [0.0 1.0 2.0]
 // input 1: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[2, 3][3, 1]+0 = [-0.0 -0.0 -0.0 6.0 6.0 6.0]
+// output 0: f32[2, 3][3, 1]+0 = [0.0 0.0 0.0 -6.0 -6.0 -6.0]

@@ -5,7 +5,7 @@ graph(%x: f32[3, 3]) {
   %t: f32[3, 3][1, 3] = aten.t.default(%a)
   %u: f32[3, 3] = aten.t.default(%t)
   %b: f32[3, 3] = aten.add.Tensor(%a, %u)
-  %d: f32[3, 3] = aten.neg.default(%b)
+  %d: f32[3, 3] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -18,7 +18,7 @@ graph(%x: f32[3, 3]) {
 //   view on its base: taken, 36 bytes
 // %b = aten.add.Tensor(%a, %u)
 //   result on a dying operand: taken, 36 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 36 bytes
 
 // == copies
@@ -26,4 +26,4 @@ graph(%x: f32[3, 3]) {
 
 // == run
 // input 0: f32[3, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0]
-// output 0: f32[3, 3][3, 1]+0 = [-0.0 -4.0 -8.0 -12.0 -16.0 -20.0 -24.0 -28.0 -32.0]
+// output 0: f32[3, 3][3, 1]+0 = [8.0 4.0 0.0 20.0 16.0 12.0 32.0 28.0 24.0]

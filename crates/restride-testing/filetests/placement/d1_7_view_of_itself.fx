@@ -4,7 +4,7 @@ graph(%x: f32[3, 3]) {
   %a: f32[3, 3] = aten.mul.Tensor(%x, 2)
   %t: f32[3, 3][1, 3] = aten.t.default(%a)
   %b: f32[3, 3] = aten.add.Tensor(%a, %t)
-  %d: f32[3, 3] = aten.neg.default(%b)
+  %d: f32[3, 3] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -15,7 +15,7 @@ graph(%x: f32[3, 3]) {
 //   view on its base: taken, 36 bytes
 // %b = aten.add.Tensor(%a, %t)
 //   result on a dying operand: operand and result overlap in part, 36 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 36 bytes
 
 // == copies
@@ -23,4 +23,4 @@ graph(%x: f32[3, 3]) {
 
 // == run
 // input 0: f32[3, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0]
-// output 0: f32[3, 3][3, 1]+0 = [-0.0 -8.0 -16.0 -8.0 -16.0 -24.0 -16.0 -24.0 -32.0]
+// output 0: f32[3, 3][3, 1]+0 = [16.0 8.0 0.0 24.0 16.0 8.0 32.0 24.0 16.0]

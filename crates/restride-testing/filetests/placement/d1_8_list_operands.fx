@@ -4,8 +4,8 @@ graph(%x: f32[2], %y: f32[3]) {
   %a: f32[2] = aten.mul.Tensor(%x, 2)
   %b: f32[3] = aten.mul.Tensor(%y, 2)
   %p: f32[2], %q: f32[3] = aten._foreach_add.Scalar([%a, %b], 1)
-  %d: f32[2] = aten.neg.default(%p)
-  %e: f32[3] = aten.neg.default(%q)
+  %d: f32[2] = aten.flip.default(%p, [-1])
+  %e: f32[3] = aten.flip.default(%q, [-1])
   return %d, %e
 }
 
@@ -18,9 +18,9 @@ graph(%x: f32[2], %y: f32[3]) {
 //   result on a dying operand: taken, 8 bytes
 // %q = aten.add.Scalar(%b, 1)
 //   result on a dying operand: taken, 12 bytes
-// %d = aten.neg.default(%p_2)
+// %d = aten.flip.default(%p_2, [-1])
 //   computed in the output's memory: taken, 8 bytes
-// %e = aten.neg.default(%q)
+// %e = aten.flip.default(%q, [-1])
 //   computed in the output's memory: taken, 12 bytes
 
 // == copies
@@ -29,5 +29,5 @@ graph(%x: f32[2], %y: f32[3]) {
 // == run
 // input 0: f32[2][1]+0 = [0.0 1.0]
 // input 1: f32[3][1]+0 = [0.0 1.0 2.0]
-// output 0: f32[2][1]+0 = [-1.0 -3.0]
-// output 1: f32[3][1]+0 = [-1.0 -3.0 -5.0]
+// output 0: f32[2][1]+0 = [3.0 1.0]
+// output 1: f32[3][1]+0 = [5.0 3.0 1.0]

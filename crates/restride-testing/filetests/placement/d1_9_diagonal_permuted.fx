@@ -5,7 +5,7 @@ graph(%x: f32[3, 2, 3]) {
   %m: f32[3, 2, 3][1, 3, 6] = aten.permute.default(%a, [2, 1, 0])
   %v: f32[2, 3][3, 7] = aten.diagonal.default(%m, 0, 0, 2)
   %w: f32[2, 3][3, 7] = aten.add_.Tensor(%v, 1)
-  %d: f32[3, 2, 3] = aten.neg.default(%a)
+  %d: f32[3, 2, 3] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -22,7 +22,7 @@ graph(%x: f32[3, 2, 3]) {
 //   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0), 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0)
 //   scatter in its base: taken, 72 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 72 bytes
 
 // == copies
@@ -31,4 +31,4 @@ graph(%x: f32[3, 2, 3]) {
 
 // == run
 // input 0: f32[3, 2, 3][6, 3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 16.0 17.0]
-// output 0: f32[3, 2, 3][6, 3, 1]+0 = [-1.0 -2.0 -4.0 -7.0 -8.0 -10.0 -12.0 -15.0 -16.0 -18.0 -21.0 -22.0 -24.0 -26.0 -29.0 -30.0 -32.0 -35.0]
+// output 0: f32[3, 2, 3][6, 3, 1]+0 = [4.0 2.0 1.0 10.0 8.0 7.0 16.0 15.0 12.0 22.0 21.0 18.0 29.0 26.0 24.0 35.0 32.0 30.0]

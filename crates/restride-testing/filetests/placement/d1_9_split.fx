@@ -4,7 +4,7 @@ graph(%x: f32[6]) {
   %a: f32[6] = aten.mul.Tensor(%x, 2)
   %p: f32[3], %q: f32[3]+3 = aten.split.Tensor(%a, 3)
   %w: f32[3]+3 = aten.add_.Tensor(%q, 1)
-  %d: f32[6] = aten.neg.default(%a)
+  %d: f32[6] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -19,7 +19,7 @@ graph(%x: f32[6]) {
 //   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6), 12 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[6]) {
 
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[6][1]+0 = [-0.0 -2.0 -4.0 -7.0 -9.0 -11.0]
+// output 0: f32[6][1]+0 = [11.0 9.0 7.0 4.0 2.0 0.0]

@@ -5,7 +5,7 @@ graph(%x: f32[3, 2]) {
   %m: f32[3, 1][2, 1]+1 = aten.slice.Tensor(%a, 1, 1, 2)
   %v: f32[3][2]+1 = aten.squeeze.dim(%m, 1)
   %w: f32[3][2]+1 = aten.add_.Tensor(%v, 1)
-  %d: f32[3, 2] = aten.neg.default(%a)
+  %d: f32[3, 2] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -20,7 +20,7 @@ graph(%x: f32[3, 2]) {
 //   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 1, 1), 12 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 1, 1)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[3, 2]) {
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[3, 2][2, 1]+0 = [-0.0 -3.0 -4.0 -7.0 -8.0 -11.0]
+// output 0: f32[3, 2][2, 1]+0 = [3.0 0.0 7.0 4.0 11.0 8.0]

@@ -4,7 +4,7 @@ graph(%x: f32[3, 2]) {
   %a: f32[3, 2] = aten.mul.Tensor(%x, 2)
   %p: f32[2], %q: f32[2]+2, %r: f32[2]+4 = aten.unbind.int(%a)
   %w: f32[2]+2 = aten.add_.Tensor(%q, 1)
-  %d: f32[3, 2] = aten.neg.default(%a)
+  %d: f32[3, 2] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -19,7 +19,7 @@ graph(%x: f32[3, 2]) {
 //   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 1), 8 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 1)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[3, 2]) {
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[3, 2][2, 1]+0 = [-0.0 -2.0 -5.0 -7.0 -8.0 -10.0]
+// output 0: f32[3, 2][2, 1]+0 = [2.0 0.0 7.0 5.0 10.0 8.0]

@@ -4,7 +4,7 @@ graph(%x: f32[6]) {
   %a: f32[6] = aten.mul.Tensor(%x, 2)
   %u: f32[2, 2][3, 1] = aten.unfold.default(%a, 0, 2, 3)
   %w: f32[2, 2][3, 1] = aten.add_.Tensor(%u, 1)
-  %d: f32[6] = aten.neg.default(%a)
+  %d: f32[6] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -19,7 +19,7 @@ graph(%x: f32[6]) {
 //   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0), 16 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[6]) {
 
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
-// output 0: f32[6][1]+0 = [-1.0 -3.0 -4.0 -7.0 -9.0 -10.0]
+// output 0: f32[6][1]+0 = [10.0 9.0 7.0 4.0 3.0 1.0]

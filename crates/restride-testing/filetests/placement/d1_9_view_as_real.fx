@@ -5,7 +5,7 @@ graph(%x: c64[3]) {
   %v: f32[3, 2] = aten.view_as_real.default(%a)
   %r: f32[3][2]+1 = aten.select.int(%v, 1, 1)
   %w: f32[3][2]+1 = aten.add_.Tensor(%r, 1)
-  %d: c64[3] = aten.neg.default(%a)
+  %d: c64[3] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -24,7 +24,7 @@ graph(%x: c64[3]) {
 //   scatter in its base: taken, 24 bytes
 // %w_3 = aten.view.dtype(%w_2, c64)
 //   view on its base: taken, 24 bytes
-// %d = aten.neg.default(%w_3)
+// %d = aten.flip.default(%w_3, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -33,4 +33,4 @@ graph(%x: c64[3]) {
 
 // == run
 // input 0: c64[3][1]+0 = [(0.0+0.0j) (1.0+0.0j) (2.0+0.0j)]
-// output 0: c64[3][1]+0 = [(-0.0-1.0j) (-2.0-1.0j) (-4.0-1.0j)]
+// output 0: c64[3][1]+0 = [(4.0+1.0j) (2.0+1.0j) (0.0+1.0j)]

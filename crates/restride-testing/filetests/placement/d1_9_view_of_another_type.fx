@@ -4,7 +4,7 @@ graph(%x: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %v: i32[4] = aten.view.dtype(%a, i32)
   %w: i32[4] = aten.bitwise_or_.Scalar(%v, 1)
-  %d: f32[4] = aten.neg.default(%a)
+  %d: f32[4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -17,7 +17,7 @@ graph(%x: f32[4]) {
 //   result on a dying operand: taken, 16 bytes
 // %w_2 = aten.view.dtype(%w, f32)
 //   view on its base: taken, 16 bytes
-// %d = aten.neg.default(%w_2)
+// %d = aten.flip.default(%w_2, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -25,4 +25,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-1.401298464324817e-45 -2.000000238418579 -4.000000476837158 -6.000000476837158]
+// output 0: f32[4][1]+0 = [6.000000476837158 4.000000476837158 2.000000238418579 1.401298464324817e-45]

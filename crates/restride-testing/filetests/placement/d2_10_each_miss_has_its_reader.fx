@@ -5,10 +5,10 @@ graph(%x: f32[2, 2]) {
   %b: f32[2, 2] = aten.add.Tensor(%a, 1)
   %r: f32[2] = aten.select.int(%a, 0, 0)
   %c: f32[2, 2] = aten.mul.Tensor(%b, 3)
-  %e: f32[2] = aten.neg.default(%r)
-  %f: f32[2, 2] = aten.neg.default(%c)
+  %e: f32[2] = aten.flip.default(%r, [-1])
+  %f: f32[2, 2] = aten.flip.default(%c, [-1])
   %g: f32[2, 2] = aten.sub.Tensor(%b, %c)
-  %h: f32[2, 2] = aten.neg.default(%g)
+  %h: f32[2, 2] = aten.flip.default(%g, [-1])
   return %e, %f, %h
 }
 
@@ -21,13 +21,13 @@ graph(%x: f32[2, 2]) {
 //   result on a dying operand: still read by %g = aten.sub.Tensor(%b, %c), 16 bytes
 // %r = aten.select.int(%a, 0, 0)
 //   view on its base: taken, 8 bytes
-// %e = aten.neg.default(%r)
+// %e = aten.flip.default(%r, [-1])
 //   computed in the output's memory: taken, 8 bytes
-// %f = aten.neg.default(%c)
+// %f = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %g = aten.sub.Tensor(%b, %c)
 //   result on a dying operand: taken, 16 bytes
-// %h = aten.neg.default(%g)
+// %h = aten.flip.default(%g, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -35,6 +35,6 @@ graph(%x: f32[2, 2]) {
 
 // == run
 // input 0: f32[2, 2][2, 1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[2][1]+0 = [-0.0 -2.0]
-// output 1: f32[2, 2][2, 1]+0 = [-3.0 -9.0 -15.0 -21.0]
-// output 2: f32[2, 2][2, 1]+0 = [2.0 6.0 10.0 14.0]
+// output 0: f32[2][1]+0 = [2.0 0.0]
+// output 1: f32[2, 2][2, 1]+0 = [9.0 3.0 21.0 15.0]
+// output 2: f32[2, 2][2, 1]+0 = [-6.0 -2.0 -14.0 -10.0]

@@ -5,7 +5,7 @@ graph(%x: f32[4]) {
   %z: f32[4] = aten.copy_.default(%x, %w)
   %v: f32[2] = aten.slice.Tensor(%x, 0, 0, 2)
   %u: f32[2] = aten.copy_.default(%v, %v)
-  %d: f32[4] = aten.neg.default(%x)
+  %d: f32[4] = aten.flip.default(%x, [-1])
   return %d
 }
 
@@ -14,7 +14,7 @@ graph(%x: f32[4]) {
 //   written straight into the input: taken, 16 bytes
 // %w = aten.add.Tensor(%x, 1)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%w)
+// %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -22,4 +22,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [1.0 2.0 3.0 4.0]
-// output 0: f32[4][1]+0 = [-1.0 -2.0 -3.0 -4.0]
+// output 0: f32[4][1]+0 = [4.0 3.0 2.0 1.0]

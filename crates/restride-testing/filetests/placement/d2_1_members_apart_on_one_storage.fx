@@ -6,8 +6,8 @@ graph(%x: f32[6], %y: f32[2]) {
   %p: f32[3] = aten.slice.Tensor(%a, 0, 0, 3)
   %q: f32[3]+3 = aten.slice.Tensor(%a, 0, 3, 6)
   aten._foreach_mul_.Scalar([%p, %b, %q], 3)
-  %d: f32[6] = aten.neg.default(%a)
-  %e: f32[2] = aten.neg.default(%b)
+  %d: f32[6] = aten.flip.default(%a, [-1])
+  %e: f32[2] = aten.flip.default(%b, [-1])
   return %d, %e
 }
 
@@ -34,9 +34,9 @@ graph(%x: f32[6], %y: f32[2]) {
 //   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6), 12 bytes
 // %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6)
 //   scatter in its base: taken, 24 bytes
-// %d = aten.neg.default(%v_1)
+// %d = aten.flip.default(%v_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
-// %e = aten.neg.default(%mul_1)
+// %e = aten.flip.default(%mul_1, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
@@ -48,5 +48,5 @@ graph(%x: f32[6], %y: f32[2]) {
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
 // input 1: f32[2][1]+0 = [0.0 1.0]
-// output 0: f32[6][1]+0 = [-0.0 -6.0 -12.0 -18.0 -24.0 -30.0]
-// output 1: f32[2][1]+0 = [-0.0 -6.0]
+// output 0: f32[6][1]+0 = [30.0 24.0 18.0 12.0 6.0 0.0]
+// output 1: f32[2][1]+0 = [6.0 0.0]

@@ -5,7 +5,7 @@ graph(%x: f32[5]) {
   %p: f32[3] = aten.slice.Tensor(%a, 0, 0, 3)
   %q: f32[3]+2 = aten.slice.Tensor(%a, 0, 2, 5)
   aten._foreach_mul_.Scalar([%p, %q], 3)
-  %d: f32[5] = aten.neg.default(%a)
+  %d: f32[5] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -28,7 +28,7 @@ graph(%x: f32[5]) {
 //   result on a dying operand: still read by %v_2 = aten.slice_scatter.default(%v, %mul_1, 0, 2, 5), 12 bytes
 // %v_2 = aten.slice_scatter.default(%v, %mul_1, 0, 2, 5)
 //   scatter in its base: taken, 20 bytes
-// %d = aten.neg.default(%v_2)
+// %d = aten.flip.default(%v_2, [-1])
 //   computed in the output's memory: taken, 20 bytes
 
 // == copies
@@ -39,4 +39,4 @@ graph(%x: f32[5]) {
 
 // == run
 // input 0: f32[5][1]+0 = [0.0 1.0 2.0 3.0 4.0]
-// output 0: f32[5][1]+0 = [-0.0 -6.0 -36.0 -18.0 -24.0]
+// output 0: f32[5][1]+0 = [24.0 18.0 36.0 6.0 0.0]

@@ -6,8 +6,8 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
   %q: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
   %b: f32[2] = aten.index_put.default(%p, [%i], %y)
   %c: f32[2] = aten.index_put.default(%q, [%i], %y)
-  %d: f32[2] = aten.neg.default(%b)
-  %e: f32[2] = aten.neg.default(%c)
+  %d: f32[2] = aten.flip.default(%b, [-1])
+  %e: f32[2] = aten.flip.default(%c, [-1])
   return %d, %e
 }
 
@@ -22,9 +22,9 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 //   view on its base: taken, 8 bytes
 // %c = aten.index_put.default(%q, [%i], %y)
 //   result on a dying operand: taken, 8 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 8 bytes
-// %e = aten.neg.default(%c)
+// %e = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
@@ -34,5 +34,5 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: i64[2][1]+0 = [0 1]
 // input 2: f32[2][1]+0 = [0.0 1.0]
-// output 0: f32[2][1]+0 = [-0.0 -1.0]
-// output 1: f32[2][1]+0 = [-0.0 -1.0]
+// output 0: f32[2][1]+0 = [1.0 0.0]
+// output 1: f32[2][1]+0 = [1.0 0.0]

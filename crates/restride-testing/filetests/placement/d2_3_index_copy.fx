@@ -3,7 +3,7 @@
 graph(%x: f32[3, 2], %i: i64[2], %y: f32[2, 2]) {
   %a: f32[3, 2] = aten.mul.Tensor(%x, 2)
   %b: f32[3, 2] = aten.index_copy.default(%a, 0, %i, %y)
-  %d: f32[3, 2] = aten.neg.default(%b)
+  %d: f32[3, 2] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[3, 2], %i: i64[2], %y: f32[2, 2]) {
 //   result on a dying operand: the caller sees that memory, 24 bytes
 // %b = aten.index_copy.default(%a, 0, %i, %y)
 //   result on a dying operand: taken, 24 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -22,4 +22,4 @@ graph(%x: f32[3, 2], %i: i64[2], %y: f32[2, 2]) {
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]
 // input 1: i64[2][1]+0 = [0 1]
 // input 2: f32[2, 2][2, 1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[3, 2][2, 1]+0 = [-0.0 -1.0 -2.0 -3.0 -8.0 -10.0]
+// output 0: f32[3, 2][2, 1]+0 = [1.0 0.0 3.0 2.0 10.0 8.0]

@@ -3,7 +3,7 @@
 graph(%x: f32[4], %i: i64[4], %y: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%x, 2)
   %b: f32[4] = aten.scatter_add.default(%a, 0, %i, %y)
-  %d: f32[4] = aten.neg.default(%b)
+  %d: f32[4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -12,7 +12,7 @@ graph(%x: f32[4], %i: i64[4], %y: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.scatter_add.default(%a, 0, %i, %y)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -22,4 +22,4 @@ graph(%x: f32[4], %i: i64[4], %y: f32[4]) {
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
 // input 1: i64[4][1]+0 = [0 1 2 3]
 // input 2: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-0.0 -3.0 -6.0 -9.0]
+// output 0: f32[4][1]+0 = [9.0 6.0 3.0 0.0]

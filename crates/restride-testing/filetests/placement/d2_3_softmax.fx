@@ -1,9 +1,9 @@
 // Rows that are read whole before they are written.
-// run: remarks, copies
+// run: remarks, copies, run
 graph(%x: f32[2, 4]) {
   %a: f32[2, 4] = aten.mul.Tensor(%x, 2)
   %b: f32[2, 4] = aten._softmax.default(%a, -1, False)
-  %d: f32[2, 4] = aten.neg.default(%b)
+  %d: f32[2, 4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -12,8 +12,12 @@ graph(%x: f32[2, 4]) {
 //   result on a dying operand: the caller sees that memory, 32 bytes
 // %b = aten._softmax.default(%a, -1, False)
 //   result on a dying operand: taken, 32 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
 // none
+
+// == run
+// input 0: f32[2, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
+// output 0: f32[2, 4][4, 1]+0 = [0.8649548292160034 0.1170589029788971 0.015842201188206673 0.0021440088748931885 0.8649548292160034 0.1170589029788971 0.015842201188206673 0.0021440088748931885]

@@ -6,7 +6,7 @@ graph(%x: f32[4, 3]) {
   %w: f32[3] = aten.add_.Tensor(%p, 1)
   %q: f32[4, 2][3, 1]+1 = aten.slice.Tensor(%a, 1, 1, 3)
   %z: f32[4, 2][3, 1]+1 = aten.mul_.Tensor(%q, 2)
-  %d: f32[4, 3] = aten.neg.default(%a)
+  %d: f32[4, 3] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -29,7 +29,7 @@ graph(%x: f32[4, 3]) {
 //   result on a dying operand: still read by %z_1 = aten.slice_scatter.default(%w_1, %z, 1, 1, 3), 32 bytes
 // %z_1 = aten.slice_scatter.default(%w_1, %z, 1, 1, 3)
 //   scatter in its base: taken, 48 bytes
-// %d = aten.neg.default(%z_1)
+// %d = aten.flip.default(%z_1, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
@@ -40,4 +40,4 @@ graph(%x: f32[4, 3]) {
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]
-// output 0: f32[4, 3][3, 1]+0 = [-1.0 -6.0 -10.0 -6.0 -16.0 -20.0 -12.0 -28.0 -32.0 -18.0 -40.0 -44.0]
+// output 0: f32[4, 3][3, 1]+0 = [10.0 6.0 1.0 20.0 16.0 6.0 32.0 28.0 12.0 44.0 40.0 18.0]

@@ -7,7 +7,7 @@ graph(%x: f32[2, 3, 4]) {
   %v: f32[2, 3][2, 4]+12 = aten.select.int(%s, 1, 1)
   %u: f32[1, 2, 3][4, 2, 4]+12 = aten.unsqueeze.default(%v, 0)
   %w: f32[1, 2, 3][4, 2, 4]+12 = aten.add_.Tensor(%u, 1)
-  %d: f32[2, 3, 4] = aten.neg.default(%a)
+  %d: f32[2, 3, 4] = aten.flip.default(%a, [-1])
   return %d
 }
 
@@ -28,7 +28,7 @@ graph(%x: f32[2, 3, 4]) {
 //   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [1, 2, 3], [4, 2, 4], 12), 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [1, 2, 3], [4, 2, 4], 12)
 //   scatter in its base: taken, 96 bytes
-// %d = aten.neg.default(%w_1)
+// %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 96 bytes
 
 // == copies
@@ -37,4 +37,4 @@ graph(%x: f32[2, 3, 4]) {
 
 // == run
 // input 0: f32[2, 3, 4][12, 4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 16.0 17.0 18.0 19.0 20.0 21.0 22.0 23.0]
-// output 0: f32[2, 3, 4][12, 4, 1]+0 = [-0.0 -2.0 -4.0 -6.0 -8.0 -10.0 -12.0 -14.0 -16.0 -18.0 -20.0 -22.0 -25.0 -26.0 -29.0 -30.0 -33.0 -34.0 -37.0 -38.0 -41.0 -42.0 -45.0 -46.0]
+// output 0: f32[2, 3, 4][12, 4, 1]+0 = [6.0 4.0 2.0 0.0 14.0 12.0 10.0 8.0 22.0 20.0 18.0 16.0 30.0 29.0 26.0 25.0 38.0 37.0 34.0 33.0 46.0 45.0 42.0 41.0]

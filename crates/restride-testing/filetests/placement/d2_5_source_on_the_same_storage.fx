@@ -6,7 +6,7 @@ graph(%x: f32[4]) {
   %q: f32[2]+2 = aten.slice.Tensor(%a, 0, 2, 4)
   %w: f32[2] = aten.copy_.default(%p, %q)
   %d: f32[4] = aten.neg.default(%a)
-  %e: f32[4] = aten.neg.default(%d)
+  %e: f32[4] = aten.flip.default(%d, [-1])
   return %e
 }
 
@@ -19,7 +19,7 @@ graph(%x: f32[4]) {
 //   scatter in its base: taken, 16 bytes
 // %d = aten.neg.default(%w)
 //   result on a dying operand: taken, 16 bytes
-// %e = aten.neg.default(%d)
+// %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%x: f32[4]) {
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [4.0 6.0 4.0 6.0]
+// output 0: f32[4][1]+0 = [-6.0 -4.0 -6.0 -4.0]

@@ -4,7 +4,7 @@ graph(%x: f32[4], %y: f32[4]) {
   %b: f32[4] = aten.add.Tensor(%x, 1)
   %c: f32[4] = aten.mul.Tensor(%y, 2)
   %w: f32[4] = aten.copy_.default(%x, %c)
-  %d: f32[4] = aten.neg.default(%b)
+  %d: f32[4] = aten.flip.default(%b, [-1])
   return %d
 }
 
@@ -12,17 +12,17 @@ graph(%x: f32[4], %y: f32[4]) {
 // %b = aten.add.Tensor(%x, 1)
 //   result on a dying operand: taken, 16 bytes
 // %c = aten.mul.Tensor(%y, 2)
-//   written straight into the input: still read by %d = aten.neg.default(%b), 16 bytes
+//   written straight into the input: still read by %d = aten.flip.default(%b, [-1]), 16 bytes
 // %c = aten.mul.Tensor(%y, 2)
 //   result on a dying operand: the caller sees that memory, 16 bytes
-// %d = aten.neg.default(%b)
+// %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %c to %x, 16 bytes
-//   not written straight into the input: still read by %d = aten.neg.default
+//   not written straight into the input: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 2.0 4.0 6.0]
 // input 1: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[4][1]+0 = [-1.0 -2.0 -3.0 -4.0]
+// output 0: f32[4][1]+0 = [4.0 3.0 2.0 1.0]

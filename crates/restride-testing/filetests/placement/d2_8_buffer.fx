@@ -5,7 +5,7 @@ input %b: buffer "count"
 graph(%b: f32[2, 3], %x: f32[3]) {
   %v: f32[3]+3 = aten.select.int(%b, 0, 1)
   %w: f32[3]+3 = aten.add_.Tensor(%v, %x)
-  %y: f32[2, 3] = aten.neg.default(%b)
+  %y: f32[2, 3] = aten.flip.default(%b, [-1])
   return %y
 }
 
@@ -18,7 +18,7 @@ graph(%b: f32[2, 3], %x: f32[3]) {
 //   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%b, %w, 0, 1), 12 bytes
 // %w_1 = aten.select_scatter.default(%b, %w, 0, 1)
 //   scatter in its base: taken, 24 bytes
-// %y = aten.neg.default(%w_1)
+// %y = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
@@ -28,4 +28,4 @@ graph(%b: f32[2, 3], %x: f32[3]) {
 // == run
 // input 0: f32[3][1]+0 = [0.0 1.0 2.0]
 // count: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 5.0 7.0]
-// output 0: f32[2, 3][3, 1]+0 = [-0.0 -1.0 -2.0 -3.0 -5.0 -7.0]
+// output 0: f32[2, 3][3, 1]+0 = [2.0 1.0 0.0 7.0 5.0 3.0]

@@ -6,7 +6,7 @@ graph(%x: f32[8]) {
   %q: f32[4][2]+1 = aten.slice.Tensor(%a, 0, 1, 8, 2)
   %b: f32[4] = aten.add.Tensor(%p, 1)
   %c: f32[4] = aten.mul.Tensor(%b, %q)
-  %d: f32[4] = aten.neg.default(%c)
+  %d: f32[4] = aten.flip.default(%c, [-1])
   return %d
 }
 
@@ -21,7 +21,7 @@ graph(%x: f32[8]) {
 //   view on its base: taken, 16 bytes
 // %c = aten.mul.Tensor(%b, %q)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%c)
+// %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -29,4 +29,4 @@ graph(%x: f32[8]) {
 
 // == run
 // input 0: f32[8][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]
-// output 0: f32[4][1]+0 = [-2.0 -30.0 -90.0 -182.0]
+// output 0: f32[4][1]+0 = [182.0 90.0 30.0 2.0]

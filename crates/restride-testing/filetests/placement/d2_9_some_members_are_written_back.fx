@@ -4,8 +4,8 @@ graph(%x: f32[2], %y: f32[3], %z: f32[4]) {
   %a: f32[4] = aten.mul.Tensor(%z, 2)
   %p: f32[2], %q: f32[3], %r: f32[4] = aten._foreach_add.Scalar([%x, %y, %a], 1)
   %w: f32[2] = aten.copy_.default(%x, %p)
-  %d: f32[3] = aten.neg.default(%q)
-  %e: f32[4] = aten.neg.default(%r)
+  %d: f32[3] = aten.flip.default(%q, [-1])
+  %e: f32[4] = aten.flip.default(%r, [-1])
   return %d, %e
 }
 
@@ -20,9 +20,9 @@ graph(%x: f32[2], %y: f32[3], %z: f32[4]) {
 //   result on a dying operand: the caller sees that memory, 12 bytes
 // %r = aten.add.Scalar(%a, 1)
 //   result on a dying operand: taken, 16 bytes
-// %d = aten.neg.default(%q)
+// %d = aten.flip.default(%q, [-1])
 //   computed in the output's memory: taken, 12 bytes
-// %e = aten.neg.default(%r)
+// %e = aten.flip.default(%r, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
@@ -32,5 +32,5 @@ graph(%x: f32[2], %y: f32[3], %z: f32[4]) {
 // input 0: f32[2][1]+0 = [1.0 2.0]
 // input 1: f32[3][1]+0 = [0.0 1.0 2.0]
 // input 2: f32[4][1]+0 = [0.0 1.0 2.0 3.0]
-// output 0: f32[3][1]+0 = [-1.0 -2.0 -3.0]
-// output 1: f32[4][1]+0 = [-1.0 -3.0 -5.0 -7.0]
+// output 0: f32[3][1]+0 = [3.0 2.0 1.0]
+// output 1: f32[4][1]+0 = [7.0 5.0 3.0 1.0]
