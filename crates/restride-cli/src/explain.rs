@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 
 /// Rows of a table that are printed unless all are asked for.
 const ROWS: usize = 20;
-/// Widths of the columns: bytes, node, decision, source line; 110 with the gaps.
+/// How long a line may be.
+const LINE: usize = 110;
+/// Widths of the columns: bytes, node, decision, source line; a line with the gaps.
 const WIDTHS: [usize; 4] = [10, 30, 42, 22];
 
 /// An explanation as JSON.
@@ -58,13 +60,13 @@ pub fn text(e: &Explanation, about: Option<&str>, all: bool) -> String {
     let total = |n: usize, b: i64| format!("{n} ({})", bytes(b));
     let program = if e.program.is_empty() { "the program" } else { &e.program };
     let head = about.map_or_else(|| program.to_string(), |n| format!("{program}, %{}", n.trim_start_matches('%')));
-    let mut out = format!(
-        "{head}: done in place {}, not done {}, copies that stay {}\n",
+    let totals = format!(
+        ": done in place {}, not done {}, copies that stay {}\n",
         total(e.done.len(), sum(e.done.iter().map(|d| d.bytes))),
         total(e.declined.len(), sum(e.declined.iter().map(|d| d.bytes))),
         total(e.copies.len(), sum(e.copies.iter().map(|c| c.bytes))),
     );
-    let most = if all { usize::MAX } else { ROWS };
+    let mut out = cut(&head, (LINE + 1).saturating_sub(totals.chars().count()).max(12)) + &totals;
     table(&mut out, "done in place, with the bytes that it saves", &e.done, most, |out, d| {
         let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
         row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind), d.site.line.as_deref());
@@ -111,7 +113,7 @@ fn row(out: &mut String, n: i64, node: &str, what: &str, line: Option<&str>) {
 }
 
 fn below(out: &mut String, text: &str) {
-    let _ = writeln!(out, "{:12}{}", "", cut(text, 98));
+    let _ = writeln!(out, "{:12}{}", "", cut(text, LINE - 12));
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -168,9 +170,9 @@ mod tests {
         let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("it compiles");
         let e = compiled.explain(&inputs).expect("it is placed");
         let few = text(&e, None, false);
-        let all = text(&e, Some("add"), true);
+        let all = text(&e, Some(&"long".repeat(40)), true);
         for line in few.lines().chain(all.lines()) {
-            assert!(line.chars().count() <= 110 && !line.ends_with(' '), "{line:?}");
+            assert!(line.chars().count() <= LINE && !line.ends_with(' '), "{line:?}");
         }
         assert!(e.done.len() > ROWS + 1 && few.contains("--all prints them") && !all.contains("--all prints them"));
         // A line in all, per table a gap and a head, and one line for what is done, two for what is not.
