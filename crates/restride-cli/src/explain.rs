@@ -67,6 +67,7 @@ pub fn text(e: &Explanation, about: Option<&str>, all: bool) -> String {
         total(e.copies.len(), sum(e.copies.iter().map(|c| c.bytes))),
     );
     let mut out = cut(&head, (LINE + 1).saturating_sub(totals.chars().count()).max(12)) + &totals;
+    let most = if all { usize::MAX } else { ROWS };
     table(&mut out, "done in place, with the bytes that it saves", &e.done, most, |out, d| {
         let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
         row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind), d.site.line.as_deref());
