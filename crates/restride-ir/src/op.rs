@@ -353,6 +353,9 @@ pub struct OpDef {
     pub composed: Option<fn(&Args<'_, Meta>) -> bool>,
     /// Element by element with broadcasting: an in-place form visits cells in logical index order.
     pub pointwise: bool,
+    /// Takes the rows of argument 0, its last dimension, one by one, whatever the other dimensions are: for an operand with
+    /// others (of the same number of rows, at least two dimensions each) the result has those others, bit for bit.
+    pub by_row: bool,
     /// What the in-place form refuses.
     pub overlap: OverlapCheck,
     /// Draws random numbers.
@@ -387,6 +390,7 @@ impl OpDef {
             decompose: None,
             composed: None,
             pointwise: false,
+            by_row: false,
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,

@@ -1,6 +1,6 @@
 //! Remarks: decisions that an optimizing pass took or declined, each with its reason.
 
-use crate::NodeId;
+use crate::{GraphId, NodeId, ValueId};
 use std::fmt;
 
 /// What was decided about.
@@ -40,8 +40,10 @@ pub enum Reason {
     DTypeDiffers,
     /// Sizes differ.
     SizesDiffer,
-    /// The memory is the caller's and must not change, or must be of its own.
+    /// The memory is the caller's and must not change.
     CallerVisible,
+    /// The elements are somewhere else already: an input's, a view's, a value that is wanted in several places.
+    MadeElsewhere,
     /// Several elements lie in one cell.
     NotDense,
     /// Whether cells are shared was not decided within the budget.
@@ -55,6 +57,8 @@ pub enum Reason {
 /// One decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remark {
+    /// The graph that the node is in.
+    pub graph: GraphId,
     /// The node that it is about.
     pub node: NodeId,
     /// What was decided about.
@@ -63,6 +67,9 @@ pub struct Remark {
     pub reason: Reason,
     /// Bytes saved, or bytes that it costs.
     pub bytes: i64,
+    /// The value whose memory it is about, where that is another one: a view's base, the operand that is taken over, a
+    /// scatter's base, the whole that a part is wanted in or the part that is put in it, the input that is written.
+    pub over: Option<ValueId>,
 }
 
 impl Remark {
@@ -97,6 +104,7 @@ impl fmt::Display for Reason {
             Reason::DTypeDiffers => f.write_str("element sizes differ"),
             Reason::SizesDiffer => f.write_str("sizes differ"),
             Reason::CallerVisible => f.write_str("the caller sees that memory"),
+            Reason::MadeElsewhere => f.write_str("its elements are elsewhere already"),
             Reason::NotDense => f.write_str("several elements in one cell"),
             Reason::UnknownOverlap => f.write_str("overlap not decided"),
             Reason::KernelNeedsLayout => f.write_str("another layout is needed"),

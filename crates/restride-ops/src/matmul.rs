@@ -506,6 +506,7 @@ const fn kernel(schema: &'static str, infer: restride_ir::InferFn, run: fn(&Call
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         samples: Some(linear_samples),
+        by_row: true,
         doc: "x times the transpose of the weight, plus a bias",
         ..kernel("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear, linear_kernel)
     },

@@ -1,7 +1,7 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
 use foldhash::fast::FixedState;
-use restride_ir::{Arg, Dim, Graph, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
+use restride_ir::{Arg, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
 use restride_ops::lookup;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -119,6 +119,8 @@ impl<'a> Builder<'a> {
 
 /// A graph that is written anew from an old one, node by node.
 pub struct Rebuilt<'a> {
+    /// Which graph.
+    pub id: GraphId,
     /// The old graph.
     pub old: &'a Graph,
     /// The new one.
@@ -155,7 +157,7 @@ pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Resu
     for id in program.graphs.ids() {
         let old = &program.graphs[id];
         let graph = Graph { name: old.name.clone(), ..Graph::new() };
-        let mut new = Rebuilt { old, graph, names: Names::default(), map: Table::new() };
+        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new() };
         for &v in &old.inputs {
             let value = &old.values[v];
             let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());

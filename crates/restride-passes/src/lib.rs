@@ -12,6 +12,7 @@ pub mod place;
 pub mod plan;
 mod portable;
 pub mod segment;
+mod simplify;
 mod symbols;
 mod written;
 
@@ -21,4 +22,5 @@ pub use lower::{expand_own, lower};
 pub use materialize::materialize;
 pub use place::place;
 pub use portable::portable;
+pub use simplify::simplify;
 pub use symbols::{specialize, witness};

@@ -10,7 +10,7 @@ use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::PlanOptions;
 use restride_passes::segment::{Segment, segments};
-use restride_passes::{functionalize, lower, place, plan::plan, specialize};
+use restride_passes::{functionalize, lower, place, plan::plan, simplify, specialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -193,7 +193,7 @@ fn bits(s: Scalar) -> [u64; 2] {
 
 fn make(program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
     let mut times = Times::default();
-    let program = timed(&mut times.simplify, || lower(&specialize(program, symbols)))?;
+    let program = timed(&mut times.simplify, || simplify(&lower(&specialize(program, symbols))?))?;
     let placed = timed(&mut times.place, || place(&program, &options.place))?;
     let offsets = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
     if options.check {

@@ -35,6 +35,8 @@ fn options(rng: &mut Lcg) -> PlaceOptions {
         scatter: rng.coin(),
         straight: rng.coin(),
         boundary: rng.coin(),
+        revise: rng.coin(),
+        vary: rng.coin().then(|| rng.below(1 << 30) as u64),
     }
 }
 

@@ -36,7 +36,17 @@ fn options() -> Vec<PlaceOptions> {
         PlaceOptions { scatter: false, ..on },
         PlaceOptions { straight: false, ..on },
         PlaceOptions { boundary: false, ..on },
-        PlaceOptions { views: false, reuse: false, scatter: false, straight: false, boundary: false },
+        PlaceOptions { vary: Some(1), ..on },
+        PlaceOptions { vary: Some(2), ..on },
+        PlaceOptions {
+            views: false,
+            reuse: false,
+            scatter: false,
+            straight: false,
+            boundary: false,
+            revise: false,
+            vary: None,
+        },
     ]
 }
 
@@ -53,6 +63,13 @@ fn agree(text: &str, inputs: &[Tensor]) -> (Program, Placed) {
         first.get_or_insert(placed);
     }
     (program, first.unwrap())
+}
+
+/// As `agree`; gives the placement that leaves the caller's memory alone, where nothing is computed in an output ahead.
+fn agree_inside(text: &str, inputs: &[Tensor]) -> (Program, Placed) {
+    let (program, _) = agree(text, inputs);
+    let placed = agree_with(&program, inputs, &PlaceOptions { boundary: false, ..PlaceOptions::default() }, text);
+    (program, placed)
 }
 
 fn agree_with(program: &Program, inputs: &[Tensor], options: &PlaceOptions, text: &str) -> Placed {

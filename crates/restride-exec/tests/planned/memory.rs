@@ -193,7 +193,8 @@ graph(%x: f32[4]) {
   return %b
 }";
     let program = program(text);
-    let placed = place(&program, &PlaceOptions { reuse: false, ..PlaceOptions::default() }).unwrap().placement;
+    let placed =
+        place(&program, &PlaceOptions { reuse: false, boundary: false, ..PlaceOptions::default() }).unwrap().placement;
     let offsets = plan(&placed, &PlanOptions::default());
     let refuse = |p: &restride_ir::Placement, o: &restride_ir::Plan| match Runnable::new(&program, p.clone(), o.clone())
     {

@@ -1,12 +1,23 @@
-//! Views, and kernels: where their results go.
+//! Kernels: where their results go, and what may be written when.
 
 use super::Placer;
-use super::memory::Needed;
+use super::homes::Spot;
+use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Buffer, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result,
-    ReuseKind, Scalar, Step, Type, ValueId, ViewOutcome, layout_bytes,
+    Arg, Error, Meta, NodeId, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+
+/// What is about to be written.
+pub(super) struct Write<'a> {
+    /// Position of the node.
+    pub at: usize,
+    pub id: NodeId,
+    /// Which result of its kernel; `None` for a move, for which no licence holds.
+    pub result: Option<usize>,
+    /// Places of the kernel's results before this one.
+    pub taken: &'a [Option<Place>],
+}
 
 impl Placer<'_> {
     /// Arguments for a rule, with operands' types as given by `meta`.
@@ -26,8 +37,33 @@ impl Placer<'_> {
             .collect()
     }
 
-    pub(super) fn remark(&mut self, id: NodeId, kind: RemarkKind, reason: Reason, bytes: i64) {
-        self.remarks.push(Remark { node: id, kind, reason, bytes });
+    pub(super) fn remark(&mut self, node: NodeId, kind: RemarkKind, reason: Reason, bytes: i64, over: Option<ValueId>) {
+        let told = match kind {
+            // The value that is made here; of parts and sources it is said which.
+            RemarkKind::AssembleInPlace | RemarkKind::SourceInRegion => reason != Reason::Taken,
+            _ => false,
+        };
+        if told {
+            let made = self.graph.nodes[node].results.iter().map(|r| (*r, kind));
+            self.declined.extend(made);
+        }
+        self.remarks.push(Remark { graph: self.id, node, kind, reason, bytes, over });
+    }
+
+    /// What became of a wish. That a part is in its place is said where the whole is put together.
+    pub(super) fn remark_home(
+        &mut self,
+        id: NodeId,
+        kind: &Option<RemarkKind>,
+        reason: Reason,
+        bytes: i64,
+        over: Option<ValueId>,
+    ) {
+        match kind {
+            None => {}
+            Some(RemarkKind::AssembleInPlace) if reason == Reason::Taken => {}
+            Some(kind) => self.remark(id, *kind, reason, bytes, over),
+        }
     }
 
     pub(super) fn bytes_of(&self, v: ValueId) -> i64 {
@@ -39,124 +75,13 @@ impl Placer<'_> {
         self.last_use[v] > at
     }
 
-    /// A view: its results lie on its base. False if the node is no view here.
-    pub(super) fn free_view(&mut self, id: NodeId) -> Result<bool> {
-        let node = &self.graph.nodes[id];
-        let def = node.op.def();
-        // The copy form of a view has the same elements, and a kernel for where strides cannot express them.
-        let (rule, position, copies) = match (def.view, &def.movement) {
-            _ if def.metadata || def.math.is_some() => return Ok(false),
-            (Some(rule), _) => (rule, def.base as usize, false),
-            (None, Some(Movement::View(rule))) => (*rule, 0, true),
-            _ => return Ok(false),
-        };
-        let Some(Arg::Value(base)) = node.args.get(position) else { return Ok(false) };
-        let base = *base;
-        let Some(place) = self.memory.place(base).cloned() else { return Ok(false) };
-        let eager = self.ty(base)?.clone();
-        let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
-        let eager_views = match rule.of(&args)? {
-            ViewOutcome::Views(v) => v,
-            // It copies by its meaning: a kernel, unless nothing changes (see `moved`).
-            _ => return Ok(false),
-        };
-        let strided = node.op.def().strided;
-        let fits = if strided {
-            place.layout.strides == eager.layout.strides
-                || (place.layout.sizes.iter().zip(place.layout.strides.iter().zip(&eager.layout.strides)))
-                    .all(|(n, (a, b))| *n <= 1 || a == b)
-        } else {
-            true
-        };
-        let views: Option<Vec<Meta>> = if !fits || !self.options.views {
-            None
-        } else if strided {
-            let shift = |m: &Meta| {
-                let bytes = (place.layout.offset - eager.layout.offset) * eager.dtype.size() as i64;
-                let size = m.dtype.size() as i64;
-                (bytes % size == 0).then(|| {
-                    let mut m = m.clone();
-                    m.layout.offset += bytes / size;
-                    m
-                })
-            };
-            eager_views.iter().map(shift).collect()
-        } else {
-            let placed = self.metas(id, |v| if v == base { self.placed_meta(v) } else { Ok(self.ty(v)?.clone()) })?;
-            match rule.of(&placed) {
-                Ok(ViewOutcome::Views(v)) => Some(v.to_vec()),
-                _ => None,
-            }
-        };
-        let beyond = |at: &Place, views: &[Meta]| {
-            let inside = |m: &Meta| {
-                let how = overlap_bytes(&m.layout, m.dtype.size(), &at.layout, eager.dtype.size());
-                m.layout.sizes.contains(&0) || matches!(how, Overlap::Same | Overlap::Inside)
-            };
-            if !strided || views.iter().all(inside) {
-                return Ok(());
-            }
-            Err(Error::unsupported(format!("{} reads memory that is not its operand's", node.op)))
-        };
-        let base_now = match views {
-            Some(views) => {
-                beyond(&place, &views)?;
-                self.settle_views(id, place.buffer, &views)?;
-                self.memory.placement.steps.push(Step::Free { node: id });
-                let bytes = self.graph.nodes[id].results.iter().map(|r| self.bytes_of(*r)).sum();
-                self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, bytes);
-                return Ok(true);
-            }
-            // Where the base lies the view cannot be expressed: it is looked at in a copy in the eager layout.
-            None if copies && !strided => return Ok(false),
-            None => self.eager_copy(base, &eager)?,
-        };
-        let reason = if self.options.views { Reason::KernelNeedsLayout } else { Reason::SwitchedOff };
-        self.remark(id, RemarkKind::ViewOnBase, reason, self.bytes_of(base));
-        let shift = base_now.layout.offset - eager.layout.offset;
-        let views: Vec<Meta> = eager_views
-            .iter()
-            .map(|m| {
-                let mut m = m.clone();
-                m.layout.offset += shift * eager.dtype.size() as i64 / m.dtype.size() as i64;
-                m
-            })
-            .collect();
-        beyond(&base_now, &views)?;
-        self.settle_views(id, base_now.buffer, &views)?;
-        self.memory.placement.steps.push(Step::Free { node: id });
-        Ok(true)
-    }
-
-    /// Moves a value to memory in its eager layout and leaves it there: what reads it later reads it there too.
-    fn eager_copy(&mut self, v: ValueId, eager: &Meta) -> Result<Place> {
-        let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
-        let layout = Layout { offset: 0, ..eager.layout.clone() };
-        let bytes = layout_bytes(&layout, eager.dtype.size());
-        let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
-        let to = Place { buffer, layout };
-        self.memory.placement.steps.push(Step::Move { value: v, from, to: to.clone() });
-        self.memory.settle(v, to.clone(), eager.dtype);
-        Ok(to)
-    }
-
-    fn settle_views(&mut self, id: NodeId, buffer: restride_ir::BufferId, views: &[Meta]) -> Result<()> {
-        let results = self.graph.nodes[id].results.clone();
-        if results.len() != views.len() {
-            return Err(Error::invalid("a view rule gives another number of results"));
-        }
-        for (r, m) in results.iter().zip(views) {
-            self.memory.settle(*r, Place { buffer, layout: m.layout.clone() }, m.dtype);
-        }
-        Ok(())
-    }
     /// The next node that reads a value after `at`; `None` for the caller.
     pub(super) fn reader(&self, v: ValueId, at: usize) -> Option<NodeId> {
         let uses = &self.uses[v];
         uses.get(uses.partition_point(|u| *u <= at)).map(|u| self.graph.order[*u])
     }
 
-    /// A node with a kernel: each result where a later node wants it, on an operand, or in memory of its own.
+    /// A node with a kernel: each result where it is wanted, on an operand, or in memory of its own.
     pub(super) fn kernel(&mut self, at: usize, id: NodeId) -> Result<()> {
         let node = &self.graph.nodes[id];
         // What is left of compositions by lowering is composed by the executor.
@@ -182,21 +107,7 @@ impl Placer<'_> {
                 continue;
             }
             let ty = self.ty(r)?.clone();
-            let strided = self.graph.nodes[id].op.def().strided;
-            let place = match self.memory.place(r).cloned() {
-                Some(place) => place,
-                None => {
-                    let hinted = if strided { None } else { self.wanted_at(at, r, id, &writes)? };
-                    match hinted {
-                        Some(place) => place,
-                        None => match self.on_operand(at, id, k, r, &writes)? {
-                            Some(place) => place,
-                            None => self.memory.fresh(&ty),
-                        },
-                    }
-                }
-            };
-            self.written_back(id, r, &place);
+            let place = self.result(at, id, k, r, &writes)?;
             self.memory.settle(r, place.clone(), ty.dtype);
             writes.push(Some(place));
         }
@@ -204,89 +115,138 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// The place of an operand that dies here and that the result may take over.
-    fn on_operand(
-        &mut self,
-        at: usize,
-        id: NodeId,
-        k: usize,
-        r: ValueId,
-        taken: &[Option<Place>],
-    ) -> Result<Option<Place>> {
-        let op = self.graph.nodes[id].op;
+    /// The place of a kernel's result.
+    fn result(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, taken: &[Option<Place>]) -> Result<Place> {
         let ty = self.ty(r)?.clone();
         let bytes = self.bytes_of(r);
-        let mut declined = None;
-        for licence in op.def().reuse.iter().filter(|l| l.result as usize == k) {
-            if !self.options.reuse {
-                break;
+        let write = Write { at, id, result: Some(k), taken };
+        // Where strides are the operator's business the result lies as eager has it, in memory of its own.
+        let free = !self.graph.nodes[id].op.def().strided && !self.avoids(r);
+        let homes = if free { self.homes(at, r)? } else { Vec::new() };
+        let mut layout = None;
+        for home in homes {
+            let place = match home.spot {
+                Spot::At(place) => place,
+                Spot::Fresh(fresh) => {
+                    layout.get_or_insert(fresh);
+                    continue;
+                }
+            };
+            let (reason, on) = self.may_write(&write, &place, &ty, &home.except)?;
+            self.remark_home(id, &home.kind, reason, bytes, home.over);
+            if reason != Reason::Taken && home.kind.is_some() {
+                self.regret(bytes);
             }
-            let Some(Arg::Value(v)) = self.graph.nodes[id].args.get(licence.arg as usize) else { continue };
+            if reason == Reason::Taken {
+                self.chose(r, if home.kind.is_some() { bytes } else { 0 });
+                if let Some(v) = on {
+                    self.remark(id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
+                }
+                return Ok(place);
+            }
+        }
+        if !self.avoids(r)
+            && let Some(place) = self.on_operand(&write, r, &ty)?
+        {
+            self.chose(r, 0);
+            return Ok(place);
+        }
+        Ok(self.memory.fresh_as(layout.unwrap_or_else(|| dense(&ty)), ty.dtype))
+    }
+
+    /// The place of an operand that dies here and that the result may take over.
+    fn on_operand(&mut self, write: &Write<'_>, r: ValueId, ty: &Meta) -> Result<Option<Place>> {
+        let op = self.graph.nodes[write.id].op;
+        let bytes = self.bytes_of(r);
+        let mut declined = None;
+        for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
+            let Some(Arg::Value(v)) = self.graph.nodes[write.id].args.get(licence.arg as usize) else { continue };
             let v = *v;
             let (have, Some(place)) = (self.ty(v)?.clone(), self.memory.place(v).cloned()) else { continue };
-            let reason = if have.dtype.size() != ty.dtype.size() {
+            let reason = if !self.options.reuse || self.skips(write.at) {
+                Reason::SwitchedOff
+            } else if have.dtype.size() != ty.dtype.size() {
                 Reason::DTypeDiffers
             } else if have.layout.sizes != ty.layout.sizes {
                 Reason::SizesDiffer
-            } else if !self.memory.may_write(place.buffer) {
-                Reason::CallerVisible
-            } else if self_overlaps(&place.layout) != Some(false) {
-                Reason::NotDense
-            } else if self.outlives(v, at) {
-                Reason::StillRead { by: self.reader(v, at) }
-            } else if taken.iter().flatten().any(|t| t.buffer == place.buffer) {
-                Reason::PartialOverlap
+            } else if self.memory.may_write(place.buffer) && self.outlives(v, write.at) {
+                Reason::StillRead { by: self.reader(v, write.at) }
             } else {
-                self.may_lie_on(at, id, v, &place, &ty, licence.kind)?
+                self.may_write(write, &place, ty, &[])?.0
             };
             if reason == Reason::Taken {
-                self.remark(id, RemarkKind::ReuseOperand, Reason::Taken, bytes);
+                self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
                 return Ok(Some(place));
             }
-            declined.get_or_insert(reason);
+            declined.get_or_insert((reason, v));
         }
-        if let Some(reason) = declined {
-            self.remark(id, RemarkKind::ReuseOperand, reason, bytes);
+        if let Some((reason, v)) = declined {
+            self.remark(write.id, RemarkKind::ReuseOperand, reason, bytes, Some(v));
         }
         Ok(None)
     }
 
-    fn may_lie_on(
+    /// Whether a step may write a place now: nobody may lose a cell that is read later, but for the values in `except`,
+    /// and the step's own operands must be apart from it, unless its kernel has a licence for one that lies exactly there.
+    /// With the answer comes the operand that is taken over.
+    pub(super) fn may_write(
         &mut self,
-        at: usize,
-        id: NodeId,
-        v: ValueId,
+        write: &Write<'_>,
         place: &Place,
         ty: &Meta,
-        kind: ReuseKind,
-    ) -> Result<Reason> {
-        // Whoever is read after this node must not lose a cell; nor must the node's other operands, unless its
-        // kernel copes.
-        let needed = Needed { last_use: &self.last_use, at, reading: false };
-        let losers = self.memory.losers(place.buffer, &place.layout, ty.dtype, needed, &[]);
+        except: &[ValueId],
+    ) -> Result<(Reason, Option<ValueId>)> {
+        let no = |reason| Ok((reason, None));
+        self.in_the_way.clear();
+        if !self.memory.may_write(place.buffer) {
+            return no(Reason::CallerVisible);
+        }
+        if self_overlaps(&place.layout) != Some(false) {
+            return no(Reason::NotDense);
+        }
+        if write.taken.iter().flatten().any(|t| t.buffer == place.buffer) {
+            return no(Reason::PartialOverlap);
+        }
+        let needed = Needed { last_use: &self.last_use, at: write.at, reading: write.result.is_none() };
+        let losers = self.memory.losers(place.buffer, &place.layout, ty.dtype, needed, except);
+        self.in_the_way = losers.iter().map(|l| l.0).collect();
         if let Some((u, how)) = losers.first() {
-            return Ok(if *how == Overlap::Unknown {
-                Reason::UnknownOverlap
-            } else {
-                Reason::StillRead { by: self.reader(*u, at) }
+            let from = if write.result.is_none() { write.at.saturating_sub(1) } else { write.at };
+            return no(match how {
+                Overlap::Unknown => Reason::UnknownOverlap,
+                _ => Reason::StillRead { by: self.reader(*u, from) },
             });
         }
-        for u in self.graph.nodes[id].operands() {
+        if write.result.is_none() {
+            return no(Reason::Taken);
+        }
+        let node = &self.graph.nodes[write.id];
+        let mut touched: Vec<(ValueId, &Place, bool)> = Vec::new();
+        for u in node.operands() {
             let (Some(p), Some(t)) = (self.memory.place(u), &self.types[u]) else { continue };
-            if u == v && self.graph.nodes[id].operands().filter(|x| *x == v).count() == 1 || p.buffer != place.buffer {
+            if p.buffer != place.buffer || t.layout.sizes.contains(&0) {
                 continue;
             }
-            let same_index_ok = matches!(kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. })
-                && t.dtype.size() == ty.dtype.size()
-                && p.layout.same_cells(&place.layout);
-            if same_index_ok {
-                continue;
-            }
-            let how = overlap_bytes(&p.layout, t.dtype.size(), &place.layout, ty.dtype.size());
-            if how != Overlap::Disjoint {
-                return Ok(Reason::PartialOverlap);
+            if overlap_bytes(&p.layout, t.dtype.size(), &place.layout, ty.dtype.size()) != Overlap::Disjoint {
+                let exact = t.dtype.size() == ty.dtype.size() && p.layout.same_cells(&place.layout);
+                touched.push((u, p, exact));
             }
         }
-        Ok(Reason::Taken)
+        if touched.is_empty() {
+            return no(Reason::Taken);
+        }
+        for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
+            let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
+            let Some((_, p, true)) = touched.iter().find(|t| t.0 == *v) else { continue };
+            let pointwise = matches!(licence.kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. });
+            // The one operand itself, or others that lie cell for cell like it where the kernel goes by index.
+            let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);
+            let fine = if others { pointwise && touched.iter().all(|t| t.2) } else { true };
+            if fine && (pointwise || p.layout == place.layout) {
+                return Ok((Reason::Taken, Some(*v)));
+            }
+        }
+        self.in_the_way = touched.iter().map(|t| t.0).collect();
+        no(Reason::PartialOverlap)
     }
 }

@@ -30,7 +30,7 @@ impl Placer<'_> {
         let said = self.said();
         let mut pending = Vec::new();
         for (i, v) in self.boundary.outputs.clone() {
-            let to = self.output_memory(i, v)?;
+            let to = self.output_place(i, v)?;
             self.enqueue(&mut pending, v, to, RemarkKind::OutputInCaller, &said)?;
         }
         // Outputs are fresh memory: nothing is lost by writing them, and what they read may be overwritten next.
@@ -109,18 +109,11 @@ impl Placer<'_> {
             if let Some(&maker) = said.makers.get(&v)
                 && !said.missed.contains(&(maker, kind))
             {
-                self.remark(maker, kind, Reason::CallerVisible, self.bytes_of(v));
+                self.remark(maker, kind, Reason::MadeElsewhere, self.bytes_of(v), None);
             }
             pending.push(Pending { value: v, ty, from, to });
         }
         Ok(())
-    }
-
-    fn output_memory(&mut self, i: usize, v: ValueId) -> Result<Place> {
-        if let Some(place) = self.output_place(i, v)? {
-            return Ok(place);
-        }
-        Ok(self.output_places[&i].clone())
     }
 }
 

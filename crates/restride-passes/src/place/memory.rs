@@ -47,10 +47,9 @@ impl Memory {
         self.placement.places.set(v, Some(place));
     }
 
-    /// A place in a new arena buffer, with eager strides where those are dense.
-    pub fn fresh(&mut self, ty: &Meta) -> Place {
-        let layout = dense(ty);
-        let bytes = layout_bytes(&layout, ty.dtype.size());
+    /// A place in a new arena buffer.
+    pub fn fresh_as(&mut self, layout: Layout, dtype: DType) -> Place {
+        let bytes = layout_bytes(&layout, dtype.size());
         let buffer = self.add(Buffer { kind: BufferKind::Arena, bytes });
         Place { buffer, layout }
     }

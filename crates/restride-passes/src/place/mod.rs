@@ -6,20 +6,25 @@
 //! value that is still needed would lose a cell, decided by exact overlap of regions; what is declined is a remark.
 //! Sizes are known here: symbolic programs are placed once per binding.
 
+mod assemble;
 mod choose;
 mod finish;
+mod homes;
 mod memory;
 mod moved;
-mod want;
+mod revise;
+mod views;
 
 use crate::plan::{PlanOptions, plan};
+use homes::successors;
 use memory::Memory;
 use restride_ir::{
     Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId,
-    OutputKind, Place, Placement, Program, Remark, Result, Step, Table, Type, ValueId, aligned, border_layout,
-    known_meta, layout_bytes,
+    OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
+    border_layout, known_meta, layout_bytes,
 };
-use std::collections::BTreeMap;
+use revise::{Attempt, Avoid, best};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Which kinds of sharing may be taken. All, by default; tests and measurements switch them off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,11 +39,23 @@ pub struct PlaceOptions {
     pub straight: bool,
     /// New contents of inputs straight in the inputs' memory, outputs straight in the caller's.
     pub boundary: bool,
+    /// Choices that stood in the way of better ones undone.
+    pub revise: bool,
+    /// Declines one candidate in four, drawn from this seed: placements that differ and are as right, for tests.
+    pub vary: Option<u64>,
 }
 
 impl Default for PlaceOptions {
     fn default() -> Self {
-        PlaceOptions { views: true, reuse: true, scatter: true, straight: true, boundary: true }
+        PlaceOptions {
+            views: true,
+            reuse: true,
+            scatter: true,
+            straight: true,
+            boundary: true,
+            revise: true,
+            vary: None,
+        }
     }
 }
 
@@ -56,13 +73,16 @@ pub struct Placed {
 /// # Errors
 /// A size that is not known, or an operator that must be lowered first, with the node.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
-    let mut nested = BTreeMap::new();
-    let boundary = Boundary::of_main(program);
-    let mut placer = Placer::new(program, program.main, boundary, *options)?;
-    placer.run(&mut nested)?;
-    let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
-    placed.placement.nested = nested;
-    Ok(placed)
+    best(program, |avoid| {
+        let mut nested = BTreeMap::new();
+        let boundary = Boundary::of_main(program);
+        let mut placer = Placer::new(program, program.main, boundary, *options, avoid)?;
+        placer.run(&mut nested)?;
+        let regrets = if options.revise { placer.regrets } else { Avoid::new() };
+        let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
+        placed.placement.nested = nested;
+        Ok(Attempt { placed, regrets })
+    })
 }
 
 /// What a graph's inputs and outputs are to its caller.
@@ -129,8 +149,24 @@ struct Placer<'a> {
     input_places: Vec<Option<Place>>,
     /// For what is put together in place: the part that each operand is, `None` for those there twice.
     parts: BTreeMap<NodeId, BTreeMap<ValueId, Option<Layout>>>,
+    /// Where values will be that are put together part by part and are not made yet, with those that they may replace.
+    ahead: BTreeMap<ValueId, (Place, Vec<ValueId>)>,
+    /// For each value the last of those that can follow it in its cells.
+    ends: Table<ValueId, Option<ValueId>>,
+    /// Of what it has been said why it is not made where it is wanted.
+    declined: BTreeSet<(ValueId, RemarkKind)>,
     /// Memory of each output that has been given one.
     output_places: BTreeMap<usize, Place>,
+    /// Values that are to have memory of their own.
+    avoid: &'a Avoid,
+    /// What each choice of a place saves, for values that did not get memory of their own.
+    chosen: Table<ValueId, Option<i64>>,
+    /// The value whose place a view or what was made in place is on.
+    owner: Table<ValueId, Option<ValueId>>,
+    /// Values that kept the last place asked for from being written.
+    in_the_way: Vec<ValueId>,
+    /// Values whose places stood in the way of something better.
+    regrets: Avoid,
 }
 
 /// Where a value must be at the end.
@@ -141,7 +177,13 @@ struct Wanted {
 }
 
 impl<'a> Placer<'a> {
-    fn new(program: &'a Program, id: GraphId, boundary: Boundary, options: PlaceOptions) -> Result<Self> {
+    fn new(
+        program: &'a Program,
+        id: GraphId,
+        boundary: Boundary,
+        options: PlaceOptions,
+        avoid: &'a Avoid,
+    ) -> Result<Self> {
         let graph = &program.graphs[id];
         let mut types = Table::new();
         for (v, value) in graph.values.iter() {
@@ -174,6 +216,7 @@ impl<'a> Placer<'a> {
         }
         let memory = Memory::default();
         let remarks = Vec::new();
+        let ends = successors(graph, &types, &last_use);
         Ok(Placer {
             program,
             id,
@@ -188,7 +231,15 @@ impl<'a> Placer<'a> {
             remarks,
             input_places: vec![None; graph.inputs.len()],
             parts: BTreeMap::new(),
+            ahead: BTreeMap::new(),
+            ends,
+            declined: BTreeSet::new(),
             output_places: BTreeMap::new(),
+            avoid,
+            chosen: Table::new(),
+            owner: Table::new(),
+            in_the_way: Vec::new(),
+            regrets: Avoid::new(),
         })
     }
 
@@ -262,9 +313,11 @@ impl<'a> Placer<'a> {
                 continue;
             }
             let boundary = Boundary::of_body(&self.program.graphs[body]);
-            let mut placer = Placer::new(self.program, body, boundary, self.options)?;
+            let mut placer = Placer::new(self.program, body, boundary, self.options, self.avoid)?;
             let mut inner = BTreeMap::new();
             placer.run(&mut inner)?;
+            self.remarks.append(&mut placer.remarks);
+            self.regrets.append(&mut placer.regrets);
             let mut placement = placer.memory.placement;
             placement.nested = inner;
             let plan = plan(&placement, &PlanOptions::default());
@@ -275,10 +328,7 @@ impl<'a> Placer<'a> {
             let place = match &self.types[r] {
                 Some(ty) => {
                     let ty = ty.clone();
-                    let place = match self.caller_memory(at, r, id)? {
-                        Some(place) => place,
-                        None => self.memory.fresh(&ty),
-                    };
+                    let place = self.home(at, id, r)?;
                     self.memory.settle(r, place.clone(), ty.dtype);
                     Some(place)
                 }

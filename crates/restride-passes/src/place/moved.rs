@@ -1,9 +1,10 @@
 //! Nodes that only move data.
 
 use super::Placer;
-use super::memory::Needed;
+use super::assemble::there;
+use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Args, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, Step, TensorType, ValueId,
+    Arg, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, Step, TensorType, ValueId,
     ViewOutcome,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
@@ -27,36 +28,7 @@ impl Placer<'_> {
                 }
                 self.scatter(at, id, b, s, region)
             }
-            Some(Movement::Assemble(pieces)) => {
-                let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
-                let r = self.graph.nodes[id].results[0];
-                let ty = self.ty(r)?.clone();
-                let operands: Vec<ValueId> = self.graph.nodes[id].operands().collect();
-                if operands.iter().any(|v| self.types[*v].as_ref().is_none_or(|t| t.dtype != ty.dtype)) {
-                    return Ok(false);
-                }
-                let place = match self.memory.place(r).cloned() {
-                    Some(place) => place,
-                    None => {
-                        let place = self.home(at, r, id)?;
-                        self.memory.settle(r, place.clone(), ty.dtype);
-                        place
-                    }
-                };
-                for piece in pieces(&Args(&args), &place.layout)? {
-                    let v = operands[piece.operand];
-                    let from =
-                        self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
-                    let to = Place { buffer: place.buffer, layout: piece.region };
-                    if from.buffer == to.buffer && from.layout.same_cells(&to.layout) {
-                        self.remark(id, RemarkKind::AssembleInPlace, Reason::Taken, self.bytes_of(v));
-                        continue;
-                    }
-                    self.memory.placement.steps.push(Step::Move { value: v, from, to });
-                }
-                self.memory.placement.steps.push(Step::Free { node: id });
-                Ok(true)
-            }
+            Some(Movement::Assemble(pieces)) => self.assemble(at, id, pieces),
         }
     }
 
@@ -72,16 +44,17 @@ impl Placer<'_> {
         }
         let layout = if self.options.views { place.layout.view(&want.layout.sizes) } else { None };
         if let Some(layout) = layout {
+            self.owner.set(r, Some(self.owner[from].unwrap_or(from)));
             self.memory.settle(r, Place { buffer: place.buffer, layout }, want.dtype);
             self.memory.placement.steps.push(Step::Free { node: id });
-            self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, self.bytes_of(r));
+            self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, self.bytes_of(r), Some(from));
             return Ok(true);
         }
         if have.layout.sizes != want.layout.sizes {
             // Another shape than strides can express: the kernel takes elements in logical order.
             return Ok(false);
         }
-        let to = self.home(at, r, id)?;
+        let to = self.home(at, id, r)?;
         self.memory.settle(r, to.clone(), want.dtype);
         self.memory.placement.steps.push(Step::Move { value: from, from: place, to });
         self.memory.placement.steps.push(Step::Free { node: id });
@@ -136,21 +109,31 @@ impl Placer<'_> {
         if self.options.scatter
             && let Some(region) = self.region_of(id, base, &rule, &place.layout)?
         {
-            reason = self.may_scatter(at, base, src, &place, &region, &ty)?;
+            let to = Place { buffer: place.buffer, layout: region };
+            // A source that was made in the region has replaced what the base had there.
+            reason = match there(&from, &to) {
+                true => Reason::Taken,
+                false => self.may_scatter(at, base, src, &place, &to.layout, &ty)?,
+            };
             if reason == Reason::Taken {
+                self.owner.set(r, Some(self.owner[base].unwrap_or(base)));
                 self.memory.settle(r, place.clone(), ty.dtype);
-                let to = Place { buffer: place.buffer, layout: region };
-                if !(from.buffer == to.buffer && from.layout.same_cells(&to.layout)) {
+                if !there(&from, &to) {
+                    self.not_there(id, src, RemarkKind::SourceInRegion);
                     self.memory.placement.steps.push(Step::Move { value: src, from, to });
                 }
                 self.memory.placement.steps.push(Step::Free { node: id });
-                self.remark(id, RemarkKind::ScatterInBase, Reason::Taken, bytes);
+                self.remark(id, RemarkKind::ScatterInBase, Reason::Taken, bytes, Some(base));
                 return Ok(true);
             }
         }
-        self.remark(id, RemarkKind::ScatterInBase, reason, bytes);
+        self.remark(id, RemarkKind::ScatterInBase, reason, bytes, Some(base));
         // The base is carried over to memory of the result's own, then the region is replaced.
-        let to = self.home(at, r, id)?;
+        let mut to = self.home(at, id, r)?;
+        if self.region_of(id, base, &rule, &to.layout)?.is_none() {
+            // It is said in strides that the base has in eager PyTorch.
+            to = self.memory.fresh_as(dense(&ty), ty.dtype);
+        }
         let Some(region) = self.region_of(id, base, &rule, &to.layout)? else {
             return Err(Error::unsupported("a scatter in terms of strides that its base does not have"));
         };
@@ -196,6 +179,10 @@ impl Placer<'_> {
         }
         let needed = Needed { last_use: &self.last_use, at, reading: false };
         let losers = self.memory.losers(place.buffer, region, ty.dtype, needed, &[base]);
+        if !losers.is_empty() {
+            self.in_the_way = losers.iter().map(|l| l.0).collect();
+            self.regret(self.bytes_of(base));
+        }
         Ok(match losers.first() {
             None => Reason::Taken,
             Some((_, Overlap::Unknown)) => Reason::UnknownOverlap,

@@ -9,35 +9,27 @@ graph(%boxes: f32[3, 4]) {
 
 // == place
 // stage: placed
-// arena 128 bytes, at least 128 needed, optimal
+// arena 0 bytes, at least 0 needed, optimal
 // buffer buf0: input %boxes, 48 bytes
-// buffer buf1: arena, 48 bytes at 0
-// buffer buf2: arena, 12 bytes at 64
-// buffer buf3: output 0, 48 bytes
+// buffer buf1: output 0, 48 bytes
 //
 // graph(%boxes: f32[3, 4] @ buf0[3, 4]) {
 //   %x @ buf1[3, 4] = aten.mul.Tensor(%boxes @ buf0[3, 4], 2)
 //   free %c @ buf1[3][4]+1 = aten.select.int(%x @ buf1[3, 4], 1, 1)
-//   %w @ buf2[3] = aten.add.Tensor(%c @ buf1[3][4]+1, 100)
-//   move %w: buf2[3] -> buf1[3][4]+1
-//   free %w_1 @ buf1[3, 4] = aten.select_scatter.default(%x @ buf1[3, 4], %w @ buf2[3], 1, 1)
-//   move %w_1: buf1[3, 4] -> buf3[3, 4]
+//   %w @ buf1[3][4]+1 = aten.add.Tensor(%c @ buf1[3][4]+1, 100)
+//   free %w_1 @ buf1[3, 4] = aten.select_scatter.default(%x @ buf1[3, 4], %w @ buf1[3][4]+1, 1, 1)
 //   return %w_1 @ buf1[3, 4]
 // }
 
 // == remarks
-// %x = aten.mul.Tensor(%boxes, 2)
-//   result on a dying operand: the caller sees that memory, 48 bytes
 // %c = aten.select.int(%x, 1, 1)
 //   view on its base: taken, 12 bytes
 // %w = aten.add.Tensor(%c, 100)
-//   source straight in its region: still read by %w = aten.add.Tensor(%c, 100), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w = aten.add.Tensor(%c, 100)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%x, %w, 1, 1), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
 //   scatter in its base: taken, 48 bytes
-// %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
-//   computed in the output's memory: the caller sees that memory, 48 bytes
 
 // == run
 // input 0: f32[3, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

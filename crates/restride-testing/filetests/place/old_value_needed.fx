@@ -26,7 +26,7 @@ graph(%x: f32[4]) {
 // %old = aten.clone.default(%x)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%x, 1)
-//   written straight into the input: still read by %w = aten.add.Tensor(%x, 1), 16 bytes
+//   written straight into the input: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
 // %w = aten.add.Tensor(%x, 1)
 //   result on a dying operand: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
 // %d = aten.mul.Tensor(%old, %w)

@@ -22,8 +22,6 @@ graph(%a: f32[3, 3]) {
 // }
 
 // == remarks
-// %x = aten.mul.Tensor(%a, 2)
-//   result on a dying operand: the caller sees that memory, 36 bytes
 // %t = aten.t.default(%x)
 //   view on its base: taken, 36 bytes
 // %s = aten.add.Tensor(%x, %t)

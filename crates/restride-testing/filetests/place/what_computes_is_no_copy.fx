@@ -10,4 +10,4 @@ graph(%x: f32[4]) {
 
 // == copies
 // %x to output 2, for %d = aten.cat.default, 16 bytes
-//   its elements are where the caller gave them
+//   not part built in place: its elements are elsewhere already

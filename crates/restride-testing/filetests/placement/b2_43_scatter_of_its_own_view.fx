@@ -15,17 +15,16 @@ graph(%x: f32[4, 3]) {
 // %v = aten.select.int(%a, 0, 1)
 //   view on its base: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %b = aten.add.Tensor(%v, 1), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %c = aten.select_scatter.default(%a, %b, 0, 1), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 1)
 //   scatter in its base: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
-// %b to the arena, for %c = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %b = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

@@ -7,10 +7,10 @@ graph(%x: f32[4]) {
 }
 
 // == remarks
-// %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
 //   computed in the output's memory: taken, 16 bytes
+// %b = aten.add.Tensor(%a, 1)
+//   result on a dying operand: taken, 16 bytes
 
 // == copies
 // none

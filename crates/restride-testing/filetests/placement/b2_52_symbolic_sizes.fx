@@ -17,17 +17,16 @@ graph(%x: f32[s0, 2]) {
 // %v = aten.select.int(%a, 0, 1)
 //   view on its base: taken, 8 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %b = aten.add.Tensor(%v, 1), 8 bytes
+//   source straight in its region: taken, 8 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %c = aten.select_scatter.default(%a, %b, 0, 1), 8 bytes
+//   result on a dying operand: taken, 8 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 1)
 //   scatter in its base: taken, 24 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %b to the arena, for %c = aten.select_scatter.default, 8 bytes
-//   not source straight in its region: still read by %b = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

@@ -14,6 +14,8 @@ graph(%x: f32[4, 2]) {
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
+//   source straight in its region: the caller sees that memory, 16 bytes
+// %w = aten.add.Tensor(%v, 1)
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
 //   scatter in its base: the caller sees that memory, 32 bytes
@@ -24,7 +26,7 @@ graph(%x: f32[4, 2]) {
 // %a to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
 //   not scatter in its base: the caller sees that memory
 // %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
-//   no reason was noted
+//   not source straight in its region: the caller sees that memory
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -12,9 +12,9 @@ graph(%x: f32[4, 2]) {
 // %v = aten.slice.Tensor(%x, 0, 0, 2)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
 //   scatter in its base: taken, 32 bytes
 // %d = aten.slice.Tensor(%w_1, 0, 1, 3)
@@ -23,8 +23,7 @@ graph(%x: f32[4, 2]) {
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
-// %w to %x, for %w_1 = aten.slice_scatter.default, 16 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]

@@ -15,27 +15,24 @@ graph(%x: f32[4]) {
 // %p = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base: taken, 8 bytes
 // %add = aten.add.Scalar(%p, 1)
-//   source straight in its region: still read by %add = aten.add.Scalar(%p, 1), 8 bytes
+//   source straight in its region: taken, 8 bytes
 // %add = aten.add.Scalar(%p, 1)
-//   result on a dying operand: still read by %v = aten.slice_scatter.default(%a, %add, 0, 0, 2), 8 bytes
+//   result on a dying operand: taken, 8 bytes
 // %v = aten.slice_scatter.default(%a, %add, 0, 0, 2)
 //   scatter in its base: taken, 16 bytes
 // %q = aten.slice.Tensor(%v, 0, 2, 4)
 //   view on its base: taken, 8 bytes
 // %add_1 = aten.add.Scalar(%q, 1)
-//   source straight in its region: still read by %add_1 = aten.add.Scalar(%q, 1), 8 bytes
+//   source straight in its region: taken, 8 bytes
 // %add_1 = aten.add.Scalar(%q, 1)
-//   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4), 8 bytes
+//   result on a dying operand: taken, 8 bytes
 // %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4)
 //   scatter in its base: taken, 16 bytes
 // %d = aten.flip.default(%v_1, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
-// %add to the arena, for %v = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: still read by %add = aten.add.Scalar
-// %add_1 to the arena, for %v_1 = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: still read by %add_1 = aten.add.Scalar
+// none
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

@@ -15,6 +15,8 @@ graph(%x: f32[4, 2], %y: f32[4], %z: f32[2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand: the caller sees that memory, 32 bytes
 // %w = aten.select_scatter.default(%a, %y, 1, 0)
+//   source straight in its region: its elements are elsewhere already, 16 bytes
+// %w = aten.select_scatter.default(%a, %y, 1, 0)
 //   scatter in its base: taken, 32 bytes
 // %k = aten.neg.default(%z)
 //   source straight in its region: taken, 8 bytes

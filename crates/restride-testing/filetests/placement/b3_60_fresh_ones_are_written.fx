@@ -13,9 +13,9 @@ graph(%x: f32[2, 3]) {
 // %r = aten.select.int(%o, 0, 0)
 //   view on its base: taken, 12 bytes
 // %w = aten.mul.Tensor(%r, 2)
-//   source straight in its region: still read by %w = aten.mul.Tensor(%r, 2), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w = aten.mul.Tensor(%r, 2)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%o, %w, 0, 0), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%o, %w, 0, 0)
 //   scatter in its base: taken, 24 bytes
 // %p = aten.mul.Tensor(%w_1, %x)
@@ -24,8 +24,7 @@ graph(%x: f32[2, 3]) {
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %w to the arena, for %w_1 = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %w = aten.mul.Tensor
+// none
 
 // == run
 // input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

@@ -8,8 +8,6 @@ graph(%x: i64[4], %y: i64[4]) {
 }
 
 // == remarks
-// %a = aten.bitwise_xor.Scalar(%x, 1)
-//   result on a dying operand: the caller sees that memory, 32 bytes
 // %b = aten.index_put.default(%a, [%a], %y)
 //   result on a dying operand: operand and result overlap in part, 32 bytes
 // %d = aten.mul.Tensor(%b, %x)

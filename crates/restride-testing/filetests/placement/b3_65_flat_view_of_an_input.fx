@@ -10,6 +10,8 @@ graph(%x: f32[2, 3]) {
 // %v = aten.view.default(%x, [6])
 //   view on its base: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
+//   written straight into the input: taken, 24 bytes
+// %w = aten.add.Tensor(%v, 1)
 //   result on a dying operand: taken, 24 bytes
 // %w_1 = aten.reshape.default(%w, [2, 3])
 //   view on its base: taken, 24 bytes

@@ -11,27 +11,24 @@ graph(%x: f32[3], %y: f32[3]+1) {
 // %w = aten.slice.Tensor(%storage_x_y, 0, 0, 3)
 //   view on its base: taken, 12 bytes
 // %w_1 = aten.add.Tensor(%w, 1)
-//   source straight in its region: still read by %w_1 = aten.add.Tensor(%w, 1), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w_1 = aten.add.Tensor(%w, 1)
-//   result on a dying operand: still read by %w_2 = aten.slice_scatter.default(%storage_x_y, %w_1, 0, 0, 3), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_2 = aten.slice_scatter.default(%storage_x_y, %w_1, 0, 0, 3)
 //   scatter in its base: taken, 16 bytes
 // %z = aten.slice.Tensor(%w_2, 0, 1, 4)
 //   view on its base: taken, 12 bytes
 // %z_1 = aten.mul.Tensor(%z, 2)
-//   source straight in its region: still read by %z_1 = aten.mul.Tensor(%z, 2), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %z_1 = aten.mul.Tensor(%z, 2)
-//   result on a dying operand: still read by %z_2 = aten.slice_scatter.default(%w_2, %z_1, 0, 1, 4), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %z_2 = aten.slice_scatter.default(%w_2, %z_1, 0, 1, 4)
 //   scatter in its base: taken, 16 bytes
 // %v = aten.slice.Tensor(%z_2, 0, 0, 3)
 //   view on its base: taken, 12 bytes
 
 // == copies
-// %w_1 to %storage_x_y, for %w_2 = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %w_1 = aten.add.Tensor
-// %z_1 to %storage_x_y, for %z_2 = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %z_1 = aten.mul.Tensor
+// none
 
 // == run
 // input 0: f32[3][1]+0 = [1.0 4.0 6.0]

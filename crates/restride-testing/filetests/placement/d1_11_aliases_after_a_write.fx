@@ -18,9 +18,9 @@ graph(%x: f32[4, 2]) {
 // %r = aten.select.int(%a, 1, 0)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%r, 1), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 1, 0), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 1, 0)
 //   scatter in its base: taken, 32 bytes
 // %z = aten.reshape.default(%w_1, [8])
@@ -28,9 +28,9 @@ graph(%x: f32[4, 2]) {
 // %s = aten.slice.Tensor(%z, 0, 2, 6)
 //   view on its base: taken, 16 bytes
 // %z_1 = aten.mul.Tensor(%s, 2)
-//   source straight in its region: still read by %z_1 = aten.mul.Tensor(%s, 2), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %z_1 = aten.mul.Tensor(%s, 2)
-//   result on a dying operand: still read by %z_2 = aten.as_strided_scatter.default(%w_1, %z_1, [4], [1], 2), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %z_2 = aten.as_strided_scatter.default(%w_1, %z_1, [4], [1], 2)
 //   scatter in its base: taken, 32 bytes
 // %d = aten.reshape.default(%z_2, [8])
@@ -39,10 +39,7 @@ graph(%x: f32[4, 2]) {
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
-// %w to the arena, for %w_1 = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
-// %z_1 to the arena, for %z_2 = aten.as_strided_scatter.default, 16 bytes
-//   not source straight in its region: still read by %z_1 = aten.mul.Tensor
+// none
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

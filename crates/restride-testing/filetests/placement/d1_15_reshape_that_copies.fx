@@ -15,16 +15,17 @@ graph(%x: f32[4, 2]) {
 //   result on a dying operand: the caller sees that memory, 32 bytes
 // %t = aten.t.default(%a)
 //   view on its base: taken, 32 bytes
+// %r = aten.reshape.default(%t, [8])
+//   view on its base: taken, 32 bytes
 // %b = aten.add.Tensor(%r, 1)
-//   result on a dying operand: taken, 32 bytes
+//   result on a dying operand: still read by %d = aten.flip.default(%a, [-1]), 32 bytes
 // %e = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 // %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
-// %r = aten.reshape.default is run, 32 bytes
-//   no reason was noted
+// none
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -14,19 +14,18 @@ graph(%x: f32[4], %y: f32[2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand: the caller sees that memory, 16 bytes
 // %s = aten.neg.default(%y)
-//   result on a dying operand: the caller sees that memory, 8 bytes
+//   source straight in its region: taken, 8 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
 //   scatter in its base: taken, 16 bytes
 // %c = aten.mul.Tensor(%s, 3)
-//   result on a dying operand: taken, 8 bytes
+//   result on a dying operand: still read by %d = aten.flip.default(%b, [-1]), 8 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %e = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
-// %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
-//   no reason was noted
+// none
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

@@ -12,17 +12,16 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 // %c = aten.select.int(%x, 1, 0)
 //   view on its base: taken, 16 bytes
 // %a = aten.add.Tensor(%c, %y)
-//   source straight in its region: still read by %a = aten.add.Tensor(%c, %y), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %a = aten.add.Tensor(%c, %y)
-//   result on a dying operand: still read by %w = aten.select_scatter.default(%x, %a, 1, 0), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %w = aten.select_scatter.default(%x, %a, 1, 0)
 //   scatter in its base: taken, 32 bytes
 // %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
-// %a to %x, for %w = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: still read by %a = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 3.0 3.0 6.0 5.0 9.0 7.0]

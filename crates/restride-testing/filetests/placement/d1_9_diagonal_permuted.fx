@@ -17,17 +17,16 @@ graph(%x: f32[3, 2, 3]) {
 // %v = aten.diagonal.default(%m, 0, 0, 2)
 //   view on its base: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%v, 1), 24 bytes
+//   source straight in its region: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0), 24 bytes
+//   result on a dying operand: taken, 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0)
 //   scatter in its base: taken, 72 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 72 bytes
 
 // == copies
-// %w to the arena, for %w_1 = aten.as_strided_scatter.default, 24 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[3, 2, 3][6, 3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 12.0 13.0 14.0 15.0 16.0 17.0]

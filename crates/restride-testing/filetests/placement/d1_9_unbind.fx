@@ -14,17 +14,16 @@ graph(%x: f32[3, 2]) {
 // %p, %q, %r = aten.unbind.int(%a)
 //   view on its base: taken, 24 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%q, 1), 8 bytes
+//   source straight in its region: taken, 8 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 1), 8 bytes
+//   result on a dying operand: taken, 8 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 1)
 //   scatter in its base: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %w to the arena, for %w_1 = aten.select_scatter.default, 8 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[3, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

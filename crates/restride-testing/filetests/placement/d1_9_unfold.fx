@@ -14,17 +14,16 @@ graph(%x: f32[6]) {
 // %u = aten.unfold.default(%a, 0, 2, 3)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%u, 1), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0)
 //   scatter in its base: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %w to the arena, for %w_1 = aten.as_strided_scatter.default, 16 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

@@ -21,6 +21,8 @@ graph(%x: c64[3]) {
 // %w_1 = aten.view.dtype(%a, f32)
 //   view on its base: taken, 24 bytes
 // %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
+//   source straight in its region: its elements are elsewhere already, 12 bytes
+// %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
 //   scatter in its base: taken, 24 bytes
 // %w_3 = aten.view.dtype(%w_2, c64)
 //   view on its base: taken, 24 bytes

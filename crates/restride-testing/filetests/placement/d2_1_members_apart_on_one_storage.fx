@@ -19,9 +19,9 @@ graph(%x: f32[6], %y: f32[2]) {
 // %p = aten.slice.Tensor(%a, 0, 0, 3)
 //   view on its base: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   source straight in its region: still read by %mul = aten.mul.Scalar(%p, 3), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   result on a dying operand: still read by %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3)
 //   scatter in its base: taken, 24 bytes
 // %mul_1 = aten.mul.Scalar(%b, 3)
@@ -29,9 +29,9 @@ graph(%x: f32[6], %y: f32[2]) {
 // %q = aten.slice.Tensor(%v, 0, 3, 6)
 //   view on its base: taken, 12 bytes
 // %mul_2 = aten.mul.Scalar(%q, 3)
-//   source straight in its region: still read by %mul_2 = aten.mul.Scalar(%q, 3), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %mul_2 = aten.mul.Scalar(%q, 3)
-//   result on a dying operand: still read by %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6)
 //   scatter in its base: taken, 24 bytes
 // %d = aten.flip.default(%v_1, [-1])
@@ -40,10 +40,7 @@ graph(%x: f32[6], %y: f32[2]) {
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
-// %mul to the arena, for %v = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %mul = aten.mul.Scalar
-// %mul_2 to the arena, for %v_1 = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %mul_2 = aten.mul.Scalar
+// none
 
 // == run
 // input 0: f32[6][1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

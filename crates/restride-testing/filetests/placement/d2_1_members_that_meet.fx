@@ -15,27 +15,24 @@ graph(%x: f32[5]) {
 // %p = aten.slice.Tensor(%a, 0, 0, 3)
 //   view on its base: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   source straight in its region: still read by %mul = aten.mul.Scalar(%p, 3), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   result on a dying operand: still read by %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3)
 //   scatter in its base: taken, 20 bytes
 // %v_1 = aten.slice.Tensor(%v, 0, 2, 5)
 //   view on its base: taken, 12 bytes
 // %mul_1 = aten.mul.Scalar(%v_1, 3)
-//   source straight in its region: still read by %mul_1 = aten.mul.Scalar(%v_1, 3), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %mul_1 = aten.mul.Scalar(%v_1, 3)
-//   result on a dying operand: still read by %v_2 = aten.slice_scatter.default(%v, %mul_1, 0, 2, 5), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %v_2 = aten.slice_scatter.default(%v, %mul_1, 0, 2, 5)
 //   scatter in its base: taken, 20 bytes
 // %d = aten.flip.default(%v_2, [-1])
 //   computed in the output's memory: taken, 20 bytes
 
 // == copies
-// %mul to the arena, for %v = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %mul = aten.mul.Scalar
-// %mul_1 to the arena, for %v_2 = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: still read by %mul_1 = aten.mul.Scalar
+// none
 
 // == run
 // input 0: f32[5][1]+0 = [0.0 1.0 2.0 3.0 4.0]

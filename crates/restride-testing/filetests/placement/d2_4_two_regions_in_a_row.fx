@@ -16,27 +16,24 @@ graph(%x: f32[4, 3]) {
 // %p = aten.select.int(%a, 0, 0)
 //   view on its base: taken, 12 bytes
 // %w = aten.add.Tensor(%p, 1)
-//   source straight in its region: still read by %w = aten.add.Tensor(%p, 1), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w = aten.add.Tensor(%p, 1)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%a, %w, 0, 0), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 0)
 //   scatter in its base: taken, 48 bytes
 // %q = aten.slice.Tensor(%w_1, 1, 1, 3)
 //   view on its base: taken, 32 bytes
 // %z = aten.mul.Tensor(%q, 2)
-//   source straight in its region: still read by %z = aten.mul.Tensor(%q, 2), 32 bytes
+//   source straight in its region: taken, 32 bytes
 // %z = aten.mul.Tensor(%q, 2)
-//   result on a dying operand: still read by %z_1 = aten.slice_scatter.default(%w_1, %z, 1, 1, 3), 32 bytes
+//   result on a dying operand: taken, 32 bytes
 // %z_1 = aten.slice_scatter.default(%w_1, %z, 1, 1, 3)
 //   scatter in its base: taken, 48 bytes
 // %d = aten.flip.default(%z_1, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
-// %z to the arena, for %z_1 = aten.slice_scatter.default, 32 bytes
-//   not source straight in its region: still read by %z = aten.mul.Tensor
-// %w to the arena, for %w_1 = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

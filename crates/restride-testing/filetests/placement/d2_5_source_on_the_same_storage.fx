@@ -16,6 +16,8 @@ graph(%x: f32[4]) {
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
 //   view on its base: taken, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
+//   source straight in its region: its elements are elsewhere already, 8 bytes
+// %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
 //   scatter in its base: taken, 16 bytes
 // %d = aten.neg.default(%w)
 //   result on a dying operand: taken, 16 bytes

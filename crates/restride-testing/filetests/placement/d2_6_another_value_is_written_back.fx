@@ -9,18 +9,13 @@ graph(%x: f32[4], %y: f32[4]) {
 }
 
 // == remarks
-// %b = aten.add.Tensor(%x, 1)
-//   result on a dying operand: taken, 16 bytes
 // %c = aten.mul.Tensor(%y, 2)
-//   written straight into the input: still read by %d = aten.flip.default(%b, [-1]), 16 bytes
-// %c = aten.mul.Tensor(%y, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   written straight into the input: taken, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
-// %c to %x, 16 bytes
-//   not written straight into the input: still read by %d = aten.flip.default
+// none
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 2.0 4.0 6.0]

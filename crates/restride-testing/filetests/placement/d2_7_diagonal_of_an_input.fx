@@ -10,15 +10,14 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 // %v = aten.diagonal.default(%x)
 //   view on its base: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region: still read by %w = aten.add.Tensor(%v, %y), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand: still read by %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0)
 //   scatter in its base: taken, 48 bytes
 
 // == copies
-// %w to %x, for %w_1 = aten.as_strided_scatter.default, 12 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

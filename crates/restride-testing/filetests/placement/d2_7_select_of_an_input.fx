@@ -10,15 +10,14 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 // %v = aten.select.int(%x, 1, 1)
 //   view on its base: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region: still read by %w = aten.add.Tensor(%v, %y), 16 bytes
+//   source straight in its region: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%x, %w, 1, 1), 16 bytes
+//   result on a dying operand: taken, 16 bytes
 // %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
 //   scatter in its base: taken, 48 bytes
 
 // == copies
-// %w to %x, for %w_1 = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

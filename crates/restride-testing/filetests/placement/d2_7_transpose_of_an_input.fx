@@ -10,6 +10,8 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 // %v = aten.t.default(%x)
 //   view on its base: taken, 48 bytes
 // %w = aten.add.Tensor(%v, %y)
+//   written straight into the input: taken, 48 bytes
+// %w = aten.add.Tensor(%v, %y)
 //   result on a dying operand: taken, 48 bytes
 // %w_1 = aten.permute.default(%w, [1, 0])
 //   view on its base: taken, 48 bytes

@@ -13,17 +13,16 @@ graph(%b: f32[2, 3], %x: f32[3]) {
 // %v = aten.select.int(%b, 0, 1)
 //   view on its base: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %x)
-//   source straight in its region: still read by %w = aten.add.Tensor(%v, %x), 12 bytes
+//   source straight in its region: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %x)
-//   result on a dying operand: still read by %w_1 = aten.select_scatter.default(%b, %w, 0, 1), 12 bytes
+//   result on a dying operand: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%b, %w, 0, 1)
 //   scatter in its base: taken, 24 bytes
 // %y = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %w to %b, for %w_1 = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %w = aten.add.Tensor
+// none
 
 // == run
 // input 0: f32[3][1]+0 = [0.0 1.0 2.0]

@@ -1,0 +1,417 @@
+//! Where a value would be of use before it is made: in the caller's memory, in the region of a scatter, in its part of a
+//! `cat`, in the layout that a reshape wants, and the same for what it becomes through views and in place.
+
+use super::Placer;
+use super::choose::Write;
+use super::memory::dense;
+use restride_ir::{
+    Arg, Args, Buffer, BufferKind, Graph, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
+    RemarkKind, Result, Table, ValueId, ViewOutcome, border_layout, layout_bytes,
+};
+use restride_tensor::self_overlaps;
+use std::collections::BTreeMap;
+
+/// The pieces of an assembled result.
+pub(super) type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<Piece>, OpError>;
+
+/// How far views, wholes and what comes in place are followed.
+const DEPTH: usize = 12;
+
+/// Uses of the last of values that follow each other in place are asked for by each of them, if they are no more than this.
+const FEW: usize = 16;
+
+/// Memory that a value would be of use in.
+#[derive(Clone, Debug)]
+pub(super) enum Spot {
+    /// There.
+    At(Place),
+    /// In memory of its own, lying like this.
+    Fresh(Layout),
+}
+
+/// A wish.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub spot: Spot,
+    /// What it is about; `None` where it is another value's wish.
+    pub kind: Option<RemarkKind>,
+    /// Whose memory it is.
+    pub over: Option<ValueId>,
+    /// Values whose cells there nobody reads before they are replaced.
+    pub except: Vec<ValueId>,
+    /// Bytes of what it serves.
+    bytes: i64,
+}
+
+/// For each value, the last of the values that can follow it in the same cells, each over the one before it.
+pub(super) fn successors(
+    graph: &Graph,
+    types: &Table<ValueId, Option<Meta>>,
+    last_use: &Table<ValueId, usize>,
+) -> Table<ValueId, Option<ValueId>> {
+    let mut end: Table<ValueId, Option<ValueId>> = Table::new();
+    for (at, &id) in graph.order.iter().enumerate().rev() {
+        let node = &graph.nodes[id];
+        let def = node.op.def();
+        let dying = |v: ValueId, r: ValueId| {
+            last_use[v] == at
+                && match (&types[v], &types[r]) {
+                    (Some(a), Some(b)) => a.dtype.size() == b.dtype.size() && a.layout.sizes == b.layout.sizes,
+                    _ => false,
+                }
+        };
+        let mut follow = |arg: usize, result: usize| {
+            let (Some(Arg::Value(v)), Some(r)) = (node.args.get(arg), node.results.get(result)) else { return };
+            if dying(*v, *r) && end[*v].is_none() {
+                end.set(*v, Some(end[*r].unwrap_or(*r)));
+            }
+        };
+        match def.movement {
+            Some(Movement::Scatter { base, .. }) => follow(base as usize, 0),
+            _ => def.reuse.iter().for_each(|l| follow(l.arg as usize, l.result as usize)),
+        }
+    }
+    end
+}
+
+impl Placer<'_> {
+    /// Where a value that the node at `at` makes would be of use, best first.
+    pub(super) fn homes(&mut self, at: usize, v: ValueId) -> Result<Vec<Home>> {
+        let mut out = Vec::new();
+        self.wishes(at, v, 0, &mut out)?;
+        let end = self.ends[v];
+        if let Some(end) = end {
+            let from = out.len();
+            if self.uses[end].len() <= FEW {
+                self.wishes(at, end, 1, &mut out)?;
+            } else {
+                let ty = self.ty(end)?.clone();
+                self.of_caller(end, &ty, &mut out)?;
+            }
+            out[from..].iter_mut().for_each(|h| h.kind = None);
+        }
+        if self.options.vary.is_some() {
+            out.retain(|_| !self.skips(at));
+        }
+        Ok(out)
+    }
+
+    fn wishes(&mut self, at: usize, v: ValueId, depth: usize, out: &mut Vec<Home>) -> Result<()> {
+        let ty = self.ty(v)?.clone();
+        if depth > DEPTH || ty.layout.sizes.contains(&0) {
+            return Ok(());
+        }
+        self.of_caller(v, &ty, out)?;
+        let from = out.len();
+        let graph = self.graph;
+        let uses = self.uses[v].clone();
+        for at_use in uses {
+            let id = graph.order[at_use];
+            let node = &graph.nodes[id];
+            let def = node.op.def();
+            match def.movement {
+                Some(Movement::Scatter { base, src, region }) => {
+                    if let (Some(Arg::Value(b)), Some(Arg::Value(s))) =
+                        (node.args.get(base as usize), node.args.get(src as usize))
+                        && *s == v
+                        && *b != v
+                    {
+                        out.extend(self.in_region(at, at_use, id, *b, v, &region)?);
+                    }
+                }
+                Some(Movement::Assemble(pieces)) => {
+                    if self.options.straight
+                        && let Some((place, except)) = self.part_of(at, id, v, pieces, depth)?
+                    {
+                        let (kind, over) = (Some(RemarkKind::AssembleInPlace), Some(node.results[0]));
+                        let bytes = self.bytes_of(node.results[0]);
+                        out.push(Home { spot: Spot::At(place), kind, over, except, bytes });
+                    }
+                }
+                _ => self.through(at, id, node, v, depth, out)?,
+            }
+        }
+        // What serves more bytes first; a part of a `cat` that holds the others' parts too is the largest.
+        out[from..].sort_by_key(|h| std::cmp::Reverse(h.bytes));
+        Ok(())
+    }
+
+    /// The caller's memory for a value that the caller gets.
+    fn of_caller(&mut self, v: ValueId, ty: &Meta, out: &mut Vec<Home>) -> Result<()> {
+        if !self.options.boundary {
+            return Ok(());
+        }
+        let Some(wanted) = self.wanted.get(&v).cloned() else { return Ok(()) };
+        let bytes = self.bytes_of(v);
+        for i in wanted.inputs {
+            let input = self.graph.inputs[i];
+            let Some(place) = self.input_place(i) else { continue };
+            if self.ty(input)?.dtype == ty.dtype && place.layout.sizes == ty.layout.sizes {
+                let (kind, over) = (Some(RemarkKind::WriteBack), Some(input));
+                out.push(Home { spot: Spot::At(place), kind, over, except: Vec::new(), bytes });
+            }
+        }
+        for i in wanted.outputs {
+            let place = self.output_place(i, v)?;
+            let kind = Some(RemarkKind::OutputInCaller);
+            out.push(Home { spot: Spot::At(place), kind, over: None, except: Vec::new(), bytes });
+        }
+        Ok(())
+    }
+
+    /// The region of a scatter's base, if the base is replaced by the scatter and not read as a whole before that.
+    fn in_region(
+        &mut self,
+        at: usize,
+        at_use: usize,
+        id: NodeId,
+        base: ValueId,
+        v: ValueId,
+        rule: &restride_ir::ViewRule,
+    ) -> Result<Option<Home>> {
+        let ty = self.ty(v)?.clone();
+        let Some(place) = self.memory.place(base).cloned() else { return Ok(None) };
+        if !self.options.straight
+            || !self.options.scatter
+            || self.ty(base)?.dtype != ty.dtype
+            || self.last_use[base] != at_use
+            || self_overlaps(&place.layout) != Some(false)
+        {
+            return Ok(None);
+        }
+        // Nobody reads the base from now on but the scatter.
+        let next = self.uses[base].partition_point(|u| *u < at);
+        if self.uses[base].get(next) != Some(&at_use) {
+            return Ok(None);
+        }
+        let Some(region) = self.region_of(id, base, rule, &place.layout)? else { return Ok(None) };
+        if region.sizes != ty.layout.sizes {
+            return Ok(None);
+        }
+        let spot = Spot::At(Place { buffer: place.buffer, layout: region });
+        let (kind, over) = (Some(RemarkKind::SourceInRegion), Some(base));
+        Ok(Some(Home { spot, kind, over, except: vec![base], bytes: self.bytes_of(base) }))
+    }
+
+    /// The wishes for what a view, or a copy in the same order, makes of a value.
+    fn through(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        node: &Node,
+        v: ValueId,
+        depth: usize,
+        out: &mut Vec<Home>,
+    ) -> Result<()> {
+        let def = node.op.def();
+        let &[w] = &node.results[..] else { return Ok(()) };
+        let (Some(from), Some(to)) = (&self.types[v], &self.types[w]) else { return Ok(()) };
+        if !self.options.views
+            || !self.options.straight
+            || def.metadata
+            || def.math.is_some()
+            || def.strided
+            || from.dtype != to.dtype
+            || from.layout.numel() != to.layout.numel()
+        {
+            return Ok(());
+        }
+        let (from, to) = (from.clone(), to.clone());
+        let same = matches!(def.movement, Some(Movement::Same));
+        let (rule, base) = match (def.view, def.movement) {
+            (Some(rule), _) => (Some(rule), def.base as usize),
+            (None, Some(Movement::View(rule))) => (Some(rule), 0),
+            (None, Some(Movement::Same)) => (None, 0),
+            _ => return Ok(()),
+        };
+        if !matches!(node.args.get(base), Some(Arg::Value(a)) if *a == v) {
+            return Ok(());
+        }
+        let seen = match rule {
+            None => Some(Layout::contiguous(&to.layout.sizes)),
+            Some(rule) => self.seen(id, v, &rule, &Layout::contiguous(&from.layout.sizes))?,
+        };
+        let Some(seen) = seen else { return Ok(()) };
+        let mut found = Vec::new();
+        self.wishes(at, w, depth + 1, &mut found)?;
+        if same && from.layout.sizes != to.layout.sizes {
+            // Where the elements lie in the order of the copy there is nothing to copy.
+            let bytes = self.bytes_of(w);
+            let spot = Spot::Fresh(dense(&to));
+            found.push(Home { spot, kind: None, over: None, except: Vec::new(), bytes });
+        }
+        for home in found {
+            let spot = match &home.spot {
+                Spot::At(p) => before(&p.layout, &seen, &from.layout.sizes)
+                    .map(|layout| Spot::At(Place { buffer: p.buffer, layout })),
+                Spot::Fresh(l) => before(l, &seen, &from.layout.sizes).map(Spot::Fresh),
+            };
+            out.extend(spot.map(|spot| Home { spot, ..home }));
+        }
+        Ok(())
+    }
+
+    /// What a view sees of a base that lies at `layout`.
+    fn seen(&self, id: NodeId, base: ValueId, rule: &restride_ir::ViewRule, layout: &Layout) -> Result<Option<Layout>> {
+        let dtype = self.ty(base)?.dtype;
+        let lies = Meta { dtype, layout: layout.clone() };
+        let args = self.metas(id, |u| if u == base { Ok(lies.clone()) } else { Ok(self.ty(u)?.clone()) })?;
+        Ok(match rule.of(&args) {
+            Ok(ViewOutcome::Views(views)) => match &views[..] {
+                [one] if one.dtype == dtype => Some(one.layout.clone()),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// The part of an assembled result that is a value, which is one of its operands once. The whole gets its memory with
+    /// the first that asks.
+    fn part_of(
+        &mut self,
+        at: usize,
+        user: NodeId,
+        v: ValueId,
+        pieces: Pieces,
+        depth: usize,
+    ) -> Result<Option<(Place, Vec<ValueId>)>> {
+        if !self.parts.contains_key(&user) {
+            let mut parts: BTreeMap<ValueId, Option<Layout>> = BTreeMap::new();
+            let whole = self.graph.nodes[user].results[0];
+            let want = self.ty(whole)?.clone();
+            let operands: Vec<ValueId> = self.graph.nodes[user].operands().collect();
+            if operands.iter().all(|u| self.types[*u].as_ref().is_some_and(|t| t.dtype == want.dtype)) {
+                let args = self.metas(user, |u| Ok(self.ty(u)?.clone()))?;
+                let ahead = self.ahead(at, whole, &want, depth)?;
+                for piece in pieces(&Args(&args), &ahead.0.layout)? {
+                    // What is there twice cannot be in both places.
+                    let u = operands[piece.operand];
+                    parts.entry(u).and_modify(|p| *p = None).or_insert(Some(piece.region));
+                }
+                self.ahead.insert(whole, ahead);
+            }
+            self.parts.insert(user, parts);
+        }
+        let whole = self.graph.nodes[user].results[0];
+        let Some((place, except)) = self.ahead.get(&whole) else { return Ok(None) };
+        let part = self.parts[&user].get(&v).cloned().flatten();
+        let sizes = &self.ty(v)?.layout.sizes;
+        let part = part.filter(|p| p.sizes == *sizes);
+        Ok(part.map(|layout| (Place { buffer: place.buffer, layout }, except.clone())))
+    }
+
+    /// Memory for a value that is made later, part by part: nobody who is read from now on may lose a cell to it, but for
+    /// the values that come with it.
+    fn ahead(&mut self, at: usize, v: ValueId, ty: &Meta, depth: usize) -> Result<(Place, Vec<ValueId>)> {
+        let mut homes = Vec::new();
+        self.wishes(at, v, depth + 1, &mut homes)?;
+        let mut layout = None;
+        for home in homes {
+            match home.spot {
+                Spot::At(place) => {
+                    let write = Write { at, id: self.graph.order[at], result: None, taken: &[] };
+                    if self.may_write(&write, &place, ty, &home.except)?.0 == Reason::Taken {
+                        return Ok((place, home.except));
+                    }
+                }
+                Spot::Fresh(fresh) => {
+                    layout.get_or_insert(fresh);
+                }
+            }
+        }
+        Ok((self.memory.fresh_as(layout.unwrap_or_else(|| dense(ty)), ty.dtype), Vec::new()))
+    }
+
+    /// Memory for a result that is moved there, piece by piece, while the node's operands are read.
+    pub(super) fn home(&mut self, at: usize, id: NodeId, v: ValueId) -> Result<Place> {
+        let ty = self.ty(v)?.clone();
+        let bytes = self.bytes_of(v);
+        let mut layout = None;
+        let homes = if self.avoids(v) { Vec::new() } else { self.homes(at, v)? };
+        for home in homes {
+            match home.spot {
+                Spot::At(place) => {
+                    let write = Write { at, id, result: None, taken: &[] };
+                    let (reason, _) = self.may_write(&write, &place, &ty, &home.except)?;
+                    self.remark_home(id, &home.kind, reason, bytes, home.over);
+                    if reason == Reason::Taken {
+                        self.chose(v, if home.kind.is_some() { bytes } else { 0 });
+                        return Ok(place);
+                    }
+                    if home.kind.is_some() {
+                        self.regret(bytes);
+                    }
+                }
+                Spot::Fresh(fresh) => {
+                    layout.get_or_insert(fresh);
+                }
+            }
+        }
+        Ok(self.memory.fresh_as(layout.unwrap_or_else(|| dense(&ty)), ty.dtype))
+    }
+
+    /// The place of an input's memory, as it lies at the start.
+    pub(super) fn input_place(&self, i: usize) -> Option<Place> {
+        self.input_places.get(i).cloned().flatten()
+    }
+
+    /// The place of an output in the caller's memory, made at the first call.
+    pub(super) fn output_place(&mut self, i: usize, v: ValueId) -> Result<Place> {
+        if let Some(place) = self.output_places.get(&i) {
+            return Ok(place.clone());
+        }
+        let ty = self.ty(v)?.clone();
+        let layout = border_layout(&ty);
+        let bytes = layout_bytes(&layout, ty.dtype.size());
+        let buffer = self.memory.add(Buffer { kind: BufferKind::Output(i), bytes });
+        let place = Place { buffer, layout };
+        self.output_places.insert(i, place.clone());
+        Ok(place)
+    }
+
+    /// Whether a choice is left out for the sake of variety.
+    pub(super) fn skips(&mut self, at: usize) -> bool {
+        let Some(state) = &mut self.options.vary else { return false };
+        *state = (*state ^ at as u64).wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*state >> 33) % 4 == 0
+    }
+}
+
+/// How a value of these sizes lies if what a view sees of it lies at `target`. `seen` is what the view sees of a value that
+/// lies row by row. `None` where no strides say it.
+fn before(target: &Layout, seen: &Layout, sizes: &[i64]) -> Option<Layout> {
+    // The view's dimensions in the order of the value's elements.
+    let mut order: Vec<usize> = (0..seen.rank()).collect();
+    order.sort_by_key(|d| (seen.sizes[*d] <= 1, std::cmp::Reverse(seen.strides[*d])));
+    let pick = |l: &Layout| {
+        let (sizes, strides): (Vec<i64>, Vec<i64>) = order.iter().map(|d| (l.sizes[*d], l.strides[*d])).unzip();
+        Layout::strided(&sizes, &strides, l.offset)
+    };
+    if target.sizes != seen.sizes || seen.offset != 0 || !pick(seen).is_contiguous() {
+        return None;
+    }
+    pick(target).view(sizes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `view(before(target)) == target`, for permutations and splits.
+    #[test]
+    fn what_a_view_saw_before() {
+        let value = [2, 12, 5];
+        let rows = Layout::contiguous(&value);
+        let seen = rows.view(&[2, 3, 4, 5]).and_then(|l| l.permute(&[0, 2, 1, 3]).ok()).expect("a view");
+        let target = Layout::strided(&seen.sizes, &[1000, 10, 100, 1], 7);
+        assert!(before(&target, &seen, &value).is_none(), "3 and 4 do not merge: {target:?}");
+        let target = Layout::strided(&seen.sizes, &[1000, 10, 40, 1], 7);
+        let lies = before(&target, &seen, &value).expect("merges");
+        assert_eq!(lies, Layout::strided(&value, &[1000, 10, 1], 7));
+        let again = lies.view(&[2, 3, 4, 5]).and_then(|l| l.permute(&[0, 2, 1, 3]).ok()).expect("a view");
+        assert!(again.same_cells(&target));
+        // A part of the value is no whole.
+        let half = rows.slice(1, Some(&0), Some(&6), &1).expect("a slice");
+        assert!(before(&half, &half, &value).is_none());
+    }
+}

@@ -1,0 +1,124 @@
+//! Views: their results lie on their bases.
+
+use super::Placer;
+use restride_ir::{
+    Arg, Buffer, BufferId, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, Step,
+    ValueId, ViewOutcome, layout_bytes,
+};
+use restride_tensor::{Overlap, overlap_bytes};
+
+impl Placer<'_> {
+    /// A view: its results lie on its base. False if the node is no view here.
+    pub(super) fn free_view(&mut self, id: NodeId) -> Result<bool> {
+        let node = &self.graph.nodes[id];
+        let def = node.op.def();
+        // The copy form of a view has the same elements, and a kernel for where strides cannot express them.
+        let (rule, position, copies) = match (def.view, &def.movement) {
+            _ if def.metadata || def.math.is_some() => return Ok(false),
+            (Some(rule), _) => (rule, def.base as usize, false),
+            (None, Some(Movement::View(rule))) => (*rule, 0, true),
+            _ => return Ok(false),
+        };
+        let Some(Arg::Value(base)) = node.args.get(position) else { return Ok(false) };
+        let base = *base;
+        let Some(place) = self.memory.place(base).cloned() else { return Ok(false) };
+        let eager = self.ty(base)?.clone();
+        let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
+        let eager_views = match rule.of(&args)? {
+            ViewOutcome::Views(v) => v,
+            // It copies by its meaning: a kernel, unless nothing changes (see `moved`).
+            _ => return Ok(false),
+        };
+        let strided = node.op.def().strided;
+        let fits = if strided {
+            place.layout.strides == eager.layout.strides
+                || (place.layout.sizes.iter().zip(place.layout.strides.iter().zip(&eager.layout.strides)))
+                    .all(|(n, (a, b))| *n <= 1 || a == b)
+        } else {
+            true
+        };
+        let views: Option<Vec<Meta>> = if !fits || !self.options.views {
+            None
+        } else if strided {
+            let shift = |m: &Meta| {
+                let bytes = (place.layout.offset - eager.layout.offset) * eager.dtype.size() as i64;
+                let size = m.dtype.size() as i64;
+                (bytes % size == 0).then(|| {
+                    let mut m = m.clone();
+                    m.layout.offset += bytes / size;
+                    m
+                })
+            };
+            eager_views.iter().map(shift).collect()
+        } else {
+            let placed = self.metas(id, |v| if v == base { self.placed_meta(v) } else { Ok(self.ty(v)?.clone()) })?;
+            match rule.of(&placed) {
+                Ok(ViewOutcome::Views(v)) => Some(v.to_vec()),
+                _ => None,
+            }
+        };
+        let beyond = |at: &Place, views: &[Meta]| {
+            let inside = |m: &Meta| {
+                let how = overlap_bytes(&m.layout, m.dtype.size(), &at.layout, eager.dtype.size());
+                m.layout.sizes.contains(&0) || matches!(how, Overlap::Same | Overlap::Inside)
+            };
+            if !strided || views.iter().all(inside) {
+                return Ok(());
+            }
+            Err(Error::unsupported(format!("{} reads memory that is not its operand's", node.op)))
+        };
+        let base_now = match views {
+            Some(views) => {
+                beyond(&place, &views)?;
+                self.settle_views(id, base, place.buffer, &views)?;
+                self.memory.placement.steps.push(Step::Free { node: id });
+                let bytes = self.graph.nodes[id].results.iter().map(|r| self.bytes_of(*r)).sum();
+                self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, bytes, Some(base));
+                return Ok(true);
+            }
+            // Where the base lies the view cannot be expressed: it is looked at in a copy in the eager layout.
+            None if copies && !strided => return Ok(false),
+            None => self.eager_copy(base, &eager)?,
+        };
+        let reason = if self.options.views { Reason::KernelNeedsLayout } else { Reason::SwitchedOff };
+        self.remark(id, RemarkKind::LayoutCopy, reason, self.bytes_of(base), Some(base));
+        let shift = base_now.layout.offset - eager.layout.offset;
+        let views: Vec<Meta> = eager_views
+            .iter()
+            .map(|m| {
+                let mut m = m.clone();
+                m.layout.offset += shift * eager.dtype.size() as i64 / m.dtype.size() as i64;
+                m
+            })
+            .collect();
+        beyond(&base_now, &views)?;
+        self.settle_views(id, base, base_now.buffer, &views)?;
+        self.memory.placement.steps.push(Step::Free { node: id });
+        Ok(true)
+    }
+
+    /// Moves a value to memory in its eager layout and leaves it there: what reads it later reads it there too.
+    pub(super) fn eager_copy(&mut self, v: ValueId, eager: &Meta) -> Result<Place> {
+        let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
+        let layout = Layout { offset: 0, ..eager.layout.clone() };
+        let bytes = layout_bytes(&layout, eager.dtype.size());
+        let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
+        let to = Place { buffer, layout };
+        self.memory.placement.steps.push(Step::Move { value: v, from, to: to.clone() });
+        self.memory.settle(v, to.clone(), eager.dtype);
+        Ok(to)
+    }
+
+    fn settle_views(&mut self, id: NodeId, base: ValueId, buffer: BufferId, views: &[Meta]) -> Result<()> {
+        let results = self.graph.nodes[id].results.clone();
+        let owner = Some(self.owner[base].unwrap_or(base));
+        if results.len() != views.len() {
+            return Err(Error::invalid("a view rule gives another number of results"));
+        }
+        for (r, m) in results.iter().zip(views) {
+            self.owner.set(*r, owner);
+            self.memory.settle(*r, Place { buffer, layout: m.layout.clone() }, m.dtype);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! Copies that another order of nodes saves. Works on lowered programs, whose sizes are known.
+//!
+//! A reshape that no strides can say is a copy. Where what reads it, or what makes it, takes rows one by one (`by_row`, a
+//! `linear`), that operator can work on the other shape as well, and the reshape is a view of a fresh result, or of its
+//! operand:
+//!
+//! ```text
+//! linear(reshape(permute(x)))           is  view(linear(permute(x)))
+//! reshape(permute(view(linear(x))))     is  reshape(permute(linear(view(x)))), whose result can be made where the copy is
+//! ```
+//!
+//! A view of a `cat` that is copied after that is a `cat` of views, so that the operands can be made in the copy
+//! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
+
+use crate::build::{Builder, Rebuilt, rebuild};
+use crate::{dce, peephole};
+use restride_ir::{
+    Arg, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId,
+    ViewOutcome,
+};
+use std::collections::BTreeMap;
+
+/// Moves reshapes past operators that take rows one by one, and views into what is put together, where that saves a copy.
+///
+/// # Errors
+/// None that a valid lowered program can give.
+pub fn simplify(program: &Program) -> Result<Program> {
+    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
+    if !uses.values().any(|u| u.something) {
+        return Ok(program.clone());
+    }
+    let mut out = rebuild(program, |new, node| {
+        if node.results.iter().any(|r| new.map[*r].is_some()) {
+            return Ok(());
+        }
+        let uses = &uses[&new.id];
+        let known = new.old;
+        let done = rows_before(new, node, uses) || rows_after(new, node, uses) || {
+            let chain = cat_chain(known, node, uses);
+            chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
+        };
+        if !done {
+            let args = new.args(node);
+            new.keep(node, args);
+        }
+        Ok(())
+    })?;
+    dce(&mut out);
+    Ok(out)
+}
+
+/// Who makes and who reads each value.
+struct Uses {
+    maker: Table<ValueId, Option<NodeId>>,
+    /// How often a value is read; outputs count.
+    count: Table<ValueId, u32>,
+    /// A reader.
+    by: Table<ValueId, Option<NodeId>>,
+    /// Whether there is a copy in another shape, or something put together, at all.
+    something: bool,
+}
+
+impl Uses {
+    fn of(graph: &Graph) -> Uses {
+        let mut uses = Uses { maker: Table::new(), count: Table::new(), by: Table::new(), something: false };
+        for (id, node) in graph.ordered() {
+            for v in node.operands() {
+                *uses.count.entry(v) += 1;
+                uses.by.set(v, Some(id));
+            }
+            node.results.iter().for_each(|r| uses.maker.set(*r, Some(id)));
+            uses.something |=
+                matches!(node.op.def().movement, Some(Movement::Assemble(_))) || reshaped(graph, node).is_some();
+        }
+        graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
+        uses
+    }
+
+    /// The one reader of a value.
+    fn only(&self, v: ValueId) -> Option<NodeId> {
+        if self.count[v] == 1 { self.by[v] } else { None }
+    }
+}
+
+/// Type of a value, its sizes known.
+pub(crate) fn meta(graph: &Graph, v: ValueId) -> Option<Meta> {
+    graph.values[v].ty.tensor()?.known()
+}
+
+/// Operand and result of a node that copies into another shape.
+fn reshaped(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
+    let (Some(Movement::Same), Some(Arg::Value(x)), &[r]) =
+        (node.op.def().movement, node.args.first(), &node.results[..])
+    else {
+        return None;
+    };
+    let (from, to) = (meta(graph, *x)?, meta(graph, r)?);
+    let copies = from.dtype == to.dtype && from.layout.view(&to.layout.sizes).is_none();
+    copies.then_some((*x, r))
+}
+
+/// What a view of one result sees of an operand that lies row by row; `None` if the node is none, or converts.
+pub(crate) fn seen(graph: &Graph, node: &Node) -> Option<(ValueId, Layout)> {
+    let def = node.op.def();
+    let (Some(rule), &[r]) =
+        (def.view.filter(|_| def.math.is_none() && !def.metadata && !def.strided), &node.results[..])
+    else {
+        return None;
+    };
+    let Some(Arg::Value(base)) = node.args.get(def.base as usize) else { return None };
+    let (from, to) = (meta(graph, *base)?, meta(graph, r)?);
+    if from.layout.numel() != to.layout.numel() {
+        return None;
+    }
+    let rows = Meta { dtype: from.dtype, layout: Layout::contiguous(&from.layout.sizes) };
+    let args: Option<Vec<_>> = node
+        .args
+        .iter()
+        .map(|a| {
+            let given = |v: &ValueId| if v == base { Ok(rows.clone()) } else { meta(graph, *v).ok_or(()) };
+            a.try_map(given, |e| e.constant().ok_or(())).ok()
+        })
+        .collect();
+    match rule.of(&args?).ok()? {
+        ViewOutcome::Views(views) => match &views[..] {
+            [one] if one.dtype == from.dtype => Some((*base, one.layout.clone())),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn with_last(sizes: &[i64], last: i64) -> Vec<i64> {
+    let mut sizes = sizes.to_vec();
+    if let Some(n) = sizes.last_mut() {
+        *n = last;
+    }
+    sizes
+}
+
+fn contiguous(like: &Meta, sizes: &[i64]) -> TensorType {
+    TensorType::contiguous(like.dtype, &sizes.iter().map(|n| Expr::Int(*n)).collect::<Vec<_>>())
+}
+
+/// Whether two shapes are the same rows.
+fn same_rows(a: &[i64], b: &[i64]) -> bool {
+    a.len() >= 2 && b.len() >= 2 && a.last() == b.last() && !a.contains(&0)
+}
+
+/// `linear(reshape(x))`: the rows of `x` are taken where they are.
+fn rows_before(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
+    let old = new.old;
+    let (true, Some(Arg::Value(v)), &[y]) = (node.op.def().by_row, node.args.first(), &node.results[..]) else {
+        return false;
+    };
+    let copied = uses.maker[*v].filter(|_| uses.count[*v] == 1).and_then(|m| reshaped(old, &old.nodes[m]));
+    let (Some((x, _)), Some(shape), Some(result)) = (copied, meta(old, *v), meta(old, y)) else { return false };
+    let Some(given) = meta(old, x) else { return false };
+    let last = result.layout.sizes.last().copied();
+    let (true, Some(last)) = (same_rows(&given.layout.sizes, &shape.layout.sizes), last) else { return false };
+    if result.layout.rank() != shape.layout.rank() {
+        return false;
+    }
+    let mut args = new.args(node);
+    args[0] = Arg::Value(new.map[x].expect("operands come first"));
+    let want = old.tensor(y).clone();
+    let mut b = Builder::new(&mut new.graph, &mut new.names);
+    b.origin = node.origin.clone();
+    b.hint = old.values[y].name.clone();
+    let ty = contiguous(&result, &with_last(&given.layout.sizes, last));
+    let made = b.node(node.op, args, [(b.hint.clone(), ty)], &node.origin)[0];
+    let made = b.reshape(made, want);
+    new.map.set(y, Some(made));
+    true
+}
+
+/// `view(linear(x))` that is permuted and copied: the operand is looked at in the view's shape, so that the result can be
+/// made where the copy is.
+fn rows_after(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
+    let old = new.old;
+    let (true, Some(Arg::Value(x)), &[y]) = (node.op.def().by_row, node.args.first(), &node.results[..]) else {
+        return false;
+    };
+    let viewed = || {
+        let view = &old.nodes[uses.only(y)?];
+        let (_, layout) = seen(old, view).filter(|(base, l)| *base == y && l.is_contiguous())?;
+        let v = view.results[0];
+        let permuted = &old.nodes[uses.only(v)?];
+        let (_, seen) = seen(old, permuted).filter(|(base, l)| *base == v && !l.is_contiguous())?;
+        let copied = uses.only(permuted.results[0])?;
+        reshaped(old, &old.nodes[copied]).filter(|_| seen.rank() == layout.rank())?;
+        Some((v, layout.sizes.to_vec()))
+    };
+    let (Some((v, sizes)), Some(given), Some(result)) = (viewed(), meta(old, *x), meta(old, y)) else { return false };
+    let rows = with_last(&sizes, given.layout.sizes.last().copied().unwrap_or(0));
+    let kept = sizes.last() == result.layout.sizes.last();
+    if !kept
+        || !same_rows(&given.layout.sizes, &rows)
+        || result.layout.rank() != given.layout.rank()
+        || !given.layout.is_contiguous()
+    {
+        return false;
+    }
+    let mut args = new.args(node);
+    let Arg::Value(x) = args[0] else { return false };
+    let want = old.tensor(v).clone();
+    let mut b = Builder::new(&mut new.graph, &mut new.names);
+    b.origin = node.origin.clone();
+    b.hint = old.values[y].name.clone();
+    args[0] = Arg::Value(b.reshape(x, contiguous(&given, &rows)));
+    let made = b.node(node.op, args, [(b.hint.clone(), want)], &node.origin)[0];
+    new.map.set(v, Some(made));
+    // Nobody else reads it; what it was is not made.
+    new.map.set(y, Some(made));
+    true
+}
+
+/// The views from a `cat` that nobody else reads to a copy in another shape: nodes, the last of them the copy.
+fn cat_chain(graph: &Graph, node: &Node, uses: &Uses) -> Option<Vec<NodeId>> {
+    if !matches!(node.op.def().movement, Some(Movement::Assemble(_))) {
+        return None;
+    }
+    let mut chain = Vec::new();
+    let mut at = *node.results.first()?;
+    loop {
+        let next = uses.only(at)?;
+        chain.push(next);
+        let user = &graph.nodes[next];
+        if reshaped(graph, user).or_else(|| cloned(graph, user)).is_some() {
+            return (chain.len() > 2).then_some(chain);
+        }
+        seen(graph, user)?;
+        at = user.results[0];
+    }
+}
+
+/// Operand and result of a node that copies a value that does not lie row by row to one that does.
+fn cloned(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
+    let (Some(Movement::Same), Some(Arg::Value(x)), &[r]) =
+        (node.op.def().movement, node.args.first(), &node.results[..])
+    else {
+        return None;
+    };
+    let (from, to) = (meta(graph, *x)?, meta(graph, r)?);
+    (from.dtype == to.dtype && !from.layout.is_contiguous() && to.layout.is_contiguous()).then_some((*x, r))
+}
