@@ -69,12 +69,11 @@ pub fn text(e: &Explanation, about: Option<&str>, all: bool) -> String {
     let mut out = cut(&head, (LINE + 1).saturating_sub(totals.chars().count()).max(12)) + &totals;
     let most = if all { usize::MAX } else { ROWS };
     table(&mut out, "done in place, with the bytes that it saves", &e.done, most, |out, d| {
-        let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
-        row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind), d.site.line.as_deref());
+        decided(out, d);
         d.bytes
     });
     table(&mut out, "not done, with the bytes that it costs", &e.declined, most, |out, d| {
-        row(out, d.bytes, &short(&d.site), &d.kind.to_string(), d.site.line.as_deref());
+        decided(out, d);
         below(out, &d.why());
         d.bytes
     });
@@ -102,6 +101,11 @@ fn table<T>(out: &mut String, head: &str, rows: &[T], most: usize, mut each: imp
         let rest = sum(rows[shown..].iter().map(|r| each(&mut unseen, r)));
         let _ = writeln!(out, "{:>10}  in {} more; --all prints them", bytes(rest), rows.len() - shown);
     }
+}
+
+fn decided(out: &mut String, d: &Decision) {
+    let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
+    row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind), d.site.line.as_deref());
 }
 
 fn row(out: &mut String, n: i64, node: &str, what: &str, line: Option<&str>) {
@@ -140,7 +144,8 @@ fn short(s: &Site) -> String {
     }
     let op = s.op.strip_prefix("aten.").unwrap_or(&s.op);
     let op = op.strip_suffix(".default").unwrap_or(op);
-    if results.is_empty() { op.to_string() } else { format!("{results} = {op}") }
+    let text = if results.is_empty() { op.to_string() } else { format!("{results} = {op}") };
+    s.body.as_ref().map_or(text.clone(), |b| format!("{text} in @{b}"))
 }
 
 fn copied(c: &Copied) -> String {

@@ -34,7 +34,7 @@ use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, 
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
-use restride_passes::{functionalize, lower, place, plan::plan, specialize};
+use restride_passes::{functionalize, lower, place, plan::plan, simplify, specialize};
 use restride_tensor::{Bytes, Storage, Tensor};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -219,14 +219,16 @@ impl Judged {
     fn remarks(&self) -> String {
         let mut out = String::new();
         for r in &self.placed.remarks {
-            let node = print_node(&self.program, self.program.graph(), r.node);
+            let graph = &self.program.graphs[r.graph];
+            let node = print_node(&self.program, graph, r.node);
+            let over = r.over.map_or_else(String::new, |v| format!(", %{}", graph.values[v].name));
             let by = match r.reason {
                 restride_ir::Reason::StillRead { by: Some(reader) } => {
-                    format!("still read by {}", print_node(&self.program, self.program.graph(), reader))
+                    format!("still read by {}", print_node(&self.program, graph, reader))
                 }
                 other => other.to_string(),
             };
-            let _ = writeln!(out, "{node}\n  {}: {by}, {} bytes", r.kind, r.bytes);
+            let _ = writeln!(out, "{node}\n  {}{over}: {by}, {} bytes", r.kind, r.bytes);
         }
         if out.is_empty() { "none".to_string() } else { out }
     }
@@ -255,7 +257,7 @@ struct Test {
 
 impl Test {
     fn placed(&self) -> Result<Judged, Error> {
-        let program = lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?;
+        let program = simplify(&lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?)?;
         let placed = place(&program, &PlaceOptions::default())?;
         let offsets = plan(&placed.placement, &PlanOptions::default());
         restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;

@@ -46,7 +46,7 @@ pub struct Explanation {
     sites: Vec<Arc<Site>>,
 }
 
-/// A node of a placed program. Prints as `%name = operator`.
+/// A node of a placed program. Prints as `%name = operator`, and the body that it is in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Site {
     /// Names of its results.
@@ -117,7 +117,8 @@ impl std::fmt::Display for Site {
         for (i, r) in self.results.iter().enumerate() {
             write!(f, "{}%{r}", if i > 0 { ", " } else { "" })?;
         }
-        write!(f, "{}{}", if self.results.is_empty() { "" } else { " = " }, self.op)
+        write!(f, "{}{}", if self.results.is_empty() { "" } else { " = " }, self.op)?;
+        self.body.as_ref().map_or(Ok(()), |b| write!(f, " in @{b}"))
     }
 }
 
@@ -161,8 +162,7 @@ impl Explanation {
     fn add(&mut self, piece: usize, program: &Program, placement: &Placement, remarks: &[Remark]) {
         let mut bodies = vec![(program.main, placement)];
         while let Some((id, placement)) = bodies.pop() {
-            let remarks = if id == program.main { remarks } else { &[] };
-            Explainer::new(self, piece, program, id, placement).explain(remarks);
+            Explainer::new(self, piece, program, id, placement).explain(remarks.iter().filter(|r| r.graph == id));
             bodies.extend(placement.nested.iter().map(|(id, nested)| (*id, &nested.placement)));
         }
     }
@@ -269,6 +269,8 @@ fn changes(a: &str, b: &str) -> usize {
 struct Explainer<'a> {
     out: &'a mut Explanation,
     graph: &'a Graph,
+    /// Whether it is the body of a higher-order operator.
+    body: bool,
     inputs: Vec<String>,
     placement: &'a Placement,
     sites: BTreeMap<NodeId, Arc<Site>>,
@@ -284,23 +286,23 @@ impl<'a> Explainer<'a> {
         placement: &'a Placement,
     ) -> Explainer<'a> {
         let graph = &program.graphs[id];
-        let body =
-            (id != program.main).then(|| if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() });
+        let body = id != program.main;
+        let name = body.then(|| if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() });
         let mut sites = BTreeMap::new();
         let mut makers = BTreeMap::new();
         out.names.extend(graph.inputs.iter().map(|v| graph.values[*v].name.clone()));
         for (id, node) in graph.ordered() {
             out.names.extend(node.results.iter().map(|r| graph.values[*r].name.clone()));
             makers.extend(node.results.iter().map(|r| (*r, id)));
-            let site = Arc::new(site(graph, node, piece, body.clone()));
+            let site = Arc::new(site(graph, node, piece, name.clone()));
             out.sites.push(site.clone());
             sites.insert(id, site);
         }
         let inputs = graph.inputs.iter().map(|v| graph.values[*v].name.to_string()).collect();
-        Explainer { out, graph, inputs, placement, sites, makers }
+        Explainer { out, graph, body, inputs, placement, sites, makers }
     }
 
-    fn explain(&mut self, remarks: &[Remark]) {
+    fn explain<'r>(&mut self, remarks: impl Iterator<Item = &'r Remark>) {
         let mut by_node: BTreeMap<NodeId, Vec<Decision>> = BTreeMap::new();
         for r in remarks {
             let Some(site) = self.sites.get(&r.node).cloned() else { continue };
@@ -365,6 +367,7 @@ impl<'a> Explainer<'a> {
         const BORDER: [RemarkKind; 2] = [RemarkKind::OutputInCaller, RemarkKind::WriteBack];
         const NEEDED: [RemarkKind; 4] =
             [RemarkKind::ScatterInBase, RemarkKind::AssembleInPlace, RemarkKind::LayoutCopy, RemarkKind::ViewOnBase];
+        const SOURCE: [RemarkKind; 2] = [RemarkKind::SourceInRegion, RemarkKind::LayoutCopy];
         const MADE: [RemarkKind; 2] = [RemarkKind::SourceInRegion, RemarkKind::AssembleInPlace];
         let maker = self.makers.get(&value).copied();
         let made = maker.and_then(|m| by_node.get(&m));
@@ -379,12 +382,10 @@ impl<'a> Explainer<'a> {
             }
             Some(node) => {
                 let needed = by_node.get(&node);
-                // A scatter's base is carried over as the scatter is not in its memory; its source is moved as it was not
-                // computed in the region.
-                let source = self.source(node) == Some(value);
-                let by_maker = first(made, &MADE, None);
-                let by_reader = first(needed, &NEEDED, Some(&name)).or_else(|| first(needed, &NEEDED, None));
-                if source { by_maker } else { by_reader.or(by_maker) }
+                // A scatter's base is carried over as the scatter is not in its memory; its source is moved as it was
+                // not computed in the region, and so is a part of what is put together.
+                let kinds = if self.source(node) == Some(value) { &SOURCE[..] } else { &NEEDED };
+                first(needed, kinds, Some(&name)).or_else(|| first(made, &MADE, None))
             }
         };
         let why = match why {
@@ -414,26 +415,14 @@ impl<'a> Explainer<'a> {
 
     /// Whose memory a decision is about.
     fn over(&self, r: &Remark) -> Option<String> {
-        let node = &self.graph.nodes[r.node];
-        let value = |v: ValueId| format!("%{}", self.graph.values[v].name);
-        let result = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
-        let lies = node.results.iter().find_map(result);
-        match r.kind {
-            RemarkKind::ViewOnBase => {
-                let base = if node.op.is_view() { node.op.def().base as usize } else { 0 };
-                value_at(node, base).map(value)
-            }
-            RemarkKind::ScatterInBase => match node.op.def().movement {
-                Some(Movement::Scatter { base, .. }) => value_at(node, base as usize).map(value),
-                _ => None,
-            },
-            RemarkKind::ReuseOperand if !r.missed() => {
-                let on = |v: &ValueId| result(v).is_some() && result(v) == lies;
-                node.operands().find(on).map(value)
-            }
-            RemarkKind::WriteBack | RemarkKind::OutputInCaller if !r.missed() => lies.map(|b| self.memory(b)),
-            _ => None,
+        if let Some(v) = r.over {
+            return Some(format!("%{}", self.graph.values[v].name));
         }
+        // What goes to the caller says so itself.
+        let border = matches!(r.kind, RemarkKind::WriteBack | RemarkKind::OutputInCaller) && !r.missed();
+        let lies = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
+        let buffer = self.graph.nodes[r.node].results.iter().find_map(lies)?;
+        border.then(|| self.memory(buffer))
     }
 
     /// Whose memory a buffer is.
@@ -441,6 +430,7 @@ impl<'a> Explainer<'a> {
         match self.placement.buffers[buffer].kind {
             BufferKind::Arena => "the arena".into(),
             BufferKind::Input(i) => self.inputs.get(i).map_or_else(|| format!("input {i}"), |n| format!("%{n}")),
+            BufferKind::Output(i) if self.body => format!("result {i}"),
             BufferKind::Output(i) => format!("output {i}"),
         }
     }

@@ -23,9 +23,9 @@ graph(%cache: f32[4, 2], %k: f32[2]) {
 
 // == remarks
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
-//   source straight in its region: its elements are elsewhere already, 8 bytes
+//   source straight in its region, %k: its elements are elsewhere already, 8 bytes
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
-//   scatter in its base: taken, 32 bytes
+//   scatter in its base, %cache: taken, 32 bytes
 // %s = aten.mul.Tensor(%w, 2)
 //   computed in the output's memory: taken, 32 bytes
 

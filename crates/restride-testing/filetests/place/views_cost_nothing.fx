@@ -24,8 +24,8 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %a = aten.neg.default(%x)
-//   result on a dying operand: the caller sees that memory, 24 bytes
+//   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %r = aten.select.int(%a, 1, 1)
-//   view on its base: taken, 8 bytes
+//   view on its base, %a: taken, 8 bytes
 // %c = aten.abs.default(%r)
 //   computed in the output's memory: taken, 8 bytes

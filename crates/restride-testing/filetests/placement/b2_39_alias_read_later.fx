@@ -12,13 +12,13 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 24 bytes
+//   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand: still read by %v = aten.view.default(%a, [-1]), 24 bytes
+//   result on a dying operand, %a: still read by %v = aten.view.default(%a, [-1]), 24 bytes
 // %v = aten.view.default(%a, [-1])
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %c = aten.add.Tensor(%v, 1)
-//   result on a dying operand: taken, 24 bytes
+//   result on a dying operand, %v: taken, 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 // %e = aten.flip.default(%c, [-1])

@@ -9,9 +9,9 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %b = aten.ge.Scalar(%a, 3)
-//   result on a dying operand: element sizes differ, 4 bytes
+//   result on a dying operand, %a: element sizes differ, 4 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 4 bytes
 

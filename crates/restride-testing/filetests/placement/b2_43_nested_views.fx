@@ -13,19 +13,19 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 48 bytes
+//   result on a dying operand, %x: the caller sees that memory, 48 bytes
 // %v = aten.select.int(%a, 0, 2)
-//   view on its base: taken, 12 bytes
+//   view on its base, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %s = aten.slice.Tensor(%a, 0, 1, 3), 12 bytes
+//   result on a dying operand, %v: still read by %s = aten.slice.Tensor(%a, 0, 1, 3), 12 bytes
 // %s = aten.slice.Tensor(%a, 0, 1, 3)
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %t = aten.select_scatter.default(%s, %b, 0, 1)
-//   scatter in its base: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 24 bytes
+//   scatter in its base, %s: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 24 bytes
 // %t = aten.select_scatter.default(%s, %b, 0, 1)
-//   source straight in its region: still read by %t = aten.select_scatter.default(%s, %b, 0, 1), 24 bytes
+//   source straight in its region, %a: still read by %t = aten.select_scatter.default(%s, %b, 0, 1), 24 bytes
 // %c = aten.slice_scatter.default(%a, %t, 0, 1, 3)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

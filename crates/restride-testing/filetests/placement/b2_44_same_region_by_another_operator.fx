@@ -11,15 +11,15 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 48 bytes
+//   result on a dying operand, %x: the caller sees that memory, 48 bytes
 // %b = aten.select.int(%a, 0, 1)
-//   view on its base: taken, 12 bytes
+//   view on its base, %a: taken, 12 bytes
 // %b_1 = aten.add.Tensor(%b, 1)
-//   source straight in its region: taken, 12 bytes
+//   source straight in its region, %a: taken, 12 bytes
 // %b_1 = aten.add.Tensor(%b, 1)
-//   result on a dying operand: taken, 12 bytes
+//   result on a dying operand, %b: taken, 12 bytes
 // %c = aten.select_scatter.default(%a, %b_1, 0, 1)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

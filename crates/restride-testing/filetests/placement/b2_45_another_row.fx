@@ -11,13 +11,13 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 48 bytes
+//   result on a dying operand, %x: the caller sees that memory, 48 bytes
 // %v = aten.select.int(%a, 0, 0)
-//   view on its base: taken, 12 bytes
+//   view on its base, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region: taken, 12 bytes
+//   source straight in its region, %a: taken, 12 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 1)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

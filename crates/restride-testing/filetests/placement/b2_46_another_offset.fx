@@ -11,15 +11,15 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 48 bytes
+//   result on a dying operand, %x: the caller sees that memory, 48 bytes
 // %v = aten.slice.Tensor(%a, 0, 1, 3)
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region: operand and result overlap in part, 24 bytes
+//   source straight in its region, %a: operand and result overlap in part, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %c = aten.slice_scatter.default(%a, %b, 0, 0, 2), 24 bytes
+//   result on a dying operand, %v: still read by %c = aten.slice_scatter.default(%a, %b, 0, 0, 2), 24 bytes
 // %c = aten.slice_scatter.default(%a, %b, 0, 0, 2)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

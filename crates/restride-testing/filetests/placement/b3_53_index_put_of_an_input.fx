@@ -8,7 +8,7 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %b = aten.index_put.default(%x, [%i], %y)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -10,15 +10,15 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.clone.default(%x)
-//   view on its base: taken, 32 bytes
+//   view on its base, %x: taken, 32 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: the caller sees that memory, 16 bytes
+//   source straight in its region, %a: the caller sees that memory, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %v: the caller sees that memory, 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
-//   scatter in its base: the caller sees that memory, 32 bytes
+//   scatter in its base, %a: the caller sees that memory, 32 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

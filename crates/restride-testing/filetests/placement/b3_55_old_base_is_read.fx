@@ -13,19 +13,19 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 32 bytes
+//   result on a dying operand, %x: the caller sees that memory, 32 bytes
 // %o = aten.slice.Tensor(%a, 0, 1, 3)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %k = aten.clone.default(%o)
-//   view on its base: taken, 16 bytes
+//   view on its base, %o: taken, 16 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region: still read by %d = aten.flip.default(%k, [-1]), 16 bytes
+//   source straight in its region, %a: still read by %d = aten.flip.default(%k, [-1]), 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2), 16 bytes
+//   result on a dying operand, %v: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2), 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
-//   scatter in its base: still read by %d = aten.flip.default(%k, [-1]), 32 bytes
+//   scatter in its base, %a: still read by %d = aten.flip.default(%k, [-1]), 32 bytes
 // %d = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %e = aten.flip.default(%w_1, [-1])

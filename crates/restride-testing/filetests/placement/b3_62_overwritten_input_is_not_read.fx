@@ -9,11 +9,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.add.Tensor(%x, 1)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %x: taken, 16 bytes
 // %b = aten.mul.Tensor(%a, 2)
-//   written straight into the input: taken, 16 bytes
+//   written straight into the input, %x: taken, 16 bytes
 // %b = aten.mul.Tensor(%a, 2)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %a: taken, 16 bytes
 
 // == copies
 // none

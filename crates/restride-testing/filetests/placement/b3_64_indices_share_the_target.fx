@@ -9,7 +9,7 @@ graph(%x: i64[4], %y: i64[4]) {
 
 // == remarks
 // %b = aten.index_put.default(%a, [%a], %y)
-//   result on a dying operand: operand and result overlap in part, 32 bytes
+//   result on a dying operand, %a: operand and result overlap in part, 32 bytes
 // %d = aten.mul.Tensor(%b, %x)
 //   computed in the output's memory: taken, 32 bytes
 

@@ -11,13 +11,13 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %s = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base: taken, 8 bytes
+//   view on its base, %a: taken, 8 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   scatter in its base: operand and result overlap in part, 16 bytes
+//   scatter in its base, %a: operand and result overlap in part, 16 bytes
 // %d = aten.neg.default(%b)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %b: taken, 16 bytes
 // %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[4], %i: i64[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %s = aten.slice.Tensor(%a, 0, 2, 4)
-//   view on its base: taken, 8 bytes
+//   view on its base, %a: taken, 8 bytes
 // %b = aten.index_put.default(%a, [%i], %s)
-//   result on a dying operand: operand and result overlap in part, 16 bytes
+//   result on a dying operand, %a: operand and result overlap in part, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

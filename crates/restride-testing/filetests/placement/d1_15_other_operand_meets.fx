@@ -11,13 +11,13 @@ graph(%x: f32[5]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 20 bytes
+//   result on a dying operand, %x: the caller sees that memory, 20 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 4)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 1, 5)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%p, %q)
-//   result on a dying operand: operand and result overlap in part, 16 bytes
+//   result on a dying operand, %p: operand and result overlap in part, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

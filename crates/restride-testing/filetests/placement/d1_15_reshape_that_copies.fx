@@ -1,4 +1,4 @@
-// A reshape that no strides can express copies; its result is memory of its own, to be taken over.
+// A reshape that copies in eager PyTorch: what is written afterwards is not its operand, which is read later.
 // run: remarks, copies, run
 graph(%x: f32[4, 2]) {
   %a: f32[4, 2] = aten.mul.Tensor(%x, 2)
@@ -12,13 +12,13 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 32 bytes
+//   result on a dying operand, %x: the caller sees that memory, 32 bytes
 // %t = aten.t.default(%a)
-//   view on its base: taken, 32 bytes
+//   view on its base, %a: taken, 32 bytes
 // %r = aten.reshape.default(%t, [8])
-//   view on its base: taken, 32 bytes
+//   view on its base, %t: taken, 32 bytes
 // %b = aten.add.Tensor(%r, 1)
-//   result on a dying operand: still read by %d = aten.flip.default(%a, [-1]), 32 bytes
+//   result on a dying operand, %r: still read by %d = aten.flip.default(%a, [-1]), 32 bytes
 // %e = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 // %d = aten.flip.default(%a, [-1])

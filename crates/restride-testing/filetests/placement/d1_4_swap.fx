@@ -9,7 +9,7 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %a = aten.clone.default(%x)
-//   view on its base: taken, 16 bytes
+//   view on its base, %x: taken, 16 bytes
 // %a = aten.clone.default(%x)
 //   written straight into the input: its elements are elsewhere already, 16 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[3, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 36 bytes
+//   result on a dying operand, %x: the caller sees that memory, 36 bytes
 // %t = aten.t.default(%a)
-//   view on its base: taken, 36 bytes
+//   view on its base, %a: taken, 36 bytes
 // %b = aten.add.Tensor(%a, %t)
-//   result on a dying operand: operand and result overlap in part, 36 bytes
+//   result on a dying operand, %a: operand and result overlap in part, 36 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 36 bytes
 

@@ -10,15 +10,15 @@ graph(%x: f32[6]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 24 bytes
+//   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %p, %q = aten.split.Tensor(%a, 3)
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   source straight in its region: taken, 12 bytes
+//   source straight in its region, %a: taken, 12 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   result on a dying operand: taken, 12 bytes
+//   result on a dying operand, %q: taken, 12 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6)
-//   scatter in its base: taken, 24 bytes
+//   scatter in its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

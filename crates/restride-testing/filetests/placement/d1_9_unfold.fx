@@ -10,15 +10,15 @@ graph(%x: f32[6]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 24 bytes
+//   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %u = aten.unfold.default(%a, 0, 2, 3)
-//   view on its base: taken, 16 bytes
+//   view on its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   source straight in its region: taken, 16 bytes
+//   source straight in its region, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %u: taken, 16 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0)
-//   scatter in its base: taken, 24 bytes
+//   scatter in its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -11,27 +11,27 @@ graph(%x: c64[3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 24 bytes
+//   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %v = aten.view_as_real.default(%a)
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %r = aten.select.int(%v, 1, 1)
-//   view on its base: taken, 12 bytes
+//   view on its base, %v: taken, 12 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   result on a dying operand: still read by %w_1 = aten.view.dtype(%a, f32), 12 bytes
+//   result on a dying operand, %r: still read by %w_1 = aten.view.dtype(%a, f32), 12 bytes
 // %w_1 = aten.view.dtype(%a, f32)
-//   view on its base: taken, 24 bytes
+//   view on its base, %a: taken, 24 bytes
 // %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
-//   source straight in its region: its elements are elsewhere already, 12 bytes
+//   source straight in its region, %w: its elements are elsewhere already, 12 bytes
 // %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
-//   scatter in its base: taken, 24 bytes
+//   scatter in its base, %w_1: taken, 24 bytes
 // %w_3 = aten.view.dtype(%w_2, c64)
-//   view on its base: taken, 24 bytes
+//   view on its base, %w_2: taken, 24 bytes
 // %d = aten.flip.default(%w_3, [-1])
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
 // %w to the arena, for %w_2 = aten.slice_scatter.default, 12 bytes
-//   no reason was noted
+//   not source straight in its region: its elements are elsewhere already
 
 // == run
 // input 0: c64[3][1]+0 = [(0.0+0.0j) (1.0+0.0j) (2.0+0.0j)]

@@ -13,21 +13,21 @@ graph(%x: f32[2, 3, 4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 96 bytes
+//   result on a dying operand, %x: the caller sees that memory, 96 bytes
 // %m = aten.permute.default(%a, [2, 0, 1])
-//   view on its base: taken, 96 bytes
+//   view on its base, %a: taken, 96 bytes
 // %s = aten.slice.Tensor(%m, 0, 0, 4, 2)
-//   view on its base: taken, 48 bytes
+//   view on its base, %m: taken, 48 bytes
 // %v = aten.select.int(%s, 1, 1)
-//   view on its base: taken, 24 bytes
+//   view on its base, %s: taken, 24 bytes
 // %u = aten.unsqueeze.default(%v, 0)
-//   view on its base: taken, 24 bytes
+//   view on its base, %v: taken, 24 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   source straight in its region: taken, 24 bytes
+//   source straight in its region, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   result on a dying operand: taken, 24 bytes
+//   result on a dying operand, %u: taken, 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [1, 2, 3], [4, 2, 4], 12)
-//   scatter in its base: taken, 96 bytes
+//   scatter in its base, %a: taken, 96 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 96 bytes
 

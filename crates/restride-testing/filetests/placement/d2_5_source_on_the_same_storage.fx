@@ -12,21 +12,21 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
-//   view on its base: taken, 8 bytes
+//   view on its base, %a: taken, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
-//   source straight in its region: its elements are elsewhere already, 8 bytes
+//   source straight in its region, %q: its elements are elsewhere already, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
-//   scatter in its base: taken, 16 bytes
+//   scatter in its base, %a: taken, 16 bytes
 // %d = aten.neg.default(%w)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %w: taken, 16 bytes
 // %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %q to the arena, for %w = aten.slice_scatter.default, 8 bytes
-//   no reason was noted
+//   not source straight in its region: its elements are elsewhere already
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

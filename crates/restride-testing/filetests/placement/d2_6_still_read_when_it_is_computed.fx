@@ -10,11 +10,11 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %c = aten.mul.Tensor(%y, 2)
-//   written straight into the input: still read by %b = aten.add.Tensor(%x, %c), 16 bytes
+//   written straight into the input, %x: still read by %b = aten.add.Tensor(%x, %c), 16 bytes
 // %c = aten.mul.Tensor(%y, 2)
-//   result on a dying operand: the caller sees that memory, 16 bytes
+//   result on a dying operand, %y: the caller sees that memory, 16 bytes
 // %b = aten.add.Tensor(%x, %c)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %x: taken, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

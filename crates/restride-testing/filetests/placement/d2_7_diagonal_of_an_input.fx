@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.diagonal.default(%x)
-//   view on its base: taken, 12 bytes
+//   view on its base, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region: taken, 12 bytes
+//   source straight in its region, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand: taken, 12 bytes
+//   result on a dying operand, %v: taken, 12 bytes
 // %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %x: taken, 48 bytes
 
 // == copies
 // none

@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.select.int(%x, 1, 1)
-//   view on its base: taken, 16 bytes
+//   view on its base, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region: taken, 16 bytes
+//   source straight in its region, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand: taken, 16 bytes
+//   result on a dying operand, %v: taken, 16 bytes
 // %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %x: taken, 48 bytes
 
 // == copies
 // none

@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.slice.Tensor(%x, 0, 1, 3)
-//   view on its base: taken, 24 bytes
+//   view on its base, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region: taken, 24 bytes
+//   source straight in its region, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand: taken, 24 bytes
+//   result on a dying operand, %v: taken, 24 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 1, 3)
-//   scatter in its base: taken, 48 bytes
+//   scatter in its base, %x: taken, 48 bytes
 
 // == copies
 // none
