@@ -39,7 +39,7 @@ fn site_json(s: &Site) -> Value {
 fn decision_json(d: &Decision) -> Value {
     json!({
         "node": site_json(&d.site), "kind": d.kind.to_string(), "over": d.over, "bytes": d.bytes, "why": d.why(),
-        "reader": d.reader.as_ref().map(|s| site_json(s)),
+        "reader": d.reader.as_ref().map(|s| site_json(s)), "through": d.through.as_ref().map(|s| site_json(s)),
     })
 }
 

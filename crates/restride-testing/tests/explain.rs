@@ -101,6 +101,39 @@ fn a_move_says_what_was_declined() {
     assert!(seen > 0, "no example moves anything");
 }
 
+fn explained(text: &str) -> (Program, Compiled, Explanation) {
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let inputs = restride::random_inputs(&program, 1).expect("inputs");
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
+    let all = compiled.explain(&inputs).unwrap();
+    (program, compiled, all)
+}
+
+/// A view reads nothing: who looks through it does.
+#[test]
+fn readers_are_named_behind_their_views() {
+    let (program, compiled, all) = explained(
+        "graph(%x: f32[4]) {
+          %a: f32[4] = aten.mul.Tensor(%x, 2)
+          %b: f32[4] = aten.add.Tensor(%a, 1)
+          %v: f32[2, 2] = aten.view.default(%a, [2, 2])
+          %t: f32[2, 2][1, 2] = aten.t.default(%v)
+          %c: f32[2, 2][1, 2] = aten.exp.default(%t)
+          %d: f32[4] = aten.flip.default(%b, [0])
+          %e: f32[2, 2] = aten.flip.default(%c, [0])
+          return %d, %e
+        }",
+    );
+    let b = all.about("b", &[&program, compiled.functional()]).unwrap();
+    let [missed] = &b.declined[..] else { panic!("{b:?}") };
+    assert_eq!(missed.why(), "still read by %c = aten.exp.default, through %v");
+    // Whoever stands in the way is told so, too.
+    for blocking in ["c", "v"] {
+        let of = all.about(blocking, &[&program, compiled.functional()]).unwrap();
+        assert!(of.declined.contains(missed), "{blocking}: {of:?}");
+    }
+}
+
 #[test]
 fn bodies_are_explained_by_name() {
     let text = "graph(%p: bool[], %x: f32[4]) {
@@ -118,10 +151,7 @@ fn bodies_are_explained_by_name() {
           %e: f32[4] = aten.cat.default([%h, %h])
           return %e
         }";
-    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
-    let inputs = restride::random_inputs(&program, 1).expect("inputs");
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
-    let all = compiled.explain(&inputs).unwrap();
+    let (program, compiled, all) = explained(text);
     let c = all.about("c", &[&program, compiled.functional()]).unwrap();
     let taken: Vec<_> = c.done.iter().map(|d| (d.site.body.is_some(), d.kind, d.over.as_deref())).collect();
     assert_eq!(taken, [(true, RemarkKind::ReuseOperand, Some("%b"))]);

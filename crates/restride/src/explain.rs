@@ -78,6 +78,8 @@ pub struct Decision {
     pub over: Option<String>,
     /// For a decision that was declined as memory is still read: the next reader; `None` is the caller.
     pub reader: Option<Arc<Site>>,
+    /// The view by which it reads, where it does not read the value itself.
+    pub through: Option<Arc<Site>>,
     /// Bytes that it saves, or that it costs not to take it.
     pub bytes: i64,
 }
@@ -125,13 +127,14 @@ impl std::fmt::Display for Site {
 impl Decision {
     /// The reason in words, with the reader and its line.
     pub fn why(&self) -> String {
-        match (self.reason, &self.reader) {
-            (Reason::StillRead { .. }, Some(site)) => match &site.line {
-                Some(line) => format!("still read by {site} at {line}"),
-                None => format!("still read by {site}"),
-            },
-            (reason, _) => reason.to_string(),
+        if !matches!(self.reason, Reason::StillRead { .. }) {
+            return self.reason.to_string();
         }
+        let view = self.through.as_ref().and_then(|v| v.results.first());
+        let through = view.map_or_else(String::new, |v| format!(", through %{v}"));
+        let Some(reader) = &self.reader else { return format!("still read by the caller{through}") };
+        let line = reader.line.as_ref().map_or_else(String::new, |l| format!(" at {l}"));
+        format!("still read by {reader}{line}{through}")
     }
 }
 
@@ -206,7 +209,8 @@ impl Explanation {
         let site = |s: &Arc<Site>| sites.contains(&Arc::as_ptr(s));
         let named = |n: &str| n.strip_prefix('%') == Some(bare);
         let decision = |d: &&Decision| {
-            site(&d.site) || d.reader.as_ref().is_some_and(site) || d.over.as_deref().is_some_and(named)
+            let by = [Some(&d.site), d.reader.as_ref(), d.through.as_ref()].into_iter().flatten().any(site);
+            by || d.over.as_deref().is_some_and(named)
         };
         let copied = |c: &&Copied| {
             let by = [&c.site, &c.maker].into_iter().flatten().any(site);
@@ -303,14 +307,16 @@ impl<'a> Explainer<'a> {
     }
 
     fn explain<'r>(&mut self, remarks: impl Iterator<Item = &'r Remark>) {
+        let readers = self.readers();
         let mut by_node: BTreeMap<NodeId, Vec<Decision>> = BTreeMap::new();
         for r in remarks {
             let Some(site) = self.sites.get(&r.node).cloned() else { continue };
-            let reader = match r.reason {
-                Reason::StillRead { by: Some(node) } => self.sites.get(&node).cloned(),
-                _ => None,
+            let (reader, through) = match r.reason {
+                Reason::StillRead { by: Some(node) } => self.reader(node, &readers),
+                _ => (None, None),
             };
-            let d = Decision { site, kind: r.kind, reason: r.reason, over: self.over(r), reader, bytes: r.bytes };
+            let over = self.over(r);
+            let d = Decision { site, kind: r.kind, reason: r.reason, over, reader, through, bytes: r.bytes };
             if r.missed() {
                 by_node.entry(r.node).or_default().push(d.clone());
                 self.out.declined.push(d);
@@ -411,6 +417,49 @@ impl<'a> Explainer<'a> {
             Some(Movement::Scatter { src, .. }) => value_at(node, src as usize),
             _ => None,
         }
+    }
+
+    /// For each view that costs nothing, the first node that reads what it shows, if a node does.
+    fn readers(&self) -> BTreeMap<NodeId, Option<NodeId>> {
+        let mut first: BTreeMap<ValueId, NodeId> = BTreeMap::new();
+        for (id, node) in self.graph.ordered() {
+            for v in node.operands() {
+                first.entry(v).or_insert(id);
+            }
+        }
+        let free = self.placement.steps.iter().filter_map(|s| match s {
+            Step::Free { node } => Some(*node),
+            Step::Run { .. } | Step::Move { .. } => None,
+        });
+        let position: BTreeMap<NodeId, usize> = self.graph.order.iter().enumerate().map(|(at, id)| (*id, at)).collect();
+        let views = free.filter(|id| {
+            let def = self.graph.nodes[*id].op.def();
+            def.view.is_some() || matches!(def.movement, Some(Movement::View(_) | Movement::Same))
+        });
+        let next = |id: NodeId| {
+            let users = self.graph.nodes[id].results.iter().filter_map(|r| first.get(r).copied());
+            (id, users.min_by_key(|u| position[u]))
+        };
+        views.map(next).collect()
+    }
+
+    /// The node that reads elements where a remark names a view: with the view.
+    fn reader(
+        &self,
+        named: NodeId,
+        readers: &BTreeMap<NodeId, Option<NodeId>>,
+    ) -> (Option<Arc<Site>>, Option<Arc<Site>>) {
+        let mut id = named;
+        // Later nodes only, so this ends.
+        while let Some(next) = readers.get(&id) {
+            match next {
+                Some(next) => id = *next,
+                // The caller looks at the view.
+                None => return (None, self.sites.get(&named).cloned()),
+            }
+        }
+        let through = (id != named).then_some(named);
+        (self.sites.get(&id).cloned(), through.and_then(|v| self.sites.get(&v).cloned()))
     }
 
     /// Whose memory a decision is about.
