@@ -34,11 +34,12 @@ pub struct Learn {
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// The piece, as a functional program. The last one has the program's own outputs; the others give what is needed
-    /// later, as outputs of kind `Base`.
+    /// later, as outputs of kind `Base`, and after these the new contents of inputs that nobody needs as they were: such an
+    /// input is written by then, and read in place of the value.
     pub program: Program,
     /// Where each of its inputs comes from.
     pub inputs: Vec<Source>,
-    /// Numbers of the live values that its outputs become; empty for the last segment.
+    /// Numbers of the live values that its first outputs become; empty for the last segment.
     pub live: Vec<usize>,
     /// What runs after it; `None` for the last segment.
     pub learn: Option<Learn>,
@@ -83,6 +84,12 @@ struct Cutter<'a> {
     /// Number of each value that lives from one segment to another.
     live: BTreeMap<ValueId, usize>,
     inputs: BTreeMap<ValueId, usize>,
+    /// The input that a value is the new content of, if that may be written as soon as the value is made.
+    becomes: BTreeMap<ValueId, usize>,
+    /// The last position at which a node reads a value.
+    read_until: Table<ValueId, usize>,
+    /// New contents that their inputs hold already.
+    written: BTreeMap<ValueId, usize>,
 }
 
 impl<'a> Cutter<'a> {
@@ -98,15 +105,17 @@ impl<'a> Cutter<'a> {
                 *n = position.max(*n);
             }
         }
+        let read_until = needed_until.clone();
         for v in graph.output_values() {
             needed_until.set(v, 2 * cuts.len());
         }
         let inputs = graph.inputs.iter().enumerate().map(|(i, v)| (*v, i)).collect();
-        Cutter { program, graph, needed_until, live: BTreeMap::new(), inputs }
+        let (becomes, live, written) = (becomes(program), BTreeMap::new(), BTreeMap::new());
+        Cutter { program, graph, needed_until, live, inputs, becomes, read_until, written }
     }
 
     fn source(&self, v: ValueId) -> Source {
-        match self.inputs.get(&v) {
+        match self.inputs.get(&v).or_else(|| self.written.get(&v)) {
             Some(i) => Source::Input(*i),
             None => Source::Live(self.live[&v]),
         }
@@ -154,6 +163,17 @@ impl<'a> Cutter<'a> {
             wanted.extend(&old.inputs);
         }
         wanted.extend(nodes.iter().flat_map(|n| old.nodes[*n].operands()).filter(|v| !made.contains(v)));
+        // What is made here and may be written to its input now.
+        let mut finished: Vec<(ValueId, usize)> = Vec::new();
+        if let Some(position) = position {
+            for v in nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()) {
+                let Some(&i) = self.becomes.get(&v) else { continue };
+                if self.read_until[old.inputs[i]] <= position {
+                    finished.push((v, i));
+                    wanted.push(old.inputs[i]);
+                }
+            }
+        }
         if position.is_none() {
             wanted.extend(old.output_values().filter(|v| !made.contains(v)));
         }
@@ -161,9 +181,15 @@ impl<'a> Cutter<'a> {
             if map.contains_key(&v) {
                 continue;
             }
+            // The last piece reads such an input as the signature has it.
+            if let (None, Some(i)) = (position, self.written.get(&v)) {
+                map.insert(v, map[&old.inputs[*i]]);
+                continue;
+            }
             let value = &old.values[v];
             // Numbers are expressions over symbols, which a binding carries.
-            if !self.inputs.contains_key(&v) && !self.live.contains_key(&v) {
+            let known = self.inputs.contains_key(&v) || self.live.contains_key(&v) || self.written.contains_key(&v);
+            if !known {
                 continue;
             }
             let new = graph.add_input(value.name.clone(), value.ty.clone());
@@ -195,11 +221,18 @@ impl<'a> Cutter<'a> {
         match position {
             Some(position) => {
                 for v in nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()) {
-                    if self.needed_until[v] > position && matches!(old.values[v].ty, Type::Tensor(_)) {
+                    let kept = finished.iter().all(|f| f.0 != v);
+                    if kept && self.needed_until[v] > position && matches!(old.values[v].ty, Type::Tensor(_)) {
                         live.push(self.number(v));
                         graph.outputs.push(Arg::Value(map[&v]));
                         program.signature.outputs.push(OutputSpec { kind: OutputKind::Base, alias: None });
                     }
+                }
+                for (v, i) in finished {
+                    let input = inputs.iter().position(|s| *s == Source::Input(i)).expect("it was asked for");
+                    graph.outputs.push(Arg::Value(map[&v]));
+                    program.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(input), alias: None });
+                    self.written.insert(v, i);
                 }
             }
             None => {
@@ -221,4 +254,38 @@ impl<'a> Cutter<'a> {
         program.graphs[main] = graph;
         Segment { program, inputs, live, learn: None }
     }
+}
+
+/// The input that each value is the new content of, for inputs whose memory is their own and lies as the value does.
+fn becomes(program: &Program) -> BTreeMap<ValueId, usize> {
+    let (graph, signature) = (program.graph(), &program.signature);
+    let mut out: BTreeMap<ValueId, usize> = BTreeMap::new();
+    let mut twice: BTreeSet<ValueId> = graph.inputs.iter().copied().collect();
+    let shared: BTreeSet<usize> = signature
+        .inputs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, s)| match &s.kind {
+            InputKind::Storage(members) => members.iter().copied().chain([i]).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let returned: BTreeSet<ValueId> = graph
+        .outputs
+        .iter()
+        .zip(&signature.outputs)
+        .filter(|(_, s)| !matches!(s.kind, OutputKind::Mutation(_)) && s.alias.is_none())
+        .filter_map(|(a, _)| if let Arg::Value(v) = a { Some(*v) } else { None })
+        .collect();
+    for (arg, spec) in graph.outputs.iter().zip(&signature.outputs) {
+        let (Arg::Value(v), OutputKind::Mutation(i)) = (arg, &spec.kind) else { continue };
+        let input = graph.inputs[*i];
+        let fits = graph.values[*v].ty == graph.values[input].ty && !shared.contains(i) && !returned.contains(&input);
+        if !fits || !twice.insert(*v) {
+            out.remove(v);
+            continue;
+        }
+        out.insert(*v, *i);
+    }
+    out
 }

@@ -224,12 +224,14 @@ fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
                 out.output_bytes += bytes;
             }
         }
-        for spec in &p.program.signature.outputs {
-            let OutputKind::Mutation(i) = spec.kind else { continue };
-            let input = &p.program.signature.inputs[i];
-            if matches!(input.kind, InputKind::Parameter(_) | InputKind::Buffer { .. } | InputKind::Constant(_)) {
-                out.state_bytes += bytes_of(&p.program.graph().values[input.value].ty);
-            }
+    }
+    // The last piece has the whole signature; an earlier one may write some of it already.
+    let Some(last) = pieces.last() else { return out };
+    for spec in &last.program.signature.outputs {
+        let OutputKind::Mutation(i) = spec.kind else { continue };
+        let input = &last.program.signature.inputs[i];
+        if matches!(input.kind, InputKind::Parameter(_) | InputKind::Buffer { .. } | InputKind::Constant(_)) {
+            out.state_bytes += bytes_of(&last.program.graph().values[input.value].ty);
         }
     }
     out
