@@ -44,6 +44,10 @@ pub enum Reason {
     CallerVisible,
     /// The elements are somewhere else already: an input's, a view's, a value that is wanted in several places.
     MadeElsewhere,
+    /// There it would keep more from being done in place than it saves.
+    InTheWay,
+    /// No strides on that memory say the shape.
+    NoStrides,
     /// Several elements lie in one cell.
     NotDense,
     /// Whether cells are shared was not decided within the budget.
@@ -105,6 +109,8 @@ impl fmt::Display for Reason {
             Reason::SizesDiffer => f.write_str("sizes differ"),
             Reason::CallerVisible => f.write_str("the caller sees that memory"),
             Reason::MadeElsewhere => f.write_str("its elements are elsewhere already"),
+            Reason::InTheWay => f.write_str("there it would be in the way of more"),
+            Reason::NoStrides => f.write_str("no strides say the other shape there"),
             Reason::NotDense => f.write_str("several elements in one cell"),
             Reason::UnknownOverlap => f.write_str("overlap not decided"),
             Reason::KernelNeedsLayout => f.write_str("another layout is needed"),

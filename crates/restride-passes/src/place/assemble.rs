@@ -47,7 +47,7 @@ impl Placer<'_> {
                 Built { place, pieces, moved: all }
             }
         };
-        self.memory.settle(r, option.place.clone(), ty.dtype);
+        self.settle(r, option.place.clone(), ty.dtype)?;
         for piece in option.pieces {
             let v = operands[piece.operand];
             let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;

@@ -4,7 +4,7 @@ use super::Placer;
 use super::homes::Spot;
 use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Error, Meta, NodeId, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
+    Arg, Error, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 
@@ -95,9 +95,17 @@ impl Placer<'_> {
                 let eager = self.ty(v)?.clone();
                 let strides = self.memory.place(v).map(|p| p.layout.strides.clone());
                 if strides.is_some_and(|s| s != eager.layout.strides) {
-                    self.eager_copy(v, &eager)?;
+                    self.eager_copy(id, v, &eager)?;
                 }
             }
+        }
+        if let (Some(Arg::Value(from)), Some(Movement::Same | Movement::View(_))) =
+            (node.args.first(), node.op.def().movement)
+        {
+            // A copy that only moves elements: into another shape, or all of them where views are switched off.
+            let reason = if self.options.views { Reason::NoStrides } else { Reason::SwitchedOff };
+            let bytes = node.results.iter().map(|r| self.bytes_of(*r)).sum();
+            self.remark(id, RemarkKind::ViewOnBase, reason, bytes, Some(*from));
         }
         let results = self.graph.nodes[id].results.clone();
         let mut writes: Vec<Option<Place>> = Vec::new();
@@ -108,7 +116,7 @@ impl Placer<'_> {
             }
             let ty = self.ty(r)?.clone();
             let place = self.result(at, id, k, r, &writes)?;
-            self.memory.settle(r, place.clone(), ty.dtype);
+            self.settle(r, place.clone(), ty.dtype)?;
             writes.push(Some(place));
         }
         self.run_step(id, writes);

@@ -155,6 +155,8 @@ struct Placer<'a> {
     ends: Table<ValueId, Option<ValueId>>,
     /// Of what it has been said why it is not made where it is wanted.
     declined: BTreeSet<(ValueId, RemarkKind)>,
+    /// Views that have been put on their bases as soon as these were placed.
+    early: BTreeSet<NodeId>,
     /// Memory of each output that has been given one.
     output_places: BTreeMap<usize, Place>,
     /// Values that are to have memory of their own.
@@ -234,6 +236,7 @@ impl<'a> Placer<'a> {
             ahead: BTreeMap::new(),
             ends,
             declined: BTreeSet::new(),
+            early: BTreeSet::new(),
             output_places: BTreeMap::new(),
             avoid,
             chosen: Table::new(),
@@ -275,7 +278,7 @@ impl<'a> Placer<'a> {
             let buffer = self.memory.add(Buffer { kind: BufferKind::Input(i), bytes });
             let place = Place { buffer, layout };
             self.input_places[i] = Some(place.clone());
-            self.memory.settle(v, place, ty.dtype);
+            self.settle(v, place, ty.dtype)?;
             self.memory.writable(buffer, self.boundary.becomes[i].is_some());
         }
         Ok(())
@@ -329,7 +332,7 @@ impl<'a> Placer<'a> {
                 Some(ty) => {
                     let ty = ty.clone();
                     let place = self.home(at, id, r)?;
-                    self.memory.settle(r, place.clone(), ty.dtype);
+                    self.settle(r, place.clone(), ty.dtype)?;
                     Some(place)
                 }
                 None if matches!(self.graph.values[r].ty, Type::Tensor(_)) => return Err(self.ty(r).unwrap_err()),

@@ -43,9 +43,10 @@ impl Placer<'_> {
             return Ok(false);
         }
         let layout = if self.options.views { place.layout.view(&want.layout.sizes) } else { None };
-        if let Some(layout) = layout {
-            self.owner.set(r, Some(self.owner[from].unwrap_or(from)));
-            self.memory.settle(r, Place { buffer: place.buffer, layout }, want.dtype);
+        if let Some(layout) = layout.filter(|_| !self.avoids(r)) {
+            // It may turn out to be in the way of what changes the original.
+            self.chose(r, self.bytes_of(r));
+            self.settle(r, Place { buffer: place.buffer, layout }, want.dtype)?;
             self.memory.placement.steps.push(Step::Free { node: id });
             self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, self.bytes_of(r), Some(from));
             return Ok(true);
@@ -54,8 +55,10 @@ impl Placer<'_> {
             // Another shape than strides can express: the kernel takes elements in logical order.
             return Ok(false);
         }
+        let reason = if self.options.views { Reason::InTheWay } else { Reason::SwitchedOff };
+        self.remark(id, RemarkKind::ViewOnBase, reason, self.bytes_of(r), Some(from));
         let to = self.home(at, id, r)?;
-        self.memory.settle(r, to.clone(), want.dtype);
+        self.settle(r, to.clone(), want.dtype)?;
         self.memory.placement.steps.push(Step::Move { value: from, from: place, to });
         self.memory.placement.steps.push(Step::Free { node: id });
         Ok(true)
@@ -117,7 +120,7 @@ impl Placer<'_> {
             };
             if reason == Reason::Taken {
                 self.owner.set(r, Some(self.owner[base].unwrap_or(base)));
-                self.memory.settle(r, place.clone(), ty.dtype);
+                self.settle(r, place.clone(), ty.dtype)?;
                 if !there(&from, &to) {
                     self.not_there(id, src, RemarkKind::SourceInRegion);
                     self.memory.placement.steps.push(Step::Move { value: src, from, to });
@@ -137,7 +140,8 @@ impl Placer<'_> {
         let Some(region) = self.region_of(id, base, &rule, &to.layout)? else {
             return Err(Error::unsupported("a scatter in terms of strides that its base does not have"));
         };
-        self.memory.settle(r, to.clone(), ty.dtype);
+        self.settle(r, to.clone(), ty.dtype)?;
+        self.not_there(id, src, RemarkKind::SourceInRegion);
         self.memory.placement.steps.push(Step::Move { value: base, from: place, to: to.clone() });
         self.memory.placement.steps.push(Step::Move {
             value: src,

@@ -2,25 +2,74 @@
 
 use super::Placer;
 use restride_ir::{
-    Arg, Buffer, BufferId, BufferKind, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, Step,
-    ValueId, ViewOutcome, layout_bytes,
+    Arg, Buffer, BufferId, BufferKind, DType, Error, Layout, Meta, Movement, Node, NodeId, Place, Reason, RemarkKind,
+    Result, Step, ValueId, ViewOutcome, ViewRule, layout_bytes,
 };
 use restride_tensor::{Overlap, overlap_bytes};
 
 impl Placer<'_> {
+    /// Puts a value at a place, and all that are views of it there with it: they live from then on, and the value itself
+    /// only as long as a node other than these reads it. So a write is held against the cells that are still read.
+    pub(super) fn settle(&mut self, v: ValueId, place: Place, dtype: DType) -> Result<()> {
+        let mut work = vec![(v, place, dtype)];
+        while let Some((v, place, dtype)) = work.pop() {
+            let (buffer, owner) = (place.buffer, Some(self.owner[v].unwrap_or(v)));
+            self.memory.settle(v, place, dtype);
+            if !self.options.views || self.uses[v].is_empty() {
+                continue;
+            }
+            let mut direct = Vec::new();
+            for at in std::mem::take(self.uses.entry(v)) {
+                let id = self.graph.order[at];
+                let results = &self.graph.nodes[id].results;
+                match self.views_there(id, v)? {
+                    Some(views) if views.len() == results.len() && self.early.insert(id) => {
+                        for (&r, view) in results.iter().zip(views) {
+                            self.owner.set(r, owner);
+                            work.push((r, Place { buffer, layout: view.layout }, view.dtype));
+                        }
+                    }
+                    _ => direct.push(at),
+                }
+            }
+            if !self.wanted.contains_key(&v) {
+                self.last_use.set(v, direct.last().copied().unwrap_or(0));
+            }
+            self.uses.set(v, direct);
+        }
+        Ok(())
+    }
+
+    /// What a view of a value is where the value lies, if strides can say it.
+    fn views_there(&self, id: NodeId, base: ValueId) -> Result<Option<Vec<Meta>>> {
+        let node = &self.graph.nodes[id];
+        let Some((rule, position, _)) = view_rule(node) else { return Ok(None) };
+        if node.op.def().strided || !matches!(node.args.get(position), Some(Arg::Value(v)) if *v == base) {
+            return Ok(None);
+        }
+        let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
+        if !matches!(rule.of(&args)?, ViewOutcome::Views(_)) {
+            return Ok(None);
+        }
+        let placed = self.metas(id, |v| if v == base { self.placed_meta(v) } else { Ok(self.ty(v)?.clone()) })?;
+        Ok(match rule.of(&placed) {
+            Ok(ViewOutcome::Views(views)) => Some(views.to_vec()),
+            _ => None,
+        })
+    }
+
     /// A view: its results lie on its base. False if the node is no view here.
     pub(super) fn free_view(&mut self, id: NodeId) -> Result<bool> {
         let node = &self.graph.nodes[id];
-        let def = node.op.def();
-        // The copy form of a view has the same elements, and a kernel for where strides cannot express them.
-        let (rule, position, copies) = match (def.view, &def.movement) {
-            _ if def.metadata || def.math.is_some() => return Ok(false),
-            (Some(rule), _) => (rule, def.base as usize, false),
-            (None, Some(Movement::View(rule))) => (*rule, 0, true),
-            _ => return Ok(false),
-        };
+        let Some((rule, position, copies)) = view_rule(node) else { return Ok(false) };
         let Some(Arg::Value(base)) = node.args.get(position) else { return Ok(false) };
         let base = *base;
+        if self.early.contains(&id) {
+            self.memory.placement.steps.push(Step::Free { node: id });
+            let bytes = node.results.iter().map(|r| self.bytes_of(*r)).sum();
+            self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, bytes, Some(base));
+            return Ok(true);
+        }
         let Some(place) = self.memory.place(base).cloned() else { return Ok(false) };
         let eager = self.ty(base)?.clone();
         let args = self.metas(id, |v| Ok(self.ty(v)?.clone()))?;
@@ -78,10 +127,8 @@ impl Placer<'_> {
             }
             // Where the base lies the view cannot be expressed: it is looked at in a copy in the eager layout.
             None if copies && !strided => return Ok(false),
-            None => self.eager_copy(base, &eager)?,
+            None => self.eager_copy(id, base, &eager)?,
         };
-        let reason = if self.options.views { Reason::KernelNeedsLayout } else { Reason::SwitchedOff };
-        self.remark(id, RemarkKind::LayoutCopy, reason, self.bytes_of(base), Some(base));
         let shift = base_now.layout.offset - eager.layout.offset;
         let views: Vec<Meta> = eager_views
             .iter()
@@ -98,7 +145,9 @@ impl Placer<'_> {
     }
 
     /// Moves a value to memory in its eager layout and leaves it there: what reads it later reads it there too.
-    pub(super) fn eager_copy(&mut self, v: ValueId, eager: &Meta) -> Result<Place> {
+    pub(super) fn eager_copy(&mut self, id: NodeId, v: ValueId, eager: &Meta) -> Result<Place> {
+        let reason = if self.options.views { Reason::KernelNeedsLayout } else { Reason::SwitchedOff };
+        self.remark(id, RemarkKind::LayoutCopy, reason, self.bytes_of(v), Some(v));
         let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
         let layout = Layout { offset: 0, ..eager.layout.clone() };
         let bytes = layout_bytes(&layout, eager.dtype.size());
@@ -117,8 +166,20 @@ impl Placer<'_> {
         }
         for (r, m) in results.iter().zip(views) {
             self.owner.set(*r, owner);
-            self.memory.settle(*r, Place { buffer, layout: m.layout.clone() }, m.dtype);
+            self.settle(*r, Place { buffer, layout: m.layout.clone() }, m.dtype)?;
         }
         Ok(())
+    }
+}
+
+/// The view rule of a node, the position of its base, and whether it copies where strides cannot say it: the copy form of
+/// a view has the same elements, and a kernel for that.
+fn view_rule(node: &Node) -> Option<(ViewRule, usize, bool)> {
+    let def = node.op.def();
+    match (def.view, &def.movement) {
+        _ if def.metadata || def.math.is_some() => None,
+        (Some(rule), _) => Some((rule, def.base as usize, false)),
+        (None, Some(Movement::View(rule))) => Some((*rule, 0, true)),
+        _ => None,
     }
 }

@@ -14,7 +14,7 @@ graph(%x: f32[2, 3]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %v = aten.view.default(%a, [-1]), 24 bytes
+//   result on a dying operand, %a: still read by %c = aten.add.Tensor(%v, 1), 24 bytes
 // %v = aten.view.default(%a, [-1])
 //   view on its base, %a: taken, 24 bytes
 // %c = aten.add.Tensor(%v, 1)

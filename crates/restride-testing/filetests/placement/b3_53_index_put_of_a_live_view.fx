@@ -13,7 +13,7 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %b = aten.index_put.default(%a, [%i], %y)
-//   result on a dying operand, %a: still read by %v = aten.slice.Tensor(%a, 0, 0, 2), 16 bytes
+//   result on a dying operand, %a: still read by %d = aten.flip.default(%v, [-1]), 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)

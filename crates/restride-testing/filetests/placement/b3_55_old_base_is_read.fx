@@ -17,25 +17,23 @@ graph(%x: f32[4, 2]) {
 // %o = aten.slice.Tensor(%a, 0, 1, 3)
 //   view on its base, %a: taken, 16 bytes
 // %k = aten.clone.default(%o)
-//   view on its base, %o: taken, 16 bytes
+//   view on its base, %o: there it would be in the way of more, 16 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: still read by %d = aten.flip.default(%k, [-1]), 16 bytes
+//   source straight in its region, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: still read by %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2), 16 bytes
+//   result on a dying operand, %v: taken, 16 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 0, 2)
-//   scatter in its base, %a: still read by %d = aten.flip.default(%k, [-1]), 32 bytes
+//   scatter in its base, %a: taken, 32 bytes
 // %d = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %e = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
-// %a to the arena, for %w_1 = aten.slice_scatter.default, 32 bytes
-//   not scatter in its base: still read by %d = aten.flip.default
-// %w to the arena, for %w_1 = aten.slice_scatter.default, 16 bytes
-//   not source straight in its region: still read by %d = aten.flip.default
+// %o to the arena, for %k = aten.clone.default, 16 bytes
+//   not view on its base: there it would be in the way of more
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -17,11 +17,11 @@ graph(%x: c64[3]) {
 // %r = aten.select.int(%v, 1, 1)
 //   view on its base, %v: taken, 12 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: still read by %w_1 = aten.view.dtype(%a, f32), 12 bytes
+//   source straight in its region, %w_1: taken, 12 bytes
+// %w = aten.add.Tensor(%r, 1)
+//   result on a dying operand, %r: taken, 12 bytes
 // %w_1 = aten.view.dtype(%a, f32)
 //   view on its base, %a: taken, 24 bytes
-// %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
-//   source straight in its region, %w: its elements are elsewhere already, 12 bytes
 // %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
 //   scatter in its base, %w_1: taken, 24 bytes
 // %w_3 = aten.view.dtype(%w_2, c64)
@@ -30,8 +30,7 @@ graph(%x: c64[3]) {
 //   computed in the output's memory: taken, 24 bytes
 
 // == copies
-// %w to the arena, for %w_2 = aten.slice_scatter.default, 12 bytes
-//   not source straight in its region: its elements are elsewhere already
+// none
 
 // == run
 // input 0: c64[3][1]+0 = [(0.0+0.0j) (1.0+0.0j) (2.0+0.0j)]

@@ -16,7 +16,7 @@ graph(%x: f32[2, 2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %r = aten.select.int(%a, 0, 0), 16 bytes
+//   result on a dying operand, %a: still read by %e = aten.flip.default(%r, [-1]), 16 bytes
 // %c = aten.mul.Tensor(%b, 3)
 //   result on a dying operand, %b: still read by %g = aten.sub.Tensor(%b, %c), 16 bytes
 // %r = aten.select.int(%a, 0, 0)

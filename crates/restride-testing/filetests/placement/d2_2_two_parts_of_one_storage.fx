@@ -17,7 +17,7 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 // %p = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base, %a: taken, 8 bytes
 // %b = aten.index_put.default(%p, [%i], %y)
-//   result on a dying operand, %p: still read by %q = aten.slice.Tensor(%a, 0, 2, 4), 8 bytes
+//   result on a dying operand, %p: taken, 8 bytes
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
 //   view on its base, %a: taken, 8 bytes
 // %c = aten.index_put.default(%q, [%i], %y)

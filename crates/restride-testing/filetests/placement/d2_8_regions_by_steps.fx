@@ -16,7 +16,7 @@ graph(%x: f32[8]) {
 // %p = aten.slice.Tensor(%a, 0, 0, 8, 2)
 //   view on its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%p, 1)
-//   result on a dying operand, %p: still read by %q = aten.slice.Tensor(%a, 0, 1, 8, 2), 16 bytes
+//   result on a dying operand, %p: taken, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 1, 8, 2)
 //   view on its base, %a: taken, 16 bytes
 // %c = aten.mul.Tensor(%b, %q)
