@@ -1,6 +1,6 @@
 //! Moving elements between tensors, and the lazy conjugate and negative bits.
 
-use restride_ir::OpError;
+use restride_ir::{OpError, dense_like};
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{C32, C64, DType, Element, Layout, Tensor, bf16, f16};
 
@@ -61,16 +61,12 @@ fn with_bits(mut t: Tensor, conj: bool, neg: bool) -> Tensor {
     t
 }
 
-/// The tensor with its lazy bits applied: itself if it has none, a copy otherwise.
+/// The tensor with its lazy bits applied: itself if it has none, otherwise what `clone` gives.
 pub fn resolve(t: &Tensor) -> Result<Tensor, OpError> {
     if !t.conj && !t.neg {
         return Ok(t.clone());
     }
-    let layout = match t.layout() {
-        l if l.is_dense() => Layout { offset: 0, ..l.clone() },
-        l => Layout::contiguous(&l.sizes),
-    };
-    let own = allocate(t.dtype(), layout)?;
+    let own = allocate(t.dtype(), dense_like(t.layout()))?;
     let flip = t.conj && t.dtype().is_complex();
     fn store<T: Element>(own: &Tensor, t: &Tensor, f: impl Fn(T) -> T) {
         let data: Vec<T> = t.to_elements::<T>().into_iter().map(f).collect();

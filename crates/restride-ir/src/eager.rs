@@ -1,7 +1,7 @@
 //! What PyTorch's own kernels give.
 
-use crate::{Arg, Args, Meta, Op, ViewOutcome};
-use restride_tensor::Scalar;
+use crate::{Arg, Args, Meta, Op, ViewOutcome, visits::fastest_first};
+use restride_tensor::{Dims, Layout, Scalar};
 
 impl Op {
     /// Types of the results of a call in eager PyTorch, by the view rule where it gives views and by the shape rule
@@ -31,6 +31,12 @@ impl Op {
     pub fn may_pass_through(self) -> bool {
         self.def().decompose.is_some() || self.schema().name == "conj_physical"
     }
+
+    /// Whether this is the one functional operator (`copy`) whose in-place form reads and writes through lazy bits. Others
+    /// are given copies of lazily mapped operands, with the bits applied, and what they write to such a copy is copied back.
+    pub fn maps_bits(self) -> bool {
+        self.schema().namespace == "aten" && self.schema().name == "copy"
+    }
 }
 
 impl Meta {
@@ -42,4 +48,19 @@ impl Meta {
             && a.sizes == b.sizes
             && (0..a.rank()).all(|i| a.sizes[i] == 1 || a.strides[i] == b.strides[i])
     }
+}
+
+/// What `empty_like` makes of a layout: its strides if it is dense, otherwise dense strides in its order.
+pub fn dense_like(l: &Layout) -> Layout {
+    if l.is_dense() {
+        return Layout::strided(&l.sizes, &l.strides, 0);
+    }
+    let perm = fastest_first(&l.sizes, &[&l.strides]);
+    let mut strides: Dims<i64> = Dims::from_elem(1, l.rank());
+    let mut next = 1;
+    for &d in &perm {
+        strides[d] = next;
+        next *= l.sizes[d].max(1);
+    }
+    Layout::strided(&l.sizes, &strides, 0)
 }

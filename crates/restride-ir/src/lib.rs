@@ -30,6 +30,7 @@ pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, MemoryFormat};
 pub use bits::LazyBits;
 pub use compact::compact;
+pub use eager::dense_like;
 pub use effects::{Effect, Effects, Summary, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};

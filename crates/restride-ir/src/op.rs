@@ -333,6 +333,11 @@ pub struct OpDef {
     pub base: u8,
     /// The element map of a view that has one.
     pub math: Option<MathView>,
+    /// Where the view rule changes nothing, the result is the operand itself, the same tensor object (`contiguous`).
+    pub itself: bool,
+    /// A view that PyTorch does not know to be one: of a lazily mapped tensor, of a copy that has the bits applied
+    /// (`unsafe_split`).
+    pub resolves: bool,
     /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
     /// A change of argument 0 that makes room for itself where the memory is too small (`resize_`).
@@ -380,6 +385,8 @@ impl OpDef {
             view: None,
             base: 0,
             math: None,
+            itself: false,
+            resolves: false,
             metadata: false,
             grows: false,
             strided: false,

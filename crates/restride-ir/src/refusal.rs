@@ -1,7 +1,7 @@
 //! What eager PyTorch refuses to write: the rules of `ATen/MemoryOverlap.cpp`, for whoever runs or rewrites a mutating
 //! call. They look at layouts without searching: what is "too hard" to see passes.
 
-use crate::{Arg, Error, ErrorKind, Meta, OverlapCheck, Result, Scalar, TensorType, Twin};
+use crate::{Arg, Error, ErrorKind, LazyBits, Meta, OverlapCheck, Result, Scalar, TensorType, Twin, TwinReturn};
 use restride_tensor::{DType, Dim, Layout, Overlap, overlap_bytes};
 
 /// PyTorch's words for a target with several elements in one cell.
@@ -14,6 +14,10 @@ const SHARED: &str = "unsupported operation: some elements of the input tensor a
 /// What eager PyTorch does not see, and what has no meaning but its loops'.
 const ORDER: &str =
     "a write that reads the memory it writes, in the order of PyTorch's loop. Clone the tensor before it.";
+
+/// PyTorch writes a copy of what is lazily mapped, and copies back the call's first result.
+const UNRETURNED: &str =
+    "a write of a lazily mapped tensor that is not the call's first result, which PyTorch does not take.";
 
 /// Two results on the same memory.
 const TWO: &str = "two results that are written to the same memory. Give each memory of its own.";
@@ -31,6 +35,8 @@ pub struct Memory {
     ty: Option<Meta>,
     /// A dimension of several elements has stride 0.
     stretched: bool,
+    /// Maps that its elements go through.
+    bits: LazyBits,
 }
 
 impl Memory {
@@ -41,7 +47,17 @@ impl Memory {
         let stretched = dims.into_iter().any(|(n, s)| s.is(0) && one.less(n) == Some(true))
             && !ty.layout.sizes.iter().any(|n| n.is(0));
         let known = ty.layout.known().map(|l| TensorType::new(ty.dtype, l));
-        Memory { storage, object, dtype: ty.dtype, ty: known, stretched }
+        Memory { storage, object, dtype: ty.dtype, ty: known, stretched, bits: LazyBits::default() }
+    }
+
+    /// Whether two tensors show the same cells in the same way.
+    fn is_data_of(&self, other: &Memory) -> bool {
+        self.ty.is_some() && self.ty == other.ty && self.storage == other.storage && self.bits == other.bits
+    }
+
+    /// The same of a tensor with lazy bits.
+    pub fn with_bits(self, bits: LazyBits) -> Memory {
+        Memory { bits, ..self }
     }
 }
 
@@ -76,6 +92,21 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
 ) -> Result<()> {
     let tensors = |i: u8| args.get(i as usize).into_iter().flat_map(|a| a.values()).filter_map(&see);
     refuse_in_place(twin, tensors)?;
+    let copies = twin.op.maps_bits();
+    for (arg, target) in twin.writes.iter().flat_map(|w| tensors(w.0).map(|t| (w.0, t))) {
+        if !copies && !target.bits.is_clear() && twin.returns.first() != Some(&TwinReturn::Arg(arg)) {
+            return Err(Error::unsupported(UNRETURNED).help("call resolve_conj() and resolve_neg() before it"));
+        }
+        // What is lazily mapped is put aside, written there and copied back.
+        if !copies && !target.bits.is_clear() && target.stretched {
+            return Err(Error::new(ErrorKind::Program, INTERNAL));
+        }
+        let empty = target.ty.as_ref().is_some_and(|t| t.layout.sizes.contains(&0));
+        let negated = |o: Memory| o.bits.neg != target.bits.neg;
+        if copies && target.dtype == DType::Bool && !empty && (0..args.len() as u8).any(|i| tensors(i).any(negated)) {
+            return Err(Error::new(ErrorKind::Program, "\"neg_cpu\" not implemented for 'Bool'"));
+        }
+    }
     // Whatever is left in a cell that two results are written to, it has no meaning.
     for (k, first) in twin.writes.iter().enumerate() {
         for second in &twin.writes[k + 1..] {
@@ -83,6 +114,14 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
                 return Err(Error::unsupported(TWO));
             }
         }
+    }
+    // A copy onto itself is none.
+    if copies
+        && let [Arg::Value(target), Arg::Value(source), ..] = args
+        && let (Some(target), Some(source)) = (see(target), see(source))
+        && target.is_data_of(&source)
+    {
+        return Ok(());
     }
     let check = twin.op.def().overlap;
     if check == OverlapCheck::None {
@@ -94,6 +133,9 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     }
     for &(arg, _) in &twin.writes {
         let Some(target) = args.get(arg as usize).and_then(|a| a.values().next()).and_then(&see) else { continue };
+        if !copies && !target.bits.is_clear() {
+            continue;
+        }
         let filled = check == OverlapCheck::Operands && fills(args, &see);
         let passes = matches!(check, OverlapCheck::Operands | OverlapCheck::PartialMask | OverlapCheck::Unseen);
         if !passes && target.stretched {
@@ -107,7 +149,8 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             if i == 2 && filled {
                 continue;
             }
-            for operand in other.values().filter_map(&see) {
+            // A lazily mapped operand is a copy with the bits applied.
+            for operand in other.values().filter_map(&see).filter(|o| copies || o.bits.is_clear()) {
                 let found = status(&target, &operand);
                 // A copy that converts has no meaning but its loop's where it reads what it wrote.
                 if converts_itself(twin, &target, &operand) {
@@ -193,8 +236,7 @@ fn share(a: &Memory, b: &Memory, resizes: bool) -> bool {
 /// Whether a call copies elements of one type over several of another on the same memory.
 fn converts_itself(twin: &Twin, target: &Memory, operand: &Memory) -> bool {
     let (Some(x), Some(y)) = (&target.ty, &operand.ty) else { return false };
-    let copies = twin.op.schema().namespace == "aten" && twin.op.schema().name == "copy";
-    copies && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
+    twin.op.maps_bits() && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
 }
 
 /// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.

@@ -9,7 +9,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::iter::in_format;
 use crate::moves;
 use crate::sample::{sample, strided, tensor, transposed};
-use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, rule, view, view_or_copy};
+use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, itself, rule, view, view_or_copy};
 use crate::views_shape::{Adjoint, Identity, MatH, MatrixH};
 
 type Metas = SmallVec<[Meta; 1]>;
@@ -388,10 +388,10 @@ fn s_contiguous() -> Vec<Sample> {
     all
 }
 
-/// A cast: an alias where the type stays, otherwise a conversion in the same logical order.
+/// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
 const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
     // The elements change with the type: this is no mere movement.
-    OpDef { movement: None, ..view_or_copy::<R>(schema, infer, samples) }
+    OpDef { movement: None, itself: true, ..view_or_copy::<R>(schema, infer, samples) }
 }
 
 const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
@@ -422,11 +422,11 @@ pub(crate) static OPS: &[OpDef] = &[
             s_to_copy,
         )
     },
-    view_or_copy::<Contiguous>(
+    itself(view_or_copy::<Contiguous>(
         "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
         infer_contiguous,
         s_contiguous,
-    ),
+    )),
     a_cast::<ToDType>(
         "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? \
          memory_format=None) -> Tensor(a)",
@@ -456,10 +456,10 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype),
     a_view::<ViewAsReal>("aten::view_as_real(Tensor(a) self) -> Tensor(a)", s_complex),
     a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex),
-    a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any),
+    itself(a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any)),
     a_view::<Imag>("aten::imag(Tensor(a) self) -> Tensor(a)", s_complex),
     conjugate::<Conj>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_complex),
-    conjugate::<Identity>("aten::conj(Tensor(a) self) -> Tensor(a)", s_any),
+    itself(conjugate::<Identity>("aten::conj(Tensor(a) self) -> Tensor(a)", s_any)),
     conjugate::<MatH>("aten::mH(Tensor(a) self) -> Tensor(a)", s_matrix),
     conjugate::<MatrixH>("aten::matrix_H(Tensor(a) self) -> Tensor(a)", s_matrix),
     conjugate::<Adjoint>("aten::adjoint(Tensor(a) self) -> Tensor(a)", s_matrix),
@@ -467,10 +467,12 @@ pub(crate) static OPS: &[OpDef] = &[
     // The identity where no lazy bit is set, and a shape rule sees none.
     OpDef {
         math: Some(MathView::ResolveConj),
+        itself: true,
         ..a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any)
     },
     OpDef {
         math: Some(MathView::ResolveNeg),
+        itself: true,
         ..a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any)
     },
     a_copy::<ViewDType>("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", s_view_dtype),
@@ -490,6 +492,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         base: 1,
         strided: true,
+        grows: true,
         ..in_place::<SetStrided>(
             "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] \
              size, SymInt[] stride=[]) -> Tensor(a!)",
@@ -566,6 +569,9 @@ typed_rule!(SetStrided, |a, t| {
     if source.dtype != t.dtype {
         return fail(format!("set_ requires one element type, got {} and {}", t.dtype, source.dtype));
     }
+    if source.layout.known().is_some_and(|l| !l.is_contiguous()) {
+        return fail("passed in tensor to be used as storage must be contiguous");
+    }
     let sizes = a.numbers(3)?;
     let strides = a.numbers(4)?;
     let layout = if strides.is_empty() && !sizes.is_empty() {
@@ -573,6 +579,6 @@ typed_rule!(SetStrided, |a, t| {
     } else {
         Layout::strided(sizes, strides, D::from(0))
     };
-    let offset = a.number(2)?;
+    let offset = &source.layout.offset.plus(a.number(2)?);
     Ok(view(t.dtype, crate::views_split::as_strided(&source.layout, sizes, &layout.strides, Some(offset))?))
 });

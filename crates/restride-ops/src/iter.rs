@@ -1,5 +1,6 @@
 //! Sizes and strides of results as PyTorch's `TensorIterator` and `empty_like` give them.
 
+pub(crate) use restride_ir::dense_like;
 use restride_ir::{Dims, Layout, MemoryFormat, OpError, fastest_first};
 use smallvec::SmallVec;
 
@@ -121,21 +122,6 @@ pub(crate) fn channels_last(sizes: &[i64]) -> Layout {
     }
     strides[0] = next;
     Layout::strided(sizes, &strides, 0)
-}
-
-/// What `empty_like` makes of a layout: its strides if it is dense, otherwise dense strides in its order.
-pub(crate) fn dense_like(l: &Layout) -> Layout {
-    if l.is_dense() {
-        return Layout::strided(&l.sizes, &l.strides, 0);
-    }
-    let perm = fastest_first(&l.sizes, &[&l.strides]);
-    let mut strides: Dims<i64> = Dims::from_elem(1, l.rank());
-    let mut next = 1;
-    for &d in &perm {
-        strides[d] = next;
-        next *= l.sizes[d].max(1);
-    }
-    Layout::strided(&l.sizes, &strides, 0)
 }
 
 /// A dense layout of the sizes in a memory format; `Preserve` follows `like`.

@@ -187,6 +187,7 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("aten::polar(Tensor abs, Tensor angle) -> Tensor", infer_join, |c| run_join(c, Join::Polar), (), joins),
     OpDef {
         view: Some(rule::<ConjPhysical>()),
+        itself: true,
         exactness: Exactness::Exact,
         ..own!("aten::conj_physical(Tensor self) -> Tensor", infer_conj, run_conj, (0), || unary(ALL, -2.0, 2.0))
     },

@@ -100,6 +100,7 @@ macro_rules! dropout {
     ($schema:literal, $what:expr) => {
         OpDef {
             view: Some(rule::<Dropped>()),
+            itself: true,
             ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropouts)
         }
     };

@@ -60,6 +60,16 @@ pub(crate) const fn a_view<R: Rule>(schema: &'static str, samples: fn() -> Vec<S
     OpDef { view: Some(rule::<R>()), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
 }
 
+/// A view that gives its operand itself where nothing changes.
+pub(crate) const fn itself(def: OpDef) -> OpDef {
+    OpDef { itself: true, ..def }
+}
+
+/// A view that PyTorch does not know to be one.
+pub(crate) const fn resolves(def: OpDef) -> OpDef {
+    OpDef { resolves: true, ..def }
+}
+
 /// A view where strides allow, otherwise a copy that `infer` describes, of the same elements in the same order.
 pub(crate) const fn view_or_copy<R: Rule>(
     schema: &'static str,
@@ -125,10 +135,21 @@ pub(crate) fn reshaped<D: Dim>(l: &Layout<D>, sizes: &[D]) -> Result<Option<Opti
         return fail(format!("invalid shape dimension {negative}"));
     }
     match l.view(&sizes) {
-        Some(v) => Ok(Some(Some(v))),
+        Some(v) => Ok(Some(Some(if v.sizes == l.sizes { restated(l) } else { v }))),
         None if l.known().is_some() && sizes.iter().all(|s| s.known().is_some()) => Ok(Some(None)),
         None => Ok(None),
     }
+}
+
+/// A layout under its own sizes: PyTorch computes strides anew, which shows in those of dimensions of one index.
+fn restated<D: Dim>(l: &Layout<D>) -> Layout<D> {
+    let ones = l.sizes.iter().any(|n| n.is(1)) && l.known().is_some_and(|l| l.numel() > 0);
+    if !ones {
+        return l.clone();
+    }
+    // With a dimension before them, which goes again, they are other sizes.
+    let lead: Vec<D> = std::iter::once(D::from(1)).chain(l.sizes.iter().cloned()).collect();
+    l.view(&lead).and_then(|v| v.select(0, &D::from(0)).ok()).unwrap_or_else(|| l.clone())
 }
 
 /// The outcome of a `view`, which must be one.

@@ -6,8 +6,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::sample::{sample, strided, tensor, transposed};
 use crate::views::{
-    NO, Result, Rule, a_copy, a_view, fail, in_place, layout_rule, may_view, move_dims, must_view, squeezed, view,
-    view_or_copy,
+    NO, Result, Rule, a_copy, a_view, fail, in_place, itself, layout_rule, may_view, move_dims, must_view, resolves,
+    squeezed, view, view_or_copy,
 };
 
 /// A rule that is a function of the arguments.
@@ -335,11 +335,11 @@ pub(crate) static OPS: &[OpDef] = &[
         infer_reshape_as,
         s_reshape_as,
     ),
-    view_or_copy::<Flatten>(
+    itself(view_or_copy::<Flatten>(
         "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
         infer_flatten,
         s_flatten,
-    ),
+    )),
     a_view::<Unflatten>("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", s_unflatten),
     view_or_copy::<Ravel>("aten::ravel(Tensor(a) self) -> Tensor(a)", infer_ravel, s_any),
     a_view::<Permute>("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", s_permute),
@@ -368,9 +368,9 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<SqueezeDims>("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", s_squeeze_dims),
     a_view::<Identity>("aten::alias(Tensor(a) self) -> Tensor(a)", s_any),
     a_view::<Identity>("aten::detach(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<Identity>("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any),
+    itself(a_view::<Identity>("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(resolves(a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any))),
+    itself(a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any)),
     OpDef {
         strided: true,
         ..a_view::<ReshapeAlias>(
@@ -379,9 +379,9 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
     // These say nothing of the alias that they give.
-    a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<AtLeast3>("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", s_any),
+    itself(a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(a_view::<AtLeast3>("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", s_any)),
     in_place::<T>("aten::t_(Tensor(a!) self) -> Tensor(a!)"),
     in_place::<Transpose>("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"),
     in_place::<Transpose>("aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)"),

@@ -5,7 +5,7 @@ use restride_tensor::{DType, Dim, Layout};
 use smallvec::SmallVec;
 
 use crate::sample::{sample, strided, tensor, transposed};
-use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule};
+use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, resolves};
 
 layout_rule!(Slice, |a, l| l.slice(a.known(1)?, a.opt_number(2)?, a.opt_number(3)?, a.number(4)?)?);
 layout_rule!(Select, |a, l| {
@@ -380,15 +380,15 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     a_view::<Chunk>("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk),
     // PyTorch's schemas of these three are silent about the alias.
-    a_view::<Split>(
+    resolves(a_view::<Split>(
         "aten::unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
         s_split,
-    ),
-    a_view::<SplitSizes>(
+    )),
+    resolves(a_view::<SplitSizes>(
         "aten::unsafe_split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
         s_split_sizes,
-    ),
-    a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk),
+    )),
+    resolves(a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk)),
     a_view::<Sections>(
         "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
         s_sections,

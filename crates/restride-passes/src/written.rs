@@ -74,28 +74,52 @@ pub fn result_roots(program: &Program, call: &HopCall, results: usize) -> Vec<Ve
 /// For each input of the graph, whether a view in terms of its storage is made of it: one that says where in the storage it
 /// begins, which is elsewhere in each iteration where the input is another tensor.
 pub fn placed_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
+    let placed = used_inputs(program, graph, &|_, node| node.op.def().strided as i64);
+    placed.into_iter().map(|p| p > 0).collect()
+}
+
+/// For each input of the graph, the largest elements that it is viewed as where those are of another size than its own, in
+/// bytes, 0 where it is not: such views ask for its strides and where it begins.
+pub fn typed_inputs(program: &Program, graph: GraphId) -> Vec<i64> {
+    let dtype = |g: &Graph, v: &ValueId| g.values[*v].ty.tensor().map(|t| t.dtype);
+    used_inputs(program, graph, &|g, node| {
+        let (Some(Arg::Value(from)), Some(to)) = (node.args.first(), node.results.first()) else { return 0 };
+        match (dtype(g, from), dtype(g, to)) {
+            // The parts of complex numbers can be had wherever those lie.
+            (Some(from), Some(to)) if from.is_complex() && to == from.real() => 0,
+            (Some(from), Some(to)) if node.op.is_view() && !node.op.def().itself && from.size() != to.size() => {
+                to.size() as i64
+            }
+            _ => 0,
+        }
+    })
+}
+
+/// For each input of the graph, the largest number that a node has which is given it, or what may be a view of it.
+fn used_inputs(program: &Program, graph: GraphId, by: &dyn Fn(&Graph, &Node) -> i64) -> Vec<i64> {
     let g = &program.graphs[graph];
     let roots = reach(program, graph).1;
-    let mut placed = vec![false; g.inputs.len()];
-    let mut mark = |r: u32| {
-        if let Some(p) = placed.get_mut(r as usize) {
-            *p = true;
+    let mut used = vec![0; g.inputs.len()];
+    let mut mark = |r: u32, n: i64| {
+        if let Some(u) = used.get_mut(r as usize) {
+            *u = n.max(*u);
         }
     };
     for (_, node) in g.ordered() {
-        if node.op.def().strided {
-            node.operands().flat_map(|v| &roots[v]).for_each(|r| mark(*r));
+        let n = by(g, node);
+        if n > 0 {
+            node.operands().flat_map(|v| &roots[v]).for_each(|r| mark(*r, n));
         }
         let Ok(Some(call)) = HopCall::of(g, node) else { continue };
         for &body in &call.bodies {
-            for (item, inner) in call.inputs().zip(placed_inputs(program, body)) {
-                if let (HopItem::Tensor { value, .. }, true) = (item, inner) {
-                    roots[*value].iter().for_each(|r| mark(*r));
+            for (item, inner) in call.inputs().zip(used_inputs(program, body, by)) {
+                if let HopItem::Tensor { value, .. } = item {
+                    roots[*value].iter().for_each(|r| mark(*r, inner));
                 }
             }
         }
     }
-    placed
+    used
 }
 
 /// Which inputs are written, and those whose storage each value may be on; past the inputs, numbers of storages that the
@@ -201,6 +225,8 @@ fn returned_args(node: &Node) -> SmallVec<[Option<ValueId>; 2]> {
     };
     match node.op.twin() {
         _ if node.op.def().metadata => smallvec![value(0)],
+        // Where nothing changes it is the operand; where something does, it counts as being on its memory.
+        _ if node.op.def().itself => smallvec![value(0)],
         Some(twin) if node.op.mutates(&node.args) => {
             let arg = |r: &TwinReturn| if let TwinReturn::Arg(i) = r { value(*i as usize) } else { None };
             twin.returns.iter().map(arg).collect()

@@ -4,7 +4,7 @@ use super::Stop;
 use super::cells::Runs;
 use super::names::{Byte, Given, Key};
 use super::replay::{CallArgs, Replay, Slot, Step, Tensor, skip, whole};
-use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Program, Type};
+use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Program, Type, ValueId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -162,9 +162,10 @@ impl Replay<'_> {
                 other => Slot::Other(format!("{other:?}")),
             });
         }
-        // A view that says where in the storage it begins is elsewhere in each iteration.
-        if strided(self.program, body, 0) {
-            return skip("the body of a loop makes views in terms of storages");
+        // A view that says where in the storage it begins is elsewhere in each iteration, and one of other elements may be
+        // refused in some.
+        if placed(self.program, body, 0) {
+            return skip("the body of a loop makes views that depend on where in storages they are");
         }
         let outputs = self.graph(body, &inputs)?;
         let of_parameter = |o: &Arg<Slot, Expr>| match o {
@@ -190,11 +191,18 @@ impl Replay<'_> {
     }
 }
 
-/// Whether a graph, or one in it, makes views in terms of storages. Graphs deeper than any real one count as such.
-fn strided(program: &Program, graph: GraphId, depth: usize) -> bool {
-    program.graphs[graph].ordered().any(|(_, n)| {
+/// Whether a graph, or one in it, makes views in terms of storages, or of larger elements. Graphs deeper than any real one
+/// count as such.
+fn placed(program: &Program, graph: GraphId, depth: usize) -> bool {
+    let g = &program.graphs[graph];
+    let size = |v: &ValueId| g.values[*v].ty.tensor().map_or(0, |t| t.dtype.size());
+    g.ordered().any(|(_, n)| {
         let mut bodies = n.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
-        n.op.def().strided || depth > 64 || bodies.any(|g| strided(program, g, depth + 1))
+        let larger = match (n.args.first(), n.results.first()) {
+            (Some(Arg::Value(from)), Some(to)) => n.op.is_view() && size(to) > size(from),
+            _ => false,
+        };
+        n.op.def().strided || larger || depth > 64 || bodies.any(|g| placed(program, g, depth + 1))
     })
 }
 

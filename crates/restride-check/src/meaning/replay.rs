@@ -5,7 +5,7 @@ use super::names::{Byte, ContentId, Key, Names, Term};
 use super::{Known, Stop};
 use restride_ir::{
     Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
-    Scalar, TensorType, Type, ValueId, ViewOutcome,
+    Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -129,11 +129,23 @@ impl Replay<'_> {
             let Some(twin) = op.twin() else { return skip(format!("{op} writes in a way that is not declared")) };
             return self.mutate(op, twin, &args, key);
         }
+        if def.resolves {
+            args[def.base as usize] = self.materialized(&args[def.base as usize])?;
+        }
         if let Some(rule) = def.view {
             match rule.of(&metas(&args)?)? {
                 ViewOutcome::Views(views) => {
-                    let base = tensor(&args, def.base as usize)?.borrow().clone();
-                    return self.views(op, base, &views);
+                    let given = tensor(&args, def.base as usize)?;
+                    let base = given.borrow().clone();
+                    let made = self.views(op, base.clone(), &views)?;
+                    let all = |t: &Tensor| {
+                        Rc::ptr_eq(&t.cells, &base.cells) && t.meta() == base.meta() && t.bits == base.bits
+                    };
+                    return Ok(match &made[..] {
+                        // Nothing changes: it is the tensor itself.
+                        [Slot::Tensor(one)] if def.itself && all(&one.borrow()) => vec![Slot::Tensor(given.clone())],
+                        _ => made,
+                    });
                 }
                 ViewOutcome::Copy => {}
                 ViewOutcome::Unknown => return skip(format!("whether {op} copies is not known")),
@@ -155,13 +167,28 @@ impl Replay<'_> {
             let bits = base.bits.of_view(op, &base.meta(), v).map_err(|e| Stop::Fault(e.to_string()))?;
             out.push(Slot::new(match bits {
                 Some(bits) => Tensor { cells: base.cells.clone(), dtype: v.dtype, layout: v.layout.clone(), bits },
-                None => {
-                    let runs = self.read(&base)?;
-                    self.fresh(v, &runs)
-                }
+                None => self.copied(&base)?,
             }));
         }
         Ok(out)
+    }
+
+    /// A copy of a tensor as `clone` lays it.
+    fn copied(&mut self, t: &Tensor) -> Step<Tensor> {
+        let runs = self.read(t)?;
+        Ok(self.fresh(&Meta::new(t.dtype, dense_like(&t.layout)), &runs))
+    }
+
+    /// An argument with copies, that have the bits applied, for lazily mapped tensors.
+    pub(super) fn materialized(&mut self, arg: &Arg<Slot, Expr>) -> Step<Arg<Slot, Expr>> {
+        let one = |slot: &Slot| match slot {
+            Slot::Tensor(t) if !t.borrow().bits.is_clear() => {
+                let t = t.borrow().clone();
+                self.copied(&t).map(Slot::new)
+            }
+            other => Ok(other.clone()),
+        };
+        arg.try_map(one, |e| Ok(e.clone()))
     }
 
     /// `t_`, `as_strided_`, `set_`: the object becomes another view.

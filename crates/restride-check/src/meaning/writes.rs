@@ -15,6 +15,12 @@ impl Replay<'_> {
     pub(super) fn members(&mut self, op: Op, member: Op, args: &CallArgs, key: u32) -> Step<Vec<Slot>> {
         let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
         let mut results = Vec::new();
+        // Lazily mapped tensors that are only read are copied before the first member runs.
+        let written = |i: usize| op.schema().args.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
+        let mut args = args.to_vec();
+        for (_, arg) in args.iter_mut().enumerate().filter(|(i, _)| !written(*i)) {
+            *arg = self.materialized(arg)?;
+        }
         for i in 0..count {
             let item = |slot: &Slot, i: usize| {
                 let Slot::Tensor(t) = slot else { return Err(OpError::new("a member of a number")) };
@@ -22,7 +28,7 @@ impl Replay<'_> {
                 let layout = t.layout.select(0, &(i as i64))?;
                 Ok(Slot::new(Tensor { layout, ..t.clone() }))
             };
-            let one = op.member_args(args, i, item)?;
+            let one = op.member_args(&args, i, item)?;
             results.extend(self.call(member, one, None, key)?);
         }
         Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
@@ -33,6 +39,11 @@ impl Replay<'_> {
         let mut own: Vec<Arg<Slot, Expr>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
         twin.op.fill_defaults(&mut own)?;
+        // Lazily mapped tensors are put aside, all at once; what is written there is copied back.
+        if !twin.op.maps_bits() {
+            own = own.iter().map(|a| self.materialized(a)).collect::<Step<_>>()?;
+        }
+        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.maps_bits() && !t.borrow().bits.is_clear();
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
             if let Some(Arg::Value(Slot::Tensor(t))) = args.get(arg as usize) {
@@ -42,7 +53,9 @@ impl Replay<'_> {
         let repeats = |t: &Rc<RefCell<Tensor>>| self_overlaps(&t.borrow().layout) != Some(false);
         let mut results = Vec::new();
         let visits = match &targets[..] {
-            [(target, 0)] if twin.op.def().pointwise && !twin.op.def().random => visits_of(&own, target),
+            [(target, 0)] if !aside(target) && twin.op.def().pointwise && !twin.op.def().random => {
+                visits_of(&own, target)
+            }
             _ => Ok(None),
         };
         let Ok(visits) = visits else {

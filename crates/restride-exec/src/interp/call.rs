@@ -49,6 +49,8 @@ impl Interp<'_> {
     /// A `_foreach_*` call: one call per member, in order.
     fn members(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
         let member = op.member().expect("the caller asked");
+        // Lazily mapped tensors that are only read are copied before the first member runs.
+        let args = &settled(op, args)?[..];
         let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
         let mut results = Vec::new();
         for i in 0..count {
@@ -170,6 +172,23 @@ fn views_of(arg: &Arg<Tensor, Scalar>) -> Arg<View<'_>, Scalar> {
     }
 }
 
+/// The arguments with what is lazily mapped and not written replaced by copies that have the bits applied.
+fn settled(op: Op, args: &CallArgs) -> Result<Vec<Arg<Slot, Scalar>>> {
+    let schema = &op.schema().args;
+    let written = |i: usize| schema.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
+    let one = |(i, a): (usize, &Arg<Slot, Scalar>)| if written(i) { Ok(a.clone()) } else { materialized(a) };
+    args.iter().enumerate().map(one).collect()
+}
+
+/// An argument with copies for lazily mapped tensors.
+pub(super) fn materialized(arg: &Arg<Slot, Scalar>) -> Result<Arg<Slot, Scalar>> {
+    let one = |slot: &Slot| match slot.tensor() {
+        Some(t) if t.conj || t.neg => Ok(Slot::new(resolve(&t)?)),
+        _ => Ok(slot.clone()),
+    };
+    arg.try_map(one, |s| Ok(*s))
+}
+
 /// What the operator's view rule says of these arguments.
 fn view_outcome(op: Op, args: &CallArgs) -> Result<Option<ViewOutcome<i64>>> {
     op.def().view.map(|rule| outcome(&rule, args)).transpose()
@@ -209,13 +228,27 @@ fn object(op: Op, args: &CallArgs, i: usize) -> Result<&Object> {
 
 /// The results of a view operator; `None` if the operator is none, or copies for these arguments.
 fn view(op: Op, args: &CallArgs) -> Result<Option<Vec<Slot>>> {
+    let def = op.def();
+    if def.view.is_none() {
+        return Ok(None);
+    }
+    let given = object(op, args, def.base as usize)?;
+    let base = given.borrow().clone();
+    if def.resolves && (base.conj || base.neg) {
+        let mut args = args.to_vec();
+        args[def.base as usize] = Arg::Value(Slot::new(resolve(&base)?));
+        return view(op, &args);
+    }
     let Some(outcome) = view_outcome(op, args)? else { return Ok(None) };
-    let base = object(op, args, op.def().base as usize)?.borrow().clone();
     match outcome {
         ViewOutcome::Copy => Ok(None),
         ViewOutcome::Unknown => Err(Error::invalid(format!("the view rule of {op} does not decide known sizes"))),
         ViewOutcome::Views(types) => {
-            types.into_iter().map(|ty| Ok(Slot::new(alias(op, &base, ty)?))).collect::<Result<_>>().map(Some)
+            let made: Vec<Tensor> = types.into_iter().map(|ty| alias(op, &base, ty)).collect::<Result<_>>()?;
+            if def.itself && matches!(&made[..], [one] if is_view_of_all(one, &base)) {
+                return Ok(Some(vec![Slot::Tensor(given.clone())]));
+            }
+            Ok(Some(made.into_iter().map(Slot::new).collect()))
         }
     }
 }
@@ -229,6 +262,13 @@ fn alias(op: Op, base: &Tensor, ty: TensorType<i64>) -> Result<Tensor> {
     let mut t = base.alias(ty.dtype, ty.layout.clone()).ok_or_else(|| outside(base, &ty.layout, ty.dtype))?;
     (t.conj, t.neg) = (bits.conj, bits.neg);
     Ok(t)
+}
+
+/// Whether a view shows what its base shows, in the same way.
+fn is_view_of_all(view: &Tensor, base: &Tensor) -> bool {
+    view.storage().same(base.storage())
+        && (view.dtype(), view.conj, view.neg) == (base.dtype(), base.conj, base.neg)
+        && view.layout() == base.layout()
 }
 
 fn outside(base: &Tensor, layout: &Layout, dtype: DType) -> Error {
@@ -252,6 +292,12 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
             let ty = types.into_iter().next().expect("one");
             let base = object(op, args, op.def().base as usize)?.borrow().clone();
             if op.def().grows {
+                // PyTorch makes no room where sizes and strides stay, and fails when it looks at the tensor next.
+                let own = target.borrow().layout().clone();
+                let stays = own.sizes == ty.layout.sizes && own.strides == ty.layout.strides;
+                if op.def().base != 0 && stays && room(&ty)? > base.storage().len() {
+                    return Err(Error::unsupported(format!("{op} beyond the storage that it is given")));
+                }
                 grow(&base, &ty)?;
             }
             // Memory is taken over; the bits are the object's own.
@@ -270,15 +316,22 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
 
 /// Grows the storage to what a layout reaches.
 pub(super) fn grow(base: &Tensor, ty: &TensorType<i64>) -> Result<()> {
-    let end = ty.layout.cell_range().end;
-    let needed = usize::try_from(end as i128 * ty.dtype.size() as i128);
-    let needed = needed.map_err(|_| outside(base, &ty.layout, ty.dtype))?;
+    let needed = room(ty)?;
     if needed > base.storage().len() {
         // Asked for first, so that what cannot be had is an error.
         allocate(ty.dtype, ty.layout.clone())?;
         base.storage().grow(needed);
     }
     Ok(())
+}
+
+/// Bytes that a storage has to have. What is empty needs none, wherever it begins.
+fn room(ty: &TensorType<i64>) -> Result<usize> {
+    if ty.layout.sizes.contains(&0) {
+        return Ok(0);
+    }
+    let needed = ty.layout.cell_range().end as i128 * ty.dtype.size() as i128;
+    usize::try_from(needed).map_err(|_| refused(format!("a storage of {needed} bytes")))
 }
 
 /// A composition, run at once: every call of its operators is a call of the interpreter.

@@ -1,12 +1,12 @@
 //! Mutating calls: the functional twin computes into fresh memory, and the result is written through the target.
 
-use super::call::{CallArgs, grow, infer, resolved};
+use super::call::{CallArgs, grow, infer, materialized, resolved};
 use super::frame::refused;
 use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
-    Arg, Error, Kernel, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited, Visits,
-    fits, refuse_cast, refuse_overlap, visits,
+    Arg, Error, Kernel, LazyBits, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited,
+    Visits, fits, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -24,14 +24,21 @@ impl Interp<'_> {
             }
         }
         refuse_overlap(twin, args, memory)?;
-        let own: Vec<Arg<Slot, Scalar>> =
-            twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
+        let given = || twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None));
+        // Lazily mapped tensors are put aside with their bits applied, all at once; what is written there is copied back.
+        let aside = |t: &Object| !twin.op.maps_bits() && (t.borrow().conj || t.borrow().neg);
+        let own: Vec<Arg<Slot, Scalar>> = match twin.op.maps_bits() {
+            true => given().collect(),
+            false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
+        };
         // An `out=` that is resized becomes a tensor without a cell twice first.
         let resized =
             |t: &Object| twin.resizes && twin.op.def().pointwise && !fits(&meta(&t.borrow()), &operands(&own, t));
-        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t);
+        let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t) && !aside(t);
         let visits = match targets.as_slice() {
-            [(_, 0, target)] if twin.op.def().pointwise && !twin.op.def().random => visits_of(&own, target)?,
+            [(_, 0, target)] if !aside(target) && twin.op.def().pointwise && !twin.op.def().random => {
+                visits_of(&own, target)?
+            }
             _ => None,
         };
         let results = match (targets.as_slice(), &visits) {
@@ -48,7 +55,13 @@ impl Interp<'_> {
                 for (arg, result, target) in &targets {
                     let value = results.get(*result).and_then(Slot::tensor);
                     let value = value.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
-                    let read = own.iter().any(|a| a.values().any(|s| is_object(s, target)));
+                    let read = given().any(|a| a.values().any(|s| is_object(s, target)));
+                    let at = target.borrow().layout().clone();
+                    if aside(target) && at.sizes == value.layout().sizes && self_overlaps(&at) != Some(false) {
+                        check_store(&value, &target.borrow()).map_err(|e| detail(e, op, *arg))?;
+                        self.copy_back(target, value, key)?;
+                        continue;
+                    }
                     store(&value, target, twin.resizes && !read).map_err(|e| detail(e, op, *arg))?;
                 }
                 results
@@ -67,6 +80,15 @@ impl Interp<'_> {
                 }
             })
             .collect()
+    }
+
+    /// Copies a result into the target that was put aside for it, which has several elements in one cell: in the order of
+    /// `copy_`.
+    fn copy_back(&mut self, target: &Object, value: Tensor, key: RngKey) -> Result<()> {
+        let copy = restride_ops::lookup("aten.copy_.default").ok_or_else(|| Error::invalid("there is no copy_"))?;
+        let mut args = vec![Arg::Value(Slot::Tensor(target.clone())), Arg::Value(Slot::new(value))];
+        copy.fill_defaults(&mut args)?;
+        self.call(copy, &args, key).map(|_| ())
     }
 
     /// A write into a target that has several elements in one cell, which PyTorch lets pass where the overlap is hard to
@@ -208,7 +230,8 @@ fn memory(slot: &Slot) -> Option<Memory> {
     let Slot::Tensor(object) = slot else { return None };
     let t = object.borrow();
     let ty = TensorType::new(t.dtype(), t.layout().clone());
-    Some(Memory::new(&ty, t.storage().id(), Rc::as_ptr(object) as usize))
+    let bits = LazyBits { conj: t.conj, neg: t.neg };
+    Some(Memory::new(&ty, t.storage().id(), Rc::as_ptr(object) as usize).with_bits(bits))
 }
 
 /// PyTorch's checks of a result against its target.

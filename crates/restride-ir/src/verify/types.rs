@@ -1,8 +1,8 @@
 //! Whether results have the types that the operators' own rules give.
 
 use crate::{
-    Arena, Arg, Args, Error, ErrorKind, Expr, Graph, Id, Meta, Node, Program, Result, Stage, TensorType, TwinReturn,
-    Type, ValueId, ViewOutcome,
+    Arena, Arg, Args, Error, ErrorKind, Expr, Graph, Id, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
+    TwinReturn, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_tensor::{Layout, Scalar};
 use smallvec::SmallVec;
@@ -13,30 +13,53 @@ pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
     for (id, node) in graph.ordered() {
         let current = node.operands().all(|v| !objects.changed(v));
         if current {
-            node_types(program, graph, node).map_err(|e| e.at(graph, id))?;
+            node_types(program, graph, node, &objects).map_err(|e| e.at(graph, id))?;
         }
-        objects.follow(node);
+        objects.follow(graph, node);
     }
     Ok(())
 }
 
 /// Which values are one tensor object, and which objects changed their sizes or strides after they were made: a value's
-/// type is what the object was then.
+/// type is what the object was then. And which are lazily mapped.
 struct Objects {
     object: Vec<ValueId>,
     changed: Vec<bool>,
+    bits: Vec<LazyBits>,
 }
 
 impl Objects {
     fn new<T>(values: &Arena<ValueId, T>) -> Self {
-        Objects { object: values.ids().collect(), changed: vec![false; values.len()] }
+        Objects {
+            object: values.ids().collect(),
+            changed: vec![false; values.len()],
+            bits: vec![LazyBits::default(); values.len()],
+        }
     }
 
     fn changed(&self, v: ValueId) -> bool {
         self.changed[self.object[v.index()].index()]
     }
 
-    fn follow(&mut self, node: &Node) {
+    fn bits(&self, v: ValueId) -> LazyBits {
+        self.bits[self.object[v.index()].index()]
+    }
+
+    /// The lazy bits of a view's result; `None` where it is a copy, or no view.
+    fn bits_of(&self, graph: &Graph, node: &Node, result: ValueId) -> Option<LazyBits> {
+        let def = node.op.def();
+        let (Some(Arg::Value(base)), true) = (node.args.first(), def.view.is_some() && !def.metadata) else {
+            return None;
+        };
+        let bits = self.bits(*base);
+        if def.resolves && !bits.is_clear() {
+            return None;
+        }
+        let ty = |v: ValueId| graph.values[v].ty.tensor();
+        bits.of_view(node.op, ty(*base)?, ty(result)?).ok().flatten()
+    }
+
+    fn follow(&mut self, graph: &Graph, node: &Node) {
         let arg = |i: usize| match node.args.get(i) {
             Some(Arg::Value(v)) => Some(*v),
             _ => None,
@@ -46,10 +69,16 @@ impl Objects {
             let same = match twin.and_then(|t| t.returns.get(r)) {
                 Some(TwinReturn::Arg(i)) => arg(*i as usize),
                 _ if node.op.def().metadata => arg(0),
+                // Where nothing changes it is the operand.
+                _ if node.op.def().itself => arg(0).filter(|v| {
+                    graph.values[*v].ty == graph.values[result].ty
+                        && self.bits_of(graph, node, result) == Some(self.bits(*v))
+                }),
                 _ => None,
             };
-            if let Some(v) = same {
-                self.object[result.index()] = self.object[v.index()];
+            match same {
+                Some(v) => self.object[result.index()] = self.object[v.index()],
+                None => self.bits[result.index()] = self.bits_of(graph, node, result).unwrap_or_default(),
             }
         }
         let resized = twin.filter(|t| t.resizes).into_iter().flat_map(|t| t.writes.iter().map(|w| w.0 as usize));
@@ -61,19 +90,25 @@ impl Objects {
 }
 
 /// What the operator's rule gives for a call, where its operands' types are known.
-fn rule(graph: &Graph, node: &Node) -> Result<Option<SmallVec<[Meta; 1]>>> {
+fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec<[Meta; 1]>>> {
     let def = node.op.def();
     if def.metadata || (def.infer.is_none() && def.view.is_none()) {
         return Ok(None);
     }
-    let Some(args) = known_args(graph, node) else { return Ok(None) };
+    let Some(args) = known_args(graph, node, objects) else { return Ok(None) };
     // What is composed has sizes that its rule cannot tell (an index with a mask).
     if def.composed.is_some_and(|which| which(&Args(&args))) {
         return Ok(None);
     }
     if let Some(rule) = &def.view {
         match rule.of(&args)? {
-            ViewOutcome::Views(views) => return Ok(Some(views.into_iter().collect())),
+            ViewOutcome::Views(views) => {
+                // A lazy bit that is applied makes a copy.
+                let copies =
+                    def.math.is_some() && node.results.iter().any(|r| objects.bits_of(graph, node, *r).is_none());
+                let laid = |v: Meta| if copies { Meta::new(v.dtype, dense_like(&v.layout)) } else { v };
+                return Ok(Some(views.into_iter().map(laid).collect()));
+            }
             ViewOutcome::Copy => {}
             ViewOutcome::Unknown => return Ok(None),
         }
@@ -102,7 +137,7 @@ pub fn relay(program: &mut Program) {
                 }
             }
             if node.operands().all(|v| !objects.changed(v))
-                && let Ok(Some(wanted)) = rule(graph, node)
+                && let Ok(Some(wanted)) = rule(graph, node, &objects)
             {
                 for (&result, want) in node.results.iter().zip(wanted) {
                     let have = graph.values[result].ty.tensor().and_then(TensorType::known);
@@ -113,7 +148,7 @@ pub fn relay(program: &mut Program) {
                     }
                 }
             }
-            objects.follow(node);
+            objects.follow(graph, node);
             for (v, ty) in laid {
                 graph.values[v].ty = Type::Tensor(ty);
             }
@@ -121,8 +156,8 @@ pub fn relay(program: &mut Program) {
     }
 }
 
-fn node_types(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
-    let Some(wanted) = rule(graph, node)? else { return Ok(()) };
+fn node_types(program: &Program, graph: &Graph, node: &Node, objects: &Objects) -> Result<()> {
+    let Some(wanted) = rule(graph, node, objects)? else { return Ok(()) };
     if wanted.len() != node.results.len() {
         return differs(format!("it has {} results, its rule gives {}", node.results.len(), wanted.len()));
     }
@@ -153,8 +188,16 @@ fn same(have: &Meta, want: &Meta, stage: Stage) -> bool {
     same && (stage == Stage::Functional || at_0(have).same_cells(&at_0(want)))
 }
 
-/// The arguments with known types and numbers, if all are.
-fn known_args(graph: &Graph, node: &Node) -> Option<Vec<Arg<Meta, Scalar>>> {
-    let value = |v: &ValueId| graph.values[*v].ty.tensor().and_then(TensorType::known).ok_or(());
+/// The arguments with known types and numbers, if all are. Lazily mapped operands are given to others than views as copies.
+fn known_args(graph: &Graph, node: &Node, objects: &Objects) -> Option<Vec<Arg<Meta, Scalar>>> {
+    let def = node.op.def();
+    let settles = def.view.is_none() || def.resolves;
+    let value = |v: &ValueId| {
+        let meta = graph.values[*v].ty.tensor().and_then(TensorType::known).ok_or(())?;
+        Ok(match settles && !objects.bits(*v).is_clear() {
+            true => Meta::new(meta.dtype, dense_like(&meta.layout)),
+            false => meta,
+        })
+    };
     node.args.iter().map(|arg| arg.try_map(value, |e| e.constant().ok_or(())).ok()).collect()
 }

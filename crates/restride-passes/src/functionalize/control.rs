@@ -3,7 +3,7 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
-use super::rewrite::{Bound, Scope, Step, Stop, op};
+use super::rewrite::{Bound, Scope, Step, Stop, op, open_sharing};
 use super::storages::{AliasId, StorageId};
 
 use crate::written::{output_roots, placed_inputs, result_roots, written_inputs};
@@ -186,6 +186,9 @@ impl Scope<'_> {
         {
             return Err(Error::unsupported(why.clone()).into());
         }
+        if let Some(call) = base_storages.iter().flatten().find_map(|s| inner.storages.uncertain(*s)) {
+            return Err(open_sharing(call));
+        }
         let last: Vec<ValueId> =
             base_storages.iter().map(|s| inner.storages[s.expect("bases were added")].base).collect();
         let at = if bases_at >= operands.len() { outputs.len() } else { bases_at.min(outputs.len()) };
@@ -221,6 +224,9 @@ impl Scope<'_> {
             .collect();
         let bases = self.written_storages(&operands, &written)?;
         let seen = operands.iter().map(|v| self.operand(node, *v, &bases)).collect::<Step<Vec<_>>>()?;
+        for branch in [*yes, *no] {
+            self.refuse_typed(node, branch, (0, 0), &operands, &bases)?;
+        }
         let yes = self.body(*yes, &seen, &operands, &bases, usize::MAX)?;
         let no = self.body(*no, &seen, &operands, &bases, usize::MAX)?;
         let pred = node.args[0].try_map(|v| self.read(node, *v), |e| Ok::<_, Stop>(e.clone()))?;
@@ -271,6 +277,9 @@ impl Scope<'_> {
             seen.push(o);
         }
         self.refuse_placed(node, *body, &carried)?;
+        for graph in [*test, *body] {
+            self.refuse_typed(node, graph, (n, 0), &operands, &bases)?;
+        }
         let written = self.refuse_shared(node, *body, &operands, (n, n), written)?;
         let outer: Vec<ValueId> = Vec::new();
         let test = self.body(*test, &seen, &outer, &bases, n)?;
@@ -431,6 +440,7 @@ impl Scope<'_> {
         self.refuse_placed(node, *body, &xs)?;
         let additional: Vec<ValueId> = additional.values().copied().collect();
         let operands: Vec<ValueId> = xs.iter().chain(&additional).copied().collect();
+        self.refuse_typed(node, *body, (0, xs.len()), &operands, &[])?;
         let seen = operands.iter().map(|v| self.operand(node, *v, &[])).collect::<Step<Vec<_>>>()?;
         let body = self.body(*body, &seen, &[], &[], usize::MAX)?;
         let args = vec![
@@ -452,6 +462,7 @@ impl Scope<'_> {
         let mut outer_written = written.clone();
         outer_written[..m].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
+        self.refuse_typed(node, combine, (n, xs.len()), &operands, &bases)?;
         let mut seen = Vec::new();
         for (i, v) in operands.iter().enumerate() {
             let o = if i < m {

@@ -16,7 +16,9 @@ mod rewrite;
 mod rounds;
 mod signature;
 mod storages;
+mod typed;
 mod unroll;
+mod writes;
 
 use crate::symbols::specialize;
 use restride_ir::{Binding, Dims, Error, Program, Result, Stage};

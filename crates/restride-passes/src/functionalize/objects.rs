@@ -68,7 +68,14 @@ impl Scope<'_> {
         };
         let ty = types.into_iter().next().ok_or_else(|| Error::invalid("a view rule without a result"))?;
         let storage = self.storages[parent].storage;
-        if node.op.def().grows {
+        let own = &self.storages[self.objects[object]].ty.layout;
+        if node.op.def().base != 0 && own.sizes == ty.layout.sizes && own.strides == ty.layout.strides {
+            // PyTorch makes no room where sizes and strides stay, and fails when it looks at the tensor next.
+            self.check_reach(node.op, parent, std::slice::from_ref(&ty)).map_err(|stop| match stop {
+                Stop::Error(e) => Error::unsupported(e.what).into(),
+                other => other,
+            })?;
+        } else if node.op.def().grows {
             self.make_room(node, storage, &ty)?;
         } else {
             self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;

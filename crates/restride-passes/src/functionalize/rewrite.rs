@@ -3,11 +3,10 @@
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Id, Kernel, LazyBits, Memory, Node, NodeId, Op, OpError, Program,
-    Scalar, Table, TensorType, Twin, TwinReturn, Type, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
+    Arg, Args, Error, Expr, Graph, Id, LazyBits, Node, NodeId, Op, Program, Table, TensorType, Type, ValueId,
+    ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Why a rewrite does not go on.
@@ -141,7 +140,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    fn node(&mut self, node: &Node) -> Step<()> {
+    pub(super) fn node(&mut self, node: &Node) -> Step<()> {
         let op = node.op;
         if op.def().hop.is_some() {
             return self.control(node);
@@ -249,6 +248,13 @@ impl<'a> Scope<'a> {
 
     /// Binds the results of a view call to aliases; false if the call copies.
     fn view(&mut self, node: &Node) -> Step<bool> {
+        if let (true, Some(Arg::Value(base))) = (node.op.def().resolves, node.args.first())
+            && !self.bits(*base)?.is_clear()
+        {
+            let mut of_copy = node.clone();
+            of_copy.args[0] = Arg::Value(self.settled(node, *base)?);
+            return self.view(&of_copy);
+        }
         let types = match self.outcome(node)? {
             ViewOutcome::Copy => return Ok(false),
             ViewOutcome::Unknown => {
@@ -262,10 +268,21 @@ impl<'a> Scope<'a> {
             return Err(Error::invalid("a view of something that is no tensor").into());
         };
         let parent = self.alias(*base)?;
+        let own = &self.storages[parent];
+        let bits = LazyBits { conj: own.conj, neg: own.neg };
+        if let ([one], [result], true) = (&types[..], &node.results[..], node.op.def().itself)
+            && *one == *own.ty
+            && bits.of_view(node.op, &own.ty, one)? == Some(bits)
+        {
+            // Nothing changes: it is the tensor itself.
+            let object = self.map[*base];
+            self.map.set(*result, object);
+            return Ok(true);
+        }
         self.check_reach(node.op, parent, &types)?;
         let Some(made) = self.views(node, parent, &types)? else {
             // A lazy bit is applied: a copy of what the tensor shows.
-            let value = self.read(node, *base)?;
+            let value = self.read_copy(node, *base)?;
             node.results.iter().for_each(|&r| self.bind_fresh(r, value));
             return Ok(true);
         };
@@ -274,6 +291,35 @@ impl<'a> Scope<'a> {
             self.bind(old, bound);
         }
         Ok(true)
+    }
+
+    /// The lazy bits of a tensor.
+    pub(super) fn bits(&self, v: ValueId) -> Step<LazyBits> {
+        let alias = &self.storages[self.alias(v)?];
+        Ok(LazyBits { conj: alias.conj, neg: alias.neg })
+    }
+
+    /// The current elements of a tensor as `clone` lays them.
+    fn read_copy(&mut self, node: &Node, v: ValueId) -> Step<ValueId> {
+        let value = self.read(node, v)?;
+        let ty = self.storages[self.alias(v)?].ty.clone();
+        let Some(layout) = ty.layout.known() else { return Ok(value) };
+        let dense = TensorType::new(ty.dtype, dense_like(&layout).map(|n| Expr::Int(*n)));
+        Ok(self.build(node, |b, _| b.declare(value, &dense)))
+    }
+
+    /// A copy of a lazily mapped tensor with its bits applied, under an id of its own.
+    pub(super) fn settled(&mut self, node: &Node, v: ValueId) -> Step<ValueId> {
+        let value = self.read_copy(node, v)?;
+        Ok(self.bind_new(value))
+    }
+
+    /// Binds a new value to an id that no old value has.
+    pub(super) fn bind_new(&mut self, value: ValueId) -> ValueId {
+        let id = ValueId::new(self.old.values.len() + self.items);
+        self.items += 1;
+        self.bind_fresh(id, value);
+        id
     }
 
     /// Refuses an alias whose content depends on whether an earlier call copied.
@@ -339,228 +385,6 @@ impl<'a> Scope<'a> {
         call.results.set(made.clone()).expect("a new call has no results yet");
         Ok(Some(made))
     }
-
-    /// `_foreach_*_`: the member operator on each member, in order.
-    fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
-        let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
-        for i in 0..count.unwrap_or(0) {
-            let item = |list: &ValueId, i: usize| {
-                self.item(node, *list, i).map_err(|stop| match stop {
-                    Stop::Error(e) => OpError::new(e.what),
-                    Stop::NeedsSizes(e) => OpError::new(e.what),
-                    Stop::NeedsStorage(_) | Stop::NeedsRoom(..) => OpError::new("a list of numbers that is not known"),
-                })
-            };
-            let mut args = node.op.member_args(&node.args, i, item)?;
-            member.fill_defaults_or_none(&mut args);
-            let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
-            self.node(&one)?;
-        }
-        // What is returned, if anything, is the list that was written.
-        if let Some(Arg::Values(list)) = node.args.first() {
-            for (&r, &v) in node.results.iter().zip(list.iter().flatten()) {
-                let bound = self.map[v];
-                self.map.set(r, bound);
-            }
-        }
-        Ok(())
-    }
-
-    /// Element `i` of a 1-d tensor, under an id of its own that no old value has.
-    fn item(&mut self, node: &Node, list: ValueId, i: usize) -> Step<ValueId> {
-        let whole = self.read(node, list)?;
-        let ty = self.new.tensor(whole).clone();
-        let at = Expr::Int(i as i64);
-        let layout = ty.layout.select(0, &at).map_err(restride_ir::OpError::from)?;
-        let args = vec![Arg::Value(whole), Arg::Scalar(Expr::Int(0)), Arg::Scalar(at)];
-        let value = self.build(node, |b, _| b.call("aten.select.int", args, TensorType::new(ty.dtype, layout)));
-        let id = ValueId::new(self.old.values.len() + self.items);
-        self.items += 1;
-        self.bind_fresh(id, value);
-        Ok(id)
-    }
-
-    /// A mutating call: its functional twin, and the results written where they belong.
-    fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
-        refuse_overlap(twin, &node.args, |v| self.memory(v))?;
-        if !twin.op.can_run() {
-            self.apart(node, twin)?;
-        }
-        if let Some(rounds) = self.rounds(node, twin)? {
-            return self.mutate_in_rounds(node, twin, &rounds);
-        }
-        let mut args = Vec::with_capacity(twin.args.len());
-        for &i in &twin.args {
-            args.push(self.read_arg(node, &node.args[i as usize])?);
-        }
-        self.twin_call(node, twin, args)
-    }
-
-    /// What an operator that is known by its schema alone does in what order is not known: what it writes must be apart
-    /// from its other arguments.
-    fn apart(&self, node: &Node, twin: &Twin) -> Step<()> {
-        for &(arg, _) in &twin.writes {
-            for v in node.args[arg as usize].values() {
-                let target = self.alias(*v)?;
-                for (i, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
-                    for w in other.values() {
-                        let Some(Bound::Object(o)) = self.map[*w] else { continue };
-                        if !self.storages.disjoint(target, self.objects[o]) {
-                            let what =
-                                format!("arguments {arg} and {i} of {} may share memory, and it writes", node.op);
-                            return Err(Error::unsupported(what).help("clone one of them before the call").into());
-                        }
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// What eager PyTorch's checks of memory see of an argument.
-    fn memory(&self, v: &ValueId) -> Option<Memory> {
-        let Some(Bound::Object(o)) = self.map[*v] else { return None };
-        let a = &self.storages[self.objects[o]];
-        Some(Memory::new(&a.ty, a.storage.0, o))
-    }
-
-    fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
-        let mut targets = Vec::new();
-        for &(arg, _) in &twin.writes {
-            if let Some(Arg::Value(v)) = node.args.get(arg as usize) {
-                targets.push((arg as usize, self.storages[self.alias(*v)?].ty.clone()));
-            }
-        }
-        let values = self.call_twin(node, twin, args, &targets)?;
-        for &(arg, result) in &twin.writes {
-            let Some(Arg::Value(v)) = node.args.get(arg as usize) else { continue };
-            let alias = self.alias(*v)?;
-            self.certain(alias)?;
-            let ty = self.storages[alias].ty.clone();
-            let new = values[result as usize];
-            let made = self.new.tensor(new).clone();
-            if made.layout.sizes != ty.layout.sizes && twin.resizes && !self.reads_target(node, twin, arg as usize) {
-                self.resize_out(node, *v, new)?;
-                continue;
-            }
-            let new = self.cast(node, new, &ty)?;
-            if !self.storages.holds(alias, new) {
-                self.build(node, |b, s| s.write(b, alias, new))?;
-            }
-        }
-        self.bind_returns(node, twin, &values)
-    }
-
-    /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
-    pub(super) fn call_twin(
-        &mut self,
-        node: &Node,
-        twin: &Twin,
-        args: Vec<Arg>,
-        targets: &[(usize, Rc<TensorType>)],
-    ) -> Step<Vec<ValueId>> {
-        let op = twin.op;
-        let mut args = args;
-        op.fill_defaults_or_none(&mut args);
-        if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
-            return Ok(vec![value]);
-        }
-        let inferred = infer_types(self.program, &self.new, op, &args)?;
-        let resized = |r: usize| {
-            let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
-            arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
-        };
-        let count = op.schema().returns.len();
-        let mut types = Vec::with_capacity(count);
-        for r in 0..count {
-            let target = twin
-                .writes
-                .iter()
-                .find(|w| w.1 as usize == r)
-                .and_then(|w| targets.iter().find(|t| t.0 == w.0 as usize));
-            let own =
-                twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
-            types.push(match (target, own, inferred.as_ref().and_then(|t| t.get(r))) {
-                (Some((_, ty)), _, Some(Inferred { dtype, sizes })) => {
-                    let fits = sizes.len() == ty.rank()
-                        && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
-                    if fits {
-                        TensorType::new(*dtype, ty.layout.clone())
-                    } else if let Some(arg) = resized(r) {
-                        self.resized_type(node, twin, arg, &TensorType::contiguous(*dtype, sizes))
-                    } else {
-                        return Err(Error::new(
-                            ErrorKind::Program,
-                            format!(
-                                "output with shape {} doesn't match the broadcast shape {}",
-                                show(&ty.layout.sizes),
-                                show(sizes)
-                            ),
-                        )
-                        .into());
-                    }
-                }
-                (Some((_, ty)), _, None) => (**ty).clone(),
-                (None, Some(&old), _) => self.old.tensor(old).clone(),
-                (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
-                (None, None, None) => {
-                    return Err(Error::unsupported(format!("the type of result {r} of {op} is not known")).into());
-                }
-            });
-        }
-        let hints: Vec<Arc<str>> = (0..count).map(|_| self.hint(node)).collect();
-        Ok(self.build(node, |b, _| b.node(op, args, hints.into_iter().zip(types), &node.origin)))
-    }
-
-    /// The first argument of a call that gives that back as it is (`dropout` in evaluation).
-    fn given_back(&self, op: Op, args: &[Arg]) -> Option<ValueId> {
-        let rule = op.def().view.filter(|_| op.def().math.is_none() && op.def().base == 0)?;
-        let Some(Arg::Value(given)) = args.first() else { return None };
-        let types: Option<Vec<Arg<TensorType, Expr>>> = args
-            .iter()
-            .map(|a| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(flag(e))).ok())
-            .collect();
-        match (rule.symbolic)(&Args(&types?)) {
-            Ok(ViewOutcome::Views(made)) if made[..] == [self.new.tensor(*given).clone()] => Some(*given),
-            _ => None,
-        }
-    }
-
-    fn hint(&self, node: &Node) -> Arc<str> {
-        let own = node.results.first().map(|r| self.old.values[*r].name.trim_end_matches('_').to_string());
-        own.unwrap_or_else(|| node.op.schema().name.trim_matches('_').to_string()).into()
-    }
-
-    /// The value in the target's element type, as a write converts it.
-    pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
-        let have = self.new.tensor(value).clone();
-        if have.dtype == target.dtype {
-            return Ok(value);
-        }
-        refuse_cast(have.dtype, target.dtype)?;
-        let ty = TensorType::new(target.dtype, have.layout.clone());
-        Ok(self
-            .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))
-    }
-
-    pub(super) fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
-        for (&old, what) in node.results.iter().zip(&twin.returns) {
-            match what {
-                TwinReturn::Arg(i) => {
-                    let Some(Arg::Value(v)) = node.args.get(*i as usize) else {
-                        return Err(Error::invalid(format!("{} returns an argument that is no tensor", node.op)).into());
-                    };
-                    let bound = self.map[*v];
-                    self.map.set(old, bound);
-                }
-                TwinReturn::Result(r) => {
-                    let value = values[*r as usize];
-                    self.bind_fresh(old, value);
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What is wrong where the choice between copy and alias matters.
@@ -575,60 +399,8 @@ pub fn open_sharing(call: &str) -> Stop {
 }
 
 /// A number as view rules read it: a known one as an integer.
-fn flag(e: &Expr) -> Expr {
+pub(super) fn flag(e: &Expr) -> Expr {
     e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
-}
-
-/// Element type and sizes of a result.
-pub struct Inferred {
-    dtype: restride_ir::DType,
-    sizes: Vec<Expr>,
-}
-
-/// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
-/// sizes, and the sizes are those of the operand that has the same at the witness.
-fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<Vec<Inferred>>> {
-    let Some(rule) = op.def().infer else { return Ok(None) };
-    if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
-        return Ok(None);
-    }
-    let witness = crate::symbols::witness(program);
-    let number = |e: &Expr| -> Result<i64, Stop> {
-        e.eval(&witness).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
-    };
-    let mut known_sizes: Vec<(Vec<i64>, Vec<Expr>)> = Vec::new();
-    let mut metas = Vec::with_capacity(args.len());
-    for a in args {
-        metas.push(a.try_map(
-            |v| {
-                let ty = graph.tensor(*v);
-                let mut layout = restride_ir::Layout::contiguous(&[]);
-                layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
-                layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
-                if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
-                    known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
-                }
-                Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
-            },
-            |e| e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
-        )?);
-    }
-    let metas = rule(&Args(&metas))?;
-    Ok(Some(
-        metas
-            .into_iter()
-            .map(|m| {
-                let same = known_sizes.iter().find(|(k, _)| k[..] == m.layout.sizes[..]);
-                let sizes =
-                    same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
-                Inferred { dtype: m.dtype, sizes }
-            })
-            .collect(),
-    ))
-}
-
-fn show(sizes: &[Expr]) -> String {
-    format!("[{}]", sizes.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", "))
 }
 
 fn locate(stop: Stop, graph: &Graph, node: NodeId) -> Stop {

@@ -2,6 +2,7 @@
 
 use super::eager::{self, Rounds};
 use super::rewrite::{Bound, Scope, Step, Stop};
+use super::storages::Alias;
 use restride_ir::{Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited};
 use restride_tensor::{LayoutError, self_overlaps};
 
@@ -12,6 +13,11 @@ impl Scope<'_> {
         let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(None) };
         let target = self.alias(*target)?;
         let own = &self.storages[target];
+        // Lazily mapped tensors are put aside: nothing that is read is written, and the target is written at once.
+        let mapped = |a: &Alias| !twin.op.maps_bits() && (a.conj || a.neg);
+        if mapped(own) {
+            return Ok(None);
+        }
         let def = twin.op.def();
         if !def.pointwise || def.random || result != 0 {
             let repeats = own.ty.known().map(|t| self_overlaps(&t.layout));
@@ -28,7 +34,7 @@ impl Scope<'_> {
         for v in twin.args.iter().filter_map(|i| node.args.get(*i as usize)).flat_map(Arg::values) {
             let Some(Bound::Object(o)) = self.map[*v] else { continue };
             let a = &self.storages[self.objects[o]];
-            let shares = a.storage == own.storage;
+            let shares = a.storage == own.storage && !mapped(a);
             match (a.ty.known(), &known) {
                 (Some(ty), Some(_)) => operands.push(Visited { ty, shares }),
                 _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}

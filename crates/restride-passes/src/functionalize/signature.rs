@@ -292,6 +292,13 @@ fn finish(
     }
     for (k, (_, _, alias)) in users.iter().enumerate() {
         let Some(storage) = alias.map(|a| scope.storages[a].storage) else { continue };
+        // What an input is set to is shown as well.
+        if let Some(why) = &scope.storages[storage].lost {
+            return Err(Error::unsupported(why.clone()).into());
+        }
+        if let Some(call) = scope.storages.uncertain(storage) {
+            return Err(open_sharing(call));
+        }
         for (other, call) in scope.storages.maybe_same(storage) {
             let returned = users
                 .iter()

@@ -210,6 +210,7 @@ impl Storages {
     /// Marks a storage's content as not known.
     pub fn lose(&mut self, storage: StorageId, why: String) {
         self.storages[storage.0].lost = Some(why);
+        self.lose_maybes(storage);
     }
 
     /// Whether a write since `version` may have touched the alias.

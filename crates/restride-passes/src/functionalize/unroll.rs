@@ -49,7 +49,8 @@ impl Scope<'_> {
             && written.contains(&true)
             && returned.iter().any(|roots| !roots.is_empty());
         let placed = placed_inputs(self.program, body).iter().take(own).any(|p| *p);
-        if !direct && !through && !kept && !late && !placed {
+        let typed = self.typed_elsewhere(node, body, (carries, xs.len()), &all, &[])?.is_some();
+        if !direct && !through && !kept && !late && !placed && !typed {
             return Ok(false);
         }
         let Some(trips) = self.trips(&xs)? else { return Ok(false) };

@@ -1,0 +1,339 @@
+//! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
+//! members.
+
+use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
+use restride_ir::{
+    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Program, Scalar,
+    TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
+};
+use restride_tensor::self_overlaps;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl Scope<'_> {
+    /// `_foreach_*_`: the member operator on each member, in order.
+    pub(super) fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
+        let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
+        // Lazily mapped tensors that are only read are copied before the first member runs.
+        let schema = &node.op.schema().args;
+        let mut all = node.args.clone();
+        for (i, arg) in all.iter_mut().enumerate() {
+            if !schema.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write) {
+                *arg = arg.try_map(
+                    |v| if self.bits(*v)?.is_clear() { Ok(*v) } else { self.settled(node, *v) },
+                    |e| Ok::<_, Stop>(e.clone()),
+                )?;
+            }
+        }
+        for i in 0..count.unwrap_or(0) {
+            let item = |list: &ValueId, i: usize| {
+                self.item(node, *list, i).map_err(|stop| match stop {
+                    Stop::Error(e) => OpError::new(e.what),
+                    Stop::NeedsSizes(e) => OpError::new(e.what),
+                    Stop::NeedsStorage(_) | Stop::NeedsRoom(..) => OpError::new("a list of numbers that is not known"),
+                })
+            };
+            let mut args = node.op.member_args(&all, i, item)?;
+            member.fill_defaults_or_none(&mut args);
+            let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
+            self.node(&one)?;
+        }
+        // What is returned, if anything, is the list that was written.
+        if let Some(Arg::Values(list)) = node.args.first() {
+            for (&r, &v) in node.results.iter().zip(list.iter().flatten()) {
+                let bound = self.map[v];
+                self.map.set(r, bound);
+            }
+        }
+        Ok(())
+    }
+
+    /// Element `i` of a 1-d tensor, under an id of its own that no old value has.
+    fn item(&mut self, node: &Node, list: ValueId, i: usize) -> Step<ValueId> {
+        let whole = self.read(node, list)?;
+        let ty = self.new.tensor(whole).clone();
+        let at = Expr::Int(i as i64);
+        let layout = ty.layout.select(0, &at).map_err(restride_ir::OpError::from)?;
+        let args = vec![Arg::Value(whole), Arg::Scalar(Expr::Int(0)), Arg::Scalar(at)];
+        let value = self.build(node, |b, _| b.call("aten.select.int", args, TensorType::new(ty.dtype, layout)));
+        Ok(self.bind_new(value))
+    }
+
+    /// A mutating call: its functional twin, and the results written where they belong.
+    pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+        refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        if self.copies_itself(node, twin)? {
+            return self.bind_returns(node, twin, &[]);
+        }
+        if !twin.op.can_run() {
+            self.apart(node, twin)?;
+        }
+        if self.copies_back(node, twin)? {
+            return self.mutate_aside(node, twin);
+        }
+        if let Some(rounds) = self.rounds(node, twin)? {
+            return self.mutate_in_rounds(node, twin, &rounds);
+        }
+        let args = self.twin_args(node, twin)?;
+        self.twin_call(node, twin, args)
+    }
+
+    /// Whether a call copies a tensor onto itself, or onto what shows the same: PyTorch does nothing then.
+    fn copies_itself(&self, node: &Node, twin: &Twin) -> Step<bool> {
+        let (true, [Arg::Value(target), Arg::Value(source), ..]) = (twin.op.maps_bits(), &node.args[..]) else {
+            return Ok(false);
+        };
+        let (a, b) = (&self.storages[self.alias(*target)?], &self.storages[self.alias(*source)?]);
+        Ok(a.storage == b.storage && a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg))
+    }
+
+    fn twin_args(&mut self, node: &Node, twin: &Twin) -> Step<Vec<Arg>> {
+        twin.args.iter().map(|&i| self.read_arg(node, &node.args[i as usize])).collect()
+    }
+
+    /// Whether a call writes a lazily mapped tensor that has several elements in one cell: PyTorch writes a copy, and copies
+    /// that back, which is where the order shows.
+    fn copies_back(&self, node: &Node, twin: &Twin) -> Step<bool> {
+        let (false, [(arg, _)]) = (twin.op.maps_bits(), &twin.writes[..]) else { return Ok(false) };
+        let Some(Arg::Value(target)) = node.args.get(*arg as usize) else { return Ok(false) };
+        let own = &self.storages[self.alias(*target)?];
+        let repeats = || own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false));
+        Ok((own.conj || own.neg) && repeats())
+    }
+
+    /// A write of a copy, and the copy's way back.
+    fn mutate_aside(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+        let (arg, result) = (twin.writes[0].0 as usize, twin.writes[0].1 as usize);
+        let Some(Arg::Value(target)) = node.args.get(arg) else { return Ok(()) };
+        let ty = self.storages[self.alias(*target)?].ty.clone();
+        let args = self.twin_args(node, twin)?;
+        let dense = TensorType::contiguous(ty.dtype, &ty.layout.sizes);
+        let values = self.call_twin(node, twin, args, &[(arg, dense.into())])?;
+        let value = self.cast(node, values[result], &ty)?;
+        let value = self.bind_new(value);
+        let copy = op("aten.copy_.default");
+        let mut args = vec![Arg::Value(*target), Arg::Value(value)];
+        copy.fill_defaults_or_none(&mut args);
+        self.node(&Node { op: copy, args, results: Default::default(), origin: node.origin.clone() })?;
+        self.bind_returns(node, twin, &values)
+    }
+
+    /// What an operator that is known by its schema alone does in what order is not known: what it writes must be apart
+    /// from its other arguments.
+    fn apart(&self, node: &Node, twin: &Twin) -> Step<()> {
+        for &(arg, _) in &twin.writes {
+            for v in node.args[arg as usize].values() {
+                let target = self.alias(*v)?;
+                for (i, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
+                    for w in other.values() {
+                        let Some(Bound::Object(o)) = self.map[*w] else { continue };
+                        if !self.storages.disjoint(target, self.objects[o]) {
+                            let what =
+                                format!("arguments {arg} and {i} of {} may share memory, and it writes", node.op);
+                            return Err(Error::unsupported(what).help("clone one of them before the call").into());
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What eager PyTorch's checks of memory see of an argument.
+    fn memory(&self, v: &ValueId) -> Option<Memory> {
+        let Some(Bound::Object(o)) = self.map[*v] else { return None };
+        let a = &self.storages[self.objects[o]];
+        let bits = LazyBits { conj: a.conj, neg: a.neg };
+        Some(Memory::new(&a.ty, a.storage.0, o).with_bits(bits))
+    }
+
+    fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
+        let mut targets = Vec::new();
+        for &(arg, _) in &twin.writes {
+            if let Some(Arg::Value(v)) = node.args.get(arg as usize) {
+                targets.push((arg as usize, self.storages[self.alias(*v)?].ty.clone()));
+            }
+        }
+        let values = self.call_twin(node, twin, args, &targets)?;
+        for &(arg, result) in &twin.writes {
+            let Some(Arg::Value(v)) = node.args.get(arg as usize) else { continue };
+            let alias = self.alias(*v)?;
+            self.certain(alias)?;
+            let ty = self.storages[alias].ty.clone();
+            let new = values[result as usize];
+            let made = self.new.tensor(new).clone();
+            if made.layout.sizes != ty.layout.sizes && twin.resizes && !self.reads_target(node, twin, arg as usize) {
+                self.resize_out(node, *v, new)?;
+                continue;
+            }
+            let new = self.cast(node, new, &ty)?;
+            if !self.storages.holds(alias, new) {
+                self.build(node, |b, s| s.write(b, alias, new))?;
+            }
+        }
+        self.bind_returns(node, twin, &values)
+    }
+
+    /// Calls the twin. Results that will be written somewhere are declared with the target's layout.
+    pub(super) fn call_twin(
+        &mut self,
+        node: &Node,
+        twin: &Twin,
+        args: Vec<Arg>,
+        targets: &[(usize, Rc<TensorType>)],
+    ) -> Step<Vec<ValueId>> {
+        let op = twin.op;
+        let mut args = args;
+        op.fill_defaults_or_none(&mut args);
+        if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
+            return Ok(vec![value]);
+        }
+        let inferred = infer_types(self.program, &self.new, op, &args)?;
+        let resized = |r: usize| {
+            let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
+            arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
+        };
+        let count = op.schema().returns.len();
+        let mut types = Vec::with_capacity(count);
+        for r in 0..count {
+            let target = twin
+                .writes
+                .iter()
+                .find(|w| w.1 as usize == r)
+                .and_then(|w| targets.iter().find(|t| t.0 == w.0 as usize));
+            let own =
+                twin.returns.iter().position(|x| *x == TwinReturn::Result(r as u8)).and_then(|i| node.results.get(i));
+            types.push(match (target, own, inferred.as_ref().and_then(|t| t.get(r))) {
+                (Some((_, ty)), _, Some(Inferred { dtype, sizes })) => {
+                    let fits = sizes.len() == ty.rank()
+                        && sizes.iter().zip(&ty.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
+                    if fits {
+                        TensorType::new(*dtype, ty.layout.clone())
+                    } else if let Some(arg) = resized(r) {
+                        self.resized_type(node, twin, arg, &TensorType::contiguous(*dtype, sizes))
+                    } else {
+                        return Err(Error::new(
+                            ErrorKind::Program,
+                            format!(
+                                "output with shape {} doesn't match the broadcast shape {}",
+                                show(&ty.layout.sizes),
+                                show(sizes)
+                            ),
+                        )
+                        .into());
+                    }
+                }
+                (Some((_, ty)), _, None) => (**ty).clone(),
+                (None, Some(&old), _) => self.old.tensor(old).clone(),
+                (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
+                (None, None, None) => {
+                    return Err(Error::unsupported(format!("the type of result {r} of {op} is not known")).into());
+                }
+            });
+        }
+        let hints: Vec<Arc<str>> = (0..count).map(|_| self.hint(node)).collect();
+        Ok(self.build(node, |b, _| b.node(op, args, hints.into_iter().zip(types), &node.origin)))
+    }
+
+    /// The first argument of a call that gives that back as it is (`dropout` in evaluation).
+    fn given_back(&self, op: Op, args: &[Arg]) -> Option<ValueId> {
+        let rule = op.def().view.filter(|_| op.def().math.is_none() && op.def().base == 0)?;
+        let Some(Arg::Value(given)) = args.first() else { return None };
+        let types: Option<Vec<Arg<TensorType, Expr>>> = args
+            .iter()
+            .map(|a| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(flag(e))).ok())
+            .collect();
+        match (rule.symbolic)(&Args(&types?)) {
+            Ok(ViewOutcome::Views(made)) if made[..] == [self.new.tensor(*given).clone()] => Some(*given),
+            _ => None,
+        }
+    }
+
+    fn hint(&self, node: &Node) -> Arc<str> {
+        let own = node.results.first().map(|r| self.old.values[*r].name.trim_end_matches('_').to_string());
+        own.unwrap_or_else(|| node.op.schema().name.trim_matches('_').to_string()).into()
+    }
+
+    /// The value in the target's element type, as a write converts it.
+    pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
+        let have = self.new.tensor(value).clone();
+        if have.dtype == target.dtype {
+            return Ok(value);
+        }
+        refuse_cast(have.dtype, target.dtype)?;
+        let ty = TensorType::new(target.dtype, have.layout.clone());
+        Ok(self
+            .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))
+    }
+
+    pub(super) fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
+        for (&old, what) in node.results.iter().zip(&twin.returns) {
+            match what {
+                TwinReturn::Arg(i) => {
+                    let Some(Arg::Value(v)) = node.args.get(*i as usize) else {
+                        return Err(Error::invalid(format!("{} returns an argument that is no tensor", node.op)).into());
+                    };
+                    let bound = self.map[*v];
+                    self.map.set(old, bound);
+                }
+                TwinReturn::Result(r) => {
+                    let value = values[*r as usize];
+                    self.bind_fresh(old, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Element type and sizes of a result.
+pub struct Inferred {
+    dtype: restride_ir::DType,
+    sizes: Vec<Expr>,
+}
+
+/// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
+/// sizes, and the sizes are those of the operand that has the same at the witness.
+fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<Vec<Inferred>>> {
+    let Some(rule) = op.def().infer else { return Ok(None) };
+    if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
+        return Ok(None);
+    }
+    let witness = crate::symbols::witness(program);
+    let number = |e: &Expr| -> Result<i64, Stop> {
+        e.eval(&witness).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
+    };
+    let mut known_sizes: Vec<(Vec<i64>, Vec<Expr>)> = Vec::new();
+    let mut metas = Vec::with_capacity(args.len());
+    for a in args {
+        metas.push(a.try_map(
+            |v| {
+                let ty = graph.tensor(*v);
+                let mut layout = restride_ir::Layout::contiguous(&[]);
+                layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
+                layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
+                if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
+                    known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
+                }
+                Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
+            },
+            |e| e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
+        )?);
+    }
+    let metas = rule(&Args(&metas))?;
+    Ok(Some(
+        metas
+            .into_iter()
+            .map(|m| {
+                let same = known_sizes.iter().find(|(k, _)| k[..] == m.layout.sizes[..]);
+                let sizes =
+                    same.map_or_else(|| m.layout.sizes.iter().map(|n| Expr::Int(*n)).collect(), |(_, s)| s.clone());
+                Inferred { dtype: m.dtype, sizes }
+            })
+            .collect(),
+    ))
+}
+
+fn show(sizes: &[Expr]) -> String {
+    format!("[{}]", sizes.iter().map(|s| s.to_string()).collect::<Vec<_>>().join(", "))
+}
