@@ -3,8 +3,8 @@
 
 use crate::exact::{self, Bound};
 use restride_ir::{
-    Arg, Args, DType, Expr, Graph, Memory, Meta, Op, Origin, Scalar, TensorType, TwinReturn, Type, ValueId,
-    ViewOutcome, refuse_overlap,
+    Arg, Args, DType, Expr, Graph, LazyBits, Memory, Meta, Op, Origin, Scalar, TensorType, TwinReturn, Type, ValueId,
+    ViewOutcome, dense_like, refuse_overlap,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,17 +20,17 @@ pub struct Tracer {
     metas: Vec<Meta>,
     /// The storage of each object.
     on: Vec<usize>,
+    /// The lazy bits of each object.
+    bits: Vec<LazyBits>,
     /// What the numbers in each storage are bounded by.
     bounds: Vec<Bound>,
     /// Storages whose bounds may not grow: the operands of a body that runs again and again.
     held: BTreeSet<usize>,
     hidden: BTreeSet<usize>,
-    /// Objects that may be one with another: what `contiguous` and bodies give back. Their sizes stay.
+    /// Objects that may be one with another: what bodies give back. Their sizes stay.
     pinned: BTreeSet<usize>,
     /// Whether no object's sizes may change: in a body, which is run again or elsewhere.
     fixed: bool,
-    /// Whether a tensor with a conjugate or negative bit has been made.
-    pub lazy: bool,
     calls: u32,
     /// Whether calls that eager refuses for how their arguments overlap are made all the same.
     wild: bool,
@@ -51,7 +51,7 @@ impl Tracer {
             None => self.fresh(bound),
         };
         self.bounds[storage] = self.bounds[storage].or(bound);
-        self.add(v, meta, storage);
+        self.add(v, meta, storage, LazyBits::default());
         v
     }
 
@@ -60,10 +60,22 @@ impl Tracer {
         self.bounds.len() - 1
     }
 
-    fn add(&mut self, v: ValueId, meta: Meta, storage: usize) {
+    fn add(&mut self, v: ValueId, meta: Meta, storage: usize, bits: LazyBits) {
         self.objects.insert(v, self.metas.len());
         self.metas.push(meta);
         self.on.push(storage);
+        self.bits.push(bits);
+    }
+
+    fn bits(&self, v: ValueId) -> LazyBits {
+        self.bits[self.objects[&v]]
+    }
+
+    /// The type that an operator sees of a tensor: of a lazily mapped one, that of a copy.
+    fn settled(&self, v: ValueId) -> Meta {
+        let meta = self.meta(v);
+        let layout = if self.bits(v).is_clear() { meta.layout.clone() } else { dense_like(&meta.layout) };
+        Meta::new(meta.dtype, layout)
     }
 
     /// All tensors so far, in order, without the hidden ones.
@@ -136,19 +148,18 @@ impl Tracer {
             .enumerate()
             .map(|(i, r)| {
                 let meta = match r {
-                    Made::New(meta) | Made::View(meta, _) => meta,
+                    Made::New(meta) | Made::Piece(meta) | Made::View(meta, _, _) => meta,
                     Made::Object(o, meta, _) => meta.as_ref().unwrap_or(&self.metas[*o]),
                 };
                 let name = format!("v{}", self.graph.values.len() + i);
                 (name.into(), Type::Tensor(symbolic(meta)))
             })
             .collect();
-        // These give the tensor itself where nothing is to be done.
-        let itself = op.is_view() && !op.def().metadata && may_give_its_operand(name);
-        self.lazy |= is_lazy(name);
-        let base = args.first().and_then(|a| a.values().next().copied()).filter(|_| itself);
+        // What is lazily mapped keeps its bits where its memory is exchanged.
+        let lazy = is_lazy(name);
+        let base = args.first().and_then(|a| a.values().next().copied()).filter(|_| lazy);
         let results = self.push(op, args, names, made, &[bound]);
-        base.iter().chain(results.iter().filter(|_| itself)).for_each(|v| self.pin(*v));
+        base.iter().chain(results.iter().filter(|_| lazy)).for_each(|v| self.pin(*v));
         Some(results)
     }
 
@@ -162,7 +173,7 @@ impl Tracer {
             .map(|(i, (m, _, _))| (format!("v{}", n + i).into(), Type::Tensor(symbolic(m))))
             .collect();
         let made = types.iter().map(|(m, on, _)| match on {
-            Some(v) => Made::View(m.clone(), self.storage(*v)),
+            Some(v) => Made::View(m.clone(), self.storage(*v), LazyBits::default()),
             None => Made::New(m.clone()),
         });
         let made = made.collect();
@@ -183,16 +194,21 @@ impl Tracer {
         let origin = Arc::new(Origin { key: self.calls, ..Origin::default() });
         let id = self.graph.add_node(op, args, names, origin);
         let values = self.graph.nodes[id].results.to_vec();
+        let mut whole = None;
         for (i, (&v, made)) in values.iter().zip(made).enumerate() {
             let bound = bounds.get(i).or(bounds.first()).copied().unwrap_or_default();
             match made {
                 Made::New(meta) => {
                     let storage = self.fresh(bound.of(meta.dtype));
-                    self.add(v, meta, storage);
+                    self.add(v, meta, storage, LazyBits::default());
                 }
-                Made::View(meta, storage) => {
+                Made::Piece(meta) => {
+                    let storage = *whole.get_or_insert_with(|| self.fresh(bound.of(meta.dtype)));
+                    self.add(v, meta, storage, LazyBits::default());
+                }
+                Made::View(meta, storage, bits) => {
                     self.bounds[storage] = self.bounds[storage].or(bound);
-                    self.add(v, meta, storage);
+                    self.add(v, meta, storage, bits);
                 }
                 Made::Object(o, meta, storage) => {
                     self.objects.insert(v, o);
@@ -214,6 +230,14 @@ impl Tracer {
         types.all(|d| d == to || d.is_int() || d == DType::Bool)
     }
 
+    /// A view of a tensor with these bits, or the copy that it is where there are none to be had.
+    fn view(&self, base: ValueId, bits: Option<LazyBits>, meta: Meta) -> Made {
+        match bits {
+            Some(bits) => Made::View(meta, self.storage(base), bits),
+            None => Made::New(Meta::new(meta.dtype, dense_like(&meta.layout))),
+        }
+    }
+
     fn results(&self, op: Op, args: &[Arg]) -> Option<Traced> {
         let def = op.def();
         let metas: Vec<Arg<Meta, Scalar>> = args
@@ -224,6 +248,12 @@ impl Tracer {
         let bounds: Vec<Arg<(Bound, Meta), Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| Ok((self.bound(*v), self.meta(*v).clone())), |e| e.constant().ok_or(())))
+            .collect::<Result<_, ()>>()
+            .ok()?;
+        // What is lazily mapped is given to other operators than views as a copy.
+        let settled: Vec<Arg<Meta, Scalar>> = args
+            .iter()
+            .map(|a| a.try_map(|v| Ok(self.settled(*v)), |e| e.constant().ok_or(())))
             .collect::<Result<_, ()>>()
             .ok()?;
         if op.member().is_some() {
@@ -238,7 +268,9 @@ impl Tracer {
         }
         if let (Some(twin), true) = (op.twin(), op.mutates(args)) {
             if !self.wild {
-                let see = |v: &ValueId| Some(Memory::new(self.meta(*v), self.storage(*v), self.objects[v]));
+                let see = |v: &ValueId| {
+                    Some(Memory::new(self.meta(*v), self.storage(*v), self.objects[v]).with_bits(self.bits(*v)))
+                };
                 refuse_overlap(twin, args, see).ok()?;
             }
             // What is written may have several elements in one cell, which shape rules need not take.
@@ -265,7 +297,7 @@ impl Tracer {
                     {
                         return None;
                     }
-                    let strided: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].clone()).collect();
+                    let strided: Vec<_> = twin.args.iter().map(|&i| settled[i as usize].clone()).collect();
                     let real = twin.op.def().infer?(&Args(&filled(twin.op, strided)?)).ok()?;
                     let mut layout = real.get(result as usize)?.layout.clone();
                     layout.offset = meta.layout.offset;
@@ -284,11 +316,12 @@ impl Tracer {
             let made = twin.returns.iter().map(made).collect::<Option<_>>()?;
             return Some(Traced { made, writes, bound });
         }
+        let of_copy = def.resolves && args.first().is_some_and(|a| a.values().any(|v| !self.bits(*v).is_clear()));
         if let Some(rule) = def.view
-            && let ViewOutcome::Views(views) = rule.of(&metas).ok()?
+            && let ViewOutcome::Views(views) = rule.of(if of_copy { &settled } else { &metas }).ok()?
         {
             let base = *args[def.base as usize].values().next()?;
-            let storage = self.storage(base);
+            let (storage, own) = (self.storage(base), self.bits(base));
             let bound = self.bound(base).seen_as(self.meta(base).dtype, views.first()?.dtype)?;
             let made = if def.metadata {
                 let object = self.objects[args[0].values().next()?];
@@ -296,8 +329,16 @@ impl Tracer {
                     return None;
                 }
                 vec![Made::Object(object, Some(views.into_iter().next()?), Some(storage))]
+            } else if of_copy {
+                views.into_iter().map(Made::Piece).collect()
             } else {
-                views.into_iter().map(|m| Made::View(m, storage)).collect()
+                let bits = |m: &Meta| own.of_view(op, self.meta(base), m).ok();
+                match &views[..] {
+                    [one] if def.itself && one == self.meta(base) && bits(one)? == Some(own) => {
+                        vec![Made::Object(self.objects[&base], None, None)]
+                    }
+                    _ => views.into_iter().map(|m| Some(self.view(base, bits(&m)?, m))).collect::<Option<_>>()?,
+                }
             };
             return Some(Traced { made, writes: Vec::new(), bound });
         }
@@ -306,7 +347,7 @@ impl Tracer {
         if types().any(DType::is_complex) && types().any(|d| d == DType::F16) {
             return None;
         }
-        let made: Vec<Meta> = def.infer?(&Args(&metas)).ok()?.into_iter().collect();
+        let made: Vec<Meta> = def.infer?(&Args(&settled)).ok()?.into_iter().collect();
         let bound = exact::bound(op, &bounds, 1.0)?;
         // A result whose numbers would be rounded is none; bits that are only moved may be anything.
         if made
@@ -331,18 +372,12 @@ struct Traced {
 /// A result of a call.
 enum Made {
     New(Meta),
+    /// A new object on the call's one new storage.
+    Piece(Meta),
     /// A new object on a storage that is there.
-    View(Meta, usize),
+    View(Meta, usize, LazyBits),
     /// An object that is there, perhaps with another layout or on another storage from now on.
     Object(usize, Option<Meta>, Option<usize>),
-}
-
-fn may_give_its_operand(name: &str) -> bool {
-    // Those with lazy bits keep them when their memory is exchanged.
-    is_lazy(name)
-        || ["aten.contiguous.", "aten.to.", "aten.resolve_conj.", "aten.resolve_neg.", "aten.real."]
-            .iter()
-            .any(|start| name.starts_with(start))
 }
 
 fn is_lazy(name: &str) -> bool {

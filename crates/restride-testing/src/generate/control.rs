@@ -213,6 +213,18 @@ impl Generator {
             g.t.hide(inputs[0]);
             g.t.hide(next);
             g.calls(calls);
+            // What is carried is the operand itself in the first iteration.
+            let carry = *g.rng.choose(inputs);
+            if inputs[1..n].contains(&carry) && g.rng.chance(50) {
+                let ops = ["aten.zero_.default", "aten.neg_.default", "aten.relu_.default"];
+                let some = match g.t.meta(carry).dtype {
+                    DType::Bool => 1,
+                    d if d.is_complex() => 2,
+                    _ => 3,
+                };
+                let op = *g.rng.choose(&ops[..some]);
+                g.t.call(op, vec![value(carry)]);
+            }
             let mut out = vec![next];
             for &v in &inputs[1..n] {
                 let meta = g.t.meta(v).clone();

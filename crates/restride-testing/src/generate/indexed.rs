@@ -61,10 +61,17 @@ impl Generator {
                 let covers = |m: &Meta| {
                     same(m) && m.layout.rank() == wide.len() && m.layout.sizes.iter().zip(&wide).all(|(a, b)| a >= b)
                 };
-                match (self.rng.below(3), self.pick_where(covers)) {
+                match (self.rng.below(4), self.pick_where(covers)) {
                     (0, Some(src)) => self.t.call("aten.scatter_.src", vec![x, int(d), value(index), value(src)]),
                     (1, Some(src)) => {
                         self.t.call("aten.scatter_add_.default", vec![x, int(d), value(index), value(src)])
+                    }
+                    // Products grow too fast, and means are rounded.
+                    (2, Some(src)) if !meta.dtype.is_complex() && meta.dtype != DType::Bool => {
+                        let how = Arg::Str((*self.rng.choose(&["sum", "amax", "amin"])).into());
+                        let own = truth(self.rng.chance(50));
+                        let args = vec![x, int(d), value(index), value(src), how, own];
+                        self.t.call("aten.scatter_reduce_.two", args)
                     }
                     _ => self.t.call("aten.scatter_.value", vec![x, int(d), value(index), int(4)]),
                 }

@@ -24,8 +24,7 @@ impl Generator {
     fn foreach(&mut self) -> Made {
         let v = self.pick();
         let dtype = self.t.meta(v).dtype;
-        // Eager takes lists with lazy bits apart first, and writes the members once.
-        if dtype == DType::Bool || self.t.lazy {
+        if dtype == DType::Bool {
             return None;
         }
         match self.rng.below(5) {

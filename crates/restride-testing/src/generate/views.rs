@@ -165,7 +165,7 @@ impl Generator {
         let meta = self.t.meta(v).clone();
         let rank = meta.layout.rank();
         let x = value(v);
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0 if rank <= 2 => self.t.call("aten.t_.default", vec![x]),
             1 => {
                 let d = self.dim(rank + 1);
@@ -188,14 +188,27 @@ impl Generator {
             }
             8 | 9 => {
                 // Memory that a tensor grows by holds anything: it is filled at once.
-                let sizes: Vec<i64> = (0..1 + self.rng.below(2)).map(|_| self.rng.between(1, 4)).collect();
-                let grown = self.t.call("aten.resize_.default", vec![x, ints(&sizes)])?;
+                let grown = if self.rng.chance(70) {
+                    let sizes: Vec<i64> = (0..1 + self.rng.below(2)).map(|_| self.rng.between(1, 4)).collect();
+                    self.t.call("aten.resize_.default", vec![x, ints(&sizes)])?
+                } else {
+                    let like = value(self.pick());
+                    self.t.call("aten.resize_as_.default", vec![x, like])?
+                };
                 let fill = if meta.dtype == DType::Bool { truth(true) } else { int(2) };
                 self.t.call("aten.fill_.Scalar", vec![value(grown[0]), fill]).or(Some(grown))
             }
             10 => {
                 let y = self.pick_where(|m| m.dtype == meta.dtype)?;
                 self.t.call("aten.set_.source_Tensor", vec![x, value(y)])
+            }
+            11 | 12 => {
+                let y = self.pick_where(|m| m.dtype == meta.dtype)?;
+                let (size, stride, offset) = self.restride(y)?;
+                // It counts from where the other begins.
+                let from = offset - self.t.meta(y).layout.offset;
+                let args = vec![x, value(y), int(from), ints(&size), ints(&stride)];
+                self.t.call("aten.set_.source_Tensor_storage_offset", args)
             }
             _ => self.t.call("aten.detach_.default", vec![x]),
         }
