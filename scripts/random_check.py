@@ -4,9 +4,9 @@
   random_check.py [--seeds FROM..TO] [--seconds N] [--jobs N] [--binary F] [--show SEED] [--json F]
 
 `dump_random` (an example of restride-testing) writes programs as JSON lines, each with what our interpreter, the
-functional form and the planned run left behind. Here the program's calls are made one after the other by
-`torch.ops.aten.*` on real tensors, control flow by PyTorch's own higher-order operators, and everything that the
-caller can see is compared with what each way left:
+functional form, the planned run and a run with placement's choices left to chance left behind. Here the program's
+calls are made one after the other by `torch.ops.aten.*` on real tensors, control flow by PyTorch's own higher-order
+operators, and everything that the caller can see is compared with what each way left:
 
   values     bit for bit (all NaNs are one), storages of inputs and weights in full
   metadata   dtype, sizes, strides, conjugate and negative bits
@@ -279,12 +279,11 @@ def judge(torch, program):
         return "rejected", [], [], raised
     names += [f"output {i}" for i in range(len(left) - owned)]
     lines, refusals, ways = [], [], program["ways"]
-    for way in ("interp", "functional", "plan"):
+    for way in ("interp", "functional", "plan", "chance"):
         data = ways[way]
         if isinstance(data, str):
-            if ways[data] == "interp" or data == "interp":
-                continue
-            data = ways[data]
+            # To the letter what that way leaves, which has been looked at.
+            continue
         error = data.get("error")
         if error == "unsupported":
             refusals.append(f"{way}: {reason(data)}")

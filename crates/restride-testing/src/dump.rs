@@ -2,7 +2,7 @@
 //! by eager PyTorch and compares with.
 
 use crate::generate::Sample;
-use crate::outcome::Left;
+use crate::outcome::{Left, by_chance};
 use restride::{CompileOptions, Compiled};
 use restride_exec::RunValue;
 use restride_exec::interp::Options;
@@ -105,7 +105,7 @@ pub fn line(seed: u64, sample: &Sample) -> Value {
         .collect();
     let graphs: Vec<Value> = program.graphs.iter().map(|(_, g)| graph(g)).collect();
     json!({
-        "seed": seed, "inputs": inputs.json(), "names": names, "order": order, "graphs": graphs, "ways": ways(sample),
+        "seed": seed, "inputs": inputs.json(), "names": names, "order": order, "graphs": graphs, "ways": ways(sample, seed),
     })
 }
 
@@ -149,9 +149,9 @@ fn arg(a: &Arg) -> Value {
     }
 }
 
-/// What each way leaves behind, or why it does not run. A way that leaves to the letter what the one before it does
+/// What each way leaves behind, or why it does not run; `chance` is a plan whose free choices were left to chance. A way that leaves to the letter what the one before it does
 /// is the name of that one.
-fn ways(sample: &Sample) -> Value {
+fn ways(sample: &Sample, seed: u64) -> Value {
     let options = Options { strict: true, ..Options::default() };
     let (program, inputs) = (&sample.program, &sample.inputs);
     let interp = held(|| Left::interp(program, inputs, &options));
@@ -159,14 +159,24 @@ fn ways(sample: &Sample) -> Value {
         catch_unwind(AssertUnwindSafe(|| Compiled::new(program.clone(), Some(inputs), &CompileOptions::default())));
     let compiled = match compiled {
         Ok(Ok(c)) => c,
-        Ok(Err(e)) => return json!({ "interp": interp, "functional": error(&e), "plan": error(&e) }),
-        Err(_) => return json!({ "interp": interp, "functional": panicked(), "plan": panicked() }),
+        Ok(Err(e)) => {
+            let e = error(&e);
+            return json!({ "interp": interp, "functional": e, "plan": "functional", "chance": "plan" });
+        }
+        Err(_) => {
+            return json!({ "interp": interp, "functional": panicked(), "plan": "functional", "chance": "plan" });
+        }
     };
     let functional = held(|| Left::interp(compiled.functional(), inputs, &options));
     let plan = held(|| Left::planned(&compiled, inputs, &options));
+    let chance = held(|| {
+        let compiled = Compiled::new(program.clone(), Some(inputs), &by_chance(seed))?;
+        Left::planned(&compiled, inputs, &options)
+    });
+    let chance = if chance == plan { "plan".into() } else { chance };
     let plan = if plan == functional { "functional".into() } else { plan };
     let functional = if functional == interp { "interp".into() } else { functional };
-    json!({ "interp": interp, "functional": functional, "plan": plan })
+    json!({ "interp": interp, "functional": functional, "plan": plan, "chance": chance })
 }
 
 fn held(run: impl FnOnce() -> Result<Left>) -> Value {

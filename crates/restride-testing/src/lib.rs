@@ -12,7 +12,7 @@ pub mod rng;
 pub mod tracer;
 
 pub use generate::{Sample, generate};
-pub use outcome::{Left, Verdict, difference, differential, metamorphic};
+pub use outcome::{Left, Verdict, by_chance, difference, differential, metamorphic};
 pub use reduce::reduce;
 
 /// Runs the program that the bytes choose in all ways.

@@ -1,7 +1,8 @@
 //! One program run in its three ways on copies of the same inputs, and what tells the runs apart.
 
+use crate::rng::Rng;
 use restride::files::element_bytes;
-use restride::{CompileOptions, Compiled};
+use restride::{CompileOptions, Compiled, PlaceOptions};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
@@ -226,6 +227,23 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
         return verdict;
     }
     refused.map_or(Verdict::Agree, Verdict::Rejected)
+}
+
+/// Compiling with placement's free choices left to chance: kinds of sharing switched off now and then, single candidates
+/// declined, choices not undone; memory that nothing may read is spoilt at every run.
+pub fn by_chance(seed: u64) -> CompileOptions {
+    let mut rng = Rng::new(seed);
+    let mut mostly = || rng.below(6) > 0;
+    let place = PlaceOptions {
+        views: mostly(),
+        reuse: mostly(),
+        scatter: mostly(),
+        straight: mostly(),
+        boundary: mostly(),
+        revise: mostly(),
+        vary: Some(seed),
+    };
+    CompileOptions { place, poison: true, ..CompileOptions::default() }
 }
 
 /// What must hold of a program that all ways agree on: functionalizing its functional form changes nothing, and the

@@ -1,7 +1,7 @@
 //! Random programs in all ways. `SEEDS=FROM..TO` runs others than the usual ones.
 
 use restride::CompileOptions;
-use restride_testing::{Sample, Verdict, differential, generate, metamorphic, reduce};
+use restride_testing::{Sample, Verdict, by_chance, differential, generate, metamorphic, reduce};
 use std::collections::BTreeMap;
 
 fn verdict(sample: &Sample) -> Verdict {
@@ -26,18 +26,27 @@ fn all_ways_agree_on_random_programs() {
     for seed in range.0..range.1 {
         let sample = generate(seed);
         let what = match verdict(&sample) {
-            Verdict::Agree => {
-                let held = |s: &Sample| metamorphic(&s.program, &s.inputs, &CompileOptions::default());
-                match held(&sample) {
-                    Ok(()) => "agree",
-                    Err(_) => {
-                        let small = reduce(&sample, |s| verdict(s) == Verdict::Agree && held(s).is_err());
-                        let text = restride_ir::text::print(&small.program);
-                        failures.push(format!("seed {seed}: {}\n{text}", held(&small).unwrap_err()));
-                        "wrong"
+            Verdict::Agree => match differential(&sample.program, &sample.inputs, &by_chance(seed)) {
+                Verdict::Agree => {
+                    let held = |s: &Sample| metamorphic(&s.program, &s.inputs, &CompileOptions::default());
+                    match held(&sample) {
+                        Ok(()) => "agree",
+                        Err(_) => {
+                            let small = reduce(&sample, |s| verdict(s) == Verdict::Agree && held(s).is_err());
+                            let text = restride_ir::text::print(&small.program);
+                            failures.push(format!("seed {seed}: {}\n{text}", held(&small).unwrap_err()));
+                            "wrong"
+                        }
                     }
                 }
-            }
+                other => {
+                    failures.push(format!(
+                        "seed {seed}, placed by chance: {other:?}\n{}",
+                        restride_ir::text::print(&sample.program)
+                    ));
+                    "wrong"
+                }
+            },
             Verdict::Rejected(_) => "rejected",
             Verdict::Refused(way, why) => {
                 *refusals.entry(format!("{way}: {}", why.split(" (at").next().unwrap_or(""))).or_default() += 1;

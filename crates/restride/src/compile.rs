@@ -27,11 +27,13 @@ pub struct CompileOptions {
     pub place: PlaceOptions,
     /// What the memory plan may do.
     pub plan: PlanOptions,
+    /// Fill memory with NaN bytes where nothing may be read, at every run: for tests.
+    pub poison: bool,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { check: true, place: PlaceOptions::default(), plan: PlanOptions::default() }
+        CompileOptions { check: true, place: PlaceOptions::default(), plan: PlanOptions::default(), poison: false }
     }
 }
 
@@ -203,7 +205,10 @@ fn make(program: &Program, symbols: &Binding, options: &CompileOptions) -> Resul
         })
         .map_err(|faults| restride_check::error(&program, &faults))?;
     }
-    let runnable = Runnable::new(&program, placed.placement.clone(), offsets.clone())?;
+    let mut runnable = Runnable::new(&program, placed.placement.clone(), offsets.clone())?;
+    if options.poison {
+        runnable = runnable.poisoned();
+    }
     Ok(Piece { program, placement: placed.placement, plan: offsets, remarks: placed.remarks, runnable, times })
 }
 
