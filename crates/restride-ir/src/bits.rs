@@ -24,7 +24,9 @@ impl LazyBits {
     /// # Errors
     /// Views that PyTorch refuses on a lazily mapped tensor, in its words.
     pub fn of_view<D: Dim>(self, op: Op, from: &TensorType<D>, to: &TensorType<D>) -> Result<Option<LazyBits>> {
-        let part = from.dtype.is_complex() && to.dtype == from.dtype.real();
+        // A view as a type, be it the same one, or that of the parts where there are none.
+        let typed = op.schema().name == "view" && op.schema().overload == "dtype";
+        let part = !typed && from.dtype.is_complex() && to.dtype == from.dtype.real();
         match op.def().math {
             Some(MathView::Conj) => return Ok(Some(LazyBits { conj: self.conj != to.dtype.is_complex(), ..self })),
             Some(MathView::Neg) => return Ok(Some(LazyBits { neg: !self.neg, ..self })),
@@ -45,8 +47,6 @@ impl LazyBits {
                  view it as real, use self.resolve_conj()",
             ));
         }
-        // A view as a type, be it the same one.
-        let typed = op.schema().name == "view" && op.schema().overload == "dtype";
         let other = typed || from.dtype != to.dtype && !part && (!to.dtype.is_complex() || from.dtype.is_complex());
         if other && !self.is_clear() {
             return Err(Error::new(
@@ -56,5 +56,24 @@ impl LazyBits {
             ));
         }
         Ok(Some(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Meta, OpDef};
+    use restride_tensor::DType;
+
+    #[test]
+    fn no_view_as_a_type_of_what_is_negated() {
+        let schema = "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
+        let op = Op::register(OpDef::new(schema), None, None).unwrap();
+        let (negated, plain) = (LazyBits { conj: false, neg: true }, LazyBits::default());
+        for sizes in [&[0i64][..], &[2]] {
+            let (from, to) = (Meta::contiguous(DType::C64, sizes), Meta::contiguous(DType::F32, &[2 * sizes[0]]));
+            assert!(negated.of_view(op, &from, &to).is_err());
+            assert_eq!(plain.of_view(op, &from, &to).unwrap(), Some(plain));
+        }
     }
 }
