@@ -3,7 +3,7 @@
 use crate::FaultKind;
 use crate::placement::Walk;
 use restride_ir::{Arg, Meta, NodeId, Place, ReuseKind, Type, ValueId};
-use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A tensor that a kernel is given.
 struct Operand {
@@ -107,15 +107,16 @@ impl Walk<'_> {
         let def = node.op.def();
         let met: Vec<usize> =
             (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
+        // Each index of both begins in the same byte; elements of one size are the same cells then, and those of different
+        // sizes keep to what belongs to their index.
         let same_cell = |o: &Operand| {
             let expanded = if def.pointwise {
                 o.place.layout.expand(&place.layout.sizes).ok()
             } else {
                 Some(o.place.layout.clone())
             };
-            o.place.buffer == place.buffer
-                && o.meta.dtype.size() == meta.dtype.size()
-                && expanded.is_some_and(|l| l.same_cells(&place.layout))
+            let (from, to) = (o.meta.dtype.size(), meta.dtype.size());
+            o.place.buffer == place.buffer && expanded.is_some_and(|l| index_by_index(&l, from, &place.layout, to))
         };
         for &i in &met {
             let o = &operands[i];
@@ -124,8 +125,11 @@ impl Walk<'_> {
             let mut licences =
                 def.reuse.iter().filter(|l| single && l.arg as usize == o.arg && l.result as usize == result);
             let holds = licences.any(|l| match l.kind {
-                ReuseKind::SameIndex | ReuseKind::RowWise { .. } => {
-                    same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j]))
+                ReuseKind::SameIndex => same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j])),
+                ReuseKind::RowWise { .. } => {
+                    // Rows are read and written as they lie.
+                    let of_one_size = met.iter().all(|&j| operands[j].meta.dtype.size() == meta.dtype.size());
+                    of_one_size && same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j]))
                 }
                 ReuseKind::Carried => o.place == *place && met.iter().all(|&j| j == i),
                 ReuseKind::ReadsFirst => true,

@@ -9,7 +9,7 @@ use restride_ir::{
     Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
 };
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{DType, Tensor};
+use restride_tensor::{DType, Storage, Tensor};
 use run::{Outcome, call, filled, meta, resolved, viewed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -285,6 +285,50 @@ fn licensed_results_lie_on_their_operands() {
         }
         Ok(())
     });
+}
+
+/// Elements of different sizes, those of each index beginning at the same byte.
+#[test]
+fn licences_by_index_hold_for_elements_of_other_sizes() {
+    let counted = std::cell::Cell::new(0);
+    every_sample(|op, args| {
+        let Some(kernel) = fixed(op, args).filter(|_| !op.def().strided) else { return Ok(()) };
+        for &Reuse { arg, result, .. } in op.def().reuse.iter().filter(|l| l.kind == ReuseKind::SameIndex) {
+            let (arg, result) = (arg as usize, result as usize);
+            let Ok(target) = Args::<Tensor, Scalar>(args).tensor(arg) else { continue };
+            let plain = map_tensors(args, resolved);
+            let Ok(want) = results(op, &plain) else { continue };
+            let (from, to) = (target.dtype().size() as i64, want[result].dtype().size() as i64);
+            if from == to || want[result].layout().sizes != target.layout().sizes || target.numel() == 0 {
+                continue;
+            }
+            let unit = from.max(to);
+            for layout in layouts(&target.layout().sizes) {
+                // Both in cells of the wider ones.
+                let storage = Storage::zeroed((layout.cell_range().end * unit) as usize);
+                let typed = |dtype: DType| {
+                    let times = unit / dtype.size() as i64;
+                    let mut own = layout.clone();
+                    own.strides.iter_mut().for_each(|s| *s *= times);
+                    own.offset *= times;
+                    Tensor::new(storage.clone(), dtype, own).expect("inside its storage")
+                };
+                let base = typed(target.dtype());
+                copy_convert(resolved(target).view(), base.view_mut());
+                let mut on = plain.clone();
+                on[arg] = Arg::Value(base);
+                let mut outs: Vec<Tensor> = want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();
+                outs[result] = typed(want[result].dtype());
+                run_into(kernel, &on, &outs, 1).map_err(|e| format!("on argument {arg}: {e}"))?;
+                if let Some(why) = differ(&want, &outs) {
+                    return Err(format!("on argument {arg}: {why}"));
+                }
+                counted.set(counted.get() + 1);
+            }
+        }
+        Ok(())
+    });
+    assert!(counted.get() > 100, "only {} calls have results of another size", counted.get());
 }
 
 /// An operator that computes is compared with PyTorch by its sample calls; those of our own have nothing to compare with.

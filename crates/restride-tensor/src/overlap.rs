@@ -56,6 +56,21 @@ pub fn overlap_bytes(a: &Layout, size_a: usize, b: &Layout, size_b: usize) -> Ov
     overlap(&in_bytes(a, size_a), &in_bytes(b, size_b))
 }
 
+/// Whether the elements of each index begin at the same byte in both, and no element of one index meets one of another
+/// index: what goes index by index may write one while it reads the other. Sizes are the same for that.
+pub fn index_by_index(a: &Layout, size_a: usize, b: &Layout, size_b: usize) -> bool {
+    if size_a == size_b {
+        return a.same_cells(b);
+    }
+    let at = |cells: i64, size: usize| cells.checked_mul(size as i64);
+    let begins = at(a.offset, size_a).is_some_and(|x| at(b.offset, size_b) == Some(x));
+    let steps = |d: usize| at(a.strides[d], size_a).is_some_and(|x| at(b.strides[d], size_b) == Some(x));
+    let wider = if size_a > size_b { a } else { b };
+    a.sizes == b.sizes
+        && (a.sizes.contains(&0)
+            || begins && (0..a.rank()).all(|d| a.sizes[d] == 1 || steps(d)) && self_overlaps(wider) == Some(false))
+}
+
 fn in_bytes(l: &Layout, size: usize) -> Layout {
     let mut out = l.map(|x| *x);
     let size = size as i64;

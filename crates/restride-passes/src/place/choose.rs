@@ -4,9 +4,9 @@ use super::Placer;
 use super::homes::Spot;
 use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Error, Meta, Movement, NodeId, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
+    Arg, Error, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
 };
-use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// What is about to be written.
 pub(super) struct Write<'a> {
@@ -170,28 +170,81 @@ impl Placer<'_> {
         for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = self.graph.nodes[write.id].args.get(licence.arg as usize) else { continue };
             let v = *v;
-            let (have, Some(place)) = (self.ty(v)?.clone(), self.memory.place(v).cloned()) else { continue };
-            let reason = if !self.options.reuse || self.skips(write.at) {
-                Reason::SwitchedOff
-            } else if have.dtype.size() != ty.dtype.size() {
-                Reason::DTypeDiffers
-            } else if have.layout.sizes != ty.layout.sizes {
-                Reason::SizesDiffer
-            } else if self.memory.may_write(place.buffer) && self.outlives(v, write.at) {
-                Reason::StillRead { by: self.reader(v, write.at) }
-            } else {
-                self.may_write(write, &place, ty, &[])?.0
+            let Some(place) = self.memory.place(v).cloned() else { continue };
+            let reason = match self.lying_on(op, licence.kind, v, &place, r, ty)? {
+                _ if !self.options.reuse || self.skips(write.at) => Reason::SwitchedOff,
+                Err(reason) => reason,
+                Ok(_) if self.memory.may_write(place.buffer) && self.outlives(v, write.at) => {
+                    Reason::StillRead { by: self.reader(v, write.at) }
+                }
+                Ok(place) => {
+                    let reason = self.may_write(write, &place, ty, &[])?.0;
+                    if reason == Reason::Taken {
+                        self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
+                        return Ok(Some(place));
+                    }
+                    reason
+                }
             };
-            if reason == Reason::Taken {
-                self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
-                return Ok(Some(place));
-            }
             declined.get_or_insert((reason, v));
         }
         if let Some((reason, v)) = declined {
             self.remark(write.id, RemarkKind::ReuseOperand, reason, bytes, Some(v));
         }
         Ok(None)
+    }
+
+    /// How a result lies where an operand does, index by index.
+    fn lying_on(
+        &self,
+        op: Op,
+        kind: ReuseKind,
+        v: ValueId,
+        place: &Place,
+        r: ValueId,
+        ty: &Meta,
+    ) -> Result<std::result::Result<Place, Reason>> {
+        let have = self.ty(v)?.dtype.size();
+        let size = ty.dtype.size();
+        let mut layout = place.layout.clone();
+        if layout.sizes != ty.layout.sizes {
+            // The same elements, with dimensions of size 1 before them.
+            let fits = op.def().pointwise && layout.numel() == ty.layout.numel();
+            match layout.expand(&ty.layout.sizes) {
+                Ok(wide) if fits => layout = wide,
+                _ => return Ok(Err(Reason::SizesDiffer)),
+            }
+        }
+        if have != size {
+            // Narrower elements keep the memory of the wider ones: that is for what is widened again at once.
+            let widened = || match &self.uses[r][..] {
+                &[at] => {
+                    let next = &self.graph.nodes[self.graph.order[at]];
+                    next.op.def().reuse.iter().any(|l| {
+                        let of = |w: &ValueId| self.types[*w].as_ref().is_some_and(|t| t.dtype.size() == have);
+                        l.kind == ReuseKind::SameIndex
+                            && matches!(next.args.get(l.arg as usize), Some(Arg::Value(a)) if *a == r)
+                            && next.results.get(l.result as usize).is_some_and(of)
+                    })
+                }
+                _ => false,
+            };
+            let (from, to) = (have as i64, size as i64);
+            let whole = |cells: i64| cells * from % to == 0;
+            let strides = (0..layout.rank()).filter(|d| layout.sizes[*d] > 1).all(|d| whole(layout.strides[d]));
+            if kind != ReuseKind::SameIndex || size < have && !widened() || !strides || !whole(layout.offset) {
+                return Ok(Err(Reason::DTypeDiffers));
+            }
+            let narrow = layout.clone();
+            layout.strides.iter_mut().for_each(|s| *s = *s * from / to);
+            layout.offset = layout.offset * from / to;
+            let buffer = &self.memory.placement.buffers[place.buffer];
+            let inside = layout.cell_range().end.saturating_mul(to) <= buffer.bytes;
+            if !inside || !index_by_index(&narrow, have, &layout, size) {
+                return Ok(Err(Reason::DTypeDiffers));
+            }
+        }
+        Ok(Ok(Place { buffer: place.buffer, layout }))
     }
 
     /// Whether a step may write a place now: nobody may lose a cell that is read later, but for the values in `except`,
@@ -236,8 +289,9 @@ impl Placer<'_> {
                 continue;
             }
             if overlap_bytes(&p.layout, t.dtype.size(), &place.layout, ty.dtype.size()) != Overlap::Disjoint {
-                let exact = t.dtype.size() == ty.dtype.size() && p.layout.same_cells(&place.layout);
-                touched.push((u, p, exact));
+                let lies = if node.op.def().pointwise { p.layout.expand(&place.layout.sizes).ok() } else { None };
+                let lies = lies.as_ref().unwrap_or(&p.layout);
+                touched.push((u, p, index_by_index(lies, t.dtype.size(), &place.layout, ty.dtype.size())));
             }
         }
         if touched.is_empty() {
@@ -246,11 +300,20 @@ impl Placer<'_> {
         for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
             let Some((_, p, true)) = touched.iter().find(|t| t.0 == *v) else { continue };
-            let pointwise = matches!(licence.kind, ReuseKind::SameIndex | ReuseKind::RowWise { .. });
+            let one_size = || {
+                let size = |t: &(ValueId, &Place, bool)| self.types[t.0].as_ref().map(|m| m.dtype.size());
+                touched.iter().all(|t| size(t) == Some(ty.dtype.size()))
+            };
+            let pointwise = match licence.kind {
+                ReuseKind::SameIndex => true,
+                ReuseKind::RowWise { .. } => one_size(),
+                ReuseKind::Carried | ReuseKind::ReadsFirst => false,
+            };
             // The one operand itself, or others that lie cell for cell like it where the kernel goes by index.
             let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);
             let fine = if others { pointwise && touched.iter().all(|t| t.2) } else { true };
-            if fine && (pointwise || p.layout == place.layout) {
+            let first = licence.kind == ReuseKind::ReadsFirst;
+            if fine && (pointwise || first || p.layout == place.layout) {
                 return Ok((Reason::Taken, Some(*v)));
             }
         }

@@ -11,7 +11,7 @@ graph(%x: f32[4], %y: f32[1, 4]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %c = aten.add.Tensor(%a, %y)
-//   result on a dying operand, %a: sizes differ, 16 bytes
+//   result on a dying operand, %a: taken, 16 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

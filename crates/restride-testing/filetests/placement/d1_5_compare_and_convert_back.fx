@@ -12,9 +12,9 @@ graph(%x: f32[4]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 16 bytes
 // %b = aten.ge.Scalar(%a, 3)
-//   result on a dying operand, %a: element sizes differ, 4 bytes
+//   result on a dying operand, %a: taken, 4 bytes
 // %c = aten._to_copy.default(%b, dtype=f32)
-//   result on a dying operand, %b: element sizes differ, 16 bytes
+//   result on a dying operand, %b: taken, 16 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
