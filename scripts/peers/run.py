@@ -36,6 +36,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import common  # noqa: E402
+from environments import environment, output_of, torch_python, versions, write_between  # noqa: E402
 
 DOCS = os.path.join(common.ROOT, "docs", "other-compilers.md")
 BEGIN, END = "<!-- begin: written by scripts/peers/run.py --write-docs -->", "<!-- end -->"
@@ -61,45 +62,6 @@ TARGETS = {
         "iree_target.py",
     ),
 }
-
-# ---------------------------------------------------------------------------------- environments
-
-
-def torch_python():
-    return subprocess.run([os.path.join(common.ROOT, "scripts", "torch-env.sh")], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
-
-
-def output_of(python, code):
-    return subprocess.run([python, "-c", code], stdout=subprocess.PIPE, check=True, text=True).stdout.strip()
-
-
-def environment(name, target, torch):
-    """The python of a target's environment; an error text where it cannot be made."""
-    if not target.packages:
-        return torch, None
-    root = os.environ.get("RESTRIDE_PEERS") or os.path.expanduser("~/.cache/restride/peers")
-    venv = os.path.join(root, name)
-    python, stamp = os.path.join(venv, "bin", "python"), os.path.join(venv, ".restride-stamp")
-    wanted = " ".join(target.packages)
-    if os.path.exists(stamp):
-        with open(stamp) as f:
-            if f.read() == wanted:
-                return python, None
-    print(f"{name}: making {venv}", file=sys.stderr)
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    steps = [[torch, "-m", "venv", "--clear", venv], [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *target.packages]]
-    for i, step in enumerate(steps):
-        done = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            lines = [line for line in done.stdout.splitlines() if line.strip()]
-            return None, f"not installed: {lines[-1] if lines else 'pip failed'}"
-        if i == 0:
-            with open(os.path.join(output_of(python, where), "restride-torch.pth"), "w") as f:
-                f.write(output_of(torch, where) + "\n")
-    with open(stamp, "w") as f:
-        f.write(wanted)
-    return python, None
-
 
 # ---------------------------------------------------------------------------------- judging
 
@@ -146,12 +108,12 @@ def reason(kind, message):
 # ---------------------------------------------------------------------------------- the table
 
 
-def tables(results, versions, torch_version):
+def tables(results, installed, torch_version):
     out = [f"PyTorch {torch_version} exported the programs and loads the files for every target. Two calls in a row.", ""]
     reasons = []
     for name, rows in results.items():
-        installed = f" ({versions[name]})" if versions.get(name) else ""
-        out += [f"### {TARGETS[name].title}{installed}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
+        version = f" ({installed[name]})" if installed.get(name) else ""
+        out += [f"### {TARGETS[name].title}{version}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
         for program, cells in rows.items():
             line = []
             for form in FORMS:
@@ -166,14 +128,6 @@ def tables(results, versions, torch_version):
         out.append("")
     out += [f"{i + 1}. `{text.replace('`', chr(39))}`" for i, text in enumerate(reasons)]
     return "\n".join(out).rstrip() + "\n"
-
-
-def write_docs(text):
-    with open(DOCS) as f:
-        before, _, rest = f.read().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    with open(DOCS, "w") as f:
-        f.write(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
 
 
 def main():
@@ -207,9 +161,9 @@ def main():
                 done = common.run([restride, "functionalize", stem + ".original.pt2", "-o", f"{stem}.{form}.pt2", *extra], o.timeout)
                 if not done:
                     refused[name, form] = f"restride: {done.line}"
-        results, versions = {}, {}
+        results, installed = {}, {}
         for target in o.targets or TARGETS:
-            python, missing = environment(target, TARGETS[target], torch)
+            python, missing = environment(target, TARGETS[target].packages, torch)
             jobs = [] if missing else [
                 dict(program=f"{stem}.{form}.pt2", calls=stem + ".calls.npz", out=f"{stem}.{form}.{target}", log=f"{stem}.{form}.{target}.log", timeout=o.timeout)
                 for n in names for form in FORMS if (n, form) not in refused for stem in [os.path.join(directory, n)]
@@ -224,10 +178,8 @@ def main():
             if not missing:
                 print(f"{target}: {len(jobs)} programs", file=sys.stderr, flush=True)
                 subprocess.run([python, os.path.join(HERE, TARGETS[target].script), listed], check=True)
-                packages = [r.split("==")[0] for r in TARGETS[target].packages]
-                if packages:
-                    code = f"from importlib.metadata import version as v; print(', '.join(f'{{p}} {{v(p)}}' for p in {packages!r}))"
-                    versions[target] = output_of(python, code)
+                if TARGETS[target].packages:
+                    installed[target] = versions(python, TARGETS[target].packages)
             results[target] = {}
             for n in names:
                 stem, cells = os.path.join(directory, n), {}
@@ -242,13 +194,13 @@ def main():
                         with open(out + ".json") as f:
                             cells[form] = ("rejected", reason(**json.load(f)))
                 results[target][n] = cells
-        text = tables(results, versions, output_of(torch, "import torch; print(torch.__version__.partition('+')[0])"))
+        text = tables(results, installed, output_of(torch, "import torch; print(torch.__version__.partition('+')[0])"))
     print(text)
     if o.json:
         with open(o.json, "w") as f:
-            json.dump(dict(versions=versions, results=results), f, indent=1)
+            json.dump(dict(versions=installed, results=results), f, indent=1)
     if o.write_docs:
-        write_docs(text)
+        write_between(DOCS, BEGIN, END, text)
     ours = [(form, kind) for rows in results.values() for cells in rows.values() for form, (kind, _) in cells.items() if form != "original"]
     bad = sum(kind == "WRONG" or (kind == "rejected" and form == "portable") for form, kind in ours)
     print(f"{len(ours) - bad} passed, {bad} failed")
