@@ -282,7 +282,7 @@ impl<'a> Walk<'a> {
 
     fn inside(&self, place: &Place, element: usize) -> bool {
         if place.layout.sizes.contains(&0) {
-            return true;
+            return place.layout.offset >= 0;
         }
         let range = place.layout.cell_range();
         range.start >= 0

@@ -7,8 +7,10 @@ mod exact;
 pub mod filetest;
 pub mod generate;
 pub mod outcome;
+pub mod placed;
 pub mod reduce;
 pub mod rng;
+pub mod spoil;
 pub mod tracer;
 
 pub use generate::{Sample, generate};

@@ -24,7 +24,7 @@ pub struct Left {
 }
 
 impl Left {
-    fn new(outputs: Outputs, state: State, given: Inputs) -> Left {
+    pub(crate) fn new(outputs: Outputs, state: State, given: Inputs) -> Left {
         Left { inputs: outputs.inputs, values: outputs.values, state, given }
     }
 

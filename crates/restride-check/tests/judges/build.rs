@@ -1,10 +1,10 @@
 //! Random functional programs of views, scatters, concatenations and pointwise operators on small matrices.
 
-use super::Lcg;
 use restride_ir::{
     Arg, Args, DType, Expr, InputKind, InputSpec, Meta, Op, OutputKind, OutputSpec, Program, Scalar, Stage, TensorType,
     Type, ValueId, ViewOutcome,
 };
+use restride_testing::rng::Rng;
 use std::sync::Arc;
 
 struct Builder {
@@ -53,7 +53,7 @@ fn int(i: i64) -> Arg {
 }
 
 /// A random program; inputs may get new contents.
-pub fn random(rng: &mut Lcg) -> Program {
+pub fn random(rng: &mut Rng) -> Program {
     let mut b = Builder { program: Program::new("random", Stage::Functional) };
     let sizes = [vec![2, 3], vec![3, 2], vec![3], vec![2, 3]];
     let mut values: Vec<ValueId> = (0..2 + rng.below(3)).map(|k| b.input(&sizes[k % 4])).collect();
@@ -70,7 +70,7 @@ pub fn random(rng: &mut Lcg) -> Program {
         let new = match rng.below(12) {
             0 => b.call("aten.relu.default", vec![Arg::Value(v)]),
             1 | 2 => {
-                let other = *rng.pick(&alike);
+                let other = *rng.choose(&alike);
                 b.call("aten.add.Tensor", vec![Arg::Value(v), Arg::Value(other)])
             }
             3 => b.call("aten.mul.Tensor", vec![Arg::Value(v), Arg::Value(v)]),
@@ -92,23 +92,23 @@ pub fn random(rng: &mut Lcg) -> Program {
                 let mut part = shape.clone();
                 part.remove(dim as usize);
                 let sources: Vec<ValueId> = values.iter().copied().filter(|o| b.sizes(*o) == part).collect();
-                let src = if sources.is_empty() || rng.coin() {
+                let src = if sources.is_empty() || rng.chance(50) {
                     let s = b.call("aten.select.int", vec![Arg::Value(v), int(dim), int(0)]);
-                    if rng.coin() { b.call("aten.relu.default", vec![Arg::Value(s)]) } else { s }
+                    if rng.chance(50) { b.call("aten.relu.default", vec![Arg::Value(s)]) } else { s }
                 } else {
-                    *rng.pick(&sources)
+                    *rng.choose(&sources)
                 };
                 b.call("aten.select_scatter.default", vec![Arg::Value(v), Arg::Value(src), int(dim), int(index)])
             }
             9 if rank > 0 && shape[dim as usize] > 1 => {
                 let n = shape[dim as usize];
                 let s = b.call("aten.slice.Tensor", vec![Arg::Value(v), int(dim), int(0), int(n - 1)]);
-                let s = if rng.coin() { b.call("aten.relu.default", vec![Arg::Value(s)]) } else { s };
+                let s = if rng.chance(50) { b.call("aten.relu.default", vec![Arg::Value(s)]) } else { s };
                 let args = vec![Arg::Value(v), Arg::Value(s), int(dim), int(1), int(n)];
                 b.call("aten.slice_scatter.default", args)
             }
             10 if rank > 0 && shape.iter().product::<i64>() < 20 => {
-                let parts = (0..2 + rng.below(2)).map(|_| Some(*rng.pick(&alike))).collect();
+                let parts = (0..2 + rng.below(2)).map(|_| Some(*rng.choose(&alike))).collect();
                 b.call("aten.cat.default", vec![Arg::Values(parts), int(dim)])
             }
             11 => b.call("aten.clone.default", vec![Arg::Value(v)]),
@@ -123,7 +123,7 @@ pub fn random(rng: &mut Lcg) -> Program {
     }
     for (i, &input) in inputs.iter().enumerate() {
         let fits: Vec<ValueId> = values.iter().copied().filter(|v| b.sizes(*v) == b.sizes(input)).collect();
-        if rng.coin() {
+        if rng.chance(50) {
             let new = fits[fits.len() - 1 - rng.below(fits.len().min(3))];
             b.program.graph_mut().outputs.push(Arg::Value(new));
             b.program.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(i), alias: None });

@@ -4,45 +4,30 @@
 mod bodies;
 mod build;
 mod plans;
-mod spoil;
 mod twin;
 
 use restride_passes::place::{PlaceOptions, place};
+use restride_testing::rng::Rng;
+use restride_testing::spoil::{KINDS, spoil};
 
-/// A small deterministic generator; the tests only need variety.
-struct Lcg(u64);
-
-impl Lcg {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n.max(1)
-    }
-    fn coin(&mut self) -> bool {
-        self.below(2) == 0
-    }
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        &from[self.below(from.len())]
-    }
-}
-
-fn options(rng: &mut Lcg) -> PlaceOptions {
+fn options(rng: &mut Rng) -> PlaceOptions {
     if rng.below(3) > 0 {
         return PlaceOptions::default();
     }
     PlaceOptions {
-        views: rng.coin(),
-        reuse: rng.coin(),
-        scatter: rng.coin(),
-        straight: rng.coin(),
-        boundary: rng.coin(),
-        revise: rng.coin(),
-        vary: rng.coin().then(|| rng.below(1 << 30) as u64),
+        views: rng.chance(50),
+        reuse: rng.chance(50),
+        scatter: rng.chance(50),
+        straight: rng.chance(50),
+        boundary: rng.chance(50),
+        revise: rng.chance(50),
+        vary: rng.chance(50).then(|| rng.below(1 << 30) as u64),
     }
 }
 
 #[test]
 fn placements_are_right_element_by_element() {
-    let mut rng = Lcg(1);
+    let mut rng = Rng::new(1);
     for round in 0..400 {
         let program = build::random(&mut rng);
         let options = options(&mut rng);
@@ -66,14 +51,14 @@ fn placements_are_right_element_by_element() {
 
 #[test]
 fn what_the_model_rejects_the_judge_rejects() {
-    let mut rng = Lcg(2);
+    let mut rng = Rng::new(2);
     let (mut wrong, mut harmless, mut strict) = (0, 0, 0);
     let mut by_kind = std::collections::BTreeMap::<_, (u32, u32)>::new();
     for round in 0..300 {
         let program = build::random(&mut rng);
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
-        for _ in 0..25 {
-            let Some((kind, spoilt)) = spoil::spoil(&placed, &mut rng) else { continue };
+        for kind in KINDS.into_iter().flat_map(|k| [k; 2]) {
+            let Some(spoilt) = spoil(&program, &placed, kind, &mut rng) else { continue };
             let model = twin::judge(&program, &spoilt);
             let judge = restride_check::placement(&program, &spoilt);
             let count = by_kind.entry(kind).or_default();
@@ -98,7 +83,7 @@ fn what_the_model_rejects_the_judge_rejects() {
         }
     }
     // Every kind of damage is done, and found.
-    assert_eq!(by_kind.len(), spoil::KINDS.len(), "{by_kind:?}");
+    assert_eq!(by_kind.len(), KINDS.len(), "{by_kind:?}");
     assert!(by_kind.values().all(|c| c.1 > 10), "{by_kind:?}");
     assert!(wrong > 1000 && harmless > 100, "{wrong} wrong, {harmless} harmless, {strict} rejected without need");
 }

@@ -1,9 +1,10 @@
 //! The judge of plans against a model that looks at all pairs.
 
-use super::{Lcg, build, options};
+use super::{build, options};
 use restride_ir::{ARENA_ALIGN, BufferId, BufferKind, Id, Placement, Plan, aligned};
 use restride_passes::place::place;
 use restride_passes::plan::{PlanOptions, plan};
+use restride_testing::rng::Rng;
 
 fn lives(placement: &Placement) -> Vec<(BufferId, usize, usize)> {
     let arena = placement.buffers.iter().filter(|(_, b)| b.kind == BufferKind::Arena);
@@ -38,7 +39,7 @@ fn model(placement: &Placement, plan: &Plan) -> bool {
 
 #[test]
 fn plans_are_judged_as_by_all_pairs() {
-    let mut rng = Lcg(3);
+    let mut rng = Rng::new(3);
     let (mut right, mut wrong) = (0, 0);
     for _ in 0..300 {
         let program = build::random(&mut rng);
@@ -52,9 +53,9 @@ fn plans_are_judged_as_by_all_pairs() {
         }
         for _ in 0..20 {
             let mut bad = good.clone();
-            let b = *rng.pick(&arena);
+            let b = *rng.choose(&arena);
             match rng.below(7) {
-                0 => bad.offsets.set(b, good.offsets[*rng.pick(&arena)]),
+                0 => bad.offsets.set(b, good.offsets[*rng.choose(&arena)]),
                 1 => bad.offsets.set(b, good.offsets[b].map(|o| o + 64 * rng.below(4) as i64 - 64)),
                 2 => bad.offsets.set(b, good.offsets[b].map(|o| o + [4, 32, 60][rng.below(3)])),
                 3 => bad.offsets.set(b, None),
@@ -75,7 +76,7 @@ fn plans_are_judged_as_by_all_pairs() {
 
 #[test]
 fn an_offset_for_memory_of_the_caller_is_rejected() {
-    let mut rng = Lcg(4);
+    let mut rng = Rng::new(4);
     let program = build::random(&mut rng);
     let placement = place(&program, &restride_passes::place::PlaceOptions::default()).unwrap().placement;
     let mut bad = plan(&placement, &PlanOptions::default());

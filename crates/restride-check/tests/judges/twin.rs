@@ -33,8 +33,9 @@ pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
         if let BufferKind::Input(i) = b.kind {
             let v = graph.inputs[i];
             let layout = graph.tensor(v).known().unwrap().layout;
-            for (cell, name) in layout.cells().iter().zip(&model.names[&v]) {
-                model.cells[id.index()][*cell as usize] = Some(*name);
+            let cells = model.at(&Place { buffer: id, layout })?;
+            for (cell, name) in cells.iter().zip(&model.names[&v]) {
+                model.cells[id.index()][*cell] = Some(*name);
             }
         }
     }

@@ -1,0 +1,77 @@
+//! A random program in one piece with a placement that can be exchanged for another one.
+
+use crate::{Left, Sample};
+use restride::{CompileOptions, Compiled, PlaceOptions};
+use restride_check::Fault;
+use restride_exec::inputs::{Strides, bind, check_sharing};
+use restride_exec::interp::written_inputs;
+use restride_exec::outputs::outputs;
+use restride_exec::run::{Arena, RunCtx, Runnable};
+use restride_exec::{Inputs, State};
+use restride_ir::{Placement, Plan, Program, Result};
+use restride_passes::plan::{PlanOptions, plan};
+use restride_passes::segment::segments;
+use restride_passes::{lower, place, simplify, specialize};
+
+/// A functional program of one segment, and what it is run on.
+pub struct Piece {
+    functional: Program,
+    /// The same with known sizes and kernels for all operators: what is placed.
+    pub program: Program,
+    inputs: Inputs,
+}
+
+impl Piece {
+    /// The functional form of a sample; `None` if there is none, or sizes are learnt while it runs.
+    pub fn of(sample: &Sample) -> Option<Piece> {
+        let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default()).ok()?;
+        let functional = compiled.functional().clone();
+        let state = State::new(&functional).ok()?;
+        let symbols = bind(&functional, &sample.inputs, &state, Strides::AsDeclared).ok()?.symbols;
+        let [segment] = &segments(&functional)[..] else { return None };
+        let program = simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?;
+        Some(Piece { functional, program, inputs: sample.inputs.clone() })
+    }
+
+    /// A placement of it.
+    ///
+    /// # Errors
+    /// As `place`.
+    pub fn place(&self, options: &PlaceOptions) -> Result<Placement> {
+        Ok(place(&self.program, options)?.placement)
+    }
+
+    /// What the judges say of a placement, with a plan made for it.
+    ///
+    /// # Errors
+    /// The faults.
+    pub fn judge(&self, placement: &Placement) -> std::result::Result<Plan, Vec<Fault>> {
+        restride_check::placement(&self.program, placement)?;
+        let offsets = plan(placement, &PlanOptions::default());
+        restride_check::plan(placement, &offsets)?;
+        Ok(offsets)
+    }
+
+    /// What runs a placement, with memory spoilt where nothing may be read.
+    ///
+    /// # Errors
+    /// As `Runnable::new`.
+    pub fn runnable(&self, placement: &Placement) -> Result<Runnable> {
+        let offsets = plan(placement, &PlanOptions::default());
+        Ok(Runnable::new(&self.program, placement.clone(), offsets)?.poisoned())
+    }
+
+    /// Runs it on copies of the inputs.
+    ///
+    /// # Errors
+    /// As `Runnable::run`.
+    pub fn run(&self, runnable: &Runnable) -> Result<Left> {
+        let given = self.inputs.deep_clone();
+        let mut state = State::new(&self.functional)?;
+        let bound = bind(&self.functional, &given, &state, Strides::AsDeclared)?;
+        check_sharing(&self.functional, &bound, &written_inputs(&self.functional))?;
+        let results = runnable.run(&mut Arena::default(), &bound.values, RunCtx::default())?;
+        let outputs = outputs(&self.functional, &bound.values, &results, &bound.symbols, &mut state)?;
+        Ok(Left::new(outputs, state, given))
+    }
+}

@@ -1,0 +1,406 @@
+//! Damage to placements: what a placer could get wrong, done on purpose, in the main graph or in a body.
+
+use crate::rng::Rng;
+use restride_ir::{
+    Buffer, BufferId, BufferKind, Frame, Graph, GraphId, Id, Place, Placement, Program, Step, ValueId, aligned,
+};
+use restride_passes::plan::{PlanOptions, plan};
+
+/// What is done to a placement.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    /// Two steps change places.
+    Swap,
+    /// A step comes sooner, most often by one.
+    Sooner,
+    /// A step is left out.
+    Drop,
+    /// A step is done again at another time.
+    Repeat,
+    /// One place begins elsewhere.
+    Offset,
+    /// One place is in another buffer.
+    Buffer,
+    /// One place has other strides.
+    Strides,
+    /// What is read lies in a region, and another one of the same memory is read.
+    Region,
+    /// Two places of one step are exchanged.
+    Operands,
+    /// A view lies elsewhere on its base, for all who read it.
+    View,
+    /// A copy goes elsewhere.
+    Target,
+    /// A copy is left out, and what it copies is made straight where the copy would have put it.
+    Straight,
+    /// A result is made on an operand that is read once more after that.
+    Reuse,
+    /// A result is made in the memory of an input.
+    Input,
+    /// Two buffers are one.
+    Merge,
+    /// Two buffers are exchanged, from the start or from some step on.
+    Exchange,
+    /// A buffer is smaller.
+    Shrink,
+}
+
+/// All of them.
+pub const KINDS: [Kind; 17] = [
+    Kind::Swap,
+    Kind::Sooner,
+    Kind::Drop,
+    Kind::Repeat,
+    Kind::Offset,
+    Kind::Buffer,
+    Kind::Strides,
+    Kind::Region,
+    Kind::Operands,
+    Kind::View,
+    Kind::Target,
+    Kind::Straight,
+    Kind::Reuse,
+    Kind::Input,
+    Kind::Merge,
+    Kind::Exchange,
+    Kind::Shrink,
+];
+
+/// Damages a placement in one way; `None` if what was drawn cannot be done to it.
+pub fn spoil(program: &Program, placement: &Placement, kind: Kind, rng: &mut Rng) -> Option<Placement> {
+    let mut out = placement.clone();
+    within(program, program.main, &mut out, kind, rng)?;
+    (out != *placement).then_some(out)
+}
+
+/// Damages the placement of a graph or of one of its bodies, whose callers are given the working memory that it needs then.
+fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Option<()> {
+    let bodies: Vec<GraphId> = placement.nested.keys().copied().collect();
+    if bodies.is_empty() || rng.chance(50) {
+        return Damage { graph: &program.graphs[id], placement, rng }.done(kind);
+    }
+    let body = *rng.choose(&bodies);
+    let nested = placement.nested.get_mut(&body)?;
+    within(program, body, &mut nested.placement, kind, rng)?;
+    nested.plan = plan(&nested.placement, &PlanOptions::default());
+    for step in &placement.steps {
+        if let Step::Run { node, reads, writes } = step
+            && let Some(buffer) = placement.scratch.get(node)
+            && let Ok(frame) = Frame::of(&program.graphs, id, *node, reads, writes, &placement.nested)
+        {
+            let bytes = &mut placement.buffers[*buffer].bytes;
+            *bytes = (*bytes).max(aligned(frame.bytes));
+        }
+    }
+    Some(())
+}
+
+fn reads(step: &mut Step) -> Vec<&mut Place> {
+    match step {
+        Step::Run { reads, .. } => reads.iter_mut().flatten().collect(),
+        Step::Move { from, .. } => vec![from],
+        Step::Free { .. } => Vec::new(),
+    }
+}
+
+fn writes(step: &mut Step) -> Vec<&mut Place> {
+    match step {
+        Step::Run { writes, .. } => writes.iter_mut().flatten().collect(),
+        Step::Move { to, .. } => vec![to],
+        Step::Free { .. } => Vec::new(),
+    }
+}
+
+fn places(step: &mut Step) -> Vec<&mut Place> {
+    match step {
+        Step::Run { reads, writes, .. } => reads.iter_mut().chain(writes).flatten().collect(),
+        Step::Move { from, to, .. } => vec![from, to],
+        Step::Free { .. } => Vec::new(),
+    }
+}
+
+/// One of them.
+fn any<T>(rng: &mut Rng, mut from: Vec<T>) -> Option<T> {
+    if from.is_empty() { None } else { Some(from.swap_remove(rng.below(from.len()))) }
+}
+
+struct Damage<'a> {
+    graph: &'a Graph,
+    placement: &'a mut Placement,
+    rng: &'a mut Rng,
+}
+
+impl Damage<'_> {
+    fn done(&mut self, kind: Kind) -> Option<()> {
+        // With room to spare it shows less quickly that a place is wrong.
+        if !matches!(kind, Kind::Shrink | Kind::Merge) && self.rng.chance(60) {
+            for id in self.buffers(|b| b.kind == BufferKind::Arena) {
+                self.placement.buffers[id].bytes += 64;
+            }
+        }
+        match kind {
+            Kind::Swap | Kind::Sooner | Kind::Drop | Kind::Repeat => self.steps(kind),
+            Kind::Offset | Kind::Buffer | Kind::Strides => self.one_place(kind),
+            Kind::Region => self.region(),
+            Kind::Operands => self.operands(),
+            Kind::View => self.view(),
+            Kind::Target => self.target(),
+            Kind::Straight => self.straight(),
+            Kind::Reuse => self.reuse(),
+            Kind::Input => self.input(),
+            Kind::Merge => self.merge(),
+            Kind::Exchange => self.exchange(),
+            Kind::Shrink => self.shrink(),
+        }
+    }
+
+    /// A step, by position.
+    fn step(&mut self) -> Option<usize> {
+        let n = self.placement.steps.len();
+        (n > 0).then(|| self.rng.below(n))
+    }
+
+    fn buffers(&self, fits: impl Fn(&Buffer) -> bool) -> Vec<BufferId> {
+        self.placement.buffers.iter().filter(|(_, b)| fits(b)).map(|(id, _)| id).collect()
+    }
+
+    fn buffer(&mut self) -> Option<BufferId> {
+        let all = self.buffers(|_| true);
+        any(self.rng, all)
+    }
+
+    /// Changes the places of the steps from one on, and where values are said to be.
+    fn change(&mut self, from: usize, change: impl Fn(&mut Place)) {
+        self.placement.steps[from..].iter_mut().flat_map(places).for_each(&change);
+        for v in self.graph.values.ids() {
+            if let Some(mut place) = self.placement.places[v].clone() {
+                change(&mut place);
+                self.placement.places.set(v, Some(place));
+            }
+        }
+    }
+
+    fn steps(&mut self, kind: Kind) -> Option<()> {
+        let at = self.step()?;
+        let other = self.step()?;
+        let steps = &mut self.placement.steps;
+        match kind {
+            Kind::Swap => steps.swap(at, other),
+            Kind::Sooner => {
+                let by = if self.rng.chance(70) { 1 } else { 1 + self.rng.below(4) };
+                let step = steps.remove(at);
+                steps.insert(at.checked_sub(by)?, step);
+            }
+            Kind::Repeat => steps.insert(other, steps[at].clone()),
+            _ => {
+                steps.remove(at);
+            }
+        }
+        Some(())
+    }
+
+    fn one_place(&mut self, kind: Kind) -> Option<()> {
+        let other = self.buffer()?;
+        let all = self.placement.steps.iter_mut().flat_map(places).collect();
+        let place = any(self.rng, all)?;
+        match kind {
+            Kind::Offset => place.layout.offset += *self.rng.choose(&[-2, -1, 1, 2, 3]),
+            Kind::Buffer => place.buffer = other,
+            _ => {
+                let d = self.rng.below(place.layout.rank().max(1));
+                *place.layout.strides.get_mut(d)? = *self.rng.choose(&[0, 1, 2, 3]);
+            }
+        }
+        Some(())
+    }
+
+    fn region(&mut self) -> Option<()> {
+        let known: Vec<Place> = self.placement.steps.iter_mut().flat_map(places).map(|p| p.clone()).collect();
+        let mut found = Vec::new();
+        for place in self.placement.steps.iter_mut().flat_map(reads) {
+            let alike = |p: &&Place| p.buffer == place.buffer && p.layout.sizes == place.layout.sizes && *p != place;
+            let mut others: Vec<Place> = known.iter().filter(alike).cloned().collect();
+            if place.layout.offset != 0 {
+                let mut start = place.clone();
+                start.layout.offset = 0;
+                others.push(start);
+            }
+            if let Some(other) = any(self.rng, others) {
+                found.push((place, other));
+            }
+        }
+        let (place, other) = any(self.rng, found)?;
+        *place = other;
+        Some(())
+    }
+
+    fn operands(&mut self) -> Option<()> {
+        let mut pairs = Vec::new();
+        for (at, step) in self.placement.steps.iter_mut().enumerate() {
+            let places = places(step);
+            for i in 0..places.len() {
+                let like = |j: &usize| places[*j] != places[i] && places[*j].layout.sizes == places[i].layout.sizes;
+                pairs.extend((0..i).filter(like).map(|j| (at, i, j)));
+            }
+        }
+        let (at, i, j) = any(self.rng, pairs)?;
+        let mut places = places(&mut self.placement.steps[at]);
+        let (first, second) = places.split_at_mut(i);
+        std::mem::swap(first[j], second[0]);
+        Some(())
+    }
+
+    fn view(&mut self) -> Option<()> {
+        let free = |s: &Step| if let Step::Free { node } = s { Some(*node) } else { None };
+        let results = self.placement.steps.iter().filter_map(free).flat_map(|n| &self.graph.nodes[n].results);
+        let v = any(self.rng, results.copied().collect())?;
+        let was = self.placement.places[v].clone()?;
+        let mut now = was.clone();
+        let rank = now.layout.rank();
+        if rank > 1 && self.rng.chance(30) {
+            let d = self.rng.below(rank - 1);
+            now.layout.strides.swap(d, d + 1);
+        } else {
+            now.layout.offset += *self.rng.choose(&[-1, 1]);
+        }
+        self.placement.places.set(v, Some(now.clone()));
+        for step in &mut self.placement.steps {
+            match step {
+                Step::Run { node, reads, .. } => {
+                    let operands = self.graph.nodes[*node].operands();
+                    operands.zip(reads).filter(|o| o.0 == v).for_each(|(_, place)| {
+                        place.iter_mut().filter(|p| **p == was).for_each(|p| *p = now.clone());
+                    });
+                }
+                Step::Move { value, from, .. } if *value == v && *from == was => *from = now.clone(),
+                Step::Move { .. } | Step::Free { .. } => {}
+            }
+        }
+        Some(())
+    }
+
+    fn target(&mut self) -> Option<()> {
+        let other = self.buffer()?;
+        let moves = self.placement.steps.iter_mut().filter(|s| matches!(s, Step::Move { .. }));
+        any(self.rng, moves.flat_map(writes).collect())?.buffer = other;
+        Some(())
+    }
+
+    fn straight(&mut self) -> Option<()> {
+        let steps = &self.placement.steps;
+        let moves = steps.iter().enumerate().filter_map(|(at, s)| match s {
+            Step::Move { value, from, to } => Some((at, *value, from.clone(), to.clone())),
+            _ => None,
+        });
+        let (at, value, from, to) = any(self.rng, moves.collect())?;
+        let makes = |s: &Step| match s {
+            Step::Run { node, writes, .. } => {
+                let results = &self.graph.nodes[*node].results;
+                results.iter().zip(writes).any(|(r, w)| *r == value && w.as_ref() == Some(&from))
+            }
+            _ => false,
+        };
+        let made = steps[..at].iter().position(makes)?;
+        self.placement.steps.remove(at);
+        let change = |p: &mut Place| {
+            if *p == from {
+                *p = to.clone();
+            }
+        };
+        writes(&mut self.placement.steps[made]).into_iter().for_each(change);
+        self.change(made + 1, change);
+        Some(())
+    }
+
+    /// Lets what lies at a place from the writes of a step on lie at another one, with what lies around it if strides agree.
+    fn carry(&mut self, at: usize, was: &Place, now: &Place) {
+        let shift = now.layout.offset - was.layout.offset;
+        let same = was.layout.strides == now.layout.strides;
+        let change = |p: &mut Place| {
+            if p == was {
+                *p = now.clone();
+            } else if same && p.buffer == was.buffer {
+                p.buffer = now.buffer;
+                p.layout.offset += shift;
+            }
+        };
+        writes(&mut self.placement.steps[at]).into_iter().for_each(change);
+        self.change(at + 1, change);
+    }
+
+    /// Results of kernels in the arena: step, and place.
+    fn results(&self) -> Vec<(usize, Place)> {
+        let arena = |p: &&Place| self.placement.buffers[p.buffer].kind == BufferKind::Arena;
+        let steps = self.placement.steps.iter().enumerate();
+        let runs = steps.filter_map(|(at, s)| if let Step::Run { writes, .. } = s { Some((at, writes)) } else { None });
+        runs.flat_map(|(at, w)| w.iter().flatten().filter(arena).map(move |p| (at, p.clone()))).collect()
+    }
+
+    fn reuse(&mut self) -> Option<()> {
+        let mut found = Vec::new();
+        for (at, was) in self.results() {
+            let Step::Run { reads, .. } = &self.placement.steps[at] else { continue };
+            for now in reads.iter().flatten() {
+                let later = |s: &Step| self.placement.touched(s).any(|b| b == now.buffer);
+                let fits = now.buffer != was.buffer && now.layout.sizes == was.layout.sizes;
+                if fits && self.placement.steps[at + 1..].iter().any(later) {
+                    found.push((at, was.clone(), now.clone()));
+                }
+            }
+        }
+        let (at, was, now) = any(self.rng, found)?;
+        self.carry(at, &was, &now);
+        Some(())
+    }
+
+    fn input(&mut self) -> Option<()> {
+        let results = self.results();
+        let (at, was) = any(self.rng, results)?;
+        let inputs: Vec<(ValueId, BufferId)> = self
+            .placement
+            .buffers
+            .iter()
+            .filter_map(
+                |(id, b)| if let BufferKind::Input(i) = b.kind { Some((self.graph.inputs[i], id)) } else { None },
+            )
+            .collect();
+        let (value, buffer) = any(self.rng, inputs)?;
+        // As the input lies, where it has the same sizes.
+        let place = self.placement.places[value].as_ref().filter(|p| p.layout.sizes == was.layout.sizes);
+        let layout = place.map_or_else(|| was.layout.clone(), |p| p.layout.clone());
+        self.carry(at, &was, &Place { buffer, layout });
+        Some(())
+    }
+
+    fn merge(&mut self) -> Option<()> {
+        let arena = self.buffers(|b| b.kind == BufferKind::Arena);
+        let (a, b) = (any(self.rng, arena.clone())?, any(self.rng, arena)?);
+        let bytes = self.placement.buffers[a].bytes.max(self.placement.buffers[b].bytes);
+        self.placement.buffers[a].bytes = bytes;
+        self.change(0, |p| {
+            if p.buffer == b {
+                p.buffer = a;
+            }
+        });
+        Some(())
+    }
+
+    fn exchange(&mut self) -> Option<()> {
+        let (a, b) = (self.buffer()?, self.buffer()?);
+        let from = if self.rng.chance(50) { 0 } else { self.step()? };
+        self.change(from, |p| {
+            if p.buffer == a || p.buffer == b {
+                p.buffer = BufferId::new(a.index() + b.index() - p.buffer.index());
+            }
+        });
+        Some(())
+    }
+
+    fn shrink(&mut self) -> Option<()> {
+        let all = self.buffers(|b| b.bytes > 0);
+        let id = any(self.rng, all)?;
+        let bytes = &mut self.placement.buffers[id].bytes;
+        *bytes -= *self.rng.choose(&[1, (*bytes).min(4), (*bytes + 1) / 2, *bytes]);
+        Some(())
+    }
+}
