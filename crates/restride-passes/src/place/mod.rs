@@ -23,7 +23,8 @@ use restride_ir::{
     OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
     border_layout, known_meta, layout_bytes,
 };
-use revise::{Attempt, Avoid, best};
+pub use revise::Avoid;
+use revise::{Attempt, best};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which kinds of sharing may be taken. All, by default; tests and measurements switch them off.
@@ -73,16 +74,32 @@ pub struct Placed {
 /// # Errors
 /// A size that is not known, or an operator that must be lowered first, with the node.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
-    best(program, |avoid| {
-        let mut nested = BTreeMap::new();
-        let boundary = Boundary::of_main(program);
-        let mut placer = Placer::new(program, program.main, boundary, *options, avoid)?;
-        placer.run(&mut nested)?;
-        let regrets = if options.revise { placer.regrets } else { Avoid::new() };
-        let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
-        placed.placement.nested = nested;
-        Ok(Attempt { placed, regrets })
-    })
+    best(program, |avoid| attempt(program, options, avoid))
+}
+
+/// Places a program once, with memory of their own for the values in `avoid`, and undoes nothing: one of the placements that
+/// [`place`] could have found, for measurements of what it chooses.
+///
+/// # Errors
+/// As [`place`].
+pub fn place_avoiding(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Placed> {
+    Ok(attempt(program, options, avoid)?.placed)
+}
+
+fn attempt(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Attempt> {
+    let mut nested = BTreeMap::new();
+    let boundary = Boundary::of_main(program);
+    let mut placer = Placer::new(program, program.main, boundary, *options, avoid)?;
+    placer.run(&mut nested)?;
+    let regrets = if options.revise { placer.regrets } else { Avoid::new() };
+    let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
+    placed.placement.nested = nested;
+    Ok(Attempt { placed, regrets })
+}
+
+/// What a placement costs: bytes that are moved, then bytes of buffers. The less of two is the better placement.
+pub fn cost(program: &Program, placement: &Placement) -> (i64, i64) {
+    revise::cost(program, program.main, placement)
 }
 
 /// What a graph's inputs and outputs are to its caller.

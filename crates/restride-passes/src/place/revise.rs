@@ -6,7 +6,7 @@ use restride_ir::{Graph, GraphId, Placement, Program, Step, ValueId};
 use std::collections::BTreeSet;
 
 /// Values that are to have memory of their own, not where they are wanted or on an operand.
-pub(super) type Avoid = BTreeSet<(GraphId, ValueId)>;
+pub type Avoid = BTreeSet<(GraphId, ValueId)>;
 
 /// A placement and what it regrets.
 pub(super) struct Attempt {
@@ -39,7 +39,7 @@ pub(super) fn best<E>(program: &Program, mut attempt: impl FnMut(&Avoid) -> Resu
 }
 
 /// Bytes that are moved, then bytes of buffers.
-fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i64, i64) {
+pub(super) fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i64, i64) {
     let graph = &program.graphs[id];
     let (mut moved, mut memory) = (0i64, 0i64);
     for step in &placement.steps {
