@@ -2,6 +2,9 @@
 """Writes crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed
 PyTorch (namespaces aten, prims and, where installed, torchvision), one a line, sorted.
 
+And crates/restride-passes/data/out_forms.txt: the out= forms that write their result where they are told to, element by
+element or as matrix products. The others (tagged `generated`) make a tensor and copy it.
+
     python scripts/dump_schemas.py
 """
 import pathlib
@@ -15,7 +18,10 @@ except ImportError:
     print("torchvision is not installed: its operators will be missing")
 
 NAMESPACES = ("aten", "prims", "torchvision")
-OUT = pathlib.Path(__file__).resolve().parent.parent / "crates/restride-ops/data/schemas.txt"
+CRATES = pathlib.Path(__file__).resolve().parent.parent / "crates"
+OUT = CRATES / "restride-ops/data/schemas.txt"
+OUT_FORMS = CRATES / "restride-passes/data/out_forms.txt"
+PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
 names = set(torch._C._dispatch_get_all_op_names())
 schemas = set()
@@ -25,3 +31,24 @@ for schema in torch._C._jit_get_all_schemas():
         schemas.add(str(schema))
 OUT.write_text("".join(f"{s}\n" for s in sorted(schemas)))
 print(f"{len(schemas)} schemas of torch {torch.__version__} in {OUT}")
+
+
+def writes_there(name):
+    """Is this an out= form of one result with a CPU kernel that writes into `out`?"""
+    packet, _, overload = name.removeprefix("aten::").partition(".")
+    try:
+        packet = getattr(torch.ops.aten, packet)
+        op = getattr(packet, overload)
+    except AttributeError:
+        return False
+    outs = [a for a in op._schema.arguments if a.kwarg_only and a.alias_info is not None and a.alias_info.is_write]
+    overloads = [getattr(packet, o) for o in packet.overloads()]
+    kind = any(torch.Tag.pointwise in o.tags for o in overloads) or packet.__name__ in PRODUCTS
+    on_cpu = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CPU")
+    return len(outs) == 1 and kind and on_cpu and torch.Tag.generated not in op.tags
+
+
+forms = sorted(n.replace("::", ".") for n in names if n.startswith("aten::") and "." in n and writes_there(n))
+OUT_FORMS.parent.mkdir(exist_ok=True)
+OUT_FORMS.write_text("".join(f"{n}\n" for n in forms))
+print(f"{len(forms)} out= forms in {OUT_FORMS}")

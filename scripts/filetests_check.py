@@ -3,8 +3,8 @@
 
   filetests_check.py [FILE.fx | DIR ...] [--all]
 
-Every filetest with a `run` section (by default those of functionalize, placement and semantics) is executed here, call by
-call, by PyTorch's own operators: on the inputs that the filetest harness gives (counting 0, 1, 2, ... in their
+Every filetest with a `run` section (by default those of functionalize, placement, reinplace and semantics) is executed
+here, call by call, by PyTorch's own operators: on the inputs that the filetest harness gives (counting 0, 1, 2, ... in their
 storages), with the sharing of its `share:` lines and its `caller:` writes. What eager PyTorch leaves behind must be what
 the file expects: element types, sizes, strides, offsets, elements, and who lies on whose storage. A `run` section that expects an error
 requires that PyTorch raises; one that says that a way refuses is listed with --all and counts as not compared, as do
@@ -471,7 +471,7 @@ def check(torch, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = [os.path.join(FILETESTS, d) for d in ("functionalize", "placement", "semantics")]
+    default = [os.path.join(FILETESTS, d) for d in ("functionalize", "placement", "reinplace", "semantics")]
     parser.add_argument("paths", nargs="*", default=default)
     parser.add_argument("--all", action="store_true", help="also list what is the same or not compared")
     options = parser.parse_args()

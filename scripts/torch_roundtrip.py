@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Give what restride writes back to PyTorch and compare it there with the original.
 
-  torch_roundtrip.py FILE_OR_DIR ... [--match PATTERN ...] [--from FILE] [--all] [--binary F] [--timeout S] [--json F]
+  torch_roundtrip.py FILE_OR_DIR ... [--match PATTERN ...] [--from FILE] [--all] [--bytes] [--binary F] [--timeout S]
+                     [--json F]
 
 Takes .pt2 files and directories of them (for a zoo directory --match and --from choose by shell patterns over the names
 of its index.jsonl). Programs without a mutating operator are left out unless --all. For each:
@@ -10,6 +11,10 @@ of its index.jsonl). Programs without a mutating operator are left out unless --
               graph or subgraphs, and two calls in a row of its module() give what the original's module() gives:
               outputs, inputs after the call, parameters and buffers, within tolerance
   reinplaced  `restride reinplace X.pt2 -o R.pt2`: the same, mutating operators allowed
+  views       `restride reinplace X.pt2 -o V.pt2 --views`: as functional
+
+With --bytes a second table says what one call of each allocates, as PyTorch's profiler counts it (all of it, not only what
+is there at one time); a reinplaced program or one with views that takes more than the functional one is WRONG.
 
 Inputs are the program's sample inputs, copied afresh with their strides and shares of storage. Where X.json stands beside
 X.pt2 (fixtures/alias) its `inputs` are taken, and given to restride as --inputs: what aliases there need not alias in
@@ -31,16 +36,23 @@ import tempfile
 import warnings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("KINETO_LOG_LEVEL", "9")
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 
 import torch
+from torch._C._profiler import _EventType
+from torch.profiler import ProfilerActivity, profile
 from torch.utils import _pytree as pytree
 
 import common
 from alias_check import Tensors
 
-STEPS = (("functional", "functionalize"), ("reinplaced", "reinplace"))
+STEPS = (
+    ("functional", ("functionalize",)),
+    ("reinplaced", ("reinplace",)),
+    ("views", ("reinplace", "--views")),
+)
 # These write running_mean and running_var, when given and when this argument is set, without their schemas saying so.
 SILENT_WRITERS = {
     "aten::batch_norm": "training",
@@ -105,6 +117,22 @@ def two_calls(ep, example):
     return calls
 
 
+def allocated(ep, example):
+    """Bytes that a call of a fresh module() allocates: its second call, the first may set things up."""
+    module = ep.module(check_guards=False)
+    for _ in range(2):
+        args, kwargs = copy.deepcopy(example)
+        with torch.no_grad(), profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+            module(*args, **kwargs)
+    total, events = 0, list(profiled.profiler.kineto_results.experimental_event_tree())
+    while events:
+        event = events.pop()
+        events += event.children
+        if event.tag == _EventType.Allocation:
+            total += max(event.typed[1].alloc_size, 0)
+    return total
+
+
 def array(t):
     t = t.resolve_conj().resolve_neg()
     return (t.float() if t.dtype == torch.bfloat16 else t).numpy()
@@ -158,13 +186,13 @@ def as_example(given, example):
     return pytree.tree_unflatten(values, spec)
 
 
-def check(path, random, restride, timeout, everything):
-    """{step: (status, detail)}, or None when the program has no mutation."""
+def check(path, random, restride, timeout, everything, count):
+    """{step: (status, detail)}, or None when the program has no mutation; and with `count` the bytes of each form."""
     given = case_inputs(path)
     try:
         original = torch.export.load(path)
         if not everything and not writers(original):
-            return None
+            return None, {}
         example = original.example_inputs
         if example is None:
             raise ValueError("no sample inputs")
@@ -172,9 +200,9 @@ def check(path, random, restride, timeout, everything):
             example = as_example(given, example)
         want = two_calls(original, example)
     except Exception as e:
-        return {step: ("n/a", f"PyTorch: {short(e)}") for step, _ in STEPS}
+        return {step: ("n/a", f"PyTorch: {short(e)}") for step, _ in STEPS}, {}
     half = common.Pt2.read(path).half_keys()
-    results = {}
+    results, taken = {}, {"original": allocated(original, example)} if count else {}
     for step, command in STEPS:
         with tempfile.TemporaryDirectory(prefix="restride-roundtrip-") as tmp:
             out = os.path.join(tmp, "out.pt2")
@@ -183,7 +211,7 @@ def check(path, random, restride, timeout, everything):
                 options = ["--inputs", os.path.join(tmp, "inputs.json")]
                 with open(options[1], "w") as f:
                     json.dump(given, f)
-            outcome = common.run([restride, command, path, "-o", out, *options], timeout)
+            outcome = common.run([restride, command[0], path, "-o", out, *command[1:], *options], timeout)
             if not outcome:
                 results[step] = (outcome.kind, outcome.line)
                 continue
@@ -192,17 +220,21 @@ def check(path, random, restride, timeout, everything):
             except Exception as e:
                 results[step] = ("WRONG", f"torch.export.load: {short(e)}")
                 continue
-            left = writers(ours) if step == "functional" else []
+            left = writers(ours) if step != "reinplaced" else []
             if left:
                 results[step] = ("WRONG", f"{len(left)} mutating operators left, first {left[0]}")
                 continue
             try:
                 problems = differences(want, two_calls(ours, example), half, random)
+                if count:
+                    taken[step] = allocated(ours, example)
+                    if taken[step] > taken.get("functional", taken[step]):
+                        problems.append(f"allocates {taken[step]} bytes, the functional program {taken['functional']}")
             except Exception as e:
                 problems = [f"running it: {short(e)}"]
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             results[step] = ("WRONG", problems[0] + more) if problems else ("ok", "")
-    return results
+    return results, taken
 
 
 def programs(o):
@@ -250,20 +282,27 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     which_programs(p)
     p.add_argument("--lenient", action="store_true", help="refused is no failure")
+    p.add_argument("--bytes", action="store_true", help="count the bytes that each form allocates")
     o = p.parse_intermixed_args()
     restride = common.binary(o.binary)
     libraries()
     table, rows, pure = [], [], 0
     for name, path, random in programs(o):
-        results = check(path, random, restride, o.timeout, o.all)
+        results, taken = check(path, random, restride, o.timeout, o.all, o.bytes)
         if results is None:
             pure += 1
             continue
-        rows.append(dict(name=name, results=results))
+        rows.append(dict(name=name, results=results, bytes=taken))
         detail = next((f"{step}: {d}" for step, (s, d) in results.items() if s != "ok"), "")
         table.append((name, *(results[step][0] for step, _ in STEPS), detail))
         print(f"{name}: {', '.join(s for s, _ in results.values())}", file=sys.stderr, flush=True)
     common.print_table(("program", *(step for step, _ in STEPS), ""), table)
+    if o.bytes:
+        forms = ("original", *(step for step, _ in STEPS))
+        print()
+        totals = [("all", *(sum(r["bytes"].get(f, 0) for r in rows if len(r["bytes"]) == len(forms)) for f in forms))]
+        lines = [(r["name"], *(r["bytes"].get(f, "") for f in forms)) for r in rows if r["bytes"]]
+        common.print_table(("bytes allocated", *forms), [tuple(map(str, line)) for line in lines + totals])
     statuses = [s for row in rows for s, _ in row["results"].values()]
     neutral = {"ok", "n/a"} | ({"refused"} if o.lenient else set())
     passed, failed = statuses.count("ok"), sum(s not in neutral for s in statuses)

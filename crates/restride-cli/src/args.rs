@@ -72,14 +72,18 @@ pub enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
-    /// Write the program with in-place operators and views where the placement allows them.
+    /// Write the program with in-place operators and views, for PyTorch: results in memory that is no longer needed. It is
+    /// for inference: run it under `torch.no_grad()`.
     Reinplace {
         /// The program.
         #[command(flatten)]
         program: ProgramArgs,
-        /// Where to write it.
+        /// Where to write it (.pt2, or .fx for text).
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
+        /// Only views for copies of views, and no copies that change nothing: the program stays without mutation.
+        #[arg(long)]
+        views: bool,
         /// Inputs and seed.
         #[command(flatten)]
         run: RunArgs,

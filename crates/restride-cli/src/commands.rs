@@ -17,7 +17,7 @@ pub fn run(command: Command) -> Result<()> {
         }
         Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
         Command::Functionalize { program, output, portable, run } => functionalize(&program, &output, portable, &run),
-        Command::Reinplace { program, output, run } => reinplace(&program, &output, &run),
+        Command::Reinplace { program, output, views, run } => reinplace(&program, &output, views, &run),
         Command::Compile { program, output, json, run } => compile(&program, output.as_deref(), json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
@@ -165,10 +165,13 @@ fn functionalize(args: &ProgramArgs, output: &Path, portable: bool, run: &RunArg
     save(compiled.functional(), output)
 }
 
-fn reinplace(args: &ProgramArgs, output: &Path, run: &RunArgs) -> Result<()> {
+fn reinplace(args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {
     let program = open(args)?;
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    if views {
+        return save(&compiled.with_views()?, output);
+    }
     save(&compiled.reinplaced(&inputs)?, output)
 }
 

@@ -19,7 +19,7 @@ mod written;
 pub use dce::dce;
 pub use functionalize::functionalize;
 pub use lower::{expand_own, lower};
-pub use materialize::materialize;
+pub use materialize::{materialize, views};
 pub use place::place;
 pub use portable::portable;
 pub use simplify::simplify;

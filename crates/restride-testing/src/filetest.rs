@@ -18,6 +18,7 @@
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
+//! - `reinplace`: the program with in-place operators and views. `views`: the functional one with views.
 //! - `copies`: every copy that is left in the placed program, with its bytes and why it stays.
 //! - `run`: what the inputs and outputs are after a run on inputs that count 0, 1, 2, …; all ways must agree on it.
 //! - `share-later`: what a run on inputs that share says of a program that was compiled for inputs apart.
@@ -34,7 +35,7 @@ use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, 
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
-use restride_passes::{functionalize, lower, place, plan::plan, simplify, specialize};
+use restride_passes::{functionalize, lower, materialize, place, plan::plan, simplify, specialize, views};
 use restride_tensor::{Bytes, Storage, Tensor};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -122,6 +123,8 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "place" => test.placed().map(|p| p.text()),
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),
+            "reinplace" => functional(program, shares).and_then(|p| materialize(&p)).map(|(p, _)| print(&p)),
+            "views" => functional(program, shares).and_then(|p| views(&p)).map(|p| print(&p)),
             "run" => return Ok((command.to_string(), test.ran()?)),
             "share-later" => return Ok((command.to_string(), test.later(&[], shares)?)),
             "part-later" => return Ok((command.to_string(), test.later(shares, &[])?)),

@@ -267,6 +267,20 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
         Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
         Err(e) => return Err(format!("written back in place: {e}")),
     };
+    let interpreted = |p: &Program| Left::interp(p, inputs, &options);
+    let original = interpreted(program).map_err(words)?;
+    let with_views = compiled.with_views().map_err(|e| format!("with views: {e}"))?;
+    for (what, written) in [("in place", &in_place), ("with views", &with_views)] {
+        let left = match interpreted(written) {
+            Ok(left) => left,
+            // What the program grows has no place in a file.
+            Err(e) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => continue,
+            Err(e) => return Err(format!("{what}: {e}\n{}", restride_ir::text::print(written))),
+        };
+        if let Some(found) = difference(&original, &left) {
+            return Err(format!("{what}: {found}\n{}", restride_ir::text::print(written)));
+        }
+    }
     let back = match Compiled::new(in_place.clone(), Some(inputs), compile) {
         Ok(c) => c,
         Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),

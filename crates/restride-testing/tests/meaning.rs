@@ -84,3 +84,30 @@ fn every_break_that_shows_is_found() {
     assert!(judged * 10 >= programs * 7, "only {judged} of {programs} programs are judged");
     assert!(shown > 100, "only {shown} breaks show");
 }
+
+/// Written back in place, a program means what it did: its functional form and the functional form of what is in place are
+/// right for both.
+#[test]
+fn what_is_in_place_means_the_same() {
+    let (mut judged, mut asked) = (0, 0);
+    for seed in 0..150 {
+        let sample = generate(seed);
+        if Left::interp(&sample.program, &sample.inputs, &Options::default()).is_err() {
+            continue;
+        }
+        let compile = |p: &Program| Compiled::new(p.clone(), Some(&sample.inputs), &CompileOptions::default());
+        let Ok(compiled) = compile(&sample.program) else { continue };
+        let Ok(in_place) = compiled.reinplaced(&sample.inputs) else { continue };
+        let Ok(again) = compile(&in_place) else { continue };
+        for (program, functional) in [(&sample.program, again.functional()), (&in_place, compiled.functional())] {
+            asked += 1;
+            match meaning(program, functional, &sample.inputs) {
+                Ok(Judged::Same) => judged += 1,
+                Ok(Judged::No(why)) => println!("seed {seed} is not judged: {why}"),
+                Err(e) => panic!("seed {seed}: {e}\n{}", restride_ir::text::print(&in_place)),
+            }
+        }
+    }
+    println!("{judged} of {asked} judged");
+    assert!(judged * 10 >= asked * 7, "only {judged} of {asked} are judged");
+}

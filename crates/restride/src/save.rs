@@ -40,4 +40,17 @@ impl Compiled {
     pub fn reinplaced(&self, _inputs: &Inputs) -> Result<Program> {
         Ok(restride_passes::materialize(self.functional())?.0)
     }
+
+    /// The functional program with views for copies of views, and without copies that change nothing: for compilers that
+    /// take views but no mutation.
+    ///
+    /// # Errors
+    /// A result that is not sound.
+    pub fn with_views(&self) -> Result<Program> {
+        let out = restride_passes::views(self.functional())?;
+        if self.checks() {
+            restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
+        }
+        Ok(out)
+    }
 }

@@ -1,78 +1,37 @@
-//! Results in the memory of an operand: in-place operators, and writes into views.
+//! Results in the memory of an operand or straight where they are wanted, and writes into views.
 
-use super::{Fact, Materializer, filled};
-use restride_ir::{Arg, Error, Movement, Node, Op, Result, TwinReturn, Type, ValueId};
-use restride_ops::{lookup, torch_names};
+use super::forms::Form;
+use super::{Fact, Materializer, Want, filled};
+use restride_ir::{Arg, Movement, Node, Op, OverlapCheck, Result, TensorType, ValueId};
+use restride_ops::lookup;
 use restride_tensor::self_overlaps;
-use std::collections::BTreeMap;
-
-/// In-place forms of functional operators, found when they are asked for.
-#[derive(Default)]
-pub struct Forms {
-    names: Option<BTreeMap<String, Vec<String>>>,
-    found: BTreeMap<&'static str, Option<Op>>,
-}
-
-impl Forms {
-    /// The operator that writes this one's result into its argument 0.
-    fn of(&mut self, op: Op) -> Option<Op> {
-        if let Some(found) = self.found.get(op.name()) {
-            return *found;
-        }
-        let names = self.names.get_or_insert_with(|| {
-            let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
-            for full in torch_names() {
-                let base = full.rsplit_once('.').map_or("", |(base, _)| base);
-                if let Some(functional) = base.strip_suffix('_').filter(|b| !b.ends_with('_')) {
-                    names.entry(functional.to_string()).or_default().push(full.clone());
-                }
-            }
-            names
-        });
-        let schema = op.schema();
-        let key = format!("{}.{}", schema.namespace, schema.name);
-        let candidates = names.get(&key).map_or(&[][..], Vec::as_slice);
-        let fits = |form: &Op| {
-            form.twin().is_some_and(|t| {
-                t.op == op
-                    && !t.resizes
-                    && t.writes[..] == [(0, 0)]
-                    && t.args.first() == Some(&0)
-                    && t.returns[..] == [TwinReturn::Arg(0)]
-            })
-        };
-        let form = candidates.iter().filter_map(|n| lookup(n)).find(fits);
-        self.found.insert(op.name(), form);
-        form
-    }
-}
 
 impl Materializer<'_> {
-    /// Whether a result may be written over the tensor `target`, of the old value `old`, at this position: nobody sees what
-    /// was there afterwards.
-    fn may_overwrite(&self, at: usize, old: ValueId, target: ValueId) -> bool {
+    /// Whether the tensor `target` may be overwritten at this position: nobody sees what was there afterwards, but for
+    /// the readers of `except`.
+    fn may_overwrite(&self, at: usize, target: ValueId, except: Option<ValueId>) -> bool {
         let fact = &self.facts[target];
         let free = |root: &usize| {
             self.writable.contains(root)
-                && self.in_root.get(root).is_none_or(|values| {
+                && self.busy.get(root).is_none_or(|busy| {
                     // What is one tensor with the target and used later would see the new content as well.
-                    values.iter().all(|u| self.last_use[*u].is_none_or(|last| last <= at))
+                    if Some(busy.value) == except { busy.others <= Some(at) } else { busy.last <= at }
                 })
         };
         !fact.roots.is_empty()
             && fact.roots.iter().all(free)
-            && self.last_use[old].is_none_or(|last| last <= at)
             && self
                 .known(self.new.tensor(target))
                 .is_some_and(|meta| fact.sure && self_overlaps(&meta.layout) == Some(false))
     }
 
-    /// Whether another operand of the node may lie in the target's storage.
-    fn touched_by_others(&self, node: &Node, target: ValueId, same_allowed: bool) -> Result<bool> {
+    /// Whether an operand of the node may lie in the target's storage: any but the one at the position `but`, and
+    /// where `same_allowed`, the target itself.
+    fn touched_by_others(&self, node: &Node, target: ValueId, but: Option<usize>, same_allowed: bool) -> Result<bool> {
         let roots = &self.facts[target].roots;
         for (i, v) in node.operands().enumerate() {
             let v = self.value(v)?;
-            if i == 0 || same_allowed && v == target {
+            if Some(i) == but || same_allowed && v == target {
                 continue;
             }
             if !self.facts[v].roots.is_disjoint(roots) {
@@ -82,44 +41,134 @@ impl Materializer<'_> {
         Ok(false)
     }
 
-    /// Writes the node's result into its first operand, if that may be.
+    /// Whether a result's elements fill the tensor `target` as they are.
+    fn fills(&self, made: &TensorType, target: ValueId) -> bool {
+        let have = self.new.values[target].ty.tensor();
+        have.is_some_and(|have| made.dtype == have.dtype && made.layout.sizes == have.layout.sizes)
+    }
+
+    /// Whether a result that the caller gets would lie in memory of an input that becomes something else: it would have to be
+    /// saved from that at the end.
+    fn misplaced(&self, result: ValueId, target: ValueId) -> bool {
+        let roots = &self.facts[target].roots;
+        if !self.visible.contains(&result) || roots.is_disjoint(&self.input_roots) {
+            return false;
+        }
+        match self.wants.get(&result) {
+            Some(Want::Input(i)) => {
+                self.map[self.program.signature.inputs[*i].value].is_none_or(|input| self.facts[input].roots != *roots)
+            }
+            _ => true,
+        }
+    }
+
+    /// Writes the node's result into an operand that nobody needs any more: into the first by the in-place form, into
+    /// another one, where the operator goes element by element, by the out= form.
     pub(super) fn in_place(&mut self, at: usize, node: &Node) -> Result<bool> {
+        let Some((result, made)) = self.single(node) else { return Ok(false) };
         let op = node.op;
-        let ([result], Some(Arg::Value(old))) = (&node.results[..], node.args.first()) else { return Ok(false) };
-        if op.def().random || op.is_view() || op.def().hop.is_some() {
+        if let Some(Arg::Value(first)) = node.args.first() {
+            let target = self.value(*first)?;
+            if self.fills(&made, target)
+                && self.may_overwrite(at, target, None)
+                && !self.misplaced(result, target)
+                && let Some(form) = self.forms.in_place(op)
+                && !self.touched_by_others(node, target, Some(0), op.def().pointwise)?
+            {
+                self.write(node, form, target, result)?;
+                self.counts.in_place += 1;
+                return Ok(true);
+            }
+        }
+        if !cell_by_cell(op) {
             return Ok(false);
         }
-        let target = self.value(*old)?;
-        let (Type::Tensor(made), Some(have)) = (&self.old.values[*result].ty, self.new.values[target].ty.tensor())
-        else {
-            return Ok(false);
-        };
-        if made.dtype != have.dtype || made.layout.sizes != have.layout.sizes || !self.may_overwrite(at, *old, target) {
-            return Ok(false);
+        for v in node.operands() {
+            let target = self.value(v)?;
+            if self.fills(&made, target)
+                && self.may_overwrite(at, target, None)
+                && !self.misplaced(result, target)
+                && !self.touched_by_others(node, target, None, true)?
+            {
+                let Some(form) = self.forms.out(op) else { return Ok(false) };
+                self.write(node, form, target, result)?;
+                self.counts.in_place += 1;
+                return Ok(true);
+            }
         }
-        let Some(form) = self.forms.of(op) else { return Ok(false) };
-        if self.touched_by_others(node, target, op.def().pointwise)? {
-            return Ok(false);
-        }
-        let twin = form.twin().expect("an in-place form has a twin");
-        let mut args: Vec<Option<Arg>> = vec![None; form.schema().args.len()];
-        for (arg, &position) in node.args.iter().zip(&twin.args) {
-            args[position as usize] = Some(arg.try_map(|v| self.value(*v), |e| Ok::<_, Error>(e.clone()))?);
-        }
-        let args: Vec<Arg> = args
-            .into_iter()
-            .zip(&form.schema().args)
-            .map(|(a, decl)| a.or_else(|| decl.default_arg()).unwrap_or(Arg::None))
-            .collect();
+        Ok(false)
+    }
+
+    /// The only result of a node that a writing form may stand for.
+    fn single(&self, node: &Node) -> Option<(ValueId, TensorType)> {
+        let def = node.op.def();
+        let [result] = node.results[..] else { return None };
+        let ty = self.old.values[result].ty.tensor().cloned()?;
+        (!def.random && !node.op.is_view() && def.hop.is_none()).then_some((result, ty))
+    }
+
+    /// The node as a write of `target`. Operands keep their order, so that it is seen to mean the same.
+    fn write(&mut self, node: &Node, form: Form, target: ValueId, result: ValueId) -> Result<()> {
+        let args = form.args(&self.mapped(node)?, Arg::Value(target));
         let ty = self.new.values[target].ty.clone();
-        let name = self.names.fresh(&self.old.values[*result].name);
-        let id = self.new.add_node(form, args, [(name, ty)], node.origin.clone());
+        let name = self.names.fresh(&self.old.values[result].name);
+        let id = self.new.add_node(form.op, args, [(name, ty)], node.origin.clone());
         let new = self.new.nodes[id].results[0];
         let fact: Fact = self.facts[target].clone();
         self.facts.set(new, fact);
-        self.bind(*result, new);
-        self.counts.in_place += 1;
+        self.bind(result, new);
+        Ok(())
+    }
+
+    /// Computes a result straight where it is wanted.
+    pub(super) fn straight(&mut self, at: usize, node: &Node) -> Result<bool> {
+        let Some((result, made)) = self.single(node) else { return Ok(false) };
+        let Some(want) = self.wants.get(&result).copied() else { return Ok(false) };
+        let Some(form) = self.forms.out(node.op) else { return Ok(false) };
+        let target = match want {
+            Want::Input(i) => {
+                let target = self.value(self.program.signature.inputs[i].value)?;
+                // The in-place form says the same where the first operand is the input.
+                let first = matches!(node.args.first(), Some(Arg::Value(v)) if self.value(*v)? == target);
+                let may = self.fills(&made, target) && self.may_overwrite(at, target, None);
+                if first || !may || self.touched_by_others(node, target, None, cell_by_cell(node.op))? {
+                    return Ok(false);
+                }
+                target
+            }
+            Want::Part => match self.region_of_part(result, node)? {
+                Some(target) => {
+                    self.parts.lies(result);
+                    target
+                }
+                None => return Ok(false),
+            },
+            Want::Region(scatter) => match self.region_ahead(at, scatter, node, &made)? {
+                Some(target) => {
+                    self.in_region.insert(scatter, result);
+                    target
+                }
+                None => return Ok(false),
+            },
+        };
+        self.write(node, form, target, result)?;
+        self.counts.straight += 1;
         Ok(true)
+    }
+
+    /// The region that a later scatter writes, if it may be written now: the scatter alone reads its base after this.
+    fn region_ahead(&mut self, at: usize, scatter: usize, node: &Node, made: &TensorType) -> Result<Option<ValueId>> {
+        let old = self.old;
+        let scatter_node = &old.nodes[old.order[scatter]];
+        let Some(Arg::Value(base)) = scatter_node.args.first() else { return Ok(None) };
+        let Some(target) = self.map[*base] else { return Ok(None) };
+        let only = self.last_use[*base] == Some(scatter) && self.use_before[*base] <= Some(at);
+        if !only || !self.may_overwrite(at, target, Some(*base)) || self.touched_by_others(node, target, None, false)? {
+            return Ok(None);
+        }
+        let Some(region) = self.region_of(scatter_node, target, made)? else { return Ok(None) };
+        let Region { view, args, ty, hint } = region;
+        self.view(view.name(), args, ty, &hint, target, node).map(Some)
     }
 
     /// Writes a scatter's source into a view of its base, if nobody needs the base as it was.
@@ -128,48 +177,69 @@ impl Materializer<'_> {
         let ([result], Some(Movement::Scatter { base: 0, src: 1, .. })) = (&node.results[..], op.def().movement) else {
             return Ok(false);
         };
-        let Some(view) = view_of(op) else { return Ok(false) };
         let (Some(Arg::Value(old)), Some(Arg::Value(src))) = (node.args.first(), node.args.get(1)) else {
             return Ok(false);
         };
+        if self.in_region.get(&at) == Some(src) {
+            let target = self.value(*old)?;
+            self.bind(*result, target);
+            self.counts.scatters += 1;
+            return Ok(true);
+        }
         let (target, src) = (self.value(*old)?, self.value(*src)?);
-        if !self.may_overwrite(at, *old, target) || self.touched_by_others(node, target, false)? {
+        if !self.may_overwrite(at, target, None) || self.touched_by_others(node, target, Some(0), false)? {
             return Ok(false);
         }
+        let source = self.new.tensor(src).clone();
+        let Some(Region { view, args, ty, hint }) = self.region_of(node, target, &source)? else { return Ok(false) };
+        let region = self.view(view.name(), args, ty, &hint, target, node)?;
+        self.copy_into(region, src, node)?;
+        self.bind(*result, target);
+        self.counts.scatters += 1;
+        Ok(true)
+    }
+
+    /// The region of a scatter's base, which lies in `target`, that takes a source of this type.
+    fn region_of(&self, node: &Node, target: ValueId, source: &TensorType) -> Result<Option<Region>> {
+        let (Some(view), Some(Arg::Value(old))) = (view_of(node.op), node.args.first()) else { return Ok(None) };
         let want = self.old.tensor(*old).clone();
         if view.def().strided {
             let have = &self.new.tensor(target).layout;
             if !self.lies_as(target, &want) || have.offset != want.layout.offset {
-                return Ok(false);
+                return Ok(None);
             }
         }
         let mut args = vec![Arg::Value(target)];
         args.extend(node.args[2..].iter().cloned());
         let (view, args) = filled(view.name(), args)?;
         // Sizes of the region are those of the source.
-        let Some(mut metas) = self.metas(&args) else { return Ok(false) };
-        let Some(region) = view.eager_metas(&std::mem::take(&mut metas)) else { return Ok(false) };
-        let source = self.new.tensor(src).clone();
-        let ([region], true) = (&region[..], source.dtype == want.dtype) else { return Ok(false) };
-        let known = self.known(&source);
+        let Some(region) = self.metas(&args).and_then(|metas| view.eager_metas(&metas)) else { return Ok(None) };
+        let ([region], true) = (&region[..], source.dtype == want.dtype) else { return Ok(None) };
+        let known = self.known(source);
         if known.is_none_or(|k| k.layout.sizes != region.layout.sizes) || self_overlaps(&region.layout) != Some(false) {
-            return Ok(false);
+            return Ok(None);
         }
-        let mut ty = source;
+        let mut ty = source.clone();
         if want.known().is_some() {
             ty.layout = region.layout.map(|n| restride_ir::Expr::Int(*n));
         }
-        let hint = format!("{}_region", self.old.values[*result].name);
-        let name = self.names.fresh(&hint);
-        let id = self.new.add_node(view, args, [(name, Type::Tensor(ty.clone()))], node.origin.clone());
-        let region = self.new.nodes[id].results[0];
-        let (copy, args) = filled("aten.copy_.default", vec![Arg::Value(region), Arg::Value(src)])?;
-        let name = self.names.fresh(&hint);
-        self.new.add_node(copy, args, [(name, Type::Tensor(ty))], node.origin.clone());
-        self.bind(*result, target);
-        self.counts.scatters += 1;
-        Ok(true)
+        let hint = format!("{}_region", self.old.values[node.results[0]].name);
+        Ok(Some(Region { view, args, ty, hint }))
     }
+}
+
+/// A view into the base of a scatter.
+struct Region {
+    view: Op,
+    args: Vec<Arg>,
+    ty: TensorType,
+    hint: String,
+}
+
+/// Whether the out= form of an operator may be given one of its operands: PyTorch goes cell by cell, and says so where
+/// operands share cells in another way.
+fn cell_by_cell(op: Op) -> bool {
+    op.def().pointwise && op.def().overlap == OverlapCheck::Partial
 }
 
 /// The view whose region a scatter writes: `slice_scatter` writes `slice`.

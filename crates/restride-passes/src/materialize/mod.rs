@@ -1,18 +1,39 @@
 //! From a functional program back to one with in-place operators and views, as PyTorch has them.
 //!
-//! The memory of the result is PyTorch's: every operator's result is a tensor of its own, views share storage. A result takes over
-//! the memory of an operand by the in-place form of its operator where nobody needs what was there: no value that may lie in
-//! the same storage is used later, and the storage is one that the program may write. A scatter becomes a view and a `copy_`
-//! into it. What a mutated input holds at the end is copied back unless it came to lie there already, and outputs that are
-//! views in eager PyTorch are views of what they are views of there.
+//! The memory of the result is PyTorch's: every operator's result is a tensor of its own, views share storage. The kinds of
+//! sharing are those of placement, said in PyTorch's operators: a result takes over the memory of any operand, by the in-place
+//! form of its operator or by an out= form that computes straight into memory (`inplace.rs`, `forms.rs`); what becomes an input's
+//! content, the source of a scatter or a part of a `cat` is computed there (`wants.rs`, `parts.rs`); copies that change nothing
+//! are left out (`copies.rs`). What must still be moved is moved by `copy_`.
+//!
+//! The decisions are this pass's own, not those of a placement: a placement holds for one binding of the symbols, a file for
+//! all, and PyTorch's kernels make results that are placed here. Each is taken where nobody needs what was there: no value that
+//! may lie in the same storage is used later, and the storage is one that the program may write. Of that, only parts of a
+//! `cat` ask for known sizes; everything else holds for symbolic ones as well. What a mutated input holds at the end is copied
+//! back unless it came to lie there already, and outputs that are views in eager PyTorch are views of what they are views of
+//! there.
 //!
 //! Operators that ask for strides must see the declared ones; where PyTorch's kernels may have given others, a copy of
 //! exactly these strides is put before them.
+//!
+//! What it makes is for inference: PyTorch refuses out= forms, and may refuse to go back through what is written in place,
+//! where it records gradients.
+//!
+//! [`views`] keeps a program functional, and only turns copies of views into views.
 
+mod copies;
 mod finish;
+mod forms;
 mod inplace;
+mod parts;
+mod views;
+mod wants;
+
+pub use views::views;
 
 use crate::build::{Builder, Names};
+use forms::Forms;
+use parts::Parts;
 use restride_ir::{
     Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Meta, Node, Op, Origin, Program, Result,
     Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
@@ -21,6 +42,7 @@ use restride_ops::lookup;
 use restride_tensor::self_overlaps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use wants::Want;
 
 /// What was written in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +51,12 @@ pub struct Counts {
     pub in_place: usize,
     /// Scatters that became writes into a view.
     pub scatters: usize,
+    /// Results that were computed straight where they were wanted.
+    pub straight: usize,
+    /// Wholes that were put together in place.
+    pub assembled: usize,
+    /// Copies that were left out.
+    pub copies: usize,
     /// Inputs whose new content was there without a copy.
     pub written_back: usize,
     /// Inputs whose new content is copied at the end.
@@ -45,6 +73,7 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     }
     let mut m = Materializer::new(program)?;
     m.inputs()?;
+    m.look_ahead()?;
     for (at, &id) in m.old.order.iter().enumerate() {
         let node = &m.old.nodes[id];
         m.node(at, node).map_err(|e| e.at(m.old, id))?;
@@ -69,6 +98,14 @@ struct Fact {
     sure: bool,
 }
 
+/// The last uses of the values in a storage: the latest, whose it is, and the latest of the others.
+#[derive(Clone, Copy)]
+struct Busy {
+    value: ValueId,
+    last: usize,
+    others: Option<usize>,
+}
+
 struct Materializer<'a> {
     program: &'a Program,
     old: &'a Graph,
@@ -79,14 +116,28 @@ struct Materializer<'a> {
     witness: Binding,
     map: Table<ValueId, Option<ValueId>>,
     facts: Table<ValueId, Fact>,
-    /// Old values by the storages they may lie in.
-    in_root: BTreeMap<usize, Vec<ValueId>>,
+    /// When the values that may lie in a storage are used last.
+    busy: BTreeMap<usize, Busy>,
     /// Storages that may be written.
     writable: BTreeSet<usize>,
+    /// Storages of inputs.
+    input_roots: BTreeSet<usize>,
     /// Position of the last use of each old value; `usize::MAX` for what the program returns.
     last_use: Table<ValueId, Option<usize>>,
-    /// In-place forms by functional operator.
-    forms: inplace::Forms,
+    /// Position of the use before the last.
+    use_before: Table<ValueId, Option<usize>>,
+    /// Old values whose memory the caller may see.
+    visible: BTreeSet<ValueId>,
+    /// Where old values are wanted.
+    wants: BTreeMap<ValueId, Want>,
+    /// Sources that were computed straight in the region of the scatter at this position.
+    in_region: BTreeMap<usize, ValueId>,
+    /// What is put together in place.
+    parts: Parts,
+    /// Writing forms by functional operator.
+    forms: Forms,
+    /// Whether copying forms of views become views.
+    as_views: bool,
     specs: Vec<InputSpec>,
     next: usize,
     counts: Counts,
@@ -96,14 +147,17 @@ impl<'a> Materializer<'a> {
     fn new(program: &'a Program) -> Result<Self> {
         let old = program.graph();
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
-        for (at, (_, node)) in old.ordered().enumerate() {
-            for v in node.operands() {
+        let mut use_before: Table<ValueId, Option<usize>> = Table::new();
+        let mut used = |v: ValueId, at: usize| {
+            if last_use[v] != Some(at) {
+                use_before.set(v, last_use[v]);
                 last_use.set(v, Some(at));
             }
+        };
+        for (at, (_, node)) in old.ordered().enumerate() {
+            node.operands().for_each(|v| used(v, at));
         }
-        for v in old.output_values() {
-            last_use.set(v, Some(usize::MAX));
-        }
+        old.output_values().for_each(|v| used(v, usize::MAX));
         Ok(Materializer {
             program,
             old,
@@ -113,10 +167,17 @@ impl<'a> Materializer<'a> {
             witness: crate::symbols::witness(program),
             map: Table::new(),
             facts: Table::new(),
-            in_root: BTreeMap::new(),
+            busy: BTreeMap::new(),
             writable: BTreeSet::new(),
+            input_roots: BTreeSet::new(),
             last_use,
-            forms: inplace::Forms::default(),
+            use_before,
+            visible: BTreeSet::new(),
+            wants: BTreeMap::new(),
+            in_region: BTreeMap::new(),
+            parts: Parts::default(),
+            forms: Forms::default(),
+            as_views: true,
             specs: Vec::new(),
             next: 0,
             counts: Counts::default(),
@@ -135,8 +196,17 @@ impl<'a> Materializer<'a> {
 
     fn bind(&mut self, old: ValueId, new: ValueId) {
         self.map.set(old, Some(new));
+        let Some(last) = self.last_use[old] else { return };
         for root in self.facts[new].roots.iter() {
-            self.in_root.entry(*root).or_default().push(old);
+            let busy = self.busy.entry(*root).or_insert(Busy { value: old, last, others: None });
+            if busy.value == old {
+                continue;
+            }
+            if last > busy.last {
+                *busy = Busy { value: old, last, others: Some(busy.last) };
+            } else {
+                busy.others = busy.others.max(Some(last));
+            }
         }
     }
 
@@ -199,6 +269,7 @@ impl<'a> Materializer<'a> {
                 let root = storage[i].unwrap_or_else(|| self.fresh());
                 let identity = self.fresh();
                 self.facts.set(v, Fact { roots: [root].into(), identity: Some(identity), sure: true });
+                self.input_roots.insert(root);
                 if mutated.contains(&i) {
                     self.writable.insert(root);
                 }
@@ -253,19 +324,31 @@ impl<'a> Materializer<'a> {
     }
 
     fn node(&mut self, at: usize, node: &Node) -> Result<()> {
-        if self.in_place(at, node)? || self.scatter(at, node)? {
+        let done = self.pass_through(node)?
+            || self.assemble(at, node)?
+            || self.straight(at, node)?
+            || self.in_place(at, node)?
+            || self.scatter(at, node)?;
+        if done {
             return Ok(());
         }
-        let mut args = Vec::with_capacity(node.args.len());
-        for a in &node.args {
-            args.push(a.try_map(|v| self.value(*v), |e| Ok::<_, Error>(e.clone()))?);
-        }
+        let mut args = self.mapped(node)?;
         self.settle(node, &mut args)?;
         self.call(node, node.op, args)
     }
 
+    /// A node's arguments over new values.
+    fn mapped(&self, node: &Node) -> Result<Vec<Arg>> {
+        node.args.iter().map(|a| a.try_map(|v| self.value(*v), |e| Ok::<_, Error>(e.clone()))).collect()
+    }
+
     /// A call as it is, its results with the types that PyTorch's kernel gives.
     fn call(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Result<()> {
+        self.call_typed(node, op, args, false)
+    }
+
+    /// A call as it is; its results keep their `declared` types, or have those that PyTorch's kernel gives.
+    fn call_typed(&mut self, node: &Node, op: Op, args: Vec<Arg>, declared: bool) -> Result<()> {
         let operands: Vec<ValueId> = args.iter().flat_map(|a| a.values().copied()).collect();
         let sure = op.def().hop.is_none()
             && operands.iter().all(|v| self.new.values[*v].ty.tensor().is_none() || self.facts[*v].sure);
@@ -277,10 +360,10 @@ impl<'a> Materializer<'a> {
             let meta = metas.as_ref().filter(|m| m.len() == node.results.len()).map(|m| &m[i]);
             let (ty, sure) = match (&value.ty, meta) {
                 (Type::Tensor(t), Some(meta)) => {
-                    let declared = self.known(t);
-                    if declared.as_ref().is_some_and(|d| d.lies_like(meta) && d.layout.offset == meta.layout.offset) {
+                    let known = self.known(t);
+                    if known.as_ref().is_some_and(|d| d.lies_like(meta) && d.layout.offset == meta.layout.offset) {
                         (value.ty.clone(), true)
-                    } else if t.known().is_some() {
+                    } else if t.known().is_some() && !declared {
                         (Type::Tensor(TensorType::new(meta.dtype, meta.layout.map(|n| Expr::Int(*n)))), true)
                     } else {
                         (value.ty.clone(), false)

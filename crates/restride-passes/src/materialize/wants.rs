@@ -1,0 +1,71 @@
+//! Where results are wanted: as the new content of an input, in the region of a scatter, as a part of a whole.
+
+use super::Materializer;
+use restride_ir::{Arg, Effects, Graph, Movement, OutputKind, Program, Result, ValueId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a value is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Want {
+    /// It is what the input at this position holds at the end.
+    Input(usize),
+    /// It is the source of the scatter at this position.
+    Region(usize),
+    /// It is a part of a whole.
+    Part,
+}
+
+/// Values whose memory the caller may see: outputs, and what they may be views of.
+pub(super) fn visible(graph: &Graph, effects: &Effects) -> Result<BTreeSet<ValueId>> {
+    let mut visible: BTreeSet<ValueId> = graph.output_values().collect();
+    for &id in graph.order.iter().rev() {
+        let node = &graph.nodes[id];
+        let seen: Vec<usize> = (0..node.results.len()).filter(|i| visible.contains(&node.results[*i])).collect();
+        if seen.is_empty() {
+            continue;
+        }
+        let operands: Vec<ValueId> = node.operands().collect();
+        if node.op.may_pass_through() || node.op.def().hop.is_some() {
+            visible.extend(&operands);
+        }
+        let effect = effects.node(graph, node)?;
+        visible.extend(effect.aliases.iter().filter(|(r, _)| seen.contains(r)).map(|(_, o)| operands[*o]));
+    }
+    Ok(visible)
+}
+
+impl Materializer<'_> {
+    /// Says where results are wanted.
+    pub(super) fn look_ahead(&mut self) -> Result<()> {
+        let Materializer { program, old, .. } = *self;
+        let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect();
+        let mut wants = new_contents(program, &made);
+        let visible = visible(old, &self.effects)?;
+        self.plan_parts(|v| !visible.contains(&v) && !wants.contains_key(&v))?;
+        self.visible = visible;
+        for v in self.parts.straight() {
+            wants.entry(v).or_insert(Want::Part);
+        }
+        for (at, (_, node)) in old.ordered().enumerate() {
+            let Some(Movement::Scatter { base: 0, src: 1, .. }) = node.op.def().movement else { continue };
+            let Some(Arg::Value(src)) = node.args.get(1) else { continue };
+            if made.contains(src) && !self.visible.contains(src) {
+                wants.entry(*src).or_insert(Want::Region(at));
+            }
+        }
+        self.wants = wants;
+        Ok(())
+    }
+}
+
+fn new_contents(program: &Program, made: &BTreeSet<ValueId>) -> BTreeMap<ValueId, Want> {
+    let mut wants = BTreeMap::new();
+    for (arg, spec) in program.graph().outputs.iter().zip(&program.signature.outputs) {
+        if let (OutputKind::Mutation(i), Arg::Value(v)) = (&spec.kind, arg)
+            && made.contains(v)
+        {
+            wants.entry(*v).or_insert(Want::Input(*i));
+        }
+    }
+    wants
+}
