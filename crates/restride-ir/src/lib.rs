@@ -40,8 +40,8 @@ pub use nested::{
     layout_bytes, output_meta,
 };
 pub use op::{
-    Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op, OpDef,
-    OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
+    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op,
+    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
     ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};

@@ -318,6 +318,16 @@ pub struct Member {
     pub args: SmallVec<[MemberArg; 4]>,
 }
 
+/// An operator on batches of matrices: where arguments and result have the same dimensions before the last two, and the
+/// arguments are given others of the same number of entries in the same order, the result has those, bit for bit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ByBatch {
+    /// Arguments that have a matrix for each entry.
+    pub each: &'static [u8],
+    /// Arguments that broadcast to the entries.
+    pub broadcast: &'static [u8],
+}
+
 /// What the toolchain knows of an operator.
 #[derive(Clone, Copy)]
 pub struct OpDef {
@@ -361,6 +371,8 @@ pub struct OpDef {
     /// Takes the rows of argument 0, its last dimension, one by one, whatever the other dimensions are: for an operand with
     /// others (of the same number of rows, at least two dimensions each) the result has those others, bit for bit.
     pub by_row: bool,
+    /// Takes the last two dimensions of some arguments as matrices, one by one, whatever the dimensions before are.
+    pub by_batch: Option<ByBatch>,
     /// What the in-place form refuses.
     pub overlap: OverlapCheck,
     /// Draws random numbers.
@@ -398,6 +410,7 @@ impl OpDef {
             composed: None,
             pointwise: false,
             by_row: false,
+            by_batch: None,
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,

@@ -4,7 +4,7 @@
 
 use crate::nn::*;
 use crate::sample::{in_range, sample, strided, tensor, transposed};
-use restride_ir::{Arg, Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
+use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
@@ -386,6 +386,7 @@ pub(crate) static OPS: &[OpDef] = &[
         decompose: Some(decompose),
         samples: Some(samples),
         doc: "softmax(q k^T scale + mask) v",
+        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
         ..OpDef::new(
             "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
         )

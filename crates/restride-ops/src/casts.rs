@@ -415,6 +415,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_clone("aten::lift_fresh_copy(Tensor self) -> Tensor", infer_fresh, s_any),
     OpDef {
         movement: None,
+        pointwise: true,
         ..a_clone(
             "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
              pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",

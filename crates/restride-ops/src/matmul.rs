@@ -5,7 +5,7 @@ use crate::iter::broadcast_sizes;
 use crate::nn::*;
 use crate::promote;
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
-use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError};
+use restride_ir::{Args, ByBatch, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError};
 use restride_kernels::gemm::{self, Added};
 use smallvec::smallvec;
 
@@ -530,6 +530,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         samples: Some(matmul_samples),
+        by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
         ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product)
     },
     OpDef { samples: Some(vector_samples), ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product) },

@@ -9,14 +9,17 @@
 //! reshape(permute(view(linear(x))))     is  reshape(permute(linear(view(x)))), whose result can be made where the copy is
 //! ```
 //!
+//! So it is with what takes matrices one by one (`by_batch`): keys that are repeated for several heads, `reshape(expand(k))`,
+//! are read as they are repeated, and a cache is not copied for it.
+//!
 //! A view of a `cat` that is copied after that is a `cat` of views, so that the operands can be made in the copy
 //! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
 
 use crate::build::{Builder, Rebuilt, rebuild};
 use crate::{dce, peephole};
 use restride_ir::{
-    Arg, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId,
-    ViewOutcome,
+    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
+    ValueId, ViewOutcome,
 };
 use std::collections::BTreeMap;
 
@@ -35,7 +38,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
         }
         let uses = &uses[&new.id];
         let known = new.old;
-        let done = rows_before(new, node, uses) || rows_after(new, node, uses) || {
+        let done = rows_before(new, node, uses) || rows_after(new, node, uses) || batches(new, node, uses) || {
             let chain = cat_chain(known, node, uses);
             chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
         };
@@ -138,8 +141,8 @@ fn with_last(sizes: &[i64], last: i64) -> Vec<i64> {
     sizes
 }
 
-fn contiguous(like: &Meta, sizes: &[i64]) -> TensorType {
-    TensorType::contiguous(like.dtype, &sizes.iter().map(|n| Expr::Int(*n)).collect::<Vec<_>>())
+fn contiguous(dtype: DType, sizes: &[i64]) -> TensorType {
+    TensorType::contiguous(dtype, &sizes.iter().map(|n| Expr::Int(*n)).collect::<Vec<_>>())
 }
 
 /// Whether two shapes are the same rows.
@@ -167,7 +170,7 @@ fn rows_before(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let mut b = Builder::new(&mut new.graph, &mut new.names);
     b.origin = node.origin.clone();
     b.hint = old.values[y].name.clone();
-    let ty = contiguous(&result, &with_last(&given.layout.sizes, last));
+    let ty = contiguous(result.dtype, &with_last(&given.layout.sizes, last));
     let made = b.node(node.op, args, [(b.hint.clone(), ty)], &node.origin)[0];
     let made = b.reshape(made, want);
     new.map.set(y, Some(made));
@@ -207,12 +210,118 @@ fn rows_after(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let mut b = Builder::new(&mut new.graph, &mut new.names);
     b.origin = node.origin.clone();
     b.hint = old.values[y].name.clone();
-    args[0] = Arg::Value(b.reshape(x, contiguous(&given, &rows)));
+    args[0] = Arg::Value(b.reshape(x, contiguous(given.dtype, &rows)));
     let made = b.node(node.op, args, [(b.hint.clone(), want)], &node.origin)[0];
     new.map.set(v, Some(made));
     // Nobody else reads it; what it was is not made.
     new.map.set(y, Some(made));
     true
+}
+
+/// Matrices of a reshaped batch: they are taken where they are, in the dimensions that they have there.
+fn batches(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
+    let old = new.old;
+    let (Some(by), &[y]) = (node.op.def().by_batch, &node.results[..]) else { return false };
+    let Some(result) = meta(old, y) else { return false };
+    let source = |v: ValueId| {
+        let (x, _) = uses.maker[v].filter(|_| uses.count[v] == 1).and_then(|m| reshaped(old, &old.nodes[m]))?;
+        let (given, shape) = (meta(old, x)?, meta(old, v)?);
+        let same = given.layout.rank() > 2 && shape.layout.rank() > 2 && tail(&given.layout) == tail(&shape.layout);
+        same.then_some((x, given))
+    };
+    let plan = || {
+        let each: Option<Vec<ValueId>> = by
+            .each
+            .iter()
+            .map(|i| if let Some(Arg::Value(v)) = node.args.get(*i as usize) { Some(*v) } else { None })
+            .collect();
+        let each = each?;
+        let outer = outer(&result.layout)?.to_vec();
+        let metas: Option<Vec<Meta>> = each.iter().map(|v| meta(old, *v)).collect();
+        if outer.is_empty() || metas?.iter().any(|m| self::outer(&m.layout) != Some(&outer[..])) || outer.contains(&0) {
+            return None;
+        }
+        let (_, like) = each.iter().find_map(|v| source(*v))?;
+        let wide = self::outer(&like.layout)?.to_vec();
+        let groups = groups(&outer, &wide)?;
+        let mut changed: Vec<(usize, ValueId, Vec<i64>)> = Vec::new();
+        for (&at, &v) in by.each.iter().zip(&each) {
+            let have = meta(old, v)?;
+            let sizes: Vec<i64> = wide.iter().chain(tail(&have.layout)).copied().collect();
+            match source(v).filter(|(_, given)| given.layout.sizes[..] == sizes[..]) {
+                Some((x, _)) => changed.push((at as usize, x, sizes)),
+                None => {
+                    have.layout.view(&sizes)?;
+                    changed.push((at as usize, v, sizes));
+                }
+            }
+        }
+        for &at in by.broadcast {
+            let Some(Arg::Value(v)) = node.args.get(at as usize) else { continue };
+            let have = meta(old, *v)?;
+            let own = self::outer(&have.layout)?;
+            let mut sizes = Vec::new();
+            for (n, group) in own.iter().zip(&groups[outer.len().checked_sub(own.len())?..]) {
+                sizes.extend(group.iter().map(|g| if *n == 1 { 1 } else { *g }));
+            }
+            sizes.extend(tail(&have.layout));
+            have.layout.view(&sizes)?;
+            changed.push((at as usize, *v, sizes));
+        }
+        Some((wide, changed))
+    };
+    let Some((wide, changed)) = plan() else { return false };
+    let mut args = new.args(node);
+    let mapped: Vec<_> = changed.iter().map(|(_, v, _)| new.map[*v].expect("operands come first")).collect();
+    let want = old.tensor(y).clone();
+    let mut b = Builder::new(&mut new.graph, &mut new.names);
+    b.origin = node.origin.clone();
+    for ((at, v, sizes), now) in changed.into_iter().zip(mapped) {
+        b.hint = old.values[v].name.clone();
+        let dtype = old.tensor(v).dtype;
+        let same = meta(b.graph, now).is_some_and(|m| m.layout.sizes[..] == sizes[..]);
+        args[at] = Arg::Value(if same { now } else { b.reshape(now, contiguous(dtype, &sizes)) });
+    }
+    b.hint = old.values[y].name.clone();
+    let sizes: Vec<i64> = wide.iter().chain(tail(&result.layout)).copied().collect();
+    let made = b.node(node.op, args, [(b.hint.clone(), contiguous(result.dtype, &sizes))], &node.origin)[0];
+    let made = b.reshape(made, want);
+    new.map.set(y, Some(made));
+    true
+}
+
+/// The dimensions before the last two.
+fn outer(l: &Layout) -> Option<&[i64]> {
+    l.sizes.len().checked_sub(2).map(|n| &l.sizes[..n])
+}
+
+/// The last two dimensions.
+fn tail(l: &Layout) -> &[i64] {
+    &l.sizes[l.sizes.len().saturating_sub(2)..]
+}
+
+/// For each dimension those that it is split into; `None` where others than these are needed.
+fn groups(whole: &[i64], split: &[i64]) -> Option<Vec<Vec<i64>>> {
+    let mut rest = split.iter().copied().peekable();
+    let mut out: Vec<Vec<i64>> = Vec::with_capacity(whole.len());
+    for &n in whole {
+        let (mut group, mut product) = (Vec::new(), 1i64);
+        while group.is_empty() || product < n {
+            let next = rest.next()?;
+            product = product.checked_mul(next)?;
+            group.push(next);
+        }
+        if product != n {
+            return None;
+        }
+        out.push(group);
+    }
+    // Dimensions of one at the end belong to the last.
+    for one in rest {
+        (one == 1).then_some(())?;
+        out.last_mut()?.push(1);
+    }
+    Some(out)
 }
 
 /// The views from a `cat` that nobody else reads to a copy in another shape: nodes, the last of them the copy.

@@ -24,18 +24,14 @@ struct Said {
 }
 
 impl Placer<'_> {
-    /// Moves outputs and new contents of inputs to their places. Moves into inputs may hit what others still read (a
-    /// swap): they are ordered, and a cycle is broken by a copy.
+    /// Moves outputs and new contents of inputs to their places. Moves may hit what others still read (a swap of inputs, a
+    /// value made in memory that another one is wanted in): they are ordered, and a cycle is broken by a copy.
     pub(super) fn finish(&mut self) -> Result<()> {
         let said = self.said();
         let mut pending = Vec::new();
         for (i, v) in self.boundary.outputs.clone() {
             let to = self.output_place(i, v)?;
             self.enqueue(&mut pending, v, to, RemarkKind::OutputInCaller, &said)?;
-        }
-        // Outputs are fresh memory: nothing is lost by writing them, and what they read may be overwritten next.
-        for p in pending.drain(..) {
-            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
         }
         for (i, v) in self.boundary.becomes.clone().into_iter().enumerate() {
             let Some(v) = v else { continue };

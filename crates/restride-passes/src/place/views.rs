@@ -5,7 +5,7 @@ use restride_ir::{
     Arg, Buffer, BufferId, BufferKind, DType, Error, Layout, Meta, Movement, Node, NodeId, Place, Reason, RemarkKind,
     Result, Step, ValueId, ViewOutcome, ViewRule, layout_bytes,
 };
-use restride_tensor::{Overlap, overlap_bytes};
+use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 
 impl Placer<'_> {
     /// Puts a value at a place, and all that are views of it there with it: they live from then on, and the value itself
@@ -86,7 +86,9 @@ impl Placer<'_> {
         } else {
             true
         };
-        let views: Option<Vec<Meta>> = if !fits || !self.options.views {
+        // A value with several elements in one cell cannot be copied as it is.
+        let copied = !self.options.views && self_overlaps(&eager.layout) == Some(false);
+        let views: Option<Vec<Meta>> = if !fits || copied {
             None
         } else if strided {
             let shift = |m: &Meta| {
