@@ -124,6 +124,13 @@ impl Materializer<'_> {
     pub(super) fn straight(&mut self, at: usize, node: &Node) -> Result<bool> {
         let Some((result, made)) = self.single(node) else { return Ok(false) };
         let Some(want) = self.wants.get(&result).copied() else { return Ok(false) };
+        if let Want::Region(scatter) = want {
+            let Some((form, target)) = self.region_ahead(at, scatter, node, &made)? else { return Ok(false) };
+            self.in_region.insert(scatter, result);
+            self.write(node, form, target, result)?;
+            self.counts.straight += 1;
+            return Ok(true);
+        }
         let Some(form) = self.forms.out(node.op) else { return Ok(false) };
         let target = match want {
             Want::Input(i) => {
@@ -143,32 +150,56 @@ impl Materializer<'_> {
                 }
                 None => return Ok(false),
             },
-            Want::Region(scatter) => match self.region_ahead(at, scatter, node, &made)? {
-                Some(target) => {
-                    self.in_region.insert(scatter, result);
-                    target
-                }
-                None => return Ok(false),
-            },
+            Want::Region(_) => return Ok(false),
         };
         self.write(node, form, target, result)?;
         self.counts.straight += 1;
         Ok(true)
     }
 
-    /// The region that a later scatter writes, if it may be written now: the scatter alone reads its base after this.
-    fn region_ahead(&mut self, at: usize, scatter: usize, node: &Node, made: &TensorType) -> Result<Option<ValueId>> {
+    /// The region that a later scatter writes, if the node may write it now, and how: the scatter alone reads its base after
+    /// this. What the node itself reads of the base is that region, or nothing.
+    fn region_ahead(
+        &mut self,
+        at: usize,
+        scatter: usize,
+        node: &Node,
+        made: &TensorType,
+    ) -> Result<Option<(Form, ValueId)>> {
         let old = self.old;
         let scatter_node = &old.nodes[old.order[scatter]];
         let Some(Arg::Value(base)) = scatter_node.args.first() else { return Ok(None) };
         let Some(target) = self.map[*base] else { return Ok(None) };
         let only = self.last_use[*base] == Some(scatter) && self.use_before[*base] <= Some(at);
-        if !only || !self.may_overwrite(at, target, Some(*base)) || self.touched_by_others(node, target, None, false)? {
+        if !only || !self.may_overwrite(at, target, Some(*base)) {
             return Ok(None);
         }
         let Some(region) = self.region_of(scatter_node, target, made)? else { return Ok(None) };
         let Region { view, args, ty, hint } = region;
-        self.view(view.name(), args, ty, &hint, target, node).map(Some)
+        let mut seen = Vec::new();
+        for v in node.operands() {
+            let v = self.value(v)?;
+            if !self.facts[v].roots.is_disjoint(&self.facts[target].roots) {
+                seen.push(v);
+            }
+        }
+        let Some(&first) = seen.first() else {
+            let Some(form) = self.forms.out(node.op) else { return Ok(None) };
+            return Ok(Some((form, self.view(view.name(), args, ty, &hint, target, node)?)));
+        };
+        // What is read is one tensor, which lies in the region cell for cell.
+        let lies = self.new.tensor(first).known().zip(ty.known());
+        let same = lies.is_some_and(|(a, b)| a.lies_like(&b) && a.layout.offset == b.layout.offset);
+        if !same || !self.facts[first].sure || seen.iter().any(|v| *v != first) || !self.fills(made, first) {
+            return Ok(None);
+        }
+        let at_first = matches!(node.args.first(), Some(Arg::Value(v)) if self.map[*v] == Some(first));
+        let cells = cell_by_cell(node.op);
+        let form = match self.forms.in_place(node.op).filter(|_| at_first && (cells || seen.len() == 1)) {
+            Some(form) => Some(form),
+            None => self.forms.out(node.op).filter(|_| cells),
+        };
+        Ok(form.map(|form| (form, first)))
     }
 
     /// Writes a scatter's source into a view of its base, if nobody needs the base as it was.
