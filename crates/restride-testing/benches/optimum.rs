@@ -6,14 +6,15 @@
 //!
 //! A program's choices are the values that nodes make anew, each of which goes where `place` puts it or into memory of its
 //! own: all subsets are placed, and beside these some placements with single candidates declined at random. The best is the
-//! one that moves the fewest bytes, and among these the one with the fewest bytes of buffers. What no subset leads to is not
+//! one that moves the fewest bytes, and among these the one with the fewest bytes of buffers that its steps touch. What no subset leads to is not
 //! tried, so that the best is the best of what `place` can say, and may be beaten by another algorithm.
 
 use restride::{PlaceOptions, Result, text};
-use restride_ir::{GraphId, Placement, Program, Type, ValueId};
-use restride_passes::place::{Avoid, cost, place_avoiding};
+use restride_ir::{BufferId, GraphId, Placement, Program, Type, ValueId};
+use restride_passes::place::{self, Avoid, place_avoiding};
 use restride_testing::generate;
 use restride_testing::placed::Piece;
+use std::collections::BTreeSet;
 
 /// Placements with candidates declined at random, for each program.
 const VARIED: u64 = 128;
@@ -59,6 +60,16 @@ impl Sum {
             self.worst.1
         );
     }
+}
+
+/// Bytes moved, and bytes of all buffers that are touched.
+fn cost(program: &Program, placement: &Placement) -> Cost {
+    fn touched(placement: &Placement) -> i64 {
+        let buffers: BTreeSet<BufferId> = placement.steps.iter().flat_map(|s| placement.touched(s)).collect();
+        let own: i64 = buffers.iter().map(|b| placement.buffers[*b].bytes).sum();
+        own + placement.nested.values().map(|n| touched(&n.placement)).sum::<i64>()
+    }
+    (place::cost(program, placement).0, touched(placement))
 }
 
 /// Values that may go to several places.

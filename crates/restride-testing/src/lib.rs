@@ -1,4 +1,5 @@
-//! What the tests stand on: runs held against each other, random programs, the corpus of aliasing cases.
+//! What the tests stand on: runs held against each other, random programs, damage to their placements, the corpus of
+//! aliasing cases.
 #![forbid(unsafe_code)]
 
 pub mod corpus;
