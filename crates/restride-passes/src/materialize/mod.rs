@@ -385,6 +385,8 @@ impl<'a> Materializer<'a> {
                 }
                 if roots.is_empty() && op.may_pass_through() {
                     roots.extend(operands.iter().flat_map(|o| self.facts[*o].roots.iter()).copied());
+                    // Or in memory of its own, which nobody knows to be free.
+                    roots.insert(self.fresh());
                 }
                 if roots.is_empty() {
                     self.own(new, sures[i]);
