@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How much memory and how many copies are left in eleven models, restride and ExecuTorch side by side.
 
-  memory.py [MODEL ...] [--binary F] [--no-peer] [--keep DIR] [--timeout S] [--json F] [--write-docs]
+  memory.py [MODEL ...] [--binary F] [--no-peer | --peer-from F] [--keep DIR] [--timeout S] [--json F] [--write-docs]
 
 Use the python that scripts/torch-env.sh prints. Exports the models of models.py, one after the other. Of each, `restride compile` says
 the arena, the state and the copies that are left, `restride explain` why each of these stays, and scripts/compare.py's judge
 runs it and holds its results against PyTorch's. executorch_memory.py says what ExecuTorch plans and copies; its environment is made
-once, outside of the checkout, as that of run.py's targets. Where it cannot be made, its columns are left out, with a note.
+once, outside of the checkout, as that of run.py's targets. Where it cannot be made, its columns are left out, with a note. It is most
+of the time and does not depend on restride: `--peer-from` takes it from what `--json` wrote in an earlier run.
 
 `--write-docs` puts the tables into docs/memory.md. Exit status 1 when a model is not right, a copy stays that `explain` has no
 reason for, or more than this share of ExecuTorch's bytes is copied: SHARES.
@@ -116,7 +117,17 @@ def ours(restride, stem, timeout):
     return compiled, copies_of(explained)
 
 
+def theirs(stem, peer, timeout):
+    """What executorch_memory.py says, by the python of its environment."""
+    out = stem + ".executorch.json"
+    script = os.path.join(HERE, "executorch_memory.py")
+    must(common.run([peer, script, stem + ".pt2", out], timeout), f"ExecuTorch {os.path.basename(stem)}")
+    with open(out) as f:
+        return json.load(f)
+
+
 def measured(name, directory, restride, torch, peer, timeout):
+    """A row. `peer` is a function of the program's path without its ending, or None."""
     stem = os.path.join(directory, name)
     subprocess.run([torch, os.path.join(HERE, "models.py"), directory, name], check=True)
     judged = compare.check(dict(name=name, file=name, ok=True), directory, restride, timeout, [])
@@ -126,10 +137,7 @@ def measured(name, directory, restride, torch, peer, timeout):
     compiled, row.copies = ours(restride, stem, timeout)
     row.plan = compiled["plan"]
     if peer:
-        out = stem + ".executorch.json"
-        must(common.run([peer, os.path.join(HERE, "executorch_memory.py"), stem + ".pt2", out], timeout), f"ExecuTorch {name}")
-        with open(out) as f:
-            row.peer = json.load(f)
+        row.peer = peer(stem)
     row.problems = [f"{row.status}: {row.detail}"] if row.status != "ok" else []
     row.problems += [f"check of the {what}: {said}" for what, said in compiled["checks"].items() if said != "ok"]
     row.problems += [f"no reason for {c.what}" for c in row.copies if c.why == NO_REASON]
@@ -193,14 +201,32 @@ def operators(rows):
 
 
 def text_of(rows, torch_version, peer, missing):
-    right = all(r.status == "ok" for r in rows)
-    by = f"; {peer} with the same PyTorch" if peer else f"; ExecuTorch {missing}"
-    out = [f"PyTorch {torch_version} exported the models{by}.", ""]
-    said = "agree with PyTorch's in all of them" if right else "do NOT agree with PyTorch's in: " + ", ".join(f"`{r.name}`" for r in rows if r.status != "ok")
-    out += [f"The outputs and buffers that `restride run` leaves {said}.", "", "### Memory", "", *arenas(rows, peer), "### Copies in one run", "", *copies(rows, peer)]
+    wrong = ", ".join(f"`{r.name}`" for r in rows if r.status != "ok")
+    said = f"do NOT agree with PyTorch's in: {wrong}" if wrong else "agree with PyTorch's in all of them"
+    by = f"{peer} with the same PyTorch" if peer else f"ExecuTorch {missing}"
+    out = [f"PyTorch {torch_version} exported the models; {by}.", ""]
+    out += [f"The outputs and buffers that `restride run` leaves {said}.", ""]
+    out += ["### Memory", "", *arenas(rows, peer), "### Copies in one run", "", *copies(rows, peer)]
     if peer:
         out += ["### What ExecuTorch copies", "", *operators(rows)]
     return "\n".join(out).rstrip() + "\n"
+
+
+def peer_of(o, torch):
+    """The function that gives ExecuTorch's side, its version; or why there is none."""
+    if o.no_peer:
+        return None, None, "left out"
+    if o.peer_from:
+        with open(o.peer_from) as f:
+            earlier = json.load(f)
+        known = {r["name"]: r["peer"] for r in earlier["rows"] if r["peer"]}
+        if absent := set(o.models) - known.keys():
+            raise SystemExit(f"{o.peer_from} has nothing of {', '.join(sorted(absent))}")
+        return lambda stem: known[os.path.basename(stem)], earlier["peer"], None
+    python, missing = environment("executorch", PEER, torch)
+    if missing:
+        return None, None, missing
+    return lambda stem: theirs(stem, python, o.timeout), versions(python, PEER), None
 
 
 def main():
@@ -208,6 +234,7 @@ def main():
     p.add_argument("models", nargs="*")
     p.add_argument("--binary")
     p.add_argument("--no-peer", action="store_true", help="leave ExecuTorch out")
+    p.add_argument("--peer-from", metavar="F", help="ExecuTorch's side from an earlier run's --json")
     p.add_argument("--keep", metavar="DIR", help="leave programs and reports there")
     p.add_argument("--timeout", type=float, default=900.0, help="seconds for one command")
     p.add_argument("--json", metavar="F")
@@ -219,13 +246,14 @@ def main():
     listed = output_of(torch, f"import sys; sys.path.insert(0, {HERE!r}); import models; print(' '.join(models.MODELS))").split()
     if unknown := set(o.models) - set(listed):
         p.error(f"no model {', '.join(sorted(unknown))}")
-    peer, missing = (None, "left out") if o.no_peer else environment("executorch", PEER, torch)
+    o.models = o.models or listed
+    peer, said, missing = peer_of(o, torch)
     if missing:
         print(f"ExecuTorch: {missing}", file=sys.stderr)
-    if o.write_docs and (o.models or o.no_peer):
+    if o.write_docs and (o.models != listed or not said):
         p.error("--write-docs is for all models, beside ExecuTorch")
     rows = []
-    for name in o.models or listed:
+    for name in o.models:
         print(name, file=sys.stderr, flush=True)
         # One model's files at a time: the weights of all are over a gigabyte.
         with tempfile.TemporaryDirectory(prefix="restride-memory-") as tmp:
@@ -233,11 +261,11 @@ def main():
             os.makedirs(directory, exist_ok=True)
             rows.append(measured(name, directory, restride, torch, peer, o.timeout))
     version = output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
-    text = text_of(rows, version, peer and versions(peer, PEER), missing)
+    text = text_of(rows, version, said, missing)
     print(text)
     if o.json:
         with open(o.json, "w") as f:
-            json.dump([asdict(r) for r in rows], f, indent=1)
+            json.dump(dict(peer=said, rows=[asdict(r) for r in rows]), f, indent=1)
     if o.write_docs:
         write_between(DOCS, BEGIN, END, text)
     for r in rows:
