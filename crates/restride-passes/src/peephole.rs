@@ -20,6 +20,14 @@ pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
     }
 }
 
+/// Whether a call copies its first operand as it is: a padding of nothing.
+pub fn copies(node: &Node) -> bool {
+    match (node.op.name(), node.args.get(1)) {
+        ("aten.constant_pad_nd.default", Some(Arg::Scalars(pads))) => pads.iter().all(|n| n.known() == Some(0)),
+        _ => false,
+    }
+}
+
 /// A `cat` that is only read through a view that tells its operands apart in a dimension of their own, and permutations of
 /// that: the same views of the operands, put together in that dimension. `chain` are the views, and the copy that ends them.
 /// False if it is none such.

@@ -38,10 +38,14 @@ pub fn simplify(program: &Program) -> Result<Program> {
         }
         let uses = &uses[&new.id];
         let known = new.old;
-        let done = rows_before(new, node, uses) || rows_after(new, node, uses) || batches(new, node, uses) || {
-            let chain = cat_chain(known, node, uses);
-            chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
-        };
+        let done = copy(new, node)
+            || rows_before(new, node, uses)
+            || rows_after(new, node, uses)
+            || batches(new, node, uses)
+            || {
+                let chain = cat_chain(known, node, uses);
+                chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
+            };
         if !done {
             let args = new.args(node);
             new.keep(node, args);
@@ -50,6 +54,20 @@ pub fn simplify(program: &Program) -> Result<Program> {
     })?;
     dce(&mut out);
     Ok(out)
+}
+
+/// What copies its operand as it is, is that operand.
+fn copy(new: &mut Rebuilt<'_>, node: &Node) -> bool {
+    let (true, Some(Arg::Value(v)), &[r]) = (peephole::copies(node), node.args.first(), &node.results[..]) else {
+        return false;
+    };
+    let (now, want) = (new.map[*v].expect("operands come first"), new.old.tensor(r).clone());
+    let mut b = Builder::new(&mut new.graph, &mut new.names);
+    b.origin = node.origin.clone();
+    b.hint = new.old.values[r].name.clone();
+    let made = b.call("aten.clone.default", vec![Arg::Value(now)], want);
+    new.map.set(r, Some(made));
+    true
 }
 
 /// Who makes and who reads each value.

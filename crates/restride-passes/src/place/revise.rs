@@ -52,8 +52,9 @@ pub(super) fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i6
             Step::Run { .. } | Step::Free { .. } => {}
         }
     }
-    for (_, buffer) in placement.buffers.iter() {
-        memory = memory.saturating_add(buffer.bytes);
+    let touched: BTreeSet<_> = placement.steps.iter().flat_map(|s| placement.touched(s)).collect();
+    for buffer in touched {
+        memory = memory.saturating_add(placement.buffers[buffer].bytes);
     }
     for (body, nested) in &placement.nested {
         let (more, larger) = cost(program, *body, &nested.placement);
