@@ -137,6 +137,12 @@ impl Rebuilt<'_> {
         node.args.iter().map(|a| a.map_values(|v| self.map[*v].expect("operands come first"))).collect()
     }
 
+    /// A builder of what stands for a node: it comes from there, and is named after a value of the old graph.
+    pub fn builder(&mut self, node: &Node, named: ValueId) -> Builder<'_> {
+        let hint = self.old.values[named].name.clone();
+        Builder { graph: &mut self.graph, names: &mut self.names, origin: node.origin.clone(), hint }
+    }
+
     /// Takes a node over as it is.
     pub fn keep(&mut self, node: &Node, args: Vec<Arg>) {
         let result = |&r: &ValueId| (self.names.fresh(&self.old.values[r].name), self.old.values[r].ty.clone());

@@ -1,7 +1,7 @@
 //! The one place where operators are recognised by name: calls that another value, or a cheaper call, stands for.
 
-use crate::build::{Builder, Rebuilt};
-use crate::simplify::{meta, seen};
+use crate::build::Rebuilt;
+use crate::simplify::{known, meta, seen};
 use restride_ir::{Arg, Dim, Expr, Graph, Layout, Node, NodeId, Op, TensorType, ValueId, ViewOutcome};
 
 /// A value that a call about to be made is equal to, if there is one.
@@ -78,9 +78,7 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
         let mut ty = old.tensor(part).clone();
         let Ok(layout) = ty.layout.unsqueeze(dim as i64) else { return false };
         ty.layout = layout;
-        let mut b = Builder::new(&mut new.graph, &mut new.names);
-        b.origin = node.origin.clone();
-        b.hint = old.values[part].name.clone();
+        let mut b = new.builder(node, part);
         now = b.call("aten.unsqueeze.default", vec![Arg::Value(now), Arg::Scalar(Expr::Int(dim as i64))], ty);
         for id in permutes {
             let mut args = old.nodes[*id].args.clone();
@@ -90,9 +88,7 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
         }
         seen_parts.push(Some(now));
     }
-    let mut b = Builder::new(&mut new.graph, &mut new.names);
-    b.origin = node.origin.clone();
-    b.hint = old.values[last].name.clone();
+    let mut b = new.builder(node, last);
     let sizes = old.tensor(last).layout.sizes.clone();
     let ty = TensorType::contiguous(old.tensor(last).dtype, &sizes);
     let args = vec![Arg::Values(seen_parts), Arg::Scalar(Expr::Int(at as i64))];
@@ -109,9 +105,7 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
 /// Type of a view.
 fn viewed(graph: &Graph, op: Op, args: &[Arg]) -> Option<TensorType> {
     let rule = op.def().view?;
-    let known: Option<Vec<_>> =
-        args.iter().map(|a| a.try_map(|v| meta(graph, *v).ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
-    match rule.of(&known?).ok()? {
+    match rule.of(&known(args, |v| meta(graph, v))?).ok()? {
         ViewOutcome::Views(views) => {
             let one = views.first()?;
             Some(TensorType::new(one.dtype, one.layout.map(|n| Expr::Int(*n))))

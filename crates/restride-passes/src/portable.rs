@@ -29,8 +29,7 @@ pub fn portable(program: &Program) -> Result<Program> {
             }
         };
         let (old, result) = (new.old, node.results[0]);
-        let mut b = Builder::new(&mut new.graph, &mut new.names);
-        b.origin = node.origin.clone();
+        let mut b = new.builder(node, result);
         match rule(&mut b, &args, old.tensor(result), &old.values[result].name) {
             Some(made) => new.map.set(result, Some(made)),
             None => new.keep(node, args),

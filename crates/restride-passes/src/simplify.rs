@@ -15,10 +15,10 @@
 //! A view of a `cat` that is copied after that is a `cat` of views, so that the operands can be made in the copy
 //! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
 
-use crate::build::{Builder, Rebuilt, rebuild};
+use crate::build::{Rebuilt, rebuild};
 use crate::{dce, peephole};
 use restride_ir::{
-    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
+    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Scalar, Table, TensorType,
     ValueId, ViewOutcome,
 };
 use std::collections::BTreeMap;
@@ -37,13 +37,13 @@ pub fn simplify(program: &Program) -> Result<Program> {
             return Ok(());
         }
         let uses = &uses[&new.id];
-        let known = new.old;
+        let old = new.old;
         let done = copy(new, node)
             || rows_before(new, node, uses)
             || rows_after(new, node, uses)
             || batches(new, node, uses)
             || {
-                let chain = cat_chain(known, node, uses);
+                let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
             };
         if !done {
@@ -62,10 +62,7 @@ fn copy(new: &mut Rebuilt<'_>, node: &Node) -> bool {
         return false;
     };
     let (now, want) = (new.map[*v].expect("operands come first"), new.old.tensor(r).clone());
-    let mut b = Builder::new(&mut new.graph, &mut new.names);
-    b.origin = node.origin.clone();
-    b.hint = new.old.values[r].name.clone();
-    let made = b.call("aten.clone.default", vec![Arg::Value(now)], want);
+    let made = new.builder(node, r).call("aten.clone.default", vec![Arg::Value(now)], want);
     new.map.set(r, Some(made));
     true
 }
@@ -77,7 +74,7 @@ struct Uses {
     count: Table<ValueId, u32>,
     /// A reader.
     by: Table<ValueId, Option<NodeId>>,
-    /// Whether there is a copy in another shape, or something put together, at all.
+    /// Whether there is a copy, or something put together, at all.
     something: bool,
 }
 
@@ -90,11 +87,18 @@ impl Uses {
                 uses.by.set(v, Some(id));
             }
             node.results.iter().for_each(|r| uses.maker.set(*r, Some(id)));
-            uses.something |=
-                matches!(node.op.def().movement, Some(Movement::Assemble(_))) || reshaped(graph, node).is_some();
+            uses.something |= matches!(node.op.def().movement, Some(Movement::Assemble(_)))
+                || peephole::copies(node)
+                || reshaped(graph, node).is_some();
         }
         graph.output_values().for_each(|v| *uses.count.entry(v) += 1);
         uses
+    }
+
+    /// What a value that is read once is copied from into another shape.
+    fn copied_from(&self, graph: &Graph, v: ValueId) -> Option<ValueId> {
+        let maker = self.maker[v].filter(|_| self.count[v] == 1)?;
+        reshaped(graph, &graph.nodes[maker])
     }
 
     /// The one reader of a value.
@@ -108,16 +112,26 @@ pub(crate) fn meta(graph: &Graph, v: ValueId) -> Option<Meta> {
     graph.values[v].ty.tensor()?.known()
 }
 
-/// Operand and result of a node that copies into another shape.
-fn reshaped(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
+/// Operand of a node that only copies, with its type and the result's: the same elements in the same order.
+fn same_order(graph: &Graph, node: &Node) -> Option<(ValueId, Meta, Meta)> {
     let (Some(Movement::Same), Some(Arg::Value(x)), &[r]) =
         (node.op.def().movement, node.args.first(), &node.results[..])
     else {
         return None;
     };
     let (from, to) = (meta(graph, *x)?, meta(graph, r)?);
-    let copies = from.dtype == to.dtype && from.layout.view(&to.layout.sizes).is_none();
-    copies.then_some((*x, r))
+    (from.dtype == to.dtype).then_some((*x, from, to))
+}
+
+/// Operand of a node that copies into another shape.
+fn reshaped(graph: &Graph, node: &Node) -> Option<ValueId> {
+    let (x, from, to) = same_order(graph, node)?;
+    from.layout.view(&to.layout.sizes).is_none().then_some(x)
+}
+
+/// Types and numbers of arguments, where all are known.
+pub(crate) fn known(args: &[Arg], meta: impl Fn(ValueId) -> Option<Meta>) -> Option<Vec<Arg<Meta, Scalar>>> {
+    args.iter().map(|a| a.try_map(|v| meta(*v).ok_or(()), |e| e.constant().ok_or(())).ok()).collect()
 }
 
 /// What a view of one result sees of an operand that lies row by row; `None` if the node is none, or converts.
@@ -134,15 +148,8 @@ pub(crate) fn seen(graph: &Graph, node: &Node) -> Option<(ValueId, Layout)> {
         return None;
     }
     let rows = Meta { dtype: from.dtype, layout: Layout::contiguous(&from.layout.sizes) };
-    let args: Option<Vec<_>> = node
-        .args
-        .iter()
-        .map(|a| {
-            let given = |v: &ValueId| if v == base { Ok(rows.clone()) } else { meta(graph, *v).ok_or(()) };
-            a.try_map(given, |e| e.constant().ok_or(())).ok()
-        })
-        .collect();
-    match rule.of(&args?).ok()? {
+    let args = known(&node.args, |v| if v == *base { Some(rows.clone()) } else { meta(graph, v) })?;
+    match rule.of(&args).ok()? {
         ViewOutcome::Views(views) => match &views[..] {
             [one] if one.dtype == from.dtype => Some((*base, one.layout.clone())),
             _ => None,
@@ -174,8 +181,8 @@ fn rows_before(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let (true, Some(Arg::Value(v)), &[y]) = (node.op.def().by_row, node.args.first(), &node.results[..]) else {
         return false;
     };
-    let copied = uses.maker[*v].filter(|_| uses.count[*v] == 1).and_then(|m| reshaped(old, &old.nodes[m]));
-    let (Some((x, _)), Some(shape), Some(result)) = (copied, meta(old, *v), meta(old, y)) else { return false };
+    let copied = uses.copied_from(old, *v);
+    let (Some(x), Some(shape), Some(result)) = (copied, meta(old, *v), meta(old, y)) else { return false };
     let Some(given) = meta(old, x) else { return false };
     let last = result.layout.sizes.last().copied();
     let (true, Some(last)) = (same_rows(&given.layout.sizes, &shape.layout.sizes), last) else { return false };
@@ -185,9 +192,7 @@ fn rows_before(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let mut args = new.args(node);
     args[0] = Arg::Value(new.map[x].expect("operands come first"));
     let want = old.tensor(y).clone();
-    let mut b = Builder::new(&mut new.graph, &mut new.names);
-    b.origin = node.origin.clone();
-    b.hint = old.values[y].name.clone();
+    let mut b = new.builder(node, y);
     let ty = contiguous(result.dtype, &with_last(&given.layout.sizes, last));
     let made = b.node(node.op, args, [(b.hint.clone(), ty)], &node.origin)[0];
     let made = b.reshape(made, want);
@@ -225,9 +230,7 @@ fn rows_after(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let mut args = new.args(node);
     let Arg::Value(x) = args[0] else { return false };
     let want = old.tensor(v).clone();
-    let mut b = Builder::new(&mut new.graph, &mut new.names);
-    b.origin = node.origin.clone();
-    b.hint = old.values[y].name.clone();
+    let mut b = new.builder(node, y);
     args[0] = Arg::Value(b.reshape(x, contiguous(given.dtype, &rows)));
     let made = b.node(node.op, args, [(b.hint.clone(), want)], &node.origin)[0];
     new.map.set(v, Some(made));
@@ -242,7 +245,7 @@ fn batches(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let (Some(by), &[y]) = (node.op.def().by_batch, &node.results[..]) else { return false };
     let Some(result) = meta(old, y) else { return false };
     let source = |v: ValueId| {
-        let (x, _) = uses.maker[v].filter(|_| uses.count[v] == 1).and_then(|m| reshaped(old, &old.nodes[m]))?;
+        let x = uses.copied_from(old, v)?;
         let (given, shape) = (meta(old, x)?, meta(old, v)?);
         let same = given.layout.rank() > 2 && shape.layout.rank() > 2 && tail(&given.layout) == tail(&shape.layout);
         same.then_some((x, given))
@@ -292,8 +295,7 @@ fn batches(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let mut args = new.args(node);
     let mapped: Vec<_> = changed.iter().map(|(_, v, _)| new.map[*v].expect("operands come first")).collect();
     let want = old.tensor(y).clone();
-    let mut b = Builder::new(&mut new.graph, &mut new.names);
-    b.origin = node.origin.clone();
+    let mut b = new.builder(node, y);
     for ((at, v, sizes), now) in changed.into_iter().zip(mapped) {
         b.hint = old.values[v].name.clone();
         let dtype = old.tensor(v).dtype;
@@ -353,7 +355,7 @@ fn cat_chain(graph: &Graph, node: &Node, uses: &Uses) -> Option<Vec<NodeId>> {
         let next = uses.only(at)?;
         chain.push(next);
         let user = &graph.nodes[next];
-        if reshaped(graph, user).or_else(|| cloned(graph, user)).is_some() {
+        if reshaped(graph, user).is_some() || cloned(graph, user) {
             return (chain.len() > 2).then_some(chain);
         }
         seen(graph, user)?;
@@ -361,13 +363,7 @@ fn cat_chain(graph: &Graph, node: &Node, uses: &Uses) -> Option<Vec<NodeId>> {
     }
 }
 
-/// Operand and result of a node that copies a value that does not lie row by row to one that does.
-fn cloned(graph: &Graph, node: &Node) -> Option<(ValueId, ValueId)> {
-    let (Some(Movement::Same), Some(Arg::Value(x)), &[r]) =
-        (node.op.def().movement, node.args.first(), &node.results[..])
-    else {
-        return None;
-    };
-    let (from, to) = (meta(graph, *x)?, meta(graph, r)?);
-    (from.dtype == to.dtype && !from.layout.is_contiguous() && to.layout.is_contiguous()).then_some((*x, r))
+/// Whether a node copies a value that does not lie row by row to one that does.
+fn cloned(graph: &Graph, node: &Node) -> bool {
+    same_order(graph, node).is_some_and(|(_, from, to)| !from.layout.is_contiguous() && to.layout.is_contiguous())
 }

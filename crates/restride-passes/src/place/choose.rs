@@ -2,7 +2,7 @@
 
 use super::Placer;
 use super::homes::Spot;
-use super::memory::{Needed, dense};
+use super::memory::Needed;
 use restride_ir::{
     Arg, Error, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
 };
@@ -126,40 +126,18 @@ impl Placer<'_> {
     /// The place of a kernel's result.
     fn result(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, taken: &[Option<Place>]) -> Result<Place> {
         let ty = self.ty(r)?.clone();
-        let bytes = self.bytes_of(r);
         let write = Write { at, id, result: Some(k), taken };
-        // Where strides are the operator's business the result lies as eager has it, in memory of its own.
-        let free = !self.graph.nodes[id].op.def().strided && !self.avoids(r);
-        let homes = if free { self.homes(at, r)? } else { Vec::new() };
-        let mut layout = None;
-        for home in homes {
-            let place = match home.spot {
-                Spot::At(place) => place,
-                Spot::Fresh(fresh) => {
-                    layout.get_or_insert(fresh);
-                    continue;
-                }
-            };
-            let (reason, on) = self.may_write(&write, &place, &ty, &home.except)?;
-            self.remark_home(id, &home.kind, reason, bytes, home.over);
-            if reason != Reason::Taken && home.kind.is_some() {
-                self.regret(bytes);
-            }
-            if reason == Reason::Taken {
-                self.chose(r, if home.kind.is_some() { bytes } else { 0 });
-                if let Some(v) = on {
-                    self.remark(id, RemarkKind::ReuseOperand, Reason::Taken, bytes, Some(v));
-                }
-                return Ok(place);
-            }
-        }
+        let layout = match self.wished(&write, r, &ty)? {
+            Spot::At(place) => return Ok(place),
+            Spot::Fresh(layout) => layout,
+        };
         if !self.avoids(r)
             && let Some(place) = self.on_operand(&write, r, &ty)?
         {
             self.chose(r, 0);
             return Ok(place);
         }
-        Ok(self.memory.fresh_as(layout.unwrap_or_else(|| dense(&ty)), ty.dtype))
+        Ok(self.memory.fresh_as(layout, ty.dtype))
     }
 
     /// The place of an operand that dies here and that the result may take over.

@@ -1,6 +1,7 @@
 //! The end of a run: what the caller gets is moved to where the caller looks, unless it is there already.
 
 use super::Placer;
+use super::assemble::there;
 use restride_ir::{
     Buffer, BufferId, BufferKind, Error, Meta, NodeId, Place, Reason, RemarkKind, Result, Step, ValueId, border_layout,
     layout_bytes,
@@ -100,8 +101,7 @@ impl Placer<'_> {
     ) -> Result<()> {
         let ty = self.ty(v)?.clone();
         let from = self.memory.place(v).cloned().ok_or_else(|| Error::invalid("an output without a place"))?;
-        let there = from.buffer == to.buffer && from.layout.same_cells(&to.layout);
-        if !there {
+        if !there(&from, &to) {
             if let Some(&maker) = said.makers.get(&v)
                 && !said.missed.contains(&(maker, kind))
             {

@@ -4,6 +4,7 @@
 use super::Placer;
 use super::choose::Write;
 use super::memory::dense;
+use super::views::view_rule;
 use restride_ir::{
     Arg, Args, Buffer, BufferKind, Graph, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
     RemarkKind, Result, Table, ValueId, ViewOutcome, border_layout, layout_bytes,
@@ -208,8 +209,6 @@ impl Placer<'_> {
         let (Some(from), Some(to)) = (&self.types[v], &self.types[w]) else { return Ok(()) };
         if !self.options.views
             || !self.options.straight
-            || def.metadata
-            || def.math.is_some()
             || def.strided
             || from.dtype != to.dtype
             || from.layout.numel() != to.layout.numel()
@@ -218,11 +217,10 @@ impl Placer<'_> {
         }
         let (from, to) = (from.clone(), to.clone());
         let same = matches!(def.movement, Some(Movement::Same));
-        let (rule, base) = match (def.view, def.movement) {
-            (Some(rule), _) => (Some(rule), def.base as usize),
-            (None, Some(Movement::View(rule))) => (Some(rule), 0),
-            (None, Some(Movement::Same)) => (None, 0),
-            _ => return Ok(()),
+        let (rule, base) = match view_rule(node) {
+            Some((rule, base, _)) => (Some(rule), base),
+            None if same => (None, 0),
+            None => return Ok(()),
         };
         if !matches!(node.args.get(base), Some(Arg::Value(a)) if *a == v) {
             return Ok(());
@@ -325,29 +323,43 @@ impl Placer<'_> {
     /// Memory for a result that is moved there, piece by piece, while the node's operands are read.
     pub(super) fn home(&mut self, at: usize, id: NodeId, v: ValueId) -> Result<Place> {
         let ty = self.ty(v)?.clone();
+        let layout = match self.wished(&Write { at, id, result: None, taken: &[] }, v, &ty)? {
+            Spot::At(place) => return Ok(place),
+            Spot::Fresh(layout) => layout,
+        };
+        Ok(self.memory.fresh_as(layout, ty.dtype))
+    }
+
+    /// The best of the places where a value that is about to be written is wanted and may be, or how it is wanted in
+    /// memory of its own.
+    pub(super) fn wished(&mut self, write: &Write<'_>, v: ValueId, ty: &Meta) -> Result<Spot> {
         let bytes = self.bytes_of(v);
         let mut layout = None;
-        let homes = if self.avoids(v) { Vec::new() } else { self.homes(at, v)? };
+        // Where strides are the operator's business the result lies as eager has it, in memory of its own.
+        let as_eager = write.result.is_some() && self.graph.nodes[write.id].op.def().strided;
+        let homes = if as_eager || self.avoids(v) { Vec::new() } else { self.homes(write.at, v)? };
         for home in homes {
-            match home.spot {
-                Spot::At(place) => {
-                    let write = Write { at, id, result: None, taken: &[] };
-                    let (reason, _) = self.may_write(&write, &place, &ty, &home.except)?;
-                    self.remark_home(id, &home.kind, reason, bytes, home.over);
-                    if reason == Reason::Taken {
-                        self.chose(v, if home.kind.is_some() { bytes } else { 0 });
-                        return Ok(place);
-                    }
-                    if home.kind.is_some() {
-                        self.regret(bytes);
-                    }
-                }
+            let place = match home.spot {
+                Spot::At(place) => place,
                 Spot::Fresh(fresh) => {
                     layout.get_or_insert(fresh);
+                    continue;
                 }
+            };
+            let (reason, on) = self.may_write(write, &place, ty, &home.except)?;
+            self.remark_home(write.id, &home.kind, reason, bytes, home.over);
+            if reason == Reason::Taken {
+                self.chose(v, if home.kind.is_some() { bytes } else { 0 });
+                if on.is_some() {
+                    self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, on);
+                }
+                return Ok(Spot::At(place));
+            }
+            if home.kind.is_some() {
+                self.regret(bytes);
             }
         }
-        Ok(self.memory.fresh_as(layout.unwrap_or_else(|| dense(&ty)), ty.dtype))
+        Ok(Spot::Fresh(layout.unwrap_or_else(|| dense(ty))))
     }
 
     /// The place of an input's memory, as it lies at the start.

@@ -1,4 +1,4 @@
-// run: copies, run
+// run: place, copies, run
 // What is padded by nothing is there already.
 graph(%x: f32[2, 3]) {
   %a: f32[2, 3] = aten.neg.default(%x)
@@ -6,6 +6,20 @@ graph(%x: f32[2, 3]) {
   %y: f32[2, 3] = aten.flip.default(%p, [0])
   return %y
 }
+
+// == place
+// stage: placed
+// arena 64 bytes, at least 64 needed, optimal
+// buffer buf0: input %x, 24 bytes
+// buffer buf1: arena, 24 bytes at 0
+// buffer buf2: output 0, 24 bytes
+//
+// graph(%x: f32[2, 3] @ buf0[2, 3]) {
+//   %a @ buf1[2, 3] = aten.neg.default(%x @ buf0[2, 3])
+//   free %p @ buf1[2, 3] = aten.clone.default(%a @ buf1[2, 3])
+//   %y @ buf2[2, 3] = aten.flip.default(%p @ buf1[2, 3], [0])
+//   return %y @ buf2[2, 3]
+// }
 
 // == copies
 // none
