@@ -96,6 +96,9 @@ pub enum Command {
         /// Write the functional program with placement and plan.
         #[arg(short, long, value_name = "OUT")]
         output: Option<PathBuf>,
+        /// Write a page that shows memory over steps and why each copy stays (.html, for a browser; nothing is loaded).
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
         /// Write the report as JSON.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,

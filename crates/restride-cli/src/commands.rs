@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
-use crate::{explain, tables};
+use crate::{explain, page, tables};
 use restride::{CompileOptions, Compiled, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
 use std::path::Path;
 
@@ -18,7 +18,10 @@ pub fn run(command: Command) -> Result<()> {
         Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
         Command::Functionalize { program, output, portable, run } => functionalize(&program, &output, portable, &run),
         Command::Reinplace { program, output, views, run } => reinplace(&program, &output, views, &run),
-        Command::Compile { program, output, json, run } => compile(&program, output.as_deref(), json.as_deref(), &run),
+        Command::Compile { program, output, report, json, run } => {
+            let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
+            compile(&program, &to, &run)
+        }
         Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
             explain(&program, node.as_deref(), all, json.as_deref(), &run)
@@ -183,7 +186,14 @@ fn save(program: &Program, output: &Path) -> Result<()> {
     Ok(())
 }
 
-fn compile(args: &ProgramArgs, output: Option<&Path>, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+/// Where `compile` writes what, beside the table.
+struct CompileTo<'a> {
+    output: Option<&'a Path>,
+    report: Option<&'a Path>,
+    json: Option<&'a Path>,
+}
+
+fn compile(args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -> Result<()> {
     let start = std::time::Instant::now();
     let program = open(args)?;
     let import = start.elapsed();
@@ -191,10 +201,13 @@ fn compile(args: &ProgramArgs, output: Option<&Path>, json: Option<&Path>, run: 
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
     let mut report = compiled.report(&inputs)?;
     report.times.import = import;
-    if let Some(path) = json {
+    if let Some(path) = to.json {
         write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
     }
-    if let Some(path) = output {
+    if let Some(path) = to.report {
+        write_text(path, &page::html(&report, &compiled.timeline(&inputs)?, &compiled.explain(&inputs)?))?;
+    }
+    if let Some(path) = to.output {
         compiled.save(&inputs, path)?;
     }
     print(&tables::report_text(&report));

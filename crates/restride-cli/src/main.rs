@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod explain;
+mod page;
 mod tables;
 
 use clap::Parser;

@@ -153,21 +153,26 @@ fn counts_json(p: &PlanCounts) -> Value {
     })
 }
 
+/// What was there before, and what runs after: a row of heads, and one for each number.
+pub fn before_after(r: &Report) -> Vec<[String; 4]> {
+    let dash = || "-".to_string();
+    let row = |name: &str, a: String, b: String, c: String| [name.to_string(), a, b, c];
+    vec![
+        row("", "imported".into(), "functional".into(), "placed".into()),
+        row("nodes / steps", r.imported.nodes.to_string(), r.functional_nodes.to_string(), r.placed.steps.to_string()),
+        row("mutations", r.imported.mutations.to_string(), format!("0 (+{} outputs)", r.mutated), dash()),
+        row("in place", dash(), dash(), r.placed.in_place.to_string()),
+        row("views (no cost)", r.imported.views.to_string(), dash(), r.placed.views.to_string()),
+        row("copies", dash(), dash(), format!("{}, {}", r.placed.copies, bytes(r.placed.copy_bytes))),
+        row("declined", dash(), dash(), format!("{}, {}", r.placed.missed, bytes(r.placed.missed_bytes))),
+    ]
+}
+
 /// A report as text: what was there before, and what runs after.
 pub fn report_text(r: &Report) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}\n", r.program);
-    let _ = writeln!(out, "{:<24} {:>12} {:>12} {:>12}", "", "imported", "functional", "placed");
-    let dash = || "-".to_string();
-    let rows: [(&str, String, String, String); 6] = [
-        ("nodes / steps", r.imported.nodes.to_string(), r.functional_nodes.to_string(), r.placed.steps.to_string()),
-        ("mutations", r.imported.mutations.to_string(), format!("0 (+{} outputs)", r.mutated), dash()),
-        ("in place", dash(), dash(), r.placed.in_place.to_string()),
-        ("views (no cost)", r.imported.views.to_string(), dash(), r.placed.views.to_string()),
-        ("copies", dash(), dash(), format!("{}, {}", r.placed.copies, bytes(r.placed.copy_bytes))),
-        ("declined", dash(), dash(), format!("{}, {}", r.placed.missed, bytes(r.placed.missed_bytes))),
-    ];
-    for (name, a, b, c) in rows {
+    for [name, a, b, c] in before_after(r) {
         let _ = writeln!(out, "{name:<24} {a:>12} {b:>12} {c:>12}");
     }
     let _ = writeln!(out);

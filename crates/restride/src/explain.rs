@@ -97,6 +97,12 @@ pub struct Copied {
     pub to: String,
     /// Whether a node is run for it, whose operator only moves elements.
     pub run: bool,
+    /// The step that copies, of its piece or body.
+    pub step: usize,
+    /// The piece, of a program that is cut where sizes are learnt from data.
+    pub piece: usize,
+    /// The body of a higher-order operator that it is in, by its name.
+    pub body: Option<String>,
     /// Bytes that it writes.
     pub bytes: i64,
     /// Why it stays.
@@ -273,9 +279,9 @@ fn changes(a: &str, b: &str) -> usize {
 struct Explainer<'a> {
     out: &'a mut Explanation,
     graph: &'a Graph,
-    /// Whether it is the body of a higher-order operator.
-    body: bool,
-    inputs: Vec<String>,
+    piece: usize,
+    /// For the body of a higher-order operator its name.
+    body: Option<String>,
     placement: &'a Placement,
     sites: BTreeMap<NodeId, Arc<Site>>,
     makers: BTreeMap<ValueId, NodeId>,
@@ -290,20 +296,18 @@ impl<'a> Explainer<'a> {
         placement: &'a Placement,
     ) -> Explainer<'a> {
         let graph = &program.graphs[id];
-        let body = id != program.main;
-        let name = body.then(|| if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() });
+        let body = (id != program.main).then(|| graph_name(graph, id));
         let mut sites = BTreeMap::new();
         let mut makers = BTreeMap::new();
         out.names.extend(graph.inputs.iter().map(|v| graph.values[*v].name.clone()));
         for (id, node) in graph.ordered() {
             out.names.extend(node.results.iter().map(|r| graph.values[*r].name.clone()));
             makers.extend(node.results.iter().map(|r| (*r, id)));
-            let site = Arc::new(site(graph, node, piece, name.clone()));
+            let site = Arc::new(site(graph, node, piece, body.clone()));
             out.sites.push(site.clone());
             sites.insert(id, site);
         }
-        let inputs = graph.inputs.iter().map(|v| graph.values[*v].name.to_string()).collect();
-        Explainer { out, graph, body, inputs, placement, sites, makers }
+        Explainer { out, graph, piece, body, placement, sites, makers }
     }
 
     fn explain<'r>(&mut self, remarks: impl Iterator<Item = &'r Remark>) {
@@ -334,19 +338,19 @@ impl<'a> Explainer<'a> {
             }
             next[at] = after;
         }
-        for (step, next) in placement.steps.iter().zip(next) {
+        for (at, (step, next)) in placement.steps.iter().zip(next).enumerate() {
             match step {
                 Step::Run { node, writes, .. } if only_moves(self.graph, &self.graph.nodes[*node]) => {
-                    self.run(*node, writes, &by_node);
+                    self.run(at, *node, writes, &by_node);
                 }
-                Step::Move { value, to, .. } => self.moved(*value, to, next, &by_node),
+                Step::Move { value, to, .. } => self.moved(at, (*value, to), next, &by_node),
                 _ => {}
             }
         }
     }
 
     /// A node that is run and only moves elements.
-    fn run(&mut self, id: NodeId, writes: &[Option<Place>], by_node: &BTreeMap<NodeId, Vec<Decision>>) {
+    fn run(&mut self, at: usize, id: NodeId, writes: &[Option<Place>], by_node: &BTreeMap<NodeId, Vec<Decision>>) {
         let node = &self.graph.nodes[id];
         const KINDS: [RemarkKind; 5] = [
             RemarkKind::ViewOnBase,
@@ -363,13 +367,22 @@ impl<'a> Explainer<'a> {
             maker: self.sites.get(&id).cloned(),
             to,
             run: true,
+            step: at,
+            piece: self.piece,
+            body: self.body.clone(),
             bytes: node.results.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).sum(),
             why,
         });
     }
 
     /// A value that is moved, for the next node that runs, or at the end for the caller.
-    fn moved(&mut self, value: ValueId, to: &Place, next: Option<NodeId>, by_node: &BTreeMap<NodeId, Vec<Decision>>) {
+    fn moved(
+        &mut self,
+        at: usize,
+        (value, to): (ValueId, &Place),
+        next: Option<NodeId>,
+        by_node: &BTreeMap<NodeId, Vec<Decision>>,
+    ) {
         const BORDER: [RemarkKind; 2] = [RemarkKind::OutputInCaller, RemarkKind::WriteBack];
         const NEEDED: [RemarkKind; 4] =
             [RemarkKind::ScatterInBase, RemarkKind::AssembleInPlace, RemarkKind::LayoutCopy, RemarkKind::ViewOnBase];
@@ -405,6 +418,9 @@ impl<'a> Explainer<'a> {
             maker: maker.and_then(|m| self.sites.get(&m).cloned()),
             to: self.memory(to.buffer),
             run: false,
+            step: at,
+            piece: self.piece,
+            body: self.body.clone(),
             bytes: bytes_of(&self.graph.values[value].ty),
             why,
         });
@@ -476,16 +492,28 @@ impl<'a> Explainer<'a> {
 
     /// Whose memory a buffer is.
     fn memory(&self, buffer: BufferId) -> String {
-        match self.placement.buffers[buffer].kind {
-            BufferKind::Arena => "the arena".into(),
-            BufferKind::Input(i) => self.inputs.get(i).map_or_else(|| format!("input {i}"), |n| format!("%{n}")),
-            BufferKind::Output(i) if self.body => format!("result {i}"),
-            BufferKind::Output(i) => format!("output {i}"),
-        }
+        memory_name(self.graph, self.placement, self.body.is_some(), buffer)
     }
 }
 
-fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
+/// Whose memory a buffer is: `the arena`, `%x` for an input, `output 0` (of a body `result 0`).
+pub(crate) fn memory_name(graph: &Graph, placement: &Placement, body: bool, buffer: BufferId) -> String {
+    match placement.buffers[buffer].kind {
+        BufferKind::Arena => "the arena".into(),
+        BufferKind::Input(i) => {
+            graph.inputs.get(i).map_or_else(|| format!("input {i}"), |v| format!("%{}", graph.values[*v].name))
+        }
+        BufferKind::Output(i) if body => format!("result {i}"),
+        BufferKind::Output(i) => format!("output {i}"),
+    }
+}
+
+/// What a body is called.
+pub(crate) fn graph_name(graph: &Graph, id: GraphId) -> String {
+    if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() }
+}
+
+pub(crate) fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
     Site {
         results: node.results.iter().map(|r| graph.values[*r].name.to_string()).collect(),
         op: node.op.name().to_string(),

@@ -14,6 +14,7 @@ mod meaning;
 mod open;
 mod report;
 mod save;
+mod timeline;
 mod verify;
 
 pub use compile::{CompileOptions, Compiled, Times};
@@ -34,4 +35,5 @@ pub use restride_passes::plan::{PlanOptions, PlanOrder};
 pub use restride_passes::portable;
 pub use restride_tensor::Tensor;
 pub use save::save;
+pub use timeline::{Access, Body, BufferRow, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};
 pub use verify::{StageVerdict, Verdict, verify};

@@ -1,0 +1,463 @@
+//! What a run does to memory, step by step: the data of the report that people look at.
+
+use crate::compile::{Compiled, Piece};
+use crate::explain::{Site, graph_name, memory_name, site};
+use crate::report::{bytes_of, lives, only_moves};
+use restride_exec::Inputs;
+use restride_ir::{
+    Arg, BufferKind, Graph, GraphId, Id, InputKind, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
+    Result, Step, ValueId, aligned,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The steps of a compiled program and the memory that they use.
+///
+/// ```
+/// use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
+/// # fn main() -> restride::Result<()> {
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/vit_small.pt2");
+/// let program = restride::open(&path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+/// let timeline = compiled.timeline(&inputs)?;
+/// let main = &timeline.parts[0];
+/// let peak = main.peak().expect("it has intermediates");
+/// for b in main.living(peak) {
+///     let buffer = &main.buffers[b];
+///     println!("{} bytes at {:?}: {:?}", buffer.bytes, buffer.offset, buffer.values.first().map(|v| &main.values[*v].name));
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Timeline {
+    /// Name of the program.
+    pub program: String,
+    /// Bytes of the storages of all weights that the program is given.
+    pub weight_bytes: i64,
+    /// Bytes of all inputs that the user gives.
+    pub input_bytes: i64,
+    /// The program's pieces in the order in which they run, each followed by the bodies that its steps call.
+    pub parts: Vec<Part>,
+}
+
+/// Steps with an arena of their own: a piece of a program, or a body of a higher-order operator.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Part {
+    /// The piece, of a program that is cut where sizes are learnt from data.
+    pub piece: usize,
+    /// For a body: its name, and who calls it.
+    pub body: Option<Body>,
+    /// The node that runs after this piece, outside of the arena, and from whose results sizes are learnt.
+    pub learns: Option<Arc<Site>>,
+    /// Bytes of the arena.
+    pub arena_bytes: i64,
+    /// No arena is smaller.
+    pub lower_bound_bytes: i64,
+    /// Whether the arena is proved as small as it can be.
+    pub optimal: bool,
+    /// Bytes of the arena that live at each step, in the blocks that a plan gives out.
+    pub live: Vec<i64>,
+    /// What runs, in order.
+    pub steps: Vec<StepRow>,
+    /// All buffers that a step touches.
+    pub buffers: Vec<BufferRow>,
+    /// All values that lie in them, in the order in which they come.
+    pub values: Vec<ValueRow>,
+}
+
+/// What a body is called, and by whom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Body {
+    /// Its name.
+    pub name: String,
+    /// The part whose steps call it.
+    pub part: usize,
+    /// These steps.
+    pub steps: Vec<usize>,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StepKind {
+    /// A kernel computes.
+    Compute,
+    /// A node is run that only moves elements: a copy.
+    Copy,
+    /// A value is moved to another place: a copy.
+    Move,
+    /// Nothing is run, as the results lie right already (a view).
+    Free,
+}
+
+/// A step.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StepRow {
+    /// What it does.
+    pub kind: StepKind,
+    /// Its node; of a move the node that made the value, if one did.
+    pub site: Option<Arc<Site>>,
+    /// What it reads.
+    pub reads: Vec<Access>,
+    /// What it writes, or for a free step where its results lie.
+    pub writes: Vec<Access>,
+    /// Its working memory, a buffer.
+    pub scratch: Option<usize>,
+    /// Bytes that its results hold; of a move those that it writes.
+    pub bytes: i64,
+}
+
+/// A value in a buffer: positions in [`Part::values`] and [`Part::buffers`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    /// The value.
+    pub value: usize,
+    /// The buffer.
+    pub buffer: usize,
+}
+
+/// Whose memory a buffer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Owner {
+    /// The arena's.
+    Arena,
+    /// The caller's or the instance's, or a weight.
+    Input,
+    /// An output's.
+    Output,
+}
+
+/// A buffer and its life.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BufferRow {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Its owner's name, as `%x`, `output 0` or `the arena`.
+    pub name: String,
+    /// Offset in the arena.
+    pub offset: Option<i64>,
+    /// Bytes.
+    pub bytes: i64,
+    /// First and last step that touches it.
+    pub steps: (usize, usize),
+    /// Where and when it takes memory of the arena: none for buffers elsewhere.
+    pub life: Vec<Rect>,
+    /// The values that lie in it, in the order in which they come: positions in [`Part::values`].
+    pub values: Vec<usize>,
+    /// For working memory: the step.
+    pub scratch_of: Option<usize>,
+    /// For working memory of a higher-order operator: its bodies' arenas and borders lie here.
+    pub frame: bool,
+}
+
+/// Bytes of the arena during some steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rect {
+    /// First step.
+    pub first: usize,
+    /// Last step.
+    pub last: usize,
+    /// Offset in the arena.
+    pub offset: i64,
+    /// Bytes.
+    pub bytes: i64,
+}
+
+/// A value and its life.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ValueRow {
+    /// Name.
+    pub name: String,
+    /// Type, as `f32[2, 3]`.
+    pub ty: String,
+    /// Bytes of its elements.
+    pub bytes: i64,
+    /// The buffer that it is made in, or given in.
+    pub buffer: usize,
+    /// The step that makes it; `None` for inputs.
+    pub made: Option<usize>,
+    /// The last step that reads it, if one does.
+    pub read: Option<usize>,
+    /// How it came to lie on memory that was there, and on whose.
+    pub reuse: Vec<(RemarkKind, Option<String>)>,
+}
+
+impl Part {
+    /// The first step at which the most bytes of the arena live.
+    pub fn peak(&self) -> Option<usize> {
+        let most = *self.live.iter().max().filter(|m| **m > 0)?;
+        self.live.iter().position(|l| *l == most)
+    }
+
+    /// The buffers of the arena that live at a step, those with the most bytes there first.
+    pub fn living(&self, step: usize) -> Vec<usize> {
+        let at = |b: &BufferRow| bytes_at(b, step);
+        let mut out: Vec<usize> = (0..self.buffers.len()).filter(|b| at(&self.buffers[*b]) > 0).collect();
+        out.sort_by_key(|b| (std::cmp::Reverse(at(&self.buffers[*b])), self.buffers[*b].offset));
+        out
+    }
+}
+
+/// Bytes of the arena that a buffer takes at a step.
+fn bytes_at(buffer: &BufferRow, step: usize) -> i64 {
+    let alive = buffer.life.iter().filter(|r| r.first <= step && step <= r.last);
+    alive.fold(0, |sum, r| sum.saturating_add(r.bytes))
+}
+
+/// Bytes that live at each step.
+fn live(buffers: &[BufferRow], steps: usize) -> Vec<i64> {
+    let mut changes = vec![0i128; steps + 1];
+    for r in buffers.iter().flat_map(|b| &b.life) {
+        changes[r.first] += i128::from(aligned(r.bytes));
+        changes[r.last + 1] -= i128::from(aligned(r.bytes));
+    }
+    let mut sum = 0;
+    let step = |change: &i128| {
+        sum += change;
+        i64::try_from(sum).unwrap_or(i64::MAX)
+    };
+    changes[..steps].iter().map(step).collect()
+}
+
+/// The part of one graph as placed and planned.
+struct Builder<'a> {
+    graph: &'a Graph,
+    body: Option<String>,
+    placement: &'a Placement,
+    piece: usize,
+    sites: BTreeMap<NodeId, Arc<Site>>,
+    /// Positions of placed values in `values`.
+    numbers: BTreeMap<ValueId, usize>,
+    values: Vec<ValueRow>,
+    /// Positions of touched buffers in `buffers`, in order of their ids.
+    rows: Vec<Option<usize>>,
+    steps: Vec<StepRow>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(piece: usize, program: &'a Program, id: GraphId, placement: &'a Placement) -> Builder<'a> {
+        let graph = &program.graphs[id];
+        let body = (id != program.main).then(|| graph_name(graph, id));
+        let sites = graph.ordered().map(|(id, node)| (id, Arc::new(site(graph, node, piece, body.clone())))).collect();
+        Builder {
+            graph,
+            body,
+            placement,
+            piece,
+            sites,
+            numbers: BTreeMap::new(),
+            values: Vec::new(),
+            rows: vec![None; placement.buffers.len()],
+            steps: Vec::new(),
+        }
+    }
+
+    fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> Part {
+        let lives = lives(self.placement);
+        let mut touched = 0;
+        for (row, life) in self.rows.iter_mut().zip(&lives) {
+            *row = life.map(|_| {
+                touched += 1;
+                touched - 1
+            });
+        }
+        self.name_values(remarks);
+        for step in &self.placement.steps {
+            let row = self.step(step);
+            self.steps.push(row);
+        }
+        let buffers = self.buffers(plan, &lives);
+        Part {
+            piece: self.piece,
+            body: None,
+            learns: None,
+            arena_bytes: plan.arena_bytes,
+            lower_bound_bytes: plan.lower_bound_bytes,
+            optimal: plan.optimal,
+            live: live(&buffers, self.steps.len()),
+            steps: self.steps,
+            buffers,
+            values: self.values,
+        }
+    }
+
+    /// Gives numbers to all values that lie in a buffer which is touched.
+    fn name_values<'r>(&mut self, remarks: impl Iterator<Item = &'r Remark>) {
+        let mut reuse: BTreeMap<NodeId, Vec<(RemarkKind, Option<String>)>> = BTreeMap::new();
+        for r in remarks.filter(|r| !r.missed()) {
+            let over = r.over.map(|v| format!("%{}", self.graph.values[v].name));
+            reuse.entry(r.node).or_default().push((r.kind, over));
+        }
+        let graph = self.graph;
+        let made = graph.ordered().flat_map(|(id, n)| n.results.iter().map(move |r| (*r, Some(id))));
+        for (v, maker) in graph.inputs.iter().map(|v| (*v, None)).chain(made) {
+            let Some(place) = &self.placement.places[v] else { continue };
+            let Some(buffer) = self.rows[place.buffer.index()] else { continue };
+            let value = &graph.values[v];
+            self.numbers.insert(v, self.values.len());
+            self.values.push(ValueRow {
+                name: value.name.to_string(),
+                ty: value.ty.to_string(),
+                bytes: bytes_of(&value.ty),
+                buffer,
+                made: None,
+                read: None,
+                reuse: maker.and_then(|m| reuse.get(&m)).cloned().unwrap_or_default(),
+            });
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> StepRow {
+        let at = self.steps.len();
+        match step {
+            Step::Run { node: id, reads, writes } => {
+                let node = &self.graph.nodes[*id];
+                let reads = self.accesses(node.operands(), reads);
+                let writes = self.accesses(node.results.iter().copied(), writes);
+                reads.iter().for_each(|a| self.values[a.value].read = Some(at));
+                writes.iter().for_each(|a| self.values[a.value].made = Some(at));
+                let scratch = self.placement.scratch.get(id).and_then(|b| self.rows[b.index()]);
+                let kind = if only_moves(self.graph, node) { StepKind::Copy } else { StepKind::Compute };
+                StepRow { kind, site: self.sites.get(id).cloned(), reads, writes, scratch, bytes: self.bytes(*id) }
+            }
+            Step::Move { value, from, to } => {
+                let reads = self.accesses([*value], &[Some(from.clone())]);
+                let writes = self.accesses([*value], &[Some(to.clone())]);
+                reads.iter().for_each(|a| self.values[a.value].read = Some(at));
+                let made = reads.first().and_then(|a| self.values[a.value].made);
+                let site = made.and_then(|m| self.steps[m].site.clone());
+                let bytes = bytes_of(&self.graph.values[*value].ty);
+                StepRow { kind: StepKind::Move, site, reads, writes, scratch: None, bytes }
+            }
+            Step::Free { node: id } => {
+                let node = &self.graph.nodes[*id];
+                let lie = |v: ValueId| self.placement.places[v].clone();
+                let reads: Vec<Option<Place>> = node.operands().map(lie).collect();
+                let writes: Vec<Option<Place>> = node.results.iter().map(|r| lie(*r)).collect();
+                let reads = self.accesses(node.operands(), &reads);
+                let writes = self.accesses(node.results.iter().copied(), &writes);
+                reads.iter().for_each(|a| self.values[a.value].read = Some(at));
+                writes.iter().for_each(|a| self.values[a.value].made = Some(at));
+                let (site, bytes) = (self.sites.get(id).cloned(), self.bytes(*id));
+                StepRow { kind: StepKind::Free, site, reads, writes, scratch: None, bytes }
+            }
+        }
+    }
+
+    /// Values at places, those left out that are numbers or of no use.
+    fn accesses(&self, values: impl IntoIterator<Item = ValueId>, places: &[Option<Place>]) -> Vec<Access> {
+        let access = |(v, place): (ValueId, &Option<Place>)| {
+            Some(Access { value: *self.numbers.get(&v)?, buffer: self.rows[place.as_ref()?.buffer.index()]? })
+        };
+        values.into_iter().zip(places).filter_map(access).collect()
+    }
+
+    fn bytes(&self, node: NodeId) -> i64 {
+        let results = &self.graph.nodes[node].results;
+        results.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).fold(0, i64::saturating_add)
+    }
+
+    fn buffers(&self, plan: &Plan, lives: &[Option<(usize, usize)>]) -> Vec<BufferRow> {
+        let mut values: Vec<Vec<usize>> = vec![Vec::new(); self.rows.len()];
+        for (v, number) in &self.numbers {
+            if let Some(place) = &self.placement.places[*v] {
+                values[place.buffer.index()].push(*number);
+            }
+        }
+        let mut scratch = BTreeMap::new();
+        for (at, step) in self.placement.steps.iter().enumerate() {
+            if let Step::Run { node, .. } = step
+                && let Some(buffer) = self.placement.scratch.get(node)
+            {
+                scratch.insert(*buffer, (at, self.graph.nodes[*node].op.def().hop.is_some()));
+            }
+        }
+        let mut out = Vec::new();
+        for (id, buffer) in self.placement.buffers.iter() {
+            let Some(steps) = lives[id.index()] else { continue };
+            let (owner, offset) = match buffer.kind {
+                BufferKind::Arena => (Owner::Arena, plan.offsets[id]),
+                BufferKind::Input(_) => (Owner::Input, None),
+                BufferKind::Output(_) => (Owner::Output, None),
+            };
+            let rect = |offset| Rect { first: steps.0, last: steps.1, offset, bytes: buffer.bytes };
+            let mut values = std::mem::take(&mut values[id.index()]);
+            values.sort_unstable();
+            out.push(BufferRow {
+                owner,
+                name: memory_name(self.graph, self.placement, self.body.is_some(), id),
+                offset,
+                bytes: buffer.bytes,
+                steps,
+                life: offset.map(rect).into_iter().collect(),
+                values,
+                scratch_of: scratch.get(&id).map(|s| s.0),
+                frame: scratch.get(&id).is_some_and(|s| s.1),
+            });
+        }
+        out
+    }
+}
+
+/// Appends a piece and the bodies that its steps call, and what these call.
+fn add_piece(parts: &mut Vec<Part>, number: usize, piece: &Piece) {
+    let program = &piece.program;
+    // Graph, where it is placed, its plan, and who calls it.
+    let mut open: Vec<(GraphId, &Placement, &Plan, Option<Body>)> =
+        vec![(program.main, &piece.placement, &piece.plan, None)];
+    while let Some((id, placement, plan, body)) = open.pop() {
+        let remarks = piece.remarks.iter().filter(|r| r.graph == id);
+        let part = Part { body, ..Builder::new(number, program, id, placement).build(plan, remarks) };
+        let mut calls: BTreeMap<GraphId, Vec<usize>> = BTreeMap::new();
+        for (at, step) in placement.steps.iter().enumerate() {
+            let Step::Run { node, .. } = step else { continue };
+            for arg in &program.graphs[id].nodes[*node].args {
+                if let Arg::Graph(body) = arg {
+                    calls.entry(*body).or_default().push(at);
+                }
+            }
+        }
+        // Taken from the back: the first body comes first.
+        for (&body, nested) in placement.nested.iter().rev() {
+            let name = graph_name(&program.graphs[body], body);
+            let steps = calls.remove(&body).unwrap_or_default();
+            open.push((body, &nested.placement, &nested.plan, Some(Body { name, part: parts.len(), steps })));
+        }
+        parts.push(part);
+    }
+}
+
+impl Compiled {
+    /// The steps for these inputs, and the memory that they use.
+    ///
+    /// # Errors
+    /// As [`crate::Instance::run`].
+    pub fn timeline(&self, inputs: &Inputs) -> Result<Timeline> {
+        let pieces = self.pieces(inputs)?;
+        let functional = self.functional();
+        let mut out = Timeline { program: functional.name.to_string(), ..Timeline::default() };
+        for (number, piece) in pieces.iter().enumerate() {
+            let main = out.parts.len();
+            add_piece(&mut out.parts, number, piece);
+            let learn = self.segments()[number].learn.as_ref();
+            out.parts[main].learns = learn.map(|l| {
+                let graph = functional.graph();
+                Arc::new(site(graph, &graph.nodes[l.position], number, None))
+            });
+        }
+        let mut storages = BTreeSet::new();
+        for i in 0..functional.signature.inputs.len() {
+            let weight = functional.weight_name(i).and_then(|n| functional.weights.tensors.get(n));
+            storages.extend(weight.map(|w| w.storage));
+        }
+        let lengths = storages.iter().filter_map(|s| functional.weights.storages.get(*s));
+        out.weight_bytes = lengths.map(|s| s.len() as i64).sum();
+        // The last piece knows the sizes of all inputs.
+        if let Some(program) = pieces.last().map(|p| &p.program) {
+            let given = program.signature.inputs.iter().filter(|i| matches!(i.kind, InputKind::User(_)));
+            out.input_bytes = given.map(|i| bytes_of(&program.graph().values[i.value].ty)).sum();
+        }
+        Ok(out)
+    }
+}
