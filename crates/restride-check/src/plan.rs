@@ -64,8 +64,14 @@ fn judge(graph: Option<GraphId>, placement: &Placement, plan: &Plan, faults: &mu
         let what = format!("the lower bound is {}, and {bound} bytes live at once", plan.lower_bound_bytes);
         faults.push(fault(FaultKind::Claim, None, what));
     }
-    if plan.optimal && i128::from(plan.arena_bytes) > bound {
-        let what = format!("an arena of {} is called the smallest, and {bound} bytes live at once", plan.arena_bytes);
+    // That a search has found nothing between the bound and what no plan is said to be smaller than is not judged.
+    let claimed = plan.at_least_bytes;
+    if claimed < plan.lower_bound_bytes || claimed > plan.arena_bytes {
+        let what = format!("an arena of {} is called at least {claimed}", plan.arena_bytes);
+        faults.push(fault(FaultKind::Claim, None, what));
+    }
+    if plan.optimal && plan.arena_bytes > claimed {
+        let what = format!("an arena of {} is called the smallest, and {claimed} could do", plan.arena_bytes);
         faults.push(fault(FaultKind::Claim, None, what));
     }
     for (id, nested) in &placement.nested {

@@ -149,7 +149,7 @@ pub fn report_json(r: &Report) -> Value {
 fn counts_json(p: &PlanCounts) -> Value {
     json!({
         "arena_bytes": p.arena_bytes, "state_bytes": p.state_bytes, "output_bytes": p.output_bytes,
-        "lower_bound_bytes": p.lower_bound_bytes, "optimal": p.optimal,
+        "lower_bound_bytes": p.lower_bound_bytes, "at_least_bytes": p.at_least_bytes, "optimal": p.optimal,
     })
 }
 
@@ -197,8 +197,7 @@ pub fn report_text(r: &Report) -> String {
 fn counts_text(p: &PlanCounts) -> String {
     let optimal = if p.optimal { ", proved smallest" } else { "" };
     let mut out = String::new();
-    let _ =
-        writeln!(out, "{:<24} {} (at least {}{optimal})", "arena", bytes(p.arena_bytes), bytes(p.lower_bound_bytes));
+    let _ = writeln!(out, "{:<24} {} (at least {}{optimal})", "arena", bytes(p.arena_bytes), bytes(p.at_least_bytes));
     let _ = writeln!(out, "{:<24} {}", "state", bytes(p.state_bytes));
     let _ = writeln!(out, "{:<24} {}", "outputs", bytes(p.output_bytes));
     out

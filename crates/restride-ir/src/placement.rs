@@ -110,8 +110,10 @@ pub struct Plan {
     pub offsets: Table<BufferId, Option<i64>>,
     /// Bytes of the arena: a multiple of `ARENA_ALIGN`.
     pub arena_bytes: i64,
-    /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`: no plan is smaller.
+    /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`.
     pub lower_bound_bytes: i64,
-    /// Whether the arena is proved as small as it can be.
+    /// No plan is smaller than this: the lower bound, or more where a search has been through all that is smaller.
+    pub at_least_bytes: i64,
+    /// Whether the arena is proved as small as it can be: no larger than that.
     pub optimal: bool,
 }

@@ -67,6 +67,8 @@ pub struct PlanCounts {
     pub output_bytes: i64,
     /// Largest sum of arena bytes that live at one step.
     pub lower_bound_bytes: i64,
+    /// No arena is smaller than this: the lower bound, or more where a search has been through all that is smaller.
+    pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
 }
@@ -219,17 +221,19 @@ fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
 }
 
 fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
-    let mut out = PlanCounts { optimal: true, ..PlanCounts::default() };
+    let mut out = PlanCounts::default();
     for p in pieces {
         out.arena_bytes = out.arena_bytes.max(p.plan.arena_bytes);
         out.lower_bound_bytes = out.lower_bound_bytes.max(p.plan.lower_bound_bytes);
-        out.optimal &= p.plan.optimal;
+        out.at_least_bytes = out.at_least_bytes.max(p.plan.at_least_bytes);
         for (_, buffer) in p.placement.buffers.iter() {
             if let Buffer { kind: BufferKind::Output(_), bytes } = buffer {
                 out.output_bytes += bytes;
             }
         }
     }
+    // One arena serves all pieces.
+    out.optimal = out.arena_bytes == out.at_least_bytes;
     // The last piece has the whole signature; an earlier one may write some of it already.
     let Some(last) = pieces.last() else { return out };
     for spec in &last.program.signature.outputs {

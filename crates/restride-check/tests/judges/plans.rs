@@ -23,7 +23,9 @@ fn model(placement: &Placement, plan: &Plan) -> bool {
         .map(|s| lives.iter().filter(|l| l.1 <= s && s <= l.2).map(|l| aligned(size(l.0))).sum::<i64>())
         .max()
         .unwrap_or(0);
-    let mut fine = plan.lower_bound_bytes <= most && (!plan.optimal || plan.arena_bytes <= most);
+    let mut fine = plan.lower_bound_bytes <= most;
+    fine &= plan.lower_bound_bytes <= plan.at_least_bytes && plan.at_least_bytes <= plan.arena_bytes;
+    fine &= !plan.optimal || plan.arena_bytes == plan.at_least_bytes;
     fine &= placement.buffers.iter().all(|(id, b)| b.kind == BufferKind::Arena || plan.offsets[id].is_none());
     for (i, a) in lives.iter().enumerate() {
         let Some(at) = plan.offsets[a.0] else { return false };

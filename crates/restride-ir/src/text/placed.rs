@@ -34,7 +34,7 @@ fn one(out: &mut String, printer: &Printer<'_>, id: Option<GraphId>, placement: 
     let graph = printer.graph;
     if let Some(plan) = plan {
         let optimal = if plan.optimal { ", optimal" } else { "" };
-        put!(out, "arena {} bytes, at least {} needed{optimal}\n", plan.arena_bytes, plan.lower_bound_bytes);
+        put!(out, "arena {} bytes, at least {} needed{optimal}\n", plan.arena_bytes, plan.at_least_bytes);
     }
     for (id, buffer) in placement.buffers.iter() {
         put!(out, "buffer {id}: {}, {} bytes", owner(printer, buffer), buffer.bytes);

@@ -376,7 +376,7 @@ fn placements_show_where_everything_lies() {
         Step::Move { value: t, from: pt, to: at(b2, &[2, 1], &[3, 2], 1) },
     ];
     let placement = Placement { buffers, places, steps, ..Placement::default() };
-    let mut plan = Plan { arena_bytes: 64, lower_bound_bytes: 24, ..Plan::default() };
+    let mut plan = Plan { arena_bytes: 64, lower_bound_bytes: 24, at_least_bytes: 24, ..Plan::default() };
     plan.offsets.set(b1, Some(0));
     let want = "stage: placed
 arena 64 bytes, at least 24 needed

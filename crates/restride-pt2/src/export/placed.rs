@@ -30,6 +30,7 @@ struct PlanFile {
 struct SegmentFile {
     arena_bytes: i64,
     lower_bound_bytes: i64,
+    at_least_bytes: i64,
     optimal: bool,
     buffers: Vec<BufferFile>,
 }
@@ -86,6 +87,7 @@ fn segment(p: &PlacedPiece<'_>) -> SegmentFile {
     SegmentFile {
         arena_bytes: p.plan.arena_bytes,
         lower_bound_bytes: p.plan.lower_bound_bytes,
+        at_least_bytes: p.plan.at_least_bytes,
         optimal: p.plan.optimal,
         buffers,
     }

@@ -1,0 +1,138 @@
+//! What is to be planned, as plain numbers, and what comes of it: nothing here knows of programs or placements.
+//!
+//! Sizes and offsets are in any unit; alignment is a matter of choosing it (the arena is planned in whole blocks).
+
+/// Bytes of an item that are needed during some steps: steps `start..end`, bytes `from..to`, counted from the item's own start.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Part {
+    /// First step.
+    pub start: usize,
+    /// The step after the last.
+    pub end: usize,
+    /// First byte.
+    pub from: i64,
+    /// The byte after the last.
+    pub to: i64,
+}
+
+/// Something that needs memory, all of it at one offset.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Item {
+    /// First step of its life.
+    pub start: usize,
+    /// The step after its last.
+    pub end: usize,
+    /// How much it needs; more than nothing.
+    pub size: i64,
+    /// What of it is needed when, without overlap; nothing means all of it, all the time.
+    pub parts: Vec<Part>,
+}
+
+impl Item {
+    /// An item that is needed whole.
+    pub fn whole(start: usize, end: usize, size: i64) -> Item {
+        Item { start, end, size, parts: Vec::new() }
+    }
+
+    /// Calls back for what is needed when.
+    pub fn each_part(&self, mut f: impl FnMut(Part)) {
+        if self.parts.is_empty() {
+            f(Part { start: self.start, end: self.end, from: 0, to: self.size });
+        } else {
+            self.parts.iter().for_each(|p| f(*p));
+        }
+    }
+}
+
+/// Items to find offsets for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Problem {
+    /// What needs memory.
+    pub items: Vec<Item>,
+    /// A height that is low enough: what is no higher is not improved. Without it, the lower bound is.
+    pub capacity: Option<i64>,
+}
+
+/// What is known of how low a solution could be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// As much is needed at one step: no solution is lower.
+    Bound,
+    /// The search has been through everything that is lower.
+    Search,
+    /// None is lower than this; whether one is lower than that found is not known.
+    Open {
+        /// The proved bound.
+        at_least: i64,
+    },
+}
+
+/// Offsets for the items of a problem.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Solution {
+    /// One for each item, none negative.
+    pub offsets: Vec<i64>,
+    /// The end of the item that ends last.
+    pub height: i64,
+    /// Largest sum of what is needed at one step.
+    pub lower_bound: i64,
+    /// What is known of lower ones.
+    pub proof: Proof,
+    /// Steps that the search took.
+    pub steps: u64,
+}
+
+impl Solution {
+    /// No solution is lower than this.
+    pub fn at_least(&self) -> i64 {
+        match self.proof {
+            Proof::Bound | Proof::Search => self.height,
+            Proof::Open { at_least } => at_least,
+        }
+    }
+}
+
+pub(super) fn height(items: &[Item], offsets: &[i64]) -> i64 {
+    items.iter().zip(offsets).map(|(i, o)| o.saturating_add(i.size)).max().unwrap_or(0)
+}
+
+/// Largest sum of what is needed at one step.
+pub(super) fn lower_bound(items: &[Item]) -> i64 {
+    let mut changes: Vec<(usize, i64)> = Vec::with_capacity(items.len() * 2);
+    for i in items {
+        i.each_part(|p| changes.extend([(p.start, p.to - p.from), (p.end, p.from - p.to)]));
+    }
+    most(changes)
+}
+
+/// The largest value of a sum that changes over time.
+pub(super) fn most(mut changes: Vec<(usize, i64)>) -> i64 {
+    changes.sort_unstable_by_key(|c| c.0);
+    let (mut now, mut most) = (0i128, 0i128);
+    for (k, (at, by)) in changes.iter().enumerate() {
+        now += i128::from(*by);
+        // What ends at a step makes room for what begins there.
+        if changes.get(k + 1).is_none_or(|next| next.0 != *at) {
+            most = most.max(now);
+        }
+    }
+    i64::try_from(most).unwrap_or(i64::MAX)
+}
+
+/// The offsets of `b` that would make it share what both need at one step with `a` at offset 0: between the two numbers of
+/// each pair, both excluded.
+pub(super) fn forbidden(a: &Item, b: &Item, mut f: impl FnMut(i64, i64)) {
+    if a.end <= b.start || b.end <= a.start {
+        return;
+    }
+    if a.parts.is_empty() && b.parts.is_empty() {
+        return f(-b.size, a.size);
+    }
+    a.each_part(|p| {
+        b.each_part(|q| {
+            if p.start < q.end && q.start < p.end {
+                f(p.from - q.to, p.to - q.from);
+            }
+        });
+    });
+}

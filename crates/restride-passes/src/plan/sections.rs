@@ -1,0 +1,191 @@
+//! Time cut into sections, for the search: what of which item is needed in each, and which items need to be apart.
+//!
+//! A step at which no more is needed than at one beside it says nothing new. So there is a section for each step after which
+//! something is needed no more, if something came before it since the last such step: as many as are needed, whatever the
+//! number of steps. Within a section an item needs one range, from the first to the last byte that it needs there.
+
+use super::problem::Item;
+
+/// What of an item is needed in a section, or what of a section by an item.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    /// The other one: section or item.
+    pub at: u32,
+    pub from: i64,
+    pub to: i64,
+}
+
+/// Rows of different lengths.
+#[derive(Clone, Debug)]
+pub(super) struct Rows<T> {
+    all: Vec<T>,
+    starts: Vec<usize>,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Rows { all: Vec::new(), starts: vec![0] }
+    }
+}
+
+impl<T> Rows<T> {
+    pub fn end_row(&mut self) {
+        self.starts.push(self.all.len());
+    }
+    pub fn push(&mut self, value: T) {
+        self.all.push(value);
+    }
+    pub fn range(&self, row: usize) -> std::ops::Range<usize> {
+        self.starts[row]..self.starts[row + 1]
+    }
+    pub fn row(&self, row: usize) -> &[T] {
+        &self.all[self.range(row)]
+    }
+    pub fn all(&self) -> &[T] {
+        &self.all
+    }
+    pub fn len(&self) -> usize {
+        self.starts.len() - 1
+    }
+}
+
+/// Items by sections.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sections {
+    /// The sections of each item, in order.
+    pub of_item: Rows<Window>,
+    /// The items of each section.
+    pub items: Rows<Window>,
+    /// For each item the others that it needs to be apart from, and how much higher than its own offset theirs must be
+    /// where they lie on top of it.
+    pub above: Rows<(u32, i64)>,
+    /// Items have parts: what the search does not find may be there all the same.
+    pub ragged: bool,
+}
+
+/// What an item needs from each step on at which that changes.
+fn windows(item: &Item, out: &mut Vec<(usize, i64, i64)>) {
+    out.clear();
+    if item.parts.is_empty() {
+        out.extend([(item.start, 0, item.size), (item.end, 0, 0)]);
+        return;
+    }
+    let mut edges: Vec<usize> = item.parts.iter().flat_map(|p| [p.start, p.end]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    for at in edges {
+        let alive = || item.parts.iter().filter(|p| p.start <= at && at < p.end);
+        let from = alive().map(|p| p.from).min().unwrap_or(0);
+        let to = alive().map(|p| p.to).max().unwrap_or(0);
+        if out.last().is_none_or(|last| (last.1, last.2) != (from, to)) {
+            out.push((at, from, to));
+        }
+    }
+}
+
+impl Sections {
+    /// The sections of items, or nothing if that would take more than `budget` steps; takes from it what it took.
+    pub fn new(items: &[Item], budget: &mut u64) -> Option<Sections> {
+        let mut out = Sections { ragged: items.iter().any(|i| !i.parts.is_empty()), ..Sections::default() };
+        // (step, item, range from then on)
+        let mut changes: Vec<(usize, u32, i64, i64)> = Vec::new();
+        let mut own = Vec::new();
+        for (k, item) in items.iter().enumerate() {
+            windows(item, &mut own);
+            changes.extend(own.iter().map(|w| (w.0, k as u32, w.1, w.2)));
+        }
+        changes.sort_unstable();
+        // Alive now, by item: its range; and the living, in no order.
+        let mut now: Vec<(i64, i64)> = vec![(0, 0); items.len()];
+        let mut living: Vec<u32> = Vec::new();
+        let mut position: Vec<usize> = vec![0; items.len()];
+        let mut by_item: Vec<Vec<Window>> = vec![Vec::new(); items.len()];
+        let mut grown = false;
+        let mut k = 0;
+        while k < changes.len() {
+            let group = changes[k..].iter().take_while(|c| c.0 == changes[k].0).count();
+            let group = &changes[k..k + group];
+            k += group.len();
+            let wider = |c: &&(usize, u32, i64, i64)| {
+                let had = now[c.1 as usize];
+                c.2 < c.3 && (had.0 == had.1 || c.2 < had.0 || had.1 < c.3)
+            };
+            let narrower = |c: &&(usize, u32, i64, i64)| {
+                let had = now[c.1 as usize];
+                had.0 < had.1 && (c.2 == c.3 || had.0 < c.2 || c.3 < had.1)
+            };
+            if grown && group.iter().any(|c| narrower(&c)) {
+                *budget = budget.checked_sub(living.len() as u64)?;
+                let section = out.items.len() as u32;
+                living.sort_unstable();
+                for (p, &i) in living.iter().enumerate() {
+                    let (from, to) = now[i as usize];
+                    position[i as usize] = p;
+                    out.items.push(Window { at: i, from, to });
+                    by_item[i as usize].push(Window { at: section, from, to });
+                }
+                out.items.end_row();
+                grown = false;
+            }
+            grown |= group.iter().any(|c| wider(&c));
+            for &(_, i, from, to) in group {
+                let at = i as usize;
+                let was = now[at].0 < now[at].1;
+                now[at] = (from, to);
+                if !was && from < to {
+                    position[at] = living.len();
+                    living.push(i);
+                } else if was && from == to {
+                    living.swap_remove(position[at]);
+                    if let Some(&moved) = living.get(position[at]) {
+                        position[moved as usize] = position[at];
+                    }
+                }
+            }
+        }
+        for row in by_item {
+            row.into_iter().for_each(|w| out.of_item.push(w));
+            out.of_item.end_row();
+        }
+        out.apart(items.len(), budget)?;
+        Some(out)
+    }
+
+    /// What divides all that offsets are sums of.
+    pub fn unit(&self) -> i64 {
+        let gcd = |mut a: i64, mut b: i64| {
+            while b != 0 {
+                (a, b) = (b, a % b);
+            }
+            a
+        };
+        let all = self.of_item.all().iter().flat_map(|w| [w.from, w.to]);
+        all.fold(0, gcd).max(1)
+    }
+
+    /// Fills `above`.
+    fn apart(&mut self, items: usize, budget: &mut u64) -> Option<()> {
+        let mut most: Vec<i64> = vec![i64::MIN; items];
+        let mut met: Vec<u32> = Vec::new();
+        for i in 0..items {
+            met.clear();
+            for w in self.of_item.row(i) {
+                let others = self.items.row(w.at as usize);
+                *budget = budget.checked_sub(others.len() as u64)?;
+                for o in others.iter().filter(|o| o.at as usize != i) {
+                    let most = &mut most[o.at as usize];
+                    if *most == i64::MIN {
+                        met.push(o.at);
+                    }
+                    *most = (*most).max(w.to.saturating_sub(o.from));
+                }
+            }
+            met.sort_unstable();
+            for &m in &met {
+                self.above.push((m, std::mem::replace(&mut most[m as usize], i64::MIN)));
+            }
+            self.above.end_row();
+        }
+        Some(())
+    }
+}
