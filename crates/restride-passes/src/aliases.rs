@@ -1,20 +1,23 @@
 //! Compositions whose results are views of their arguments (`meshgrid`, `broadcast_tensors`).
 //!
 //! Only view rules say what is a view of what, and these operators have none: several arguments are viewed. Taken apart
-//! they are views like any others.
+//! they are views like any others. Where nobody writes, returns or brings in the memory that is shared it does not matter
+//! what is a view, and they stay as they are.
 
 use crate::lower::take_apart;
 use restride_ir::{
-    Arg, Args, Emit, Graph, Kernel, Meta, Node, Op, OpError, Program, Result, Scalar, Type, Val, ViewOutcome,
+    Arg, Args, Effects, Emit, Graph, GraphId, Kernel, Meta, Node, Op, OpError, Program, Result, Scalar, Type, Val,
+    ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
 /// Compositions of compositions deeper than this are left alone.
 const MAX_DEPTH: u32 = 32;
 
-/// The program with such compositions taken apart, where sizes are known.
+/// The program with such compositions taken apart, where sizes are known and it matters.
 ///
 /// # Errors
 /// A composition that fails, with the node.
@@ -23,7 +26,45 @@ pub fn expand(program: &Program) -> Result<Option<Program>> {
     if !program.graphs.ids().any(|id| found(&program.graphs[id])) {
         return Ok(None);
     }
-    take_apart(program, |graph, node| Ok(views_arguments(graph, node))).map(Some)
+    let effects = Effects::new(program)?;
+    let mut exposed: BTreeSet<(GraphId, ValueId)> = BTreeSet::new();
+    for (id, graph) in program.graphs.iter() {
+        exposed.extend(share_what_is_seen(graph, &effects)?.into_iter().map(|v| (id, v)));
+    }
+    let which = |id: GraphId, graph: &Graph, node: &Node| {
+        node.results.iter().any(|r| exposed.contains(&(id, *r))) && views_arguments(graph, node)
+    };
+    if !program.graphs.iter().any(|(id, graph)| graph.ordered().any(|(_, node)| which(id, graph, node))) {
+        return Ok(None);
+    }
+    take_apart(program, |id, graph, node| Ok(which(id, graph, node))).map(Some)
+}
+
+/// The values of a graph that share memory, as far as can be told without sizes, with what is written, returned, or comes
+/// from outside.
+fn share_what_is_seen(graph: &Graph, effects: &Effects) -> Result<BTreeSet<ValueId>> {
+    let mut shared: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
+    let mut seen: Vec<ValueId> = graph.inputs.iter().copied().chain(graph.output_values()).collect();
+    for (id, node) in graph.ordered() {
+        let operands: Vec<ValueId> = node.operands().collect();
+        let effect = effects.node(graph, node).map_err(|e| e.at(graph, id))?;
+        seen.extend(effect.writes.iter().map(|o| operands[*o]));
+        let mut pairs: Vec<_> = effect.aliases.iter().map(|(r, o)| (node.results[*r], operands[*o])).collect();
+        if views_arguments(graph, node) {
+            pairs.extend(node.results.iter().flat_map(|r| operands.iter().map(|o| (*r, *o))));
+        }
+        for (a, b) in pairs {
+            shared.entry(a).or_default().push(b);
+            shared.entry(b).or_default().push(a);
+        }
+    }
+    let mut reached = BTreeSet::new();
+    while let Some(v) = seen.pop() {
+        if reached.insert(v) {
+            seen.extend(shared.get(&v).into_iter().flatten());
+        }
+    }
+    Ok(reached)
 }
 
 /// Whether a call is a composition that gives a view of an argument, or the argument.
@@ -139,5 +180,19 @@ mod tests {
             ]
         );
         assert!(expand(&expanded).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_grid_that_nobody_else_sees_stays() {
+        let grid = |then: &str| {
+            let source = format!(
+                "graph(%n: f32[2]) {{\n  %x: f32[2] = aten.neg.default(%n)\n  \
+                 %a: f32[2, 2][1, 0], %b: f32[2, 2][0, 1] = aten.meshgrid.default([%x, %x])\n  \
+                 %c: f32[2, 2] = aten.add.Tensor(%a, %b)\n{then}  return %c\n}}\n"
+            );
+            expand(&text::parse(&source, &lookup).unwrap()).unwrap().is_some()
+        };
+        assert!(!grid(""));
+        assert!(grid("  %d: f32[2] = aten.neg_.default(%x)\n"));
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::build::{Names, Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, Emit, Error, Expr, Graph, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar,
-    Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result,
+    Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -23,7 +23,7 @@ pub fn lower(program: &Program) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only functional programs are lowered"));
     }
-    take_apart(program, needs_lowering)
+    take_apart(program, |_, graph, node| needs_lowering(graph, node))
 }
 
 /// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
@@ -31,24 +31,24 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// # Errors
 /// Such an operator on sizes that are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    fn own(_: &Graph, node: &Node) -> Result<bool> {
-        Ok(node.op.schema().namespace == "restride")
-    }
-    take_apart(program, own)
+    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride"))
 }
 
 /// Takes the nodes apart that `which` says.
-pub(crate) fn take_apart(program: &Program, which: fn(&Graph, &Node) -> Result<bool>) -> Result<Program> {
-    rebuild(program, |new, node| lower_node(new, node, which))
+pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Node) -> Result<bool>) -> Result<Program> {
+    rebuild(program, |new, node| {
+        if which(new.id, new.old, node)? {
+            return lower_node(new, node);
+        }
+        let args = new.args(node);
+        new.keep(node, args);
+        Ok(())
+    })
 }
 
-fn lower_node(new: &mut Rebuilt<'_>, node: &Node, which: fn(&Graph, &Node) -> Result<bool>) -> Result<()> {
+fn lower_node(new: &mut Rebuilt<'_>, node: &Node) -> Result<()> {
     let new_args = new.args(node);
     let old = new.old;
-    if !which(old, node)? {
-        new.keep(node, new_args);
-        return Ok(());
-    }
     let Rebuilt { graph, names, map, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
