@@ -11,6 +11,8 @@ class Chart {
     this.blocks = byId("blocks");
     this.marks = byId("marks");
     this.overview = byId("overview");
+    // All blocks as they are when nothing is chosen: drawn anew only when the view changes.
+    this.ground = document.createElement("canvas");
     this.part = null;
     this.step = 0;
     this.chosen = null;
@@ -88,10 +90,15 @@ class Chart {
     this.view(buffer.first - room, buffer.last + 1 + room);
   }
 
-  // Drawing, once a frame. Blocks are drawn anew when something changes that they show, marks on top with each move.
+  // Drawing, once a frame and no more than is needed: all blocks for another view, those that live for another step,
+  // marks on top with each move of the pointer.
 
   draw() {
     this.stale = true;
+    this.light();
+  }
+  light() {
+    this.unlit = true;
     this.mark();
   }
   mark() {
@@ -100,10 +107,11 @@ class Chart {
       this.due = 0;
       if (!this.part || this.width <= 0) return;
       if (this.stale) {
-        this.stale = false;
-        this.drawBlocks();
+        this.drawGround();
         this.drawOverview();
       }
+      if (this.unlit) this.drawLiving();
+      this.stale = this.unlit = false;
       this.drawMarks();
     });
   }
@@ -111,9 +119,10 @@ class Chart {
     const style = getComputedStyle(document.documentElement);
     return new Proxy({}, { get: (_, name) => style.getPropertyValue(`--${name.replace("_", "-")}`).trim() });
   }
-  canvas(canvas) {
+  /** A clear canvas of the size that another one has on the screen. */
+  canvas(canvas, like = canvas) {
     const ratio = window.devicePixelRatio || 1;
-    const [w, h] = [canvas.clientWidth, canvas.clientHeight];
+    const [w, h] = [like.clientWidth, like.clientHeight];
     if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
       canvas.width = Math.round(w * ratio);
       canvas.height = Math.round(h * ratio);
@@ -133,41 +142,47 @@ class Chart {
     return { left, top, width: Math.max(right - left, 1), height: Math.max(this.y(r.offset) - top, 1) };
   }
 
-  drawBlocks() {
+  drawGround() {
+    const g = this.canvas(this.ground, this.blocks);
+    this.axes(g, this.colours());
+    this.drawBlocks(g, this.part.arena, false);
+  }
+  drawLiving() {
     const g = this.canvas(this.blocks);
+    g.save();
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.drawImage(this.ground, 0, 0);
+    g.restore();
+    this.drawBlocks(g, this.part.arena.filter((b) => bytesAt(b, this.step) > 0), true);
+  }
+  drawBlocks(g, blocks, lives) {
     const c = this.colours();
+    const [strong, soft] = lives ? ["", "_soft"] : ["_soft", ""];
     const fill = {};
-    for (const look of ["computed", "copied", "working"]) fill[look] = [c[look], c[`${look}_soft`]];
-    const [panel, strong, soft] = [c.panel, c.on_strong, c.on_soft];
-    this.axes(g, c);
+    for (const look of ["computed", "copied", "working"]) fill[look] = c[look + strong];
+    const hatched = c[`working${soft}`];
+    const ink = lives ? c.on_strong : c.on_soft;
     g.save();
     g.beginPath();
     g.rect(MARGIN.left, MARGIN.top - 1, this.width, this.height + 2);
     g.clip();
     const labels = [];
-    // Those that live at the chosen step come last, so that nothing thin hides them.
-    for (const lives of [false, true]) {
-      for (const b of this.part.arena) {
-        if ((bytesAt(b, this.step) > 0) !== lives) continue;
-        const faded = this.found && !this.found.has(b.at);
-        g.globalAlpha = faded ? 0.18 : 1;
-        g.fillStyle = fill[b.look][lives ? 0 : 1];
-        for (const r of b.rects) {
-          const s = this.onScreen(r);
-          if (!s) continue;
-          g.fillRect(s.left, s.top, s.width, s.height);
-          if (b.look === "working" && s.width > 6 && s.height > 6) this.hatch(g, s, fill.working[lives ? 1 : 0]);
-          if (s.width > 3 && s.height > 3) {
-            g.strokeStyle = panel;
-            g.lineWidth = 1;
-            g.strokeRect(s.left + 0.5, s.top + 0.5, s.width - 1, s.height - 1);
-          }
-          if (s.width > 46 && s.height > 13 && !faded) labels.push([b, r, s, lives ? strong : soft]);
-        }
+    for (const b of blocks) {
+      const faded = this.found && !this.found.has(b.at);
+      g.globalAlpha = faded ? 0.18 : 1;
+      g.fillStyle = fill[b.look];
+      for (const r of b.rects) {
+        const s = this.onScreen(r);
+        if (!s) continue;
+        // A gap between blocks, where there is room for one.
+        const [gapX, gapY] = [s.width > 3 ? 0.5 : 0, s.height > 3 ? 0.5 : 0];
+        g.fillRect(s.left + gapX, s.top + gapY, s.width - 2 * gapX, s.height - 2 * gapY);
+        if (b.look === "working" && s.width > 6 && s.height > 6) this.hatch(g, s, hatched);
+        if (s.width > 46 && s.height > 13 && !faded) labels.push([b, r, s]);
       }
     }
     g.globalAlpha = 1;
-    for (const [b, r, s, colour] of labels) this.label(g, b, r, s, colour);
+    for (const [b, r, s] of labels) this.label(g, b, r, s, ink);
     g.restore();
   }
   hatch(g, s, colour) {

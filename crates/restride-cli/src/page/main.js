@@ -17,7 +17,7 @@ function choose(step, buffer, fromChart = true) {
   chart.step = Math.max(0, Math.min(part.steps.length - 1, step));
   chart.chosen = buffer;
   chart.reveal(chart.step);
-  chart.draw();
+  chart.light();
   showLiving();
   showDetails();
   const row = results ? shownSteps.findIndex((s) => s.at === chart.step) : chart.step;
@@ -374,13 +374,16 @@ theme(radio.value);
 const more = (a, b) => a.arena_bytes - b.arena_bytes || a.steps.length - b.steps.length;
 showPart(parts.reduce((best, p) => (p.body === null && more(p, best) > 0 ? p : best), parts[0]));
 
-// For tests, and for a console: where on the screen a buffer is drawn at a step.
+// For tests, and for a console: what is shown, and where a buffer's middle and its size are on the screen.
 window.restrideReport = {
-  point(buffer, step) {
-    const b = part.buffers[buffer];
-    const r = b.rects.find((x) => x.first <= step && step <= x.last);
-    const box = chart.box.getBoundingClientRect();
-    return r && { x: box.left + chart.x(step + 0.5), y: box.top + chart.y(r.offset + r.bytes / 2) };
-  },
+  get steps() { return part.steps.length; },
   get view() { return [chart.from, chart.to]; },
+  point([offset, size, first, last]) {
+    const b = part.arena.find((o) => o.offset === offset && o.bytes === size && o.first === first && o.last === last);
+    // The largest of what is drawn of it.
+    const drawn = b ? b.rects.map((r) => chart.onScreen(r)).filter(Boolean) : [];
+    const s = drawn.sort((x, y) => y.width * y.height - x.width * x.height)[0];
+    const box = chart.box.getBoundingClientRect();
+    return s ? { x: box.left + s.left + s.width / 2, y: box.top + s.top + s.height / 2, width: s.width, height: s.height } : null;
+  },
 };

@@ -125,8 +125,9 @@ function reuseOf(part, value) {
 /** What can be searched of a step: its values, operator, source line and module. */
 function haystack(part, step) {
   if (step.hay === undefined) {
-    const moved = step.kind === "move" ? step.writes.map(([v]) => `%${part.values[v].name}`).join(" ") : "";
-    step.hay = `${step.results} ${moved} ${step.op} ${step.line} ${step.module} ${step.kind}`.toLowerCase();
+    // Of a move the node is the one that made the value: its operator is not what runs.
+    const what = step.kind === "move" ? `move ${step.writes.map(([v]) => `%${part.values[v].name}`).join(" ")}` : `${step.results} ${step.op}`;
+    step.hay = `${what} ${step.line} ${step.module}`.toLowerCase();
   }
   return step.hay;
 }
