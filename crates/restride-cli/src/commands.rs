@@ -2,39 +2,46 @@
 
 use crate::Failure;
 use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
+use crate::progress::Screen;
 use crate::{explain, page, tables};
-use restride::{CompileOptions, Compiled, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files};
+use restride::{
+    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files,
+};
 use std::path::Path;
 
 type Result<T> = std::result::Result<T, Failure>;
 
 /// Runs a command.
 pub fn run(command: Command) -> Result<()> {
+    let screen = &Screen::new();
     match command {
-        Command::Show { program, stage, run } => show(&program, stage, &run),
+        Command::Show { program, stage, run } => show(screen, &program, stage, &run),
         Command::Run { program, run, outputs, via, json } => {
-            run_program(&program, &run, outputs.as_deref(), via, json.as_deref())
+            run_program(screen, &program, &run, outputs.as_deref(), via, json.as_deref())
         }
-        Command::Verify { program, run, json } => verify(&program, &run, json.as_deref()),
-        Command::Functionalize { program, output, portable, run } => functionalize(&program, &output, portable, &run),
-        Command::Reinplace { program, output, views, run } => reinplace(&program, &output, views, &run),
+        Command::Verify { program, run, json } => verify(screen, &program, &run, json.as_deref()),
+        Command::Functionalize { program, output, portable, run } => {
+            functionalize(screen, &program, &output, portable, &run)
+        }
+        Command::Reinplace { program, output, views, run } => reinplace(screen, &program, &output, views, &run),
         Command::Compile { program, output, report, json, run } => {
             let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
-            compile(&program, &to, &run)
+            compile(screen, &program, &to, &run)
         }
-        Command::Plan { program, json, run } => plan(&program, json.as_deref(), &run),
+        Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
-            explain(&program, node.as_deref(), all, json.as_deref(), &run)
+            explain(screen, &program, node.as_deref(), all, json.as_deref(), &run)
         }
-        Command::Ops { json } => ops(json.as_deref()),
+        Command::Ops { json } => ops(screen, json.as_deref()),
     }
 }
 
-fn open(args: &ProgramArgs) -> Result<Program> {
+fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {
+    screen.doing("opening");
     let options = OpenOptions { model: args.model.clone(), weights: args.weights.clone(), ops: args.ops.clone() };
     let program = restride::open(&args.file, &options)?;
     for note in &program.notes {
-        eprintln!("note: {note}");
+        screen.note(&format!("note: {note}"));
     }
     Ok(program)
 }
@@ -64,8 +71,8 @@ fn inputs(program: &Program, run: &RunArgs) -> Result<Inputs> {
     })
 }
 
-fn compile_options(run: &RunArgs) -> CompileOptions {
-    CompileOptions { check: !run.no_check, ..CompileOptions::default() }
+fn compile_options(screen: &Screen, run: &RunArgs) -> CompileOptions {
+    CompileOptions { check: !run.no_check, progress: screen.progress(), ..CompileOptions::default() }
 }
 
 fn run_options(run: &RunArgs) -> RunOptions {
@@ -76,37 +83,38 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
 }
 
-fn print(text: &str) {
-    use std::io::Write;
-    // A closed pipe ends the output, quietly.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
-
-fn show(args: &ProgramArgs, stage: Option<StageArg>, run: &RunArgs) -> Result<()> {
-    let program = open(args)?;
+fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunArgs) -> Result<()> {
+    let program = open(screen, args)?;
     let wanted = |s: StageArg| stage.is_none() || stage == Some(s);
     if wanted(StageArg::Imported) {
-        print(&restride::text::print(&program));
+        screen.print(&restride::text::print(&program));
     }
     if stage == Some(StageArg::Imported) {
         return Ok(());
     }
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
     if wanted(StageArg::Functional) {
-        print(&restride::text::print(compiled.functional()));
+        screen.print(&restride::text::print(compiled.functional()));
     }
     if wanted(StageArg::Placed) {
         let Some(inputs) = inputs else {
             return Err(Failure::Usage("a placement needs sizes: give --inputs FILE or --random SEED".into()));
         };
-        print(&compiled.show_placed(&inputs)?);
+        screen.print(&compiled.show_placed(&inputs)?);
     }
     Ok(())
 }
 
-fn run_program(args: &ProgramArgs, run: &RunArgs, out: Option<&Path>, via: Via, json: Option<&Path>) -> Result<()> {
-    let program = open(args)?;
+fn run_program(
+    screen: &Screen,
+    args: &ProgramArgs,
+    run: &RunArgs,
+    out: Option<&Path>,
+    via: Via,
+    json: Option<&Path>,
+) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
     let before = inputs.deep_clone();
     let options = run_options(run);
@@ -114,18 +122,20 @@ fn run_program(args: &ProgramArgs, run: &RunArgs, out: Option<&Path>, via: Via, 
         Via::Interp => {
             let mut state = State::new(&program)?;
             let old = state.deep_clone();
+            screen.doing(Doing::Interpreting);
             let outputs = restride::interpret(&program, &inputs, &mut state, &options)?;
             (outputs, state, old)
         }
         Via::Functional => {
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
             let mut state = State::new(&program)?;
             let old = state.deep_clone();
+            screen.doing(Doing::InterpretingFunctional);
             let outputs = restride::interpret(compiled.functional(), &inputs, &mut state, &options)?;
             (outputs, state, old)
         }
         Via::Plan => {
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
             let mut instance = compiled.instance()?;
             let old = instance.state().deep_clone();
             let outputs = instance.run(&inputs, &options)?;
@@ -140,38 +150,38 @@ fn run_program(args: &ProgramArgs, run: &RunArgs, out: Option<&Path>, via: Via, 
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&summary).expect("plain data"))?;
     }
-    print(&tables::outputs_text(&summary));
+    screen.print(&tables::outputs_text(&summary));
     Ok(())
 }
 
-fn verify(args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> {
-    let program = open(args)?;
+fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(run))?;
+    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run))?;
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&tables::verdict_json(&verdict)).expect("plain data"))?;
     }
-    print(&tables::verdict_text(&verdict));
+    screen.print(&tables::verdict_text(&verdict));
     match verdict.fault() {
         None => Ok(()),
         Some(why) => Err(Error::new(ErrorKind::Check, why).into()),
     }
 }
 
-fn functionalize(args: &ProgramArgs, output: &Path, portable: bool, run: &RunArgs) -> Result<()> {
-    let program = open(args)?;
+fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: bool, run: &RunArgs) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
     if portable {
         return save(&restride::portable(compiled.functional())?, output);
     }
     save(compiled.functional(), output)
 }
 
-fn reinplace(args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {
-    let program = open(args)?;
+fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     if views {
         return save(&compiled.with_views()?, output);
     }
@@ -193,43 +203,52 @@ struct CompileTo<'a> {
     json: Option<&'a Path>,
 }
 
-fn compile(args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -> Result<()> {
+fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -> Result<()> {
     let start = std::time::Instant::now();
-    let program = open(args)?;
+    let program = open(screen, args)?;
     let import = start.elapsed();
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     let mut report = compiled.report(&inputs)?;
     report.times.import = import;
     if let Some(path) = to.json {
         write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
     }
     if let Some(path) = to.report {
+        screen.doing("writing the report");
         write_text(path, &page::html(&report, &compiled.timeline(&inputs)?, &compiled.explain(&inputs)?))?;
     }
     if let Some(path) = to.output {
+        screen.doing("writing the program");
         compiled.save(&inputs, path)?;
     }
-    print(&tables::report_text(&report));
+    screen.print(&tables::report_text(&report));
     Ok(())
 }
 
-fn plan(args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
-    let program = open(args)?;
+fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     let plan = compiled.plan_table(&inputs)?;
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&tables::plan_json(&plan)).expect("plain data"))?;
     }
-    print(&tables::plan_text(&plan));
+    screen.print(&tables::plan_text(&plan));
     Ok(())
 }
 
-fn explain(args: &ProgramArgs, node: Option<&str>, all: bool, json: Option<&Path>, run: &RunArgs) -> Result<()> {
-    let program = open(args)?;
+fn explain(
+    screen: &Screen,
+    args: &ProgramArgs,
+    node: Option<&str>,
+    all: bool,
+    json: Option<&Path>,
+    run: &RunArgs,
+) -> Result<()> {
+    let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(run))?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
     let mut found = compiled.explain(&inputs)?;
     if let Some(name) = node {
         found = found.about(name, &[&program, compiled.functional()])?;
@@ -237,15 +256,15 @@ fn explain(args: &ProgramArgs, node: Option<&str>, all: bool, json: Option<&Path
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&explain::json(&found)).expect("plain data"))?;
     }
-    print(&explain::text(&found, node, all || node.is_some()));
+    screen.print(&explain::text(&found, node, all || node.is_some()));
     Ok(())
 }
 
-fn ops(json: Option<&Path>) -> Result<()> {
+fn ops(screen: &Screen, json: Option<&Path>) -> Result<()> {
     let rows = restride::coverage();
     if let Some(path) = json {
         write_text(path, &serde_json::to_string_pretty(&tables::ops_json(&rows)).expect("plain data"))?;
     }
-    print(&tables::ops_text(&rows));
+    screen.print(&tables::ops_text(&rows));
     Ok(())
 }

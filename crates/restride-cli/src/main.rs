@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod explain;
 mod page;
+mod progress;
 mod tables;
 
 use clap::Parser;

@@ -1,6 +1,7 @@
 //! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
 
 use crate::instance::Instance;
+use crate::progress::{Doing, Progress};
 use crate::report::Counts;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::run::Runnable;
@@ -29,11 +30,19 @@ pub struct CompileOptions {
     pub plan: PlanOptions,
     /// Fill memory with NaN bytes where nothing may be read, at every run: for tests.
     pub poison: bool,
+    /// Who is told what is going on.
+    pub progress: Progress,
 }
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { check: true, place: PlaceOptions::default(), plan: PlanOptions::default(), poison: false }
+        CompileOptions {
+            check: true,
+            place: PlaceOptions::default(),
+            plan: PlanOptions::default(),
+            poison: false,
+            progress: Progress::default(),
+        }
     }
 }
 
@@ -116,6 +125,7 @@ impl Compiled {
     /// # Errors
     /// What eager PyTorch refuses, what has no functional form, an operator that is not known: with the node.
     pub fn new(program: Program, inputs: Option<&Inputs>, options: &CompileOptions) -> Result<Compiled> {
+        options.progress.tell(Doing::Functionalizing);
         let imported = Counts::of(&program);
         let start = Instant::now();
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
@@ -123,6 +133,7 @@ impl Compiled {
         let functional = functionalize(&program, &FunctionalizeOptions { shares, sizes })?;
         let time = start.elapsed();
         if options.check {
+            options.progress.tell(Doing::Checking);
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
         }
         let segments = segments(&functional);
@@ -155,6 +166,10 @@ impl Compiled {
 
     pub(crate) fn checks(&self) -> bool {
         self.0.options.check
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.0.options.progress
     }
 
     pub(crate) fn functionalize_time(&self) -> Duration {
@@ -195,16 +210,21 @@ fn bits(s: Scalar) -> [u64; 2] {
 
 fn make(program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
     let mut times = Times::default();
+    options.progress.tell(Doing::Simplifying);
     let program = timed(&mut times.simplify, || simplify(&lower(&specialize(program, symbols))?))?;
+    options.progress.tell(Doing::Placing);
     let placed = timed(&mut times.place, || place(&program, &options.place))?;
+    options.progress.tell(Doing::Planning);
     let offsets = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
     if options.check {
+        options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
             restride_check::placement(&program, &placed.placement)?;
             restride_check::plan(&placed.placement, &offsets)
         })
         .map_err(|faults| restride_check::error(&program, &faults))?;
     }
+    options.progress.tell(Doing::Preparing);
     let mut runnable = Runnable::new(&program, placed.placement.clone(), offsets.clone())?;
     if options.poison {
         runnable = runnable.poisoned();

@@ -1,6 +1,7 @@
 //! Running a compiled program: an arena and a state, run after run.
 
 use crate::compile::{Compiled, Piece};
+use crate::progress::Doing;
 use restride_exec::copy::{allocate, copy_into};
 use restride_exec::inputs::{Strides, bind, check_sharing, evaluate, same_strides};
 use restride_exec::interp::{Options, Outputs, written_inputs};
@@ -59,6 +60,7 @@ impl Instance {
                 Source::Live(i) => live[*i].clone(),
             };
             let values: Vec<RunValue> = segment.inputs.iter().map(find).collect();
+            self.compiled.progress().tell(Doing::Running);
             let results = piece.runnable.run(&mut self.arena, &values, ctx)?;
             seen(piece);
             let Some(learn) = &segment.learn else {

@@ -2,7 +2,7 @@
 
 use crate::compile::{Compiled, Piece};
 use crate::explain::{Site, graph_name, memory_name, site};
-use crate::report::{bytes_of, lives, only_moves};
+use crate::report::{bytes_of, only_moves};
 use restride_exec::Inputs;
 use restride_ir::{
     Arg, BufferKind, Graph, GraphId, Id, InputKind, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
@@ -53,8 +53,10 @@ pub struct Part {
     pub learns: Option<Arc<Site>>,
     /// Bytes of the arena.
     pub arena_bytes: i64,
-    /// No arena is smaller.
+    /// Largest sum of bytes that live at one step.
     pub lower_bound_bytes: i64,
+    /// What is proved: the lower bound, or more where a search has been through all that is smaller.
+    pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
     /// Bytes of the arena that live at each step, in the blocks that a plan gives out.
@@ -205,6 +207,17 @@ fn bytes_at(buffer: &BufferRow, step: usize) -> i64 {
     alive.fold(0, |sum, r| sum.saturating_add(r.bytes))
 }
 
+/// First and last step that touches each buffer.
+fn touched(placement: &Placement) -> Vec<Option<(usize, usize)>> {
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+    for (at, step) in placement.steps.iter().enumerate() {
+        for buffer in placement.touched(step) {
+            lives[buffer.index()].get_or_insert((at, at)).1 = at;
+        }
+    }
+    lives
+}
+
 /// Bytes that live at each step.
 fn live(buffers: &[BufferRow], steps: usize) -> Vec<i64> {
     let mut changes = vec![0i128; steps + 1];
@@ -254,7 +267,7 @@ impl<'a> Builder<'a> {
     }
 
     fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> Part {
-        let lives = lives(self.placement);
+        let lives = touched(self.placement);
         let mut touched = 0;
         for (row, life) in self.rows.iter_mut().zip(&lives) {
             *row = life.map(|_| {
@@ -274,6 +287,7 @@ impl<'a> Builder<'a> {
             learns: None,
             arena_bytes: plan.arena_bytes,
             lower_bound_bytes: plan.lower_bound_bytes,
+            at_least_bytes: plan.at_least_bytes,
             optimal: plan.optimal,
             live: live(&buffers, self.steps.len()),
             steps: self.steps,

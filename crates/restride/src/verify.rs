@@ -3,6 +3,7 @@
 use crate::compile::{CompileOptions, Compiled};
 use crate::files::element_bytes;
 use crate::meaning::meaning;
+use crate::progress::Doing;
 use restride_check::Judged;
 use restride_exec::inputs::{same_strides, user_inputs};
 use restride_exec::interp::{Options, Outputs, interpret};
@@ -54,8 +55,10 @@ impl Verdict {
 /// # Errors
 /// A stage that refuses the program, and what a checker finds.
 pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &CompileOptions) -> Result<Verdict> {
+    options.progress.tell(Doing::Interpreting);
     let interp = Left::interp(program, inputs, run)?;
     let compiled = Compiled::new(program.clone(), Some(inputs), options)?;
+    options.progress.tell(Doing::InterpretingFunctional);
     let functional = Left::interp(compiled.functional(), inputs, run)?;
     let planned = {
         let inputs = inputs.deep_clone();
@@ -75,6 +78,7 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
         stages: vec![stage("functional", &functional), stage("plan", &planned)],
         checked: options.check,
         meaning: if options.check {
+            options.progress.tell(Doing::Proving);
             meaning(program, compiled.functional(), inputs)?
         } else {
             Judged::No("not asked".into())

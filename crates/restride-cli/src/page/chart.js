@@ -305,7 +305,8 @@ class Chart {
     g.restore();
     if (part.arena.length) {
       const same = part.arena_bytes === part.lower_bound_bytes;
-      const words = same ? `lower bound = arena: ${bytes(part.arena_bytes)}` : `lower bound ${bytes(part.lower_bound_bytes)}`;
+      const proved = part.optimal ? " (arena proved smallest)" : part.at_least_bytes > part.lower_bound_bytes ? ` (proved: at least ${bytes(part.at_least_bytes)})` : "";
+      const words = same ? `lower bound = arena: ${bytes(part.arena_bytes)}` : `lower bound ${bytes(part.lower_bound_bytes)}${proved}`;
       g.font = "12px system-ui, sans-serif";
       const width = g.measureText(words).width + 10;
       // Above the line at a side where no flag is; else below it.

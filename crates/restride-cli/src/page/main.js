@@ -59,7 +59,7 @@ function showLiving() {
   byId("living-title").textContent = step === part.peak ? `Who makes up the peak (step ${step.toLocaleString("en-US")})` : `Alive at step ${step.toLocaleString("en-US")}`;
   const name = part.steps.length ? stepName(part, part.steps[step]) : "";
   const all = part.live[step] || 0;
-  const blocks = bytes(all) === bytes(sum) ? "" : ` (${bytes(all)} in blocks of 64 B)`;
+  const blocks = all <= 1.01 * sum ? "" : ` (${bytes(all)} in blocks of 64 B)`;
   byId("living-sum").textContent = `${rank.length} ${rank.length === 1 ? "buffer" : "buffers"}, ${bytes(sum)}${blocks}${name ? `, at ${name}` : ""}`;
   byId("living-sum").title = byId("living-sum").textContent;
   // A few hundred are enough to make up any peak; the rest is summed up.
@@ -75,11 +75,11 @@ function showLiving() {
     if (b === chosen) row.classList.add("at");
     const title = cell("b", "", bufferName(part, b));
     const also = b.values.length > 1 ? ` and ${b.values.length - 1} more in its place` : "";
-    const from = maker ? [shortOp(maker.op), maker.line, maker.module].filter(Boolean).join(" · ") : "";
+    const from = maker ? [madeBy(part, maker), maker.line, shortModule(maker.module)].filter(Boolean).join(" · ") : "";
     const bar = el("i");
     bar.style.width = `${(100 * n) / Math.max(bytesAt(rank[0], step), 1)}%`;
     if (also) title.append(el("span", "dim", also));
-    row.append(title, el("span", "bytes", bytes(n)), cell("span", "from", from), el("span", "share", percent(n, sum)), el("div", "fill", bar));
+    row.append(title, el("span", "bytes", bytes(n)), origin(from, maker), el("span", "share", percent(n, sum)), el("div", "fill", bar));
     return row;
   });
   if (rank.length > most) {
@@ -97,6 +97,11 @@ function showLiving() {
       box.scrollTop = row.offsetTop - box.offsetTop - box.clientHeight / 2;
     }
   } else box.removeAttribute("aria-activedescendant");
+}
+function origin(words, maker) {
+  const e = el("span", "from", words);
+  if (maker) e.title = [stepTitle(part, maker), maker.line, maker.module].filter(Boolean).join("\n");
+  return e;
 }
 byId("living").addEventListener("click", (e) => {
   const row = e.target.closest(".member");
@@ -330,8 +335,8 @@ dark.addEventListener("change", () => theme(chosenTheme()));
 function cards() {
   const { plan, placed, checks } = report;
   const peaked = parts.filter((p) => !p.body && p.peak !== null).sort((a, b) => b.live[b.peak] - a.live[a.peak])[0];
-  const over = plan.lower_bound_bytes > 0 ? (100 * (plan.arena_bytes - plan.lower_bound_bytes)) / plan.lower_bound_bytes : 0;
-  const bound = plan.optimal ? "proved smallest" : `at least ${bytes(plan.lower_bound_bytes)} (${over < 0.05 ? "within 0.1 %" : `${over.toFixed(1)} % above`})`;
+  const over = plan.at_least_bytes > 0 ? (100 * (plan.arena_bytes - plan.at_least_bytes)) / plan.at_least_bytes : 0;
+  const bound = plan.optimal ? "proved smallest" : `at least ${bytes(plan.at_least_bytes)} (${over < 0.05 ? "within 0.1 %" : `${over.toFixed(1)} % above`})`;
   const at = peaked ? `step ${peaked.peak.toLocaleString("en-US")}` : "none";
   const ok = Object.values(checks).every((c) => c === "ok");
   const add = (id, name, value, more, main) => {
@@ -361,7 +366,7 @@ byId("part").addEventListener("change", (e) => showPart(parts[Number(e.target.va
 cards();
 fillTable(byId("table"), "Before and after", data.table.slice(1), data.table[0]);
 fillTable(byId("memory"), "Memory", [
-  ["arena", exactly(report.plan.arena_bytes)], ["lower bound", exactly(report.plan.lower_bound_bytes)], ["state", exactly(report.plan.state_bytes)],
+  ["arena", exactly(report.plan.arena_bytes)], ["lower bound", exactly(report.plan.lower_bound_bytes)], ["proved", `at least ${exactly(report.plan.at_least_bytes)}`], ["state", exactly(report.plan.state_bytes)],
   ["outputs", exactly(report.plan.output_bytes)], ["inputs", exactly(data.input_bytes)], ["weights", exactly(data.weight_bytes)],
   ...Object.entries(report.checks).map(([name, said]) => [`check: ${name}`, said]),
 ]);

@@ -125,6 +125,7 @@ fn part(strings: &mut Strings, p: &Part) -> Value {
         "learns": p.learns.as_ref().map(|s| s.to_string()),
         "arena_bytes": p.arena_bytes,
         "lower_bound_bytes": p.lower_bound_bytes,
+        "at_least_bytes": p.at_least_bytes,
         "optimal": p.optimal,
         "peak": p.peak(),
         "live": p.live,

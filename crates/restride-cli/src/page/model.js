@@ -88,6 +88,16 @@ function bufferName(part, b) {
 /** The step that a buffer's first content comes from. */
 const makerOf = (part, b) => part.steps[b.scratchOf !== null ? b.scratchOf : b.first];
 
+/** What a step does in a word or two. */
+const madeBy = (part, step) => (step.kind === "move" ? `copy of ${step.writes.map(([v]) => `%${part.values[v].name}`)}` : shortOp(step.op));
+
+/** The end of a module's path, which says more than its beginning. */
+function shortModule(module) {
+  let rest = module;
+  while (rest.length > 24 && rest.includes(".")) rest = rest.slice(rest.indexOf(".") + 1);
+  return rest === module ? module : `…${rest}`;
+}
+
 /** Bytes of the arena that a buffer takes at a step, and where the lowest of them lies. */
 function bytesAt(b, step) {
   let sum = 0;

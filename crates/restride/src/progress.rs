@@ -1,0 +1,69 @@
+//! What long work is at, for whoever waits for it.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A part of compiling, verifying or running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doing {
+    /// Mutation is taken out of the program.
+    Functionalizing,
+    /// Sizes are put in, compositions taken apart.
+    Simplifying,
+    /// Values are given places.
+    Placing,
+    /// Buffers are given offsets.
+    Planning,
+    /// A decision is checked.
+    Checking,
+    /// The steps are made ready to run.
+    Preparing,
+    /// The program runs as it was exported, with true aliasing.
+    Interpreting,
+    /// The functional program runs as it is.
+    InterpretingFunctional,
+    /// The program runs in its arena.
+    Running,
+    /// The functional program is held against the imported one.
+    Proving,
+}
+
+impl fmt::Display for Doing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Doing::Functionalizing => "functionalizing",
+            Doing::Simplifying => "simplifying",
+            Doing::Placing => "placing",
+            Doing::Planning => "planning",
+            Doing::Checking => "checking",
+            Doing::Preparing => "preparing the run",
+            Doing::Interpreting => "running as exported",
+            Doing::InterpretingFunctional => "running without mutation",
+            Doing::Running => "running",
+            Doing::Proving => "proving what it means",
+        })
+    }
+}
+
+/// Who is told when a part of long work begins: nobody by default. May be called from any thread.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(Doing) + Send + Sync>>);
+
+impl Progress {
+    /// Calls `hear` whenever a part begins.
+    pub fn new(hear: impl Fn(Doing) + Send + Sync + 'static) -> Progress {
+        Progress(Some(Arc::new(hear)))
+    }
+
+    pub(crate) fn tell(&self, doing: Doing) {
+        if let Some(hear) = &self.0 {
+            hear(doing);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Progress(somebody)" } else { "Progress(nobody)" })
+    }
+}
