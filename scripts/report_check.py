@@ -304,6 +304,15 @@ class Page:
         count.startswith(f"{len(steps[name]):,} of ") or fail(f"{name}: {count!r}, and {len(steps[name])} steps")
         rows = self.b.eval("[...document.querySelectorAll('#steps .row')].map((r) => r.innerText)")
         rows and all(name.removeprefix("aten.").removesuffix(".default") in r for r in rows) or fail(f"{name} gives {rows[:3]}")
+        # In the chart, the blocks of these steps' results are left as they are, and all others are faint.
+        made = {n for line in steps[name] for n in re.findall(r'%("(?:[^"\\]|\\.)*"|[\w.]+)', line.split(" = ")[0])}
+        key = lambda r: [r["offset"], r["bytes"], r["first_step"], r["last_step"]]
+        lit = [r for r in want.rows if made & set(r["values"])]
+        same("blocks found", sorted(self.b.eval("restrideReport.found")), sorted(key(r) for r in lit))
+        faint = [r for r in want.rows if r not in lit]
+        ground = self.b.eval("getComputedStyle(document.documentElement).getPropertyValue('--panel').trim()")
+        near, far = (self.distance(rows, ground) for rows in (faint, lit))
+        not near or not far or max(near) < min(far) or fail(f"what is not found is no fainter than what is: {near}, {far}")
         self.b.key("Enter")
         self.chosen_step() is not None or fail("Enter chooses no step")
         self.b.key("Escape")
@@ -313,6 +322,21 @@ class Page:
         self.b.settle()
         self.text("found").startswith("0 of") or fail("what is not there is found")
         self.b.key("Escape")
+
+    def distance(self, rows, ground):
+        """How far the colours of some blocks are from that of the ground, where they are seen well."""
+        at = [a for a in map(self.point, rows) if a and a["width"] >= 8 and a["height"] >= 8]
+        # Beside the name that may stand in a block, and beside the chosen step.
+        points = [(a["x"] + a["width"] * 0.3, a["y"] - a["height"] * 0.3) for a in at[:20]]
+        pixels = self.b.eval(f"""(() => {{
+            const blocks = document.getElementById('blocks'), box = blocks.getBoundingClientRect();
+            const copy = Object.assign(document.createElement('canvas'), {{ width: blocks.width, height: blocks.height }});
+            const g = copy.getContext('2d', {{ willReadFrequently: true }});
+            g.drawImage(blocks, 0, 0);
+            return {json.dumps(points)}.map(([x, y]) => [...g.getImageData(x - box.left, y - box.top, 1, 1).data]);
+        }})()""")
+        ground = [int(ground[i : i + 2], 16) for i in (1, 3, 5)]
+        return [sum(abs(p - g) * pixel[3] / 255 for p, g in zip(pixel, ground)) for pixel in pixels]
 
     def check_narrow(self):
         self.b.resize(400, 800)

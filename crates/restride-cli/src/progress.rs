@@ -188,10 +188,12 @@ mod tests {
     #[test]
     fn short_work_is_not_shown() {
         let kept = Kept::default();
+        let begun = Instant::now();
         let screen = Screen::on(Some(Box::new(kept.clone())));
         screen.doing("opening");
         drop(screen);
-        assert_eq!(kept.text(), "");
+        // On a machine that stood still meanwhile it was long work.
+        assert!(kept.text().is_empty() || begun.elapsed() >= PATIENCE, "{:?}", kept.text());
     }
 
     #[test]

@@ -183,16 +183,21 @@ impl Compiled {
     }
 }
 
-fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
-    let placement = &piece.placement;
-    let graph = piece.program.graph();
+/// First and last step that touches each buffer.
+pub(crate) fn lives(placement: &Placement) -> Vec<Option<(usize, usize)>> {
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
     for (at, step) in placement.steps.iter().enumerate() {
         for buffer in placement.touched(step) {
-            let life = lives[buffer.index()].get_or_insert((at, at));
-            life.1 = at;
+            lives[buffer.index()].get_or_insert((at, at)).1 = at;
         }
     }
+    lives
+}
+
+fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
+    let placement = &piece.placement;
+    let graph = piece.program.graph();
+    let lives = lives(placement);
     let mut values: Vec<Vec<String>> = vec![Vec::new(); placement.buffers.len()];
     let all: Vec<ValueId> =
         graph.inputs.iter().copied().chain(graph.ordered().flat_map(|(_, n)| n.results.iter().copied())).collect();

@@ -2,7 +2,7 @@
 
 use crate::compile::{Compiled, Piece};
 use crate::explain::{Site, graph_name, memory_name, site};
-use crate::report::{bytes_of, only_moves};
+use crate::report::{bytes_of, lives, only_moves};
 use restride_exec::Inputs;
 use restride_ir::{
     Arg, BufferKind, Graph, GraphId, Id, InputKind, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
@@ -207,17 +207,6 @@ fn bytes_at(buffer: &BufferRow, step: usize) -> i64 {
     alive.fold(0, |sum, r| sum.saturating_add(r.bytes))
 }
 
-/// First and last step that touches each buffer.
-fn touched(placement: &Placement) -> Vec<Option<(usize, usize)>> {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
-    for (at, step) in placement.steps.iter().enumerate() {
-        for buffer in placement.touched(step) {
-            lives[buffer.index()].get_or_insert((at, at)).1 = at;
-        }
-    }
-    lives
-}
-
 /// Bytes that live at each step.
 fn live(buffers: &[BufferRow], steps: usize) -> Vec<i64> {
     let mut changes = vec![0i128; steps + 1];
@@ -267,7 +256,7 @@ impl<'a> Builder<'a> {
     }
 
     fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> Part {
-        let lives = touched(self.placement);
+        let lives = lives(self.placement);
         let mut touched = 0;
         for (row, life) in self.rows.iter_mut().zip(&lives) {
             *row = life.map(|_| {

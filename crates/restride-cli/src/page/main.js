@@ -75,7 +75,7 @@ function showLiving() {
     if (b === chosen) row.classList.add("at");
     const title = cell("b", "", bufferName(part, b));
     const also = b.values.length > 1 ? ` and ${b.values.length - 1} more in its place` : "";
-    const from = maker ? [madeBy(part, maker), maker.line, shortModule(maker.module)].filter(Boolean).join(" · ") : "";
+    const from = maker ? [maker.line, shortModule(maker.module), madeBy(part, maker)].filter(Boolean).join(" · ") : "";
     const bar = el("i");
     bar.style.width = `${(100 * n) / Math.max(bytesAt(rank[0], step), 1)}%`;
     if (also) title.append(el("span", "dim", also));
@@ -347,8 +347,8 @@ function cards() {
   };
   add("card-arena", "Arena", bytes(plan.arena_bytes), bound, true);
   add("card-peak", "Peak", at, peaked ? stepName(peaked, peaked.steps[peaked.peak]) : "no intermediates");
-  add("card-copies", "Copies left", bytes(placed.copy_bytes), `${placed.copies.toLocaleString("en-US")} of ${placed.steps.toLocaleString("en-US")} steps that run`);
-  add("card-held", "State", bytes(plan.state_bytes), "buffers and parameters that change");
+  add("card-copies", "Copies left", bytes(placed.copy_bytes), `${placed.copies.toLocaleString("en-US")} of ${placed.steps.toLocaleString("en-US")} steps`);
+  add("card-held", "State", bytes(plan.state_bytes), "weights that change");
   add("card-outputs", "Outputs", bytes(plan.output_bytes), `inputs ${bytes(data.input_bytes)}`);
   add("card-weights", "Weights", bytes(data.weight_bytes), "read where they are");
   add("card-checks", "Checks", ok ? "ok" : [...new Set(Object.values(checks))].join(", "), Object.keys(checks).join(", "));
@@ -383,6 +383,7 @@ showPart(parts.reduce((best, p) => (p.body === null && more(p, best) > 0 ? p : b
 window.restrideReport = {
   get steps() { return part.steps.length; },
   get view() { return [chart.from, chart.to]; },
+  get found() { return chart.found && [...chart.found].map((b) => part.buffers[b]).map((b) => [b.offset, b.bytes, b.first, b.last]); },
   point([offset, size, first, last]) {
     const b = part.arena.find((o) => o.offset === offset && o.bytes === size && o.first === first && o.last === last);
     // The largest of what is drawn of it.
