@@ -106,6 +106,25 @@ pub enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
+    /// Write a program of forward and backward: the loss and its gradients, without mutation.
+    Grad {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Where to write it (.pt2, or .fx for text).
+        #[arg(short, long, value_name = "OUT")]
+        output: PathBuf,
+        /// The output that is the loss: one floating number.
+        #[arg(long, value_name = "OUTPUT", default_value = "output.0")]
+        loss: String,
+        /// Gradients of these parameters and user inputs only; by default of every parameter that asks for gradients and
+        /// every floating user input.
+        #[arg(long, value_name = "NAME", value_delimiter = ',')]
+        wrt: Option<Vec<String>>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
     /// Print the memory plan.
     Plan {
         /// The program.

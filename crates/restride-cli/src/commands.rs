@@ -28,6 +28,7 @@ pub fn run(command: Command) -> Result<()> {
             let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
             compile(screen, &program, &to, &run)
         }
+        Command::Grad { program, output, loss, wrt, run } => grad(screen, &program, (&output, &loss, wrt), &run),
         Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
             explain(screen, &program, node.as_deref(), all, json.as_deref(), &run)
@@ -176,6 +177,22 @@ fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: b
         return save(&restride::portable(compiled.functional())?, output);
     }
     save(compiled.functional(), output)
+}
+
+fn grad(
+    screen: &Screen,
+    args: &ProgramArgs,
+    (output, loss, wrt): (&Path, &str, Option<Vec<String>>),
+    run: &RunArgs,
+) -> Result<()> {
+    let position = loss.strip_prefix("output.").and_then(|i| i.parse().ok());
+    let Some(position) = position else {
+        return Err(Failure::Usage(format!("--loss {loss}: outputs are called output.0, output.1, …")));
+    };
+    let program = open(screen, args)?;
+    let inputs = optional_inputs(&program, run)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    save(&compiled.grad(&restride::GradOptions { loss: Some(position), wrt })?, output)
 }
 
 fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {

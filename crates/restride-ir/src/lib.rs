@@ -11,6 +11,7 @@ mod eager;
 mod effects;
 mod error;
 mod expr;
+mod grad;
 mod graph;
 mod nested;
 mod op;
@@ -34,6 +35,7 @@ pub use eager::dense_like;
 pub use effects::{Effect, Effects, Summary, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
+pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
 pub use nested::{
     ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta,

@@ -3,7 +3,7 @@
 //! An [`OpDef`] is written once, as a `static`, in `restride-ops`; what an operator lacks is a visible `None`. An
 //! [`Op`] is a registered declaration: the handle that nodes hold.
 
-use crate::{Arg, Args, Expr, Meta, OpError, Schema, TensorType};
+use crate::{Arg, Args, Expr, Grad, Meta, OpError, Schema, TensorType};
 use restride_tensor::{DType, Layout, Scalar, Tensor, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
@@ -381,6 +381,8 @@ pub struct OpDef {
     pub effectful: bool,
     /// Higher-order operator.
     pub hop: Option<Hop>,
+    /// How it is differentiated. Declared in the tables of gradients beside the families; `None` where nobody said it.
+    pub grad: Option<Grad>,
     /// How results compare with PyTorch's.
     pub exactness: Exactness,
     /// Sample calls.
@@ -415,6 +417,7 @@ impl OpDef {
             random: false,
             effectful: false,
             hop: None,
+            grad: None,
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
             samples: None,
         }

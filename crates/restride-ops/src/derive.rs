@@ -29,7 +29,8 @@ pub(crate) fn declared(def: &OpDef) -> Result<Op> {
         None if schema.is_mutable() && !def.metadata => twin(&schema),
         None => None,
     };
-    Op::register(*def, twin, None)
+    let grad = crate::gradient::of(def, &schema.full_name());
+    Op::register(OpDef { grad, ..*def }, twin, None)
 }
 
 /// An operator that only PyTorch's schema tells of.

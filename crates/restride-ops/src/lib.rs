@@ -23,6 +23,7 @@ mod embedding;
 mod fft;
 mod fold;
 mod foreach;
+pub mod gradient;
 mod grid;
 mod grouped;
 mod hops;
@@ -32,20 +33,27 @@ mod index_masked;
 mod index_select;
 mod iter;
 mod linalg;
+mod linalg_grad;
 mod loss;
+mod loss_backward;
 mod loss_nll;
 mod matmul;
+mod matmul_grad;
 mod matmul_chain;
 mod moves;
+mod moves_grad;
 mod nn;
+mod nn_grad;
 mod norm;
 mod norm_backward;
 mod norm_batch;
 mod pad;
 mod pointwise;
 mod pointwise_activation;
+mod pointwise_activation_grad;
 mod pointwise_arith;
 mod pointwise_compare;
+mod pointwise_grad;
 mod pointwise_more;
 mod pointwise_samples;
 mod pointwise_unary;
@@ -55,6 +63,7 @@ mod promote;
 mod random;
 mod random_dropout;
 mod reduce;
+mod reduce_grad;
 mod reduce_dist;
 mod reduce_pick;
 mod reduce_samples;
@@ -134,10 +143,23 @@ static FAMILIES: &[&[OpDef]] = &[
     rnn::OPS,
     loss::OPS,
     loss_nll::OPS,
+    loss_backward::OPS,
     grid::OPS,
     vision::OPS,
     fft::OPS,
     spectral::OPS,
     linalg::OPS,
     rnn_packed::OPS,
+];
+
+/// Every family's gradients.
+static GRADIENTS: &[gradient::Rules] = &[
+    pointwise_grad::GRADS,
+    pointwise_activation_grad::GRADS,
+    moves_grad::GRADS,
+    reduce_grad::GRADS,
+    matmul_grad::GRADS,
+    nn_grad::GRADS,
+    nn_grad::UPSAMPLES,
+    linalg_grad::GRADS,
 ];

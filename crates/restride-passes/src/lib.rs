@@ -5,6 +5,7 @@ pub mod aliases;
 mod build;
 mod dce;
 pub mod functionalize;
+pub mod grad;
 pub mod lower;
 pub mod materialize;
 mod peephole;
@@ -18,6 +19,7 @@ mod written;
 
 pub use dce::dce;
 pub use functionalize::functionalize;
+pub use grad::grad;
 pub use lower::{expand_own, lower};
 pub use materialize::{materialize, views};
 pub use place::place;

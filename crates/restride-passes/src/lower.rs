@@ -38,7 +38,7 @@ pub fn expand_own(program: &Program) -> Result<Program> {
 pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Node) -> Result<bool>) -> Result<Program> {
     rebuild(program, |new, node| {
         if which(new.id, new.old, node)? {
-            return lower_node(new, node);
+            return lower_node(new, node, &has_kernel);
         }
         let args = new.args(node);
         new.keep(node, args);
@@ -46,13 +46,19 @@ pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Nod
     })
 }
 
-fn lower_node(new: &mut Rebuilt<'_>, node: &Node) -> Result<()> {
+/// An operator with a kernel.
+fn has_kernel(op: Op) -> bool {
+    !matches!(op.def().kernel, Kernel::None)
+}
+
+/// Takes a node apart, down to operators that stay `whole` (those that only move data always do).
+pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) -> bool) -> Result<()> {
     let new_args = new.args(node);
     let old = new.old;
     let Rebuilt { graph, names, map, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
-    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0 };
+    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0, whole };
     let args = emit.import(&new_args)?;
     let made = match emit.expand(node.op, &args) {
         Ok(made) => made,
@@ -137,6 +143,7 @@ struct GraphEmit<'a> {
     /// The value of each handle.
     values: Vec<ValueId>,
     depth: u32,
+    whole: &'a dyn Fn(Op) -> bool,
 }
 
 impl GraphEmit<'_> {
@@ -207,7 +214,7 @@ impl Emit for GraphEmit<'_> {
             types = Some(v.to_vec());
         }
         let composed = def.composed.is_some_and(|which| which(&Args(&metas)));
-        if types.is_none() && (composed || matches!(def.kernel, Kernel::None) && def.movement.is_none()) {
+        if types.is_none() && (composed || !(self.whole)(op) && def.movement.is_none()) {
             return self.expand(op, &args);
         }
         let types = match types {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
+pub mod differences;
 pub mod dump;
 mod exact;
 pub mod filetest;

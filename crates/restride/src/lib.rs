@@ -32,6 +32,7 @@ pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State};
 pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Reason, RemarkKind, Result, Scalar, Stage, text};
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
+pub use restride_passes::grad::{Options as GradOptions, grad};
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder};
 pub use restride_passes::portable;

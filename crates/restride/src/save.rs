@@ -33,6 +33,20 @@ impl Compiled {
         export_file_with(&program, path, &extra)
     }
 
+    /// The joint program of forward and backward: one output of the functional program becomes the loss, and parameters and
+    /// user inputs get gradients.
+    ///
+    /// # Errors
+    /// As [`crate::grad`], and a result that is not sound.
+    pub fn grad(&self, options: &crate::GradOptions) -> Result<Program> {
+        let out = restride_passes::grad(self.functional(), options)?;
+        restride_ir::verify(&out)?;
+        if self.checks() {
+            restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
+        }
+        Ok(out)
+    }
+
     /// The program with in-place operators and views, as PyTorch has them.
     ///
     /// # Errors

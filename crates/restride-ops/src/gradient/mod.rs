@@ -1,0 +1,105 @@
+//! Gradients of calls: the operator's rule, and what every rule shares: gradients are summed to the operand's sizes where
+//! it was broadcast, and cast to its type.
+
+pub(crate) mod terms;
+mod views;
+
+use restride_ir::{Arg, Dim, Expr, Grad, GradCall, GradEmit, OpDef, OpError, TensorType, Val};
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Declared gradients: names of operators that share a rule, and the rule.
+pub type Rules = &'static [(&'static [&'static str], Grad)];
+
+/// How an operator is differentiated: as declared, through its view rule, or through its composition.
+pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
+    let mut tables = crate::GRADIENTS.iter().flat_map(|t| t.iter());
+    let declared = tables.find(|(names, _)| names.contains(&name)).map(|(_, g)| *g);
+    let moves = matches!(def.movement, Some(restride_ir::Movement::View(_)));
+    def.grad
+        .or(declared)
+        .or((def.view.is_some() || moves).then_some(Grad::View))
+        .or(def.decompose.is_some().then_some(Grad::Composed))
+}
+
+/// The gradients of a call's operands, each of its operand's sizes and element type; `None` is zero.
+///
+/// # Errors
+/// An operator without a rule; a composed one, which is to be taken apart first; what a rule cannot do.
+pub fn gradients(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Option<Val>>> {
+    let found = match call.op.def().grad {
+        Some(Grad::Zero) => return Ok(vec![None; call.needs.len()]),
+        Some(Grad::Rule(rule)) => rule(emit, call)?,
+        Some(Grad::View) => views::adjoint(emit, call)?,
+        Some(Grad::Composed | Grad::Form(_)) => {
+            return Err(OpError::new("a composed operator is taken apart before it is differentiated"));
+        }
+        None => return Err(OpError::new(format!("there is no gradient of {} yet", call.op))),
+    };
+    let operands: Vec<Val> = call.args.iter().flat_map(|a| a.values().copied()).collect();
+    let mut out = Vec::with_capacity(found.len());
+    for ((grad, operand), needs) in found.into_iter().zip(operands).zip(call.needs) {
+        out.push(match grad {
+            Some(g) if *needs => {
+                let to = emit.ty(operand);
+                Some(fit(emit, g, &to)?)
+            }
+            _ => None,
+        });
+    }
+    Ok(out)
+}
+
+fn one(emit: &mut dyn GradEmit, op: &str, args: &[Arg<Val, Expr>]) -> Result<Val> {
+    let made = emit.call(op, args)?;
+    made.first().copied().ok_or_else(|| OpError::new(format!("{op} has no result")))
+}
+
+/// The gradient as one of an operand of this type: summed where the operand was broadcast, the real part for a real
+/// operand, cast to its element type.
+pub fn fit(emit: &mut dyn GradEmit, gradient: Val, to: &TensorType) -> Result<Val> {
+    let mut g = gradient;
+    if emit.ty(g).dtype.is_complex() && !to.dtype.is_complex() {
+        let pairs = one(emit, "aten.view_as_real.default", &[Arg::Value(g)])?;
+        let at = |i: i64| Arg::Scalar(Expr::Int(i));
+        g = one(emit, "aten.select.int", &[Arg::Value(pairs), at(-1), at(0)])?;
+    }
+    let have = emit.ty(g);
+    let wider = have.rank() as i64 - to.rank() as i64;
+    if wider < 0 {
+        return Err(OpError::new(format!("a gradient {have} of an operand {to}")));
+    }
+    let lead = (0..wider).collect::<Vec<i64>>();
+    let spread = |(k, size): (usize, &Expr)| {
+        let own = &have.layout.sizes[k + wider as usize];
+        (size.is(1) && !own.is(1)).then_some(k as i64 + wider)
+    };
+    let ones: Vec<i64> = to.layout.sizes.iter().enumerate().filter_map(spread).collect();
+    let list = |dims: &[i64]| Arg::Scalars(dims.iter().map(|d| Expr::Int(*d)).collect());
+    if !lead.is_empty() || !ones.is_empty() {
+        let all: Vec<i64> = lead.iter().chain(&ones).copied().collect();
+        if ones.is_empty() {
+            g = one(emit, "aten.sum.dim_IntList", &[Arg::Value(g), list(&all), Arg::Scalar(Expr::Bool(false))])?;
+        } else {
+            g = one(emit, "aten.sum.dim_IntList", &[Arg::Value(g), list(&all), Arg::Scalar(Expr::Bool(true))])?;
+            if !lead.is_empty() {
+                let sizes = Arg::Scalars(to.layout.sizes.to_vec());
+                g = one(emit, "aten.reshape.default", &[Arg::Value(g), sizes])?;
+            }
+        }
+    }
+    let have = emit.ty(g);
+    let fits = have.layout.sizes.iter().zip(&to.layout.sizes).all(|(a, b)| a.equals(b) != Some(false));
+    if !fits {
+        return Err(OpError::new(format!("a gradient {have} of an operand {to}")));
+    }
+    if have.dtype != to.dtype {
+        g = one(emit, "aten._to_copy.default", &[Arg::Value(g), Arg::DType(to.dtype)])?;
+    }
+    Ok(g)
+}
+
+/// The arguments of a call, to be read by view rules.
+fn view_args(emit: &dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Arg<TensorType, Expr>>> {
+    call.args.iter().map(|a| a.try_map(|v| Ok(emit.ty(*v)), |e| Ok(e.clone()))).collect()
+}

@@ -1,0 +1,221 @@
+//! Gradients of matrix functions, distances, Fourier transforms and what rearranges windows.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, T, form, op, rule, wrap};
+use restride_ir::{Dim, Expr};
+
+fn inverse<'c>(c: &'c Cx<'c>) {
+    let inv = c.result().mh();
+    c.set(0, -inv.matmul(c.grad()).matmul(inv));
+}
+
+/// The inverse of a matrix, conjugated and transposed.
+fn inv_h<'c>(a: T<'c>) -> T<'c> {
+    op!(a.cx(), "aten.linalg_inv_ex.default", a).mh()
+}
+
+/// A scalar for each matrix, as one that matrices are multiplied by.
+fn each(t: T<'_>) -> T<'_> {
+    t.unsqueeze(-1).unsqueeze(-1)
+}
+
+fn det<'c>(c: &'c Cx<'c>) {
+    c.set(0, each(c.grad() * c.result().conj()) * inv_h(c.arg(0)));
+}
+
+fn slogdet<'c>(c: &'c Cx<'c>) {
+    let a = c.arg(0);
+    if a.dtype().is_complex() && c.has_grad(0) {
+        return c.fail("the gradient through the sign of a complex determinant");
+    }
+    if let Some(g) = c.opt_grad(1) {
+        let g = if a.dtype().is_complex() { op!(c, "aten.complex.default", g, g.zeros_like()) } else { g };
+        c.set(0, each(g) * inv_h(a));
+    }
+}
+
+/// `_linalg_solve_ex(A, B, left)`
+fn solve<'c>(c: &'c Cx<'c>) {
+    let (a, b, x, g) = (c.arg(0), c.arg(1), c.result(), c.grad());
+    let left = c.is_none(2) || c.flag(2);
+    let vector = left && b.rank() + 1 == a.rank() && {
+        let (sa, sb) = (a.sizes(), b.sizes());
+        b.rank() == 1 || sa[..sa.len() - 1].iter().zip(&sb).all(|(m, n)| m.equals(n) == Some(true))
+    };
+    let wide = |t: T<'c>| if vector { t.unsqueeze(-1) } else { t };
+    let gb = c.call_at(
+        "aten._linalg_solve_ex.default",
+        &[
+            crate::gradient::terms::Operand::operand(a.mh()),
+            crate::gradient::terms::Operand::operand(wide(g)),
+            crate::gradient::terms::Operand::operand(left),
+        ],
+        0,
+    );
+    c.give(1, || if vector { gb.squeeze(-1) } else { gb });
+    c.give(0, || {
+        let x = wide(x).mh();
+        if left { -gb.matmul(x) } else { -x.matmul(gb) }
+    });
+}
+
+/// `linalg_solve_triangular(A, B, upper, left, unitriangular)`
+fn solve_triangular<'c>(c: &'c Cx<'c>) {
+    let (upper, left, unit) = (c.flag(2), c.is_none(3) || c.flag(3), c.flag(4));
+    let gb = op!(c, "aten.linalg_solve_triangular.default", c.arg(0).mh(), c.grad(), !upper, left, unit);
+    c.give(1, || gb);
+    c.give(0, || {
+        let x = c.result().mh();
+        let g = if left { -gb.matmul(x) } else { -x.matmul(gb) };
+        let off = i64::from(unit);
+        if upper { op!(c, "aten.triu.default", g, off) } else { op!(c, "aten.tril.default", g, -off) }
+    });
+}
+
+/// `linalg_cholesky_ex(A, upper)`: of a symmetric matrix, whichever half is read.
+fn cholesky<'c>(c: &'c Cx<'c>) {
+    let upper = c.flag(1);
+    let turn = |t: T<'c>| if upper { t.mh() } else { t };
+    let (l, g) = (turn(c.result()), turn(c.grad()));
+    let phi = op!(c, "aten.tril.default", l.mh().matmul(g));
+    let below = op!(c, "aten.tril.default", phi, -1).mh();
+    let phi = (phi + below) * 0.5;
+    let half = op!(c, "aten.linalg_solve_triangular.default", l.mh(), phi, true, true, false);
+    c.set(0, op!(c, "aten.linalg_solve_triangular.default", l, half, false, false, false));
+}
+
+/// `_linalg_eigh(A)`: eigenvalues and vectors of a symmetric matrix.
+fn eigh<'c>(c: &'c Cx<'c>) {
+    let (l, v) = (c.result_at(0), c.result_at(1));
+    let vh = v.mh();
+    let mut total: Option<T<'c>> = None;
+    if let Some(g) = c.opt_grad(1) {
+        if c.arg(0).dtype().is_complex() {
+            return c.fail("the gradient through complex eigenvectors");
+        }
+        let apart = l.unsqueeze(-2) - l.unsqueeze(-1);
+        let apart = op!(c, "aten.masked_fill.Scalar", apart, apart.is("eq", 0), f64::INFINITY);
+        total = Some(v.matmul(vh.matmul(g) / apart).matmul(vh));
+    }
+    if let Some(g) = c.opt_grad(0) {
+        let part = (v * g.unsqueeze(-2)).matmul(vh);
+        total = Some(total.map_or(part, |t| t + part));
+    }
+    if let Some(t) = total {
+        c.set(0, t);
+    }
+}
+
+/// `cdist(x1, x2, p)`: the slope of a p-norm along each difference.
+fn cdist<'c>(c: &'c Cx<'c>) {
+    let p = c.float(2);
+    let d = c.arg(0).unsqueeze(-2) - c.arg(1).unsqueeze(-3);
+    let (r, g) = (c.result().unsqueeze(-1), c.grad().unsqueeze(-1));
+    let zero = r.is("eq", 0);
+    let size = d.unary("aten.abs.default");
+    let along = if p == 0.0 {
+        return;
+    } else if p == 1.0 {
+        d.sign() * g
+    } else if p == 2.0 {
+        d * (g / r).except(zero)
+    } else if p.is_infinite() {
+        d.sign() * g.expand(d.sizes()).only(size.than("eq", r))
+    } else {
+        d.sign() * size.pow(p - 1.0).except(size.is("eq", 0)) * (g / r.pow(p - 1.0)).except(zero)
+    };
+    c.give(0, || along.sum(vec![-2], false));
+    c.give(1, || -along.sum(vec![-3], false));
+}
+
+/// `pdist(x, p)`: norms of the differences of all pairs of rows.
+fn pdist<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (x, n) = (c.arg(0), c.arg(0).size(0));
+    let pairs = op!(c, "aten.triu_indices.default", &n, n.clone(), 1);
+    let row = |k: i64| op!(c, "aten.index_select.default", x, 0, pairs.select(0, k));
+    vec![op!(c, "aten.linalg_vector_norm.default", row(0) - row(1), c.raw(1), [-1])]
+}
+
+/// `_fft_r2c(self, dim, normalization, onesided)`
+fn r2c<'c>(c: &'c Cx<'c>) {
+    let (x, mut g) = (c.arg(0), c.grad());
+    if c.flag(3) {
+        let dims = c.ints(1);
+        let rank = x.rank();
+        let last = wrap(*dims.last().unwrap_or(&-1), rank);
+        let more = x.size(last as i64).minus(&g.size(last as i64));
+        let mut pad = vec![Expr::Int(0); 2 * (rank - last)];
+        if let Some(end) = pad.last_mut() {
+            *end = more;
+        }
+        g = op!(c, "aten.constant_pad_nd.default", g, pad);
+    }
+    c.set(0, op!(c, "aten._fft_c2c.default", g, c.raw(1), c.raw(2), false).real());
+}
+
+/// `_fft_c2r(self, dim, normalization, last_dim_size)`: inner frequencies stand for two each.
+fn c2r<'c>(c: &'c Cx<'c>) {
+    let g = op!(c, "aten._fft_r2c.default", c.grad(), c.raw(1), c.raw(2), true);
+    let last = *c.ints(1).last().unwrap_or(&-1);
+    let twice = c.grad().size(last).minus(&g.size(last));
+    if twice.is(0) {
+        return c.set(0, g);
+    }
+    let end = twice.plus(&Expr::Int(1));
+    let inner = g.slice(last, Expr::Int(1), end.clone()) * 2.0;
+    c.set(0, op!(c, "aten.slice_scatter.default", g, inner, last, 1, end));
+}
+
+fn im2col<'c>(c: &'c Cx<'c>) {
+    let sizes = c.arg(0).sizes();
+    let image = sizes[sizes.len().saturating_sub(2)..].to_vec();
+    c.set(0, op!(c, "aten.col2im.default", c.grad(), image, c.raw(1), c.raw(2), c.raw(3), c.raw(4)));
+}
+
+fn col2im<'c>(c: &'c Cx<'c>) {
+    c.set(0, op!(c, "aten.im2col.default", c.grad(), c.raw(2), c.raw(3), c.raw(4), c.raw(5)));
+}
+
+/// `take_along_dim` as `gather` of broadcast operands.
+fn take_along_dim<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (x, at) = (c.arg(0), c.arg(1));
+    if c.is_none(2) {
+        let flat = |t: T<'c>| t.reshape(vec![t.numel()]);
+        return vec![op!(c, "aten.gather.default", flat(x), 0, flat(at))];
+    }
+    let dim = wrap(c.int(2), x.rank());
+    let (sx, si) = (x.sizes(), at.sizes());
+    let common = |own: &[Expr], k: usize| {
+        if k == dim {
+            own[k].clone()
+        } else if sx[k].is(1) {
+            si[k].clone()
+        } else {
+            sx[k].clone()
+        }
+    };
+    let wide = |own: &[Expr]| (0..own.len()).map(|k| common(own, k)).collect::<Vec<_>>();
+    vec![op!(c, "aten.gather.default", x.expand(wide(&sx)), dim as i64, at.expand(wide(&si)))]
+}
+
+pub(crate) static GRADS: Rules = &[
+    (&["aten.linalg_inv_ex.default"], rule!(inverse)),
+    (&["aten._linalg_det.default"], rule!(det)),
+    (&["aten._linalg_slogdet.default"], rule!(slogdet)),
+    (&["aten._linalg_solve_ex.default"], rule!(solve)),
+    (&["aten.linalg_solve_triangular.default"], rule!(solve_triangular)),
+    (&["aten.linalg_cholesky_ex.default"], rule!(cholesky)),
+    (&["aten._linalg_eigh.default"], rule!(eigh)),
+    (&["aten.cdist.default", "aten._cdist_forward.default"], rule!(cdist)),
+    (&["aten.pdist.default", "aten._pdist_forward.default"], form!(pdist)),
+    (
+        &["aten._fft_c2c.default"],
+        rule!(|c| c.set(0, op!(c, "aten._fft_c2c.default", c.grad(), c.raw(1), c.raw(2), !c.flag(3)))),
+    ),
+    (&["aten._fft_r2c.default"], rule!(r2c)),
+    (&["aten._fft_c2r.default"], rule!(c2r)),
+    (&["aten.im2col.default"], rule!(im2col)),
+    (&["aten.col2im.default"], rule!(col2im)),
+    (&["aten.take_along_dim.default"], form!(take_along_dim)),
+    (&["aten.unfold_backward.default"], rule!(|c| c.set(0, op!(c, "aten.unfold.default", c.grad(), c.raw(2), c.raw(3), c.raw(4))))),
+];

@@ -1,0 +1,239 @@
+//! Gradients of matrix products and convolutions.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, Operand, T, form, op, product, rule};
+use restride_ir::{Arg, Expr, Val};
+
+fn mm<'c>(c: &'c Cx<'c>, a: usize, b: usize, product: &str, scale: Option<Expr>) {
+    let scaled = |t: T<'c>| scale.as_ref().map_or(t, |s| t.times(s));
+    c.give(a, || scaled(op!(c, product, c.grad(), c.arg(b).mh())));
+    c.give(b, || scaled(op!(c, product, c.arg(a).mh(), c.grad())));
+}
+
+/// `beta * self + alpha * (a @ b)`
+fn add_product<'c>(c: &'c Cx<'c>, product: &str) {
+    c.give(0, || c.grad().times(&c.num(3)));
+    mm(c, 1, 2, product, Some(c.num(4)));
+}
+
+/// `addmv(self, mat, vec, beta, alpha)`
+fn addmv<'c>(c: &'c Cx<'c>) {
+    c.give(0, || c.grad().times(&c.num(3)));
+    mv(c, 1, 2, Some(c.num(4)));
+}
+
+fn mv<'c>(c: &'c Cx<'c>, m: usize, v: usize, scale: Option<Expr>) {
+    let scaled = |t: T<'c>| scale.as_ref().map_or(t, |s| t.times(s));
+    c.give(m, || scaled(c.grad().unsqueeze(1) * c.arg(v).conj().unsqueeze(0)));
+    c.give(v, || scaled(op!(c, "aten.mv.default", c.arg(m).mh(), c.grad())));
+}
+
+/// All dimensions but the last as one.
+fn rows(t: T<'_>) -> T<'_> {
+    let sizes = t.sizes();
+    match sizes.split_last() {
+        Some((last, lead)) if lead.len() != 1 => t.reshape(vec![product(lead), last.clone()]),
+        _ => t,
+    }
+}
+
+fn matmul<'c>(c: &'c Cx<'c>) {
+    let (a, b, g) = (c.arg(0), c.arg(1), c.grad());
+    match (a.rank(), b.rank()) {
+        (1, 1) => {
+            c.give(0, || g * b.conj());
+            c.give(1, || g * a.conj());
+        }
+        (2, 2) => mm(c, 0, 1, "aten.mm.default", None),
+        (ra, 2) if ra > 2 => {
+            c.give(0, || g.matmul(b.mh()));
+            c.give(1, || op!(c, "aten.mm.default", rows(a).mh(), rows(g)));
+        }
+        (1, _) => {
+            let g = g.unsqueeze(-2);
+            c.give(0, || g.matmul(b.mh()).squeeze(-2));
+            c.give(1, || a.unsqueeze(-1).conj().matmul(g));
+        }
+        (_, 1) => {
+            let g = g.unsqueeze(-1);
+            c.give(0, || g.matmul(b.unsqueeze(0).conj()));
+            c.give(1, || a.mh().matmul(g).squeeze(-1));
+        }
+        _ => {
+            c.give(0, || g.matmul(b.mh()));
+            c.give(1, || a.mh().matmul(g));
+        }
+    }
+}
+
+fn linear<'c>(c: &'c Cx<'c>) {
+    let (x, w, g) = (c.arg(0), c.arg(1), c.grad());
+    if w.rank() == 1 {
+        c.give(0, || g.unsqueeze(-1) * w.conj());
+        c.give(1, || g.unsqueeze(-1) * x.conj());
+    } else {
+        c.give(0, || g.matmul(w.conj()));
+        c.give(1, || op!(c, "aten.mm.default", rows(g).mt(), rows(x).conj()));
+    }
+    if c.opt(2).is_some() {
+        c.give(2, || g);
+    }
+}
+
+/// A list argument as `n` numbers, where one stands for all.
+fn spread(c: &Cx<'_>, i: usize, n: usize, default: i64) -> Vec<Expr> {
+    let given = c.nums(i);
+    match given.as_slice() {
+        [] => vec![Expr::Int(default); n],
+        [one] => vec![one.clone(); n],
+        _ => given,
+    }
+}
+
+/// How a convolution is called.
+struct Conv {
+    stride: Vec<Expr>,
+    padding: Vec<Expr>,
+    dilation: Vec<Expr>,
+    transposed: bool,
+    output_padding: Vec<Expr>,
+    groups: Arg<Val, Expr>,
+}
+
+fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: Conv) -> T<'c> {
+    op!(
+        x.cx(),
+        "aten.convolution.default",
+        x,
+        w,
+        b,
+        v.stride,
+        v.padding,
+        v.dilation,
+        v.transposed,
+        v.output_padding,
+        v.groups
+    )
+}
+
+/// One image is a batch of one.
+fn batched<'c>(c: &'c Cx<'c>, n: usize, conv: impl FnOnce(T<'c>) -> T<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0);
+    vec![if x.rank() == n + 1 { conv(x.unsqueeze(0)).squeeze(0) } else { conv(x) }]
+}
+
+/// `conv1d` and its kin: `(input, weight, bias, stride, padding, dilation, groups)`, the padding numbers or a word.
+fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let n = c.arg(1).rank().saturating_sub(2);
+    let dilation = spread(c, 5, n, 1);
+    let mut padding = spread(c, 4, n, 0);
+    let mut extra = vec![0; n];
+    if let Some(word) = c.str(4) {
+        padding = vec![Expr::Int(0); n];
+        if word == "same" {
+            let sizes = c.arg(1).sizes();
+            for d in 0..n {
+                let (Some(k), Some(by)) = (sizes[d + 2].constant(), dilation[d].constant()) else {
+                    c.fail("padding='same' with a kernel of symbolic size");
+                    return vec![c.arg(0)];
+                };
+                let total = by.as_i64() * (k.as_i64() - 1);
+                padding[d] = Expr::Int(total / 2);
+                extra[d] = total % 2;
+            }
+        }
+    }
+    batched(c, n, |x| {
+        // What does not fit evenly comes after.
+        let x = if extra.iter().any(|e| *e != 0) {
+            let pad: Vec<i64> = extra.iter().rev().flat_map(|e| [0, *e]).collect();
+            op!(c, "aten.constant_pad_nd.default", x, pad)
+        } else {
+            x
+        };
+        let stride = spread(c, 3, n, 1);
+        let output_padding = vec![Expr::Int(0); n];
+        let v = Conv { stride, padding, dilation, transposed: false, output_padding, groups: c.raw(6) };
+        convolution(x, c.arg(1), c.opt(2), v)
+    })
+}
+
+/// `conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation)`
+fn conv_transpose<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let n = c.arg(1).rank().saturating_sub(2);
+    batched(c, n, |x| {
+        let v = Conv {
+            stride: spread(c, 3, n, 1),
+            padding: spread(c, 4, n, 0),
+            dilation: spread(c, 7, n, 1),
+            transposed: true,
+            output_padding: spread(c, 5, n, 0),
+            groups: c.raw(6),
+        };
+        convolution(x, c.arg(1), c.opt(2), v)
+    })
+}
+
+/// `_convolution` has switches after what `convolution` has.
+fn plain_convolution<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let args: Vec<_> = (0..9).map(|i| c.raw(i)).collect();
+    vec![c.call("aten.convolution.default", &args)]
+}
+
+fn convolution_grad<'c>(c: &'c Cx<'c>) {
+    let (x, w) = (c.arg(0), c.arg(1));
+    let bias = c.opt(2).map_or(Arg::None, |b| Arg::Scalars(b.sizes()));
+    let mask = [c.needs(0), c.needs(1), c.opt(2).is_some() && c.needs(2)];
+    let mut args = vec![c.grad().operand(), x.operand(), w.operand(), bias];
+    args.extend((3..9).map(|i| c.raw(i)));
+    args.push(mask.operand());
+    let all = c.calls("aten.convolution_backward.default", &args);
+    for (i, g) in all.into_iter().enumerate() {
+        if mask[i] {
+            c.set(i, g);
+        }
+    }
+}
+
+pub(crate) static GRADS: Rules = &[
+    (&["aten.mm.default"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
+    (&["aten.bmm.default"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),
+    (&["aten.addmm.default"], rule!(|c| add_product(c, "aten.mm.default"))),
+    (&["aten.baddbmm.default"], rule!(|c| add_product(c, "aten.bmm.default"))),
+    (&["aten.matmul.default"], rule!(matmul)),
+    (&["aten.linear.default"], rule!(linear)),
+    (&["aten.mv.default"], rule!(|c| mv(c, 0, 1, None))),
+    (&["aten.addmv.default"], rule!(addmv)),
+    (
+        &["aten.dot.default"],
+        rule!(|c| {
+            c.give(0, || c.grad() * c.arg(1).conj());
+            c.give(1, || c.grad() * c.arg(0).conj());
+        }),
+    ),
+    (
+        &["aten.vdot.default"],
+        rule!(|c| {
+            c.give(0, || c.grad().conj() * c.arg(1));
+            c.give(1, || c.grad() * c.arg(0));
+        }),
+    ),
+    (&["aten.convolution.default"], rule!(convolution_grad)),
+    (&["aten._convolution.default"], form!(plain_convolution)),
+    (
+        &[
+            "aten.conv1d.default",
+            "aten.conv2d.default",
+            "aten.conv3d.default",
+            "aten.conv1d.padding",
+            "aten.conv2d.padding",
+            "aten.conv3d.padding",
+            "aten._convolution_mode.default",
+        ],
+        form!(conv_n),
+    ),
+    (
+        &["aten.conv_transpose1d.default", "aten.conv_transpose2d.input", "aten.conv_transpose3d.input"],
+        form!(conv_transpose),
+    ),
+];

@@ -1,0 +1,528 @@
+//! Gradients of softmax, normalisations, pooling, interpolation, embeddings, attention and losses.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, Operand, T, form, op, product, rule, wrap};
+use restride_ir::{Arg, DType, Expr};
+
+/// Results whose gradients nobody can use: they come from statistics that only the backward reads.
+fn only_first(c: &Cx<'_>) -> bool {
+    let others = (1..c.results()).any(|k| c.has_grad(k));
+    if others {
+        c.fail("a loss that depends on the saved statistics of a normalisation");
+    }
+    !others
+}
+
+fn softmax<'c>(c: &'c Cx<'c>, backward: &str) {
+    let dtype = c.result().dtype();
+    c.set(0, op!(c, backward, c.grad(), c.result(), c.raw(1), dtype));
+}
+
+/// `_softmax_backward_data(grad_output, output, dim, input_dtype)`
+fn softmax_backward<'c>(c: &'c Cx<'c>) {
+    let (g, y) = (c.arg(0), c.arg(1));
+    let d = if y.rank() == 0 { Vec::new() } else { vec![c.int(2)] };
+    c.give(0, || op!(c, "aten._softmax_backward_data.default", c.grad(), y, c.raw(2), c.raw(3)));
+    c.give(1, || {
+        let h = c.grad();
+        h * g - h * (g * y).sum(d.clone(), true) - g * (h * y).sum(d.clone(), true)
+    });
+}
+
+fn log_softmax_backward<'c>(c: &'c Cx<'c>) {
+    let (g, y) = (c.arg(0), c.arg(1));
+    let d = if y.rank() == 0 { Vec::new() } else { vec![c.int(2)] };
+    let h = c.grad();
+    c.give(0, || h - (h * y.exp()).sum(d.clone(), true));
+    c.give(1, || -h * y.exp() * g.sum(d.clone(), true));
+}
+
+fn layer_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    vec![op!(c, "aten.native_layer_norm.default", c.arg(0), c.raw(1), c.raw(2), c.raw(3), c.raw(4))]
+}
+
+fn set_masked<'c>(c: &'c Cx<'c>, at: &[usize], all: Vec<T<'c>>) {
+    for (i, g) in at.iter().zip(all) {
+        if c.needs(*i) {
+            c.set(*i, g);
+        }
+    }
+}
+
+fn native_layer_norm<'c>(c: &'c Cx<'c>) {
+    if !only_first(c) {
+        return;
+    }
+    let mask = [c.needs(0), c.needs(2), c.needs(3)];
+    let args = [
+        c.grad().operand(),
+        c.arg(0).operand(),
+        c.raw(1),
+        c.result_at(1).operand(),
+        c.result_at(2).operand(),
+        c.raw(2),
+        c.raw(3),
+        mask.operand(),
+    ];
+    set_masked(c, &[0, 2, 3], c.calls("aten.native_layer_norm_backward.default", &args));
+}
+
+fn rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    vec![op!(c, "aten._fused_rms_norm.default", c.arg(0), c.raw(1), c.raw(2), c.raw(3))]
+}
+
+fn fused_rms_norm<'c>(c: &'c Cx<'c>) {
+    if !only_first(c) {
+        return;
+    }
+    let mask = [c.needs(0), c.needs(2)];
+    let args =
+        [c.grad().operand(), c.arg(0).operand(), c.raw(1), c.result_at(1).operand(), c.raw(2), mask.operand()];
+    set_masked(c, &[0, 2], c.calls("aten._fused_rms_norm_backward.default", &args));
+}
+
+fn group_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0);
+    let sizes = x.sizes();
+    let (n, channels, inner) = (x.size(0), x.size(1), product(sizes.iter().skip(2)));
+    vec![op!(
+        c,
+        "aten.native_group_norm.default",
+        x,
+        c.raw(2),
+        c.raw(3),
+        n,
+        channels,
+        inner,
+        c.raw(1),
+        c.raw(4)
+    )]
+}
+
+fn native_group_norm<'c>(c: &'c Cx<'c>) {
+    if !only_first(c) {
+        return;
+    }
+    let mask = [c.needs(0), c.needs(1), c.needs(2)];
+    let args = [
+        c.grad().operand(),
+        c.arg(0).operand(),
+        c.result_at(1).operand(),
+        c.result_at(2).operand(),
+        c.raw(1),
+        c.raw(3),
+        c.raw(4),
+        c.raw(5),
+        c.raw(6),
+        mask.operand(),
+    ];
+    set_masked(c, &[0, 1, 2], c.calls("aten.native_group_norm_backward.default", &args));
+}
+
+/// `batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)`; one that updates
+/// running statistics is another operator in a functional program.
+fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let common = [c.raw(0), c.raw(1), c.raw(2)];
+    let mut args = common.to_vec();
+    if c.flag(5) {
+        args.extend([c.raw(5), c.raw(6), c.raw(7)]);
+        return vec![c.call("aten._native_batch_norm_legit.no_stats", &args)];
+    }
+    args.extend([c.raw(3), c.raw(4), c.raw(6), c.raw(7)]);
+    vec![c.call("aten._native_batch_norm_legit_no_training.default", &args)]
+}
+
+/// Batch normalisation with statistics of the batch (results 1 and 2) or running ones (arguments 3 and 4).
+fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) {
+    if !only_first(c) {
+        return;
+    }
+    let stats = |i: usize| if running { c.raw(i) } else { Arg::None };
+    let saved = |k: usize| if train { c.result_at(k).operand() } else { Arg::None };
+    let mask = [c.needs(0), c.needs(1), c.needs(2)];
+    let args = [
+        c.grad().operand(),
+        c.arg(0).operand(),
+        c.raw(1),
+        stats(3),
+        stats(4),
+        saved(1),
+        saved(2),
+        train.operand(),
+        c.raw(eps),
+        mask.operand(),
+    ];
+    set_masked(c, &[0, 1, 2], c.calls("aten.native_batch_norm_backward.default", &args));
+}
+
+/// `v` with the length `g`, over all dimensions but `dim`.
+fn weight_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (v, g) = (c.arg(0), c.arg(1));
+    let rank = v.rank();
+    let dim = c.int_or(2, 0);
+    let others: Vec<i64> =
+        (0..rank as i64).filter(|d| dim == -1 || *d != wrap(dim, rank) as i64).collect();
+    let norm = op!(c, "aten.linalg_vector_norm.default", v, 2, others, dim != -1);
+    vec![v * (g / norm), norm]
+}
+
+fn max_pool<'c>(c: &'c Cx<'c>, name: &str) -> Vec<T<'c>> {
+    let args: Vec<_> = (0..6).map(|i| c.raw(i)).collect();
+    vec![c.call(name, &args)]
+}
+fn max_pool2d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    max_pool(c, "aten.max_pool2d_with_indices.default")
+}
+fn max_pool3d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    max_pool(c, "aten.max_pool3d_with_indices.default")
+}
+
+/// A list of one number with another before it.
+fn before(c: &Cx<'_>, i: usize, first: i64) -> Arg<restride_ir::Val, Expr> {
+    let mut given = c.nums(i);
+    if !given.is_empty() {
+        given.insert(0, Expr::Int(first));
+    }
+    Arg::Scalars(given)
+}
+
+/// Pooling of rows is pooling of images one high.
+fn max_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0).unsqueeze(-2);
+    let (k, s, p, d) = (before(c, 1, 1), before(c, 2, 1), before(c, 3, 0), before(c, 4, 1));
+    let args = [x.operand(), k, s, p, d, c.raw(5)];
+    c.calls("aten.max_pool2d_with_indices.default", &args).into_iter().map(|t| t.squeeze(-2)).collect()
+}
+
+fn avg_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0).unsqueeze(-2);
+    let args = [x.operand(), before(c, 1, 1), before(c, 2, 1), before(c, 3, 0), c.raw(4), c.raw(5)];
+    vec![c.call("aten.avg_pool2d.default", &args).squeeze(-2)]
+}
+
+fn adaptive_avg_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0).unsqueeze(-2);
+    vec![op!(c, "aten._adaptive_avg_pool2d.default", x, before(c, 1, 1)).squeeze(-2)]
+}
+fn adaptive_avg_pool2d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    vec![op!(c, "aten._adaptive_avg_pool2d.default", c.arg(0), c.raw(1))]
+}
+fn adaptive_avg_pool3d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    vec![op!(c, "aten._adaptive_avg_pool3d.default", c.arg(0), c.raw(1))]
+}
+fn adaptive_max_pool1d<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0).unsqueeze(-2);
+    let args = [x.operand(), before(c, 1, 1)];
+    c.calls("aten.adaptive_max_pool2d.default", &args).into_iter().map(|t| t.squeeze(-2)).collect()
+}
+
+/// The gradient of a pooling: its backward takes the gradient, the operand and the numbers from argument 1 on.
+fn pool_backward<'c>(c: &'c Cx<'c>, name: &str, numbers: usize, indices: bool) {
+    let mut args = vec![c.grad().operand(), c.arg(0).operand()];
+    args.extend((1..=numbers).map(|i| c.raw(i)));
+    if indices {
+        args.push(c.result_at(1).operand());
+    }
+    c.set(0, c.call(name, &args));
+}
+
+/// The gradient of a linear pooling's backward is the pooling.
+fn pool_again<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
+    c.give(0, || {
+        let mut args = vec![c.grad().operand()];
+        args.extend((2..2 + numbers).map(|i| c.raw(i)));
+        c.call(name, &args)
+    });
+}
+
+/// The gradient of the backward of a pooling with indices: what the indices say.
+fn indexed_again<'c>(c: &'c Cx<'c>, indices: usize, dims: usize) {
+    c.give(0, || {
+        let (g, at) = (c.grad(), c.arg(indices));
+        let flat = |t: T<'c>| {
+            let mut sizes = t.sizes();
+            let inner = sizes.split_off(sizes.len() - dims);
+            sizes.push(product(&inner));
+            t.reshape(sizes)
+        };
+        op!(c, "aten.gather.default", flat(g), -1, flat(at)).reshape(at.sizes())
+    });
+}
+
+/// Interpolation is linear and works dimension by dimension: the matrix of each is what it makes of the identity.
+fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
+    let x = c.arg(0);
+    let out = c.nums(1);
+    let numbers: Vec<_> = (2..2 + usize::from(aligns)).map(|i| c.raw(i)).collect();
+    let scales = 2 + usize::from(aligns);
+    let mut g = c.grad();
+    let dtype = g.dtype();
+    for d in 0..dims {
+        let n = x.size(d as i64 + 2);
+        let eye = op!(c, "aten.eye.default", &n, dtype);
+        let mut sizes = vec![Expr::Int(1); dims + 2];
+        (sizes[1], sizes[d + 2]) = (n.clone(), n.clone());
+        let mut to = vec![Expr::Int(1); dims];
+        to[d] = out.get(d).cloned().unwrap_or(Expr::Int(1));
+        let mut args = vec![eye.reshape(sizes).operand(), to.clone().operand()];
+        args.extend(numbers.iter().cloned());
+        args.extend((0..dims).map(|k| if k == d { c.raw(scales + d) } else { Arg::None }));
+        let matrix = c.call(name, &args).reshape(vec![n, to[d].clone()]);
+        let last = dims as i64 + 1;
+        let at = d as i64 + 2;
+        g = g.transpose(at, last).matmul(matrix.mt()).transpose(at, last);
+    }
+    c.set(0, g);
+}
+
+fn embedding<'c>(c: &'c Cx<'c>) {
+    let rows = c.arg(0).size(0);
+    c.set(0, op!(c, "aten.embedding_dense_backward.default", c.grad(), c.arg(1), rows, c.raw(2), c.raw(3)));
+}
+
+/// `embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
+fn embedding_again<'c>(c: &'c Cx<'c>) {
+    if c.flag(4) {
+        return c.fail("the second gradient of an embedding that is scaled by frequency");
+    }
+    let padding = c.int(3);
+    c.give(0, || {
+        let rows = op!(c, "aten.embedding.default", c.grad(), c.arg(1));
+        if padding < 0 { rows } else { rows.except(c.arg(1).is("eq", padding).unsqueeze(-1)) }
+    });
+}
+
+/// How attention is called.
+struct Attention<'c> {
+    mask: Option<T<'c>>,
+    dropout: f64,
+    causal: bool,
+    scale: Option<f64>,
+    grouped: bool,
+}
+
+/// Scaled scores, and what the weights make of the values.
+fn attend<'c>(c: &'c Cx<'c>, how: Attention<'c>) -> (T<'c>, T<'c>) {
+    let (q, mut k, mut v) = (c.arg(0), c.arg(1), c.arg(2));
+    if how.grouped {
+        let (Some(heads), Some(own)) = (q.size(-3).constant(), k.size(-3).constant()) else {
+            c.fail("grouped heads of symbolic number");
+            return (q, q);
+        };
+        let times = heads.as_i64() / own.as_i64().max(1);
+        k = op!(c, "aten.repeat_interleave.self_int", k, times, -3);
+        v = op!(c, "aten.repeat_interleave.self_int", v, times, -3);
+    }
+    let scale = match (how.scale, q.size(-1).constant()) {
+        (Some(s), _) => s,
+        (None, Some(n)) => 1.0 / (n.as_f64()).sqrt(),
+        (None, None) => {
+            c.fail("attention over a symbolic number of features");
+            1.0
+        }
+    };
+    let mut scores = (q * scale).matmul(k.mt());
+    let low = f64::NEG_INFINITY;
+    if how.causal {
+        let ones = op!(c, "aten.full.default", vec![q.size(-2), k.size(-2)], true, DType::Bool);
+        let later = op!(c, "aten.triu.default", ones, 1);
+        scores = op!(c, "aten.masked_fill.Scalar", scores, later, low);
+    }
+    if let Some(mask) = how.mask {
+        scores = if mask.dtype() == DType::Bool {
+            op!(c, "aten.masked_fill.Scalar", scores, mask.unary("aten.logical_not.default"), low)
+        } else {
+            scores + mask
+        };
+    }
+    let mut weights = op!(c, "aten._safe_softmax.default", scores, -1);
+    if how.dropout > 0.0 {
+        weights = op!(c, "aten.native_dropout.default", weights, how.dropout, true);
+    }
+    (scores, weights.matmul(v))
+}
+
+fn number(c: &Cx<'_>, i: usize) -> Option<f64> {
+    (!c.is_none(i)).then(|| c.float(i))
+}
+
+fn attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let how = Attention {
+        mask: c.opt(3),
+        dropout: c.float(4),
+        causal: c.flag(5),
+        scale: number(c, 6),
+        grouped: c.flag(7),
+    };
+    vec![attend(c, how).1]
+}
+
+fn flash_attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let how =
+        Attention { mask: c.opt(5), dropout: c.float(3), causal: c.flag(4), scale: number(c, 6), grouped: false };
+    let (scores, out) = attend(c, how);
+    vec![out, op!(c, "aten.logsumexp.default", scores, [-1])]
+}
+
+/// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
+fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
+    if c.has_grad(1) {
+        return c.fail("a loss that depends on the total weight of nll_loss");
+    }
+    let args = [
+        c.grad().operand(),
+        c.arg(0).operand(),
+        c.arg(1).operand(),
+        c.raw(2),
+        c.raw(3),
+        c.raw(4),
+        c.result_at(1).operand(),
+    ];
+    c.give(0, || c.call(backward, &args));
+}
+
+/// `binary_cross_entropy(self, target, weight, reduction)`
+fn bce<'c>(c: &'c Cx<'c>) {
+    c.give(0, || op!(c, "aten.binary_cross_entropy_backward.default", c.grad(), c.arg(0), c.arg(1), c.raw(2), c.raw(3)));
+    c.give(1, || {
+        let x = c.arg(0);
+        let clamped = |t: T<'c>| op!(c, "aten.clamp_min.default", t.log(), -100);
+        let mut g = (clamped(1.0 - x) - clamped(x)) * c.grad();
+        if let Some(w) = c.opt(2) {
+            g = g * w;
+        }
+        if c.int_or(3, 1) == 1 { g.over(&x.numel()) } else { g }
+    });
+    if c.opt(2).is_some() && c.needs(2) {
+        c.fail("the gradient of the weight of binary_cross_entropy");
+    }
+}
+
+macro_rules! upsamples {
+    ($($name:literal $dims:literal $aligns:literal;)*) => {
+        &[$((&[$name], rule!(|c| upsample(c, $name, $dims, $aligns)))),*]
+    };
+}
+
+/// Interpolations.
+pub(crate) static UPSAMPLES: Rules = upsamples! {
+    "aten.upsample_nearest1d.default" 1 false;
+    "aten.upsample_nearest2d.default" 2 false;
+    "aten.upsample_nearest3d.default" 3 false;
+    "aten._upsample_nearest_exact1d.default" 1 false;
+    "aten._upsample_nearest_exact2d.default" 2 false;
+    "aten._upsample_nearest_exact3d.default" 3 false;
+    "aten.upsample_linear1d.default" 1 true;
+    "aten.upsample_bilinear2d.default" 2 true;
+    "aten.upsample_trilinear3d.default" 3 true;
+    "aten.upsample_bicubic2d.default" 2 true;
+    "aten._upsample_bilinear2d_aa.default" 2 true;
+    "aten._upsample_bicubic2d_aa.default" 2 true;
+};
+
+pub(crate) static GRADS: Rules = &[
+    (
+        &[
+            "aten.softmax.int",
+            "aten._softmax.default",
+            "aten.special_softmax.default",
+            "aten._safe_softmax.default",
+        ],
+        rule!(|c| softmax(c, "aten._softmax_backward_data.default")),
+    ),
+    (
+        &["aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default"],
+        rule!(|c| softmax(c, "aten._log_softmax_backward_data.default")),
+    ),
+    (&["aten._softmax_backward_data.default"], rule!(softmax_backward)),
+    (&["aten._log_softmax_backward_data.default"], rule!(log_softmax_backward)),
+    (&["aten.layer_norm.default"], form!(layer_norm)),
+    (&["aten.native_layer_norm.default"], rule!(native_layer_norm)),
+    (&["aten.rms_norm.default"], form!(rms_norm)),
+    (&["aten._fused_rms_norm.default"], rule!(fused_rms_norm)),
+    (&["aten.group_norm.default"], form!(group_norm)),
+    (&["aten.native_group_norm.default"], rule!(native_group_norm)),
+    (&["aten.batch_norm.default"], form!(batch_norm)),
+    (
+        &["aten.native_batch_norm.default", "aten._native_batch_norm_legit_functional.default"],
+        rule!(|c| native_batch_norm(c, true, c.flag(5), 7)),
+    ),
+    (&["aten._native_batch_norm_legit.no_stats"], rule!(|c| native_batch_norm(c, false, true, 5))),
+    (
+        &["aten._native_batch_norm_legit_no_training.default", "aten._batch_norm_no_update.default"],
+        rule!(|c| native_batch_norm(c, true, false, 6)),
+    ),
+    (&["aten._batch_norm_with_update_functional.default"], rule!(|c| native_batch_norm(c, true, true, 6))),
+    (&["aten._weight_norm_interface.default"], form!(weight_norm)),
+    (&["aten._weight_norm.default"], form!(weight_norm_value)),
+    (&["aten.max_pool1d.default"], form!(max_pool1d_value)),
+    (&["aten.max_pool1d_with_indices.default"], form!(max_pool1d)),
+    (&["aten.max_pool2d.default"], form!(max_pool2d)),
+    (&["aten.max_pool3d.default"], form!(max_pool3d)),
+    (
+        &["aten.max_pool2d_with_indices.default"],
+        rule!(|c| pool_backward(c, "aten.max_pool2d_with_indices_backward.default", 5, true)),
+    ),
+    (
+        &["aten.max_pool3d_with_indices.default"],
+        rule!(|c| pool_backward(c, "aten.max_pool3d_with_indices_backward.default", 5, true)),
+    ),
+    (
+        &["aten.adaptive_max_pool2d.default"],
+        rule!(|c| pool_backward(c, "aten.adaptive_max_pool2d_backward.default", 0, true)),
+    ),
+    (
+        &["aten.adaptive_max_pool3d.default"],
+        rule!(|c| pool_backward(c, "aten.adaptive_max_pool3d_backward.default", 0, true)),
+    ),
+    (&["aten.adaptive_max_pool1d.default"], form!(adaptive_max_pool1d)),
+    (&["aten.avg_pool1d.default"], form!(avg_pool1d)),
+    (&["aten.avg_pool2d.default"], rule!(|c| pool_backward(c, "aten.avg_pool2d_backward.default", 6, false))),
+    (&["aten.avg_pool3d.default"], rule!(|c| pool_backward(c, "aten.avg_pool3d_backward.default", 6, false))),
+    (&["aten.adaptive_avg_pool1d.default"], form!(adaptive_avg_pool1d)),
+    (&["aten.adaptive_avg_pool2d.default"], form!(adaptive_avg_pool2d)),
+    (&["aten.adaptive_avg_pool3d.default"], form!(adaptive_avg_pool3d)),
+    (
+        &["aten._adaptive_avg_pool2d.default"],
+        rule!(|c| pool_backward(c, "aten._adaptive_avg_pool2d_backward.default", 0, false)),
+    ),
+    (
+        &["aten._adaptive_avg_pool3d.default"],
+        rule!(|c| pool_backward(c, "aten._adaptive_avg_pool3d_backward.default", 0, false)),
+    ),
+    (&["aten.avg_pool2d_backward.default"], rule!(|c| pool_again(c, "aten.avg_pool2d.default", 6))),
+    (&["aten.avg_pool3d_backward.default"], rule!(|c| pool_again(c, "aten.avg_pool3d.default", 6))),
+    (
+        &["aten._adaptive_avg_pool2d_backward.default"],
+        rule!(|c| c.give(0, || op!(c, "aten._adaptive_avg_pool2d.default", c.grad(), tail(c.arg(0), 2)))),
+    ),
+    (
+        &["aten._adaptive_avg_pool3d_backward.default"],
+        rule!(|c| c.give(0, || op!(c, "aten._adaptive_avg_pool3d.default", c.grad(), tail(c.arg(0), 3)))),
+    ),
+    (&["aten.max_pool2d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 2))),
+    (&["aten.max_pool3d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 3))),
+    (&["aten.adaptive_max_pool2d_backward.default"], rule!(|c| indexed_again(c, 2, 2))),
+    (&["aten.adaptive_max_pool3d_backward.default"], rule!(|c| indexed_again(c, 2, 3))),
+    (&["aten.embedding.default"], rule!(embedding)),
+    (&["aten.embedding_dense_backward.default"], rule!(embedding_again)),
+    (&["aten.scaled_dot_product_attention.default"], form!(attention)),
+    (&["aten._scaled_dot_product_flash_attention_for_cpu.default"], form!(flash_attention)),
+    (&["aten.nll_loss_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss_backward.default"))),
+    (&["aten.nll_loss2d_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss2d_backward.default"))),
+    (&["aten.binary_cross_entropy.default"], rule!(bce)),
+];
+
+fn weight_norm_value<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    weight_norm(c).into_iter().take(1).collect()
+}
+
+fn max_pool1d_value<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    max_pool1d(c).into_iter().take(1).collect()
+}
+
+/// The last `n` sizes.
+fn tail(t: T<'_>, n: usize) -> Vec<Expr> {
+    let sizes = t.sizes();
+    sizes[sizes.len().saturating_sub(n)..].to_vec()
+}

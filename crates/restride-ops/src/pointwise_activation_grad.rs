@@ -1,0 +1,246 @@
+//! Gradients of activations, and of the operators that give these gradients.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, T, op, rule};
+use std::f64::consts::{FRAC_2_SQRT_PI, PI, SQRT_2};
+
+const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+
+/// `elu` and its kin as `elu_backward` takes them.
+fn elu<'c>(c: &'c Cx<'c>, alpha: f64, scale: f64, input_scale: f64) {
+    c.set(0, op!(c, "aten.elu_backward.default", c.grad(), alpha, scale, input_scale, false, c.arg(0)));
+}
+
+/// `elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)`
+fn elu_backward<'c>(c: &'c Cx<'c>) {
+    c.give(0, || {
+        op!(c, "aten.elu_backward.default", c.grad(), c.raw(1), c.raw(2), c.raw(3), c.raw(4), c.arg(5))
+    });
+    c.give(5, || {
+        let (x, alpha, scale, input) = (c.arg(5), c.float(1), c.float(2), c.float(3));
+        let slope = if c.flag(4) {
+            c.grad() * c.arg(0) * input
+        } else {
+            c.grad() * c.arg(0) * (x * input).exp() * (alpha * scale * input * input)
+        };
+        slope.only(x.is("lt", 0))
+    });
+}
+
+/// `threshold_backward`, `hardtanh_backward` and their like: a mask on the gradient by the operand.
+fn masked<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
+    c.give(0, || {
+        let mut args = vec![crate::gradient::terms::Operand::operand(c.grad()), c.raw(1)];
+        args.extend((0..numbers).map(|k| c.raw(2 + k)));
+        c.call(name, &args)
+    });
+}
+
+/// The second derivative times the two gradients, for `f_backward(grad, self)`.
+fn second<'c>(c: &'c Cx<'c>, name: &str, curve: impl FnOnce(T<'c>) -> T<'c>) {
+    c.give(0, || op!(c, name, c.grad(), c.arg(1)));
+    c.give(1, || c.grad() * c.arg(0) * curve(c.arg(1)));
+}
+
+fn gelu_backward<'c>(c: &'c Cx<'c>) {
+    let tanh = c.str(2) == Some("tanh");
+    c.give(0, || op!(c, "aten.gelu_backward.default", c.grad(), c.arg(1), c.raw(2)));
+    c.give(1, || {
+        let x = c.arg(1);
+        let curve = if tanh {
+            let (k, a) = (SQRT_2 * FRAC_2_SQRT_PI * 0.5, 0.044715);
+            let x2 = x.square();
+            let t = (x * (x2 * a + 1.0) * k).unary("aten.tanh.default");
+            let du = (x2 * (3.0 * a) + 1.0) * k;
+            let left = 1.0 - t.square();
+            left * du + x * 0.5 * left * (x * (6.0 * a * k) - t * du.square() * 2.0)
+        } else {
+            (x.square() * -0.5).exp() * (2.0 * PI).sqrt().recip() * (2.0 - x.square())
+        };
+        c.grad() * c.arg(0) * curve
+    });
+}
+
+fn silu_curve(x: T<'_>) -> T<'_> {
+    let s = x.sigmoid();
+    s * (1.0 - s) * (x * (1.0 - s * 2.0) + 2.0)
+}
+
+fn mish_curve(x: T<'_>) -> T<'_> {
+    let s = x.sigmoid();
+    let w = x.unary("aten.softplus.default").unary("aten.tanh.default");
+    let left = 1.0 - w.square();
+    let d = left * s;
+    let dd = left * s * (1.0 - s) - w * d * s * 2.0;
+    d * 2.0 + x * dd
+}
+
+/// `softplus_backward(grad, self, beta, threshold)`
+fn softplus_backward<'c>(c: &'c Cx<'c>) {
+    c.give(0, || op!(c, "aten.softplus_backward.default", c.grad(), c.arg(1), c.raw(2), c.raw(3)));
+    c.give(1, || {
+        let (beta, limit) = (c.float(2), c.float(3));
+        let t = c.arg(1) * beta;
+        let s = t.sigmoid();
+        (c.grad() * c.arg(0) * s * (1.0 - s) * beta).except(t.is("gt", limit))
+    });
+}
+
+fn hardswish_backward<'c>(c: &'c Cx<'c>) {
+    c.give(0, || op!(c, "aten.hardswish_backward.default", c.grad(), c.arg(1)));
+    c.give(1, || {
+        let x = c.arg(1);
+        let bent = op!(c, "aten.logical_and.default", x.is("gt", -3.0), x.is("lt", 3.0));
+        (c.grad() * c.arg(0) * (1.0 / 3.0)).only(bent)
+    });
+}
+
+fn log_sigmoid_backward<'c>(c: &'c Cx<'c>) {
+    c.give(0, || op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(1), c.arg(2)));
+    c.give(1, || {
+        let s = c.arg(1).sigmoid();
+        -c.grad() * c.arg(0) * s * (1.0 - s)
+    });
+}
+
+/// `logit_backward(grad, self, eps)`
+fn logit_backward<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(1);
+    c.give(0, || op!(c, "aten.logit_backward.default", c.grad(), x, c.raw(2)));
+    c.give(1, || {
+        let d = c.grad() * c.arg(0) * (x * 2.0 - 1.0) / (x * (1.0 - x)).square();
+        if c.is_none(2) {
+            return d;
+        }
+        let eps = c.float(2);
+        d.only(op!(c, "aten.logical_and.default", x.is("ge", eps), x.is("le", 1.0 - eps)))
+    });
+}
+
+fn prelu<'c>(c: &'c Cx<'c>) {
+    let both = c.calls("aten._prelu_kernel_backward.default", &[arg(c.grad()), arg(c.arg(0)), arg(c.arg(1))]);
+    if let [x, w] = both[..] {
+        c.set(0, x);
+        c.set(1, w);
+    }
+}
+
+fn arg(t: T<'_>) -> restride_ir::Arg<restride_ir::Val, restride_ir::Expr> {
+    crate::gradient::terms::Operand::operand(t)
+}
+
+/// `_prelu_kernel_backward(grad, self, weight)` gives the gradients of self and weight.
+fn prelu_backward<'c>(c: &'c Cx<'c>) {
+    let (g, x, w) = (c.arg(0), c.arg(1), c.arg(2));
+    let right = x.is("gt", 0);
+    c.give(0, || {
+        let mut total: Option<T<'_>> = None;
+        if let Some(a) = c.opt_grad(0) {
+            total = Some(op!(c, "aten.where.self", right, a, a * w));
+        }
+        if let Some(b) = c.opt_grad(1) {
+            let part = (b * x).except(right);
+            total = Some(total.map_or(part, |t| t + part));
+        }
+        total.unwrap_or_else(|| g.zeros_like())
+    });
+    if let Some(b) = c.opt_grad(1) {
+        c.give(1, || (b * g).except(right));
+    }
+    if let Some(a) = c.opt_grad(0) {
+        c.give(2, || (a * g).except(right));
+    }
+}
+
+/// The gradient by an operator that takes it, the operand, and these arguments of the call.
+macro_rules! by {
+    ($name:literal $(, $at:literal)*) => {
+        rule!(|c| c.set(0, op!(c, $name, c.grad(), c.arg(0) $(, c.raw($at))*)))
+    };
+}
+
+pub(crate) static GRADS: Rules = &[
+    (&["aten.relu.default"], rule!(|c| c.set(0, op!(c, "aten.threshold_backward.default", c.grad(), c.result(), 0)))),
+    (&["aten.threshold.default"], by!("aten.threshold_backward.default", 1)),
+    (&["aten.relu6.default"], rule!(|c| c.set(0, op!(c, "aten.hardtanh_backward.default", c.grad(), c.arg(0), 0, 6)))),
+    (&["aten.hardtanh.default"], by!("aten.hardtanh_backward.default", 1, 2)),
+    (
+        &["aten.leaky_relu.default"],
+        rule!(|c| c.set(0, op!(c, "aten.leaky_relu_backward.default", c.grad(), c.arg(0), c.raw(1), false))),
+    ),
+    (&["aten.elu.default"], rule!(|c| elu(c, c.float(1), c.float(2), c.float(3)))),
+    (&["aten.celu.default"], rule!(|c| elu(c, c.float(1), 1.0, 1.0 / c.float(1)))),
+    (&["aten.selu.default"], rule!(|c| elu(c, SELU_ALPHA, SELU_SCALE, 1.0))),
+    (&["aten.gelu.default"], by!("aten.gelu_backward.default", 1)),
+    (&["aten.silu.default"], by!("aten.silu_backward.default")),
+    (&["aten.mish.default"], by!("aten.mish_backward.default")),
+    (&["aten.softplus.default"], by!("aten.softplus_backward.default", 1, 2)),
+    (&["aten.hardsigmoid.default"], by!("aten.hardsigmoid_backward.default")),
+    (&["aten.hardswish.default"], by!("aten.hardswish_backward.default")),
+    (&["aten.hardshrink.default"], by!("aten.hardshrink_backward.default", 1)),
+    (&["aten.softshrink.default"], by!("aten.softshrink_backward.default", 1)),
+    (&["aten.log_sigmoid.default"], rule!(|c| c.set(0, c.grad() * (-c.arg(0)).sigmoid()))),
+    (
+        &["aten.log_sigmoid_forward.default"],
+        rule!(|c| c.set(0, op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(0), c.result_at(1)))),
+    ),
+    (
+        &["aten.sigmoid.default", "aten.special_expit.default"],
+        rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj()))),
+    ),
+    (
+        &["aten.tanh.default"],
+        rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj()))),
+    ),
+    (&["aten._prelu_kernel.default"], rule!(prelu)),
+    (
+        &["aten.fake_quantize_per_tensor_affine_cachemask.default"],
+        rule!(|c| c.set(
+            0,
+            op!(c, "aten.fake_quantize_per_tensor_affine_cachemask_backward.default", c.grad(), c.result_at(1))
+        )),
+    ),
+    (
+        &["aten.fake_quantize_per_tensor_affine_cachemask_backward.default"],
+        rule!(|c| c.set(0, c.grad().only(c.arg(1)))),
+    ),
+    // The gradients' gradients.
+    (
+        &["aten.sigmoid_backward.default"],
+        rule!(|c| {
+            let s = c.arg(1);
+            c.give(0, || op!(c, "aten.sigmoid_backward.default", c.grad(), s));
+            c.give(1, || c.grad() * (c.arg(0) * (1.0 - s * 2.0)).conj());
+        }),
+    ),
+    (
+        &["aten.tanh_backward.default"],
+        rule!(|c| {
+            let t = c.arg(1);
+            c.give(0, || op!(c, "aten.tanh_backward.default", c.grad(), t));
+            c.give(1, || c.grad() * (c.arg(0) * t * -2.0).conj());
+        }),
+    ),
+    (&["aten.threshold_backward.default"], rule!(|c| masked(c, "aten.threshold_backward.default", 1))),
+    (&["aten.hardtanh_backward.default"], rule!(|c| masked(c, "aten.hardtanh_backward.default", 2))),
+    (&["aten.leaky_relu_backward.default"], rule!(|c| masked(c, "aten.leaky_relu_backward.default", 2))),
+    (&["aten.hardsigmoid_backward.default"], rule!(|c| masked(c, "aten.hardsigmoid_backward.default", 0))),
+    (&["aten.hardshrink_backward.default"], rule!(|c| masked(c, "aten.hardshrink_backward.default", 1))),
+    (&["aten.softshrink_backward.default"], rule!(|c| masked(c, "aten.softshrink_backward.default", 1))),
+    (&["aten.elu_backward.default"], rule!(elu_backward)),
+    (&["aten.gelu_backward.default"], rule!(gelu_backward)),
+    (&["aten.silu_backward.default"], rule!(|c| second(c, "aten.silu_backward.default", silu_curve))),
+    (&["aten.mish_backward.default"], rule!(|c| second(c, "aten.mish_backward.default", mish_curve))),
+    (&["aten.softplus_backward.default"], rule!(softplus_backward)),
+    (&["aten.hardswish_backward.default"], rule!(hardswish_backward)),
+    (&["aten.log_sigmoid_backward.default"], rule!(log_sigmoid_backward)),
+    (&["aten.logit_backward.default"], rule!(logit_backward)),
+    (&["aten._prelu_kernel_backward.default"], rule!(prelu_backward)),
+    (
+        &["aten.native_dropout_backward.default"],
+        rule!(|c| {
+            c.give(0, || op!(c, "aten.native_dropout_backward.default", c.grad(), c.arg(1), c.raw(2)));
+        }),
+    ),
+];

@@ -1,0 +1,349 @@
+//! Gradients of sums, means, deviations, norms and extremes, and of what runs along a dimension.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, T, as_float, form, op, product, rule, wrap};
+use restride_ir::{Dim, Expr, Grad};
+
+/// The dimensions at argument `i`: all where it is `None` or empty.
+fn dims(c: &Cx<'_>, i: usize, x: T<'_>) -> Vec<usize> {
+    let rank = x.rank();
+    let given = c.ints(i);
+    if given.is_empty() { (0..rank).collect() } else { given.into_iter().map(|d| wrap(d, rank)).collect() }
+}
+
+/// Every dimension of a tensor.
+fn all(x: T<'_>) -> Vec<usize> {
+    (0..x.rank()).collect()
+}
+
+/// A reduced tensor with its dimensions kept, as size 1.
+fn kept<'c>(t: T<'c>, x: T<'c>, dims: &[usize]) -> T<'c> {
+    let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if dims.contains(&d) { Expr::Int(1) } else { n });
+    t.reshape(sizes.collect())
+}
+
+/// Number of elements that one result is made of.
+fn count(x: T<'_>, dims: &[usize]) -> Expr {
+    let sizes = x.sizes();
+    product(dims.iter().filter_map(|d| sizes.get(*d)))
+}
+
+fn as_i64(dims: &[usize]) -> Vec<i64> {
+    dims.iter().map(|d| *d as i64).collect()
+}
+
+fn sum<'c>(c: &'c Cx<'c>, dims: &[usize]) {
+    let x = c.arg(0);
+    c.set(0, kept(c.grad(), x, dims).expand(x.sizes()));
+}
+
+fn nansum<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    let g = kept(c.grad(), x, &dims(c, 1, x)).expand(x.sizes());
+    c.set(0, g.to(x.dtype()).except(x.unary("aten.isnan.default")));
+}
+
+fn mean<'c>(c: &'c Cx<'c>, dims: &[usize]) {
+    let x = c.arg(0);
+    c.set(0, kept(c.grad(), x, dims).expand(x.sizes()).over(&count(x, dims)));
+}
+
+/// Products of the others: those before times those after, along a dimension.
+fn product_of_others<'c>(x: T<'c>, dim: usize) -> T<'c> {
+    let c = x.cx();
+    let (d, n) = (dim as i64, x.size(dim as i64));
+    let mut one = x.sizes();
+    one[dim] = Expr::Int(1);
+    let ones = op!(c, "aten.full.default", one, 1, x.dtype());
+    let flip = |t: T<'c>| op!(c, "aten.flip.default", t, [d]);
+    let before = |t: T<'c>| {
+        let shifted = c.cat(&[ones, t.slice(d, Expr::Int(0), n.minus(&Expr::Int(1)))], d);
+        op!(c, "aten.cumprod.default", shifted, d)
+    };
+    before(x) * flip(before(flip(x)))
+}
+
+fn prod_dim<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    let g = c.grad();
+    if x.rank() == 0 || x.numel().is(0) {
+        return c.set(0, g.expand(x.sizes()));
+    }
+    let dim = wrap(c.int(1), x.rank());
+    let wide = x.to(c.result().dtype());
+    c.set(0, kept(g, x, &[dim]) * product_of_others(wide, dim).conj());
+}
+
+fn prod_all<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    if x.rank() == 0 || x.numel().is(0) {
+        return c.set(0, c.grad().expand(x.sizes()));
+    }
+    let flat = x.to(c.result().dtype()).reshape(vec![x.numel()]);
+    c.set(0, c.grad() * product_of_others(flat, 0).conj().reshape(x.sizes()));
+}
+
+/// Extremes: elements that are equally extreme share the gradient.
+fn extreme<'c>(c: &'c Cx<'c>, k: usize, dims: &[usize]) -> T<'c> {
+    let x = c.arg(0);
+    let mask = x.than("eq", kept(c.result_at(k), x, dims));
+    let n = mask.to(x.dtype()).sum(as_i64(dims), true);
+    (kept(c.grad_at(k), x, dims) / n).only(mask)
+}
+
+/// Values chosen along a dimension: the gradient goes to where each came from.
+fn chosen<'c>(c: &'c Cx<'c>, dim: i64, keep: bool, values: usize, indices: usize) {
+    let x = c.arg(0);
+    let Some(g) = c.opt_grad(values) else { return };
+    let at = c.result_at(indices);
+    let zeros = x.zeros_like();
+    if x.rank() == 0 {
+        return c.set(0, g);
+    }
+    let (g, at) = if keep { (g, at) } else { (g.unsqueeze(dim), at.unsqueeze(dim)) };
+    c.set(0, op!(c, "aten.scatter_add.default", zeros, dim, at, g));
+}
+
+fn median<'c>(c: &'c Cx<'c>, skips: bool) {
+    let x = c.arg(0);
+    let mut mask = x.than("eq", c.result());
+    if skips || !x.dtype().is_complex() {
+        let nan = x.unary("aten.isnan.default");
+        let both = op!(c, "aten.logical_and.default", nan, c.result().unary("aten.isnan.default"));
+        mask = op!(c, "aten.logical_or.default", mask, both);
+    }
+    let n = mask.to(x.dtype()).sum_all();
+    c.set(0, (c.grad() / n).only(mask));
+}
+
+fn aminmax<'c>(c: &'c Cx<'c>, dims: &[usize]) {
+    let part = |k: usize| c.opt_grad(k).map(|_| extreme(c, k, dims));
+    match (part(0), part(1)) {
+        (Some(a), Some(b)) => c.set(0, a + b),
+        (Some(a), None) | (None, Some(a)) => c.set(0, a),
+        (None, None) => {}
+    }
+}
+
+fn logsumexp<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    let dims = dims(c, 1, x);
+    let r = kept(c.result(), x, &dims);
+    // Of nothing but minus infinities each has its share of 0.
+    let r = if x.dtype().is_complex() { r } else { r.except(r.unary("aten.isinf.default")) };
+    c.set(0, kept(c.grad(), x, &dims) * (x - r).exp().conj());
+}
+
+/// How `var` and its kin are called: the dimensions, and what is taken off the count.
+fn deviation<'c>(c: &'c Cx<'c>, overload: &str) -> (Vec<usize>, Expr) {
+    let x = c.arg(0);
+    let unbiased = |i: usize| Expr::Int(if c.is_none(i) { 1 } else { i64::from(c.flag(i)) });
+    let (dims, off) = match overload {
+        "default" => (all(x), unbiased(1)),
+        "dim" => (dims(c, 1, x), unbiased(2)),
+        _ => (dims(c, 1, x), if c.is_none(2) { Expr::Int(1) } else { c.num(2) }),
+    };
+    let n = count(x, &dims);
+    // A correction may be a float.
+    let left = if off.is_float() { as_float(&n).minus(&off) } else { n.minus(&off) };
+    (dims, left)
+}
+
+fn var_part<'c>(x: T<'c>, g: T<'c>, dims: &[usize], n: &Expr) -> T<'c> {
+    let center = x - x.mean_kept(dims);
+    (kept(g, x, dims) * center * 2.0).over(n)
+}
+
+impl<'c> T<'c> {
+    fn mean_kept(self, dims: &[usize]) -> T<'c> {
+        if self.rank() == 0 {
+            return self;
+        }
+        op!(self.cx(), "aten.mean.dim", self, as_i64(dims), true)
+    }
+}
+
+/// `var`, `std`, and with the mean beside it.
+fn spread<'c>(c: &'c Cx<'c>, overload: &str, root: bool, mean: bool) {
+    let x = c.arg(0);
+    let (dims, n) = deviation(c, overload);
+    let mut total: Option<T<'c>> = None;
+    if let Some(g) = c.opt_grad(0) {
+        let g = if root { (g / (c.result() * 2.0)).except(c.result().is("eq", 0)) } else { g };
+        total = Some(var_part(x, g, &dims, &n));
+    }
+    if let Some(g) = c.opt_grad(1).filter(|_| mean) {
+        let part = kept(g, x, &dims).expand(x.sizes()).over(&count(x, &dims));
+        total = Some(total.map_or(part, |t| t + part));
+    }
+    if let Some(t) = total {
+        c.set(0, t);
+    }
+}
+
+/// The gradient of a p-norm over dimensions.
+fn norm<'c>(c: &'c Cx<'c>, p: f64, dims: &[usize]) {
+    let x = c.arg(0);
+    let (g, r) = (kept(c.grad(), x, dims), kept(c.result(), x, dims));
+    let wide = x.to(if x.dtype().is_complex() { x.dtype() } else { c.result().dtype() });
+    let size = wide.unary("aten.abs.default");
+    let zero = r.is("eq", 0);
+    let d = if p == 0.0 {
+        return;
+    } else if p == 1.0 {
+        wide.sign() * g
+    } else if p == 2.0 {
+        wide * (g / r).except(zero)
+    } else if p.is_infinite() {
+        let mask = op!(c, "aten.logical_or.default", size.than("eq", r), size.unary("aten.isnan.default"));
+        let n = mask.to(r.dtype()).sum(as_i64(dims), true);
+        wide.sign() * (g / n).only(mask)
+    } else if p < 1.0 {
+        let along = wide.sign() * size.pow(p - 1.0).except(wide.is("eq", 0));
+        along * g * r.pow(1.0 - p)
+    } else if p < 2.0 {
+        let along = wide.sign() * size.pow(p - 1.0);
+        along * (g / r.pow(p - 1.0)).except(zero)
+    } else {
+        wide * size.pow(p - 2.0) * (g / r.pow(p - 1.0)).except(zero)
+    };
+    c.set(0, d);
+}
+
+/// The order of a norm at argument `i`: 2 where it is `None`.
+fn order(c: &Cx<'_>, i: usize) -> f64 {
+    if c.is_none(i) { 2.0 } else { c.float(i) }
+}
+
+fn flipped<'c>(t: T<'c>, dim: i64) -> T<'c> {
+    if t.rank() == 0 { t } else { op!(t.cx(), "aten.flip.default", t, [dim]) }
+}
+
+fn cumsum_back<'c>(g: T<'c>, dim: i64) -> T<'c> {
+    flipped(op!(g.cx(), "aten.cumsum.default", flipped(g, dim), dim), dim)
+}
+
+/// `cumprod`: product i of others, for each later result. Quadratic in the dimension, as zeros forbid division.
+fn cumprod<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0).to(c.result().dtype());
+    if x.rank() == 0 {
+        return c.set(0, c.grad());
+    }
+    let last = x.rank() as i64 - 1;
+    let dim = wrap(c.int(1), x.rank()) as i64;
+    let n = x.size(dim);
+    let rows = x.transpose(dim, last);
+    let g = c.grad().transpose(dim, last);
+    // Row i, column k: the product of the elements after i up to k.
+    let place = op!(c, "aten.arange.default", &n);
+    let after = place.unsqueeze(0).than("gt", place.unsqueeze(1));
+    let mut wide = rows.sizes();
+    wide.push(n.clone());
+    let spread = rows.unsqueeze(-2).expand(wide);
+    let kept = op!(c, "aten.where.ScalarOther", after, spread, 1);
+    let later = op!(c, "aten.cumprod.default", kept, -1);
+    let reached = place.unsqueeze(0).than("ge", place.unsqueeze(1));
+    let weights = later.conj().only(reached);
+    let sums = (weights * g.unsqueeze(-2)).sum(vec![-1], false);
+    let mut one = rows.sizes();
+    one[last as usize] = Expr::Int(1);
+    let ones = op!(c, "aten.full.default", one, 1, x.dtype());
+    let all = op!(c, "aten.cumprod.default", rows, last);
+    let before = c.cat(&[ones, all.slice(last, Expr::Int(0), n.minus(&Expr::Int(1)))], last);
+    c.set(0, (sums * before.conj()).transpose(dim, last));
+}
+
+fn logcumsumexp<'c>(c: &'c Cx<'c>) {
+    let (x, r, dim) = (c.arg(0), c.result(), c.int(1));
+    if x.rank() == 0 {
+        return c.set(0, c.grad());
+    }
+    // Sums of positive and of negative gradients apart, in logarithms.
+    let part = |g: T<'c>| {
+        let log = g.log() - r;
+        (flipped(op!(c, "aten.logcumsumexp.default", flipped(log, dim), dim), dim) + x).exp()
+    };
+    let g = c.grad();
+    c.set(0, part(op!(c, "aten.clamp_min.default", g, 0)) - part(op!(c, "aten.clamp_min.default", -g, 0)));
+}
+
+/// The results of a whole-tensor reduction of pairs, without an indices result.
+fn sorted<'c>(c: &'c Cx<'c>, dim: i64) {
+    chosen(c, dim, true, 0, 1);
+}
+
+/// `msort` as `sort`, whose indices the gradient needs.
+fn msort<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    vec![op!(c, "aten.sort.stable", c.arg(0), false, 0, false)]
+}
+
+
+pub(crate) static GRADS: Rules = &[
+    (&["aten.sum.default"], rule!(|c| sum(c, &all(c.arg(0))))),
+    (&["aten.sum.dim_IntList"], rule!(|c| sum(c, &dims(c, 1, c.arg(0))))),
+    (&["aten.nansum.default"], rule!(nansum)),
+    (&["aten.mean.default"], rule!(|c| mean(c, &all(c.arg(0))))),
+    (&["aten.mean.dim"], rule!(|c| mean(c, &dims(c, 1, c.arg(0))))),
+    (&["aten.prod.default"], rule!(prod_all)),
+    (&["aten.prod.dim_int"], rule!(prod_dim)),
+    (&["aten.amax.default", "aten.amin.default"], rule!(|c| c.set(0, extreme(c, 0, &dims(c, 1, c.arg(0)))))),
+    (&["aten.max.default", "aten.min.default"], rule!(|c| c.set(0, extreme(c, 0, &all(c.arg(0)))))),
+    (&["aten._aminmax.default"], rule!(|c| aminmax(c, &all(c.arg(0))))),
+    (&["aten._aminmax.dim"], rule!(|c| aminmax(c, &[wrap(c.int(1), c.arg(0).rank())]))),
+    (
+        &["aten.aminmax.default"],
+        rule!(|c| {
+            let x = c.arg(0);
+            aminmax(c, &if c.is_none(1) { all(x) } else { vec![wrap(c.int(1), x.rank())] })
+        }),
+    ),
+    (
+        &["aten.max.dim", "aten.min.dim", "aten.median.dim", "aten.nanmedian.dim"],
+        rule!(|c| chosen(c, c.int(1), c.flag(2), 0, 1)),
+    ),
+    (&["aten.mode.default"], rule!(|c| chosen(c, c.int_or(1, -1), c.flag(2), 0, 1))),
+    (&["aten.kthvalue.default"], rule!(|c| chosen(c, c.int_or(2, -1), c.flag(3), 0, 1))),
+    (&["aten.topk.default"], rule!(|c| sorted(c, c.int_or(2, -1)))),
+    (&["aten.sort.default"], rule!(|c| sorted(c, c.int_or(1, -1)))),
+    (&["aten.sort.stable"], rule!(|c| sorted(c, c.int_or(2, -1)))),
+    (&["aten.msort.default"], form!(msort)),
+    (&["aten.cummax.default", "aten.cummin.default"], rule!(|c| sorted(c, c.int(1)))),
+    (&["aten.median.default"], rule!(|c| median(c, false))),
+    (&["aten.nanmedian.default"], rule!(|c| median(c, true))),
+    (&["aten.logsumexp.default", "aten.special_logsumexp.default"], rule!(logsumexp)),
+    (&["aten.var.default"], rule!(|c| spread(c, "default", false, false))),
+    (&["aten.var.dim"], rule!(|c| spread(c, "dim", false, false))),
+    (&["aten.var.correction"], rule!(|c| spread(c, "correction", false, false))),
+    (&["aten.std.default"], rule!(|c| spread(c, "default", true, false))),
+    (&["aten.std.dim"], rule!(|c| spread(c, "dim", true, false))),
+    (&["aten.std.correction"], rule!(|c| spread(c, "correction", true, false))),
+    (&["aten.var_mean.default"], rule!(|c| spread(c, "default", false, true))),
+    (&["aten.var_mean.dim"], rule!(|c| spread(c, "dim", false, true))),
+    (&["aten.var_mean.correction"], rule!(|c| spread(c, "correction", false, true))),
+    (&["aten.std_mean.default"], rule!(|c| spread(c, "default", true, true))),
+    (&["aten.std_mean.dim"], rule!(|c| spread(c, "dim", true, true))),
+    (&["aten.std_mean.correction"], rule!(|c| spread(c, "correction", true, true))),
+    (&["aten.linalg_vector_norm.default"], rule!(|c| norm(c, order(c, 1), &dims(c, 2, c.arg(0))))),
+    (&["aten.norm.Scalar", "aten.norm.ScalarOpt_dtype"], rule!(|c| norm(c, order(c, 1), &all(c.arg(0))))),
+    (
+        &["aten.norm.ScalarOpt_dim", "aten.norm.ScalarOpt_dim_dtype"],
+        rule!(|c| norm(c, order(c, 1), &dims(c, 2, c.arg(0)))),
+    ),
+    (&["aten.cumsum.default"], rule!(|c| c.set(0, cumsum_back(c.grad(), c.int(1))))),
+    (&["aten.cumprod.default"], rule!(cumprod)),
+    (&["aten.logcumsumexp.default", "aten._logcumsumexp.default"], rule!(logcumsumexp)),
+    (&["aten.histc.default", "aten.count_nonzero.default"], Grad::Zero),
+    (
+        &["aten.fill.Tensor"],
+        rule!(|c| {
+            c.give(1, || c.grad().sum_all());
+        }),
+    ),
+    (
+        &["aten.copy.default"],
+        rule!(|c| {
+            c.give(1, || c.grad());
+        }),
+    ),
+];
+

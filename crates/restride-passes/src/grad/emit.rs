@@ -1,0 +1,50 @@
+//! Gradient rules' calls as nodes of a graph.
+
+use super::shapes::result_types;
+use crate::build::Names;
+use restride_ir::{Arg, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
+use restride_ops::lookup;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Adds the calls of gradient rules to a graph. Handles are the graph's own values.
+pub(super) struct GraphEmit<'a> {
+    /// The graph.
+    pub graph: &'a mut Graph,
+    /// Its names.
+    pub names: &'a mut Names,
+    /// Where new nodes come from.
+    pub origin: Arc<Origin>,
+    /// What new values are named after.
+    pub hint: Arc<str>,
+}
+
+/// A value as rules hold it.
+pub(super) fn val(v: ValueId) -> Val {
+    Val(v.index() as u32)
+}
+
+/// The value that a handle stands for.
+pub(super) fn value(v: Val) -> ValueId {
+    ValueId::new(v.0 as usize)
+}
+
+impl GradEmit for GraphEmit<'_> {
+    fn call(&mut self, name: &str, args: &[Arg<Val, Expr>]) -> Result<SmallVec<[Val; 1]>> {
+        let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
+        let mut args: Vec<Arg> = args.iter().map(|a| a.map_values(|v| value(*v))).collect();
+        op.fill_defaults_or_none(&mut args);
+        let types = result_types(op, &args, |v| self.graph.tensor(v).clone())?;
+        let results: Vec<(Arc<str>, Type)> =
+            types.into_iter().map(|ty| (self.names.fresh(&self.hint), Type::Tensor(ty))).collect();
+        let id = self.graph.add_node(op, args, results, self.origin.clone());
+        Ok(self.graph.nodes[id].results.iter().map(|r| val(*r)).collect())
+    }
+
+    fn ty(&self, v: Val) -> TensorType {
+        let known = self.graph.values.get(value(v)).and_then(|x| x.ty.tensor());
+        known.cloned().unwrap_or_else(|| TensorType::contiguous(DType::F32, &[]))
+    }
+}

@@ -1,0 +1,90 @@
+//! Before differentiation: operators that gradients go through in another form, or by way of what they are composed of.
+
+use super::emit::{GraphEmit, val, value};
+use super::{needs, passes, refused};
+use crate::build::{Rebuilt, rebuild};
+use crate::lower::lower_node;
+use restride_ir::{
+    Arg, Error, Expr, FormFn, Grad, GradCall, GradEmit, Node, Op, Program, Result, Table, Type, Val, ValueId,
+};
+
+/// Forms of forms deeper than this are taken for a mistake in the table.
+const ROUNDS: usize = 8;
+
+/// The program with the calls between the targets and the loss in forms that have gradient rules.
+pub(super) fn prepare(program: &Program, loss: usize, targets: &[usize]) -> Result<Program> {
+    let mut out = program.clone();
+    for _ in 0..ROUNDS {
+        let between = between(&out, loss, targets);
+        let main = out.main;
+        let on_way = |node: &Node| passes(node) && node.results.iter().any(|r| between[*r]);
+        let composed = |node: &Node| {
+            on_way(node) && (node.op.member().is_some() || matches!(node.op.def().grad, Some(Grad::Composed)))
+        };
+        let formed = |node: &Node| on_way(node) && matches!(node.op.def().grad, Some(Grad::Form(_)));
+        if !out.graph().ordered().any(|(_, n)| composed(n) || formed(n)) {
+            return Ok(out);
+        }
+        let whole = |op: Op| {
+            let ruled = matches!(op.def().grad, Some(Grad::Rule(_) | Grad::View | Grad::Zero | Grad::Form(_)));
+            ruled || op.def().decompose.is_none()
+        };
+        out = rebuild(&out, |new, node| match node.op.def().grad {
+            Some(Grad::Form(form)) if new.id == main && formed(node) => reform(new, node, form),
+            _ if new.id == main && composed(node) => lower_node(new, node, &whole),
+            _ => {
+                let args = new.args(node);
+                new.keep(node, args);
+                Ok(())
+            }
+        })?;
+    }
+    Err(Error::invalid("forms of operators lead to each other without end"))
+}
+
+/// Which values lie between the targets and the loss.
+fn between(program: &Program, loss: usize, targets: &[usize]) -> Table<ValueId, bool> {
+    let graph = program.graph();
+    let needs = needs(graph, targets.iter().map(|i| program.signature.inputs[*i].value));
+    let mut out: Table<ValueId, bool> = Table::new();
+    graph.outputs[loss].values().for_each(|v| out.set(*v, needs[*v]));
+    for id in graph.order.iter().rev() {
+        let node = &graph.nodes[*id];
+        if passes(node) && node.results.iter().any(|r| out[*r]) {
+            node.operands().filter(|v| needs[*v]).for_each(|v| out.set(v, true));
+        }
+    }
+    out
+}
+
+/// Puts the form of a call in its place.
+fn reform(new: &mut Rebuilt<'_>, node: &Node, form: FormFn) -> Result<()> {
+    let old = new.old;
+    let args = new.args(node);
+    let args: Vec<Arg<Val, Expr>> = args.iter().map(|a| a.map_values(|v| val(*v))).collect();
+    let needs = vec![true; node.operands().count()];
+    let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
+    let before = new.graph.values.len();
+    let mut emit =
+        GraphEmit { graph: &mut new.graph, names: &mut new.names, origin: node.origin.clone(), hint };
+    let call = GradCall { op: node.op, args: &args, results: &[], grads: &[], needs: &needs };
+    let made = form(&mut emit, &call).map_err(refused)?;
+    if made.len() != node.results.len() {
+        return Err(Error::invalid(format!("{} is {} results in its other form", node.op, made.len())));
+    }
+    for (&o, &n) in node.results.iter().zip(&made) {
+        let want = old.tensor(o).clone();
+        let have = emit.ty(n);
+        let same = have.dtype == want.dtype && have.rank() == want.rank();
+        if !same {
+            return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
+        }
+        let n = value(n);
+        // The declared layout is the one that counts, for values that the form made.
+        if restride_ir::Id::index(n) >= before {
+            emit.graph.values[n].ty = Type::Tensor(want);
+        }
+        new.map.set(o, Some(n));
+    }
+    Ok(())
+}

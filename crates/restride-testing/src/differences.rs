@@ -1,0 +1,289 @@
+//! Gradients by finite differences: the judge of gradient rules.
+
+use crate::rng::Rng;
+use restride::{Inputs, RunOptions, RunValue, State, Tensor};
+use restride_ir::{
+    Arg, DType, Expr, InputKind, InputSpec, Layout, Meta, Op, OutputKind, OutputSpec, Program, SampleArg, Scalar,
+    Stage, TensorType, Type, ValueId,
+};
+use restride_ops::lookup;
+use restride_tensor::C64;
+
+type Result<T> = std::result::Result<T, String>;
+
+/// Adds calls to a program's main graph.
+pub struct Calls<'a> {
+    /// The program.
+    pub program: &'a mut Program,
+    count: usize,
+}
+
+impl<'a> Calls<'a> {
+    /// Calls at the end of the main graph. Values get names that begin with `prefix`'s length in underscores.
+    pub fn new(program: &'a mut Program) -> Calls<'a> {
+        let count = program.graph().values.len();
+        Calls { program, count }
+    }
+
+    fn name(&mut self) -> String {
+        self.count += 1;
+        format!("made_{}", self.count)
+    }
+
+    /// A user input of this type.
+    pub fn input(&mut self, ty: Meta) -> ValueId {
+        let name = self.name();
+        let ty = Type::Tensor(TensorType::new(ty.dtype, ty.layout.map(|d| Expr::Int(*d))));
+        let value = self.program.graph_mut().add_input(name.as_str(), ty);
+        self.program.signature.inputs.push(InputSpec { value, kind: InputKind::User(name.into()) });
+        value
+    }
+
+    /// A call with all its results.
+    pub fn call(&mut self, op: Op, args: &[Arg<ValueId, Scalar>]) -> Result<Vec<ValueId>> {
+        let mut args = args.to_vec();
+        op.fill_defaults_or_none(&mut args);
+        let meta = |v: &ValueId| self.program.graph().tensor(*v).known().ok_or("unknown sizes");
+        let metas = args
+            .iter()
+            .map(|a| a.try_map(meta, |s| Ok::<_, &str>(*s)))
+            .collect::<std::result::Result<Vec<_>, _>>()?;
+        let types = op.eager_metas(&metas).ok_or_else(|| format!("{op} has no types"))?;
+        let results: Vec<(std::sync::Arc<str>, Type)> = types
+            .into_iter()
+            .map(|m| (self.name().into(), Type::Tensor(TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d))))))
+            .collect();
+        let args = args.iter().map(|a| lift(a)).collect();
+        let graph = self.program.graph_mut();
+        let id = graph.add_node(op, args, results, std::sync::Arc::default());
+        Ok(graph.nodes[id].results.to_vec())
+    }
+
+    /// A call by name with one result.
+    pub fn one(&mut self, name: &str, args: &[Arg<ValueId, Scalar>]) -> Result<ValueId> {
+        let op = lookup(name).ok_or("no such operator")?;
+        Ok(self.call(op, args)?[0])
+    }
+
+    /// The sum over values of each times weights of its own, which become inputs: a loss. Values that are no floating
+    /// numbers are left out; `None` if nothing is left. The weights' types, in order.
+    pub fn weighted(&mut self, values: &[ValueId]) -> Result<Option<(ValueId, Vec<Meta>)>> {
+        let mut total: Option<ValueId> = None;
+        let mut weights = Vec::new();
+        for &v in values {
+            let ty = self.program.graph().tensor(v).known().ok_or("unknown sizes")?;
+            let v = match ty.dtype {
+                d if d.is_complex() => self.one("aten.view_as_real.default", &[Arg::Value(v)])?,
+                d if d.is_float() => v,
+                _ => continue,
+            };
+            let ty = self.program.graph().tensor(v).known().ok_or("unknown sizes")?;
+            let weight = Meta::contiguous(DType::F64, ty.sizes());
+            let w = self.input(weight.clone());
+            weights.push(weight);
+            let product = self.one("aten.mul.Tensor", &[Arg::Value(v), Arg::Value(w)])?;
+            let sum = self.one("aten.sum.default", &[Arg::Value(product)])?;
+            total = Some(match total {
+                None => sum,
+                Some(t) => self.one("aten.add.Tensor", &[Arg::Value(t), Arg::Value(sum)])?,
+            });
+        }
+        Ok(total.map(|t| (t, weights)))
+    }
+
+    /// Makes this value the only output.
+    pub fn returns(&mut self, v: ValueId) {
+        self.program.graph_mut().outputs = vec![Arg::Value(v)];
+        self.program.signature.outputs = vec![OutputSpec { kind: OutputKind::User, alias: None }];
+    }
+}
+
+fn lift(a: &Arg<ValueId, Scalar>) -> Arg {
+    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|v| Ok(*v), |s| Ok(Expr::from(*s)));
+    match mapped {
+        Ok(a) => a,
+    }
+}
+
+/// In double precision, row-major, with each number moved a little: so that none is where a function has a corner.
+pub fn widened(t: &Tensor, rng: &mut Rng) -> Tensor {
+    let sizes = &t.layout().sizes;
+    let shake = |x: f64, rng: &mut Rng| x + (unit(rng) - 0.5) * 0.02 * (x.abs() + 0.5);
+    match t.dtype() {
+        d if d.is_complex() => {
+            let data: Vec<C64> = t.to_elements::<C64>();
+            let data: Vec<C64> = data.iter().map(|z| C64::new(shake(z.re, rng), shake(z.im, rng))).collect();
+            Tensor::from_slice(&data, sizes)
+        }
+        d if d.is_float() => {
+            let all = indices(sizes);
+            let data: Vec<f64> = all.iter().map(|i| shake(t.get(i).as_f64(), rng)).collect();
+            Tensor::from_slice(&data, sizes)
+        }
+        _ => t.clone(),
+    }
+}
+
+/// A number between 0 and 1.
+fn unit(rng: &mut Rng) -> f64 {
+    (rng.bits() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn indices(sizes: &[i64]) -> Vec<Vec<i64>> {
+    let mut out = vec![Vec::new()];
+    for n in sizes {
+        out = out.iter().flat_map(|i| (0..*n).map(|k| [i.as_slice(), &[k]].concat())).collect();
+    }
+    out
+}
+
+/// A program of one call whose loss is a weighted sum of the results, with values for all inputs.
+pub struct Case {
+    /// Functional; its one output is the loss.
+    pub program: Program,
+    /// Values of its inputs.
+    pub inputs: Vec<Tensor>,
+    /// Names of the floating operands.
+    pub wrt: Vec<String>,
+}
+
+impl Case {
+    /// The call of a sample. `None` where no result is a floating number, or no operand.
+    pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<Case>> {
+        let mut program = Program::new("case", Stage::Functional);
+        let mut calls = Calls::new(&mut program);
+        let (mut inputs, mut wrt) = (Vec::new(), Vec::new());
+        let mut given = Vec::new();
+        for a in args {
+            let a = match a {
+                Arg::DType(d) if d.is_float() => Arg::DType(DType::F64),
+                Arg::DType(d) if d.is_complex() => Arg::DType(DType::C128),
+                other => other.clone(),
+            };
+            given.push(a.map_values(|t| {
+                let t = widened(t, rng);
+                let v = calls.input(TensorType::new(t.dtype(), t.layout().clone()));
+                if t.dtype().is_float() || t.dtype().is_complex() {
+                    wrt.push(calls.program.graph().values[v].name.to_string());
+                }
+                inputs.push(t);
+                v
+            }));
+        }
+        if wrt.is_empty() {
+            return Ok(None);
+        }
+        let results = calls.call(op, &given)?;
+        let Some((loss, weights)) = calls.weighted(&results)? else { return Ok(None) };
+        calls.returns(loss);
+        inputs.extend(weights.iter().map(|m| drawn(m, rng)));
+        Ok(Some(Case { program, inputs, wrt }))
+    }
+
+    /// The gradients' own loss: their weighted sum, as a program over the same inputs and the weights.
+    pub fn second(&self, rng: &mut Rng) -> Result<Option<Case>> {
+        let mut program = self.joint()?;
+        let grads: Vec<ValueId> = program
+            .signature
+            .outputs
+            .iter()
+            .zip(&program.graph().outputs)
+            .filter(|(o, _)| matches!(o.kind, OutputKind::Gradient(_)))
+            .flat_map(|(_, a)| a.values().copied().collect::<Vec<_>>())
+            .collect();
+        let mut calls = Calls::new(&mut program);
+        let Some((loss, weights)) = calls.weighted(&grads)? else { return Ok(None) };
+        calls.returns(loss);
+        let mut inputs = self.inputs.clone();
+        inputs.extend(weights.iter().map(|m| drawn(m, rng)));
+        Ok(Some(Case { program, inputs, wrt: self.wrt.clone() }))
+    }
+
+    /// The joint program.
+    pub fn joint(&self) -> Result<Program> {
+        let options = restride::GradOptions { wrt: Some(self.wrt.clone()), ..Default::default() };
+        let joint = restride::grad(&self.program, &options).map_err(|e| e.to_string())?;
+        restride_ir::verify(&joint).map_err(|e| e.to_string())?;
+        Ok(joint)
+    }
+
+    /// The loss at these inputs.
+    fn loss(&self, inputs: &[Tensor]) -> Result<f64> {
+        let out = run(&self.program, inputs)?;
+        let t = out.values[0].tensor().ok_or("no loss")?;
+        Ok(t.get(&[]).as_f64())
+    }
+
+    /// Holds the gradients against differences of the loss along random directions. `Ok(false)` where the loss is not
+    /// finite.
+    pub fn check(&self, tolerance: f64, rng: &mut Rng) -> Result<bool> {
+        if !self.loss(&self.inputs)?.is_finite() {
+            return Ok(false);
+        }
+        let joint = self.joint()?;
+        let out = run(&joint, &self.inputs)?;
+        for _ in 0..2 {
+            let directions: Vec<Tensor> = out.gradients.iter().map(|(_, g)| drawn(&meta(g), rng)).collect();
+            let ours: f64 = out.gradients.iter().zip(&directions).map(|((_, g), d)| dot(g, d)).sum();
+            let step = 1e-6;
+            let at = |by: f64| {
+                let mut inputs = self.inputs.clone();
+                for ((i, _), d) in out.gradients.iter().zip(&directions) {
+                    inputs[*i] = along(&inputs[*i], d, by);
+                }
+                self.loss(&inputs)
+            };
+            let theirs = (at(step)? - at(-step)?) / (2.0 * step);
+            let scale: f64 = out.gradients.iter().map(|(_, g)| dot(g, g).abs()).sum::<f64>().sqrt();
+            let loss = self.loss(&self.inputs)?.abs();
+            // Differences lose digits of the loss.
+            let noise = loss * f64::EPSILON / step * 20.0;
+            if (ours - theirs).abs().partial_cmp(&(tolerance * (scale + 1.0) + noise)) != Some(std::cmp::Ordering::Less) {
+                return Err(format!("the rule says {ours}, differences {theirs}"));
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn run(program: &Program, inputs: &[Tensor]) -> Result<restride::Outputs> {
+    let inputs = Inputs::new(inputs.iter().map(|t| RunValue::Tensor(t.clone())));
+    let mut state = State::new(program).map_err(|e| e.to_string())?;
+    restride::interpret(program, &inputs, &mut state, &RunOptions::default()).map_err(|e| e.to_string())
+}
+
+fn meta(t: &Tensor) -> Meta {
+    TensorType::new(t.dtype(), Layout::contiguous(&t.layout().sizes))
+}
+
+/// Random numbers of a type.
+fn drawn(m: &Meta, rng: &mut Rng) -> Tensor {
+    let n = m.layout.numel();
+    if m.dtype.is_complex() {
+        let data: Vec<C64> = (0..n).map(|_| C64::new(unit(rng) * 2.0 - 1.0, unit(rng) * 2.0 - 1.0)).collect();
+        return Tensor::from_slice(&data, m.sizes());
+    }
+    let data: Vec<f64> = (0..n).map(|_| unit(rng) * 2.0 - 1.0).collect();
+    Tensor::from_slice(&data, m.sizes())
+}
+
+fn parts(t: &Tensor) -> Vec<f64> {
+    let read = |i: &Vec<i64>| match t.get(i) {
+        Scalar::Complex(z) => vec![z.re, z.im],
+        s => vec![s.as_f64()],
+    };
+    indices(&t.layout().sizes).iter().flat_map(read).collect()
+}
+
+fn dot(a: &Tensor, b: &Tensor) -> f64 {
+    parts(a).iter().zip(parts(b)).map(|(x, y)| x * y).sum()
+}
+
+fn along(t: &Tensor, direction: &Tensor, by: f64) -> Tensor {
+    let sum: Vec<f64> = parts(t).iter().zip(parts(direction)).map(|(x, d)| x + by * d).collect();
+    if t.dtype().is_complex() {
+        let data: Vec<C64> = sum.chunks(2).map(|p| C64::new(p[0], p[1])).collect();
+        return Tensor::from_slice(&data, &t.layout().sizes);
+    }
+    Tensor::from_slice(&sum, &t.layout().sizes)
+}
