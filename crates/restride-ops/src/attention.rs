@@ -237,8 +237,8 @@ fn compose(e: &mut dyn Emit, a: &ValArgs<'_>, f: &Form) -> Result<(Val, Val)> {
         emit!(e, "aten.masked_fill.Scalar", scores, hidden, f64::NEG_INFINITY)
     };
     if let Some(&m) = a.opt_tensor(f.mask)? {
-        scores =
-            if e.meta(m).dtype == DType::Bool { hide(e, scores, m)? } else { emit!(e, "aten.add.Tensor", scores, m)? };
+        let selects = f.selects && e.meta(m).dtype == DType::Bool;
+        scores = if selects { hide(e, scores, m)? } else { emit!(e, "aten.add.Tensor", scores, m)? };
     }
     if a.bool(f.causal)? {
         let ones = emit!(e, "aten.ones.default", [c.queries, c.keys], DType::Bool)?;
