@@ -191,7 +191,7 @@ fn grad(
     };
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
     save(&compiled.grad(&restride::GradOptions { loss: Some(position), wrt })?, output)
 }
 

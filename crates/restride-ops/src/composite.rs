@@ -1,7 +1,7 @@
 //! Types of composed operators: a composition followed with types in place of values.
 
 use crate::registry::lookup;
-use restride_ir::{Arg, Args, DecomposeFn, Emit, Meta, OpError, Scalar, Val, ViewOutcome};
+use restride_ir::{Arg, Args, DecomposeFn, Emit, Meta, Op, OpError, Scalar, Val, ViewOutcome};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -14,6 +14,24 @@ pub(crate) fn infer(decompose: DecomposeFn, args: &Args<'_, Meta>) -> Result<Sma
     let args: Vec<Arg<Val, Scalar>> = args.0.iter().map(|a| a.map_values(|m| trace.push(m.clone()))).collect();
     let results = decompose(&mut trace, &Args(&args))?;
     Ok(results.into_iter().map(|v| trace.meta(v)).collect())
+}
+
+/// Types of a call's results: by the view rule where it gives views, by the shape rule, or by the composition.
+///
+/// # Errors
+/// What PyTorch refuses, and an operator of which nothing tells.
+pub fn types(op: Op, args: &[Arg<Meta, Scalar>]) -> Result<Vec<Meta>> {
+    let def = op.def();
+    if let Some(rule) = def.view
+        && let ViewOutcome::Views(views) = rule.of(args)?
+    {
+        return Ok(views.into_vec());
+    }
+    match (def.infer, def.decompose) {
+        (Some(rule), _) => Ok(rule(&Args(args))?.into_vec()),
+        (None, Some(decompose)) => Ok(infer(decompose, &Args(args))?.into_vec()),
+        (None, None) => Err(OpError::new(format!("{op} has no shape rule"))),
+    }
 }
 
 struct Trace {

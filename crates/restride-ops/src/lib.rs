@@ -38,8 +38,8 @@ mod loss;
 mod loss_backward;
 mod loss_nll;
 mod matmul;
-mod matmul_grad;
 mod matmul_chain;
+mod matmul_grad;
 mod moves;
 mod moves_grad;
 mod nn;
@@ -63,8 +63,8 @@ mod promote;
 mod random;
 mod random_dropout;
 mod reduce;
-mod reduce_grad;
 mod reduce_dist;
+mod reduce_grad;
 mod reduce_pick;
 mod reduce_samples;
 mod reduce_search;
@@ -87,6 +87,7 @@ mod vision;
 
 use restride_ir::OpDef;
 
+pub use composite::types;
 pub use custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::{lookup, ops, register_custom, torch_names};
 

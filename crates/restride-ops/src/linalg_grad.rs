@@ -31,6 +31,9 @@ fn slogdet<'c>(c: &'c Cx<'c>) {
     if let Some(g) = c.opt_grad(1) {
         let g = if a.dtype().is_complex() { op!(c, "aten.complex.default", g, g.zeros_like()) } else { g };
         c.set(0, each(g) * inv_h(a));
+    } else {
+        // The sign alone.
+        c.zero(0);
     }
 }
 
@@ -114,7 +117,8 @@ fn cdist<'c>(c: &'c Cx<'c>) {
     let zero = r.is("eq", 0);
     let size = d.unary("aten.abs.default");
     let along = if p == 0.0 {
-        return;
+        c.zero(0);
+        return c.zero(1);
     } else if p == 1.0 {
         d.sign() * g
     } else if p == 2.0 {
@@ -178,7 +182,10 @@ fn col2im<'c>(c: &'c Cx<'c>) {
 
 /// `take_along_dim` as `gather` of broadcast operands.
 fn take_along_dim<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let (x, at) = (c.arg(0), c.arg(1));
+    let x = c.arg(0);
+    // Indices from the end count from the front.
+    let n = if c.is_none(2) { x.numel() } else { x.size(c.int(2)) };
+    let at = op!(c, "aten.remainder.Scalar", c.arg(1), n);
     if c.is_none(2) {
         let flat = |t: T<'c>| t.reshape(vec![t.numel()]);
         return vec![op!(c, "aten.gather.default", flat(x), 0, flat(at))];
@@ -217,5 +224,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.im2col.default"], rule!(im2col)),
     (&["aten.col2im.default"], rule!(col2im)),
     (&["aten.take_along_dim.default"], form!(take_along_dim)),
-    (&["aten.unfold_backward.default"], rule!(|c| c.set(0, op!(c, "aten.unfold.default", c.grad(), c.raw(2), c.raw(3), c.raw(4))))),
+    (
+        &["aten.unfold_backward.default"],
+        rule!(|c| c.set(0, op!(c, "aten.unfold.default", c.grad(), c.raw(2), c.raw(3), c.raw(4)))),
+    ),
 ];

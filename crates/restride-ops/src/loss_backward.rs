@@ -63,7 +63,8 @@ fn nll_samples(spatial: &[i64]) -> Samples {
         shape.extend(spatial);
         ts.extend(spatial);
         let n: i64 = ts.iter().product();
-        let classes = |ignore: i64| ints(&(0..n).map(|i| if i % 4 == 2 { ignore } else { i * 7 % 3 }).collect::<Vec<_>>(), &ts);
+        let classes =
+            |ignore: i64| ints(&(0..n).map(|i| if i % 4 == 2 { ignore } else { i * 7 % 3 }).collect::<Vec<_>>(), &ts);
         let weight = || in_range(d, Layout::contiguous(&[3]), 4, 0.5, 1.5).arg();
         for reduction in 0..3 {
             let g = if reduction == 0 { tensor(d, &ts, 1) } else { tensor(d, &[], 1) };

@@ -2,7 +2,7 @@
 //! reading and writing by index.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, T, form, op, rule, wrap};
+use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
 use restride_ir::{Arg, DType, Dim, Expr, Grad};
 
 /// The start of a region, counted from the front.
@@ -59,10 +59,8 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let own = x.ty().layout;
     let (sizes, strides) = (c.nums(1), c.nums(2));
     let offset = if c.is_none(3) { own.offset.clone() } else { c.num(3) };
-    let (Some(a), Some(b)) = (
-        own.known(),
-        restride_tensor::Layout::strided(&sizes, &strides, offset.clone()).known(),
-    ) else {
+    let (Some(a), Some(b)) = (own.known(), restride_tensor::Layout::strided(&sizes, &strides, offset.clone()).known())
+    else {
         return c.fail("as_strided with symbolic sizes");
     };
     let (ra, rb) = (a.cell_range(), b.cell_range());
@@ -72,7 +70,8 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let place = op!(c, "aten.arange.default", cells);
     let at = |l: &restride_tensor::Layout| {
         let n = l.numel();
-        op!(c, "aten.as_strided.default", place, &l.sizes[..], &l.strides[..], l.offset - first).reshape(vec![Expr::Int(n)])
+        op!(c, "aten.as_strided.default", place, &l.sizes[..], &l.strides[..], l.offset - first)
+            .reshape(vec![Expr::Int(n)])
     };
     // A region without cells has no place to start from.
     let g = if b.numel() == 0 {
@@ -121,6 +120,46 @@ fn dropout<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![op!(c, "aten.native_dropout.default", c.arg(0), c.raw(1), true)]
 }
 
+/// What of each plane is kept, as ones and zeros, with the draws of the operators that drop planes; its scale is 1.
+fn planes<'c>(c: &'c Cx<'c>, whole: bool) -> T<'c> {
+    let x = c.arg(0);
+    let sizes = x.sizes().into_iter().enumerate().map(|(d, n)| if whole && d >= 2 { Expr::Int(1) } else { n });
+    let ones = op!(c, "aten.full.default", sizes.collect::<Vec<_>>(), 1, x.dtype());
+    c.call_at("aten.native_dropout.default", &[Operand::operand(ones), c.raw(1), Operand::operand(true)], 1)
+}
+
+/// Whether a dropout drops anything.
+fn drops(c: &Cx<'_>) -> bool {
+    c.flag(2) && c.float(1) != 0.0
+}
+
+fn feature_dropout<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let p = c.float(1);
+    let scale = if p < 1.0 { 1.0 / (1.0 - p) } else { 0.0 };
+    vec![if drops(c) { (c.arg(0) * scale).only(planes(c, true)) } else { c.arg(0) }]
+}
+
+fn alpha_dropout<'c>(c: &'c Cx<'c>, whole: bool) -> Vec<T<'c>> {
+    /// `-scale * alpha` of `selu`.
+    const ALPHA: f64 = 1.758_099_340_847_376_6;
+    let (x, p) = (c.arg(0), c.float(1));
+    if !drops(c) {
+        return vec![x];
+    }
+    if p == 1.0 {
+        return vec![x * 0.0];
+    }
+    let a = 1.0 / ((ALPHA * ALPHA * p + 1.0) * (1.0 - p)).sqrt();
+    let (kept, dropped) = (x * a + ALPHA * a * p, x * 0.0 + ALPHA * a * (p - 1.0));
+    vec![op!(c, "aten.where.self", planes(c, whole), kept, dropped)]
+}
+fn alpha_elements<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    alpha_dropout(c, false)
+}
+fn alpha_planes<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    alpha_dropout(c, true)
+}
+
 fn native_dropout<'c>(c: &'c Cx<'c>) {
     let p = c.float(1);
     if !c.is_none(2) && !c.flag(2) {
@@ -138,6 +177,7 @@ fn cat<'c>(c: &'c Cx<'c>) {
     for (k, t) in all.into_iter().enumerate() {
         // Empty vectors count as nothing, whatever the others are.
         if t.rank() == 1 && rank != 1 && t.numel().is(0) {
+            c.zero_item(0, k);
             continue;
         }
         let end = start.plus(&t.size(dim));
@@ -205,9 +245,9 @@ fn again<'c>(c: &'c Cx<'c>, name: &str) {
 /// `slice_scatter` and its kin: the base has the gradient but in the region, the source that of the region.
 fn region<'c>(c: &'c Cx<'c>, scatter: &str, read: &str, numbers: usize) {
     let rest: Vec<_> = (0..numbers).map(|k| c.raw(2 + k)).collect();
-    let arg = crate::gradient::terms::Operand::operand;
+    let arg = Operand::operand;
     c.give(0, || {
-        let mut args = vec![arg(c.grad()), crate::gradient::terms::Operand::operand(c.arg(1).zeros_like())];
+        let mut args = vec![arg(c.grad()), Operand::operand(c.arg(1).zeros_like())];
         args.extend(rest.clone());
         c.call(scatter, &args)
     });
@@ -232,13 +272,27 @@ fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
     let g = op!(c, "aten.reshape.default", c.grad(), vec![c.arg(0).numel()]);
     c.give(0, || {
         let zeros = c.arg(1).zeros_like();
-        op!(c, "aten.as_strided_scatter.default", g, zeros, c.raw(2), c.raw(3), offset.clone()).reshape(c.arg(0).sizes())
+        op!(c, "aten.as_strided_scatter.default", g, zeros, c.raw(2), c.raw(3), offset.clone())
+            .reshape(c.arg(0).sizes())
     });
     c.give(1, || op!(c, "aten.as_strided.default", g, c.raw(2), c.raw(3), offset.clone()));
 }
 
 fn index<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.index_put.default", c.arg(0).zeros_like(), c.raw(1), c.grad(), true));
+}
+
+/// The gradient of what was written: of elements that are written to one place the last one is there. `put` writes into a
+/// tensor of the target's sizes, `g` is what is read there.
+fn landed<'c>(
+    c: &'c Cx<'c>,
+    g: T<'c>,
+    put: impl FnOnce(T<'c>, T<'c>) -> T<'c>,
+    read: impl FnOnce(T<'c>) -> T<'c>,
+) -> T<'c> {
+    let own = op!(c, "aten.arange.default", &g.numel()).reshape(g.sizes());
+    let none = op!(c, "aten.full.default", c.arg(0).sizes(), -1, DType::I64);
+    g.only(read(put(none, own)).than("eq", own))
 }
 
 fn index_put<'c>(c: &'c Cx<'c>) {
@@ -251,7 +305,14 @@ fn index_put<'c>(c: &'c Cx<'c>) {
             op!(c, "aten.index_put.default", c.grad(), c.raw(1), zero)
         }
     });
-    c.give(2, || op!(c, "aten.index.Tensor", c.grad(), c.raw(1)));
+    c.give(2, || {
+        let read = |t: T<'c>| op!(c, "aten.index.Tensor", t, c.raw(1));
+        // A mask names no element twice.
+        if adds || c.list(1).iter().any(|t| t.dtype() == DType::Bool) {
+            return read(c.grad());
+        }
+        landed(c, read(c.grad()), |into, own| op!(c, "aten.index_put.default", into, c.raw(1), own), read)
+    });
 }
 
 fn index_add<'c>(c: &'c Cx<'c>) {
@@ -267,13 +328,21 @@ fn picked<'c>(c: &'c Cx<'c>, i: usize) -> T<'c> {
 
 fn index_copy<'c>(c: &'c Cx<'c>) {
     c.give(0, || op!(c, "aten.index_fill.int_Scalar", c.grad(), c.raw(1), c.arg(2), 0));
-    c.give(3, || picked(c, 3));
+    c.give(3, || {
+        let read = |t: T<'c>| op!(c, "aten.index_select.default", t, c.raw(1), c.arg(2));
+        let put = |into: T<'c>, own: T<'c>| op!(c, "aten.index_copy.default", into, c.raw(1), c.arg(2), own);
+        landed(c, read(c.grad()), put, read).reshape(c.arg(3).sizes())
+    });
 }
 
 fn index_fill<'c>(c: &'c Cx<'c>, tensor: bool) {
     c.give(0, || op!(c, "aten.index_fill.int_Scalar", c.grad(), c.raw(1), c.arg(2), 0));
     if tensor {
-        c.give(3, || op!(c, "aten.index_select.default", c.grad(), c.raw(1), c.arg(2)).sum_all());
+        // What is filled is read as often as it is named: once.
+        c.give(3, || {
+            let filled = op!(c, "aten.index_fill.int_Scalar", c.grad(), c.raw(1), c.arg(2), 0);
+            (c.grad() - filled).sum_all()
+        });
     }
 }
 
@@ -308,7 +377,10 @@ fn zeroed<'c>(c: &'c Cx<'c>) -> T<'c> {
 
 fn scatter<'c>(c: &'c Cx<'c>) {
     c.give(0, || zeroed(c));
-    c.give(3, || source(c, gathered(c, c.grad())));
+    c.give(3, || {
+        let put = |into: T<'c>, own: T<'c>| op!(c, "aten.scatter.src", into, c.raw(1), c.arg(2), own);
+        source(c, landed(c, gathered(c, c.grad()), put, |t| gathered(c, t)))
+    });
 }
 
 fn scatter_add<'c>(c: &'c Cx<'c>) {
@@ -355,7 +427,12 @@ fn take<'c>(c: &'c Cx<'c>) {
 fn put<'c>(c: &'c Cx<'c>) {
     let adds = c.flag(3);
     c.give(0, || if adds { c.grad() } else { op!(c, "aten.put.default", c.grad(), c.arg(1), c.arg(2).zeros_like()) });
-    c.give(2, || op!(c, "aten.take.default", c.grad(), c.arg(1)).reshape(c.arg(2).sizes()));
+    c.give(2, || {
+        let read = |t: T<'c>| op!(c, "aten.take.default", t, c.arg(1));
+        let put = |into: T<'c>, own: T<'c>| op!(c, "aten.put.default", into, c.arg(1), own);
+        let g = read(c.grad());
+        (if adds { g } else { landed(c, g, put, read) }).reshape(c.arg(2).sizes())
+    });
 }
 
 fn masked_select<'c>(c: &'c Cx<'c>) {
@@ -412,10 +489,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.slice.Tensor", "aten.slice_copy.Tensor"], rule!(slice)),
     (&["aten.narrow.default", "aten.narrow_copy.default"], rule!(narrow)),
     (&["aten.select.int", "aten.select_copy.int"], rule!(select)),
-    (
-        &["aten.diagonal.default", "aten.diagonal_copy.default", "aten.linalg_diagonal.default"],
-        rule!(diagonal),
-    ),
+    (&["aten.diagonal.default", "aten.diagonal_copy.default", "aten.linalg_diagonal.default"], rule!(diagonal)),
     (&["aten.unfold.default", "aten.unfold_copy.default"], rule!(unfold)),
     (
         &[
@@ -460,10 +534,17 @@ pub(crate) static GRADS: Rules = &[
             "aten.to.other",
             "aten.type_as.default",
         ],
-        rule!(|c| c.set(0, c.grad())),
+        rule!(|c| {
+            c.set(0, c.grad());
+            // The one that only says an element type.
+            c.zero(1);
+        }),
     ),
     (&["aten.view.dtype", "aten.view_copy.dtype"], rule!(view_dtype)),
     (&["aten.dropout.default"], form!(dropout)),
+    (&["aten.feature_dropout.default"], form!(feature_dropout)),
+    (&["aten.alpha_dropout.default"], form!(alpha_elements)),
+    (&["aten.feature_alpha_dropout.default"], form!(alpha_planes)),
     (&["aten.native_dropout.default"], rule!(native_dropout)),
     (&["aten.cat.default", "aten.concat.default", "aten.concatenate.default"], rule!(cat)),
     (&["aten.stack.default"], rule!(stack)),
@@ -476,24 +557,15 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.flipud.default"], rule!(|c| c.set(0, c.grad().unary("aten.flipud.default")))),
     (&["aten.tril.default"], rule!(|c| again(c, "aten.tril.default"))),
     (&["aten.triu.default"], rule!(|c| again(c, "aten.triu.default"))),
-    (
-        &["aten.slice_scatter.default"],
-        rule!(|c| region(c, "aten.slice_scatter.default", "aten.slice.Tensor", 4)),
-    ),
-    (
-        &["aten.select_scatter.default"],
-        rule!(|c| region(c, "aten.select_scatter.default", "aten.select.int", 2)),
-    ),
+    (&["aten.slice_scatter.default"], rule!(|c| region(c, "aten.slice_scatter.default", "aten.slice.Tensor", 4))),
+    (&["aten.select_scatter.default"], rule!(|c| region(c, "aten.select_scatter.default", "aten.select.int", 2))),
     (
         &["aten.diagonal_scatter.default"],
         rule!(|c| region(c, "aten.diagonal_scatter.default", "aten.diagonal.default", 3)),
     ),
     (&["aten.as_strided_scatter.default"], rule!(as_strided_scatter)),
     (&["aten.index.Tensor", "aten._unsafe_index.Tensor"], rule!(index)),
-    (
-        &["aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default"],
-        rule!(index_put),
-    ),
+    (&["aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default"], rule!(index_put)),
     (&["aten.index_add.default"], rule!(index_add)),
     (&["aten.index_copy.default"], rule!(index_copy)),
     (&["aten.index_fill.int_Scalar"], rule!(|c| index_fill(c, false))),
@@ -556,4 +628,3 @@ pub(crate) static GRADS: Rules = &[
         Grad::Zero,
     ),
 ];
-

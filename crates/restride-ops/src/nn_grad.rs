@@ -2,16 +2,7 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, product, rule, wrap};
-use restride_ir::{Arg, DType, Expr};
-
-/// Results whose gradients nobody can use: they come from statistics that only the backward reads.
-fn only_first(c: &Cx<'_>) -> bool {
-    let others = (1..c.results()).any(|k| c.has_grad(k));
-    if others {
-        c.fail("a loss that depends on the saved statistics of a normalisation");
-    }
-    !others
-}
+use restride_ir::{Arg, DType, Dim, Expr};
 
 fn softmax<'c>(c: &'c Cx<'c>, backward: &str) {
     let dtype = c.result().dtype();
@@ -50,7 +41,7 @@ fn set_masked<'c>(c: &'c Cx<'c>, at: &[usize], all: Vec<T<'c>>) {
 }
 
 fn native_layer_norm<'c>(c: &'c Cx<'c>) {
-    if !only_first(c) {
+    if !c.only_first() {
         return;
     }
     let mask = [c.needs(0), c.needs(2), c.needs(3)];
@@ -72,12 +63,11 @@ fn rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 fn fused_rms_norm<'c>(c: &'c Cx<'c>) {
-    if !only_first(c) {
+    if !c.only_first() {
         return;
     }
     let mask = [c.needs(0), c.needs(2)];
-    let args =
-        [c.grad().operand(), c.arg(0).operand(), c.raw(1), c.result_at(1).operand(), c.raw(2), mask.operand()];
+    let args = [c.grad().operand(), c.arg(0).operand(), c.raw(1), c.result_at(1).operand(), c.raw(2), mask.operand()];
     set_masked(c, &[0, 2], c.calls("aten._fused_rms_norm_backward.default", &args));
 }
 
@@ -85,22 +75,11 @@ fn group_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let x = c.arg(0);
     let sizes = x.sizes();
     let (n, channels, inner) = (x.size(0), x.size(1), product(sizes.iter().skip(2)));
-    vec![op!(
-        c,
-        "aten.native_group_norm.default",
-        x,
-        c.raw(2),
-        c.raw(3),
-        n,
-        channels,
-        inner,
-        c.raw(1),
-        c.raw(4)
-    )]
+    vec![op!(c, "aten.native_group_norm.default", x, c.raw(2), c.raw(3), n, channels, inner, c.raw(1), c.raw(4))]
 }
 
 fn native_group_norm<'c>(c: &'c Cx<'c>) {
-    if !only_first(c) {
+    if !c.only_first() {
         return;
     }
     let mask = [c.needs(0), c.needs(1), c.needs(2)];
@@ -134,8 +113,11 @@ fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 
 /// Batch normalisation with statistics of the batch (results 1 and 2) or running ones (arguments 3 and 4).
 fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) {
-    if !only_first(c) {
+    if !c.only_first() {
         return;
+    }
+    if running && !train && (c.needs(3) || c.needs(4)) {
+        return c.fail("the gradient of running statistics");
     }
     let stats = |i: usize| if running { c.raw(i) } else { Arg::None };
     let saved = |k: usize| if train { c.result_at(k).operand() } else { Arg::None };
@@ -160,8 +142,7 @@ fn weight_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (v, g) = (c.arg(0), c.arg(1));
     let rank = v.rank();
     let dim = c.int_or(2, 0);
-    let others: Vec<i64> =
-        (0..rank as i64).filter(|d| dim == -1 || *d != wrap(dim, rank) as i64).collect();
+    let others: Vec<i64> = (0..rank as i64).filter(|d| dim == -1 || *d != wrap(dim, rank) as i64).collect();
     let norm = op!(c, "aten.linalg_vector_norm.default", v, 2, others, dim != -1);
     vec![v * (g / norm), norm]
 }
@@ -228,6 +209,7 @@ fn pool_backward<'c>(c: &'c Cx<'c>, name: &str, numbers: usize, indices: bool) {
 
 /// The gradient of a linear pooling's backward is the pooling.
 fn pool_again<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
+    c.zero(1);
     c.give(0, || {
         let mut args = vec![c.grad().operand()];
         args.extend((2..2 + numbers).map(|i| c.raw(i)));
@@ -237,6 +219,7 @@ fn pool_again<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
 
 /// The gradient of the backward of a pooling with indices: what the indices say.
 fn indexed_again<'c>(c: &'c Cx<'c>, indices: usize, dims: usize) {
+    c.zero(1);
     c.give(0, || {
         let (g, at) = (c.grad(), c.arg(indices));
         let flat = |t: T<'c>| {
@@ -347,27 +330,23 @@ fn number(c: &Cx<'_>, i: usize) -> Option<f64> {
 }
 
 fn attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let how = Attention {
-        mask: c.opt(3),
-        dropout: c.float(4),
-        causal: c.flag(5),
-        scale: number(c, 6),
-        grouped: c.flag(7),
-    };
+    let how =
+        Attention { mask: c.opt(3), dropout: c.float(4), causal: c.flag(5), scale: number(c, 6), grouped: c.flag(7) };
     vec![attend(c, how).1]
 }
 
 fn flash_attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let how =
-        Attention { mask: c.opt(5), dropout: c.float(3), causal: c.flag(4), scale: number(c, 6), grouped: false };
+    let grouped = c.arg(0).size(-3).equals(&c.arg(1).size(-3)) == Some(false);
+    let how = Attention { mask: c.opt(5), dropout: c.float(3), causal: c.flag(4), scale: number(c, 6), grouped };
     let (scores, out) = attend(c, how);
     vec![out, op!(c, "aten.logsumexp.default", scores, [-1])]
 }
 
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
-    if c.has_grad(1) {
-        return c.fail("a loss that depends on the total weight of nll_loss");
+    // The total weight is made of the classes' weights, which have no gradient.
+    if !c.has_grad(0) {
+        return c.zero(0);
     }
     let args = [
         c.grad().operand(),
@@ -383,7 +362,9 @@ fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
 
 /// `binary_cross_entropy(self, target, weight, reduction)`
 fn bce<'c>(c: &'c Cx<'c>) {
-    c.give(0, || op!(c, "aten.binary_cross_entropy_backward.default", c.grad(), c.arg(0), c.arg(1), c.raw(2), c.raw(3)));
+    c.give(0, || {
+        op!(c, "aten.binary_cross_entropy_backward.default", c.grad(), c.arg(0), c.arg(1), c.raw(2), c.raw(3))
+    });
     c.give(1, || {
         let x = c.arg(0);
         let clamped = |t: T<'c>| op!(c, "aten.clamp_min.default", t.log(), -100);
@@ -422,12 +403,7 @@ pub(crate) static UPSAMPLES: Rules = upsamples! {
 
 pub(crate) static GRADS: Rules = &[
     (
-        &[
-            "aten.softmax.int",
-            "aten._softmax.default",
-            "aten.special_softmax.default",
-            "aten._safe_softmax.default",
-        ],
+        &["aten.softmax.int", "aten._softmax.default", "aten.special_softmax.default", "aten._safe_softmax.default"],
         rule!(|c| softmax(c, "aten._softmax_backward_data.default")),
     ),
     (
@@ -494,11 +470,17 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.avg_pool3d_backward.default"], rule!(|c| pool_again(c, "aten.avg_pool3d.default", 6))),
     (
         &["aten._adaptive_avg_pool2d_backward.default"],
-        rule!(|c| c.give(0, || op!(c, "aten._adaptive_avg_pool2d.default", c.grad(), tail(c.arg(0), 2)))),
+        rule!(|c| {
+            c.zero(1);
+            c.give(0, || op!(c, "aten._adaptive_avg_pool2d.default", c.grad(), tail(c.arg(0), 2)));
+        }),
     ),
     (
         &["aten._adaptive_avg_pool3d_backward.default"],
-        rule!(|c| c.give(0, || op!(c, "aten._adaptive_avg_pool3d.default", c.grad(), tail(c.arg(0), 3)))),
+        rule!(|c| {
+            c.zero(1);
+            c.give(0, || op!(c, "aten._adaptive_avg_pool3d.default", c.grad(), tail(c.arg(0), 3)));
+        }),
     ),
     (&["aten.max_pool2d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 2))),
     (&["aten.max_pool3d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 3))),

@@ -14,9 +14,7 @@ fn elu<'c>(c: &'c Cx<'c>, alpha: f64, scale: f64, input_scale: f64) {
 
 /// `elu_backward(grad, alpha, scale, input_scale, is_result, self_or_result)`
 fn elu_backward<'c>(c: &'c Cx<'c>) {
-    c.give(0, || {
-        op!(c, "aten.elu_backward.default", c.grad(), c.raw(1), c.raw(2), c.raw(3), c.raw(4), c.arg(5))
-    });
+    c.give(0, || op!(c, "aten.elu_backward.default", c.grad(), c.raw(1), c.raw(2), c.raw(3), c.raw(4), c.arg(5)));
     c.give(5, || {
         let (x, alpha, scale, input) = (c.arg(5), c.float(1), c.float(2), c.float(3));
         let slope = if c.flag(4) {
@@ -30,6 +28,7 @@ fn elu_backward<'c>(c: &'c Cx<'c>) {
 
 /// `threshold_backward`, `hardtanh_backward` and their like: a mask on the gradient by the operand.
 fn masked<'c>(c: &'c Cx<'c>, name: &str, numbers: usize) {
+    c.zero(1);
     c.give(0, || {
         let mut args = vec![crate::gradient::terms::Operand::operand(c.grad()), c.raw(1)];
         args.extend((0..numbers).map(|k| c.raw(2 + k)));
@@ -97,6 +96,8 @@ fn hardswish_backward<'c>(c: &'c Cx<'c>) {
 }
 
 fn log_sigmoid_backward<'c>(c: &'c Cx<'c>) {
+    // What the forward kept follows from the operand.
+    c.zero(2);
     c.give(0, || op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(1), c.arg(2)));
     c.give(1, || {
         let s = c.arg(1).sigmoid();
@@ -145,11 +146,13 @@ fn prelu_backward<'c>(c: &'c Cx<'c>) {
         }
         total.unwrap_or_else(|| g.zeros_like())
     });
-    if let Some(b) = c.opt_grad(1) {
-        c.give(1, || (b * g).except(right));
+    match c.opt_grad(1) {
+        Some(b) => c.give(1, || (b * g).except(right)),
+        None => c.zero(1),
     }
-    if let Some(a) = c.opt_grad(0) {
-        c.give(2, || (a * g).except(right));
+    match c.opt_grad(0) {
+        Some(a) => c.give(2, || (a * g).except(right)),
+        None => c.zero(2),
     }
 }
 
@@ -183,16 +186,17 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.log_sigmoid.default"], rule!(|c| c.set(0, c.grad() * (-c.arg(0)).sigmoid()))),
     (
         &["aten.log_sigmoid_forward.default"],
-        rule!(|c| c.set(0, op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(0), c.result_at(1)))),
+        rule!(|c| {
+            if c.only_first() {
+                c.set(0, op!(c, "aten.log_sigmoid_backward.default", c.grad(), c.arg(0), c.result_at(1)));
+            }
+        }),
     ),
     (
         &["aten.sigmoid.default", "aten.special_expit.default"],
         rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj()))),
     ),
-    (
-        &["aten.tanh.default"],
-        rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj()))),
-    ),
+    (&["aten.tanh.default"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),
     (&["aten._prelu_kernel.default"], rule!(prelu)),
     (
         &["aten.fake_quantize_per_tensor_affine_cachemask.default"],

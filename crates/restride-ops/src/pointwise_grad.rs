@@ -41,12 +41,17 @@ fn div<'c>(c: &'c Cx<'c>) {
 fn div_mode<'c>(c: &'c Cx<'c>) {
     if c.is_none(2) {
         div(c);
+    } else {
+        c.zero(0);
+        c.zero(1);
     }
 }
 
 fn div_scalar_mode<'c>(c: &'c Cx<'c>) {
     if c.is_none(2) {
         c.set(0, op!(c, "aten.div.Scalar", c.grad(), number(c, 1)));
+    } else {
+        c.zero(0);
     }
 }
 
@@ -59,7 +64,7 @@ fn remainder<'c>(c: &'c Cx<'c>, mode: &str) {
 fn pow_number<'c>(c: &'c Cx<'c>) {
     let e = c.num(1);
     match e.constant().map(|s| s.as_f64()) {
-        Some(0.0) => {}
+        Some(0.0) => c.zero(0),
         Some(1.0) => c.set(0, c.grad()),
         Some(2.0) => c.set(0, c.grad() * (c.arg(0) * 2.0).conj()),
         _ => {
@@ -94,7 +99,9 @@ fn pow<'c>(c: &'c Cx<'c>) {
 fn number_pow<'c>(c: &'c Cx<'c>) {
     let base = c.float(0);
     // Of base 0 the slope is 0 but at exponents below 0, where it has no meaning.
-    if base != 0.0 {
+    if base == 0.0 {
+        c.zero(1);
+    } else {
         c.set(1, c.grad() * (c.result() * base.ln()).conj());
     }
 }
@@ -109,6 +116,7 @@ fn atan2<'c>(c: &'c Cx<'c>) {
 
 fn copysign<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
+    c.zero(1);
     c.give(0, || c.grad() * (c.result() / x).except(x.is("eq", 0)));
 }
 
@@ -256,6 +264,8 @@ fn sgn<'c>(c: &'c Cx<'c>) {
         let s = c.result();
         let along = (c.grad() * s.conj()).real();
         c.set(0, ((c.grad() - s * along) / size).except(size.is("eq", 0)));
+    } else {
+        c.zero(0);
     }
 }
 
@@ -265,6 +275,8 @@ fn angle<'c>(c: &'c Cx<'c>) {
         let norm = (x * x.conj()).real();
         let turned = op!(c, "aten.mul.Scalar", x, restride_ir::Arg::Complex(0.0, 1.0));
         c.set(0, (turned * (c.grad() / norm)).except(norm.is("eq", 0)));
+    } else {
+        c.zero(0);
     }
 }
 
@@ -276,7 +288,10 @@ fn complex<'c>(c: &'c Cx<'c>) {
 
 fn polar<'c>(c: &'c Cx<'c>) {
     let g = c.grad().conj();
-    c.give(0, || (g * c.result().unary("aten.sgn.default")).real());
+    c.give(0, || {
+        let one = op!(c, "aten.full.default", c.arg(0).sizes(), 1, c.arg(0).dtype());
+        (g * op!(c, "aten.polar.default", one, c.arg(1))).real()
+    });
     c.give(1, || op!(c, "aten.mul.Scalar", g * c.result(), restride_ir::Arg::Complex(0.0, 1.0)).real());
 }
 
@@ -399,20 +414,14 @@ pub(crate) static GRADS: Rules = &[
         &["aten.logit.default", "aten.special_logit.default"],
         rule!(|c| c.set(0, op!(c, "aten.logit_backward.default", c.grad(), c.arg(0), c.raw(1)))),
     ),
-    (
-        &["aten.nan_to_num.default"],
-        rule!(|c| c.set(0, c.grad().only(c.arg(0).unary("aten.isfinite.default")))),
-    ),
+    (&["aten.nan_to_num.default"], rule!(|c| c.set(0, c.grad().only(c.arg(0).unary("aten.isfinite.default"))))),
     (&["aten.exp.default"], factor!(|c, _x| c.result())),
     (&["aten.exp2.default", "aten.special_exp2.default"], factor!(|c, _x| c.result() * LN_2)),
     (&["aten.expm1.default", "aten.special_expm1.default"], factor!(|c, _x| c.result() + 1.0)),
     (&["aten.log.default"], rule!(|c| c.set(0, c.grad() / c.arg(0).conj()))),
     (&["aten.log2.default"], rule!(|c| c.set(0, c.grad() / (c.arg(0) * LN_2).conj()))),
     (&["aten.log10.default"], rule!(|c| c.set(0, c.grad() / (c.arg(0) * LN_10).conj()))),
-    (
-        &["aten.log1p.default", "aten.special_log1p.default"],
-        rule!(|c| c.set(0, c.grad() / (c.arg(0) + 1.0).conj())),
-    ),
+    (&["aten.log1p.default", "aten.special_log1p.default"], rule!(|c| c.set(0, c.grad() / (c.arg(0) + 1.0).conj()))),
     (&["aten.sqrt.default"], rule!(|c| c.set(0, c.grad() / (c.result() * 2.0).conj()))),
     (&["aten.rsqrt.default"], factor!(|c, _x| c.result().pow(3) * -0.5)),
     (&["aten.reciprocal.default"], factor!(|c, _x| -c.result().square())),
@@ -430,7 +439,11 @@ pub(crate) static GRADS: Rules = &[
         &["aten.acosh.default", "aten.arccosh.default"],
         factor!(|_c, x| {
             // Of complex numbers the root of the square is not the product of the roots.
-            if x.dtype().is_complex() { ((x - 1.0).sqrt() * (x + 1.0).sqrt()).reciprocal() } else { (x.square() - 1.0).rsqrt() }
+            if x.dtype().is_complex() {
+                ((x - 1.0).sqrt() * (x + 1.0).sqrt()).reciprocal()
+            } else {
+                (x.square() - 1.0).rsqrt()
+            }
         }),
     ),
     (&["aten.atanh.default", "aten.arctanh.default"], factor!(|_c, x| (1.0 - x.square()).reciprocal())),
@@ -440,27 +453,15 @@ pub(crate) static GRADS: Rules = &[
         &["aten.erfinv.default", "aten.special_erfinv.default"],
         factor!(|c, _x| c.result().square().exp() * (PI.sqrt() / 2.0)),
     ),
-    (
-        &["aten.lgamma.default", "aten.special_gammaln.default"],
-        factor!(|_c, x| x.unary("aten.digamma.default")),
-    ),
+    (&["aten.lgamma.default", "aten.special_gammaln.default"], factor!(|_c, x| x.unary("aten.digamma.default"))),
     (&["aten.sinc.default", "aten.special_sinc.default"], rule!(sinc)),
     (&["aten.deg2rad.default"], rule!(|c| c.set(0, c.grad() * (PI / 180.0)))),
     (&["aten.rad2deg.default"], rule!(|c| c.set(0, c.grad() * (180.0 / PI)))),
     (&["aten.frac.default"], rule!(|c| c.set(0, c.grad()))),
-    (
-        &["aten.special_entr.default"],
-        rule!(|c| c.set(0, c.grad() * -(c.arg(0).log() + 1.0))),
-    ),
-    (
-        &["aten.special_ndtr.default"],
-        factor!(|_c, x| (x.square() * -0.5).exp() * (2.0 * PI).sqrt().recip()),
-    ),
+    (&["aten.special_entr.default"], rule!(|c| c.set(0, c.grad() * -(c.arg(0).log() + 1.0)))),
+    (&["aten.special_ndtr.default"], factor!(|_c, x| (x.square() * -0.5).exp() * (2.0 * PI).sqrt().recip())),
     (&["aten.i0.default", "aten.special_i0.default"], factor!(|_c, x| x.unary("aten.special_i1.default"))),
-    (
-        &["aten.special_i0e.default"],
-        factor!(|c, x| x.unary("aten.special_i1e.default") - x.sign() * c.result()),
-    ),
+    (&["aten.special_i0e.default"], factor!(|c, x| x.unary("aten.special_i1e.default") - x.sign() * c.result())),
     (&["aten.special_i1.default"], rule!(|c| i1(c, false))),
     (&["aten.special_i1e.default"], rule!(|c| i1(c, true))),
     (&["aten.where.self"], rule!(|c| where_(c, Some(1), Some(2)))),

@@ -189,7 +189,7 @@ fn norm<'c>(c: &'c Cx<'c>, p: f64, dims: &[usize]) {
     let size = wide.unary("aten.abs.default");
     let zero = r.is("eq", 0);
     let d = if p == 0.0 {
-        return;
+        return c.zero(0);
     } else if p == 1.0 {
         wide.sign() * g
     } else if p == 2.0 {
@@ -253,18 +253,21 @@ fn cumprod<'c>(c: &'c Cx<'c>) {
     c.set(0, (sums * before.conj()).transpose(dim, last));
 }
 
+/// `logcumsumexp`: the share of each element in each later result. Quadratic in the dimension, as sums of gradients of both
+/// signs have no logarithm.
 fn logcumsumexp<'c>(c: &'c Cx<'c>) {
-    let (x, r, dim) = (c.arg(0), c.result(), c.int(1));
+    let (x, r, g) = (c.arg(0), c.result(), c.grad());
     if x.rank() == 0 {
-        return c.set(0, c.grad());
+        return c.set(0, g);
     }
-    // Sums of positive and of negative gradients apart, in logarithms.
-    let part = |g: T<'c>| {
-        let log = g.log() - r;
-        (flipped(op!(c, "aten.logcumsumexp.default", flipped(log, dim), dim), dim) + x).exp()
-    };
-    let g = c.grad();
-    c.set(0, part(op!(c, "aten.clamp_min.default", g, 0)) - part(op!(c, "aten.clamp_min.default", -g, 0)));
+    let last = x.rank() as i64 - 1;
+    let dim = wrap(c.int(1), x.rank()) as i64;
+    let row = |t: T<'c>| t.transpose(dim, last);
+    let place = op!(c, "aten.arange.default", &x.size(dim));
+    let earlier = place.unsqueeze(0).than("lt", place.unsqueeze(1));
+    let share = row(x).unsqueeze(-1) - row(r).unsqueeze(-2);
+    let share = op!(c, "aten.masked_fill.Scalar", share, earlier, f64::NEG_INFINITY).exp();
+    c.set(0, (share * row(g).unsqueeze(-2)).sum(vec![-1], false).transpose(dim, last));
 }
 
 /// The results of a whole-tensor reduction of pairs, without an indices result.
@@ -276,7 +279,6 @@ fn sorted<'c>(c: &'c Cx<'c>, dim: i64) {
 fn msort<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![op!(c, "aten.sort.stable", c.arg(0), false, 0, false)]
 }
-
 
 pub(crate) static GRADS: Rules = &[
     (&["aten.sum.default"], rule!(|c| sum(c, &all(c.arg(0))))),
@@ -336,14 +338,15 @@ pub(crate) static GRADS: Rules = &[
     (
         &["aten.fill.Tensor"],
         rule!(|c| {
+            c.zero(0);
             c.give(1, || c.grad().sum_all());
         }),
     ),
     (
         &["aten.copy.default"],
         rule!(|c| {
+            c.zero(0);
             c.give(1, || c.grad());
         }),
     ),
 ];
-

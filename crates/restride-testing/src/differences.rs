@@ -11,6 +11,9 @@ use restride_tensor::C64;
 
 type Result<T> = std::result::Result<T, String>;
 
+/// How a message begins that says that PyTorch does not take a call.
+pub const REFUSED: &str = "refused: ";
+
 /// Adds calls to a program's main graph.
 pub struct Calls<'a> {
     /// The program.
@@ -44,16 +47,14 @@ impl<'a> Calls<'a> {
         let mut args = args.to_vec();
         op.fill_defaults_or_none(&mut args);
         let meta = |v: &ValueId| self.program.graph().tensor(*v).known().ok_or("unknown sizes");
-        let metas = args
-            .iter()
-            .map(|a| a.try_map(meta, |s| Ok::<_, &str>(*s)))
-            .collect::<std::result::Result<Vec<_>, _>>()?;
-        let types = op.eager_metas(&metas).ok_or_else(|| format!("{op} has no types"))?;
+        let metas =
+            args.iter().map(|a| a.try_map(meta, |s| Ok::<_, &str>(*s))).collect::<std::result::Result<Vec<_>, _>>()?;
+        let types = restride_ops::types(op, &metas).map_err(|e| format!("{REFUSED}{e}"))?;
         let results: Vec<(std::sync::Arc<str>, Type)> = types
             .into_iter()
             .map(|m| (self.name().into(), Type::Tensor(TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d))))))
             .collect();
-        let args = args.iter().map(|a| lift(a)).collect();
+        let args = args.iter().map(lift).collect();
         let graph = self.program.graph_mut();
         let id = graph.add_node(op, args, results, std::sync::Arc::default());
         Ok(graph.nodes[id].results.to_vec())
@@ -111,7 +112,11 @@ pub fn widened(t: &Tensor, rng: &mut Rng) -> Tensor {
     let shake = |x: f64, rng: &mut Rng| x + (unit(rng) - 0.5) * 0.02 * (x.abs() + 0.5);
     match t.dtype() {
         d if d.is_complex() => {
-            let data: Vec<C64> = t.to_elements::<C64>();
+            let complex = |i: &Vec<i64>| match t.get(i) {
+                Scalar::Complex(z) => z,
+                s => C64::new(s.as_f64(), 0.0),
+            };
+            let data: Vec<C64> = indices(sizes).iter().map(complex).collect();
             let data: Vec<C64> = data.iter().map(|z| C64::new(shake(z.re, rng), shake(z.im, rng))).collect();
             Tensor::from_slice(&data, sizes)
         }
@@ -148,13 +153,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// The call of a sample. `None` where no result is a floating number, or no operand.
-    pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<Case>> {
+    /// The call of a sample. The loss is made of the first `results` results. Operands at positions
+    /// `fixed` of the arguments are not differentiated. `None` where no result is a floating number, or no operand.
+    pub fn new(op: Op, args: &[SampleArg], results: usize, fixed: &[usize], rng: &mut Rng) -> Result<Option<Case>> {
         let mut program = Program::new("case", Stage::Functional);
         let mut calls = Calls::new(&mut program);
         let (mut inputs, mut wrt) = (Vec::new(), Vec::new());
         let mut given = Vec::new();
-        for a in args {
+        for (at, a) in args.iter().enumerate() {
             let a = match a {
                 Arg::DType(d) if d.is_float() => Arg::DType(DType::F64),
                 Arg::DType(d) if d.is_complex() => Arg::DType(DType::C128),
@@ -163,7 +169,7 @@ impl Case {
             given.push(a.map_values(|t| {
                 let t = widened(t, rng);
                 let v = calls.input(TensorType::new(t.dtype(), t.layout().clone()));
-                if t.dtype().is_float() || t.dtype().is_complex() {
+                if (t.dtype().is_float() || t.dtype().is_complex()) && !fixed.contains(&at) {
                     wrt.push(calls.program.graph().values[v].name.to_string());
                 }
                 inputs.push(t);
@@ -173,8 +179,12 @@ impl Case {
         if wrt.is_empty() {
             return Ok(None);
         }
-        let results = calls.call(op, &given)?;
-        let Some((loss, weights)) = calls.weighted(&results)? else { return Ok(None) };
+        if op.mutates(&given.iter().map(lift).collect::<Vec<_>>()) {
+            return Ok(None);
+        }
+        let made = calls.call(op, &given)?;
+        let made = &made[..results.min(made.len())];
+        let Some((loss, weights)) = calls.weighted(made)? else { return Ok(None) };
         calls.returns(loss);
         inputs.extend(weights.iter().map(|m| drawn(m, rng)));
         Ok(Some(Case { program, inputs, wrt }))
@@ -217,7 +227,8 @@ impl Case {
     /// Holds the gradients against differences of the loss along random directions. `Ok(false)` where the loss is not
     /// finite.
     pub fn check(&self, tolerance: f64, rng: &mut Rng) -> Result<bool> {
-        if !self.loss(&self.inputs)?.is_finite() {
+        // A call that cannot be run is not differentiated.
+        if !self.loss(&self.inputs).is_ok_and(f64::is_finite) {
             return Ok(false);
         }
         let joint = self.joint()?;
@@ -238,7 +249,8 @@ impl Case {
             let loss = self.loss(&self.inputs)?.abs();
             // Differences lose digits of the loss.
             let noise = loss * f64::EPSILON / step * 20.0;
-            if (ours - theirs).abs().partial_cmp(&(tolerance * (scale + 1.0) + noise)) != Some(std::cmp::Ordering::Less) {
+            if (ours - theirs).abs().partial_cmp(&(tolerance * (scale + 1.0) + noise)) != Some(std::cmp::Ordering::Less)
+            {
                 return Err(format!("the rule says {ours}, differences {theirs}"));
             }
         }

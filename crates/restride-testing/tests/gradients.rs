@@ -2,13 +2,102 @@
 //! second.
 
 use restride_ir::{Arg, Op, SampleArg};
-use restride_testing::differences::Case;
+use restride_testing::differences::{Case, REFUSED};
 use restride_testing::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Samples that are tried for each operator.
 const TRIED: usize = 8;
+
+/// Operators whose gradient is not the derivative, as PyTorch's is not, and why.
+const EXCEPT: &[(&[&str], &str)] = &[
+    (&["aten.detach.default", "aten.detach_copy.default"], "they are there to stop gradients"),
+    (&["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor"], "draws are constants"),
+    (
+        &["aten.fake_quantize_per_tensor_affine.default", "aten.fake_quantize_per_tensor_affine_cachemask.default"],
+        "the gradient goes straight through the rounding",
+    ),
+    (
+        &[
+            "aten.linalg_cholesky_ex.default",
+            "aten.linalg_cholesky.default",
+            "aten._linalg_eigh.default",
+            "aten.linalg_eigh.default",
+            "aten.linalg_eigvalsh.default",
+        ],
+        "one half of a symmetric matrix is read, and the gradient is that of symmetric ones",
+    ),
+];
+
+/// Operands that are not differentiated: running statistics.
+const FIXED: &[(&[&str], &[usize])] = &[(
+    &[
+        "aten.batch_norm.default",
+        "aten.native_batch_norm.default",
+        "aten._native_batch_norm_legit_functional.default",
+        "aten._native_batch_norm_legit_no_training.default",
+        "aten._batch_norm_no_update.default",
+        "aten._batch_norm_with_update_functional.default",
+        "aten.instance_norm.default",
+        "restride.instance_norm.default",
+    ],
+    &[3, 4],
+)];
+
+/// How many of the first results have gradients, where only the gradient reads the others.
+const FIRST: &[(&[&str], usize)] = &[
+    (
+        &[
+            "aten.native_layer_norm.default",
+            "aten._fused_rms_norm.default",
+            "aten.native_group_norm.default",
+            "aten.native_batch_norm.default",
+            "aten._native_batch_norm_legit_functional.default",
+            "aten._native_batch_norm_legit.no_stats",
+            "aten._native_batch_norm_legit_no_training.default",
+            "aten._batch_norm_no_update.default",
+            "aten._batch_norm_with_update_functional.default",
+            "aten.log_sigmoid_forward.default",
+            "aten.nll_loss_forward.default",
+            "aten.nll_loss2d_forward.default",
+            "aten._linalg_det.default",
+            "aten._linalg_solve_ex.default",
+            "restride.instance_norm.default",
+        ],
+        1,
+    ),
+    (&["aten._linalg_slogdet.default"], 2),
+];
+
+/// Refusals of rules, with part of what they say; of any operator where none is named.
+const REFUSALS: &[(&str, &str)] = &[
+    ("aten.view.dtype", "read as another element type"),
+    ("aten.view_copy.dtype", "read as another element type"),
+    ("aten.embedding.default", "not implemented for 'ComplexDouble'"),
+    ("aten.embedding_dense_backward.default", "scaled by frequency"),
+    // PyTorch has none of these either.
+    ("aten.nll_loss_forward.default", "no gradient for its operand 2"),
+    ("aten.nll_loss2d_forward.default", "no gradient for its operand 2"),
+    ("aten.nll_loss.default", "no gradient for its operand 2"),
+    ("aten.nll_loss2d.default", "no gradient for its operand 2"),
+    ("aten.nll_loss_nd.default", "no gradient for its operand 2"),
+    ("aten.cross_entropy_loss.default", "no gradient for its operand 2"),
+    ("aten.binary_cross_entropy.default", "the weight of binary_cross_entropy"),
+    // The gradient of a gradient, not yet.
+    ("", "there is no gradient of aten.digamma.default yet"),
+    ("", "there is no gradient of aten.convolution_backward.default yet"),
+    ("", "there is no gradient of aten.native_layer_norm_backward.default yet"),
+    ("", "there is no gradient of aten._fused_rms_norm_backward.default yet"),
+    ("", "there is no gradient of aten.native_group_norm_backward.default yet"),
+    ("", "there is no gradient of aten.native_batch_norm_backward.default yet"),
+    // Not yet.
+    ("aten.ctc_loss.IntList", "there is no gradient of aten._ctc_loss.default yet"),
+    ("aten.grid_sampler.default", "there is no gradient of aten.grid_sampler_"),
+    ("aten.linalg_lu_factor.default", "there is no gradient of aten.linalg_lu_factor_ex.default yet"),
+    ("aten.linalg_svd.default", "there is no gradient of aten._linalg_svd.default yet"),
+    ("aten.linalg_svdvals.default", "there is no gradient of aten._linalg_svd.default yet"),
+];
 
 fn shown(args: &[SampleArg]) -> String {
     let one = |t: &restride::Tensor| format!("{}{:?}", t.dtype(), t.layout().sizes);
@@ -28,7 +117,13 @@ fn shown(args: &[SampleArg]) -> String {
 fn key(args: &[SampleArg]) -> String {
     let one = |t: &restride::Tensor| {
         let d = t.dtype();
-        let kind = if d.is_complex() { "c" } else if d.is_float() { "f" } else { "i" };
+        let kind = if d.is_complex() {
+            "c"
+        } else if d.is_float() {
+            "f"
+        } else {
+            "i"
+        };
         format!("{kind}{:?}", t.layout().sizes)
     };
     args.iter()
@@ -54,6 +149,9 @@ fn every_operator(check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) 
             continue;
         }
         let Some(samples) = op.def().samples else { continue };
+        if EXCEPT.iter().any(|(names, _)| names.contains(&op.name())) {
+            continue;
+        }
         if op.is_mutable() || op.def().grad.is_none() || op.def().hop.is_some() {
             continue;
         }
@@ -63,11 +161,20 @@ fn every_operator(check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) 
                 continue;
             }
             let mut rng = Rng::new(i as u64);
-            let outcome = catch_unwind(AssertUnwindSafe(|| match Case::new(op, &sample.args, &mut rng)? {
-                Some(case) => check(&case, &mut rng),
-                None => Ok(false),
-            }));
+            let fixed = FIXED.iter().find(|f| f.0.contains(&op.name())).map_or(&[][..], |f| f.1);
+            let results = FIRST.iter().find(|f| f.0.contains(&op.name())).map_or(usize::MAX, |f| f.1);
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| match Case::new(op, &sample.args, results, fixed, &mut rng)? {
+                    Some(case) => check(&case, &mut rng),
+                    None => Ok(false),
+                }));
             let why = match outcome {
+                Ok(Err(why)) if why.starts_with(REFUSED) => continue,
+                Ok(Err(why))
+                    if REFUSALS.iter().any(|(o, text)| (o.is_empty() || *o == op.name()) && why.contains(text)) =>
+                {
+                    continue;
+                }
                 Ok(Ok(true)) => {
                     *checked.entry(op.name()).or_default() += 1;
                     continue;
@@ -92,4 +199,19 @@ fn every_rule_is_the_derivative() {
     println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
     assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
     assert!(restride_ops::ops().iter().filter(|o| has_rule(**o)).count() > 500);
+}
+
+#[test]
+fn every_rule_has_a_derivative_too() {
+    let (found, checked) = every_operator(|case, rng| {
+        if !case.check(1e-5, rng)? {
+            return Ok(false);
+        }
+        match case.second(rng)? {
+            Some(second) => second.check(1e-4, rng),
+            None => Ok(false),
+        }
+    });
+    println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
+    assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
 }

@@ -18,13 +18,14 @@ trait Core {
     fn call(&self, op: &str, args: &[Arg<Val, Expr>]) -> SmallVec<[Val; 1]>;
     fn ty(&self, v: Val) -> TensorType;
     fn fail(&self, e: OpError);
-    fn set(&self, operand: usize, v: Val);
+    fn set(&self, operand: usize, v: Option<Val>);
 }
 
 struct Sink<'e> {
     emit: RefCell<&'e mut dyn GradEmit>,
     failed: RefCell<Option<OpError>>,
-    out: RefCell<Vec<Option<Val>>>,
+    /// What the rule said of each operand: nothing, that the gradient is zero, or the gradient.
+    out: RefCell<Vec<Option<Option<Val>>>>,
 }
 
 impl Core for Sink<'_> {
@@ -43,7 +44,7 @@ impl Core for Sink<'_> {
     fn fail(&self, e: OpError) {
         self.failed.borrow_mut().get_or_insert(e);
     }
-    fn set(&self, operand: usize, v: Val) {
+    fn set(&self, operand: usize, v: Option<Val>) {
         match self.out.borrow_mut().get_mut(operand) {
             Some(slot) => *slot = Some(v),
             None => self.fail(OpError::new(format!("there is no operand {operand}"))),
@@ -57,16 +58,18 @@ pub(crate) fn run(
     call: &GradCall<'_>,
     rule: impl for<'c> Fn(&'c Cx<'c>),
 ) -> Result<Vec<Option<Val>>> {
-    let sink = Sink {
-        emit: RefCell::new(emit),
-        failed: RefCell::new(None),
-        out: RefCell::new(vec![None; call.needs.len()]),
-    };
+    let sink =
+        Sink { emit: RefCell::new(emit), failed: RefCell::new(None), out: RefCell::new(vec![None; call.needs.len()]) };
     rule(&Cx { core: &sink, call: *call });
-    match sink.failed.into_inner() {
-        Some(e) => Err(e),
-        None => Ok(sink.out.into_inner()),
+    if let Some(e) = sink.failed.into_inner() {
+        return Err(e);
     }
+    let said = sink.out.into_inner();
+    // A gradient that a rule forgets would be silently zero.
+    if let Some(i) = said.iter().zip(call.needs).position(|(g, needs)| *needs && g.is_none()) {
+        return Err(OpError::unsupported(format!("{} has no gradient for its operand {i}", call.op)));
+    }
+    Ok(said.into_iter().map(Option::flatten).collect())
 }
 
 /// Runs a form.
@@ -128,7 +131,7 @@ impl<'c> Cx<'c> {
     }
 
     /// Stops the rule: what it cannot do.
-    pub fn fail(&'c self, what: impl Into<String>) {
+    pub fn fail(&self, what: impl Into<String>) {
         self.core.fail(OpError::new(what.into()));
     }
 
@@ -155,6 +158,15 @@ impl<'c> Cx<'c> {
         self.call.grads.get(k).copied().flatten().is_some()
     }
 
+    /// Whether the first result alone has a gradient; the rule is stopped where others have one.
+    pub fn only_first(&self) -> bool {
+        let others = (1..self.results()).any(|k| self.has_grad(k));
+        if others {
+            self.fail("a loss that depends on what only the gradient reads (saved statistics)");
+        }
+        !others
+    }
+
     /// Number of results.
     pub fn results(&self) -> usize {
         self.call.results.len()
@@ -173,11 +185,15 @@ impl<'c> Cx<'c> {
         }
     }
 
-    /// The tensor at argument `i`.
+    /// The tensor at argument `i`. A number in a tensor's place is one without dimensions.
     pub fn arg(&'c self, i: usize) -> T<'c> {
-        match self.call.args().tensor(i) {
-            Ok(v) => self.term(*v),
-            Err(e) => self.wrong(e),
+        match self.call.args.get(i) {
+            Some(Arg::Value(v)) => self.term(*v),
+            Some(n @ (Arg::Scalar(_) | Arg::Complex(..))) => {
+                let none: Vec<Expr> = Vec::new();
+                op!(self, "aten.full.default", none, n.clone(), self.result().dtype())
+            }
+            _ => self.wrong(OpError::new(format!("argument {i} is not a tensor"))),
         }
     }
 
@@ -293,7 +309,19 @@ impl<'c> Cx<'c> {
     /// Declares the gradient of the `k`-th tensor of the list at argument `i`.
     pub fn set_item(&self, i: usize, k: usize, gradient: T<'_>) {
         if gradient.v != FAILED {
-            self.core.set(self.call.first_operand(i) + k, gradient.v);
+            self.core.set(self.call.first_operand(i) + k, Some(gradient.v));
+        }
+    }
+
+    /// Declares that the gradient of argument `i` is zero.
+    pub fn zero(&self, i: usize) {
+        self.zero_item(i, 0);
+    }
+
+    /// Declares that the gradient of the `k`-th tensor of the list at argument `i` is zero.
+    pub fn zero_item(&self, i: usize, k: usize) {
+        if self.needs_item(i, k) {
+            self.core.set(self.call.first_operand(i) + k, None);
         }
     }
 
@@ -601,12 +629,6 @@ impl<'c> Sub<T<'c>> for f64 {
     type Output = T<'c>;
     fn sub(self, other: T<'c>) -> T<'c> {
         op!(other.cx, "aten.rsub.Scalar", other, self)
-    }
-}
-impl<'c> Div<T<'c>> for f64 {
-    type Output = T<'c>;
-    fn div(self, other: T<'c>) -> T<'c> {
-        other.reciprocal() * self
     }
 }
 impl<'c> Neg for T<'c> {

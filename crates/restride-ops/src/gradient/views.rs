@@ -38,6 +38,8 @@ pub(super) fn adjoint(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Ve
             if let Some(total) = total {
                 c.set(base, total);
             }
+            // Operands that only say a size (`view_as`).
+            (0..args.len()).filter(|i| *i != base).for_each(|i| c.zero(i));
         }
         // The same elements in the same order: the kernel of such a call copies.
         ViewOutcome::Copy if c.results() == 1 => c.set(base, c.grad().reshape(from.layout.sizes.to_vec())),

@@ -4,17 +4,17 @@
 //! the expression over the arguments' sizes and numbers that fits all of them. Where none fits, that is an error. Sizes
 //! that a run puts in are checked against the rule again.
 
-use restride_ir::{Arg, Args, Binding, Dim, Expr, Layout, Meta, Op, OpError, Scalar, Symbol, TensorType, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, Args, Binding, Dim, Expr, Layout, Meta, Op, OpError, Scalar, Symbol, TensorType, ValueId, ViewOutcome,
+};
+use restride_ops::types;
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;
 
 /// Values that symbols are given in turn: primes, so that products tell their factors.
-const WITNESSES: [[i64; 8]; 3] = [
-    [7, 11, 13, 17, 19, 23, 29, 31],
-    [37, 41, 43, 47, 53, 59, 61, 67],
-    [101, 89, 83, 79, 73, 71, 103, 97],
-];
+const WITNESSES: [[i64; 8]; 3] =
+    [[7, 11, 13, 17, 19, 23, 29, 31], [37, 41, 43, 47, 53, 59, 61, 67], [101, 89, 83, 79, 73, 71, 103, 97]];
 
 /// Types of a call's results.
 pub(super) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorType) -> Result<Vec<TensorType>> {
@@ -23,7 +23,7 @@ pub(super) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorT
         typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
     if let Some(known) = known {
         let lift = |m: Meta| TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d)));
-        return Ok(known_types(op, &known)?.into_iter().map(lift).collect());
+        return Ok(types(op, &known)?.into_iter().map(lift).collect());
     }
     if let Some(rule) = op.def().view
         && let ViewOutcome::Views(types) = (rule.symbolic)(&Args(&typed))?
@@ -31,16 +31,6 @@ pub(super) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorT
         return Ok(types.into_vec());
     }
     symbolic(op, &typed)
-}
-
-fn known_types(op: Op, args: &[Arg<Meta, Scalar>]) -> Result<Vec<Meta>> {
-    if let Some(rule) = op.def().view
-        && let ViewOutcome::Views(types) = rule.of(args)?
-    {
-        return Ok(types.into_vec());
-    }
-    let infer = op.def().infer.ok_or_else(|| OpError::new(format!("{op} has no shape rule")))?;
-    Ok(infer(&Args(args))?.into_vec())
 }
 
 fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>]) -> Result<Vec<TensorType>> {
@@ -61,11 +51,10 @@ fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>]) -> Result<Vec<TensorType>> 
     let bindings: Vec<Binding> = WITNESSES.iter().map(|w| bind(&symbols, w)).collect();
     let made = bindings
         .iter()
-        .map(|b| known_types(op, &typed.iter().map(|a| at(a, b)).collect::<Result<Vec<_>>>()?))
+        .map(|b| types(op, &typed.iter().map(|a| at(a, b)).collect::<Result<Vec<_>>>()?))
         .collect::<Result<Vec<_>>>()?;
-    let values = |e: &Expr| -> Option<Vec<i64>> {
-        bindings.iter().map(|b| e.eval(b).ok().map(|s| s.as_i64())).collect()
-    };
+    let values =
+        |e: &Expr| -> Option<Vec<i64>> { bindings.iter().map(|b| e.eval(b).ok().map(|s| s.as_i64())).collect() };
     let mut candidates: Vec<(Vec<i64>, Expr)> = Vec::new();
     for e in &pool {
         if let Some(v) = values(e)
