@@ -98,11 +98,14 @@ class Expected:
             arenas[r["segment"]] = max(arenas.get(r["segment"], 0), r["offset"] + aligned(r["bytes"]))
         self.segment = max(arenas, key=lambda s: (arenas[s], -s)) if arenas else 0
         self.rows = [r for r in self.rows if r["segment"] == self.segment and r["bytes"] > 0]
+        # Which bytes of a buffer are needed when.
+        for r in self.rows:
+            r["lives"] = r.get("lives") or [dict(first_step=r["first_step"], last_step=r["last_step"], to=r["bytes"]) | {"from": 0}]
         steps = 1 + max((r["last_step"] for r in self.rows), default=0)
         changes = [0] * (steps + 1)
-        for r in self.rows:
-            changes[r["first_step"]] += aligned(r["bytes"])
-            changes[r["last_step"] + 1] -= aligned(r["bytes"])
+        for r in (live for r in self.rows for live in r["lives"]):
+            changes[r["first_step"]] += aligned(r["to"] - r["from"])
+            changes[r["last_step"] + 1] -= aligned(r["to"] - r["from"])
         live, self.live = 0, []
         for change in changes[:-1]:
             live += change
@@ -110,9 +113,14 @@ class Expected:
         self.peak = self.live.index(max(self.live)) if self.rows else None
 
     def alive(self, step):
-        """Buffers at a step, largest first."""
-        found = [r for r in self.rows if r["first_step"] <= step <= r["last_step"]]
-        return sorted(found, key=lambda r: (-r["bytes"], r["offset"]))
+        """Buffers at a step with the bytes that live, largest first."""
+        found = []
+        for r in self.rows:
+            live = [x for x in r["lives"] if x["first_step"] <= step <= x["last_step"]]
+            if live:
+                lowest = r["offset"] + min(x["from"] for x in live)
+                found.append(r | dict(alive=sum(x["to"] - x["from"] for x in live), lowest=lowest))
+        return sorted(found, key=lambda r: (-r["alive"], r["offset"]))
 
 
 def name_of(row):
@@ -167,7 +175,7 @@ class Page:
         f"(step {want.peak:,})" in title or fail(f"the peak is step {want.peak}, the page says {title!r}")
         got = self.members()
         alive = want.alive(want.peak)[:300]
-        same("bytes at the peak", [m[1] for m in got], [said(r["bytes"]) for r in alive])
+        same("bytes at the peak", [m[1] for m in got], [said(r["alive"]) for r in alive])
         for m, r in zip(got, alive):
             name = name_of(r)
             name is None or m[0] == name or fail(f"{m[0]!r} at the peak, not {name!r}")
@@ -236,7 +244,7 @@ class Page:
         same("step after Shift and right", self.chosen_step(), at)
         f"step {at}" in self.text("announce") or fail(f"a screen reader hears {self.text('announce')!r}")
         got = self.members()
-        same(f"bytes at step {at}", [m[1] for m in got], [said(r["bytes"]) for r in want.alive(at)[:300]])
+        same(f"bytes at step {at}", [m[1] for m in got], [said(r["alive"]) for r in want.alive(at)[:300]])
         b.key("p")
         whole = b.eval("restrideReport.view")
         b.key("+")
@@ -247,7 +255,7 @@ class Page:
         b.key("0")
         same("view after 0", b.eval("restrideReport.view"), [0, steps])
         # Up goes over all buffers of a step, from the lowest to the highest.
-        order = sorted(want.alive(want.peak), key=lambda r: r["offset"])[:6]
+        order = sorted(want.alive(want.peak), key=lambda r: r["lowest"])[:6]
         b.key("p")
         for _ in range(len(want.alive(want.peak))):
             b.key("ArrowDown")
@@ -284,6 +292,28 @@ class Page:
             self.b.key("ArrowRight")
             same("focus", self.b.eval("document.activeElement.id"), id)
             same(f"{panel} hidden", self.b.eval(f"document.getElementById('{panel}').hidden"), False)
+
+    def check_reasons(self, want):
+        """The tables of copies and of what was not done: all of them, and each row leads to its step."""
+        placed = want.report["placed"]
+        same("copies", self.text("count-copies"), f"{placed['copies']:,} · {said(placed['copy_bytes'])}")
+        same("not done", self.text("count-declined"), f"{placed['missed']:,} · {said(placed['missed_bytes'])}")
+        self.b.eval("document.getElementById('tab-copies').click()")
+        rows = self.b.eval("[...document.querySelectorAll('#copies .row')].map((r) => r.innerText)")
+        len(rows) >= min(placed["copies"], 15) or fail(f"{len(rows)} rows of copies")
+        self.focus("copies")
+        for row in rows[:3]:
+            all(row.split("\n")) or fail(f"a copy without bytes, name, reason or line: {row!r}")
+            self.b.key("Enter")
+            self.b.eval("document.getElementById('tab-steps').click()")
+            step = self.b.eval("document.querySelector('#steps .row[aria-selected=true] .tag').className")
+            step in ("tag copy", "tag move") or fail(f"the copy {row!r} leads to a {step!r}")
+            self.b.eval("document.getElementById('tab-copies').click()")
+            self.focus("copies")
+            self.b.key("ArrowDown")
+        self.b.eval("document.getElementById('tab-steps').click()")
+        if self.b.eval("document.getElementById('part').value") != self.b.eval("String(restrideReport.first)"):
+            self.b.eval("(() => { const p = document.getElementById('part'); p.value = restrideReport.first; p.dispatchEvent(new Event('change')); })()")
 
     def check_search(self, want):
         steps = {}
@@ -418,6 +448,7 @@ def check(browser, restride, path, tmp, name, o):
     browser.screenshot(shots + ".light.png")
     out["hovered"] = p.check_hover(want)
     p.check_click(want)
+    p.check_reasons(want)
     p.check_keys(want)
     # Search looks into the piece that is shown; the text has all of them, and bodies.
     if browser.eval("document.querySelectorAll('#part option').length") == 1:

@@ -171,6 +171,7 @@ class Chart {
       const faded = this.found && !this.found.has(b.at);
       g.globalAlpha = faded ? 0.18 : 1;
       g.fillStyle = fill[b.look];
+      let widest = null;
       for (const r of b.rects) {
         const s = this.onScreen(r);
         if (!s) continue;
@@ -178,11 +179,12 @@ class Chart {
         const [gapX, gapY] = [s.width > 3 ? 0.5 : 0, s.height > 3 ? 0.5 : 0];
         g.fillRect(s.left + gapX, s.top + gapY, s.width - 2 * gapX, s.height - 2 * gapY);
         if (b.look === "working" && s.width > 6 && s.height > 6) this.hatch(g, s, hatched);
-        if (s.width > 46 && s.height > 13 && !faded) labels.push([b, r, s]);
+        if (s.width > 46 && s.height > 13 && (!widest || s.width * s.height > widest.width * widest.height)) widest = s;
       }
+      if (widest && !faded) labels.push([b, widest]);
     }
     g.globalAlpha = 1;
-    for (const [b, r, s] of labels) this.label(g, b, r, s, ink);
+    for (const [b, s] of labels) this.label(g, b, s, ink);
     g.restore();
   }
   hatch(g, s, colour) {
@@ -200,7 +202,7 @@ class Chart {
     g.stroke();
     g.restore();
   }
-  label(g, b, r, s, colour) {
+  label(g, b, s, colour) {
     g.save();
     g.beginPath();
     g.rect(s.left + 2, s.top, s.width - 4, s.height);
@@ -217,7 +219,7 @@ class Chart {
     }
     g.fillStyle = colour;
     g.fillText(name, s.left + 6, s.top + s.height / 2 - (two ? 8 : 0));
-    if (two) g.fillText(bytes(r.bytes), s.left + 6, s.top + s.height / 2 + 8);
+    if (two) g.fillText(bytes(b.bytes), s.left + 6, s.top + s.height / 2 + 8);
     g.restore();
   }
 
@@ -255,6 +257,8 @@ class Chart {
     const c = this.colours();
     const { part } = this;
     const right = MARGIN.left + this.width;
+    this.outline(g, this.hovered, 1.5, c);
+    this.outline(g, this.chosen, 3, c);
     // The lower bound.
     const bound = Math.round(this.y(part.lower_bound_bytes)) + 0.5;
     if (part.arena.length) {
@@ -285,24 +289,6 @@ class Chart {
     if (part.peak !== null) taken.push(this.flag(g, this.x(part.peak + 0.5), "peak", c.bound, c.panel, this.step === part.peak));
     if (part.peak !== this.step && part.steps.length) taken.push(this.flag(g, (x0 + x1) / 2, `step ${this.step.toLocaleString("en-US")}`, c.accent, c.panel, true));
     g.restore();
-    g.save();
-    g.beginPath();
-    g.rect(MARGIN.left - 2, MARGIN.top - 3, this.width + 4, this.height + 6);
-    g.clip();
-    for (const [b, width, colour] of [[this.hovered, 1.5, c.ink], [this.chosen, 3, c.ink]]) {
-      if (!b) continue;
-      for (const r of b.rects) {
-        const s = this.onScreen(r);
-        if (!s) continue;
-        g.strokeStyle = c.panel;
-        g.lineWidth = width + 2;
-        g.strokeRect(s.left, s.top, s.width, s.height);
-        g.strokeStyle = colour;
-        g.lineWidth = width;
-        g.strokeRect(s.left, s.top, s.width, s.height);
-      }
-    }
-    g.restore();
     if (part.arena.length) {
       const same = part.arena_bytes === part.lower_bound_bytes;
       const proved = part.optimal ? " (arena proved smallest)" : part.at_least_bytes > part.lower_bound_bytes ? ` (proved: at least ${bytes(part.at_least_bytes)})` : "";
@@ -321,6 +307,22 @@ class Chart {
       g.textAlign = "left";
       g.fillText(words, left + 5, y);
     }
+  }
+  /** A line around all that a buffer is: around each rectangle, and what of that lies in another one is taken away. */
+  outline(g, b, width, c) {
+    const drawn = b ? b.rects.map((r) => this.onScreen(r)).filter(Boolean) : [];
+    g.save();
+    g.beginPath();
+    g.rect(MARGIN.left - 3, MARGIN.top - 4, this.width + 6, this.height + 8);
+    g.clip();
+    g.lineJoin = "round";
+    for (const [more, colour] of [[1, c.panel], [0, c.ink]]) {
+      g.strokeStyle = colour;
+      g.lineWidth = 2 * (width + more);
+      for (const s of drawn) g.strokeRect(s.left, s.top, s.width, s.height);
+    }
+    for (const s of drawn) g.clearRect(s.left, s.top, s.width, s.height);
+    g.restore();
   }
   /** A flag at a step; gives back from where to where it reaches. */
   flag(g, x, words, colour, ground, filled) {

@@ -172,6 +172,7 @@ function tip(b, step, x, y) {
   box.replaceChildren(
     el("b", "", b.scratchOf === null && values ? values : bufferName(part, b)),
     ...line(`${bytes(b.bytes)} at offset ${b.offset.toLocaleString("en-US")}`),
+    ...line(b.rects.length > 1 ? `${bytes(bytesAt(b, step))} of it alive at step ${step}` : ""),
     ...line(maker && [maker.line, maker.module].filter(Boolean).join(" · ")),
     ...line(`from step ${b.first} (${stepName(part, part.steps[b.first])}) to step ${b.last} (${stepName(part, part.steps[b.last])})`),
     ...line(few([...new Set(reused)], 3)),
@@ -300,7 +301,8 @@ function showTab(tab, focus) {
     byId(t.getAttribute("aria-controls")).hidden = !on;
   }
   if (focus) tab.focus();
-  for (const list of [steps, copies, declined]) list.draw();
+  // A list that was not seen could not be scrolled to what was chosen meanwhile.
+  for (const list of [steps, copies, declined]) list.mark(list.chosen, true);
 }
 for (const tab of tabs) tab.addEventListener("click", () => showTab(tab, false));
 byId("tabs").addEventListener("keydown", (e) => {
@@ -377,10 +379,12 @@ radio.checked = true;
 theme(radio.value);
 // The piece with the largest arena is looked at first.
 const more = (a, b) => a.arena_bytes - b.arena_bytes || a.steps.length - b.steps.length;
-showPart(parts.reduce((best, p) => (p.body === null && more(p, best) > 0 ? p : best), parts[0]));
+const largest = parts.reduce((best, p) => (p.body === null && more(p, best) > 0 ? p : best), parts[0]);
+showPart(largest);
 
 // For tests, and for a console: what is shown, and where a buffer's middle and its size are on the screen.
 window.restrideReport = {
+  first: largest.number,
   get steps() { return part.steps.length; },
   get view() { return [chart.from, chart.to]; },
   get found() { return chart.found && [...chart.found].map((b) => part.buffers[b]).map((b) => [b.offset, b.bytes, b.first, b.last]); },
