@@ -7,7 +7,7 @@ For each program: the page opens without an error and asks for nothing; its tota
 list of who makes up the peak, and what hovering over blocks says, are those of `plan --json`; keys move over steps and
 buffers, all controls are reached with Tab; search finds the steps that `show` prints; nothing is wider than a narrow
 window; colours differ enough to be read, light and dark. --generated takes programs of so many steps besides, in which
-scrolling and zooming has to be fluid. A program with hostile names is always among them. The last line is
+scrolling and zooming has to be fluid. A program with hostile names is always among them, and one that does nothing. The last line is
 `N passed, N failed`.
 """
 
@@ -72,6 +72,9 @@ def generated(steps):
 
 
 HOSTILE = "</script><img src=x onerror=window.hostile=1><svg onload=window.hostile=1>\u2028'\"${window.hostile=1}"
+
+
+NOTHING = "graph(%x: f32[2]) {\n  return %x\n}\n"
 
 
 def hostile():
@@ -488,7 +491,7 @@ def main():
     rows = []
     with tempfile.TemporaryDirectory(prefix="restride-report-") as tmp, Browser(chromium) as browser:
         todo = [(os.path.splitext(os.path.basename(path))[0], path) for path in o.programs]
-        for name, text in [("hostile", hostile()), *((f"generated_{n}", generated(n)) for n in o.generated)]:
+        for name, text in [("hostile", hostile()), ("nothing", NOTHING), *((f"generated_{n}", generated(n)) for n in o.generated)]:
             path = os.path.join(tmp, name + ".fx")
             with open(path, "w") as f:
                 f.write(text)

@@ -5,7 +5,8 @@ use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
 use crate::progress::Screen;
 use crate::{explain, page, tables};
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, RunOptions, State, files,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, Report, RunOptions, State, Times,
+    files,
 };
 use std::path::Path;
 
@@ -226,14 +227,21 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
     let import = start.elapsed();
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
-    let mut report = compiled.report(&inputs)?;
-    report.times.import = import;
+    let report = match to.report {
+        None => {
+            let report = compiled.report(&inputs)?;
+            Report { times: Times { import, ..report.times }, ..report }
+        }
+        Some(path) => {
+            let mut overview = compiled.overview(&inputs)?;
+            overview.report.times.import = import;
+            screen.doing("writing the report");
+            write_text(path, &page::html(&overview))?;
+            overview.report
+        }
+    };
     if let Some(path) = to.json {
         write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
-    }
-    if let Some(path) = to.report {
-        screen.doing("writing the report");
-        write_text(path, &page::html(&report, &compiled.timeline(&inputs)?, &compiled.explain(&inputs)?))?;
     }
     if let Some(path) = to.output {
         screen.doing("writing the program");

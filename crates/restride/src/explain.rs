@@ -1,6 +1,6 @@
 //! Why values lie where they do: every decision of the placement with its reason, and every copy that is left.
 
-use crate::compile::Compiled;
+use crate::compile::{Compiled, Piece};
 use crate::report::{bytes_of, only_moves};
 use restride_exec::Inputs;
 use restride_ir::{
@@ -544,12 +544,16 @@ impl Compiled {
     /// # Errors
     /// As [`crate::Instance::run`].
     pub fn explain(&self, inputs: &Inputs) -> Result<Explanation> {
+        Ok(self.explain_of(&self.pieces(inputs)?))
+    }
+
+    pub(crate) fn explain_of(&self, pieces: &[Arc<Piece>]) -> Explanation {
         let mut out = Explanation { program: self.functional().name.to_string(), ..Explanation::default() };
-        for (i, piece) in self.pieces(inputs)?.iter().enumerate() {
+        for (i, piece) in pieces.iter().enumerate() {
             out.add(i, &piece.program, &piece.placement, &piece.remarks);
         }
         out.sort();
-        Ok(out)
+        out
     }
 }
 

@@ -38,5 +38,5 @@ pub use restride_passes::plan::{PlanOptions, PlanOrder};
 pub use restride_passes::portable;
 pub use restride_tensor::Tensor;
 pub use save::save;
-pub use timeline::{Access, Body, BufferRow, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};
+pub use timeline::{Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};
 pub use verify::{StageVerdict, Verdict, verify};

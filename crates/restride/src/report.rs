@@ -136,31 +136,34 @@ impl Compiled {
     /// # Errors
     /// As [`Instance::run`].
     pub fn report(&self, inputs: &Inputs) -> Result<Report> {
-        let pieces = self.pieces(inputs)?;
+        Ok(self.report_of(&self.pieces(inputs)?))
+    }
+
+    pub(crate) fn report_of(&self, pieces: &[Arc<Piece>]) -> Report {
         let functional = self.functional();
         let mut times = Times { functionalize: self.functionalize_time(), ..Times::default() };
-        for p in &pieces {
+        for p in pieces {
             times.simplify += p.times.simplify;
             times.place += p.times.place;
             times.check += p.times.check;
             times.plan += p.times.plan;
         }
         let mut placed = PlacedCounts::default();
-        for p in &pieces {
+        for p in pieces {
             count_steps(&p.program, p.program.main, &p.placement, &mut placed);
             count_remarks(p, &mut placed);
         }
         let mutated = functional.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Mutation(_))).count();
-        Ok(Report {
+        Report {
             program: functional.name.to_string(),
             imported: self.imported(),
             functional_nodes: Counts::of(functional).nodes,
             mutated,
             placed,
-            plan: totals(&pieces),
+            plan: totals(pieces),
             checked: self.checks(),
             times,
-        })
+        }
     }
 
     /// The program as placed for these inputs, as text.

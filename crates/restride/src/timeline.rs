@@ -1,8 +1,8 @@
 //! What a run does to memory, step by step: the data of the report that people look at.
 
 use crate::compile::{Compiled, Piece};
-use crate::explain::{Site, graph_name, memory_name, site};
-use crate::report::{bytes_of, lives, only_moves};
+use crate::explain::{Explanation, Site, graph_name, memory_name, site};
+use crate::report::{Report, bytes_of, lives, only_moves};
 use restride_exec::Inputs;
 use restride_ir::{
     Arg, BufferKind, Graph, GraphId, Id, InputKind, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
@@ -40,6 +40,17 @@ pub struct Timeline {
     pub input_bytes: i64,
     /// The program's pieces in the order in which they run, each followed by the bodies that its steps call.
     pub parts: Vec<Part>,
+}
+
+/// All that a page shows of a compiled program.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// What compiling found and decided, in numbers.
+    pub report: Report,
+    /// Its steps and their memory.
+    pub timeline: Timeline,
+    /// Why values lie where they do.
+    pub explanation: Explanation,
 }
 
 /// Steps with an arena of their own: a piece of a program, or a body of a higher-order operator.
@@ -437,7 +448,23 @@ impl Compiled {
     /// # Errors
     /// As [`crate::Instance::run`].
     pub fn timeline(&self, inputs: &Inputs) -> Result<Timeline> {
+        Ok(self.timeline_of(&self.pieces(inputs)?))
+    }
+
+    /// The report, the timeline and the explanation for these inputs: a program that has to be run for them is run once.
+    ///
+    /// # Errors
+    /// As [`crate::Instance::run`].
+    pub fn overview(&self, inputs: &Inputs) -> Result<Overview> {
         let pieces = self.pieces(inputs)?;
+        Ok(Overview {
+            report: self.report_of(&pieces),
+            timeline: self.timeline_of(&pieces),
+            explanation: self.explain_of(&pieces),
+        })
+    }
+
+    fn timeline_of(&self, pieces: &[Arc<Piece>]) -> Timeline {
         let functional = self.functional();
         let mut out = Timeline { program: functional.name.to_string(), ..Timeline::default() };
         for (number, piece) in pieces.iter().enumerate() {
@@ -461,6 +488,6 @@ impl Compiled {
             let given = program.signature.inputs.iter().filter(|i| matches!(i.kind, InputKind::User(_)));
             out.input_bytes = given.map(|i| bytes_of(&program.graph().values[i.value].ty)).sum();
         }
-        Ok(out)
+        out
     }
 }

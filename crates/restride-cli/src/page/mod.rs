@@ -4,7 +4,7 @@
 //! for: they reach the page as JSON that cannot end its element, and its scripts show them as text, never as markup.
 
 use crate::tables;
-use restride::{BufferRow, Copied, Decision, Explanation, Owner, Part, Report, Site, StepKind, StepRow, Timeline};
+use restride::{BufferRow, Copied, Decision, Overview, Owner, Part, Site, StepKind, StepRow};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
@@ -14,8 +14,8 @@ const SCRIPTS: [&str; 4] =
     [include_str!("model.js"), include_str!("chart.js"), include_str!("lists.js"), include_str!("main.js")];
 
 /// The page.
-pub fn html(report: &Report, timeline: &Timeline, explanation: &Explanation) -> String {
-    let data = in_script(&data(report, timeline, explanation).to_string());
+pub fn html(overview: &Overview) -> String {
+    let data = in_script(&data(overview).to_string());
     let scripts = format!("\"use strict\";\n(() => {{\n{}}})();\n", SCRIPTS.concat());
     let mut out = String::with_capacity(PAGE.len() + STYLE.len() + scripts.len() + data.len());
     let mut rest = PAGE;
@@ -70,7 +70,7 @@ impl Strings {
 type Key<'a> = (usize, Option<&'a str>, &'a [String]);
 
 /// All that the page shows. `model.js` reads it.
-fn data(report: &Report, timeline: &Timeline, explanation: &Explanation) -> Value {
+fn data(Overview { report, timeline, explanation }: &Overview) -> Value {
     let mut strings = Strings::default();
     let parts: Vec<Value> = timeline.parts.iter().map(|p| part(&mut strings, p)).collect();
     let mut steps: HashMap<Key, (usize, usize)> = HashMap::new();
