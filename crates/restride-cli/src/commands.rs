@@ -38,10 +38,13 @@ pub fn run(command: Command) -> Result<()> {
     }
 }
 
+fn open_options(args: &ProgramArgs) -> OpenOptions {
+    OpenOptions { model: args.model.clone(), weights: args.weights.clone(), ops: args.ops.clone() }
+}
+
 fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {
     screen.doing("opening");
-    let options = OpenOptions { model: args.model.clone(), weights: args.weights.clone(), ops: args.ops.clone() };
-    let program = restride::open(&args.file, &options)?;
+    let program = restride::open(&args.file, &open_options(args))?;
     for note in &program.notes {
         screen.note(&format!("note: {note}"));
     }
@@ -137,7 +140,9 @@ fn run_program(
             (outputs, state, old)
         }
         Via::Plan => {
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
+            let saved = restride::saved_plan(&args.file, &open_options(args))?.map(std::sync::Arc::new);
+            let making = CompileOptions { saved, ..compile_options(screen, run) };
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &making)?;
             let mut instance = compiled.instance()?;
             let old = instance.state().deep_clone();
             let outputs = instance.run(&inputs, &options)?;

@@ -15,6 +15,7 @@ pub mod guard;
 pub mod import;
 pub mod model;
 pub mod pickle;
+pub mod placed;
 mod pyexpr;
 pub mod pytree;
 pub mod sympy;

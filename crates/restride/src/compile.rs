@@ -6,12 +6,13 @@ use crate::report::Counts;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::run::Runnable;
 use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Placement, Plan, Program, Remark, Result, Scalar};
+use restride_ir::{Binding, Error, ErrorKind, Placement, Plan, Program, Remark, Result, Scalar};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::PlaceOptions;
 use restride_passes::plan::PlanOptions;
 use restride_passes::segment::{Segment, segments};
 use restride_passes::{functionalize, lower, place, plan::plan, simplify, specialize};
+use restride_pt2::placed::SavedPlan;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -32,6 +33,9 @@ pub struct CompileOptions {
     pub poison: bool,
     /// Who is told what is going on.
     pub progress: Progress,
+    /// Placement and plan from the program's own file ([`crate::saved_plan`]). They are checked, and used for the sizes that
+    /// they were made for, instead of placing and planning.
+    pub saved: Option<Arc<SavedPlan>>,
 }
 
 impl Default for CompileOptions {
@@ -42,6 +46,7 @@ impl Default for CompileOptions {
             plan: PlanOptions::default(),
             poison: false,
             progress: Progress::default(),
+            saved: None,
         }
     }
 }
@@ -164,6 +169,10 @@ impl Compiled {
         self.0.imported
     }
 
+    pub(crate) fn options(&self) -> &CompileOptions {
+        &self.0.options
+    }
+
     pub(crate) fn checks(&self) -> bool {
         self.0.options.check
     }
@@ -189,7 +198,7 @@ impl Compiled {
         if let Some(piece) = remembered(&lock()) {
             return Ok(piece);
         }
-        let piece = Arc::new(make(&self.0.segments[at].program, symbols, &self.0.options)?);
+        let piece = Arc::new(make(at, &self.0.segments[at].program, symbols, &self.0.options)?);
         let mut cache = lock();
         if cache.len() >= KEPT {
             cache.pop_front();
@@ -208,28 +217,45 @@ fn bits(s: Scalar) -> [u64; 2] {
     }
 }
 
-fn make(program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
+fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
     let mut times = Times::default();
     options.progress.tell(Doing::Simplifying);
     let program = timed(&mut times.simplify, || simplify(&lower(&specialize(program, symbols))?))?;
-    options.progress.tell(Doing::Placing);
-    let placed = timed(&mut times.place, || place(&program, &options.place))?;
-    options.progress.tell(Doing::Planning);
-    let offsets = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
+    let saved = options.saved.as_ref().filter(|s| s.is_for(symbols));
+    let (placement, plan, remarks) = match saved {
+        Some(saved) => {
+            let (placement, plan) = saved.segment(segment, &program)?;
+            (placement, plan, Vec::new())
+        }
+        None => {
+            options.progress.tell(Doing::Placing);
+            let placed = timed(&mut times.place, || place(&program, &options.place))?;
+            options.progress.tell(Doing::Planning);
+            let plan = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
+            (placed.placement, plan, placed.remarks)
+        }
+    };
     if options.check {
         options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
-            restride_check::placement(&program, &placed.placement)?;
-            restride_check::plan(&placed.placement, &offsets)
+            restride_check::placement(&program, &placement)?;
+            restride_check::plan(&placement, &plan)
         })
-        .map_err(|faults| restride_check::error(&program, &faults))?;
+        .map_err(|faults| {
+            let error = restride_check::error(&program, &faults);
+            match saved {
+                Some(_) => Error { kind: ErrorKind::File, ..error }
+                    .help("the plan beside the program is not a plan for it: compile the program again"),
+                None => error,
+            }
+        })?;
     }
     options.progress.tell(Doing::Preparing);
-    let mut runnable = Runnable::new(&program, placed.placement.clone(), offsets.clone())?;
+    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone())?;
     if options.poison {
         runnable = runnable.poisoned();
     }
-    Ok(Piece { program, placement: placed.placement, plan: offsets, remarks: placed.remarks, runnable, times })
+    Ok(Piece { program, placement, plan, remarks, runnable, times })
 }
 
 fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {

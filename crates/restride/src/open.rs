@@ -2,6 +2,7 @@
 
 use restride_ir::{Error, ErrorKind, Op, Program, Result};
 use restride_ops::lookup;
+use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
 use std::path::Path;
 
@@ -50,6 +51,20 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
             Ok(program)
         }
     }
+}
+
+/// Placement and plan that [`crate::Compiled::save`] wrote beside a program, for [`crate::CompileOptions::saved`]; `None` for
+/// files without.
+///
+/// # Errors
+/// A damaged file; a plan for another program than the one that it is beside.
+pub fn saved_plan(path: &Path, options: &OpenOptions) -> Result<Option<SavedPlan>> {
+    if path.extension().is_some_and(|e| e == "fx") {
+        return Ok(None);
+    }
+    let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
+    restride_pt2::placed::saved_plan(&bytes, options.model.as_deref())
+        .map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })
 }
 
 fn file_error(path: &Path, e: &std::io::Error) -> Error {

@@ -1,10 +1,11 @@
 //! Writing programs back.
 
-use crate::Compiled;
+use crate::{CompileOptions, Compiled, OpenOptions, open};
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
 use restride_ir::{Program, Result};
-use restride_pt2::export::{PlacedPiece, export_file, export_file_with, placed_files};
+use restride_pt2::export::{export_file, export_file_with};
+use restride_pt2::placed::{PlacedPiece, placed_files};
 use std::path::Path;
 
 /// Writes a program as a `.pt2` that `torch.export.load` takes.
@@ -17,20 +18,25 @@ pub fn save(program: &Program, path: &Path) -> Result<()> {
 
 impl Compiled {
     /// Writes the functional program, with placement and plan for these inputs below `extra/`: `restride.plan.json` (tied to
-    /// the program by the SHA-256 of its JSON) and `restride.placed.txt`.
+    /// the program by the SHA-256 of its JSON) and `restride.placed.txt`. [`crate::saved_plan`] reads them.
+    ///
+    /// The plan is made for what is read from the file, as whoever runs that has to find the same program.
     ///
     /// # Errors
     /// As [`save`] and [`Compiled::report`].
     pub fn save(&self, inputs: &Inputs, path: &Path) -> Result<()> {
         let program = restride_passes::expand_own(self.functional())?;
-        let sizes = bind(self.functional(), inputs, &State::new(self.functional())?, Strides::AsDeclared)?.symbols;
-        let pieces = self.pieces(inputs)?;
+        export_file(&program, path)?;
+        let options = CompileOptions { saved: None, ..self.options().clone() };
+        let written = Compiled::new(open(path, &OpenOptions::default())?, Some(inputs), &options)?;
+        let state = State::new(written.functional())?;
+        let sizes = bind(written.functional(), inputs, &state, Strides::AsDeclared)?.symbols;
+        let pieces = written.pieces(inputs)?;
         let pieces: Vec<PlacedPiece<'_>> = pieces
             .iter()
             .map(|p| PlacedPiece { program: &p.program, placement: &p.placement, plan: &p.plan })
             .collect();
-        let extra = placed_files(&program, &sizes, &pieces)?;
-        export_file_with(&program, path, &extra)
+        export_file_with(&program, path, &placed_files(&program, &sizes, &pieces)?)
     }
 
     /// The joint program of forward and backward: one output of the functional program becomes the loss, and parameters and

@@ -367,24 +367,55 @@ impl<'a> Scope<'a> {
         for a in args.iter_mut().skip(1) {
             *a = self.read_arg(node, a)?;
         }
-        let call = Arc::new(ViewCall {
-            op: node.op,
-            args,
-            results: std::sync::OnceLock::new(),
-            names: node.results.iter().map(|r| self.old.values[*r].name.clone()).collect(),
-            origin: node.origin.clone(),
-        });
         // A view in terms of the storage means nothing on a value that holds only its own cells, and a lazy bit is set by
         // nothing in a functional program.
         let replay = !node.op.def().strided && node.op.def().math.is_none();
-        let made: Vec<AliasId> = types
-            .iter()
-            .zip(bits)
-            .map(|(ty, bits)| self.storages.view(ViewOf { parent, call: call.clone(), replay }, ty.clone(), bits))
-            .collect();
-        call.results.set(made.clone()).expect("a new call has no results yet");
+        let slices = if types.len() > 1 && !has_copy_form(node.op) { self.slices(parent, types) } else { None };
+        let calls: Vec<(Op, Vec<Arg>)> = match slices {
+            Some(slices) => {
+                let of = |extent: [Arg; 4]| args[..1].iter().cloned().chain(extent).collect();
+                slices.into_iter().map(|s| (op("aten.slice.Tensor"), of(s))).collect()
+            }
+            None => vec![(node.op, args)],
+        };
+        let each = types.len() / calls.len();
+        let mut made: Vec<AliasId> = Vec::with_capacity(types.len());
+        for (op, args) in calls {
+            let results = made.len()..made.len() + each;
+            let call = Arc::new(ViewCall {
+                op,
+                args,
+                results: std::sync::OnceLock::new(),
+                names: node.results[results.clone()].iter().map(|r| self.old.values[*r].name.clone()).collect(),
+                origin: node.origin.clone(),
+            });
+            let from = || ViewOf { parent, call: call.clone(), replay };
+            made.extend(results.map(|i| self.storages.view(from(), types[i].clone(), bits[i])));
+            call.results.set(made[made.len() - each..].to_vec()).expect("a new call has no results yet");
+        }
         Ok(Some(made))
     }
+
+    /// The views of one call as slices in one dimension, if that is what they are: dimension, start, end and step of each.
+    fn slices(&self, parent: AliasId, types: &[TensorType]) -> Option<Vec<[Arg; 4]>> {
+        let whole = self.storages[parent].ty.known()?.layout;
+        let slice = |ty: &TensorType| {
+            let part = ty.known()?.layout;
+            let dim = (0..whole.rank()).find(|d| part.sizes.get(*d) != Some(&whole.sizes[*d])).unwrap_or(0);
+            let start = (part.offset - whole.offset).checked_div(*whole.strides.get(dim)?)?;
+            let end = start + part.sizes.get(dim)?;
+            let same = whole.slice(dim as i64, Some(&start), Some(&end), &1).is_ok_and(|l| l == part);
+            same.then(|| [dim as i64, start, end, 1].map(|n| Arg::Scalar(Expr::Int(n))))
+        };
+        types.iter().map(slice).collect()
+    }
+}
+
+/// Whether PyTorch has the view operator as an operator without aliasing (`split_copy`). It composes the others
+/// (`tensor_split`) of slices, and compilers do not know them.
+fn has_copy_form(op: Op) -> bool {
+    let schema = op.schema();
+    lookup(&format!("{}.{}_copy.{}", schema.namespace, schema.name, schema.overload)).is_some()
 }
 
 /// What is wrong where the choice between copy and alias matters.

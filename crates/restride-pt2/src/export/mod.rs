@@ -7,7 +7,6 @@ mod custom;
 mod exprs;
 mod facts;
 mod graph;
-mod placed;
 mod ranges;
 mod samples;
 mod signature;
@@ -16,7 +15,7 @@ mod weights;
 use crate::archive::{ArchiveContents, ModelFiles, write_archive};
 use crate::model::{self, ExportedProgram, GraphModule, ModuleCallEntry, ModuleCallSignature, SchemaVersion};
 use graph::{Context, GraphWriter};
-pub use placed::{PlacedPiece, placed_files};
+
 use restride_ir::{Arg, Effects, Error, ErrorKind, Program, Result, Stage};
 use std::borrow::Cow;
 use std::io::Write;

@@ -20,7 +20,7 @@ graph(%x: f32[4, 2]) {
 //   %u: f32[8] = aten._unsafe_view.default(%x, [8])
 //   %w: f32[8] = aten.add.Tensor(%u, 1)
 //   %w_1: f32[4, 2] = aten.reshape.default(%w, [4, 2])
-//   %p: f32[2, 2], %q: f32[2, 2]+4 = aten.unsafe_split.Tensor(%w_1, 2)
+//   %p: f32[2, 2] = aten.slice.Tensor(%w_1, 0, 0, 2)
 //   %v: f32[2, 2] = aten.mul.Tensor(%p, 2)
 //   %v_1: f32[4, 2] = aten.slice_scatter.default(%w_1, %v, 0, 0, 2)
 //   %v_2: f32[8] = aten.reshape.default(%v_1, [8])

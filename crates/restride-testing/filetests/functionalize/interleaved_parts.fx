@@ -21,7 +21,7 @@ graph(%a: f32[2, 4]) {
 //
 // graph(%a: f32[2, 4]) {
 //   %x: f32[2, 4] = aten.neg.default(%a)
-//   %p: f32[2, 2][4, 1], %q: f32[2, 2][4, 1]+2 = aten.chunk.default(%x, 2, 1)
+//   %q: f32[2, 2][4, 1]+2 = aten.slice.Tensor(%x, 1, 2, 4)
 //   %e: f32[2, 2][4, 1]+2 = aten.add.Tensor(%q, 10)
 //   %e_1: f32[2, 4] = aten.slice_scatter.default(%x, %e, 1, 2, 4)
 //   %f: f32[4] = aten.select.int(%e_1, 0, 0)

@@ -20,12 +20,14 @@ graph(%x: c64[4, 2][1, 4], %y: f32[4]) {
 //
 // graph(%x: c64[4, 2][1, 4], %y: f32[4]) {
 //   %a: c64[4, 2][1, 4] = aten.conj_physical.default(%x)
-//   %a_1: c64[2, 2][1, 4], %b: c64[2, 2][1, 4]+2 = aten.unsafe_chunk.default(%a, 2)
+//   %a_1: c64[2, 2][1, 4] = aten.slice.Tensor(%a, 0, 0, 2)
 //   %z: c64[2, 2][1, 4] = aten.mul.Scalar(%a_1, 3)
 //   %z_1: c64[4, 2][1, 4] = aten.slice_scatter.default(%a, %z, 0, 0, 2)
+//   %b: c64[2, 2][1, 4]+2 = aten.slice.Tensor(%z_1, 0, 2, 4)
 //   %s: c64[2, 2][1, 2] = aten.add.Scalar(%b, 1)
 //   %p: f32[4] = aten.neg.default(%y)
-//   %p_1: f32[2], %q: f32[2]+2 = aten.unsafe_split.Tensor(%p, 2)
+//   %q: f32[2]+2 = aten.slice.Tensor(%p, 0, 2, 4)
+//   %p_1: f32[2] = aten.slice.Tensor(%p, 0, 0, 2)
 //   %r: f32[2]+2 = aten.add.Tensor(%q, %p_1)
 //   %r_1: f32[4] = aten.slice_scatter.default(%p, %r, 0, 2, 4)
 //   return %z, %s, %r, %z_1, %r_1

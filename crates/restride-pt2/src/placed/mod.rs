@@ -1,0 +1,178 @@
+//! Placement and plan beside a program, below `extra/`: written after compiling, and taken over by whoever runs the file.
+//!
+//! `restride.plan.json` says it all in terms of the program as it is placed: functional, for certain sizes, all operators with
+//! kernels. Values are named, nodes are counted in their order. That program is not in the file: it follows from the one that
+//! is, which a digest ties the plan to. `restride.placed.txt` is the same for people.
+//!
+//! What is read is only held to be well formed, so that nobody who looks at it panics: positions, sizes and bytes are in
+//! their limits. Whether it is *right* is for `restride-check` to judge.
+
+mod read;
+
+use crate::model;
+pub use read::{SavedPlan, saved_plan};
+use restride_ir::text::{PrintOptions, print_placed};
+use restride_ir::{
+    Binding, BufferKind, Graph, GraphId, Id, NodeId, Place, Placement, Plan, Program, Result, Step, Table,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// The file that says where everything is.
+const PLAN: &str = "restride.plan.json";
+/// The same as text.
+const TEXT: &str = "restride.placed.txt";
+/// The form of these files.
+const FORMAT: u32 = 2;
+
+/// A piece of a program, as it was placed.
+pub struct PlacedPiece<'a> {
+    /// Functional, with known sizes.
+    pub program: &'a Program,
+    /// Where its values live.
+    pub placement: &'a Placement,
+    /// Offsets in the arena.
+    pub plan: &'a Plan,
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct PlanFile {
+    format: u32,
+    /// SHA-256 of the archive's `models/model.json`, in hexadecimal: the plan is for that program and no other.
+    model_sha256: String,
+    /// The symbols' values that it was made for.
+    sizes: BTreeMap<String, String>,
+    segments: Vec<GraphPlan>,
+}
+
+/// A graph, placed and planned.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct GraphPlan {
+    arena_bytes: i64,
+    lower_bound_bytes: i64,
+    at_least_bytes: i64,
+    optimal: bool,
+    buffers: Vec<BufferFile>,
+    /// By name.
+    values: BTreeMap<String, PlaceFile>,
+    steps: Vec<StepFile>,
+    /// Working memory: node and buffer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    scratch: Vec<(usize, usize)>,
+    /// Bodies that higher-order nodes call, by position among the program's graphs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    bodies: BTreeMap<usize, GraphPlan>,
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct BufferFile {
+    kind: KindFile,
+    /// Position among the inputs or outputs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    position: Option<usize>,
+    bytes: i64,
+    /// In the arena, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offset: Option<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
+enum KindFile {
+    Arena,
+    Input,
+    Output,
+}
+
+/// A buffer's position among the buffers, and the layout in it.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct PlaceFile {
+    buffer: usize,
+    sizes: Vec<i64>,
+    strides: Vec<i64>,
+    offset: i64,
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum StepFile {
+    Run { node: usize, reads: Vec<Option<PlaceFile>>, writes: Vec<Option<PlaceFile>> },
+    Move { value: String, from: PlaceFile, to: PlaceFile },
+    Free { node: usize },
+}
+
+/// The files that say how a program was placed.
+///
+/// # Errors
+/// What an archive cannot say of the program.
+pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_>]) -> Result<Vec<(String, Vec<u8>)>> {
+    let file = PlanFile {
+        format: FORMAT,
+        model_sha256: digest(&model::print(&crate::export::program_model(program)?)?),
+        sizes: sizes.iter().map(|(s, v)| (s.name().to_string(), v.to_string())).collect(),
+        segments: pieces.iter().map(|p| graph_plan(p.program, p.program.main, p.placement, p.plan)).collect(),
+    };
+    let text: Vec<String> =
+        pieces.iter().map(|p| print_placed(p.program, p.placement, Some(p.plan), &PrintOptions::default())).collect();
+    Ok(vec![(PLAN.into(), model::print(&file)?), (TEXT.into(), text.join("\n").into_bytes())])
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Each node's place in the order.
+fn positions(graph: &Graph) -> Table<NodeId, usize> {
+    let mut positions = Table::new();
+    graph.order.iter().enumerate().for_each(|(at, id)| positions.set(*id, at));
+    positions
+}
+
+fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan) -> GraphPlan {
+    let graph = &program.graphs[id];
+    let at = positions(graph);
+    let name = |v| graph.values[v].name.to_string();
+    let places = |list: &[Option<Place>]| list.iter().map(|p| p.as_ref().map(place)).collect();
+    let step = |s: &Step| match s {
+        Step::Run { node, reads, writes } => {
+            StepFile::Run { node: at[*node], reads: places(reads), writes: places(writes) }
+        }
+        Step::Move { value, from, to } => StepFile::Move { value: name(*value), from: place(from), to: place(to) },
+        Step::Free { node } => StepFile::Free { node: at[*node] },
+    };
+    let buffers = placement.buffers.iter().map(|(id, b)| {
+        let (kind, position) = match b.kind {
+            BufferKind::Arena => (KindFile::Arena, None),
+            BufferKind::Input(i) => (KindFile::Input, Some(i)),
+            BufferKind::Output(i) => (KindFile::Output, Some(i)),
+        };
+        BufferFile { kind, position, bytes: b.bytes, offset: plan.offsets[id] }
+    });
+    let body =
+        |(id, n): (&GraphId, &restride_ir::Nested)| (id.index(), graph_plan(program, *id, &n.placement, &n.plan));
+    GraphPlan {
+        arena_bytes: plan.arena_bytes,
+        lower_bound_bytes: plan.lower_bound_bytes,
+        at_least_bytes: plan.at_least_bytes,
+        optimal: plan.optimal,
+        buffers: buffers.collect(),
+        values: graph.values.ids().filter_map(|v| placement.places[v].as_ref().map(|p| (name(v), place(p)))).collect(),
+        steps: placement.steps.iter().map(step).collect(),
+        scratch: placement.scratch.iter().map(|(node, buffer)| (at[*node], buffer.index())).collect(),
+        bodies: placement.nested.iter().map(body).collect(),
+    }
+}
+
+fn place(p: &Place) -> PlaceFile {
+    PlaceFile {
+        buffer: p.buffer.index(),
+        sizes: p.layout.sizes.to_vec(),
+        strides: p.layout.strides.to_vec(),
+        offset: p.layout.offset,
+    }
+}
