@@ -235,23 +235,21 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
             (placed.placement, plan, placed.remarks)
         }
     };
+    let blame = |error: Error| match saved {
+        Some(_) => Error { kind: ErrorKind::File, ..error }
+            .help("the plan beside the program is not a plan for it: compile the program again"),
+        None => error,
+    };
     if options.check {
         options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
             restride_check::placement(&program, &placement)?;
             restride_check::plan(&placement, &plan)
         })
-        .map_err(|faults| {
-            let error = restride_check::error(&program, &faults);
-            match saved {
-                Some(_) => Error { kind: ErrorKind::File, ..error }
-                    .help("the plan beside the program is not a plan for it: compile the program again"),
-                None => error,
-            }
-        })?;
+        .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
     }
     options.progress.tell(Doing::Preparing);
-    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone())?;
+    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone()).map_err(blame)?;
     if options.poison {
         runnable = runnable.poisoned();
     }
