@@ -198,7 +198,7 @@ fn grad(
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
-    save(&compiled.grad(&restride::GradOptions { loss: Some(position), wrt })?, output)
+    save(&compiled.grad(&restride::GradOptions { loss: restride::Loss::Output(position), wrt })?, output)
 }
 
 fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {

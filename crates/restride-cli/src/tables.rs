@@ -2,7 +2,8 @@
 
 use restride::files::differs;
 use restride::{
-    Coverage, How, Inputs, Judged, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State, Verdict,
+    Coverage, Differentiated, How, Inputs, Judged, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State,
+    Verdict,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -257,25 +258,37 @@ pub fn ops_json(rows: &[Coverage]) -> Value {
     rows.iter()
         .map(|c| {
             json!({ "name": c.name, "schema": c.schema, "runs": how(c), "view": c.view, "mutates": c.mutates,
-                    "reuse": c.reuse, "samples": c.samples })
+                    "reuse": c.reuse, "grad": grad(c), "samples": c.samples })
         })
         .collect()
 }
 
+fn grad(c: &Coverage) -> &'static str {
+    match c.grad {
+        Differentiated::Rule => "rule",
+        Differentiated::Composed => "composed",
+        Differentiated::Zero => "zero",
+        Differentiated::None => "-",
+    }
+}
+
 /// The operator table as text.
 pub fn ops_text(rows: &[Coverage]) -> String {
-    let mut out =
-        format!("{:<56} {:<9} {:<5} {:<6} {:<6} {:>7}\n", "operator", "runs", "view", "writes", "reuse", "samples");
+    let mut out = format!(
+        "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}\n",
+        "operator", "runs", "view", "writes", "reuse", "grad", "samples"
+    );
     let yes = |b: bool| if b { "yes" } else { "-" };
     for c in rows {
         let _ = writeln!(
             out,
-            "{:<56} {:<9} {:<5} {:<6} {:<6} {:>7}",
+            "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}",
             c.name,
             how(c),
             yes(c.view),
             yes(c.mutates),
             yes(c.reuse),
+            grad(c),
             c.samples
         );
     }

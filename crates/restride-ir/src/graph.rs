@@ -41,6 +41,8 @@ pub struct Origin {
     pub module: Option<Arc<str>>,
     /// Inside a `no_grad` region.
     pub no_grad: bool,
+    /// Part of what the user's program wrote in place, where that became functional.
+    pub in_place: bool,
 }
 
 impl Origin {

@@ -3,7 +3,8 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
-use restride_ir::{Arg, DType, Dim, Expr, Grad};
+use restride_ir::{DType, Dim, Expr, Grad};
+use restride_tensor::Layout;
 
 /// The start of a region, counted from the front.
 fn from_front(at: Expr, size: &Expr) -> Expr {
@@ -59,8 +60,7 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let own = x.ty().layout;
     let (sizes, strides) = (c.nums(1), c.nums(2));
     let offset = if c.is_none(3) { own.offset.clone() } else { c.num(3) };
-    let (Some(a), Some(b)) = (own.known(), restride_tensor::Layout::strided(&sizes, &strides, offset.clone()).known())
-    else {
+    let (Some(a), Some(b)) = (own.known(), Layout::strided(&sizes, &strides, offset.clone()).known()) else {
         return c.fail("as_strided with symbolic sizes");
     };
     let (ra, rb) = (a.cell_range(), b.cell_range());
@@ -68,11 +68,7 @@ fn as_strided<'c>(c: &'c Cx<'c>) {
     let cells = (ra.end.max(rb.end) - first).max(0);
     let flat = op!(c, "aten.full.default", [cells], 0, x.dtype());
     let place = op!(c, "aten.arange.default", cells);
-    let at = |l: &restride_tensor::Layout| {
-        let n = l.numel();
-        op!(c, "aten.as_strided.default", place, &l.sizes[..], &l.strides[..], l.offset - first)
-            .reshape(vec![Expr::Int(n)])
-    };
+    let at = |l: &Layout| cells_of(c, place, l, first);
     // A region without cells has no place to start from.
     let g = if b.numel() == 0 {
         flat
@@ -258,24 +254,52 @@ fn region<'c>(c: &'c Cx<'c>, scatter: &str, read: &str, numbers: usize) {
     });
 }
 
-/// A value's elements under a row-major layout from cell 0 are what `as_strided` of it reads.
+/// Which cells a layout shows, counted from `first`, in logical order.
+fn cells_of<'c>(c: &'c Cx<'c>, place: T<'c>, l: &Layout, first: i64) -> T<'c> {
+    let shown = op!(c, "aten.as_strided.default", place, &l.sizes[..], &l.strides[..], l.offset - first);
+    shown.reshape(vec![Expr::Int(l.numel())])
+}
+
+/// The cells of the base lie as its layout says, and the region is written into them.
 fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
-    let l = c.arg(0).ty().layout;
-    if !(l.is_contiguous() && l.offset.is(0)) {
-        return c.fail("as_strided_scatter on a base that is not row-major");
-    }
-    let offset = if c.is_none(4) { Arg::Scalar(Expr::Int(0)) } else { c.raw(4) };
-    let region = restride_tensor::Layout::strided(&c.nums(2), &c.nums(3), Expr::Int(0));
-    if region.known().is_none_or(|r| restride_tensor::self_overlaps(&r) != Some(false)) {
+    let base = c.arg(0).ty().layout;
+    let offset = if c.is_none(4) { base.offset.clone() } else { c.num(4) };
+    let region = Layout::strided(&c.nums(2), &c.nums(3), offset.clone());
+    let known = (base.known(), region.known());
+    if known.1.as_ref().is_none_or(|r| restride_tensor::self_overlaps(r) != Some(false)) {
         return c.fail("as_strided_scatter into cells that are written more than once");
     }
-    let g = op!(c, "aten.reshape.default", c.grad(), vec![c.arg(0).numel()]);
+    let g = c.grad();
+    if base.is_contiguous() && base.offset.is(0) {
+        let g = g.reshape(vec![c.arg(0).numel()]);
+        let args = [c.raw(2), c.raw(3), Operand::operand(&offset)];
+        c.give(0, || {
+            let [sizes, strides, offset] = args.clone();
+            let zeros = c.arg(1).zeros_like();
+            op!(c, "aten.as_strided_scatter.default", g, zeros, sizes, strides, offset).reshape(c.arg(0).sizes())
+        });
+        c.give(1, || {
+            let [sizes, strides, offset] = args.clone();
+            op!(c, "aten.as_strided.default", g, sizes, strides, offset)
+        });
+        return;
+    }
+    let (Some(a), Some(b)) = known else { return c.fail("as_strided_scatter with symbolic sizes") };
+    if restride_tensor::self_overlaps(&a) != Some(false) {
+        return c.fail("as_strided_scatter into a base that overlaps itself");
+    }
+    let (ra, rb) = (a.cell_range(), b.cell_range());
+    let first = ra.start.min(rb.start);
+    let cells = (ra.end.max(rb.end) - first).max(0);
+    let place = op!(c, "aten.arange.default", cells);
+    let (at_a, at_b) = (cells_of(c, place, &a, first), cells_of(c, place, &b, first));
+    let zeros = op!(c, "aten.full.default", [cells], 0, g.dtype());
+    let flat = op!(c, "aten.index_copy.default", zeros, 0, at_a, g.reshape(vec![c.arg(0).numel()]));
     c.give(0, || {
-        let zeros = c.arg(1).zeros_like();
-        op!(c, "aten.as_strided_scatter.default", g, zeros, c.raw(2), c.raw(3), offset.clone())
-            .reshape(c.arg(0).sizes())
+        let rest = op!(c, "aten.index_fill.int_Scalar", flat, 0, at_b, 0);
+        op!(c, "aten.index_select.default", rest, 0, at_a).reshape(c.arg(0).sizes())
     });
-    c.give(1, || op!(c, "aten.as_strided.default", g, c.raw(2), c.raw(3), offset.clone()));
+    c.give(1, || op!(c, "aten.index_select.default", flat, 0, at_b).reshape(c.arg(1).sizes()));
 }
 
 fn index<'c>(c: &'c Cx<'c>) {
@@ -476,10 +500,19 @@ fn moved<'c>(c: &'c Cx<'c>, name: &str) {
     c.set(0, g.reshape(x.sizes()));
 }
 
-/// A view that is the same element type or none (`view.dtype`).
+/// `view.dtype`: complex numbers as their parts and back; other bits have no gradient.
 fn view_dtype<'c>(c: &'c Cx<'c>) {
-    if c.arg(0).dtype() == c.grad().dtype() {
-        c.set(0, c.grad());
+    let (from, to) = (c.arg(0).dtype(), c.grad().dtype());
+    let g = c.grad();
+    if from == to {
+        c.set(0, g);
+    } else if from.is_complex() && from.real() == to {
+        let mut pairs = c.arg(0).sizes();
+        pairs.push(Expr::Int(2));
+        let g = g.reshape(pairs);
+        c.set(0, from_parts(g.select(-1, 0), g.select(-1, 1)));
+    } else if to.is_complex() && to.real() == from {
+        c.set(0, g.unary("aten.view_as_real.default").reshape(c.arg(0).sizes()));
     } else {
         c.fail("the gradient of bits read as another element type");
     }

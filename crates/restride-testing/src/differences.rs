@@ -233,29 +233,43 @@ impl Case {
         }
         let joint = self.joint()?;
         let out = run(&joint, &self.inputs)?;
-        for _ in 0..2 {
-            let directions: Vec<Tensor> = out.gradients.iter().map(|(_, g)| drawn(&meta(g), rng)).collect();
-            let ours: f64 = out.gradients.iter().zip(&directions).map(|((_, g), d)| dot(g, d)).sum();
-            let step = 1e-6;
-            let at = |by: f64| {
-                let mut inputs = self.inputs.clone();
-                for ((i, _), d) in out.gradients.iter().zip(&directions) {
-                    inputs[*i] = along(&inputs[*i], d, by);
-                }
-                self.loss(&inputs)
-            };
-            let theirs = (at(step)? - at(-step)?) / (2.0 * step);
-            let scale: f64 = out.gradients.iter().map(|(_, g)| dot(g, g).abs()).sum::<f64>().sqrt();
-            let loss = self.loss(&self.inputs)?.abs();
-            // Differences lose digits of the loss.
-            let noise = loss * f64::EPSILON / step * 20.0;
-            if (ours - theirs).abs().partial_cmp(&(tolerance * (scale + 1.0) + noise)) != Some(std::cmp::Ordering::Less)
-            {
-                return Err(format!("the rule says {ours}, differences {theirs}"));
-            }
-        }
+        against(|inputs| self.loss(inputs), &self.inputs, &out.gradients, tolerance, rng)?;
         Ok(true)
     }
+}
+
+/// Holds gradients, each with the position of its input, against differences of a loss along random directions.
+///
+/// # Errors
+/// What the loss says, and gradients that are none.
+pub fn against(
+    loss: impl Fn(&[Tensor]) -> Result<f64>,
+    inputs: &[Tensor],
+    gradients: &[(usize, Tensor)],
+    tolerance: f64,
+    rng: &mut Rng,
+) -> Result<()> {
+    for _ in 0..2 {
+        let directions: Vec<Tensor> = gradients.iter().map(|(_, g)| drawn(&meta(g), rng)).collect();
+        let ours: f64 = gradients.iter().zip(&directions).map(|((_, g), d)| dot(g, d)).sum();
+        let step = 1e-6;
+        let at = |by: f64| {
+            let mut moved = inputs.to_vec();
+            for ((i, _), d) in gradients.iter().zip(&directions) {
+                moved[*i] = along(&moved[*i], d, by);
+            }
+            loss(&moved)
+        };
+        let theirs = (at(step)? - at(-step)?) / (2.0 * step);
+        let scale: f64 = gradients.iter().map(|(_, g)| dot(g, g).abs()).sum::<f64>().sqrt();
+        // Differences lose digits of the loss.
+        let noise = at(0.0)?.abs() * f64::EPSILON / step * 20.0;
+        let allowed = tolerance * (scale + 1.0) + noise;
+        if (ours - theirs).abs().partial_cmp(&allowed) != Some(std::cmp::Ordering::Less) {
+            return Err(format!("the rule says {ours}, differences {theirs}"));
+        }
+    }
+    Ok(())
 }
 
 fn run(program: &Program, inputs: &[Tensor]) -> Result<restride::Outputs> {

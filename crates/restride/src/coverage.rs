@@ -1,6 +1,6 @@
 //! Which operators there are and what each has.
 
-use restride_ir::{Kernel, Op};
+use restride_ir::{Grad, Kernel, Op};
 
 /// What one operator has.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,8 @@ pub struct Coverage {
     pub mutates: bool,
     /// Whether results can take over an argument's memory.
     pub reuse: bool,
+    /// How it is differentiated.
+    pub grad: Differentiated,
     /// How many sample calls it declares.
     pub samples: usize,
 }
@@ -33,6 +35,19 @@ pub enum How {
     /// A higher-order operator: runs its bodies.
     Bodies,
     /// Not.
+    None,
+}
+
+/// How an operator is differentiated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Differentiated {
+    /// By a rule of its own, or by its view rule.
+    Rule,
+    /// In another form, or through what it is composed of.
+    Composed,
+    /// Its results have no gradient.
+    Zero,
+    /// Not; of results that are no floating numbers none is asked for.
     None,
 }
 
@@ -58,6 +73,12 @@ fn row(op: Op) -> Coverage {
         view: op.is_view(),
         mutates: op.is_mutable(),
         reuse: !def.reuse.is_empty(),
+        grad: match def.grad {
+            Some(Grad::Rule(_) | Grad::View) => Differentiated::Rule,
+            Some(Grad::Composed | Grad::Form(_)) => Differentiated::Composed,
+            Some(Grad::Zero) => Differentiated::Zero,
+            None => Differentiated::None,
+        },
         samples: def.samples.map_or(0, |s| s().len()),
     }
 }

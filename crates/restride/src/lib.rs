@@ -19,7 +19,7 @@ mod timeline;
 mod verify;
 
 pub use compile::{CompileOptions, Compiled, Times};
-pub use coverage::{Coverage, How, coverage};
+pub use coverage::{Coverage, Differentiated, How, coverage};
 pub use explain::{Copied, Decision, Explanation, Site, Why};
 pub use instance::Instance;
 pub use meaning::meaning;
@@ -32,7 +32,7 @@ pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State};
 pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Reason, RemarkKind, Result, Scalar, Stage, text};
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
-pub use restride_passes::grad::{Options as GradOptions, grad};
+pub use restride_passes::grad::{Loss, Options as GradOptions, grad};
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder};
 pub use restride_passes::portable;

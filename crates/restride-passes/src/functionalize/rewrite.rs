@@ -3,7 +3,7 @@
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use restride_ir::{
-    Arg, Args, Error, Expr, Graph, Id, LazyBits, Node, NodeId, Op, Program, Table, TensorType, Type, ValueId,
+    Arg, Args, Error, Expr, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type, ValueId,
     ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
@@ -144,6 +144,10 @@ impl<'a> Scope<'a> {
         let op = node.op;
         if op.def().hop.is_some() {
             return self.control(node);
+        }
+        if op.mutates(&node.args) && !node.origin.in_place {
+            let origin = Arc::new(Origin { in_place: true, ..(*node.origin).clone() });
+            return self.node(&Node { origin, ..node.clone() });
         }
         if let (Some(member), true) = (op.member(), op.mutates(&node.args)) {
             return self.foreach(node, member);

@@ -12,20 +12,36 @@ use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
 use restride_ir::{
-    Arg, Error, Expr, Grad, GradCall, GradEmit, Graph, InputKind, Node, NodeId, OpError, Origin, OutputKind,
+    Arg, Error, Expr, Grad, GradCall, GradEmit, Graph, InputKind, InputSpec, Node, NodeId, OpError, Origin, OutputKind,
     OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
 
+/// What is differentiated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The user output at this position: one floating number.
+    Output(usize),
+    /// The user outputs at these positions, each with its gradient given: by user inputs that are added at the end, named
+    /// `grad_output_I` and of the outputs' types.
+    Seeds(Vec<usize>),
+}
+
 /// What is differentiated with respect to what.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// Position of the loss among the user outputs; the first by default.
-    pub loss: Option<usize>,
+    /// The loss; the first user output by default.
+    pub loss: Loss,
     /// Parameters and user inputs by name; by default every parameter that asks for gradients and every floating user
     /// input.
     pub wrt: Option<Vec<String>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { loss: Loss::Output(0), wrt: None }
+    }
 }
 
 /// The joint program: the functional program with the loss declared, and a gradient output for each input that is asked
@@ -38,50 +54,92 @@ pub fn grad(program: &Program, options: &Options) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only functional programs are differentiated"));
     }
-    let loss = loss(program, options)?;
+    let losses = losses(program, options)?;
     let targets = targets(program, options)?;
-    let mut out = prepare(program, loss, &targets)?;
+    let mut out = prepare(program, &losses, &targets)?;
     let graph = &mut out.graphs[out.main];
-    let needs = needs(graph, targets.iter().map(|i| out.signature.inputs[*i].value));
-    let start = match &graph.outputs[loss] {
-        Arg::Value(v) => *v,
-        _ => return Err(Error::invalid("the loss is a constant")),
-    };
-    let found = backward(graph, start, &needs)?;
+    let flow = Flow::new(graph, targets.iter().map(|i| out.signature.inputs[*i].value));
+    let mut starts = Vec::new();
+    for at in &losses {
+        let Arg::Value(v) = &graph.outputs[*at] else { return Err(Error::invalid("an output that is a constant")) };
+        starts.push(*v);
+    }
+    let seeds: Option<Vec<ValueId>> = matches!(options.loss, Loss::Seeds(_)).then(|| {
+        let mut names = taken(graph);
+        let mut add = |v: &ValueId, at: &usize| {
+            let ty = graph.values[*v].ty.clone();
+            let name = names.fresh(&format!("grad_output_{at}"));
+            let value = graph.add_input(name.clone(), ty);
+            out.signature.inputs.push(InputSpec { value, kind: InputKind::User(name) });
+            value
+        };
+        starts.iter().zip(user_positions(options)).map(|(v, at)| add(v, &at)).collect()
+    });
+    let found = backward(graph, &starts, seeds.as_deref(), &flow)?;
     for (at, grad) in targets.iter().zip(finish(graph, &out.signature, &targets, found)?) {
         graph.outputs.push(Arg::Value(grad));
         out.signature.outputs.push(OutputSpec { kind: OutputKind::Gradient(*at), alias: None });
     }
-    out.signature.outputs[loss].kind = OutputKind::Loss;
+    if seeds.is_some() {
+        // They were of other inputs.
+        out.sample_inputs = None;
+    } else {
+        out.signature.outputs[losses[0]].kind = OutputKind::Loss;
+    }
     dce(&mut out);
     Ok(out)
 }
 
-/// Position of the loss among the graph's outputs.
-fn loss(program: &Program, options: &Options) -> Result<usize> {
+/// The names of a graph's values.
+fn taken(graph: &Graph) -> Names {
+    let mut names = Names::default();
+    graph.values.iter().for_each(|(_, v)| {
+        names.fresh(&v.name);
+    });
+    names
+}
+
+/// The outputs that are differentiated, as positions among the user outputs.
+fn user_positions(options: &Options) -> Vec<usize> {
+    match &options.loss {
+        Loss::Output(i) => vec![*i],
+        Loss::Seeds(all) => all.clone(),
+    }
+}
+
+/// Positions of what is differentiated among the graph's outputs.
+fn losses(program: &Program, options: &Options) -> Result<Vec<usize>> {
     let outputs = &program.signature.outputs;
     if outputs.iter().any(|o| matches!(o.kind, OutputKind::Loss | OutputKind::Gradient(_))) {
         return Err(Error::unsupported("the program has a loss and gradients already")
             .help("differentiate the program that it was made of"));
     }
     let users: Vec<usize> = (0..outputs.len()).filter(|i| outputs[*i].kind == OutputKind::User).collect();
-    let which = options.loss.unwrap_or(0);
-    let Some(&at) = users.get(which) else {
-        return Err(Error::invalid(format!("there is no output.{which}: the program has {} outputs", users.len())));
-    };
-    let ty = match &program.graph().outputs[at] {
-        Arg::Value(v) => program.graph().values[*v].ty.tensor(),
-        _ => None,
-    };
-    let advice = "name an output that is one floating number with --loss output.I";
-    let Some(ty) = ty else {
-        return Err(Error::invalid(format!("output.{which} is no tensor, so it cannot be the loss")).help(advice));
-    };
-    if !ty.dtype.is_float() || ty.layout.sizes.iter().any(|s| s.constant().map(|n| n.as_i64()) != Some(1)) {
-        let what = format!("output.{which} is {ty}; a loss is one floating number");
-        return Err(Error::invalid(what).help(advice));
+    let mut out = Vec::new();
+    for which in user_positions(options) {
+        let Some(&at) = users.get(which) else {
+            return Err(Error::invalid(format!("there is no output.{which}: the program has {} outputs", users.len())));
+        };
+        let ty = match &program.graph().outputs[at] {
+            Arg::Value(v) => program.graph().values[*v].ty.tensor(),
+            _ => None,
+        };
+        let advice = "name an output that is one floating number with --loss output.I";
+        let Some(ty) = ty else {
+            return Err(Error::invalid(format!("output.{which} is no tensor, so it cannot be the loss")).help(advice));
+        };
+        let single = ty.layout.sizes.iter().all(|s| s.constant().map(|n| n.as_i64()) == Some(1));
+        let fits = match options.loss {
+            Loss::Output(_) => ty.dtype.is_float() && single,
+            Loss::Seeds(_) => ty.dtype.is_float() || ty.dtype.is_complex(),
+        };
+        if !fits {
+            let what = format!("output.{which} is {ty}; a loss is one floating number");
+            return Err(Error::invalid(what).help(advice));
+        }
+        out.push(at);
     }
-    Ok(at)
+    Ok(out)
 }
 
 /// Positions of the inputs that are differentiated, in order.
@@ -118,51 +176,88 @@ fn targets(program: &Program, options: &Options) -> Result<Vec<usize>> {
     Ok(out)
 }
 
-/// Whether a gradient goes through a call at all.
-fn passes(node: &Node) -> bool {
-    !node.origin.no_grad && !matches!(node.op.def().grad, Some(Grad::Zero))
+/// Which values gradients go to.
+struct Flow {
+    /// Values that depend on the targets differentiably.
+    needs: Table<ValueId, bool>,
+    /// Views of such values that were made under `no_grad`: nobody differentiates what is computed with them, but what is
+    /// written through them changes their bases.
+    shown: Table<ValueId, bool>,
 }
 
-/// Which values depend on the given inputs differentiably.
-fn needs(graph: &Graph, from: impl Iterator<Item = ValueId>) -> Table<ValueId, bool> {
-    let mut out: Table<ValueId, bool> = Table::new();
-    from.for_each(|v| out.set(v, true));
-    for (_, node) in graph.ordered() {
-        if !passes(node) || !node.operands().any(|v| out[v]) {
-            continue;
-        }
-        for r in &node.results {
-            let ty = graph.values[*r].ty.tensor();
-            if ty.is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex()) {
-                out.set(*r, true);
+impl Flow {
+    /// A write under `no_grad` to what is differentiated is differentiated, as the value is another one afterwards. All
+    /// else under `no_grad` is not.
+    fn new(graph: &Graph, from: impl Iterator<Item = ValueId>) -> Flow {
+        let mut out = Flow { needs: Table::new(), shown: Table::new() };
+        from.for_each(|v| out.needs.set(v, true));
+        for (_, node) in graph.ordered() {
+            let (needs, shown) = out.results(node);
+            for r in node.results.iter().filter(|_| needs || shown) {
+                let ty = graph.values[*r].ty.tensor();
+                if ty.is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex()) {
+                    out.needs.set(*r, needs);
+                    out.shown.set(*r, shown);
+                }
             }
         }
+        out
     }
-    out
+
+    /// Whether a call's results are differentiated, or shown only.
+    fn results(&self, node: &Node) -> (bool, bool) {
+        if matches!(node.op.def().grad, Some(Grad::Zero)) {
+            return (false, false);
+        }
+        let first = node.operands().next();
+        let (first_needs, first_shown) = first.map_or((false, false), |v| (self.needs[v], self.shown[v]));
+        match (node.origin.no_grad, node.origin.in_place) {
+            (false, false) => (node.operands().any(|v| self.needs[v]), false),
+            (false, true) => (first_shown || node.operands().any(|v| self.needs[v]), false),
+            (true, true) => (first_needs, !first_needs && first_shown),
+            (true, false) => (false, node.op.is_view() && (first_needs || first_shown)),
+        }
+    }
+
+    /// Whether a call's operand is differentiated where its results are.
+    fn operand(&self, node: &Node, v: ValueId) -> bool {
+        self.needs[v] || self.shown[v] && (node.origin.in_place || node.origin.no_grad)
+    }
+
+    /// Whether a gradient goes through a call.
+    fn passes(&self, node: &Node) -> bool {
+        self.results(node) != (false, false)
+    }
 }
 
-/// Adds the backward part; the gradient of each value.
-fn backward(graph: &mut Graph, loss: ValueId, needs: &Table<ValueId, bool>) -> Result<Table<ValueId, Option<ValueId>>> {
-    let mut names = Names::default();
-    graph.values.iter().for_each(|(_, v)| {
-        names.fresh(&v.name);
-    });
+/// Adds the backward part, from values with the gradients given or 1; the gradient of each value.
+fn backward(
+    graph: &mut Graph,
+    starts: &[ValueId],
+    seeds: Option<&[ValueId]>,
+    flow: &Flow,
+) -> Result<Table<ValueId, Option<ValueId>>> {
+    let mut names = taken(graph);
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
-    if !needs[loss] {
-        return Ok(grads);
-    }
     let order: Vec<NodeId> = graph.order.clone();
     let mut emit = GraphEmit { graph, names: &mut names, origin: Arc::default(), hint: "grad".into() };
-    let ty = emit.ty(val(loss));
-    let seed = full(&mut emit, &ty, 1)?;
-    grads.set(loss, Some(value(seed)));
+    for (k, &start) in starts.iter().enumerate().filter(|(_, v)| flow.needs[**v]) {
+        let seed = match seeds {
+            Some(seeds) => seeds[k],
+            None => {
+                let ty = emit.ty(val(start));
+                value(full(&mut emit, &ty, 1)?)
+            }
+        };
+        add_to(&mut emit, &mut grads, start, seed)?;
+    }
     for id in order.into_iter().rev() {
         let node = &emit.graph.nodes[id];
-        if !node.results.iter().any(|r| grads[*r].is_some()) || !passes(node) {
+        if !node.results.iter().any(|r| grads[*r].is_some()) || !flow.passes(node) {
             continue;
         }
         let operands: Vec<ValueId> = node.operands().collect();
-        let wanted: Vec<bool> = operands.iter().map(|v| needs[*v]).collect();
+        let wanted: Vec<bool> = operands.iter().map(|v| flow.operand(node, *v)).collect();
         if !wanted.contains(&true) {
             continue;
         }
@@ -174,15 +269,27 @@ fn backward(graph: &mut Graph, loss: ValueId, needs: &Table<ValueId, bool>) -> R
         let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
         let found = gradients(&mut emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
         for (v, g) in operands.into_iter().zip(found) {
-            let Some(g) = g else { continue };
-            let sum = match grads[v] {
-                None => g,
-                Some(old) => one(&mut emit, "aten.add.Tensor", &[Arg::Value(val(old)), Arg::Value(g)])?,
-            };
-            grads.set(v, Some(value(sum)));
+            if let Some(g) = g {
+                add_to(&mut emit, &mut grads, v, value(g))?;
+            }
         }
     }
     Ok(grads)
+}
+
+/// Adds to a value's gradient.
+fn add_to(
+    emit: &mut GraphEmit<'_>,
+    grads: &mut Table<ValueId, Option<ValueId>>,
+    v: ValueId,
+    more: ValueId,
+) -> Result<()> {
+    let sum = match grads[v] {
+        None => more,
+        Some(old) => value(one(emit, "aten.add.Tensor", &[Arg::Value(val(old)), Arg::Value(val(more))])?),
+    };
+    grads.set(v, Some(sum));
+    Ok(())
 }
 
 fn refused(e: OpError) -> Error {
@@ -206,10 +313,7 @@ fn finish(
     targets: &[usize],
     found: Table<ValueId, Option<ValueId>>,
 ) -> Result<Vec<ValueId>> {
-    let mut names = Names::default();
-    graph.values.iter().for_each(|(_, v)| {
-        names.fresh(&v.name);
-    });
+    let mut names = taken(graph);
     let mut emit = GraphEmit { graph, names: &mut names, origin: Arc::new(Origin::default()), hint: "grad".into() };
     let mut out = Vec::new();
     for i in targets {

@@ -1,7 +1,7 @@
 //! Before differentiation: operators that gradients go through in another form, or by way of what they are composed of.
 
 use super::emit::{GraphEmit, val, value};
-use super::{needs, passes, refused};
+use super::{Flow, refused};
 use crate::build::{Rebuilt, rebuild};
 use crate::lower::lower_node;
 use restride_ir::{
@@ -12,12 +12,12 @@ use restride_ir::{
 const ROUNDS: usize = 8;
 
 /// The program with the calls between the targets and the loss in forms that have gradient rules.
-pub(super) fn prepare(program: &Program, loss: usize, targets: &[usize]) -> Result<Program> {
+pub(super) fn prepare(program: &Program, losses: &[usize], targets: &[usize]) -> Result<Program> {
     let mut out = program.clone();
     for _ in 0..ROUNDS {
-        let between = between(&out, loss, targets);
+        let between = between(&out, losses, targets);
         let main = out.main;
-        let on_way = |node: &Node| passes(node) && node.results.iter().any(|r| between[*r]);
+        let on_way = |node: &Node| node.results.iter().any(|r| between[*r]);
         let composed = |node: &Node| {
             on_way(node) && (node.op.member().is_some() || matches!(node.op.def().grad, Some(Grad::Composed)))
         };
@@ -31,7 +31,14 @@ pub(super) fn prepare(program: &Program, loss: usize, targets: &[usize]) -> Resu
         };
         out = rebuild(&out, |new, node| match node.op.def().grad {
             Some(Grad::Form(form)) if new.id == main && formed(node) => reform(new, node, form),
-            _ if new.id == main && composed(node) => lower_node(new, node, &whole),
+            _ if new.id == main && composed(node) => {
+                if node.operands().any(|v| new.old.tensor(v).known().is_none()) {
+                    let what =
+                        format!("its gradient goes through what {} is composed of, which needs known sizes", node.op);
+                    return Err(Error::unsupported(what).help("export the program with these sizes fixed"));
+                }
+                lower_node(new, node, &whole)
+            }
             _ => {
                 let args = new.args(node);
                 new.keep(node, args);
@@ -43,15 +50,15 @@ pub(super) fn prepare(program: &Program, loss: usize, targets: &[usize]) -> Resu
 }
 
 /// Which values lie between the targets and the loss.
-fn between(program: &Program, loss: usize, targets: &[usize]) -> Table<ValueId, bool> {
+fn between(program: &Program, losses: &[usize], targets: &[usize]) -> Table<ValueId, bool> {
     let graph = program.graph();
-    let needs = needs(graph, targets.iter().map(|i| program.signature.inputs[*i].value));
+    let flow = Flow::new(graph, targets.iter().map(|i| program.signature.inputs[*i].value));
     let mut out: Table<ValueId, bool> = Table::new();
-    graph.outputs[loss].values().for_each(|v| out.set(*v, needs[*v]));
+    losses.iter().flat_map(|l| graph.outputs[*l].values()).for_each(|v| out.set(*v, flow.needs[*v]));
     for id in graph.order.iter().rev() {
         let node = &graph.nodes[*id];
-        if passes(node) && node.results.iter().any(|r| out[*r]) {
-            node.operands().filter(|v| needs[*v]).for_each(|v| out.set(v, true));
+        if flow.passes(node) && node.results.iter().any(|r| out[*r]) {
+            node.operands().filter(|v| flow.operand(node, *v)).for_each(|v| out.set(v, true));
         }
     }
     out

@@ -475,5 +475,11 @@ fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
         let path = s.rsplit(';').next()?.split(',').nth(1)?;
         (!path.is_empty()).then(|| path.into())
     });
-    Origin { key, stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()), module, no_grad }
+    Origin {
+        key,
+        stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
+        module,
+        no_grad,
+        in_place: false,
+    }
 }

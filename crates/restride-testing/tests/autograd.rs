@@ -1,0 +1,69 @@
+//! Programs with in-place operators on views (`scripts/autograd_scenarios.py`): their gradients, functional and placed,
+//! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
+
+use restride::{
+    CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, Program, RunOptions, RunValue, State, Tensor,
+};
+use restride_testing::differences::against;
+use restride_testing::rng::Rng;
+use std::path::{Path, PathBuf};
+
+/// Programs whose gradient is not the derivative of what they compute, and why.
+const EXCEPT: &[(&str, &str)] = &[];
+
+fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
+    let mut out: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the fixtures").map(|e| e.expect("an entry").path()).collect();
+    out.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
+    out.sort();
+    out
+}
+
+fn tensors(inputs: &Inputs) -> Vec<Tensor> {
+    inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect()
+}
+
+fn given(inputs: &[Tensor]) -> Inputs {
+    Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
+}
+
+fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
+    let mut state = State::new(program).map_err(|e| e.to_string())?;
+    let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default());
+    let out = out.map_err(|e| e.to_string())?;
+    Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
+}
+
+fn check(path: &Path) -> Result<(), String> {
+    let say = |e: restride::Error| e.to_string();
+    let program = restride::open(path, &OpenOptions::default()).map_err(say)?;
+    let inputs = Inputs::from_samples(&program).ok_or("no inputs")?.map_err(say)?;
+    let tensors = tensors(&inputs);
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).map_err(say)?;
+    let joint = compiled.grad(&GradOptions::default()).map_err(say)?;
+    let users: Vec<usize> = restride::user_inputs(&joint).map(|(i, _)| i).collect();
+    let placed = Compiled::new(joint, Some(&inputs), &CompileOptions::default()).map_err(say)?;
+    let out = placed.instance().map_err(say)?.run(&given(&tensors), &RunOptions::default()).map_err(say)?;
+    let own = |i: usize| users.iter().position(|u| *u == i).ok_or("a gradient of no user input");
+    let gradients = out.gradients.into_iter().map(|(i, g)| Ok((own(i)?, g))).collect::<Result<Vec<_>, &str>>()?;
+    against(|at| loss(&program, at), &tensors, &gradients, 1e-6, &mut Rng::new(1))
+}
+
+#[test]
+fn gradients_of_programs_that_write_through_views() {
+    let programs = programs();
+    assert!(programs.len() > 40, "{}", programs.len());
+    let mut found = Vec::new();
+    for path in &programs {
+        let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        let excepted = EXCEPT.iter().any(|(n, _)| *n == name);
+        match check(path) {
+            Ok(()) if excepted => found.push(format!("{name}: the gradient is right, and excepted")),
+            Ok(()) => {}
+            Err(_) if excepted => {}
+            Err(why) => found.push(format!("{name}: {why}")),
+        }
+    }
+    assert!(found.is_empty(), "{} of {}:\n{}", found.len(), programs.len(), found.join("\n"));
+}
