@@ -8,8 +8,9 @@
 //! declares to cope with ([`ReuseKind`](restride_ir::ReuseKind)); no place leaves its buffer; no input is written but those
 //! that the program mutates, and of these no cell that is not the input's own. Bodies of higher-order nodes likewise.
 //!
-//! [`plan`]: no two buffers that live at the same time share a byte of the arena, none leaves it, all are aligned, and the
-//! lower bound and the claim that the arena is the smallest are true.
+//! [`plan`]: no step reads of a buffer what another one has overwritten in the arena, or overwrites while it reads; none
+//! leaves the arena, all are aligned, and the lower bound is no more than what is needed at one step, counted in blocks and each place
+//! from its first cell to its last.
 //!
 //! [`functional`]: no operator writes, the signature fits the graph, and values are defined before they are used. That the
 //! program means what the imported one means is judged by [`meaning()`]: every output and every byte of an input's
@@ -19,7 +20,7 @@
 //! # What is trusted
 //! Declarations: that kernels compute what they should and write all of their results, that view rules and element maps are
 //! right, that licences are true, that types are. `restride_tensor::overlap_bytes`, whose answer `Unknown` counts as
-//! touching. That a run binds memory as buffers say, inputs that are written apart from each other.
+//! touching. That a search which says so has been through all plans that are smaller. That a run binds memory as buffers say, inputs that are written apart from each other.
 //!
 //! # What is not covered
 //! User outputs that are views of other memory (the run computes nothing for them). Whether an operator's effects other than
@@ -39,6 +40,7 @@ mod movement;
 mod placement;
 mod plan;
 mod run;
+mod spans;
 
 pub use fault::{Fault, FaultKind, error};
 pub use functional::functional;

@@ -1,122 +1,283 @@
-//! The plan judge: a sweep over the steps.
+//! The plan judge: walks over the steps and knows of every byte of the arena which buffer wrote it last.
+//!
+//! A buffer may lie where another one is, as long as no step reads what that has overwritten. So a write takes the bytes that it
+//! may touch from the buffers that had written them, and they are lost to these until they write all of them anew; reading
+//! what is lost is a fault. A place is taken for all that lies between its first and its last cell, so that nothing is accepted
+//! that is wrong.
 
+use crate::spans::Spans;
 use crate::{Fault, FaultKind};
-use restride_ir::{ARENA_ALIGN, BufferId, BufferKind, GraphId, Id, Placement, Plan, aligned};
-use std::collections::BTreeMap;
+use restride_ir::{
+    ARENA_ALIGN, BufferId, BufferKind, Graph, GraphId, Id, Place, Placement, Plan, Program, Step, ValueId, aligned,
+};
+use std::ops::Range;
+
+/// More faults than this are not listed.
+const MOST: usize = 100;
 
 /// Judges the offsets of a placement's arena buffers, and those of the bodies it holds.
 ///
 /// # Errors
-/// What is wrong.
-pub fn plan(placement: &Placement, plan: &Plan) -> Result<(), Vec<Fault>> {
+/// What is wrong; a hundred faults of each arena at most.
+pub fn plan(program: &Program, placement: &Placement, plan: &Plan) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    judge(None, placement, plan, &mut faults);
+    judge(program, program.main, placement, plan, &mut faults);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// A buffer in time: first and last step.
-struct Life {
-    id: BufferId,
-    start: usize,
-    end: usize,
-    bytes: i64,
+fn judge(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, faults: &mut Vec<Fault>) {
+    let mut own = Vec::new();
+    let mut fault = |kind, step, what: String| {
+        let graph = (id != program.main).then_some(id);
+        if own.len() < MOST {
+            own.push(Fault { kind, graph, step, node: None, value: None, place: None, what });
+        }
+    };
+    match program.graphs.get(id) {
+        Some(graph) => arena(graph, placement, plan, &mut fault),
+        None => fault(FaultKind::Malformed, None, "a body that is not in the program".into()),
+    }
+    faults.append(&mut own);
+    for (id, nested) in &placement.nested {
+        judge(program, *id, &nested.placement, &nested.plan, faults);
+    }
 }
 
-fn judge(graph: Option<GraphId>, placement: &Placement, plan: &Plan, faults: &mut Vec<Fault>) {
-    let fault = |kind, step, what: String| Fault { kind, graph, step, node: None, value: None, place: None, what };
-    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnMut(FaultKind, Option<usize>, String)) {
+    let mut first: Vec<Option<usize>> = vec![None; placement.buffers.len()];
     for (at, step) in placement.steps.iter().enumerate() {
         for buffer in placement.touched(step) {
-            match spans.get_mut(buffer.index()) {
-                Some(span) => *span = Some((span.map_or(at, |s| s.0), at)),
-                None => faults.push(fault(FaultKind::Malformed, Some(at), format!("{buffer} is not there"))),
+            match first.get_mut(buffer.index()) {
+                Some(first) => *first = first.or(Some(at)),
+                None => fault(FaultKind::Malformed, Some(at), format!("{buffer} is not there")),
             }
         }
     }
-    let mut lives = Vec::new();
+    let mut offsets: Vec<Option<i64>> = vec![None; placement.buffers.len()];
     for (id, buffer) in placement.buffers.iter() {
         let offset = plan.offsets[id];
         if buffer.kind != BufferKind::Arena {
             if offset.is_some() {
-                faults.push(fault(FaultKind::Malformed, None, format!("{id} has an offset and is not in the arena")));
+                fault(FaultKind::Malformed, None, format!("{id} has an offset and is not in the arena"));
             }
             continue;
         }
-        let Some((start, end)) = spans[id.index()] else { continue };
+        let Some(start) = first[id.index()] else { continue };
         let Some(offset) = offset else {
-            faults.push(fault(FaultKind::Malformed, Some(start), format!("{id} has no offset")));
+            fault(FaultKind::Malformed, Some(start), format!("{id} has no offset"));
             continue;
         };
         if offset < 0 || i128::from(offset) + i128::from(buffer.bytes) > i128::from(plan.arena_bytes) {
             let what = format!("{id} of {} bytes at {offset} leaves the arena of {}", buffer.bytes, plan.arena_bytes);
-            faults.push(fault(FaultKind::Outside, Some(start), what));
+            fault(FaultKind::Outside, Some(start), what);
+            continue;
         }
         if offset % ARENA_ALIGN != 0 {
-            faults.push(fault(FaultKind::Outside, Some(start), format!("{id} at {offset} is not aligned")));
+            fault(FaultKind::Outside, Some(start), format!("{id} at {offset} is not aligned"));
         }
-        if buffer.bytes > 0 {
-            lives.push(Life { id, start, end, bytes: buffer.bytes });
-        }
+        offsets[id.index()] = Some(offset);
     }
-    sweep(&lives, plan, |step, what| faults.push(fault(FaultKind::Shared, Some(step), what)));
-    let bound = most_alive(&lives);
+    let mut walk = Walk::new(placement, offsets);
+    for (at, step) in placement.steps.iter().enumerate() {
+        walk.step(graph, at, step, fault);
+    }
+    claims(plan, walk.most(), fault);
+}
+
+fn claims(plan: &Plan, bound: i128, fault: &mut impl FnMut(FaultKind, Option<usize>, String)) {
     if i128::from(plan.lower_bound_bytes) > bound {
         let what = format!("the lower bound is {}, and {bound} bytes live at once", plan.lower_bound_bytes);
-        faults.push(fault(FaultKind::Claim, None, what));
+        fault(FaultKind::Claim, None, what);
     }
     // That a search has found nothing between the bound and what no plan is said to be smaller than is not judged.
     let claimed = plan.at_least_bytes;
     if claimed < plan.lower_bound_bytes || claimed > plan.arena_bytes {
         let what = format!("an arena of {} is called at least {claimed}", plan.arena_bytes);
-        faults.push(fault(FaultKind::Claim, None, what));
+        fault(FaultKind::Claim, None, what);
     }
     if plan.optimal && plan.arena_bytes > claimed {
         let what = format!("an arena of {} is called the smallest, and {claimed} could do", plan.arena_bytes);
-        faults.push(fault(FaultKind::Claim, None, what));
-    }
-    for (id, nested) in &placement.nested {
-        judge(Some(*id), &nested.placement, &nested.plan, faults);
+        fault(FaultKind::Claim, None, what);
     }
 }
 
-/// Walks over time with the living ordered by offset: each newcomer is held against its neighbours.
-fn sweep(lives: &[Life], plan: &Plan, mut shared: impl FnMut(usize, String)) {
-    let offset = |l: &Life| plan.offsets[l.id].unwrap_or(0);
-    let mut starts: Vec<&Life> = lives.iter().collect();
-    starts.sort_by_key(|l| (l.start, l.id));
-    let mut ends: Vec<&Life> = lives.iter().collect();
-    ends.sort_by_key(|l| (l.end, l.id));
-    let mut ended = ends.into_iter().peekable();
-    // By offset: end of the bytes, and whose.
-    let mut living: BTreeMap<i64, (i64, BufferId)> = BTreeMap::new();
-    for new in starts {
-        while let Some(gone) = ended.next_if(|l| l.end < new.start) {
-            // A buffer that shared bytes was never entered.
-            if living.get(&offset(gone)).is_some_and(|x| x.1 == gone.id) {
-                living.remove(&offset(gone));
+/// What a step reads or writes of a buffer of the arena, in bytes of the buffer.
+struct Access {
+    buffer: BufferId,
+    range: Range<i64>,
+    write: bool,
+    /// No byte of the range is left out.
+    whole: bool,
+}
+
+struct Walk<'a> {
+    placement: &'a Placement,
+    /// Of the arena's buffers that are where they may be.
+    offsets: Vec<Option<i64>>,
+    /// Who wrote a byte of the arena last.
+    owner: Spans<BufferId>,
+    /// By buffer, what of it others have written over, in bytes of the arena.
+    lost: Vec<Spans<()>>,
+    /// By buffer, up to which step its blocks are counted as needed.
+    counted: Vec<Spans<usize>>,
+    /// Blocks that are needed from a step on, and no more.
+    changes: Vec<(usize, i128)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(placement: &'a Placement, offsets: Vec<Option<i64>>) -> Walk<'a> {
+        let buffers = placement.buffers.len();
+        Walk {
+            placement,
+            offsets,
+            owner: Spans::default(),
+            lost: vec![Spans::default(); buffers],
+            counted: vec![Spans::default(); buffers],
+            changes: Vec::new(),
+        }
+    }
+
+    fn accesses(&self, graph: &Graph, step: &Step) -> Vec<Access> {
+        let mut out = Vec::new();
+        let mut add = |v: ValueId, place: &Place, write: bool| {
+            let Some(buffer) = self.placement.buffers.get(place.buffer) else { return };
+            let element = graph.values.get(v).and_then(|v| v.ty.tensor()).map_or(1, |t| t.dtype.size() as i64);
+            let cells = place.layout.cell_range();
+            let range = cells.start.saturating_mul(element).max(0)..cells.end.saturating_mul(element).min(buffer.bytes);
+            if buffer.kind == BufferKind::Arena && !range.is_empty() {
+                out.push(Access { buffer: place.buffer, range, write, whole: place.layout.is_dense() });
+            }
+        };
+        match step {
+            Step::Run { node, reads, writes } => {
+                let Some(n) = graph.nodes.get(*node) else { return out };
+                n.operands().zip(reads).for_each(|(v, p)| p.iter().for_each(|p| add(v, p, false)));
+                n.results.iter().zip(writes).for_each(|(v, p)| p.iter().for_each(|p| add(*v, p, true)));
+                if let Some(&buffer) = self.placement.scratch.get(node)
+                    && let Some(b) = self.placement.buffers.get(buffer)
+                    && b.bytes > 0
+                {
+                    out.push(Access { buffer, range: 0..b.bytes, write: true, whole: true });
+                }
+            }
+            Step::Move { value, from, to } => {
+                add(*value, from, false);
+                add(*value, to, true);
+            }
+            Step::Free { .. } => {}
+        }
+        out
+    }
+
+    fn step(
+        &mut self,
+        graph: &Graph,
+        at: usize,
+        step: &Step,
+        fault: &mut impl FnMut(FaultKind, Option<usize>, String),
+    ) {
+        let all = self.accesses(graph, step);
+        // What is read counts as needed before what is written anew does.
+        all.iter().filter(|a| !a.write).for_each(|a| self.count(at, a));
+        all.iter().filter(|a| a.write).for_each(|a| self.count(at, a));
+        let here = |walk: &Walk<'_>, a: &Access| {
+            let offset = walk.offsets[a.buffer.index()]?;
+            Some(offset + a.range.start..offset + a.range.end)
+        };
+        let mut spoilt = |walk: &Walk<'_>| {
+            for a in all.iter().filter(|a| !a.write) {
+                if here(walk, a).is_some_and(|r| walk.lost[a.buffer.index()].touches(&r)) {
+                    let what = format!("{} is read where another buffer has overwritten it", a.buffer);
+                    fault(FaultKind::Shared, Some(at), what);
+                    return true;
+                }
+            }
+            false
+        };
+        if spoilt(self) {
+            return;
+        }
+        // What is lost in this very step.
+        let mut stolen: Vec<(BufferId, Range<i64>)> = Vec::new();
+        for a in all.iter().filter(|a| a.write) {
+            let Some(range) = here(self, a) else { continue };
+            for (bytes, other) in self.owner.set(&range, a.buffer) {
+                if other != a.buffer {
+                    self.lost[other.index()].set(&bytes, ());
+                    stolen.push((other, bytes));
+                }
+            }
+            if a.whole {
+                self.lost[a.buffer.index()].take(&range);
             }
         }
-        let (from, to) = (offset(new), offset(new).saturating_add(new.bytes));
-        let before = living.range(..to).next_back().filter(|(_, (end, _))| *end > from);
-        if let Some((_, (_, other))) = before {
-            shared(new.start, format!("{} and {other} share bytes of the arena while both live", new.id));
-        } else {
-            living.insert(from, (to, new.id));
+        // A kernel reads its operands while it writes its results and its working memory, all of them at once.
+        if spoilt(self) {
+            return;
+        }
+        for a in all.iter().filter(|a| a.write) {
+            let Some(range) = here(self, a) else { continue };
+            let meets = |s: &&(BufferId, Range<i64>)| s.0 == a.buffer && s.1.start < range.end && range.start < s.1.end;
+            if stolen.iter().any(|s| meets(&s)) {
+                let what = format!("{} is written where another buffer is written", a.buffer);
+                return fault(FaultKind::Shared, Some(at), what);
+            }
         }
     }
-}
 
-/// The largest sum of bytes alive at one step, in whole blocks.
-fn most_alive(lives: &[Life]) -> i128 {
-    let mut changes: BTreeMap<usize, i128> = BTreeMap::new();
-    for l in lives {
-        *changes.entry(l.start).or_default() += i128::from(aligned(l.bytes));
-        *changes.entry(l.end.saturating_add(1)).or_default() -= i128::from(aligned(l.bytes));
+    /// Counts the blocks that an access needs, from the last one to the same content on. Where not all between the first cell
+    /// and the last is written, what was there before is needed as well.
+    fn count(&mut self, at: usize, a: &Access) {
+        let down = |n: i64| n - n.rem_euclid(ARENA_ALIGN);
+        let bytes = self.placement.buffers[a.buffer].bytes;
+        let blocks = down(a.range.start)..aligned(a.range.end);
+        let end = if a.range.end == bytes { aligned(bytes) } else { down(a.range.end) };
+        let anew = if a.write && a.whole { aligned(a.range.start)..end } else { 0..0 };
+        let counted = &mut self.counted[a.buffer.index()];
+        let mut add = |range: &Range<i64>, from: usize| {
+            let size = i128::from(range.end - range.start);
+            if from <= at && size > 0 {
+                self.changes.extend([(from, size), (at + 1, -size)]);
+            }
+        };
+        let before = counted.take(&blocks);
+        let mut next = blocks.start;
+        for (range, until) in before {
+            if a.write {
+                // Nothing was there.
+                add(&(next..range.start), at);
+            }
+            next = range.end;
+            for part in [range.start..range.end.min(anew.start), range.start.max(anew.end)..range.end] {
+                if !anew.is_empty() {
+                    add(&part, until + 1);
+                }
+            }
+            let over = range.start.max(anew.start)..range.end.min(anew.end);
+            if anew.is_empty() {
+                add(&range, until + 1);
+            } else if until < at {
+                add(&over, at);
+            }
+            if !a.write {
+                counted.set(&range, at);
+            }
+        }
+        if a.write {
+            add(&(next..blocks.end), at);
+            counted.set(&blocks, at);
+        }
     }
-    let (mut now, mut most) = (0, 0);
-    for change in changes.values() {
-        now += change;
-        most = most.max(now);
+
+    /// The largest sum of blocks that are needed at one step.
+    fn most(mut self) -> i128 {
+        self.changes.sort_unstable();
+        let (mut now, mut most) = (0, 0);
+        // What is needed no more goes first.
+        for (_, change) in self.changes {
+            now += change;
+            most = most.max(now);
+        }
+        most
     }
-    most
 }

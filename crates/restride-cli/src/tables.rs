@@ -2,8 +2,8 @@
 
 use restride::files::differs;
 use restride::{
-    Coverage, Differentiated, How, Inputs, Judged, Outputs, PlanCounts, PlanTable, Program, Report, RunValue, State,
-    Verdict,
+    Coverage, Differentiated, How, Inputs, Judged, Live, Outputs, PlanCounts, PlanTable, Program, Report, RunValue,
+    State, Verdict,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -219,8 +219,12 @@ pub fn plan_json(p: &PlanTable) -> Value {
         .rows
         .iter()
         .map(|r| {
+            let part = |l: &Live| {
+                json!({ "first_step": l.steps.start(), "last_step": l.steps.end(), "from": l.bytes.start,
+                        "to": l.bytes.end.min(r.bytes) })
+            };
             json!({ "segment": r.segment, "offset": r.offset, "bytes": r.bytes, "first_step": r.steps.0,
-                    "last_step": r.steps.1, "values": r.values })
+                    "last_step": r.steps.1, "lives": r.lives.iter().map(part).collect::<Vec<_>>(), "values": r.values })
         })
         .collect();
     let mut out = counts_json(&p.totals);

@@ -13,6 +13,7 @@ mod error;
 mod expr;
 mod grad;
 mod graph;
+mod lives;
 mod nested;
 mod op;
 mod placement;
@@ -37,6 +38,7 @@ pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
+pub use lives::{Live, lives};
 pub use nested::{
     ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta,
     layout_bytes, output_meta,

@@ -112,7 +112,8 @@ pub struct Plan {
     pub arena_bytes: i64,
     /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`.
     pub lower_bound_bytes: i64,
-    /// No plan is smaller than this: the lower bound, or more where a search has been through all that is smaller.
+    /// No plan is smaller than this: the lower bound, the largest buffer, or more where a search has been through all that is
+    /// smaller.
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be: no larger than that.
     pub optimal: bool,

@@ -262,9 +262,9 @@ impl Test {
     fn placed(&self) -> Result<Judged, Error> {
         let program = simplify(&lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?)?;
         let placed = place(&program, &PlaceOptions::default())?;
-        let offsets = plan(&placed.placement, &PlanOptions::default());
+        let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
         restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;
-        restride_check::plan(&placed.placement, &offsets).map_err(|f| restride_check::error(&program, &f))?;
+        restride_check::plan(&program, &placed.placement, &offsets).map_err(|f| restride_check::error(&program, &f))?;
         Ok(Judged { program, placed, offsets })
     }
 

@@ -47,8 +47,8 @@ impl Piece {
     /// The faults.
     pub fn judge(&self, placement: &Placement) -> std::result::Result<Plan, Vec<Fault>> {
         restride_check::placement(&self.program, placement)?;
-        let offsets = plan(placement, &PlanOptions::default());
-        restride_check::plan(placement, &offsets)?;
+        let offsets = plan(self.program.graph(), placement, &PlanOptions::default());
+        restride_check::plan(&self.program, placement, &offsets)?;
         Ok(offsets)
     }
 
@@ -57,7 +57,7 @@ impl Piece {
     /// # Errors
     /// As `Runnable::new`.
     pub fn runnable(&self, placement: &Placement) -> Result<Runnable> {
-        let offsets = plan(placement, &PlanOptions::default());
+        let offsets = plan(self.program.graph(), placement, &PlanOptions::default());
         Ok(Runnable::new(&self.program, placement.clone(), offsets)?.poisoned())
     }
 

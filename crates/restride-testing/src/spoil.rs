@@ -2,7 +2,8 @@
 
 use crate::rng::Rng;
 use restride_ir::{
-    Buffer, BufferId, BufferKind, Frame, Graph, GraphId, Id, Place, Placement, Program, Step, ValueId, aligned,
+    ARENA_ALIGN, Buffer, BufferId, BufferKind, Frame, Graph, GraphId, Id, Place, Placement, Plan, Program, Step,
+    ValueId, aligned,
 };
 use restride_passes::plan::{PlanOptions, plan};
 
@@ -73,6 +74,19 @@ pub fn spoil(program: &Program, placement: &Placement, kind: Kind, rng: &mut Rng
     (out != *placement).then_some(out)
 }
 
+/// Damages a plan: one buffer of the arena lies elsewhere in it. `None` if there is no other place for what was drawn.
+pub fn spoil_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
+    let arena = placement.buffers.iter().filter(|(_, b)| b.kind == BufferKind::Arena && b.bytes > 0);
+    let arena: Vec<(BufferId, i64, i64)> = arena.filter_map(|(id, b)| Some((id, plan.offsets[id]?, b.bytes))).collect();
+    let (id, was, bytes) = any(rng, arena.clone())?;
+    let (_, other, size) = any(rng, arena)?;
+    let by = ARENA_ALIGN * rng.below(4) as i64;
+    let at = *rng.choose(&[other, other + by, other - by, other + aligned(size) - by, was + by, was - by]);
+    let mut out = plan.clone();
+    out.offsets.set(id, Some(at));
+    (at != was && at >= 0 && at + bytes <= plan.arena_bytes).then_some(out)
+}
+
 /// Damages the placement of a graph or of one of its bodies, whose callers are given the working memory that it needs then.
 fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Option<()> {
     let bodies: Vec<GraphId> = placement.nested.keys().copied().collect();
@@ -82,7 +96,7 @@ fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind,
     let body = *rng.choose(&bodies);
     let nested = placement.nested.get_mut(&body)?;
     within(program, body, &mut nested.placement, kind, rng)?;
-    nested.plan = plan(&nested.placement, &PlanOptions::default());
+    nested.plan = plan(&program.graphs[body], &nested.placement, &PlanOptions::default());
     for step in &placement.steps {
         if let Step::Run { node, reads, writes } = step
             && let Some(buffer) = placement.scratch.get(node)

@@ -4,11 +4,12 @@
 
 use restride::{PlaceOptions, RunOptions};
 use restride_check::FaultKind;
+use restride_exec::run::Runnable;
 use restride_ir::{BufferId, BufferKind, GraphId, Hop, Place, Placement, Program, Step, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use restride_testing::placed::Piece;
 use restride_testing::rng::Rng;
-use restride_testing::spoil::{KINDS, Kind, spoil};
+use restride_testing::spoil::{KINDS, Kind, spoil, spoil_plan};
 use restride_testing::{Left, by_chance, difference, generate};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -97,6 +98,41 @@ fn held(piece: &Piece, eager: &Left, spoilt: &Placement, count: &mut Count) -> R
     };
     *counter += 1;
     Ok(())
+}
+
+/// Plans of right placements with a buffer elsewhere: what is accepted is right. What is rejected is not run: a kernel may go by
+/// indices that it has looked at and that are written over.
+#[test]
+fn a_plan_that_is_accepted_is_right() {
+    let (mut accepted, mut rejected) = (0, 0);
+    for seed in 0..240 {
+        let sample = generate(seed);
+        let Ok(eager) = Left::interp(&sample.program, &sample.inputs, &RunOptions::default()) else { continue };
+        let Some(piece) = Piece::of(&sample) else { continue };
+        let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
+        let Ok(placement) = piece.place(&options) else { continue };
+        let good = piece.judge(&placement).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
+        let mut rng = Rng::new(seed);
+        for _ in 0..12 {
+            let Some(mut bad) = spoil_plan(&placement, &good, &mut rng) else { continue };
+            // Room to leave the peak.
+            if rng.chance(30) {
+                bad.arena_bytes += 4096;
+                bad.optimal = false;
+            }
+            if restride_check::plan(&piece.program, &placement, &bad).is_err() {
+                rejected += 1;
+                continue;
+            }
+            accepted += 1;
+            let runnable = Runnable::new(&piece.program, placement.clone(), bad.clone()).unwrap();
+            let left = piece.run(&runnable).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            if let Some(what) = difference(&eager, &left) {
+                panic!("seed {seed}: {what}\n{good:?}\n{bad:?}\n{placement:?}");
+            }
+        }
+    }
+    assert!(accepted > 20 && rejected > 200, "{accepted} {rejected}");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use restride_exec::run::Runnable;
 use restride_exec::{Inputs, State};
 use restride_ir::{Binding, Error, ErrorKind, Placement, Plan, Program, Remark, Result, Scalar};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
-use restride_passes::place::PlaceOptions;
+use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::PlanOptions;
 use restride_passes::segment::{Segment, segments};
-use restride_passes::{functionalize, lower, place, plan::plan, simplify, specialize};
+use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
 use restride_pt2::placed::SavedPlan;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,8 @@ const KEPT: usize = 64;
 pub struct CompileOptions {
     /// Run the checkers on every decision (on by default).
     pub check: bool,
+    /// Change the order of nodes where that makes the arena smaller (on by default).
+    pub order: bool,
     /// What placement may do.
     pub place: PlaceOptions,
     /// What the memory plan may do.
@@ -42,6 +44,7 @@ impl Default for CompileOptions {
     fn default() -> Self {
         CompileOptions {
             check: true,
+            order: true,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),
             poison: false,
@@ -228,10 +231,7 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
             (placement, plan, Vec::new())
         }
         None => {
-            options.progress.tell(Doing::Placing);
-            let placed = timed(&mut times.place, || place(&program, &options.place))?;
-            options.progress.tell(Doing::Planning);
-            let plan = timed(&mut times.plan, || plan(&placed.placement, &options.plan));
+            let (placed, plan) = smallest(&program, options, &mut times)?;
             (placed.placement, plan, placed.remarks)
         }
     };
@@ -244,7 +244,7 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
         options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
             restride_check::placement(&program, &placement)?;
-            restride_check::plan(&placement, &plan)
+            restride_check::plan(&program, &placement, &plan)
         })
         .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
     }
@@ -254,6 +254,27 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
         runnable = runnable.poisoned();
     }
     Ok(Piece { program, placement, plan, remarks, runnable, times })
+}
+
+/// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more
+/// bytes are moved. The order is that of the steps; the program stays as it is.
+fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<(Placed, Plan)> {
+    let mut attempt = |program: &Program| -> Result<(Placed, Plan)> {
+        options.progress.tell(Doing::Placing);
+        let placed = timed(&mut times.place, || place(program, &options.place))?;
+        options.progress.tell(Doing::Planning);
+        let plan = timed(&mut times.plan, || plan(program.graph(), &placed.placement, &options.plan));
+        Ok((placed, plan))
+    };
+    let first = attempt(program)?;
+    if !options.order || first.1.arena_bytes == 0 {
+        return Ok(first);
+    }
+    let Some(other) = order(program) else { return Ok(first) };
+    let second = attempt(&other)?;
+    let moved = |placed: &Placed| cost(program, &placed.placement).0;
+    let better = second.1.arena_bytes < first.1.arena_bytes && moved(&second.0) <= moved(&first.0);
+    Ok(if better { second } else { first })
 }
 
 fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {

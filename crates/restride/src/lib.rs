@@ -30,11 +30,13 @@ pub use restride_check::Judged;
 pub use restride_exec::inputs::{random_inputs, user_inputs};
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State};
-pub use restride_ir::{DType, Error, ErrorKind, Layout, Program, Reason, RemarkKind, Result, Scalar, Stage, text};
+pub use restride_ir::{
+    DType, Error, ErrorKind, Layout, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
+};
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
 pub use restride_passes::grad::{Loss, Options as GradOptions, grad};
 pub use restride_passes::place::PlaceOptions;
-pub use restride_passes::plan::{PlanOptions, PlanOrder};
+pub use restride_passes::plan::{PlanOptions, PlanOrder, SearchOptions};
 pub use restride_passes::portable;
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::Tensor;

@@ -7,8 +7,8 @@ use restride_exec::interp::Options;
 use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
-    Buffer, BufferKind, Graph, Id, InputKind, Movement, Node, OutputKind, Placement, Program, RemarkKind, Result, Step,
-    Type, ValueId,
+    Buffer, BufferKind, Graph, Id, InputKind, Live, Movement, Node, OutputKind, Placement, Program, RemarkKind, Result,
+    Step, Type, ValueId, lives,
 };
 use std::sync::Arc;
 
@@ -67,7 +67,8 @@ pub struct PlanCounts {
     pub output_bytes: i64,
     /// Largest sum of arena bytes that live at one step.
     pub lower_bound_bytes: i64,
-    /// No arena is smaller than this: the lower bound, or more where a search has been through all that is smaller.
+    /// No arena is smaller than this: the lower bound, the largest buffer, or more where a search has been through all that
+    /// is smaller.
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
@@ -105,6 +106,8 @@ pub struct PlanRow {
     pub bytes: i64,
     /// First and last step that touches it.
     pub steps: (usize, usize),
+    /// Which bytes of it are needed when.
+    pub lives: Vec<Live>,
     /// Values that lie in it, in the order in which they come.
     pub values: Vec<String>,
 }
@@ -187,20 +190,20 @@ impl Compiled {
 }
 
 /// First and last step that touches each buffer.
-pub(crate) fn lives(placement: &Placement) -> Vec<Option<(usize, usize)>> {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+pub(crate) fn spans(placement: &Placement) -> Vec<Option<(usize, usize)>> {
+    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
     for (at, step) in placement.steps.iter().enumerate() {
         for buffer in placement.touched(step) {
-            lives[buffer.index()].get_or_insert((at, at)).1 = at;
+            spans[buffer.index()].get_or_insert((at, at)).1 = at;
         }
     }
-    lives
+    spans
 }
 
 fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
     let placement = &piece.placement;
     let graph = piece.program.graph();
-    let lives = lives(placement);
+    let (spans, mut lives) = (spans(placement), lives(graph, placement));
     let mut values: Vec<Vec<String>> = vec![Vec::new(); placement.buffers.len()];
     let all: Vec<ValueId> =
         graph.inputs.iter().copied().chain(graph.ordered().flat_map(|(_, n)| n.results.iter().copied())).collect();
@@ -215,9 +218,9 @@ fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
     }
     let mut rows = Vec::new();
     for (id, buffer) in placement.buffers.iter() {
-        let (Some(offset), Some(steps)) = (piece.plan.offsets[id], lives[id.index()]) else { continue };
-        let values = std::mem::take(&mut values[id.index()]);
-        rows.push(PlanRow { segment, offset, bytes: buffer.bytes, steps, values });
+        let (Some(offset), Some(steps)) = (piece.plan.offsets[id], spans[id.index()]) else { continue };
+        let (values, lives) = (std::mem::take(&mut values[id.index()]), std::mem::take(lives.entry(id)));
+        rows.push(PlanRow { segment, offset, bytes: buffer.bytes, steps, lives, values });
     }
     rows.sort_by_key(|r| (r.offset, r.steps));
     rows

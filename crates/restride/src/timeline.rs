@@ -2,11 +2,11 @@
 
 use crate::compile::{Compiled, Piece};
 use crate::explain::{Explanation, Site, graph_name, memory_name, site};
-use crate::report::{Report, bytes_of, lives, only_moves};
+use crate::report::{Report, bytes_of, only_moves, spans};
 use restride_exec::Inputs;
 use restride_ir::{
-    Arg, BufferKind, Graph, GraphId, Id, InputKind, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
-    Result, Step, ValueId, aligned,
+    Arg, BufferKind, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
+    Result, Step, ValueId, aligned, lives,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -267,9 +267,9 @@ impl<'a> Builder<'a> {
     }
 
     fn build<'r>(mut self, plan: &Plan, remarks: impl Iterator<Item = &'r Remark>) -> Part {
-        let lives = lives(self.placement);
+        let spans = spans(self.placement);
         let mut touched = 0;
-        for (row, life) in self.rows.iter_mut().zip(&lives) {
+        for (row, life) in self.rows.iter_mut().zip(&spans) {
             *row = life.map(|_| {
                 touched += 1;
                 touched - 1
@@ -280,7 +280,7 @@ impl<'a> Builder<'a> {
             let row = self.step(step);
             self.steps.push(row);
         }
-        let buffers = self.buffers(plan, &lives);
+        let buffers = self.buffers(plan, &spans);
         Part {
             piece: self.piece,
             body: None,
@@ -372,7 +372,7 @@ impl<'a> Builder<'a> {
         results.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).fold(0, i64::saturating_add)
     }
 
-    fn buffers(&self, plan: &Plan, lives: &[Option<(usize, usize)>]) -> Vec<BufferRow> {
+    fn buffers(&self, plan: &Plan, spans: &[Option<(usize, usize)>]) -> Vec<BufferRow> {
         let mut values: Vec<Vec<usize>> = vec![Vec::new(); self.rows.len()];
         for (v, number) in &self.numbers {
             if let Some(place) = &self.placement.places[*v] {
@@ -387,15 +387,20 @@ impl<'a> Builder<'a> {
                 scratch.insert(*buffer, (at, self.graph.nodes[*node].op.def().hop.is_some()));
             }
         }
+        let lives = lives(self.graph, self.placement);
         let mut out = Vec::new();
         for (id, buffer) in self.placement.buffers.iter() {
-            let Some(steps) = lives[id.index()] else { continue };
+            let Some(steps) = spans[id.index()] else { continue };
             let (owner, offset) = match buffer.kind {
                 BufferKind::Arena => (Owner::Arena, plan.offsets[id]),
                 BufferKind::Input(_) => (Owner::Input, None),
                 BufferKind::Output(_) => (Owner::Output, None),
             };
-            let rect = |offset| Rect { first: steps.0, last: steps.1, offset, bytes: buffer.bytes };
+            let rect = |at: i64, l: &Live| {
+                let (from, to) = (l.bytes.start, l.bytes.end.min(buffer.bytes));
+                Rect { first: *l.steps.start(), last: *l.steps.end(), offset: at + from, bytes: to - from }
+            };
+            let life = offset.map_or_else(Vec::new, |at| lives[id].iter().map(|l| rect(at, l)).collect());
             let mut values = std::mem::take(&mut values[id.index()]);
             values.sort_unstable();
             out.push(BufferRow {
@@ -404,7 +409,7 @@ impl<'a> Builder<'a> {
                 offset,
                 bytes: buffer.bytes,
                 steps,
-                life: offset.map(rect).into_iter().collect(),
+                life,
                 values,
                 scratch_of: scratch.get(&id).map(|s| s.0),
                 frame: scratch.get(&id).is_some_and(|s| s.1),

@@ -5,7 +5,7 @@ use super::memory::{CallerMemory, Spot, align};
 use restride_ir::{
     ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Frame, Graph, GraphId, HopCall, Id, Kernel, Meta, NodeId, Op,
     OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
-    known_meta, output_meta,
+    known_meta, lives, output_meta,
 };
 use restride_tensor::Tensor;
 use std::collections::BTreeMap;
@@ -23,9 +23,9 @@ pub(super) struct Code {
     /// Largest alignment of each output's memory.
     pub output_align: Vec<usize>,
     pub nested: BTreeMap<GraphId, Code>,
-    /// Per step: parts of the arena that come alive with it, and that die after it.
-    pub births: Vec<Vec<usize>>,
-    pub deaths: Vec<Vec<usize>>,
+    /// Per step: bytes of the arena that come alive with it, and that die after it.
+    pub births: Changes,
+    pub deaths: Changes,
 }
 
 /// Where a buffer is.
@@ -138,26 +138,24 @@ impl Code {
                 _ => e,
             })?);
         }
-        let (births, deaths) = lives(placement);
+        let (births, deaths) = changes(graph, placement);
         let Maker { roots, inputs, output_align, .. } = maker;
         Ok(Code { graph: id, roots, steps, inputs, outputs, output_align, nested, births, deaths })
     }
 }
 
-/// Arena buffers by the steps that first and last touch them.
-fn lives(placement: &Placement) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
-    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
-    for (at, step) in placement.steps.iter().enumerate() {
-        for b in placement.touched(step) {
-            let span = &mut spans[b.index()];
-            *span = Some((span.map_or(at, |s| s.0), at));
-        }
-    }
+/// Bytes of arena buffers by the steps with which they come alive and after which they die.
+pub(super) type Changes = Vec<Vec<(usize, std::ops::Range<usize>)>>;
+
+fn changes(graph: &Graph, placement: &Placement) -> (Changes, Changes) {
     let (mut births, mut deaths) = (vec![Vec::new(); placement.steps.len()], vec![Vec::new(); placement.steps.len()]);
-    for (b, span) in spans.iter().enumerate() {
-        if let (Some((first, last)), None) = (span, caller_position(placement.buffers[BufferId::new(b)].kind)) {
-            births[*first].push(b);
-            deaths[*last].push(b);
+    let lives = lives(graph, placement);
+    for (id, buffer) in placement.buffers.iter() {
+        for live in &lives[id] {
+            // In whole blocks, of which the last need not be full.
+            let bytes = live.bytes.start as usize..live.bytes.end.min(buffer.bytes) as usize;
+            births[*live.steps.start()].push((id.index(), bytes.clone()));
+            deaths[*live.steps.end()].push((id.index(), bytes));
         }
     }
     (births, deaths)

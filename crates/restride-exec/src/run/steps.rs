@@ -222,13 +222,12 @@ unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> R
 
 /// # Safety
 /// `bases` are the addresses of the code's buffers, whose memory may be written.
-unsafe fn spoil(code: &Code, bases: &[*mut u8], buffers: &[usize]) {
-    for &b in buffers {
-        if let Root::Arena { bytes, .. } = code.roots[b]
-            && bytes > 0
-        {
-            // SAFETY: as promised by the caller.
-            unsafe { bases[b].write_bytes(0xFF, bytes) };
+unsafe fn spoil(code: &Code, bases: &[*mut u8], parts: &[(usize, std::ops::Range<usize>)]) {
+    for (b, part) in parts {
+        if let Root::Arena { bytes, .. } = code.roots[*b] {
+            let part = part.start.min(bytes)..part.end.min(bytes);
+            // SAFETY: as promised by the caller; the part is inside of the buffer.
+            unsafe { bases[*b].add(part.start).write_bytes(0xFF, part.len()) };
         }
     }
 }

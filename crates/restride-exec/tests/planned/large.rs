@@ -52,13 +52,13 @@ fn measure(what: &str, program: &Program) {
     let placed = place(program, &PlaceOptions::default()).unwrap();
     let at_place = start.elapsed();
     let start = Instant::now();
-    let offsets = plan(&placed.placement, &PlanOptions::default());
+    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
     let at_plan = start.elapsed();
     let start = Instant::now();
     restride_check::placement(program, &placed.placement).unwrap_or_else(|f| panic!("{what}: {}", f[0]));
     let at_check = start.elapsed();
     let start = Instant::now();
-    restride_check::plan(&placed.placement, &offsets).unwrap();
+    restride_check::plan(program, &placed.placement, &offsets).unwrap();
     let at_check_plan = start.elapsed();
     let start = Instant::now();
     Runnable::new(program, placed.placement.clone(), offsets).unwrap();

@@ -83,8 +83,9 @@ fn agree_with(program: &Program, inputs: &[Tensor], options: &PlaceOptions, text
     if let Err(faults) = restride_check::placement(program, &placed.placement) {
         panic!("{}\n{}", context(&restride_check::error(program, &faults).to_string()), shown());
     }
-    let offsets = plan(&placed.placement, &PlanOptions::default());
-    restride_check::plan(&placed.placement, &offsets).unwrap_or_else(|f| panic!("{}", context(&format!("{f:?}"))));
+    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
+    restride_check::plan(program, &placed.placement, &offsets)
+        .unwrap_or_else(|f| panic!("{}", context(&format!("{f:?}"))));
     let runnable = Runnable::new(program, placed.placement.clone(), offsets.clone())
         .unwrap_or_else(|e| panic!("{}\n{}", context(&e.to_string()), shown()))
         .poisoned();

@@ -167,7 +167,7 @@ graph(%x: f32[4], %y: f32[4]) {
 }";
     let program = program(text);
     let placed = place(&program, &PlaceOptions::default()).unwrap();
-    let offsets = plan(&placed.placement, &PlanOptions::default());
+    let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
     let runnable = Runnable::new(&program, placed.placement, offsets).unwrap();
     let x = floats(&[4]);
     let before = x.to_elements::<f32>();
@@ -195,7 +195,7 @@ graph(%x: f32[4]) {
     let program = program(text);
     let placed =
         place(&program, &PlaceOptions { reuse: false, boundary: false, ..PlaceOptions::default() }).unwrap().placement;
-    let offsets = plan(&placed, &PlanOptions::default());
+    let offsets = plan(program.graph(), &placed, &PlanOptions::default());
     let refuse = |p: &restride_ir::Placement, o: &restride_ir::Plan| match Runnable::new(&program, p.clone(), o.clone())
     {
         Ok(_) => panic!("this is taken: {p:?}"),

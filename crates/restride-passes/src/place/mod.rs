@@ -340,7 +340,7 @@ impl<'a> Placer<'a> {
             self.regrets.append(&mut placer.regrets);
             let mut placement = placer.memory.placement;
             placement.nested = inner;
-            let plan = plan(&placement, &PlanOptions::default());
+            let plan = plan(&self.program.graphs[body], &placement, &PlanOptions::default());
             nested.insert(body, Nested { placement, plan });
         }
         let mut writes = Vec::new();

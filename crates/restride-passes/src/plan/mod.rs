@@ -1,6 +1,7 @@
 //! Where in the arena each buffer lies: offsets from lifetimes.
 //!
-//! First a lower bound: the largest sum of bytes that are needed at one step. Then best fit under several orders, of which
+//! A buffer counts with the bytes that somebody still reads ([`restride_ir::lives`]), so that another one may lie where it is not yet
+//! or no more. First a lower bound: the largest sum of bytes that are needed at one step. Then best fit under several orders, of which
 //! the smallest arena is taken (`fit.rs`). Where that is larger than the bound, an exact search within a budget
 //! (`search.rs`). [`solve`] does all of it on plain numbers, [`plan`] for a placement.
 
@@ -17,7 +18,8 @@ pub use problem::{Item, Part, Problem, Proof, Solution};
 pub use search::{Rank, SearchOptions};
 pub use solve::solve;
 
-use restride_ir::{Buffer, BufferKind, Id, Placement, Plan, aligned};
+use problem::most;
+use restride_ir::{BufferKind, Graph, Live, Placement, Plan, aligned, lives};
 
 /// What `plan` may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,43 +42,87 @@ impl Default for PlanOptions {
     }
 }
 
-/// Gives every arena buffer an offset.
-pub fn plan(placement: &Placement, options: &PlanOptions) -> Plan {
-    let lives = lifetimes(placement);
+/// An item with more parts than this is given fewer, larger ones.
+const PARTS: usize = 128;
+
+/// Gives every arena buffer of a graph's placement an offset.
+pub fn plan(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Plan {
+    let lives = lives(graph, placement);
     let mut ids = Vec::new();
     let mut problem = Problem::default();
     let mut plan = Plan::default();
+    let (mut needed, mut simplified) = (Vec::new(), false);
     for (id, buffer) in placement.buffers.iter() {
-        let Buffer { kind: BufferKind::Arena, bytes } = buffer else { continue };
-        match lives[id.index()] {
+        if buffer.kind != BufferKind::Arena {
+            continue;
+        }
+        match item(aligned(buffer.bytes), &lives[id]) {
             // Never used, or nothing to hold: any offset will do.
             None => plan.offsets.set(id, Some(0)),
-            _ if *bytes <= 0 => plan.offsets.set(id, Some(0)),
-            Some((start, end)) => {
+            Some(item) => {
                 ids.push(id);
-                problem.items.push(Item::whole(start, end + 1, aligned(*bytes)));
+                problem.items.push(item);
             }
         }
+        simplified |= lives[id].len() > PARTS;
+        for l in &lives[id] {
+            let size = l.bytes.end - l.bytes.start;
+            needed.extend([(*l.steps.start(), size), (l.steps.end() + 1, -size)]);
+        }
     }
+    // Of all parts, also of those that are planned as larger ones.
+    plan.lower_bound_bytes = most(needed);
+    problem.capacity = Some(plan.lower_bound_bytes);
     let solution = if options.reuse { solve(&problem, options) } else { solve::apart(&problem) };
     for (id, offset) in ids.into_iter().zip(&solution.offsets) {
         plan.offsets.set(id, Some(*offset));
     }
     plan.arena_bytes = solution.height;
-    plan.lower_bound_bytes = solution.lower_bound;
-    plan.at_least_bytes = solution.at_least();
+    // What was planned as more than it needs may need less.
+    let largest = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
+    plan.at_least_bytes = if simplified { plan.lower_bound_bytes.max(largest) } else { solution.at_least() };
     plan.optimal = plan.arena_bytes == plan.at_least_bytes;
     plan
 }
 
-/// First and last step that touches each buffer.
-fn lifetimes(placement: &Placement) -> Vec<Option<(usize, usize)>> {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
-    for (step, s) in placement.steps.iter().enumerate() {
-        for buffer in placement.touched(s) {
-            let life = &mut lives[buffer.index()];
-            *life = Some((life.map_or(step, |l| l.0), step));
+/// A buffer to be planned, if it needs memory at all.
+fn item(size: i64, lives: &[Live]) -> Option<Item> {
+    let start = lives.iter().map(|l| *l.steps.start()).min()?;
+    let end = lives.iter().map(|l| l.steps.end() + 1).max()?;
+    let part =
+        |l: &Live| Part { start: *l.steps.start(), end: l.steps.end() + 1, from: l.bytes.start, to: l.bytes.end };
+    let mut parts: Vec<Part> = lives.iter().map(part).collect();
+    if parts.len() > PARTS {
+        parts = spans(parts);
+    }
+    let whole = |p: &Part| (p.start, p.end, p.from, p.to) == (start, end, 0, size);
+    if parts.len() > PARTS || parts.iter().any(whole) {
+        parts.clear();
+    }
+    (size > 0).then_some(Item { start, end, size, parts })
+}
+
+/// Each byte from when it is first needed until it is last.
+fn spans(mut parts: Vec<Part>) -> Vec<Part> {
+    let mut edges: Vec<i64> = parts.iter().flat_map(|p| [p.from, p.to]).collect();
+    edges.sort_unstable();
+    edges.dedup();
+    parts.sort_unstable_by_key(|p| p.from);
+    let mut out: Vec<Part> = Vec::new();
+    let (mut there, mut next): (Vec<Part>, usize) = (Vec::new(), 0);
+    for pair in edges.windows(2) {
+        while parts.get(next).is_some_and(|p| p.from <= pair[0]) {
+            there.push(parts[next]);
+            next += 1;
+        }
+        there.retain(|p| p.to > pair[0]);
+        let (Some(start), Some(end)) = (there.iter().map(|p| p.start).min(), there.iter().map(|p| p.end).max()) else {
+            continue;
+        };
+        match out.last_mut() {
+            Some(last) if (last.start, last.end, last.to) == (start, end, pair[0]) => last.to = pair[1],
+            _ => out.push(Part { start, end, from: pair[0], to: pair[1] }),
         }
     }
-    lives
+    out
 }

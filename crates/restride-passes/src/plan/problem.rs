@@ -49,14 +49,14 @@ impl Item {
 pub struct Problem {
     /// What needs memory.
     pub items: Vec<Item>,
-    /// A height that is low enough: what is no higher is not improved. Without it, the lower bound is.
+    /// A height that is low enough: what is no higher is not improved. Without it, what no solution can be lower than is.
     pub capacity: Option<i64>,
 }
 
 /// What is known of how low a solution could be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
-    /// As much is needed at one step: no solution is lower.
+    /// As much is needed at one step, or by one item: no solution is lower.
     Bound,
     /// The search has been through everything that is lower.
     Search,

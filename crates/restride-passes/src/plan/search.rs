@@ -285,7 +285,8 @@ impl<'a> Search<'a> {
             self.floor[s] = self.floor[s].max(offset.saturating_add(w.to));
             self.total[s] -= w.to - w.from;
         }
-        let (mut fits, mut hatless) = (true, true);
+        let mut fits = offset.saturating_add(self.shapes[i as usize].0) <= self.capacity;
+        let mut hatless = true;
         let changed = self.lowest_were.len();
         for &(other, by) in above {
             if self.placed[other as usize] {

@@ -25,10 +25,12 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
     }
     let items = in_ranks(&problem.items);
     let bound = lower_bound(&items);
-    let enough = problem.capacity.unwrap_or(bound).max(bound);
+    // An item of which only parts are needed at once lies somewhere as a whole.
+    let mut at_least = items.iter().map(|i| i.size).max().unwrap_or(0).max(bound);
+    let (least, mut steps) = (at_least, 0);
+    let enough = problem.capacity.unwrap_or(at_least).max(at_least);
     let mut offsets = best_fit(&items, orders, *pairs, enough);
     let mut reached = height(&items, &offsets);
-    let (mut at_least, mut steps) = (bound, 0);
     // The search adds heights up without looking.
     let small = items.iter().try_fold(0i64, |sum, i| sum.checked_add(i.size)).is_some_and(|sum| sum < i64::MAX / 4);
     if reached > enough && small && !options.ranks.is_empty() && options.budget > 0 {
@@ -53,7 +55,7 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
         steps = options.budget - budget;
     }
     let proof = match reached {
-        _ if reached == bound => Proof::Bound,
+        _ if reached == least => Proof::Bound,
         _ if reached == at_least => Proof::Search,
         _ => Proof::Open { at_least },
     };

@@ -1,8 +1,6 @@
 //! Plans of random placements, and solutions of random problems against all orders of putting items down.
 
 use super::*;
-use restride_ir::{BufferId, NodeId, Place, Step};
-use restride_tensor::Layout;
 
 struct Lcg(u64);
 impl Lcg {
@@ -12,22 +10,10 @@ impl Lcg {
     }
 }
 
-/// A placement of buffers with the given bytes, moved from at their first and to at their last step.
-fn placement(lives: &[(usize, usize, i64)]) -> Placement {
-    let mut p = Placement::default();
-    let ids: Vec<BufferId> =
-        lives.iter().map(|l| p.buffers.push(Buffer { kind: BufferKind::Arena, bytes: l.2 })).collect();
-    let steps = lives.iter().map(|l| l.1 + 1).max().unwrap_or(0);
-    let at = |buffer| Place { buffer, layout: Layout::contiguous(&[]) };
-    let mut by_step: Vec<Vec<Option<Place>>> = vec![Vec::new(); steps];
-    for (&id, l) in ids.iter().zip(lives) {
-        by_step[l.0].push(Some(at(id)));
-        by_step[l.1].push(Some(at(id)));
-    }
-    for reads in by_step {
-        p.steps.push(Step::Run { node: NodeId::new(0), reads, writes: vec![] });
-    }
-    p
+/// Items from their first to their last step.
+fn problem(lives: &[(usize, usize, i64)]) -> Problem {
+    let items = lives.iter().filter(|l| l.2 > 0).map(|l| Item::whole(l.0, l.1 + 1, l.2)).collect();
+    Problem { items, capacity: None }
 }
 
 fn random(rng: &mut Lcg, n: usize, steps: usize, most: usize) -> Vec<(usize, usize, i64)> {
@@ -39,84 +25,77 @@ fn random(rng: &mut Lcg, n: usize, steps: usize, most: usize) -> Vec<(usize, usi
         .collect()
 }
 
-fn valid(p: &Placement, plan: &Plan) {
-    let lives = lifetimes(p);
-    let all: Vec<_> = p
-        .buffers
-        .iter()
-        .filter(|(id, b)| b.bytes > 0 && lives[id.index()].is_some())
-        .map(|(id, b)| (lives[id.index()].unwrap(), plan.offsets[id].unwrap(), b.bytes))
-        .collect();
-    for (i, a) in all.iter().enumerate() {
-        assert!(a.1 % 64 == 0 && a.1 + a.2 <= plan.arena_bytes);
-        for b in &all[..i] {
-            let in_time = a.0.0 <= b.0.1 && b.0.0 <= a.0.1;
-            assert!(!in_time || a.1 + a.2 <= b.1 || b.1 + b.2 <= a.1, "{a:?} {b:?}");
-        }
-    }
-    assert!(plan.lower_bound_bytes <= plan.arena_bytes);
-    assert!(plan.lower_bound_bytes <= plan.at_least_bytes && plan.at_least_bytes <= plan.arena_bytes);
-    assert_eq!(plan.optimal, plan.at_least_bytes == plan.arena_bytes);
-}
-
 #[test]
 fn every_order_keeps_the_living_apart() {
     let mut rng = Lcg(3);
     let mut optimal = 0;
     for round in 0..60 {
         let (most, steps) = ([3, 12, 40][round % 3], 1 + rng.below(60));
-        let p = placement(&random(&mut rng, 80, steps, most));
-        let mut sizes = Vec::new();
+        let p = problem(&random(&mut rng, 80, steps, most));
+        let mut heights = Vec::new();
         for order in [PlanOrder::Time, PlanOrder::Size, PlanOrder::Lifetime, PlanOrder::Area] {
             for pairs in [0, u64::MAX] {
-                let plan = plan(
-                    &p,
-                    &PlanOptions { orders: vec![order], pairs, search: no_search(), ..PlanOptions::default() },
-                );
-                valid(&p, &plan);
-                sizes.push(plan.arena_bytes);
+                let options = PlanOptions { orders: vec![order], pairs, search: no_search(), ..PlanOptions::default() };
+                let solution = solve(&p, &options);
+                held(&p, &solution);
+                heights.push(solution.height);
             }
         }
-        let best = plan(&p, &PlanOptions::default());
-        valid(&p, &best);
-        assert!(best.arena_bytes <= *sizes.iter().min().unwrap());
-        assert_eq!(best, plan(&p, &PlanOptions::default()));
-        optimal += usize::from(best.optimal);
-        let apart = plan(&p, &PlanOptions { reuse: false, ..PlanOptions::default() });
-        valid(&p, &apart);
-        assert!(apart.arena_bytes >= best.arena_bytes);
+        let options = PlanOptions {
+            search: SearchOptions { budget: 100_000, ..SearchOptions::default() },
+            ..PlanOptions::default()
+        };
+        let best = solve(&p, &options);
+        held(&p, &best);
+        assert!(best.height <= *heights.iter().min().unwrap());
+        assert_eq!(best, solve(&p, &options));
+        optimal += usize::from(best.proof == Proof::Bound);
+        let apart = solve::apart(&p);
+        held(&p, &apart);
+        assert!(apart.height >= best.height);
     }
     assert!(optimal > 10, "{optimal}");
 }
 
 #[test]
 fn a_chain_needs_two_buffers() {
-    let p = placement(&(0..50).map(|i| (i, i + 1, 1000)).collect::<Vec<_>>());
-    let plan = plan(&p, &PlanOptions::default());
-    assert_eq!((plan.arena_bytes, plan.optimal), (2048, true));
+    let p = problem(&(0..50).map(|i| (i, i + 1, 1000)).collect::<Vec<_>>());
+    let solution = solve(&p, &PlanOptions::default());
+    assert_eq!((solution.height, solution.proof), (2000, Proof::Bound));
 }
 
 #[test]
 fn nothing_to_place() {
-    let plan = plan(&placement(&[]), &PlanOptions::default());
-    assert_eq!((plan.arena_bytes, plan.lower_bound_bytes, plan.optimal), (0, 0, true));
-    let empty = super::plan(&placement(&[(0, 3, 0), (1, 2, 0)]), &PlanOptions::default());
-    assert_eq!(empty.arena_bytes, 0);
+    let solution = solve(&Problem::default(), &PlanOptions::default());
+    assert_eq!((solution.height, solution.lower_bound, solution.proof), (0, 0, Proof::Bound));
 }
 
 #[test]
-fn a_hundred_thousand_buffers() {
+fn a_hundred_thousand_items() {
     let mut rng = Lcg(11);
     // Short lives, a few long ones among them; and all alive at once, where pairs cannot be looked at.
     for most in [20, 100_000] {
         let mut lives = random(&mut rng, 100_000, 100_000, most);
         lives.iter_mut().step_by(1000).for_each(|l| l.1 = 99_999);
-        let p = placement(&lives);
+        let p = problem(&lives);
         let start = std::time::Instant::now();
-        let plan = plan(&p, &PlanOptions::default());
-        eprintln!("{most}: {:?}, {} of {}", start.elapsed(), plan.arena_bytes, plan.lower_bound_bytes);
-        assert!(plan.arena_bytes < plan.lower_bound_bytes / 2 * 3);
+        let solution = solve(&p, &PlanOptions::default());
+        eprintln!("{most}: {:?}, {} of {}", start.elapsed(), solution.height, solution.lower_bound);
+        assert!(solution.height < solution.lower_bound / 2 * 3);
     }
+}
+
+#[test]
+fn many_parts_are_fewer_spans() {
+    // Built byte by byte, and gone byte by byte.
+    let part = |k: usize| Part { start: k, end: 300 - k, from: k as i64 * 64, to: (k as i64 + 1) * 64 };
+    let parts: Vec<Part> = (0..140).map(part).collect();
+    assert_eq!(spans(parts.clone()), parts);
+    let again = parts.iter().flat_map(|p| [Part { end: p.start + 1, ..*p }, Part { start: p.end - 1, ..*p }]).collect();
+    assert_eq!(spans(again), parts);
+    let live = |p: &Part| Live { steps: p.start..=p.end - 1, bytes: p.from..p.to };
+    let whole = item(140 * 64, &parts.iter().map(live).collect::<Vec<_>>()).unwrap();
+    assert_eq!(whole, Item::whole(0, 300, 140 * 64));
 }
 
 fn no_search() -> SearchOptions {
