@@ -7,7 +7,7 @@ let shownSteps = [];
 let rank = [];
 
 const chart = new Chart({ choose: (b, step) => choose(step, b, true), hover: tip });
-const steps = new List("steps", (s, row) => stepRow(part, s, row), { choose: (s) => choose(s.at, chart.chosen, false) });
+const steps = new List("steps", (s, row) => stepRow(part, s, row), { choose: (s) => choose(s.at, written(s) || chart.chosen, false) });
 const reasons = (id) => new List(id, reasonRow, { choose: (item) => goTo(item[0], item[1]) });
 const copies = reasons("copies");
 const declined = reasons("declined");
@@ -24,12 +24,14 @@ function choose(step, buffer, fromChart = true) {
   steps.mark(part.steps.length ? row : -1, fromChart);
 }
 
+/** The buffer of the arena that a step writes, if it does. */
+const written = (step) => step.writes.map(([, b]) => part.buffers[b]).find((b) => b.owner === ARENA && bytesAt(b, step.at) > 0);
+
 /** To a step of a part, from a list. */
 function goTo(number, step) {
   if (number === null || step === null) return;
   if (parts[number] !== part) showPart(parts[number]);
-  const written = part.steps[step].writes.map(([, b]) => part.buffers[b]).find((b) => b.owner === ARENA);
-  choose(step, written || null);
+  choose(step, written(part.steps[step]) || null);
 }
 
 function showPart(next) {
@@ -261,7 +263,9 @@ function find() {
   show(copies, data.copies, "count-copies", "No copy is left.");
   show(declined, data.declined, "count-declined", "Everything that could be done in place was.");
   byId("count-steps").textContent = shownSteps.length.toLocaleString("en-US");
-  byId("found").textContent = results ? `${shownSteps.length.toLocaleString("en-US")} of ${part.steps.length.toLocaleString("en-US")} steps` : "";
+  const others = results ? parts.reduce((n, p) => n + (p === part ? 0 : search(p, query).steps.length), 0) : 0;
+  const elsewhere = others ? `, ${others.toLocaleString("en-US")} in other parts` : "";
+  byId("found").textContent = results ? `${shownSteps.length.toLocaleString("en-US")} of ${part.steps.length.toLocaleString("en-US")} steps${elsewhere}` : "";
   const row = shownSteps === part.steps ? chart.step : shownSteps.findIndex((s) => s.at === chart.step);
   steps.mark(part.steps.length ? row : -1, true);
 }
