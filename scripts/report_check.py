@@ -92,15 +92,15 @@ def hostile():
 class Expected:
     """What the command's own data say of a program."""
 
-    def __init__(self, report, plan, placed):
+    def __init__(self, report, plan, placed, piece):
         self.report, self.placed = report, placed
         self.rows = plan["buffers"]
-        # The page starts with the piece of the largest arena.
+        # The page starts with a piece of the largest arena.
         arenas = {}
         for r in self.rows:
             arenas[r["segment"]] = max(arenas.get(r["segment"], 0), r["offset"] + aligned(r["bytes"]))
-        self.segment = max(arenas, key=lambda s: (arenas[s], -s)) if arenas else 0
-        self.rows = [r for r in self.rows if r["segment"] == self.segment and r["bytes"] > 0]
+        same("arena of the first piece that is shown", arenas.get(piece, 0), max(arenas.values(), default=0))
+        self.rows = [r for r in self.rows if r["segment"] == piece and r["bytes"] > 0]
         # Which bytes of a buffer are needed when.
         for r in self.rows:
             r["lives"] = r.get("lives") or [dict(first_step=r["first_step"], last_step=r["last_step"], to=r["bytes"]) | {"from": 0}]
@@ -453,9 +453,9 @@ def check(browser, restride, path, tmp, name, o):
     placed = common.run([restride, "show", path, "--stage", "placed", *inputs], o.timeout)
     placed or fail(placed.line)
     placed = placed.stdout.splitlines()
-    with open(report) as f, open(plan) as g:
-        want = Expected(json.load(f), json.load(g), placed)
     p = Page(browser, page)
+    with open(report) as f, open(plan) as g:
+        want = Expected(json.load(f), json.load(g), placed, browser.eval("restrideReport.piece"))
     out = dict(opened=round(p.opened, 3), bytes=os.path.getsize(page), steps=p.b.eval("restrideReport.steps"))
     p.check_totals(want)
     p.check_peak(want)

@@ -389,6 +389,7 @@ showPart(largest);
 // For tests, and for a console: what is shown, and where a buffer's middle and its size are on the screen.
 window.restrideReport = {
   first: largest.number,
+  get piece() { return part.piece; },
   get steps() { return part.steps.length; },
   get view() { return [chart.from, chart.to]; },
   get found() { return chart.found && [...chart.found].map((b) => part.buffers[b]).map((b) => [b.offset, b.bytes, b.first, b.last]); },
