@@ -58,17 +58,24 @@ fn native_layer_norm<'c>(c: &'c Cx<'c>) {
     set_masked(c, &[0, 2, 3], c.calls("aten.native_layer_norm_backward.default", &args));
 }
 
-fn rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    vec![op!(c, "aten._fused_rms_norm.default", c.arg(0), c.raw(1), c.raw(2), c.raw(3))]
+/// In plain arithmetic: PyTorch has no gradient operator for it on every device.
+fn fused_rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let x = c.arg(0);
+    let dtype = x.dtype();
+    let wide = x.to(if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype });
+    let least = if dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() };
+    let dims: Vec<i64> = (1..=c.nums(1).len() as i64).map(|d| -d).collect();
+    let mean = op!(c, "aten.mean.dim", wide.square(), dims, true);
+    let scale = (mean + number(c, 3).unwrap_or(least)).rsqrt();
+    let mut out = wide * scale;
+    if let Some(w) = c.opt(2) {
+        out = out * w;
+    }
+    vec![out.to(dtype), scale]
 }
 
-fn fused_rms_norm<'c>(c: &'c Cx<'c>) {
-    if !c.only_first() {
-        return;
-    }
-    let mask = [c.needs(0), c.needs(2)];
-    let args = [c.grad().operand(), c.arg(0).operand(), c.raw(1), c.result_at(1).operand(), c.raw(2), mask.operand()];
-    set_masked(c, &[0, 2], c.calls("aten._fused_rms_norm_backward.default", &args));
+fn rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    fused_rms_norm(c).into_iter().take(1).collect()
 }
 
 fn group_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
@@ -236,21 +243,35 @@ fn indexed_again<'c>(c: &'c Cx<'c>, indices: usize, dims: usize) {
 fn upsample<'c>(c: &'c Cx<'c>, name: &str, dims: usize, aligns: bool) {
     let x = c.arg(0);
     let out = c.nums(1);
+    if out.len() != dims {
+        return c.fail("interpolation to other numbers of sizes");
+    }
     let numbers: Vec<_> = (2..2 + usize::from(aligns)).map(|i| c.raw(i)).collect();
     let scales = 2 + usize::from(aligns);
     let mut g = c.grad();
     let dtype = g.dtype();
+    // Where all sizes are the same, elements are copied, whatever the scales say.
+    let copies = (0..dims).all(|d| x.size(d as i64 + 2).equals(&out[d]) == Some(true));
     for d in 0..dims {
         let n = x.size(d as i64 + 2);
         let eye = op!(c, "aten.eye.default", &n, dtype);
         let mut sizes = vec![Expr::Int(1); dims + 2];
         (sizes[1], sizes[d + 2]) = (n.clone(), n.clone());
         let mut to = vec![Expr::Int(1); dims];
-        to[d] = out.get(d).cloned().unwrap_or(Expr::Int(1));
+        to[d] = out[d].clone();
+        let beside = (d + 1) % dims;
+        let stretched = !copies && dims > 1 && !matches!(c.raw(scales + d), Arg::None);
+        if stretched {
+            to[beside] = Expr::Int(2);
+        }
         let mut args = vec![eye.reshape(sizes).operand(), to.clone().operand()];
         args.extend(numbers.iter().cloned());
         args.extend((0..dims).map(|k| if k == d { c.raw(scales + d) } else { Arg::None }));
-        let matrix = c.call(name, &args).reshape(vec![n, to[d].clone()]);
+        let mut matrix = c.call(name, &args);
+        if stretched {
+            matrix = matrix.slice(beside as i64 + 2, Expr::Int(0), Expr::Int(1));
+        }
+        let matrix = matrix.reshape(vec![n, to[d].clone()]);
         let last = dims as i64 + 1;
         let at = d as i64 + 2;
         g = g.transpose(at, last).matmul(matrix.mt()).transpose(at, last);
@@ -415,7 +436,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.layer_norm.default"], form!(layer_norm)),
     (&["aten.native_layer_norm.default"], rule!(native_layer_norm)),
     (&["aten.rms_norm.default"], form!(rms_norm)),
-    (&["aten._fused_rms_norm.default"], rule!(fused_rms_norm)),
+    (&["aten._fused_rms_norm.default"], form!(fused_rms_norm)),
     (&["aten.group_norm.default"], form!(group_norm)),
     (&["aten.native_group_norm.default"], rule!(native_group_norm)),
     (&["aten.batch_norm.default"], form!(batch_norm)),

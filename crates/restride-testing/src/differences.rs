@@ -150,6 +150,8 @@ pub struct Case {
     pub inputs: Vec<Tensor>,
     /// Names of the floating operands.
     pub wrt: Vec<String>,
+    /// The call's arguments, in double precision.
+    pub args: Vec<SampleArg>,
 }
 
 impl Case {
@@ -159,15 +161,17 @@ impl Case {
         let mut program = Program::new("case", Stage::Functional);
         let mut calls = Calls::new(&mut program);
         let (mut inputs, mut wrt) = (Vec::new(), Vec::new());
-        let mut given = Vec::new();
+        let (mut given, mut wide) = (Vec::new(), Vec::new());
         for (at, a) in args.iter().enumerate() {
             let a = match a {
                 Arg::DType(d) if d.is_float() => Arg::DType(DType::F64),
                 Arg::DType(d) if d.is_complex() => Arg::DType(DType::C128),
                 other => other.clone(),
             };
+            let a = a.map_values(|t| widened(t, rng));
+            wide.push(a.clone());
             given.push(a.map_values(|t| {
-                let t = widened(t, rng);
+                let t = t.clone();
                 let v = calls.input(TensorType::new(t.dtype(), t.layout().clone()));
                 if (t.dtype().is_float() || t.dtype().is_complex()) && !fixed.contains(&at) {
                     wrt.push(calls.program.graph().values[v].name.to_string());
@@ -187,7 +191,7 @@ impl Case {
         let Some((loss, weights)) = calls.weighted(made)? else { return Ok(None) };
         calls.returns(loss);
         inputs.extend(weights.iter().map(|m| drawn(m, rng)));
-        Ok(Some(Case { program, inputs, wrt }))
+        Ok(Some(Case { program, inputs, wrt, args: wide }))
     }
 
     /// The gradients' own loss: their weighted sum, as a program over the same inputs and the weights.
@@ -206,7 +210,7 @@ impl Case {
         calls.returns(loss);
         let mut inputs = self.inputs.clone();
         inputs.extend(weights.iter().map(|m| drawn(m, rng)));
-        Ok(Some(Case { program, inputs, wrt: self.wrt.clone() }))
+        Ok(Some(Case { program, inputs, wrt: self.wrt.clone(), args: self.args.clone() }))
     }
 
     /// The joint program.
@@ -215,6 +219,11 @@ impl Case {
         let joint = restride::grad(&self.program, &options).map_err(|e| e.to_string())?;
         restride_ir::verify(&joint).map_err(|e| e.to_string())?;
         Ok(joint)
+    }
+
+    /// The gradients by the rule, with the positions of their inputs.
+    pub fn gradients(&self) -> Result<Vec<(usize, Tensor)>> {
+        Ok(run(&self.joint()?, &self.inputs)?.gradients)
     }
 
     /// The loss at these inputs.
@@ -231,8 +240,12 @@ impl Case {
         if !self.loss(&self.inputs).is_ok_and(f64::is_finite) {
             return Ok(false);
         }
-        let joint = self.joint()?;
-        let out = run(&joint, &self.inputs)?;
+        let out = run(&self.joint()?, &self.inputs)?;
+        // What operators are differentiated through gives the same.
+        let (ours, plain) = (out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64(), self.loss(&self.inputs)?);
+        if (ours - plain).abs() > 1e-9 * (1.0 + plain.abs()) {
+            return Err(format!("the joint program's loss is {ours}, not {plain}"));
+        }
         against(|inputs| self.loss(inputs), &self.inputs, &out.gradients, tolerance, rng)?;
         Ok(true)
     }

@@ -7,9 +7,6 @@ use restride_testing::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Samples that are tried for each operator.
-const TRIED: usize = 8;
-
 /// Operators whose gradient is not the derivative, as PyTorch's is not, and why.
 const EXCEPT: &[(&[&str], &str)] = &[
     (&["aten.detach.default", "aten.detach_copy.default"], "they are there to stop gradients"),
@@ -72,8 +69,6 @@ const FIRST: &[(&[&str], usize)] = &[
 
 /// Refusals of rules, with part of what they say; of any operator where none is named.
 const REFUSALS: &[(&str, &str)] = &[
-    ("aten.view.dtype", "read as another element type"),
-    ("aten.view_copy.dtype", "read as another element type"),
     ("aten.embedding.default", "not implemented for 'ComplexDouble'"),
     ("aten.embedding_dense_backward.default", "scaled by frequency"),
     // PyTorch has none of these either.
@@ -88,7 +83,6 @@ const REFUSALS: &[(&str, &str)] = &[
     ("", "there is no gradient of aten.digamma.default yet"),
     ("", "there is no gradient of aten.convolution_backward.default yet"),
     ("", "there is no gradient of aten.native_layer_norm_backward.default yet"),
-    ("", "there is no gradient of aten._fused_rms_norm_backward.default yet"),
     ("", "there is no gradient of aten.native_group_norm_backward.default yet"),
     ("", "there is no gradient of aten.native_batch_norm_backward.default yet"),
     // Not yet.
@@ -140,7 +134,8 @@ fn key(args: &[SampleArg]) -> String {
 /// A check of one case: whether it says anything.
 type Check = fn(&Case, &mut Rng) -> Result<bool, String>;
 
-fn every_operator(check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) {
+/// Checks some samples of every operator: what was found, and how many calls of each said anything.
+fn every_operator(tried: usize, check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) {
     let only = std::env::var("RESTRIDE_OP").ok();
     let mut found = Vec::new();
     let mut checked: BTreeMap<&'static str, usize> = BTreeMap::new();
@@ -157,7 +152,7 @@ fn every_operator(check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) 
         }
         let mut seen = BTreeSet::new();
         for (i, sample) in samples().iter().enumerate() {
-            if seen.len() >= TRIED || !seen.insert(key(&sample.args)) {
+            if seen.len() >= tried || !seen.insert(key(&sample.args)) {
                 continue;
             }
             let mut rng = Rng::new(i as u64);
@@ -195,7 +190,7 @@ fn has_rule(op: Op) -> bool {
 
 #[test]
 fn every_rule_is_the_derivative() {
-    let (found, checked) = every_operator(|case, rng| case.check(1e-5, rng));
+    let (found, checked) = every_operator(6, |case, rng| case.check(1e-5, rng));
     println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
     assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
     assert!(restride_ops::ops().iter().filter(|o| has_rule(**o)).count() > 500);
@@ -203,7 +198,7 @@ fn every_rule_is_the_derivative() {
 
 #[test]
 fn every_rule_has_a_derivative_too() {
-    let (found, checked) = every_operator(|case, rng| {
+    let (found, checked) = every_operator(2, |case, rng| {
         if !case.check(1e-5, rng)? {
             return Ok(false);
         }

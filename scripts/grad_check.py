@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Holds gradients to PyTorch's.
+
+    cargo run -q -p restride-testing --example dump_gradients [OP ...] | python scripts/grad_check.py --ops -
+    python scripts/grad_check.py --programs [--restride PATH]
+
+The first: gradients of each operator's sample calls, in double precision. The second: training programs, exported with
+torch.export, made joint by `restride grad`, run by `restride run` and, loaded by torch.export.load, by PyTorch itself.
+Prints one line per difference, then a summary; fails if there is a difference.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ops_check import argument, call, operator, tensor, tensors  # noqa: E402
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+
+# Where restride's gradient is the derivative and PyTorch's is not.
+BETTER = {
+    "aten.index_put.default": "of elements written to one place the last one counts",
+    "aten._unsafe_index_put.default": "the same",
+    "aten._index_put_impl.default": "the same",
+    "aten.index_copy.default": "the same",
+    "aten.scatter.src": "the same",
+    "aten.put.default": "the same",
+    "aten.as_strided_scatter.default": "PyTorch's keeps the region and cuts the rest",
+    "aten.polar.default": "PyTorch takes the direction from the result, which is the other way for negative lengths",
+    "aten.var.dim": "PyTorch counts no elements where no dimensions are named, which means all",
+    "aten.std.dim": "the same",
+    "aten.var_mean.dim": "the same",
+    "aten.std_mean.dim": "the same",
+    "aten.upsample_nearest1d.default": "forward PyTorch copies what keeps its sizes, backward it looks at the scale",
+    "aten.upsample_nearest3d.default": "the same",
+    "aten.upsample_nearest3d.vec": "the same",
+    "aten.upsample_bicubic2d.default": "the same",
+    "aten._upsample_bilinear2d_aa.default": "the same",
+    "aten._upsample_bicubic2d_aa.default": "the same",
+}
+
+
+def check_op(record):
+    """What differs; None if nothing does; False if PyTorch has no gradient to compare with."""
+    args = [argument(a) for a in record["args"]]
+    operands = list(tensors(args))
+    wrt = [operands[i] for i, _ in record["gradients"]]
+    for t in wrt:
+        t.requires_grad_()
+    try:
+        out = call(operator(record["op"]), args)[0]
+        if torch.is_complex(out):
+            out = torch.view_as_real(out)
+        loss = (out * tensor(record["weights"][0])).sum()
+        theirs = torch.autograd.grad(loss, wrt, allow_unused=True)
+    except (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError):
+        return False
+    for (i, ours), t, g in zip(record["gradients"], wrt, theirs):
+        ours = tensor(ours)
+        g = torch.zeros_like(t) if g is None else g.resolve_conj()
+        if not torch.allclose(ours, g, rtol=1e-6, atol=1e-8, equal_nan=True):
+            return f"operand {i}: {ours.flatten()[:4].tolist()}, PyTorch {g.flatten()[:4].tolist()}"
+    return None
+
+
+def check_ops(lines):
+    seen, skipped, better, found = Counter(), Counter(), Counter(), []
+    for line in lines:
+        record = json.loads(line)
+        why = check_op(record)
+        if why is False:
+            skipped[record["op"]] += 1
+            continue
+        seen[record["op"]] += 1
+        if why and record["op"] in BETTER:
+            better[record["op"]] += 1
+        elif why:
+            found.append(f"{record['op']} #{record['index']}: {why}")
+    # A reason that has gone.
+    found += [f"{op}: no longer different from PyTorch" for op in BETTER if op in seen and not better[op]]
+    for line in found:
+        print(line)
+    alone = sorted(op for op in skipped if op not in seen)
+    print(f"no gradient in PyTorch: {', '.join(alone)}")
+    print(f"{len(seen)} operators, {sum(seen.values())} calls, {sum(better.values())} right here alone, {len(found)} differ")
+    return not found
+
+
+class Mlp(torch.nn.Module):
+    """Writes through views, a buffer, and a region without gradients."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = torch.nn.Linear(8, 16), torch.nn.Linear(16, 16), torch.nn.Linear(16, 3)
+        self.norm = torch.nn.LayerNorm(16)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, x, y):
+        self.steps.add_(1)
+        h = torch.relu(self.a(x)) * 1.0
+        h[:, :4].mul_(2.0)
+        h.view(-1)[3] = 0.5
+        h = self.norm(self.b(h)).tanh_()
+        with torch.no_grad():
+            k = h.mean()
+        return torch.nn.functional.cross_entropy(self.c(h) * k.detach(), y)
+
+
+class Convolutions(torch.nn.Module):
+    """Batch normalisation in training, pooling, dropout that drops nothing, interpolation."""
+
+    def __init__(self):
+        super().__init__()
+        self.a = torch.nn.Conv2d(3, 6, 3, stride=2, padding=1)
+        self.b = torch.nn.Conv2d(6, 8, 3, padding="same", groups=2)
+        self.up = torch.nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.n, self.m = torch.nn.BatchNorm2d(6), torch.nn.GroupNorm(2, 8)
+        self.out = torch.nn.Linear(4, 5)
+
+    def forward(self, x, y):
+        h = torch.nn.functional.max_pool2d(torch.nn.functional.silu(self.n(self.a(x))), 2)
+        h = torch.nn.functional.gelu(self.m(self.b(h)))
+        h = torch.nn.functional.interpolate(self.up(h), scale_factor=2, mode="bilinear")
+        h = torch.nn.functional.avg_pool2d(h, 2).mean((2, 3))
+        return torch.nn.functional.nll_loss(torch.log_softmax(self.out(h), -1), y)
+
+
+class Transformer(torch.nn.Module):
+    """Embedding, causal attention with a mask, tied weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.e = torch.nn.Embedding(11, 16)
+        self.qkv, self.o = torch.nn.Linear(16, 48), torch.nn.Linear(16, 16)
+        self.n, self.m = torch.nn.LayerNorm(16), torch.nn.RMSNorm(16)
+        self.up, self.down = torch.nn.Linear(16, 32), torch.nn.Linear(32, 16)
+
+    def forward(self, t):
+        h = self.e(t)
+        q, k, v = self.qkv(self.n(h)).view(*t.shape, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        a = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.o(a.transpose(1, 2).reshape(h.shape))
+        h = h + self.down(torch.nn.functional.silu(self.up(self.m(h))))
+        return torch.nn.functional.cross_entropy((h @ self.e.weight.t()).flatten(0, 1), t.flatten())
+
+
+class Recurrent(torch.nn.Module):
+    """An LSTM, and a state written step by step."""
+
+    def __init__(self):
+        super().__init__()
+        self.r = torch.nn.LSTM(4, 6, batch_first=True)
+        self.w = torch.nn.Parameter(torch.randn(6))
+
+    def forward(self, x):
+        h, _ = self.r(x)
+        s = torch.zeros(h.shape[0], h.shape[1], 6)
+        for i in range(h.shape[1]):
+            s[:, i] = h[:, i] * self.w + (s[:, i - 1] if i else 0)
+        return torch.nn.functional.mse_loss(s.cumsum(1), x.repeat(1, 1, 2)[..., :6])
+
+
+def programs():
+    ints = torch.randint
+    yield "mlp", Mlp(), (torch.randn(5, 8), ints(0, 3, (5,)))
+    yield "convolutions", Convolutions(), (torch.randn(4, 3, 16, 16), ints(0, 5, (4,)))
+    yield "transformer", Transformer(), (ints(0, 11, (2, 7)),)
+    yield "recurrent", Recurrent(), (torch.randn(3, 5, 4),)
+
+
+def close(ours, theirs):
+    size = float(theirs.abs().max()) if theirs.numel() else 0.0
+    return torch.allclose(ours, theirs, rtol=1e-4, atol=1e-6 + 1e-5 * size)
+
+
+def check_program(folder, restride, name, module, args):
+    """What differs, as lines."""
+    exported = torch.export.export(module, args)
+    names = [s.arg.name for s in exported.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
+    given = {n: a.clone().requires_grad_(a.is_floating_point()) for n, a in zip(names, args)}
+    torch.export.save(exported, folder / f"{name}.pt2")
+    np.savez(folder / "in.npz", **{n: a.numpy() for n, a in zip(names, args)})
+    joint = folder / f"{name}.joint.pt2"
+    subprocess.run([restride, "grad", folder / f"{name}.pt2", "-o", joint], check=True)
+    run = [restride, "run", joint, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
+    subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
+    ours = {k: torch.from_numpy(v) for k, v in np.load(folder / "out.npz").items()}
+    # PyTorch on the file that restride wrote, before the module's own state changes.
+    loaded = torch.export.load(joint)
+    state = {**loaded.state_dict, **loaded.constants}
+    by_name = dict(zip(names, args))
+    values = [state[s.target] if s.target in state else by_name[s.arg.name] for s in loaded.graph_signature.input_specs]
+    with torch.no_grad():
+        results = loaded.graph_module(*[v.clone() for v in values])
+    theirs_of_ours = {
+        s.target: r for s, r in zip(loaded.graph_signature.output_specs, results) if "GRADIENT" in s.kind.name
+    }
+    loss = module(*given.values())
+    loss.backward()
+    expected = {n: p.grad for n, p in module.named_parameters()}
+    expected.update({n: t.grad for n, t in given.items() if t.is_floating_point()})
+    found = [] if close(ours["output.0"], loss.detach()) else ["the loss"]
+    for n, g in expected.items():
+        if not close(ours[f"grad.{n}"], g):
+            found.append(f"grad.{n}")
+        if not close(theirs_of_ours[n], g):
+            found.append(f"grad.{n} as PyTorch runs the file")
+    return [f"{name}: {f}" for f in found], len(expected)
+
+
+def check_programs(restride):
+    found, count, total = [], 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, module, args in programs():
+            more, gradients = check_program(Path(folder), restride, name, module, args)
+            found += more
+            count, total = count + 1, total + gradients
+    for line in found:
+        print(line)
+    print(f"{count} programs, {total} gradients, {len(found)} differ")
+    return not found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ops", metavar="FILE")
+    parser.add_argument("--programs", action="store_true")
+    parser.add_argument("--restride", default="target/release/restride")
+    options = parser.parse_args()
+    torch.manual_seed(0)
+    good = True
+    if options.ops:
+        good &= check_ops(sys.stdin if options.ops == "-" else open(options.ops))
+    if options.programs:
+        good &= check_programs(options.restride)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
