@@ -5,6 +5,7 @@ mod decisions;
 mod hops;
 mod large;
 mod memory;
+mod order;
 
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Options, Outputs, interpret, written_inputs};
