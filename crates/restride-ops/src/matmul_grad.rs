@@ -195,7 +195,24 @@ fn convolution_grad<'c>(c: &'c Cx<'c>) {
     }
 }
 
+/// `grouped_mm_fallback(input, weight, offs)`: rows up to each end times that group's matrix.
+fn grouped<'c>(c: &'c Cx<'c>) {
+    let (x, w, ends, g) = (c.arg(0), c.arg(1), c.arg(2), c.grad());
+    c.give(0, || op!(c, "transformers.grouped_mm_fallback.default", g, w.mt(), ends));
+    c.give(1, || {
+        let row = op!(c, "aten.arange.default", &x.size(0)).unsqueeze(0);
+        let zero = op!(c, "aten.full.default", [1], 0, ends.dtype());
+        let groups = w.size(0);
+        let starts = c.cat(&[zero, ends], 0).slice(0, Expr::Int(0), groups);
+        let (after, before) = (row.than("ge", starts.unsqueeze(1)), row.than("lt", ends.unsqueeze(1)));
+        let own = op!(c, "aten.logical_and.default", after, before);
+        // Of each group the rows of its own, zeros elsewhere.
+        x.unsqueeze(0).only(own.unsqueeze(-1)).mt().matmul(g)
+    });
+}
+
 pub(crate) static GRADS: Rules = &[
+    (&["transformers.grouped_mm_fallback.default"], rule!(grouped)),
     (&["aten.mm.default"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
     (&["aten.bmm.default"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),
     (&["aten.addmm.default"], rule!(|c| add_product(c, "aten.mm.default"))),

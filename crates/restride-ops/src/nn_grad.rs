@@ -422,7 +422,27 @@ pub(crate) static UPSAMPLES: Rules = upsamples! {
     "aten._upsample_bicubic2d_aa.default" 2 true;
 };
 
+/// `pad(self, pad, mode, value)`, whose sizes may be symbolic.
+fn pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let dims = c.nums(1).len() / 2;
+    let name = match (c.str(2).unwrap_or("constant"), dims) {
+        ("constant", _) => {
+            let value = if c.is_none(3) { 0.0.operand() } else { c.raw(3) };
+            return vec![op!(c, "aten.constant_pad_nd.default", c.arg(0), c.raw(1), value)];
+        }
+        ("reflect", 1) => "aten.reflection_pad1d.default",
+        ("reflect", 2) => "aten.reflection_pad2d.default",
+        ("reflect", _) => "aten.reflection_pad3d.default",
+        ("replicate", 1) => "aten.replication_pad1d.default",
+        ("replicate", 2) => "aten.replication_pad2d.default",
+        ("replicate", _) => "aten.replication_pad3d.default",
+        _ => "aten._pad_circular.default",
+    };
+    vec![op!(c, name, c.arg(0), c.raw(1))]
+}
+
 pub(crate) static GRADS: Rules = &[
+    (&["aten.pad.default"], form!(pad)),
     (
         &["aten.softmax.int", "aten._softmax.default", "aten.special_softmax.default", "aten._safe_softmax.default"],
         rule!(|c| softmax(c, "aten._softmax_backward_data.default")),

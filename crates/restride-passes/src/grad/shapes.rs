@@ -38,7 +38,7 @@ fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>]) -> Result<Vec<TensorType>> 
     let mut pool: Vec<Expr> = Vec::new();
     for a in typed {
         for t in a.values() {
-            for e in t.layout.sizes.iter().chain(&t.layout.strides) {
+            for e in t.layout.sizes.iter().chain(&t.layout.strides).chain([&t.layout.offset]) {
                 e.symbols(&mut symbols);
             }
             pool.extend(t.layout.sizes.iter().cloned());
