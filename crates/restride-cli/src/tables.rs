@@ -31,7 +31,7 @@ pub fn outputs(program: &Program, before: (&Inputs, &State), outputs: &Outputs, 
             changed.push(described(&format!("{kind}.{name}"), &RunValue::Tensor(b.clone())));
         }
     }
-    json!({ "program": &*program.name, "outputs": values, "changed": changed })
+    json!({ "program": &*program.name, "outputs": values, "gradients": gradients(program, outputs), "changed": changed })
 }
 
 fn described(name: &str, value: &RunValue) -> Value {
@@ -61,12 +61,20 @@ fn described(name: &str, value: &RunValue) -> Value {
     }
 }
 
+/// The gradients of a joint program, by the names of their inputs.
+fn gradients(program: &Program, outputs: &Outputs) -> Vec<Value> {
+    let one = |(input, t): &(usize, restride::Tensor)| {
+        described(&restride::files::gradient_name(program, *input), &RunValue::Tensor(t.clone()))
+    };
+    outputs.gradients.iter().map(one).collect()
+}
+
 /// As text: one line a value.
 pub fn outputs_text(v: &Value) -> String {
     let mut out = String::new();
-    for (head, key) in [("outputs", "outputs"), ("changed", "changed")] {
+    for (head, key) in [("outputs", "outputs"), ("gradients", "gradients"), ("changed", "changed")] {
         let list = v[key].as_array().map_or(&[] as &[Value], Vec::as_slice);
-        if list.is_empty() && key == "changed" {
+        if list.is_empty() && key != "outputs" {
             continue;
         }
         let _ = writeln!(out, "{head}");

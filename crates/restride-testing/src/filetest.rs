@@ -17,6 +17,7 @@
 //!
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
+//! - `grad`: the program of forward and backward, its first output being the loss, or the error.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
 //! - `reinplace`: the program with in-place operators and views. `views`: the functional one with views.
 //! - `copies`: every copy that is left in the placed program, with its bytes and why it stays.
@@ -120,6 +121,9 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
         let text = match *command {
             "verify" => restride_ir::verify(program).map(|()| "ok".to_string()),
             "functionalize" => functional(program, shares).map(|p| print(&p)),
+            "grad" => functional(program, shares)
+                .and_then(|p| restride::grad(&p, &restride::GradOptions::default()))
+                .map(|p| print(&p)),
             "place" => test.placed().map(|p| p.text()),
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),

@@ -145,6 +145,12 @@ fn laid(program: &Program, input: usize, value: RunValue) -> RunValue {
     }
 }
 
+/// What the gradient of the input at this position is called: `grad.NAME`.
+pub fn gradient_name(program: &Program, input: usize) -> String {
+    let full = input_name(program, input);
+    format!("grad.{}", full.split_once(' ').map_or(full.as_str(), |(_, n)| n))
+}
+
 /// Writes what a run left behind. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for
 /// what differs from before; a `.json` holds the inputs as they are after, then the outputs, with the storages they are in.
 pub fn write_outputs(
@@ -191,9 +197,7 @@ pub fn write_outputs(
         let _ = i;
     }
     for (input, t) in &outputs.gradients {
-        let full = input_name(program, *input);
-        let name = full.split_once(' ').map_or(full.as_str(), |(_, n)| n);
-        copies.push(Some(format!("grad.{name}")), &RunValue::Tensor(t.clone()))?;
+        copies.push(Some(gradient_name(program, *input)), &RunValue::Tensor(t.clone()))?;
     }
     tensors::write_file(path, &copies.out)?;
     Ok(())

@@ -265,7 +265,7 @@ fn backward(
         let results: Vec<Val> = node.results.iter().map(|r| val(*r)).collect();
         let given: Vec<Option<Val>> = node.results.iter().map(|r| grads[*r].map(val)).collect();
         let op = node.op;
-        emit.origin = node.origin.clone();
+        emit.origin = differentiable(&node.origin);
         let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
         let found = gradients(&mut emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
         for (v, g) in operands.into_iter().zip(found) {
@@ -290,6 +290,15 @@ fn add_to(
     };
     grads.set(v, Some(sum));
     Ok(())
+}
+
+/// The origin of what is added for a node: itself differentiable, whatever region the node is in.
+fn differentiable(origin: &Arc<Origin>) -> Arc<Origin> {
+    if origin.no_grad || origin.in_place {
+        Arc::new(Origin { no_grad: false, in_place: false, ..(**origin).clone() })
+    } else {
+        origin.clone()
+    }
 }
 
 fn refused(e: OpError) -> Error {
