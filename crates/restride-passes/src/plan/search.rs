@@ -25,7 +25,7 @@ pub enum Rank {
 /// What the search may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchOptions {
-    /// Steps that a search may take, each of which looks at one item or one section. One takes two to five nanoseconds in an
+    /// Steps that a search may take, each of which looks at one item or one section. One takes two to seven nanoseconds in an
     /// optimised build (`cargo bench -p restride-passes --bench plan` measures it): the default is at most about a second.
     pub budget: u64,
     /// Orders to try in turn; none of them means no search.
@@ -51,7 +51,7 @@ pub struct SearchOptions {
 impl Default for SearchOptions {
     fn default() -> Self {
         SearchOptions {
-            budget: 200_000_000,
+            budget: 100_000_000,
             ranks: vec![Rank::Width, Rank::Total, Rank::TotalWidth],
             canonical: true,
             section_inference: true,
