@@ -134,6 +134,13 @@ impl<'a, V, S> Args<'a, V, S> {
             _ => self.wrong(i, "a tensor"),
         }
     }
+    /// A tensor, where there might as well be something else.
+    pub fn as_tensor(&self, i: usize) -> Option<&'a V> {
+        match self.at(i) {
+            Arg::Value(v) => Some(v),
+            _ => None,
+        }
+    }
     /// A tensor or `None`.
     pub fn opt_tensor(&self, i: usize) -> Result_<Option<&'a V>> {
         match self.at(i) {

@@ -2,7 +2,7 @@
 
 use crate::convert::{copy_convert, gather, scatter};
 use crate::pack::with_compute;
-use restride_tensor::{DType, Layout, Overlap, View, ViewMut, overlap};
+use restride_tensor::{DType, Dims, Layout, Overlap, View, ViewMut, overlap};
 use std::collections::HashSet;
 
 /// Copies all elements in row-major order of the indices, converting where the element types differ. The sizes may
@@ -128,7 +128,8 @@ pub fn carry(src: &View<'_>, dst: &ViewMut<'_>) {
 /// Overwrites a result with zeros.
 pub fn zero(dst: &ViewMut<'_>) {
     let zeros = Aligned([0; 16]);
-    let layout = Layout::strided(dst.sizes(), &vec![0; dst.sizes().len()], 0);
+    let strides: Dims<i64> = Dims::from_elem(0, dst.sizes().len());
+    let layout = Layout::strided(dst.sizes(), &strides, 0);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes are a zero of every element type.
     let view = unsafe { View::from_raw(zeros.0.as_ptr(), dst.dtype(), &layout) };
     copy_convert(view, *dst);

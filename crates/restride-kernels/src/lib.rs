@@ -35,5 +35,6 @@ mod select;
 pub mod softmax;
 pub mod sort;
 pub mod spectral;
+pub mod stack;
 pub mod unique;
 pub mod vision;

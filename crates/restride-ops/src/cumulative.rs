@@ -92,7 +92,7 @@ fn trace(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// `trapezoid`: areas between neighbours, each `dx` or a distance in `x` wide.
 fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
     let y = *a.tensor(0)?;
-    let by_points = a.tensor(1).is_ok();
+    let by_points = a.as_tensor(1).is_some();
     let dim = a.opt_int(2)?.unwrap_or(-1);
     ensure!(!sizes(e, y).is_empty(), "trapezoid needs at least one dimension");
     ensure!(

@@ -103,9 +103,9 @@ pub(crate) fn inputs<'a>(args: &Args<'a, View<'a>>, at: &[usize]) -> Result<Smal
 
 /// One operand as the kernels take it.
 pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>> {
-    match args.tensor(i) {
-        Ok(v) => Ok(Input::View(*v)),
-        Err(_) => Ok(Input::Number(args.scalar(i)?)),
+    match args.as_tensor(i) {
+        Some(v) => Ok(Input::View(*v)),
+        None => Ok(Input::Number(args.scalar(i)?)),
     }
 }
 

@@ -44,9 +44,9 @@ impl<'a> Operand<'a> {
     }
     /// The argument at a position.
     pub(crate) fn read<T: AsTensor>(args: &Args<'a, T>, i: usize) -> Result<Self, OpError> {
-        match args.tensor(i) {
-            Ok(t) => Ok(Operand::of(t)),
-            Err(e) => args.scalar(i).map(Operand::Number).map_err(|_| e),
+        match args.as_tensor(i) {
+            Some(t) => Ok(Operand::of(t)),
+            None => args.scalar(i).map(Operand::Number).or_else(|_| args.tensor(i).map(Operand::of)),
         }
     }
     /// Its own element type (that of a 0-d tensor made of it, for a number).

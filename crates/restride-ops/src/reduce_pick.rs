@@ -118,7 +118,7 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
     let row: i64 = x.sizes().iter().zip(&marks).filter(|(_, m)| **m).map(|(n, _)| n).product();
     ensure!(row <= 1 << 24, "quantile() input tensor is too large");
     let mut sizes = kept(x.sizes(), &marks, a.opt_bool(3)?.unwrap_or(false));
-    if let Ok(q) = a.tensor(1) {
+    if let Some(q) = a.as_tensor(1) {
         ensure!(q.layout.rank() < 2, "quantile() q must be a scalar or 1D tensor");
         ensure!(q.dtype == x.dtype, "quantile() q tensor must be same dtype as the input tensor");
         sizes.splice(0..0, q.sizes().iter().copied());

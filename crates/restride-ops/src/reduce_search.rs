@@ -84,24 +84,24 @@ fn check<V: AsTensor>(
 }
 
 fn infer_sorted(a: &Args<'_, Meta>) -> Metas {
-    let values = a.tensor(1).ok();
+    let values = a.as_tensor(1);
     check(a, a.tensor(0)?, values, a.opt_tensor(5)?, false)?;
     Ok(smallvec![fresh(index_type(a, 2)?, values.map_or(&[], |v| v.sizes()))])
 }
 fn run_sorted(c: &Call<'_>) -> Result<()> {
     let rows = c.args.tensor(0)?;
-    let (values, sorter) = (c.args.tensor(1).ok(), c.args.opt_tensor(5)?);
+    let (values, sorter) = (c.args.as_tensor(1), c.args.opt_tensor(5)?);
     let right = check(&c.args, rows, values, sorter, false)?;
     find(c, rows, 1, right, sorter)
 }
 fn infer_buckets(a: &Args<'_, Meta>) -> Metas {
-    let values = a.tensor(0).ok();
+    let values = a.as_tensor(0);
     check(a, a.tensor(1)?, values, None, true)?;
     Ok(smallvec![fresh(index_type(a, 2)?, values.map_or(&[], |v| v.sizes()))])
 }
 fn run_buckets(c: &Call<'_>) -> Result<()> {
     let rows = c.args.tensor(1)?;
-    let right = check(&c.args, rows, c.args.tensor(0).ok(), None, true)?;
+    let right = check(&c.args, rows, c.args.as_tensor(0), None, true)?;
     find(c, rows, 0, right, None)
 }
 fn find(
@@ -122,7 +122,7 @@ fn find(
 
 fn infer_is_in(a: &Args<'_, Meta>) -> Metas {
     for i in [0, 1] {
-        if let Ok(t) = a.tensor(i) {
+        if let Some(t) = a.as_tensor(i) {
             comparable(&[t.dtype])?;
             ensure!(t.dtype != DType::Bool, "Unsupported input type encountered for isin(): Bool");
         }

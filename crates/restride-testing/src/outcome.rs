@@ -51,6 +51,17 @@ impl Left {
         Ok(Left::new(outputs, instance.into_state(), given))
     }
 
+    /// The same by a session, `runs` times on the same memory.
+    pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &Options, runs: usize) -> Result<Left> {
+        let given = inputs.deep_clone();
+        let mut session = compiled.instance()?.session(&given, &[], options)?;
+        for _ in 0..runs {
+            session.run()?;
+        }
+        let outputs = session.outputs().clone();
+        Ok(Left::new(outputs, session.into_instance().into_state(), given))
+    }
+
     /// Everything that the caller sees, by name.
     pub fn named(&self) -> Vec<(String, RunValue)> {
         let inputs = self.inputs.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
@@ -224,6 +235,13 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
         return Verdict::Wrong("meaning", e.to_string());
     }
     if let Some(verdict) = held("plan", Left::planned(&compiled, inputs, &options)) {
+        return verdict;
+    }
+    let bound = Left::bound(&compiled, inputs, &options, 1);
+    // Some programs cannot be bound to memory, and say so.
+    if !matches!(&bound, Err(e) if e.kind == ErrorKind::Unsupported)
+        && let Some(verdict) = held("session", bound)
+    {
         return verdict;
     }
     refused.map_or(Verdict::Agree, Verdict::Rejected)

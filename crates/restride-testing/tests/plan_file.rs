@@ -114,9 +114,9 @@ fn a_spoilt_plan_is_refused_or_right() {
         let saved = Saved::new(name, "spoilt");
         let (json, want) = (saved.json(), saved.run(None).expect(name));
         let count = numbers(&json);
-        let step = count.div_ceil(24);
+        let step = count.div_ceil(8);
         for at in (0..count).step_by(step) {
-            for by in [1, -1, 64, i64::MAX] {
+            for by in [1, -64, i64::MAX] {
                 let mut spoilt = json.clone();
                 assert!(change(&mut spoilt, &mut at.clone(), by));
                 match saved.run(Some(&saved.with(&spoilt))) {
@@ -132,7 +132,7 @@ fn a_spoilt_plan_is_refused_or_right() {
             }
         }
     }
-    assert!(refused > 400 && right > 10, "{refused} refused, {right} right");
+    assert!(refused > 100 && right > 5, "{refused} refused, {right} right");
 }
 
 #[test]

@@ -121,7 +121,7 @@ pub(crate) struct Piece {
     /// Decisions of the placement.
     pub remarks: Vec<Remark>,
     /// What runs it.
-    pub runnable: Runnable,
+    pub runnable: Arc<Runnable>,
     /// What making it took.
     pub times: Times,
 }
@@ -253,7 +253,7 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     if options.poison {
         runnable = runnable.poisoned();
     }
-    Ok(Piece { program, placement, plan, remarks, runnable, times })
+    Ok(Piece { program, placement, plan, remarks, runnable: Arc::new(runnable), times })
 }
 
 /// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more

@@ -112,6 +112,14 @@ impl Instance {
         Ok(())
     }
 
+    pub(crate) fn from_parts(compiled: Compiled, state: State, arena: Arena, runs: u64) -> Instance {
+        Instance { compiled, state, arena, runs }
+    }
+
+    pub(crate) fn into_parts(self) -> (Compiled, State, Arena, u64) {
+        (self.compiled, self.state, self.arena, self.runs)
+    }
+
     /// The state, of an instance that is needed no more.
     pub fn into_state(self) -> State {
         self.state

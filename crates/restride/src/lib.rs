@@ -15,6 +15,7 @@ mod open;
 mod progress;
 mod report;
 mod save;
+mod session;
 mod timeline;
 mod verify;
 
@@ -41,5 +42,6 @@ pub use restride_passes::portable;
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::Tensor;
 pub use save::save;
+pub use session::Session;
 pub use timeline::{Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};
 pub use verify::{StageVerdict, Verdict, verify};

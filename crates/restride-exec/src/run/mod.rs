@@ -2,6 +2,7 @@
 //!
 //! - [`code`] turns a placement and a plan into steps, and proves of each that it stays inside its memory.
 //! - [`steps`] carries them out; [`hops`] the higher-order ones.
+//! - [`session`] binds a runnable to memory that stays where it is, for many runs.
 //! - [`learn`] runs the nodes between pieces, whose sizes are only known once they have run.
 
 mod arena;
@@ -9,17 +10,20 @@ mod code;
 mod hops;
 mod learn;
 mod memory;
+mod session;
 mod steps;
 
 pub use arena::Arena;
 pub use learn::run_learn;
+pub use session::Session;
 
 use crate::copy::allocate;
-use crate::inputs::RunValue;
+use crate::inputs::{RunValue, same_strides};
 use code::Code;
 use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
+use restride_tensor::Tensor;
 use steps::{Entry, Job};
 
 /// What a run brings besides inputs.
@@ -89,22 +93,15 @@ impl Runnable {
     pub fn run(&self, arena: &mut Arena, inputs: &[RunValue], ctx: RunCtx) -> Result<Vec<RunValue>> {
         let mut symbols = Binding::new();
         let entries = self.entries(inputs, &mut symbols)?;
-        let results = self.results(inputs)?;
-        let addresses: Vec<*mut u8> =
-            results.iter().map(|r| r.tensor().map_or(std::ptr::null_mut(), |t| t.storage().ptr_mut())).collect();
+        let results = self.results_in(inputs, &[])?;
+        let addresses: Vec<*mut u8> = results.iter().map(session::address).collect();
         let base = arena.reserve(self.arena_bytes)?;
         let job = Job { program: &self.program, ctx, poison: self.poison };
         // SAFETY: the arena is borrowed and has the bytes that the code was made for; entries were fitted to what the
         // code reads and writes of inputs, and results were made as the code says. All live until this returns.
         unsafe {
             if self.poison {
-                base.write_bytes(0xFF, self.arena_bytes);
-                for (address, result) in addresses.iter().zip(&results) {
-                    let bytes = result.tensor().map_or(0, |t| t.storage().len());
-                    if bytes > 0 {
-                        address.write_bytes(0xFF, bytes);
-                    }
-                }
+                self.spoil(base, &results);
             }
             job.code(&self.code, base, &entries, &addresses, &mut symbols, ctx.iteration)?;
         }
@@ -145,13 +142,47 @@ impl Runnable {
         Ok(entries)
     }
 
-    /// Fresh memory for the outputs that have some.
-    fn results(&self, inputs: &[RunValue]) -> Result<Vec<RunValue>> {
-        let made = self.code.outputs.iter().enumerate().map(|(i, ty)| match ty {
-            Some(ty) => Ok(RunValue::Tensor(allocate(ty.dtype, ty.layout.clone())?)),
-            None => Ok(self.passed_on(i, inputs)),
-        });
-        made.collect()
+    /// Puts NaN bytes where nothing has been computed yet.
+    ///
+    /// # Safety
+    /// `base` is an arena of the size that is needed; nobody else uses it, or the results' memory.
+    unsafe fn spoil(&self, base: *mut u8, results: &[RunValue]) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            base.write_bytes(0xFF, self.arena_bytes);
+            for t in results.iter().filter_map(RunValue::tensor) {
+                let cells = t.layout().cell_range();
+                let (start, bytes) = (cells.start.max(0), (cells.end - cells.start).max(0));
+                let size = t.dtype().size();
+                t.storage().ptr_mut().add(start as usize * size).write_bytes(0xFF, bytes as usize * size);
+            }
+        }
+    }
+
+    /// Memory for the outputs that have some: given, by position, or fresh.
+    fn results_in(&self, inputs: &[RunValue], given: &[Option<Tensor>]) -> Result<Vec<RunValue>> {
+        let mut results = Vec::with_capacity(self.code.outputs.len());
+        for (i, ty) in self.code.outputs.iter().enumerate() {
+            let wrong = |what: String| Err(Error::new(ErrorKind::Inputs, format!("memory for output {i} {what}")));
+            results.push(match (ty, given.get(i).and_then(Option::as_ref)) {
+                (Some(ty), Some(t)) => {
+                    let (want, have) = (&ty.layout, t.layout());
+                    if t.dtype() != ty.dtype || have.sizes != want.sizes || !same_strides(want, have) || t.conj || t.neg
+                    {
+                        return wrong(format!("is {}{have}, and it is {ty}", t.dtype()));
+                    }
+                    let mut others = inputs.iter().chain(&results).filter_map(RunValue::tensor);
+                    if others.any(|o| o.storage().same(t.storage())) {
+                        return wrong("is an input's or another output's: give each memory of its own".into());
+                    }
+                    RunValue::Tensor(t.clone())
+                }
+                (Some(ty), None) => RunValue::Tensor(allocate(ty.dtype, ty.layout.clone())?),
+                (None, Some(_)) => return wrong("has no use: it lies in other memory, or is no tensor".into()),
+                (None, None) => self.passed_on(i, inputs),
+            });
+        }
+        Ok(results)
     }
 
     /// An output that is an input which is no tensor.

@@ -44,6 +44,31 @@ pub(super) fn number(e: &Expr, symbols: &Binding) -> Result<Scalar> {
     }
 }
 
+impl Code {
+    /// The address of each buffer.
+    pub fn bases(&self, arena: *mut u8, inputs: &[Entry], outputs: &[*mut u8]) -> Result<Vec<*mut u8>> {
+        let aligned = |address: *mut u8, to: usize| {
+            if (address as usize).is_multiple_of(to) {
+                return Ok(address);
+            }
+            Err(Error::unsupported(format!("memory that is not aligned to {to} bytes is viewed as larger elements")))
+        };
+        let mut bases: Vec<*mut u8> = Vec::with_capacity(self.roots.len());
+        for root in &self.roots {
+            bases.push(match *root {
+                Root::Arena { offset, .. } => arena.wrapping_add(offset),
+                Root::Input(i) => match inputs[i] {
+                    Entry::Memory(address) => aligned(address, self.inputs[i].as_ref().map_or(1, |m| m.align))?,
+                    Entry::Nothing => return Err(Error::invalid("a tensor input is given no memory")),
+                },
+                Root::Output(i) => aligned(outputs[i], self.output_align[i])?,
+                Root::Idle => std::ptr::null_mut(),
+            });
+        }
+        Ok(bases)
+    }
+}
+
 impl Job<'_> {
     /// Runs the steps of a graph.
     ///
@@ -61,24 +86,7 @@ impl Job<'_> {
         iteration: u64,
     ) -> Result<()> {
         let graph = &self.program.graphs[code.graph];
-        let aligned = |address: *mut u8, to: usize| {
-            if (address as usize).is_multiple_of(to) {
-                return Ok(address);
-            }
-            Err(Error::unsupported(format!("memory that is not aligned to {to} bytes is viewed as larger elements")))
-        };
-        let mut bases: Vec<*mut u8> = Vec::with_capacity(code.roots.len());
-        for root in &code.roots {
-            bases.push(match *root {
-                Root::Arena { offset, .. } => arena.wrapping_add(offset),
-                Root::Input(i) => match inputs[i] {
-                    Entry::Memory(address) => aligned(address, code.inputs[i].as_ref().map_or(1, |m| m.align))?,
-                    Entry::Nothing => return Err(Error::invalid("a tensor input is given no memory")),
-                },
-                Root::Output(i) => aligned(outputs[i], code.output_align[i])?,
-                Root::Idle => std::ptr::null_mut(),
-            });
-        }
+        let bases = code.bases(arena, inputs, outputs)?;
         for (at, step) in code.steps.iter().enumerate() {
             if self.poison {
                 // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
@@ -97,7 +105,7 @@ impl Job<'_> {
 
     /// # Safety
     /// As [`Job::code`], `bases` being the addresses of its buffers.
-    unsafe fn step(
+    pub unsafe fn step(
         &self,
         code: &Code,
         graph: &Graph,

@@ -24,6 +24,7 @@ pub use unary::*;
 
 use crate::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};
 use crate::rows::Rows;
+use crate::stack::Stack;
 use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 
@@ -221,6 +222,9 @@ impl Answer for bool {
     }
 }
 
+/// Operands whose rows are gathered on the stack; an operator with more takes memory for them.
+const ROWS: usize = 5;
+
 /// Applies a row function with operands of element type `common` gathered as `T`.
 ///
 /// # Panics
@@ -248,15 +252,23 @@ pub fn drive<T: Compute, R: Answer>(
         return Ok(());
     }
     let width = rows.len().min(CHUNK);
-    let mut buffers: SmallVec<[Vec<T>; 3]> = inputs
-        .iter()
-        .map(|input| match input {
-            Input::View(_) | Input::Mask(_) => vec![T::default(); width],
-            Input::Number(s) => vec![round_scalar(common, *s); width],
-            Input::Parameter(s) => vec![T::from_scalar(*s); width],
-        })
-        .collect();
-    let mut result = vec![R::default(); width];
+    let (mut few, mut many) = (Stack::<T, { ROWS * CHUNK }>::new(), Vec::new());
+    let gathered = if inputs.len() <= ROWS {
+        few.filled(inputs.len() * width, T::default())
+    } else {
+        many.resize(inputs.len() * width, T::default());
+        &mut many[..]
+    };
+    let mut buffers: SmallVec<[&mut [T]; ROWS]> = gathered.chunks_mut(width).collect();
+    for (row, input) in buffers.iter_mut().zip(inputs) {
+        match input {
+            Input::View(_) | Input::Mask(_) => {}
+            Input::Number(s) => row.fill(round_scalar(common, *s)),
+            Input::Parameter(s) => row.fill(T::from_scalar(*s)),
+        }
+    }
+    let mut result = Stack::<R, CHUNK>::new();
+    let result = result.filled(width, R::default());
     rows.try_for_each(|at| {
         for start in (0..rows.len()).step_by(width) {
             let n = width.min(rows.len() - start);
@@ -272,7 +284,7 @@ pub fn drive<T: Compute, R: Answer>(
                     round_through(common, row);
                 }
             }
-            let mut xs: SmallVec<[&[T]; 4]> = buffers.iter().map(|b| &b[..n]).collect();
+            let mut xs: SmallVec<[&[T]; ROWS]> = buffers.iter().map(|b| &b[..n]).collect();
             for (k, (i, view, _)) in views.iter().enumerate() {
                 if direct::<T>(common, view, rows.stride(k + 1)) {
                     let first = (view.base() as *const T).wrapping_offset(cell(k + 1));

@@ -1,0 +1,32 @@
+//! Working memory on the stack, for kernels that need a little of it.
+
+use std::mem::MaybeUninit;
+
+/// Room for up to `N` elements. What is not asked for costs nothing.
+pub struct Stack<T, const N: usize>([MaybeUninit<T>; N]);
+
+impl<T: Copy, const N: usize> Stack<T, N> {
+    /// Room, with nothing in it.
+    pub fn new() -> Self {
+        Stack([const { MaybeUninit::uninit() }; N])
+    }
+
+    /// The first `n` elements, all of which are `value`.
+    ///
+    /// # Panics
+    /// If there is no room for so many.
+    pub fn filled(&mut self, n: usize, value: T) -> &mut [T] {
+        let part = &mut self.0[..n];
+        part.iter_mut().for_each(|x| {
+            x.write(value);
+        });
+        // SAFETY: all of them were just written.
+        unsafe { std::slice::from_raw_parts_mut(part.as_mut_ptr().cast(), n) }
+    }
+}
+
+impl<T: Copy, const N: usize> Default for Stack<T, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,61 @@
+//! Which kernels take memory of their own while they compute: those that a run cannot do without allocating. The list is
+//! `allocating.txt` beside this; `RESTRIDE_BLESS=1` writes it anew.
+
+#[path = "../examples/dump_samples/run.rs"]
+#[allow(dead_code)]
+mod run;
+
+use restride_ir::{Args, Call, Ctx, Kernel};
+use restride_tensor::Tensor;
+use run::{Outcome, call, filled, meta, resolved, viewed};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[test]
+fn kernels_that_allocate_are_listed() {
+    let mut found = BTreeSet::new();
+    let mut calls = 0;
+    for &op in restride_ops::ops() {
+        let (Kernel::Fixed(kernel), Some(samples)) = (op.def().kernel, op.def().samples) else { continue };
+        for sample in samples() {
+            let Ok(args) = filled(op, &sample.args) else { continue };
+            let metas: Vec<_> = args.iter().map(|a| a.map_values(meta)).collect();
+            if op.def().composed.is_some_and(|f| f(&Args(&metas))) {
+                continue;
+            }
+            let Ok(Outcome::Tensors(outs)) = call(op, &args) else { continue };
+            let own: Vec<_> = args.iter().map(|a| a.map_values(resolved)).collect();
+            let views: Vec<_> = own.iter().map(viewed).collect();
+            let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
+            let ctx = Ctx { threads: 1, ..Ctx::default() };
+            let call = Call { args: Args(&views), outs: &targets, ctx: &ctx };
+            if op.def().view.is_some() || kernel(&call).is_err() {
+                continue;
+            }
+            // The second call finds what is made once in a thread.
+            let region = Region::new(GLOBAL);
+            let done = kernel(&call);
+            let change = region.change();
+            assert!(done.is_ok(), "{op} does not give twice what it gave");
+            calls += 1;
+            if change.allocations + change.reallocations > 0 {
+                found.insert(op.name().to_string());
+            }
+        }
+    }
+    assert!(calls > 3000, "only {calls} sample calls");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/allocating.txt");
+    let text: String = found.iter().map(|name| format!("{name}\n")).collect();
+    if std::env::var_os("RESTRIDE_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("the list");
+    }
+    let listed = std::fs::read_to_string(&path).expect("the list");
+    let listed: BTreeSet<String> = listed.lines().map(String::from).collect();
+    let (new, gone): (Vec<_>, Vec<_>) = (found.difference(&listed).collect(), listed.difference(&found).collect());
+    assert!(new.is_empty() && gone.is_empty(), "now allocate: {new:?}; do no more: {gone:?}");
+}

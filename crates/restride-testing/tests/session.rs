@@ -1,0 +1,121 @@
+//! Sessions: run after run on the same memory they leave what instances leave, and allocate nothing where kernels do not.
+
+use restride::{CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RunOptions, RunValue, Tensor};
+use restride_testing::{Left, difference};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+use std::path::Path;
+
+#[global_allocator]
+static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Scatters, a cache written in place, a `cat`, views and arithmetic.
+const PROGRAM: &str = "program \"steady\"
+graph(%x: f32[8, 16], %y: f32[8, 16], %k: f32[4, 8, 16]) {
+  %a: f32[8, 16] = aten.mul.Tensor(%x, 2)
+  %b: f32[8, 16] = aten.gelu.default(%a)
+  %s: f32[8, 16] = aten.select.int(%k, 0, 1)
+  %t: f32[8, 16] = aten.copy_.default(%s, %b)
+  %c: f32[16, 16] = aten.cat.default([%b, %y])
+  %u: f32[16, 16][1, 16] = aten.t.default(%c)
+  %d: f32[16, 16] = aten.add.Tensor(%c, %u)
+  %e: bool[16, 16] = aten.gt.Scalar(%d, 0)
+  %f: f32[16, 16] = aten.where.self(%e, %c, %d)
+  %g: f32[4, 8, 16] = aten.tanh.default(%k)
+  return %f, %g
+}
+";
+
+fn compiled(path: &Path) -> (Compiled, Inputs) {
+    let program = restride::open(path, &OpenOptions::default()).expect("a program");
+    let inputs = match Inputs::from_samples(&program) {
+        Some(inputs) => inputs.expect("sample inputs"),
+        None => restride::random_inputs(&program, 0).expect("random inputs"),
+    };
+    (Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("compiles"), inputs)
+}
+
+fn steady() -> (Compiled, Inputs) {
+    let program = restride::text::parse(PROGRAM, &restride_ops::lookup).expect("a program");
+    let inputs = restride::random_inputs(&program, 0).expect("random inputs");
+    (Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("compiles"), inputs)
+}
+
+fn left_by_instance(compiled: &Compiled, inputs: &Inputs) -> Left {
+    Left::planned(compiled, inputs, &RunOptions::default()).expect("runs")
+}
+
+// One test: allocations are counted over all threads.
+#[test]
+fn sessions_leave_what_instances_leave() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let mut bound = 0;
+    for name in
+        ["examples/llama_decode", "examples/vit_small", "examples/batchnorm_train", "pt2/kv_cache", "pt2/map_rows"]
+    {
+        let (compiled, inputs) = compiled(&fixtures.join(name).with_extension("pt2"));
+        let session = Left::bound(&compiled, &inputs, &RunOptions::default(), 1).expect(name);
+        assert_eq!(difference(&left_by_instance(&compiled, &inputs), &session), None, "{name}");
+        bound += 1;
+    }
+    assert_eq!(bound, 5);
+
+    // Sizes that each run tells anew.
+    let (compiled_, inputs) = compiled(&fixtures.join("pt2/data_dependent.pt2"));
+    let error = Left::bound(&compiled_, &inputs, &RunOptions::default(), 1).expect_err("sizes that depend on data");
+    assert!(error.to_string().contains("each run tells anew"), "{error}");
+
+    memory_that_is_given();
+    nothing_is_allocated();
+}
+
+/// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.
+fn memory_that_is_given() {
+    let (compiled, inputs) = steady();
+    let own = |sizes: &[i64]| Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+    let (f, g) = (own(&[16, 16]), own(&[4, 8, 16]));
+    let given = inputs.deep_clone();
+    let instance = compiled.instance().expect("an instance");
+    let mut session =
+        instance.session(&given, &[Some(f.clone()), Some(g.clone())], &RunOptions::default()).expect("a session");
+    let first = f.storage().to_vec();
+    session.run().expect("runs");
+    assert_ne!(f.storage().to_vec(), first);
+    // Other numbers in the same memory, then those from before.
+    let x = given.values[0].tensor().expect("x").clone();
+    let before = x.storage().to_vec();
+    x.storage().write(&vec![0; before.len()]);
+    session.run().expect("runs");
+    let with_zeros = f.storage().to_vec();
+    x.storage().write(&before);
+    session.run().expect("runs");
+    assert_ne!(f.storage().to_vec(), with_zeros);
+    let want = left_by_instance(&compiled, &inputs);
+    let RunValue::Tensor(want) = &want.values[0] else { panic!("a tensor") };
+    assert_eq!(f.to_elements::<f32>(), want.to_elements::<f32>());
+
+    let wrong = [
+        (vec![Some(own(&[16, 15]))], "and it is"),
+        (vec![Some(f.clone()), Some(f.alias(DType::F32, Layout::contiguous(&[4, 8, 16])).unwrap_or(f.clone()))], ""),
+        (vec![Some(x.clone())], ""),
+        (vec![None, None, Some(f)], "the program has 2"),
+    ];
+    for (outputs, why) in wrong {
+        let instance = compiled.instance().expect("an instance");
+        let error = instance.session(&given, &outputs, &RunOptions::default()).err().expect("refused");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+fn nothing_is_allocated() {
+    let (compiled, inputs) = steady();
+    let mut session =
+        compiled.instance().expect("an instance").session(&inputs, &[], &RunOptions::default()).expect("a session");
+    session.run().expect("runs");
+    let region = Region::new(GLOBAL);
+    for _ in 0..10 {
+        session.run().expect("runs");
+    }
+    let change = region.change();
+    assert_eq!((change.allocations, change.reallocations), (0, 0));
+}

@@ -1,0 +1,123 @@
+//! Many runs on the same memory: inputs and outputs are the caller's, and a run does nothing but compute.
+
+use crate::compile::Compiled;
+use crate::instance::Instance;
+use restride_exec::inputs::{Strides, bind, check_sharing};
+use restride_exec::interp::{Options, Outputs, written_inputs};
+use restride_exec::run::{RunCtx, Session as Bound};
+use restride_exec::{Inputs, RunValue, State};
+use restride_ir::{Error, ErrorKind, OutputKind, Result};
+use restride_tensor::Tensor;
+
+/// An instance bound to inputs and outputs, whose memory stays the same from run to run. What does not change is done once: a
+/// step is a call of its kernel, and a run allocates nothing but what kernels do.
+///
+/// ```
+/// use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
+/// # fn main() -> restride::Result<()> {
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/llama_decode.pt2");
+/// let program = restride::open(&path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+///
+/// let mut session = compiled.instance()?.session(&inputs, &[], &RunOptions::default())?;
+/// for _ in 0..3 {
+///     // New inputs are written into the memory of the old ones.
+///     session.run()?;
+/// }
+/// println!("{:?}", session.outputs().values[0]);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Session {
+    compiled: Compiled,
+    state: State,
+    bound: Bound,
+    outputs: Outputs,
+    options: Options,
+    runs: u64,
+}
+
+impl Instance {
+    /// Binds the instance to inputs and outputs. `outputs` has, by position among the user outputs, memory for outputs that are
+    /// no views of other memory, of their element type, sizes and strides; the others get memory of their own.
+    ///
+    /// # Errors
+    /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes.
+    pub fn session(self, inputs: &Inputs, outputs: &[Option<Tensor>], options: &Options) -> Result<Session> {
+        let (compiled, state, arena, runs) = self.into_parts();
+        let program = compiled.functional();
+        let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
+        if compiled.segments().len() > 1 || changes {
+            let what = "the program has sizes that each run tells anew: it cannot be bound to memory";
+            return Err(Error::unsupported(what).help("run it with Instance::run"));
+        }
+        // What inputs share with a file is copied now: writing new inputs later must not move them.
+        for t in inputs.values.iter().filter_map(RunValue::tensor) {
+            t.storage().ptr_mut();
+        }
+        let bound = bind(program, inputs, &state, Strides::AsDeclared)?;
+        check_sharing(program, &bound, &written_inputs(program))?;
+        let positions = program.signature.outputs.iter().enumerate();
+        let user: Vec<usize> =
+            positions.filter(|(_, o)| matches!(o.kind, OutputKind::User | OutputKind::Loss)).map(|(i, _)| i).collect();
+        if outputs.len() > user.len() {
+            let what = format!("memory for {} outputs is given, the program has {}", outputs.len(), user.len());
+            return Err(Error::new(ErrorKind::Inputs, what));
+        }
+        let mut given: Vec<Option<Tensor>> = vec![None; program.signature.outputs.len()];
+        for (at, t) in user.iter().zip(outputs) {
+            given[*at] = t.clone();
+        }
+        let piece = compiled.piece(0, &bound.symbols)?;
+        let mut session = Session {
+            bound: Bound::new(piece.runnable.clone(), arena, bound.values, &given)?,
+            outputs: Outputs::default(),
+            options: options.clone(),
+            compiled: compiled.clone(),
+            state,
+            runs,
+        };
+        session.outputs = restride_exec::outputs::outputs(
+            program,
+            session.bound.inputs(),
+            &session.bound.results()?,
+            &bound.symbols,
+            &mut session.state,
+        )?;
+        Ok(session)
+    }
+}
+
+impl Session {
+    /// Runs once: reads what is in the inputs' memory, and leaves what it computes in the outputs'.
+    ///
+    /// # Errors
+    /// A kernel's own error, such as an index out of range.
+    pub fn run(&mut self) -> Result<()> {
+        let ctx = RunCtx {
+            seed: self.options.seed,
+            call: self.options.call.wrapping_add(self.runs),
+            iteration: 0,
+            threads: self.options.threads,
+        };
+        self.bound.run(ctx)?;
+        self.runs = self.runs.wrapping_add(1);
+        Ok(())
+    }
+
+    /// The outputs, which every run leaves in the same memory.
+    pub fn outputs(&self) -> &Outputs {
+        &self.outputs
+    }
+
+    /// Parameters, buffers and constants as they are now.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The instance, for other inputs.
+    pub fn into_instance(self) -> Instance {
+        Instance::from_parts(self.compiled, self.state, self.bound.into_arena(), self.runs)
+    }
+}
