@@ -155,6 +155,18 @@ pub enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
+    /// Time runs: as planned and by the interpreter, in turn.
+    Bench {
+        /// The program.
+        #[command(flatten)]
+        program: ProgramArgs,
+        /// Write the times as JSON.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Inputs and seed.
+        #[command(flatten)]
+        run: RunArgs,
+    },
     /// List the operators and what each has.
     Ops {
         /// Write the table as JSON.

@@ -3,7 +3,7 @@
 use crate::Failure;
 use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
 use crate::progress::Screen;
-use crate::{explain, page, tables};
+use crate::{bench, explain, page, tables};
 use restride::{
     CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, Report, RunOptions, State, Times,
     files,
@@ -30,6 +30,7 @@ pub fn run(command: Command) -> Result<()> {
             compile(screen, &program, &to, &run)
         }
         Command::Grad { program, output, loss, wrt, run } => grad(screen, &program, (&output, &loss, wrt), &run),
+        Command::Bench { program, json, run } => time(screen, &program, json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
             explain(screen, &program, node.as_deref(), all, json.as_deref(), &run)
@@ -287,6 +288,19 @@ fn explain(
         write_text(path, &serde_json::to_string_pretty(&explain::json(&found)).expect("plain data"))?;
     }
     screen.print(&explain::text(&found, node, all || node.is_some()));
+    Ok(())
+}
+
+fn time(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
+    let program = open(screen, args)?;
+    let inputs = inputs(&program, run)?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
+    screen.doing("running");
+    let found = bench::measure(&program, &compiled, &inputs, &run_options(run))?;
+    if let Some(path) = json {
+        write_text(path, &serde_json::to_string_pretty(&bench::json(&found)).expect("plain data"))?;
+    }
+    screen.print(&bench::text(&found));
     Ok(())
 }
 
