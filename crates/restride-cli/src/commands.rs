@@ -89,6 +89,13 @@ fn write_text(path: &Path, text: &str) -> Result<()> {
     std::fs::write(path, text).map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
 }
 
+fn write_json(path: Option<&Path>, value: impl FnOnce() -> serde_json::Value) -> Result<()> {
+    match path {
+        Some(path) => write_text(path, &serde_json::to_string_pretty(&value()).expect("plain data")),
+        None => Ok(()),
+    }
+}
+
 fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunArgs) -> Result<()> {
     let program = open(screen, args)?;
     let wanted = |s: StageArg| stage.is_none() || stage == Some(s);
@@ -155,9 +162,7 @@ fn run_program(
         files::write_outputs(path, &program, (&before, &state_before), &outputs, &state)?;
     }
     let summary = tables::outputs(&program, (&before, &state_before), &outputs, &state);
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&summary).expect("plain data"))?;
-    }
+    write_json(json, || summary.clone())?;
     screen.print(&tables::outputs_text(&summary));
     Ok(())
 }
@@ -166,9 +171,7 @@ fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
     let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run))?;
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&tables::verdict_json(&verdict)).expect("plain data"))?;
-    }
+    write_json(json, || tables::verdict_json(&verdict))?;
     screen.print(&tables::verdict_text(&verdict));
     match verdict.fault() {
         None => Ok(()),
@@ -246,9 +249,7 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
             overview.report
         }
     };
-    if let Some(path) = to.json {
-        write_text(path, &serde_json::to_string_pretty(&tables::report_json(&report)).expect("plain data"))?;
-    }
+    write_json(to.json, || tables::report_json(&report))?;
     if let Some(path) = to.output {
         screen.doing("writing the program");
         compiled.save(&inputs, path)?;
@@ -262,9 +263,7 @@ fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs)
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     let plan = compiled.plan_table(&inputs)?;
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&tables::plan_json(&plan)).expect("plain data"))?;
-    }
+    write_json(json, || tables::plan_json(&plan))?;
     screen.print(&tables::plan_text(&plan));
     Ok(())
 }
@@ -284,9 +283,7 @@ fn explain(
     if let Some(name) = node {
         found = found.about(name, &[&program, compiled.functional()])?;
     }
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&explain::json(&found)).expect("plain data"))?;
-    }
+    write_json(json, || explain::json(&found))?;
     screen.print(&explain::text(&found, node, all || node.is_some()));
     Ok(())
 }
@@ -297,18 +294,14 @@ fn time(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs)
     let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
     screen.doing("running");
     let found = bench::measure(&program, &compiled, &inputs, &run_options(run))?;
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&bench::json(&found)).expect("plain data"))?;
-    }
+    write_json(json, || bench::json(&found))?;
     screen.print(&bench::text(&found));
     Ok(())
 }
 
 fn ops(screen: &Screen, json: Option<&Path>) -> Result<()> {
     let rows = restride::coverage();
-    if let Some(path) = json {
-        write_text(path, &serde_json::to_string_pretty(&tables::ops_json(&rows)).expect("plain data"))?;
-    }
+    write_json(json, || tables::ops_json(&rows))?;
     screen.print(&tables::ops_text(&rows));
     Ok(())
 }

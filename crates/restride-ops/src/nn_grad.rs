@@ -424,20 +424,13 @@ pub(crate) static UPSAMPLES: Rules = upsamples! {
 
 /// `pad(self, pad, mode, value)`, whose sizes may be symbolic.
 fn pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let dims = c.nums(1).len() / 2;
-    let name = match (c.str(2).unwrap_or("constant"), dims) {
-        ("constant", _) => {
-            let value = if c.is_none(3) { 0.0.operand() } else { c.raw(3) };
-            return vec![op!(c, "aten.constant_pad_nd.default", c.arg(0), c.raw(1), value)];
-        }
-        ("reflect", 1) => "aten.reflection_pad1d.default",
-        ("reflect", 2) => "aten.reflection_pad2d.default",
-        ("reflect", _) => "aten.reflection_pad3d.default",
-        ("replicate", 1) => "aten.replication_pad1d.default",
-        ("replicate", 2) => "aten.replication_pad2d.default",
-        ("replicate", _) => "aten.replication_pad3d.default",
-        _ => "aten._pad_circular.default",
-    };
+    let mode = c.str(2).unwrap_or("constant");
+    if mode == "constant" {
+        let value = if c.is_none(3) { 0.0.operand() } else { c.raw(3) };
+        return vec![op!(c, "aten.constant_pad_nd.default", c.arg(0), c.raw(1), value)];
+    }
+    // Modes that there are not were refused when types were inferred.
+    let name = crate::pad::moving(mode, c.nums(1).len() / 2).unwrap_or("aten._pad_circular.default");
     vec![op!(c, name, c.arg(0), c.raw(1))]
 }
 

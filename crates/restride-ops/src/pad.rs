@@ -152,6 +152,20 @@ fn circular_infer(a: &Args<'_, Meta>) -> Metas {
     one(fresh(x.dtype, &sizes))
 }
 
+/// The operator that pads `dims` dimensions with elements from elsewhere in the tensor.
+pub(crate) fn moving(mode: &str, dims: usize) -> Option<&'static str> {
+    Some(match (mode, dims) {
+        ("reflect", 1) => "aten.reflection_pad1d.default",
+        ("reflect", 2) => "aten.reflection_pad2d.default",
+        ("reflect", _) => "aten.reflection_pad3d.default",
+        ("replicate", 1) => "aten.replication_pad1d.default",
+        ("replicate", 2) => "aten.replication_pad2d.default",
+        ("replicate", _) => "aten.replication_pad3d.default",
+        ("circular", _) => "aten._pad_circular.default",
+        _ => return None,
+    })
+}
+
 fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
@@ -186,16 +200,7 @@ fn pad(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         pad.len() == 2 * dims && (1..=3).contains(&dims) && (rank == dims + 1 || rank == dims + 2),
         "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
     );
-    let op = match (mode, dims) {
-        ("reflect", 1) => "aten.reflection_pad1d.default",
-        ("reflect", 2) => "aten.reflection_pad2d.default",
-        ("reflect", _) => "aten.reflection_pad3d.default",
-        ("replicate", 1) => "aten.replication_pad1d.default",
-        ("replicate", 2) => "aten.replication_pad2d.default",
-        ("replicate", _) => "aten.replication_pad3d.default",
-        ("circular", _) => "aten._pad_circular.default",
-        _ => return fail(format!("Unrecognised padding mode {mode}")),
-    };
+    let Some(op) = moving(mode, dims) else { return fail(format!("Unrecognised padding mode {mode}")) };
     Ok(smallvec![emit!(e, op, x, pad)?])
 }
 

@@ -6,9 +6,8 @@
 
 use super::code::{Compute, KernelStep, What};
 use super::memory::Spot;
-use super::steps::{Entry, Job, number};
+use super::steps::{Entry, Job};
 use super::{Arena, RunCtx, Runnable};
-use crate::copy::allocate;
 use crate::inputs::RunValue;
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, ErrorKind, NodeId, OpError, Result, RngKey, Scalar};
 use restride_kernels::convert::copy_convert;
@@ -24,7 +23,7 @@ enum Ready {
         args: Vec<Arg<View<'static>, Scalar>>,
         outs: Vec<ViewMut<'static>>,
         /// Memory of results that nobody wants.
-        _spare: Vec<Tensor>,
+        _spare: Vec<Option<Tensor>>,
         node: NodeId,
         key: u32,
     },
@@ -68,15 +67,19 @@ impl Session {
         let mut steps = Vec::with_capacity(runnable.code.steps.len());
         for step in &runnable.code.steps {
             steps.push(match &step.what {
-                _ if runnable.poison => Ready::Other,
                 What::Nothing => Ready::Nothing,
-                // SAFETY: the places were proved to be inside of their buffers, which are kept as long as the views.
-                What::Move(places) => unsafe { Ready::Move(view(&places.0, &bases), view_mut(&places.1, &bases)) },
+                // SAFETY: the places were proved to be inside of their buffers. They and the runnable, whose steps never
+                // change, are kept as long as the views.
+                What::Move(places) => unsafe {
+                    let (from, to): &'static (Spot, Spot) = &*std::ptr::from_ref(&**places);
+                    Ready::Move(from.view(&bases), to.view_mut(&bases))
+                },
                 What::Kernel(kernel) => {
                     let node = step.node.expect("a kernel is of a node");
                     let key = graph.nodes[node].origin.key;
                     // SAFETY: as above.
-                    unsafe { ready(kernel, &bases, &symbols, node, key) }.map_err(|e| e.at(graph, node))?
+                    unsafe { ready(&*std::ptr::from_ref(&**kernel), &bases, &symbols, node, key) }
+                        .map_err(|e| e.at(graph, node))?
                 }
                 What::Hop(_) => Ready::Other,
             });
@@ -154,54 +157,26 @@ pub(super) fn address(result: &RunValue) -> *mut u8 {
     })
 }
 
+/// A step's call, with views on the memory at `bases`.
+///
 /// # Safety
-/// The spot's layout and the memory live as long as the view is used.
-unsafe fn view(spot: &Spot, bases: &[*mut u8]) -> View<'static> {
-    // SAFETY: as promised by the caller.
-    unsafe { View::from_raw(bases[spot.buffer], spot.dtype, &*std::ptr::from_ref(&spot.layout)) }
-}
-
-/// # Safety
-/// As [`view`], for writing.
-unsafe fn view_mut(spot: &Spot, bases: &[*mut u8]) -> ViewMut<'static> {
-    // SAFETY: as promised by the caller.
-    unsafe { ViewMut::from_raw(bases[spot.buffer], spot.dtype, &*std::ptr::from_ref(&spot.layout)) }
-}
-
-/// # Safety
-/// The kernel step and the memory at `bases` live as long as what is returned.
-unsafe fn ready(kernel: &KernelStep, bases: &[*mut u8], symbols: &Binding, node: NodeId, key: u32) -> Result<Ready> {
+/// The memory lives as long as what is returned.
+unsafe fn ready(
+    kernel: &'static KernelStep,
+    bases: &[*mut u8],
+    symbols: &Binding,
+    node: NodeId,
+    key: u32,
+) -> Result<Ready> {
     let Compute::Fixed(run) = kernel.compute else { return Ok(Ready::Other) };
     if kernel.late {
         return Ok(Ready::Other);
     }
-    let mut args = Vec::with_capacity(kernel.args.len());
-    for arg in &kernel.args {
-        args.push(arg.try_map(
-            |k| match &kernel.reads[*k] {
-                // SAFETY: as promised by the caller.
-                Some(spot) => Ok(unsafe { view(spot, bases) }),
-                None => Err(Error::invalid("a number stands for a tensor")),
-            },
-            |e| number(e, symbols),
-        )?);
+    let spare = kernel.spare()?;
+    // SAFETY: as promised by the caller; the spare memory's list is kept beside the views, and never changes.
+    unsafe {
+        let kept: &'static [Option<Tensor>] = &*std::ptr::from_ref(spare.as_slice());
+        let (args, outs) = (kernel.operands(bases, symbols)?, kernel.targets(bases, kept)?);
+        Ok(Ready::Kernel { run, args, outs, _spare: spare, node, key })
     }
-    let mut spare = Vec::new();
-    let mut outs = Vec::with_capacity(kernel.writes.len());
-    for (write, unplaced) in kernel.writes.iter().zip(&kernel.unplaced) {
-        outs.push(match (write, unplaced) {
-            // SAFETY: as promised by the caller.
-            (Some(spot), _) => unsafe { view_mut(spot, bases) },
-            (None, Some(ty)) => {
-                let own = allocate(ty.dtype, ty.layout.clone())?;
-                // SAFETY: the type is the kernel step's, and the memory is kept beside the view.
-                let out =
-                    unsafe { ViewMut::from_raw(own.storage().ptr_mut(), ty.dtype, &*std::ptr::from_ref(&ty.layout)) };
-                spare.push(own);
-                out
-            }
-            (None, None) => return Err(Error::invalid("a result without a place")),
-        });
-    }
-    Ok(Ready::Kernel { run, args, outs, _spare: spare, node, key })
 }

@@ -69,6 +69,49 @@ impl Code {
     }
 }
 
+impl KernelStep {
+    /// The arguments of a call.
+    ///
+    /// # Safety
+    /// `bases` are the addresses of the buffers that the step was made for, valid while the views are used.
+    pub unsafe fn operands<'a>(&'a self, bases: &[*mut u8], symbols: &Binding) -> Result<Vec<Arg<View<'a>, Scalar>>> {
+        let mut args = Vec::with_capacity(self.args.len());
+        for arg in &self.args {
+            args.push(arg.try_map(
+                |k| match &self.reads[*k] {
+                    // SAFETY: as promised by the caller.
+                    Some(spot) => Ok(unsafe { spot.view(bases) }),
+                    None => Err(Error::invalid("a number stands for a tensor")),
+                },
+                |e| number(e, symbols),
+            )?);
+        }
+        Ok(args)
+    }
+
+    /// Memory for the results that have no place.
+    pub fn spare(&self) -> Result<Vec<Option<Tensor>>, OpError> {
+        self.unplaced.iter().map(|m| m.as_ref().map(|m| allocate(m.dtype, m.layout.clone())).transpose()).collect()
+    }
+
+    /// Where a call's results go: to their places, and to spare memory.
+    ///
+    /// # Safety
+    /// As [`KernelStep::operands`].
+    pub unsafe fn targets<'a>(&'a self, bases: &[*mut u8], spare: &'a [Option<Tensor>]) -> Result<Vec<ViewMut<'a>>> {
+        let mut outs = Vec::with_capacity(self.writes.len());
+        for (write, spare) in self.writes.iter().zip(spare) {
+            match (write, spare) {
+                // SAFETY: as promised by the caller.
+                (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
+                (None, Some(t)) => outs.push(t.view_mut()),
+                (None, None) => return Err(Error::invalid("a result without a place")),
+            }
+        }
+        Ok(outs)
+    }
+}
+
 impl Job<'_> {
     /// Runs the steps of a graph.
     ///
@@ -142,17 +185,8 @@ impl Job<'_> {
         iteration: u64,
     ) -> Result<()> {
         let node = &graph.nodes[step.node.expect("a kernel is of a node")];
-        let mut args: Vec<Arg<View<'_>, Scalar>> = Vec::with_capacity(kernel.args.len());
-        for arg in &kernel.args {
-            args.push(arg.try_map(
-                |k| match &kernel.reads[*k] {
-                    // SAFETY: as promised by the caller.
-                    Some(spot) => Ok(unsafe { spot.view(bases) }),
-                    None => Err(Error::invalid("a number stands for a tensor")),
-                },
-                |e| number(e, symbols),
-            )?);
-        }
+        // SAFETY: as promised by the caller.
+        let args = unsafe { kernel.operands(bases, symbols)? };
         let rng = RngKey { seed: self.ctx.seed, call: self.ctx.call, node: node.origin.key, iteration };
         let ctx = Ctx { rng, threads: self.ctx.threads.max(1) };
         match kernel.compute {
@@ -161,20 +195,9 @@ impl Job<'_> {
                     let metas = inferred(kernel.op, &kernel.args, &kernel.types, &|e| number(e, symbols))?;
                     fit(&metas, &kernel.writes)?;
                 }
-                let spare: Vec<Option<Tensor>> = kernel
-                    .unplaced
-                    .iter()
-                    .map(|m| m.as_ref().map(|m| allocate(m.dtype, m.layout.clone())).transpose())
-                    .collect::<Result<_, OpError>>()?;
-                let mut outs: Vec<ViewMut<'_>> = Vec::with_capacity(kernel.writes.len());
-                for (write, spare) in kernel.writes.iter().zip(&spare) {
-                    match (write, spare) {
-                        // SAFETY: as promised by the caller.
-                        (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
-                        (None, Some(t)) => outs.push(t.view_mut()),
-                        (None, None) => return Err(Error::invalid("a result without a place")),
-                    }
-                }
+                let spare = kernel.spare()?;
+                // SAFETY: as promised by the caller.
+                let outs = unsafe { kernel.targets(bases, &spare)? };
                 run(&Call { args: Args(&args), outs: &outs, ctx: &ctx })?;
             }
             Compute::Dynamic(run) => {
