@@ -70,6 +70,25 @@ def box_decode():
 
 
 @program("examples", train=True)
+def classifier():
+    """A classifier in training mode with its loss: what `restride grad` makes a training step of."""
+
+    class Classifier(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features = nn.Sequential(
+                nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+                nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1),
+            )
+            self.head = nn.Linear(16, 4)
+
+        def forward(self, images, labels):
+            return F.cross_entropy(self.head(self.features(images).flatten(1)), labels)
+
+    return Classifier(), (torch.randn(16, 1, 12, 12), torch.randint(0, 4, (16,)))
+
+
+@program("examples", train=True)
 def batchnorm_train():
     """A convolutional network in training mode: BatchNorm's running statistics and counters are updated."""
 

@@ -106,7 +106,8 @@ pub enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
-    /// Write a program of forward and backward: the loss and its gradients, without mutation.
+    /// Write a program of forward and backward: the loss and its gradients, without mutation. With an optimizer, a whole
+    /// training step: the loss, and the new contents of parameters and of what the optimizer keeps.
     Grad {
         /// The program.
         #[command(flatten)]
@@ -121,6 +122,9 @@ pub enum Command {
         /// every floating user input.
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         wrt: Option<Vec<String>>,
+        /// The optimizer.
+        #[command(flatten)]
+        optimizer: OptimizerArgs,
         /// Inputs and seed.
         #[command(flatten)]
         run: RunArgs,
@@ -173,6 +177,53 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },
+}
+
+/// An optimizer, with PyTorch's names and defaults.
+#[derive(Args, Debug)]
+pub struct OptimizerArgs {
+    /// Update the parameters (--wrt names which): make a whole training step of it.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub optimizer: Option<OptimizerArg>,
+    /// Learning rate [default: 0.001].
+    #[arg(long, value_name = "X", requires = "optimizer")]
+    pub lr: Option<f64>,
+    /// L2 penalty [default: 0].
+    #[arg(long, value_name = "X", requires = "optimizer")]
+    pub weight_decay: Option<f64>,
+    /// Up the gradient instead of down.
+    #[arg(long, requires = "optimizer")]
+    pub maximize: bool,
+    /// Momentum of sgd [default: 0].
+    #[arg(long, value_name = "X", requires = "optimizer")]
+    pub momentum: Option<f64>,
+    /// Dampening of sgd's momentum [default: 0].
+    #[arg(long, value_name = "X", requires = "optimizer")]
+    pub dampening: Option<f64>,
+    /// Nesterov's momentum for sgd.
+    #[arg(long, requires = "optimizer")]
+    pub nesterov: bool,
+    /// What stays of adam's averages in a step [default: 0.9,0.999].
+    #[arg(long, value_name = "B1,B2", value_delimiter = ',', num_args = 1, requires = "optimizer")]
+    pub betas: Option<Vec<f64>>,
+    /// Added to adam's denominator [default: 1e-8].
+    #[arg(long, value_name = "X", requires = "optimizer")]
+    pub eps: Option<f64>,
+    /// Adam with the largest average of squares so far.
+    #[arg(long, requires = "optimizer")]
+    pub amsgrad: bool,
+    /// Adam's weights decay by themselves and not through the gradient: AdamW.
+    #[arg(long, requires = "optimizer")]
+    pub decoupled_weight_decay: bool,
+}
+
+/// One of PyTorch's optimizers.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OptimizerArg {
+    /// `torch.optim.SGD`.
+    Sgd,
+    /// `torch.optim.Adam`.
+    Adam,
 }
 
 /// A program file and how to open it.

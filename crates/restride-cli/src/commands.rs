@@ -1,9 +1,9 @@
 //! What each command does.
 
 use crate::Failure;
-use crate::args::{Command, ProgramArgs, RunArgs, StageArg, Via};
+use crate::args::{Command, OptimizerArgs, ProgramArgs, RunArgs, StageArg, Via};
 use crate::progress::Screen;
-use crate::{bench, explain, page, tables};
+use crate::{bench, explain, optimizer, page, tables};
 use restride::{
     CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, Report, RunOptions, State, Times,
     files,
@@ -29,7 +29,9 @@ pub fn run(command: Command) -> Result<()> {
             let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
             compile(screen, &program, &to, &run)
         }
-        Command::Grad { program, output, loss, wrt, run } => grad(screen, &program, (&output, &loss, wrt), &run),
+        Command::Grad { program, output, loss, wrt, optimizer, run } => {
+            grad(screen, &program, (&output, &loss, wrt, &optimizer), &run)
+        }
         Command::Bench { program, json, run } => time(screen, &program, json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
         Command::Explain { program, node, all, json, run } => {
@@ -192,9 +194,10 @@ fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: b
 fn grad(
     screen: &Screen,
     args: &ProgramArgs,
-    (output, loss, wrt): (&Path, &str, Option<Vec<String>>),
+    (output, loss, wrt, optimizer): (&Path, &str, Option<Vec<String>>, &OptimizerArgs),
     run: &RunArgs,
 ) -> Result<()> {
+    let optimizer = optimizer::chosen(optimizer)?;
     let position = loss.strip_prefix("output.").and_then(|i| i.parse().ok());
     let Some(position) = position else {
         return Err(Failure::Usage(format!("--loss {loss}: outputs are called output.0, output.1, …")));
@@ -202,7 +205,12 @@ fn grad(
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
-    save(&compiled.grad(&restride::GradOptions { loss: restride::Loss::Output(position), wrt })?, output)
+    let options = restride::GradOptions { loss: restride::Loss::Output(position), wrt };
+    let made = match optimizer {
+        Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
+        None => compiled.grad(&options)?,
+    };
+    save(&made, output)
 }
 
 fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {

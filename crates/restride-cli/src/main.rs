@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod commands;
 mod explain;
+mod optimizer;
 mod page;
 mod progress;
 mod tables;

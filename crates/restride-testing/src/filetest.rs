@@ -18,6 +18,7 @@
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
 //! - `grad`: the program of forward and backward, its first output being the loss, or the error.
+//! - `sgd`, `adam`: a training step with that optimizer, with momentum, or the error.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
 //! - `reinplace`: the program with in-place operators and views. `views`: the functional one with views.
 //! - `copies`: every copy that is left in the placed program, with its bytes and why it stays.
@@ -26,7 +27,7 @@
 //! - `part-later`: what a run on inputs apart says of a program that was compiled for inputs that share.
 
 use crate::outcome::{Left, Verdict, difference, differential};
-use restride::{CompileOptions, Compiled, Explanation};
+use restride::{Adam, CompileOptions, Compiled, Explanation, Optimizer, Sgd};
 use restride_exec::copy::{copy_into, resolve};
 use restride_exec::inputs::evaluate;
 use restride_exec::interp::Options;
@@ -124,6 +125,8 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "grad" => functional(program, shares)
                 .and_then(|p| restride::grad(&p, &restride::GradOptions::default()))
                 .map(|p| print(&p)),
+            "sgd" => trained(program, shares, Optimizer::Sgd(Sgd { momentum: 0.5, ..Sgd::default() })),
+            "adam" => trained(program, shares, Optimizer::Adam(Adam::default())),
             "place" => test.placed().map(|p| p.text()),
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),
@@ -209,6 +212,14 @@ fn functional(program: &Program, shares: &[Share]) -> Result<Program, Error> {
     restride_ir::verify(&out)?;
     restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
     Ok(out)
+}
+
+fn trained(program: &Program, shares: &[Share], optimizer: Optimizer) -> Result<String, Error> {
+    let update: &restride::Update<'_> = &|step, parameter| optimizer.update(step, parameter);
+    let out = restride::train(&functional(program, shares)?, &restride::GradOptions::default(), update)?;
+    restride_ir::verify(&out)?;
+    restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
+    Ok(print(&out))
 }
 
 /// A placed program, judged.

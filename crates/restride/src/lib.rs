@@ -35,7 +35,9 @@ pub use restride_ir::{
     DType, Error, ErrorKind, Layout, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
 };
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
-pub use restride_passes::grad::{Loss, Options as GradOptions, grad};
+pub use restride_passes::grad::{
+    Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Step, Update, grad, train,
+};
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder, SearchOptions};
 pub use restride_passes::portable;

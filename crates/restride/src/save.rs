@@ -45,7 +45,39 @@ impl Compiled {
     /// # Errors
     /// As [`crate::grad`], and a result that is not sound.
     pub fn grad(&self, options: &crate::GradOptions) -> Result<Program> {
-        let out = restride_passes::grad(self.functional(), options)?;
+        self.sound(restride_passes::grad(self.functional(), options)?)
+    }
+
+    /// A training step: forward, backward and the update of every parameter as one program, in which parameters and what the
+    /// optimizer keeps are updated. The update is one of PyTorch's ([`crate::Optimizer`]) or written with operators:
+    ///
+    /// ```
+    /// use restride::{Adam, CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions};
+    /// # fn main() -> restride::Result<()> {
+    /// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples/classifier.pt2");
+    /// let forward = Compiled::new(restride::open(&path, &OpenOptions::default())?, None, &CompileOptions::default())?;
+    /// let adam = Adam { lr: 0.01, ..Adam::default() };
+    /// let step = forward.train(&GradOptions::default(), &|step, parameter| adam.update(step, parameter))?;
+    ///
+    /// let inputs = Inputs::from_samples(&step).expect("the file has sample inputs")?;
+    /// let mut instance = Compiled::new(step, Some(&inputs), &CompileOptions::default())?.instance()?;
+    /// let mut losses = Vec::new();
+    /// for _ in 0..10 {
+    ///     let outputs = instance.run(&inputs, &RunOptions::default())?;
+    ///     losses.push(outputs.values[0].tensor().expect("the loss").get(&[]).as_f64());
+    /// }
+    /// assert!(losses[9] < losses[0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`crate::train`], and a result that is not sound.
+    pub fn train(&self, options: &crate::GradOptions, update: &crate::Update<'_>) -> Result<Program> {
+        self.sound(restride_passes::grad::train(self.functional(), options, update)?)
+    }
+
+    fn sound(&self, out: Program) -> Result<Program> {
         restride_ir::verify(&out)?;
         if self.checks() {
             restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;

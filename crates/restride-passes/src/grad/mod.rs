@@ -4,8 +4,14 @@
 //! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
 
 mod emit;
+mod optimizers;
 mod prepare;
 mod shapes;
+mod step;
+mod tied;
+
+pub use optimizers::{Adam, Optimizer, Sgd};
+pub use step::{Parameter, Step, Update, train};
 
 use crate::build::Names;
 use crate::dce::dce;
@@ -17,6 +23,7 @@ use restride_ir::{
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
+use tied::{Tied, tie};
 
 /// What is differentiated.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,25 +52,15 @@ impl Default for Options {
 }
 
 /// The joint program: the functional program with the loss declared, and a gradient output for each input that is asked
-/// for. An input that the loss does not depend on has a gradient of zeros.
+/// for. An input that the loss does not depend on has a gradient of zeros. A weight under several names has one gradient.
 ///
 /// # Errors
 /// A loss that is not one floating number, an input that has no gradient, an operator without a gradient rule, with the
 /// node.
 pub fn grad(program: &Program, options: &Options) -> Result<Program> {
-    if program.stage != Stage::Functional {
-        return Err(Error::invalid("only functional programs are differentiated"));
-    }
-    let losses = losses(program, options)?;
-    let targets = targets(program, options)?;
-    let mut out = prepare(program, &losses, &targets)?;
+    let mut joint = Joint::new(program, options)?;
+    let out = &mut joint.program;
     let graph = &mut out.graphs[out.main];
-    let flow = Flow::new(graph, targets.iter().map(|i| out.signature.inputs[*i].value));
-    let mut starts = Vec::new();
-    for at in &losses {
-        let Arg::Value(v) = &graph.outputs[*at] else { return Err(Error::invalid("an output that is a constant")) };
-        starts.push(*v);
-    }
     let seeds: Option<Vec<ValueId>> = matches!(options.loss, Loss::Seeds(_)).then(|| {
         let mut names = taken(graph);
         let mut add = |v: &ValueId, at: &usize| {
@@ -73,21 +70,65 @@ pub fn grad(program: &Program, options: &Options) -> Result<Program> {
             out.signature.inputs.push(InputSpec { value, kind: InputKind::User(name) });
             value
         };
-        starts.iter().zip(user_positions(options)).map(|(v, at)| add(v, &at)).collect()
+        joint.starts.iter().zip(user_positions(options)).map(|(v, at)| add(v, &at)).collect()
     });
-    let found = backward(graph, &starts, seeds.as_deref(), &flow)?;
-    for (at, grad) in targets.iter().zip(finish(graph, &out.signature, &targets, found)?) {
-        graph.outputs.push(Arg::Value(grad));
+    let found = joint.backward(seeds.as_deref(), &mut |_, _, _, _| Ok(()))?;
+    let given = finish(&mut joint, found)?;
+    let out = &mut joint.program;
+    for (at, grad) in joint.targets.iter().zip(given) {
+        out.graphs[out.main].outputs.push(Arg::Value(grad));
         out.signature.outputs.push(OutputSpec { kind: OutputKind::Gradient(*at), alias: None });
     }
     if seeds.is_some() {
         // They were of other inputs.
         out.sample_inputs = None;
     } else {
-        out.signature.outputs[losses[0]].kind = OutputKind::Loss;
+        out.signature.outputs[joint.losses[0]].kind = OutputKind::Loss;
     }
-    dce(&mut out);
-    Ok(out)
+    dce(out);
+    Ok(joint.program)
+}
+
+/// A program whose forward part is ready to be differentiated.
+struct Joint {
+    program: Program,
+    /// Positions of what is differentiated among the graph's outputs, and the values there.
+    losses: Vec<usize>,
+    starts: Vec<ValueId>,
+    /// Positions of the inputs that are differentiated.
+    targets: Vec<usize>,
+    tied: Tied,
+    flow: Flow,
+}
+
+impl Joint {
+    fn new(program: &Program, options: &Options) -> Result<Joint> {
+        if program.stage != Stage::Functional {
+            return Err(Error::invalid("only functional programs are differentiated"));
+        }
+        let losses = losses(program, options)?;
+        let targets = targets(program, options)?;
+        let mut program = program.clone();
+        let tied = tie(&mut program);
+        let mut read: Vec<usize> = targets.iter().map(|i| tied[*i]).collect();
+        read.sort_unstable();
+        read.dedup();
+        let program = prepare(&program, &losses, &read)?;
+        let graph = program.graph();
+        let flow = Flow::new(graph, read.iter().map(|i| program.signature.inputs[*i].value));
+        let start = |at: &usize| match &graph.outputs[*at] {
+            Arg::Value(v) => Ok(*v),
+            _ => Err(Error::invalid("an output that is a constant")),
+        };
+        let starts = losses.iter().map(start).collect::<Result<_>>()?;
+        Ok(Joint { program, losses, starts, targets, tied, flow })
+    }
+
+    /// Adds the backward part; see [`backward`].
+    fn backward(&mut self, seeds: Option<&[ValueId]>, after: &mut After<'_>) -> Result<Found> {
+        let graph = &mut self.program.graphs[self.program.main];
+        backward(graph, (&self.starts, seeds), &self.flow, after)
+    }
 }
 
 /// The names of a graph's values.
@@ -230,13 +271,20 @@ impl Flow {
     }
 }
 
+/// The gradient of each value.
+type Found = Table<ValueId, Option<ValueId>>;
+
+/// What follows once the backward part of a node is there, and the gradients so far: nothing more is added to the gradient
+/// of what the node is the first to read.
+type After<'a> = dyn FnMut(&mut Graph, &mut Names, NodeId, &Found) -> Result<()> + 'a;
+
 /// Adds the backward part, from values with the gradients given or 1; the gradient of each value.
 fn backward(
     graph: &mut Graph,
-    starts: &[ValueId],
-    seeds: Option<&[ValueId]>,
+    (starts, seeds): (&[ValueId], Option<&[ValueId]>),
     flow: &Flow,
-) -> Result<Table<ValueId, Option<ValueId>>> {
+    after: &mut After<'_>,
+) -> Result<Found> {
     let mut names = taken(graph);
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
     let order: Vec<NodeId> = graph.order.clone();
@@ -252,38 +300,40 @@ fn backward(
         add_to(&mut emit, &mut grads, start, seed)?;
     }
     for id in order.into_iter().rev() {
-        let node = &emit.graph.nodes[id];
-        if !node.results.iter().any(|r| grads[*r].is_some()) || !flow.passes(node) {
-            continue;
-        }
-        let operands: Vec<ValueId> = node.operands().collect();
-        let wanted: Vec<bool> = operands.iter().map(|v| flow.operand(node, *v)).collect();
-        if !wanted.contains(&true) {
-            continue;
-        }
-        let args: Vec<Arg<Val, Expr>> = node.args.iter().map(|a| a.map_values(|v| val(*v))).collect();
-        let results: Vec<Val> = node.results.iter().map(|r| val(*r)).collect();
-        let given: Vec<Option<Val>> = node.results.iter().map(|r| grads[*r].map(val)).collect();
-        let op = node.op;
-        emit.origin = differentiable(&node.origin);
-        let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
-        let found = gradients(&mut emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
-        for (v, g) in operands.into_iter().zip(found) {
-            if let Some(g) = g {
-                add_to(&mut emit, &mut grads, v, value(g))?;
-            }
-        }
+        through(&mut emit, id, flow, &mut grads)?;
+        after(emit.graph, emit.names, id, &grads)?;
     }
     Ok(grads)
 }
 
+/// Adds the backward part of a node.
+fn through(emit: &mut GraphEmit<'_>, id: NodeId, flow: &Flow, grads: &mut Found) -> Result<()> {
+    let node = &emit.graph.nodes[id];
+    if !node.results.iter().any(|r| grads[*r].is_some()) || !flow.passes(node) {
+        return Ok(());
+    }
+    let operands: Vec<ValueId> = node.operands().collect();
+    let wanted: Vec<bool> = operands.iter().map(|v| flow.operand(node, *v)).collect();
+    if !wanted.contains(&true) {
+        return Ok(());
+    }
+    let args: Vec<Arg<Val, Expr>> = node.args.iter().map(|a| a.map_values(|v| val(*v))).collect();
+    let results: Vec<Val> = node.results.iter().map(|r| val(*r)).collect();
+    let given: Vec<Option<Val>> = node.results.iter().map(|r| grads[*r].map(val)).collect();
+    let op = node.op;
+    emit.origin = differentiable(&node.origin);
+    let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
+    let found = gradients(emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
+    for (v, g) in operands.into_iter().zip(found) {
+        if let Some(g) = g {
+            add_to(emit, grads, v, value(g))?;
+        }
+    }
+    Ok(())
+}
+
 /// Adds to a value's gradient.
-fn add_to(
-    emit: &mut GraphEmit<'_>,
-    grads: &mut Table<ValueId, Option<ValueId>>,
-    v: ValueId,
-    more: ValueId,
-) -> Result<()> {
+fn add_to(emit: &mut GraphEmit<'_>, grads: &mut Found, v: ValueId, more: ValueId) -> Result<()> {
     let sum = match grads[v] {
         None => more,
         Some(old) => value(one(emit, "aten.add.Tensor", &[Arg::Value(val(old)), Arg::Value(val(more))])?),
@@ -315,19 +365,21 @@ fn full(emit: &mut GraphEmit<'_>, ty: &restride_ir::TensorType, n: i64) -> Resul
     one(emit, "aten.full.default", &args)
 }
 
-/// The gradient of each target: zeros where there is none.
-fn finish(
-    graph: &mut Graph,
-    signature: &restride_ir::Signature,
-    targets: &[usize],
-    found: Table<ValueId, Option<ValueId>>,
-) -> Result<Vec<ValueId>> {
+/// The gradient of each target: zeros where there is none. Targets that are one have it twice, as outputs are told apart
+/// by what they are.
+fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
+    let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);
     let mut emit = GraphEmit { graph, names: &mut names, origin: Arc::new(Origin::default()), hint: "grad".into() };
     let mut out = Vec::new();
-    for i in targets {
-        let input = signature.inputs[*i].value;
+    let mut given = vec![false; joint.tied.len()];
+    for i in &joint.targets {
+        let to = joint.tied[*i];
+        let input = joint.program.signature.inputs[to].value;
         out.push(match found[input] {
+            Some(g) if std::mem::replace(&mut given[to], true) => {
+                value(one(&mut emit, "aten.clone.default", &[Arg::Value(val(g))])?)
+            }
             Some(g) => g,
             None => match &emit.graph.values[input].ty {
                 Type::Tensor(ty) => {
