@@ -261,6 +261,40 @@ pub struct RunArgs {
     /// Do not run the checkers.
     #[arg(long)]
     pub no_check: bool,
+    /// An arena of at most so many bytes (as 4000000, 10MB or 4GiB): what is cheap is computed again instead of kept.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub budget: Option<i64>,
+    /// Leave nodes in the order of the program, also where another one needs less memory.
+    #[arg(long)]
+    pub no_reorder: bool,
+    /// Steps that the search for the smallest plan may take; 0 for best fit alone.
+    #[arg(long, value_name = "N")]
+    pub search_steps: Option<u64>,
+}
+
+/// Bytes, as people write them.
+fn bytes(text: &str) -> Result<i64, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim());
+    let unit: f64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return Err("bytes are a number with B, kB, MB, GB, TB, KiB, MiB, GiB or TiB behind it".into()),
+    };
+    if let (Ok(whole), true) = (number.parse::<i64>(), unit == 1.0) {
+        return Ok(whole);
+    }
+    match number.parse::<f64>() {
+        Ok(n) if (n * unit) < 9e18 => Ok((n * unit) as i64),
+        _ => Err("that is no number of bytes".into()),
+    }
 }
 
 /// A stage to show.

@@ -80,7 +80,17 @@ fn inputs(program: &Program, run: &RunArgs) -> Result<Inputs> {
 }
 
 fn compile_options(screen: &Screen, run: &RunArgs) -> CompileOptions {
-    CompileOptions { check: !run.no_check, progress: screen.progress(), ..CompileOptions::default() }
+    let mut options = CompileOptions {
+        check: !run.no_check,
+        order: !run.no_reorder,
+        budget: run.budget,
+        progress: screen.progress(),
+        ..CompileOptions::default()
+    };
+    if let Some(steps) = run.search_steps {
+        options.plan.search.budget = steps;
+    }
+    options
 }
 
 fn run_options(run: &RunArgs) -> RunOptions {

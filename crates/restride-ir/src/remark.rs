@@ -22,6 +22,8 @@ pub enum RemarkKind {
     OutputInCaller,
     /// A copy into the layout that a kernel or a view asks for.
     LayoutCopy,
+    /// A value computed again where it is needed late, so that its memory is free in between.
+    ComputeAgain,
 }
 
 /// Why it was decided so.
@@ -94,6 +96,7 @@ impl fmt::Display for RemarkKind {
             RemarkKind::WriteBack => "written straight into the input",
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
+            RemarkKind::ComputeAgain => "computed again",
         })
     }
 }

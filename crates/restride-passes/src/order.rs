@@ -10,7 +10,8 @@
 //! Only what computes tensors from tensors is moved, and not past anything else: what has an effect, learns or reads a number
 //! that is only known at the run, or calls bodies, stays where it is, with what is before it and behind.
 
-use restride_ir::{Arg, Graph, Node, NodeId, Program, Table, Type, ValueId, aligned};
+use crate::memory::Model;
+use restride_ir::{NodeId, Program};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -42,139 +43,7 @@ pub fn order(program: &Program) -> Option<Program> {
     Some(out)
 }
 
-/// A node by its position in the order that is there.
-struct Step {
-    id: NodeId,
-    /// Memory that it reads, each once.
-    reads: Vec<usize>,
-    /// Memory that it is the first to write.
-    makes: Vec<usize>,
-    /// It may be moved.
-    free: bool,
-    /// Results may lie where operands die.
-    reuses: bool,
-}
-
-/// Values as the memory that they share.
-struct Model {
-    nodes: Vec<Step>,
-    /// Size of each piece of memory; nothing for that of the caller.
-    sizes: Vec<i64>,
-    /// The nodes that read it.
-    readers: Vec<Vec<usize>>,
-    /// Positions of the nodes that a node needs to come after: those that make its operands.
-    before: Vec<Vec<usize>>,
-}
-
 impl Model {
-    fn new(graph: &Graph) -> Model {
-        let mut model = Model {
-            nodes: Vec::with_capacity(graph.order.len()),
-            sizes: Vec::new(),
-            readers: Vec::new(),
-            before: Vec::with_capacity(graph.order.len()),
-        };
-        let mut memory: Table<ValueId, Option<usize>> = Table::new();
-        let mut made_by: Table<ValueId, Option<usize>> = Table::new();
-        for &v in &graph.inputs {
-            memory.set(v, Some(model.add(0)));
-        }
-        for (at, (id, node)) in graph.ordered().enumerate() {
-            let mut reads: Vec<usize> = node.operands().filter_map(|v| memory[v]).collect();
-            reads.sort_unstable();
-            reads.dedup();
-            let mut before: Vec<usize> = node.operands().filter_map(|v| made_by[v]).collect();
-            before.sort_unstable();
-            before.dedup();
-            let base = node.args.get(node.op.def().base as usize).and_then(|a| a.values().next().copied());
-            let base = base.filter(|_| node.op.is_view()).and_then(|v| memory[v]);
-            let mut makes = Vec::new();
-            for &r in &node.results {
-                made_by.set(r, Some(at));
-                let own = base.unwrap_or_else(|| {
-                    let own = model.add(bytes(graph, r));
-                    makes.push(own);
-                    own
-                });
-                memory.set(r, Some(own));
-            }
-            reads.iter().for_each(|&m| model.readers[m].push(at));
-            let def = node.op.def();
-            let reuses = !def.reuse.is_empty() || def.movement.is_some();
-            model.nodes.push(Step { id, reads, makes, free: free(graph, node), reuses });
-            model.before.push(before);
-        }
-        // What the caller gets lies in the caller's memory.
-        for v in graph.output_values() {
-            if let Some(m) = memory[v] {
-                model.sizes[m] = 0;
-            }
-        }
-        model
-    }
-
-    fn add(&mut self, size: i64) -> usize {
-        self.sizes.push(size);
-        self.readers.push(Vec::new());
-        self.sizes.len() - 1
-    }
-
-    fn sum(&self, memory: &[usize]) -> i64 {
-        memory.iter().fold(0i64, |sum, &m| sum.saturating_add(self.sizes[m]))
-    }
-
-    fn readers_in(&self, m: usize, region: &Range<usize>) -> &[usize] {
-        let all = &self.readers[m];
-        &all[all.partition_point(|r| *r < region.start)..all.partition_point(|r| *r < region.end)]
-    }
-
-    /// Nodes that may change places with each other, and each of the others by itself.
-    fn regions(&self) -> Vec<Range<usize>> {
-        let mut out: Vec<Range<usize>> = Vec::new();
-        let mut open = false;
-        for (at, node) in self.nodes.iter().enumerate() {
-            match out.last_mut() {
-                Some(last) if node.free && open => last.end = at + 1,
-                _ => out.push(at..at + 1),
-            }
-            open = node.free;
-        }
-        out
-    }
-
-    /// What a node needs while it runs: its operands and its results, those that may lie on operands not counted twice.
-    fn floor(&self) -> i64 {
-        let need = |n: &Step| {
-            let (reads, makes) = (self.sum(&n.reads), self.sum(&n.makes));
-            if n.reuses { reads.max(makes) } else { reads.saturating_add(makes) }
-        };
-        self.nodes.iter().map(need).max().unwrap_or(0)
-    }
-
-    /// The most that is there at once, in an order.
-    fn peak(&self, order: &[usize]) -> i64 {
-        let mut left: Vec<usize> = self.readers.iter().map(Vec::len).collect();
-        let (mut now, mut most) = (0i64, 0i64);
-        for &at in order {
-            let node = &self.nodes[at];
-            let mut gone = 0i64;
-            for &m in &node.reads {
-                left[m] -= 1;
-                if left[m] == 0 {
-                    gone = gone.saturating_add(self.sizes[m]);
-                }
-            }
-            let made = self.sum(&node.makes);
-            let over = if node.reuses { made.min(gone) } else { 0 };
-            now = now.saturating_add(made);
-            most = most.max(now - over);
-            now -= gone;
-            // What nobody reads goes at once.
-            now -= node.makes.iter().filter(|m| left[**m] == 0).map(|m| self.sizes[*m]).sum::<i64>();
-        }
-        most
-    }
-
     /// Always next the node that leaves the least behind: of those equal, the one that came first.
     fn forwards(&self, region: Range<usize>) -> Vec<usize> {
         let start = region.start;
@@ -288,25 +157,4 @@ impl Model {
         out.reverse();
         out
     }
-}
-
-fn bytes(graph: &Graph, v: ValueId) -> i64 {
-    let Type::Tensor(t) = &graph.values[v].ty else { return 0 };
-    let Some(meta) = t.known() else { return 0 };
-    let elements = meta.layout.sizes.iter().fold(1i64, |n, &s| n.saturating_mul(s.max(0)));
-    // Sums of these do not overflow.
-    aligned(elements.saturating_mul(meta.dtype.size() as i64)).min(1 << 48)
-}
-
-/// Whether a node only computes tensors from tensors and numbers that are known.
-fn free(graph: &Graph, node: &Node) -> bool {
-    let def = node.op.def();
-    let number = |a: &Arg| a.scalars().iter().any(|e| e.constant().is_none());
-    let tensor = |v: ValueId| graph.values[v].ty.tensor().is_some_and(|t| t.known().is_some());
-    !def.effectful
-        && def.hop.is_none()
-        && !node.results.is_empty()
-        && !node.args.iter().any(number)
-        && node.operands().all(tensor)
-        && node.results.iter().all(|r| tensor(*r))
 }

@@ -1,15 +1,17 @@
 //! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
 
+use crate::budget::within;
 use crate::instance::Instance;
 use crate::progress::{Doing, Progress};
 use crate::report::Counts;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::run::Runnable;
 use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Error, ErrorKind, Placement, Plan, Program, Remark, Result, Scalar};
+use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Scalar, Table};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::PlanOptions;
+use restride_passes::recompute::{Again, again};
 use restride_passes::segment::{Segment, segments};
 use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
 use restride_pt2::placed::SavedPlan;
@@ -27,6 +29,9 @@ pub struct CompileOptions {
     pub check: bool,
     /// Change the order of nodes where that makes the arena smaller (on by default).
     pub order: bool,
+    /// The arena may have at most so many bytes: what is cheap is computed again instead of kept where it would have more. What
+    /// cannot be met is an error that says why.
+    pub budget: Option<i64>,
     /// What placement may do.
     pub place: PlaceOptions,
     /// What the memory plan may do.
@@ -45,6 +50,7 @@ impl Default for CompileOptions {
         CompileOptions {
             check: true,
             order: true,
+            budget: None,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),
             poison: false,
@@ -112,8 +118,10 @@ type Key = (usize, Vec<(String, [u64; 2])>);
 
 /// A segment, made for certain sizes.
 pub(crate) struct Piece {
-    /// Functional, with known sizes, all operators with kernels.
+    /// Functional, with known sizes, all operators with kernels; some nodes several times where memory is short.
     pub program: Program,
+    /// Where some nodes run again: the nodes that run, by their positions before.
+    pub sequence: Option<Vec<usize>>,
     /// Where values live.
     pub placement: Placement,
     /// Offsets in the arena.
@@ -224,16 +232,11 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     let mut times = Times::default();
     options.progress.tell(Doing::Simplifying);
     let program = timed(&mut times.simplify, || simplify(&lower(&specialize(program, symbols))?))?;
-    let saved = options.saved.as_ref().filter(|s| s.is_for(symbols));
-    let (placement, plan, remarks) = match saved {
-        Some(saved) => {
-            let (placement, plan) = saved.segment(segment, &program)?;
-            (placement, plan, Vec::new())
-        }
-        None => {
-            let (placed, plan) = smallest(&program, options, &mut times)?;
-            (placed.placement, plan, placed.remarks)
-        }
+    let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
+    let saved = options.saved.as_ref().filter(|s| s.is_for(symbols)).filter(fits);
+    let Made { program, sequence, placement, plan, remarks } = match saved {
+        Some(saved) => taken_over(saved, segment, program)?,
+        None => made(program, options, &mut times)?,
     };
     let blame = |error: Error| match saved {
         Some(_) => Error { kind: ErrorKind::File, ..error }
@@ -253,27 +256,80 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     if options.poison {
         runnable = runnable.poisoned();
     }
-    Ok(Piece { program, placement, plan, remarks, runnable: Arc::new(runnable), times })
+    Ok(Piece { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+}
+
+/// A program with the decisions about its memory.
+struct Made {
+    program: Program,
+    sequence: Option<Vec<usize>>,
+    placement: Placement,
+    plan: Plan,
+    remarks: Vec<Remark>,
+}
+
+fn taken_over(saved: &SavedPlan, segment: usize, program: Program) -> Result<Made> {
+    let (mut program, mut remarks, mut sequence) = (program, Vec::new(), None);
+    if let Some(nodes) = saved.sequence(segment, &program)? {
+        sequence = Some(positions(&program, &nodes));
+        Again { program, remarks } = again(&program, &nodes).map_err(|e| Error { kind: ErrorKind::File, ..e })?;
+    }
+    let (placement, plan) = saved.segment(segment, &program)?;
+    Ok(Made { program, sequence, placement, plan, remarks })
+}
+
+fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Made> {
+    let best = smallest(&program, options, times)?;
+    match options.budget {
+        Some(most) if best.plan.arena_bytes > most => {
+            let within = within(best, most, options, times)?;
+            let sequence = positions(&program, &within.sequence);
+            let Attempt { program, placed, plan } = within.attempt;
+            let remarks = placed.remarks.into_iter().chain(within.remarks).collect();
+            Ok(Made { program, sequence: Some(sequence), placement: placed.placement, plan, remarks })
+        }
+        _ => {
+            let (placement, remarks) = (best.placed.placement, best.placed.remarks);
+            Ok(Made { program, sequence: None, placement, plan: best.plan, remarks })
+        }
+    }
+}
+
+/// Where nodes are in a program's order.
+fn positions(program: &Program, nodes: &[NodeId]) -> Vec<usize> {
+    let mut at: Table<NodeId, usize> = Table::new();
+    program.graph().order.iter().enumerate().for_each(|(k, id)| at.set(*id, k));
+    nodes.iter().map(|id| at[*id]).collect()
+}
+
+/// A program, placed and planned.
+pub(crate) struct Attempt {
+    /// With its nodes in the order in which they were placed.
+    pub program: Program,
+    pub placed: Placed,
+    pub plan: Plan,
+}
+
+/// Places and plans a program as it is.
+pub(crate) fn attempt(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+    options.progress.tell(Doing::Placing);
+    let placed = timed(&mut times.place, || place(&program, &options.place))?;
+    options.progress.tell(Doing::Planning);
+    let plan = timed(&mut times.plan, || plan(program.graph(), &placed.placement, &options.plan));
+    Ok(Attempt { program, placed, plan })
 }
 
 /// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more
-/// bytes are moved. The order is that of the steps; the program stays as it is.
-fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<(Placed, Plan)> {
-    let mut attempt = |program: &Program| -> Result<(Placed, Plan)> {
-        options.progress.tell(Doing::Placing);
-        let placed = timed(&mut times.place, || place(program, &options.place))?;
-        options.progress.tell(Doing::Planning);
-        let plan = timed(&mut times.plan, || plan(program.graph(), &placed.placement, &options.plan));
-        Ok((placed, plan))
-    };
-    let first = attempt(program)?;
-    if !options.order || first.1.arena_bytes == 0 {
+/// bytes are moved. The order is that of the steps.
+fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+    let first = attempt(program.clone(), options, times)?;
+    if !options.order || first.plan.arena_bytes == 0 {
         return Ok(first);
     }
     let Some(other) = order(program) else { return Ok(first) };
-    let second = attempt(&other)?;
-    let moved = |placed: &Placed| cost(program, &placed.placement).0;
-    let better = second.1.arena_bytes < first.1.arena_bytes && moved(&second.0) <= moved(&first.0);
+    let second = attempt(other, options, times)?;
+    let moved = |a: &Attempt| cost(program, &a.placed.placement).0;
+    let better = second.plan.arena_bytes < first.plan.arena_bytes && moved(&second) <= moved(&first);
     Ok(if better { second } else { first })
 }
 

@@ -5,6 +5,7 @@
 //! oracle that the others are held against, as [`verify`] does.
 #![forbid(unsafe_code)]
 
+mod budget;
 mod compile;
 mod coverage;
 mod explain;

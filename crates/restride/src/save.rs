@@ -34,7 +34,12 @@ impl Compiled {
         let pieces = written.pieces(inputs)?;
         let pieces: Vec<PlacedPiece<'_>> = pieces
             .iter()
-            .map(|p| PlacedPiece { program: &p.program, placement: &p.placement, plan: &p.plan })
+            .map(|p| PlacedPiece {
+                program: &p.program,
+                placement: &p.placement,
+                plan: &p.plan,
+                sequence: p.sequence.as_deref(),
+            })
             .collect();
         export_file_with(&program, path, &placed_files(&program, &sizes, &pieces)?)
     }

@@ -34,6 +34,8 @@ pub struct PlacedPiece<'a> {
     pub placement: &'a Placement,
     /// Offsets in the arena.
     pub plan: &'a Plan,
+    /// Where some nodes run again: the nodes that run, as positions in the order that they had before.
+    pub sequence: Option<&'a [usize]>,
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -65,6 +67,9 @@ struct GraphPlan {
     /// Bodies that higher-order nodes call, by position among the program's graphs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     bodies: BTreeMap<usize, GraphPlan>,
+    /// The nodes that are placed, as positions among those of the program, where some of them run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sequence: Option<Vec<usize>>,
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -115,11 +120,16 @@ pub fn placed_files(program: &Program, sizes: &Binding, pieces: &[PlacedPiece<'_
         format: FORMAT,
         model_sha256: digest(&model::print(&crate::export::program_model(program)?)?),
         sizes: sizes.iter().map(|(s, v)| (s.name().to_string(), v.to_string())).collect(),
-        segments: pieces.iter().map(|p| graph_plan(p.program, p.program.main, p.placement, p.plan)).collect(),
+        segments: pieces.iter().map(segment).collect(),
     };
     let text: Vec<String> =
         pieces.iter().map(|p| print_placed(p.program, p.placement, Some(p.plan), &PrintOptions::default())).collect();
     Ok(vec![(PLAN.into(), model::print(&file)?), (TEXT.into(), text.join("\n").into_bytes())])
+}
+
+fn segment(p: &PlacedPiece<'_>) -> GraphPlan {
+    let plan = graph_plan(p.program, p.program.main, p.placement, p.plan);
+    GraphPlan { sequence: p.sequence.map(<[usize]>::to_vec), ..plan }
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -165,6 +175,7 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         steps: placement.steps.iter().map(step).collect(),
         scratch: placement.scratch.iter().map(|(node, buffer)| (at[*node], buffer.index())).collect(),
         bodies: placement.nested.iter().map(body).collect(),
+        sequence: None,
     }
 }
 

@@ -4,7 +4,7 @@ use super::{FORMAT, GraphPlan, KindFile, PLAN, PlaceFile, PlanFile, StepFile, di
 use crate::archive::Archive;
 use crate::model;
 use restride_ir::{
-    Binding, Buffer, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Layout, Meta, Nested, Place,
+    Binding, Buffer, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Layout, Meta, Nested, NodeId, Place,
     Placement, Plan, Program, Result, Scalar, Step, ValueId, aligned,
 };
 use restride_tensor::Bytes;
@@ -61,6 +61,26 @@ impl SavedPlan {
     pub fn is_for(&self, sizes: &Binding) -> bool {
         let have = sizes.iter().map(|(s, v)| (s.name(), *v));
         sizes.len() == self.sizes.len() && have.eq(self.sizes.iter().map(|(s, v)| (s.as_str(), *v)))
+    }
+
+    /// The bytes of its arena.
+    pub fn arena_bytes(&self) -> i64 {
+        self.segments.iter().map(|s| s.arena_bytes).max().unwrap_or(0)
+    }
+
+    /// The nodes of a segment that were placed, where some of them run again: positions in the order of `program`, which is the
+    /// segment without that.
+    ///
+    /// # Errors
+    /// A position that the program has not.
+    pub fn sequence(&self, at: usize, program: &Program) -> Result<Option<Vec<NodeId>>> {
+        let Some(sequence) = self.segments.get(at).and_then(|s| s.sequence.as_ref()) else { return Ok(None) };
+        let order = &program.graph().order;
+        let node = |&k: &usize| match order.get(k) {
+            Some(id) => Ok(*id),
+            None => refuse(format!("{PLAN} runs a node {k} of {}", order.len())),
+        };
+        sequence.iter().map(node).collect::<Result<_>>().map(Some)
     }
 
     /// The placement and the plan of a segment, which is `program`.

@@ -1,0 +1,266 @@
+//! Dropping what is in the way: the nodes are gone through in order, and where more is there than may be, what is cheap to
+//! compute again for what it frees, and not needed soon, is dropped. Where it is needed it is computed again, with what that
+//! needs.
+
+use crate::memory::Model;
+use restride_ir::{OutputKind, Program, ValueId};
+use std::collections::BTreeSet;
+
+/// So many candidates are looked at for each one that is dropped.
+const LOOKS: usize = 48;
+
+/// The nodes behind a candidate are looked at up to so many.
+const DEPTH: usize = 48;
+
+/// At most so many times the nodes of the program are run; what is still too much then stays.
+const TIMES: usize = 4;
+
+/// The positions of nodes to run so that by the model no more than `most` is there at once, as far as that goes.
+pub(super) fn evict(program: &Program, model: &Model, costs: &[i64], most: i64) -> Vec<usize> {
+    let mut dropping = Dropping::new(program, model, costs, most);
+    (0..model.nodes.len()).for_each(|at| dropping.step(at));
+    dropping.out
+}
+
+struct Dropping<'a> {
+    program: &'a Program,
+    model: &'a Model,
+    costs: &'a [i64],
+    most: i64,
+    /// The last position at which memory can be made again; nothing for what cannot.
+    until: Vec<Option<usize>>,
+    /// The node that makes a piece of memory.
+    maker: Vec<Option<usize>>,
+    /// Values on each piece of memory.
+    values: Vec<Vec<ValueId>>,
+    /// Whether a value is there, by its number.
+    valid: restride_ir::Table<ValueId, bool>,
+    there: Vec<bool>,
+    /// How many nodes that are about to run read it.
+    pins: Vec<u32>,
+    /// What may be dropped, by cost for each byte.
+    candidates: BTreeSet<(i64, usize)>,
+    now: i64,
+    out: Vec<usize>,
+}
+
+impl<'a> Dropping<'a> {
+    fn new(program: &'a Program, model: &'a Model, costs: &'a [i64], most: i64) -> Self {
+        let graph = program.graph();
+        let pieces = model.sizes.len();
+        let mut values = vec![Vec::new(); pieces];
+        let all = graph.ordered().flat_map(|(_, n)| n.results.iter().copied());
+        all.for_each(|v| values[model.memory[v].expect("results lie somewhere")].push(v));
+        let mut maker = vec![None; pieces];
+        for (at, node) in model.nodes.iter().enumerate() {
+            node.makes.iter().for_each(|&m| maker[m] = Some(at));
+        }
+        let mut out = Dropping {
+            until: Vec::new(),
+            valid: restride_ir::Table::new(),
+            there: vec![false; pieces],
+            pins: vec![0; pieces],
+            candidates: BTreeSet::new(),
+            now: 0,
+            out: Vec::with_capacity(model.nodes.len()),
+            program,
+            model,
+            costs,
+            most,
+            maker,
+            values,
+        };
+        for &v in &graph.inputs {
+            out.valid.set(v, true);
+            if let Some(m) = model.memory[v] {
+                out.there[m] = true;
+            }
+        }
+        out.until = out.until();
+        out
+    }
+
+    /// How long each piece of memory can be made again: as long as what its node reads is there or can be made. Inputs that are
+    /// written are there as long as the program reads them itself: reading them later would keep them from being written in
+    /// their own memory, but for small ones.
+    fn until(&self) -> Vec<Option<usize>> {
+        let (graph, model) = (self.program.graph(), self.model);
+        let mut bytes = vec![0i64; model.sizes.len()];
+        for spec in &self.program.signature.outputs {
+            if let OutputKind::Mutation(i) = spec.kind
+                && let Some(m) = model.memory[graph.inputs[i]]
+            {
+                bytes[m] = crate::memory::bytes(graph, graph.inputs[i]).max(1);
+            }
+        }
+        let mut until: Vec<Option<usize>> = vec![None; model.sizes.len()];
+        for node in model.nodes.iter() {
+            let made = node.makes.iter().map(|m| model.whole[*m]).max().unwrap_or(0);
+            let last = |&m: &usize| {
+                let read = model.readers[m].last().copied().unwrap_or(0);
+                match self.maker[m] {
+                    None if bytes[m] > made / 16 => read,
+                    None => usize::MAX,
+                    Some(_) if self.is_callers(m) => usize::MAX,
+                    Some(_) => until[m].unwrap_or(read),
+                }
+            };
+            if node.free {
+                let own = node.reads.iter().map(last).min().unwrap_or(usize::MAX);
+                node.makes.iter().for_each(|&m| until[m] = Some(own));
+            }
+        }
+        until
+    }
+
+    /// Memory that the caller gives or gets: it is there anyway.
+    fn is_callers(&self, m: usize) -> bool {
+        self.model.sizes[m] == 0
+    }
+
+    /// The next node that reads it after a position.
+    fn next(&self, m: usize, at: usize) -> Option<usize> {
+        let all = &self.model.readers[m];
+        all.get(all.partition_point(|r| *r <= at)).copied()
+    }
+
+    /// Runs the node at a position, and before it what makes its operands again.
+    fn step(&mut self, at: usize) {
+        let redo = self.missing(at);
+        for &k in redo.iter().chain([&at]) {
+            self.model.nodes[k].reads.iter().for_each(|&m| self.pins[m] += 1);
+        }
+        redo.iter().for_each(|&k| self.run(k, at));
+        self.run(at, at);
+    }
+
+    /// The nodes that make what a node reads and is not there, in their order.
+    fn missing(&self, at: usize) -> Vec<usize> {
+        let graph = self.program.graph();
+        let mut found = BTreeSet::new();
+        let mut open = vec![at];
+        while let Some(k) = open.pop() {
+            for v in graph.nodes[self.model.nodes[k].id].operands().filter(|v| !self.valid[*v]) {
+                if let Some(maker) = self.model.made_by[v]
+                    && found.insert(maker)
+                {
+                    open.push(maker);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    fn run(&mut self, k: usize, at: usize) {
+        let node = &self.model.nodes[k];
+        let again = k != at;
+        let mut gone = Vec::new();
+        for &m in &node.reads {
+            self.pins[m] -= 1;
+            if self.pins[m] == 0 && self.next(m, at).is_none() && !self.is_callers(m) && self.there[m] {
+                gone.push(m);
+            }
+        }
+        let freed: i64 = self.model.sum(&gone);
+        let made: i64 = node.makes.iter().map(|&m| if again { self.model.whole[m] } else { self.model.sizes[m] }).sum();
+        let over = if node.reuses { made.min(freed) } else { 0 };
+        // What it reads must not go now.
+        node.reads.iter().for_each(|&m| self.pins[m] += 1);
+        self.make_room(made - over, at);
+        node.reads.iter().for_each(|&m| self.pins[m] -= 1);
+        self.out.push(k);
+        gone.into_iter().for_each(|m| self.drop(m));
+        for &m in &node.makes {
+            if again && self.is_callers(m) {
+                continue;
+            }
+            if self.there[m] {
+                // Only this one is read from now on.
+                self.drop(m);
+            }
+            self.there[m] = true;
+            self.now += self.model.sizes[m];
+        }
+        let graph = self.program.graph();
+        for &r in &graph.nodes[node.id].results {
+            self.valid.set(r, true);
+        }
+        for &m in &node.makes {
+            if self.is_callers(m) {
+                continue;
+            }
+            match self.next(m, at) {
+                None if self.pins[m] == 0 => self.drop(m),
+                _ if self.until[m].is_some() && self.model.sizes[m] >= self.most / 8192 => {
+                    self.candidates.insert((self.density(m), m));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Cost for each byte, in parts of 1/1024.
+    fn density(&self, m: usize) -> i64 {
+        let cost = self.maker[m].map_or(0, |k| self.costs[k]);
+        cost.saturating_mul(1024) / self.model.sizes[m].max(1)
+    }
+
+    fn drop(&mut self, m: usize) {
+        self.there[m] = false;
+        self.now -= self.model.sizes[m];
+        self.candidates.remove(&(self.density(m), m));
+        for v in &self.values[m] {
+            self.valid.set(*v, false);
+        }
+    }
+
+    fn make_room(&mut self, need: i64, at: usize) {
+        while self.now.saturating_add(need) > self.most && self.out.len() < TIMES * self.model.nodes.len() + 1024 {
+            let Some(m) = self.worst(at) else { return };
+            self.drop(m);
+        }
+    }
+
+    /// What is best dropped: little work for many bytes and a long time.
+    fn worst(&self, at: usize) -> Option<usize> {
+        let mut best: Option<(f64, usize)> = None;
+        let may = |m: usize| {
+            let next = self.next(m, at)?;
+            let fits = self.pins[m] == 0 && self.until[m].is_some_and(|u| u >= next);
+            fits.then_some(next)
+        };
+        let found = self.candidates.iter().filter_map(|&(_, m)| may(m).map(|next| (m, next)));
+        for (m, next) in found.take(LOOKS) {
+            let cost = self.behind(m) as f64;
+            let score = cost / self.model.sizes[m] as f64 / (next - at) as f64;
+            if best.is_none_or(|b| score < b.0) {
+                best = Some((score, m));
+            }
+        }
+        best.map(|b| b.1)
+    }
+
+    /// What it costs to make it again, with what is not there for that.
+    fn behind(&self, m: usize) -> i64 {
+        let Some(start) = self.maker[m] else { return i64::MAX };
+        let (mut seen, mut open, mut cost) = (vec![start], vec![start], 0i64);
+        while let Some(k) = open.pop() {
+            cost = cost.saturating_add(self.costs[k]);
+            for &read in &self.model.nodes[k].reads {
+                if self.there[read] || self.is_callers(read) {
+                    continue;
+                }
+                if let Some(maker) = self.maker[read]
+                    && !seen.contains(&maker)
+                {
+                    if seen.len() == DEPTH {
+                        return cost.saturating_mul(4);
+                    }
+                    seen.push(maker);
+                    open.push(maker);
+                }
+            }
+        }
+        cost
+    }
+}

@@ -1,0 +1,276 @@
+//! What backward keeps of forward: values that both need are kept until backward reads them, or computed again there.
+
+use super::cost::costs;
+use super::run;
+use crate::memory::Model;
+use crate::symbols::specialize;
+use restride_ir::{Binding, Error, ErrorKind, NodeId, Program, Result};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
+/// What of forward is kept for backward.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Keep {
+    /// All that backward reads.
+    #[default]
+    All,
+    /// Inputs only, and what cannot be computed again.
+    None,
+    /// At most so many bytes, beside inputs and outputs.
+    Bytes(i64),
+}
+
+/// A joint program, and what its backward keeps.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The program.
+    pub program: Program,
+    /// Bytes of forward that backward keeps, inputs and outputs not counted.
+    pub bytes: i64,
+    /// Bytes that it would keep without computing anything again.
+    pub all_bytes: i64,
+    /// How many nodes of forward are run again.
+    pub again: usize,
+}
+
+/// How many nodes are looked at in choosing what to keep; what is left then is dropped as it comes.
+const LOOKS: usize = 20_000_000;
+
+/// Chooses what backward keeps of forward, which is the first `forward` nodes of a functional program of both, for the sizes
+/// that `sizes` gives the symbols. What draws random numbers is kept: whoever runs the program from its file would draw anew.
+///
+/// # Errors
+/// What must be kept is more than may be; a size that is not known where bytes are asked for.
+pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> Result<Kept> {
+    let known = specialize(program, sizes);
+    let model = Model::new(known.graph());
+    let costs = costs(known.graph(), &model);
+    let mut choice = Choice::new(&known, &model, &costs, forward);
+    let all_bytes = choice.bytes();
+    match keep {
+        Keep::All => return Ok(Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 }),
+        Keep::None => choice.drop_all(),
+        Keep::Bytes(most) => {
+            choice.known()?;
+            choice.drop_to(most)?;
+        }
+    }
+    let sequence = choice.sequence();
+    let again = sequence.len() - model.nodes.len();
+    let sequence: Vec<NodeId> = sequence.into_iter().map(|at| model.nodes[at].id).collect();
+    let made = run(program, &model, &sequence)?;
+    Ok(Kept { program: made.program, bytes: choice.bytes(), all_bytes, again })
+}
+
+struct Choice<'a> {
+    program: &'a Program,
+    model: &'a Model,
+    costs: &'a [i64],
+    forward: usize,
+    /// The node that makes a piece of memory.
+    maker: Vec<Option<usize>>,
+    /// Whether what a node makes can be made again.
+    again: Vec<bool>,
+    /// Pieces of memory of forward that are kept.
+    kept: BTreeSet<usize>,
+    /// Nodes of forward that are run again.
+    redone: Vec<bool>,
+    looks: usize,
+}
+
+/// What dropping a piece of memory takes.
+struct Closure {
+    /// Nodes that are run again for it, beside those that are anyway.
+    nodes: Vec<usize>,
+    /// What has to be kept for it.
+    stops: Vec<usize>,
+}
+
+impl<'a> Choice<'a> {
+    fn new(program: &'a Program, model: &'a Model, costs: &'a [i64], forward: usize) -> Self {
+        let graph = program.graph();
+        let mut maker = vec![None; model.sizes.len()];
+        for (at, node) in model.nodes.iter().enumerate() {
+            node.makes.iter().for_each(|&m| maker[m] = Some(at));
+        }
+        let again = model.nodes.iter().map(|n| n.free && !graph.nodes[n.id].op.def().random).collect();
+        let mut out = Choice {
+            program,
+            model,
+            costs,
+            forward,
+            again,
+            kept: BTreeSet::new(),
+            redone: vec![false; forward],
+            looks: 0,
+            maker,
+        };
+        out.kept = (0..model.sizes.len()).filter(|&m| out.crosses(m)).collect();
+        out
+    }
+
+    /// Memory that forward makes and backward reads.
+    fn crosses(&self, m: usize) -> bool {
+        let read = self.model.readers[m].last().is_some_and(|r| *r >= self.forward);
+        read && !self.is_callers(m) && self.maker[m].is_some_and(|k| k < self.forward)
+    }
+
+    /// Memory that the caller gives or gets: it is there anyway.
+    fn is_callers(&self, m: usize) -> bool {
+        self.maker[m].is_none() || self.model.sizes[m] == 0 && self.model.whole[m] > 0
+    }
+
+    fn bytes(&self) -> i64 {
+        self.kept.iter().fold(0i64, |sum, &m| sum.saturating_add(self.model.sizes[m]))
+    }
+
+    fn name(&self, m: usize) -> String {
+        let graph = self.program.graph();
+        let node = self.maker[m].map(|k| &graph.nodes[self.model.nodes[k].id]);
+        let own = node.and_then(|n| n.results.iter().find(|r| self.model.memory[**r] == Some(m)));
+        own.map_or_else(|| "an input".into(), |v| format!("%{}", graph.values[*v].name))
+    }
+
+    /// Whether all sizes are known that count.
+    fn known(&self) -> Result<()> {
+        let graph = self.program.graph();
+        for &m in &self.kept {
+            let node = &graph.nodes[self.model.nodes[self.maker[m].expect("it is made")].id];
+            let unknown = node.results.iter().any(|r| graph.values[*r].ty.tensor().is_none_or(|t| t.known().is_none()));
+            if unknown {
+                let what = format!("how many bytes {} has is only known at the run", self.name(m));
+                return Err(Error::unsupported(what).help("give inputs of the sizes to go by, or keep all or none"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is run again without this piece of memory, and what must be kept for that.
+    fn closure(&mut self, m: usize) -> Closure {
+        let mut out = Closure { nodes: Vec::new(), stops: Vec::new() };
+        let Some(start) = self.maker[m] else { return out };
+        let (mut open, mut seen) = (vec![start], BTreeSet::from([start]));
+        while let Some(k) = open.pop() {
+            self.looks += 1;
+            out.nodes.push(k);
+            for &read in &self.model.nodes[k].reads {
+                if self.is_callers(read) || read != m && self.kept.contains(&read) {
+                    continue;
+                }
+                let Some(maker) = self.maker[read] else { continue };
+                if self.redone[maker] || !seen.insert(maker) {
+                    continue;
+                }
+                if self.again[maker] {
+                    open.push(maker);
+                } else {
+                    seen.remove(&maker);
+                    out.stops.push(read);
+                }
+            }
+        }
+        out.stops.sort_unstable();
+        out.stops.dedup();
+        out
+    }
+
+    fn drop(&mut self, m: usize, closure: Closure) {
+        self.kept.remove(&m);
+        self.kept.extend(closure.stops);
+        closure.nodes.into_iter().for_each(|k| self.redone[k] = true);
+    }
+
+    /// Whether it can be made again at all.
+    fn droppable(&self, m: usize) -> bool {
+        self.maker[m].is_some_and(|k| self.again[k])
+    }
+
+    fn drop_all(&mut self) {
+        let all: BTreeSet<usize> = self.kept.iter().copied().filter(|m| self.droppable(*m)).collect();
+        // What reads them first finds them gone.
+        self.kept.retain(|m| !all.contains(m));
+        for m in all {
+            if self.maker[m].is_some_and(|k| !self.redone[k]) {
+                let closure = self.closure(m);
+                self.drop(m, closure);
+            }
+        }
+    }
+
+    /// Drops what takes the least work for the bytes that it frees, until no more than `most` are kept.
+    fn drop_to(&mut self, most: i64) -> Result<()> {
+        let mut heap: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
+        for m in self.kept.iter().copied().filter(|m| self.droppable(*m) && self.model.sizes[*m] > 0) {
+            let cost = self.maker[m].map_or(0, |k| self.costs[k]);
+            heap.push(Reverse((ratio(cost, self.model.sizes[m]), m)));
+        }
+        let mut now = self.bytes();
+        while now > most {
+            let Some(Reverse((_, m))) = heap.pop() else { return Err(self.too_much(most)) };
+            let closure = self.closure(m);
+            let held: i64 = closure.stops.iter().map(|s| self.model.sizes[*s]).sum();
+            let freed = self.model.sizes[m].saturating_sub(held);
+            if freed <= 0 {
+                continue;
+            }
+            let cost = closure.nodes.iter().fold(0i64, |sum, &k| sum.saturating_add(self.costs[k]));
+            let own = ratio(cost, freed);
+            // What was dropped since may have made it dearer than the next one.
+            if self.looks < LOOKS && heap.peek().is_some_and(|next| own > next.0.0) {
+                heap.push(Reverse((own, m)));
+                continue;
+            }
+            self.drop(m, closure);
+            now -= freed;
+        }
+        Ok(())
+    }
+
+    fn too_much(&self, most: i64) -> Error {
+        let mut stay: Vec<usize> = self.kept.iter().copied().collect();
+        stay.sort_by_key(|m| (Reverse(self.model.sizes[*m]), *m));
+        let named: Vec<String> =
+            stay.iter().take(4).map(|m| format!("{} ({} bytes)", self.name(*m), self.model.sizes[*m])).collect();
+        let what = format!(
+            "backward cannot keep {most} bytes or less of forward: {} bytes cannot be computed again, {} values, as {}",
+            self.bytes(),
+            stay.len(),
+            named.join(", ")
+        );
+        Error::new(ErrorKind::Program, what)
+            .help("they are random, or made where data decides on sizes or by what has an effect; keep more")
+    }
+
+    /// Positions of nodes to run: those of forward that are run again come where backward needs them first.
+    fn sequence(&self) -> Vec<usize> {
+        let (graph, model) = (self.program.graph(), self.model);
+        let mut out: Vec<usize> = (0..self.forward).collect();
+        let mut done = vec![false; self.forward];
+        for at in self.forward..model.nodes.len() {
+            let mut found = BTreeSet::new();
+            let mut open = vec![at];
+            while let Some(k) = open.pop() {
+                for v in graph.nodes[model.nodes[k].id].operands() {
+                    let (Some(maker), Some(m)) = (model.made_by[v], model.memory[v]) else { continue };
+                    let stays = self.is_callers(m) || self.kept.contains(&m) || !self.lost(m);
+                    if maker < self.forward && !stays && !done[maker] && found.insert(maker) {
+                        open.push(maker);
+                    }
+                }
+            }
+            found.iter().for_each(|k| done[*k] = true);
+            out.extend(found);
+            out.push(at);
+        }
+        out
+    }
+
+    /// Whether memory of forward is made again for backward.
+    fn lost(&self, m: usize) -> bool {
+        self.maker[m].is_some_and(|k| k < self.forward && self.redone[k])
+    }
+}
+
+fn ratio(cost: i64, bytes: i64) -> u64 {
+    (cost.max(0) as u64).saturating_mul(1024) / bytes.max(1) as u64
+}

@@ -1,0 +1,180 @@
+//! Computing again instead of keeping: a node that is run a second time, next to where its result is needed late, so that the
+//! memory of its result is free in between.
+//!
+//! What is run is a sequence of the nodes of a graph, some of them several times. A node reads what was made last of each of its
+//! operands, so that a sequence means what the graph means, however it repeats: the same node makes the same value of the same
+//! operands, and what is random draws by the number of the node that it was in the program ([`restride_ir::Origin::key`]).
+//! [`recompute`] finds a sequence that needs less memory at once, [`keep`] one in which backward keeps less of forward, and
+//! [`again`] makes the program that runs one.
+
+mod cost;
+mod evict;
+mod keep;
+mod restore;
+#[cfg(test)]
+mod tests;
+
+pub use keep::{Keep, Kept, keep};
+
+use crate::build::Names;
+use crate::dce::dce;
+use crate::memory::Model;
+use restride_ir::{Arg, Error, ErrorKind, Graph, NodeId, Program, Remark, RemarkKind, Reason, Result, Table, ValueId};
+
+/// A sequence of nodes to run, and how much the model says that it needs at once.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recomputed {
+    /// The nodes, some of them several times.
+    pub sequence: Vec<NodeId>,
+    /// The most bytes that are there at once, by the model.
+    pub peak: i64,
+}
+
+/// A sequence that keeps at most so many bytes at once, by the model of memory, or else as few as it finds.
+///
+/// The program has known sizes. Nodes keep their order; what is in the way where memory is short, can be computed again and is
+/// needed latest for its cost is dropped, and computed again where it is needed. What turns out to fit after all is kept.
+pub fn recompute(program: &Program, most: i64) -> Recomputed {
+    let graph = program.graph();
+    let model = Model::new(graph);
+    let costs = cost::costs(graph, &model);
+    let sequence = evict::evict(program, &model, &costs, most);
+    let (sequence, peak) = restore::restore(&model, &costs, sequence, most);
+    Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
+}
+
+/// The most bytes that are there at once in a program of known sizes, by the model of memory, and the most that one node needs
+/// by itself, which no sequence is below.
+pub fn modelled(program: &Program) -> (i64, i64) {
+    let model = Model::new(program.graph());
+    let there: Vec<usize> = (0..model.nodes.len()).collect();
+    (model.peak(&there), model.floor())
+}
+
+/// A program that computes some of its values again.
+#[derive(Clone, Debug)]
+pub struct Again {
+    /// The program.
+    pub program: Program,
+    /// Its nodes that compute something again, with the bytes of what they make and the value that was made before.
+    pub remarks: Vec<Remark>,
+}
+
+/// The program that runs a sequence of the nodes of its main graph. Where a node comes again its results are new values, and
+/// later nodes read these; what the caller gets is what was made first. Nodes that nobody needs are left out.
+///
+/// # Errors
+/// A sequence that is none of this program: one that reads or returns what is not made, that leaves out or repeats what has an
+/// effect or learns a number, or moves it.
+pub fn again(program: &Program, sequence: &[NodeId]) -> Result<Again> {
+    run(program, &Model::new(program.graph()), sequence)
+}
+
+/// As [`again`], with the model of the graph.
+fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
+    let graph = program.graph();
+    let refuse = |what: &str| Err(Error::new(ErrorKind::Invalid, format!("a sequence of nodes that {what}")));
+    let mut at: Table<NodeId, Option<usize>> = Table::new();
+    model.nodes.iter().enumerate().for_each(|(k, n)| at.set(n.id, Some(k)));
+    let fixed = fixed(model, graph);
+    let stays = |k: &usize| !model.nodes[*k].free;
+    let mut wanted = (0..model.nodes.len()).filter(stays);
+    let mut out = program.clone();
+    let main = out.main;
+    let new = &mut out.graphs[main];
+    new.order = Vec::with_capacity(sequence.len());
+    let mut remarks = Vec::new();
+    let mut names = Names::default();
+    graph.values.iter().for_each(|(_, v)| drop(names.fresh(&v.name)));
+    // What stands for each value now, and the node that each node was run as last.
+    let mut now: Table<ValueId, Option<ValueId>> = Table::new();
+    let mut last: Table<NodeId, Option<NodeId>> = Table::new();
+    graph.inputs.iter().for_each(|v| now.set(*v, Some(*v)));
+    for &id in sequence {
+        let Some(k) = at[id] else { return refuse("has a node that the program has not") };
+        if stays(&k) && wanted.next() != Some(k) {
+            return refuse("moves or repeats what has to stay where it is");
+        }
+        let node = &graph.nodes[id];
+        let mut there = true;
+        let mut operand = |v: &ValueId| {
+            there &= now[*v].is_some();
+            now[*v].unwrap_or(*v)
+        };
+        let args: Vec<Arg> = node.args.iter().map(|a| a.map_values(&mut operand)).collect();
+        if !there {
+            return refuse("reads what is not made yet");
+        }
+        let first = last[id].is_none();
+        // A view of the same is the same.
+        if let Some(last) = last[id]
+            && node.op.is_view()
+            && new.nodes[last].args == args
+        {
+            for (old, own) in node.results.iter().zip(&graph_results(new, last)) {
+                now.set(*old, Some(*own));
+            }
+            continue;
+        }
+        let run = if first {
+            new.nodes[id].args = args;
+            new.order.push(id);
+            id
+        } else {
+            let results = node.results.iter().map(|r| {
+                let value = &graph.values[*r];
+                (names.fresh(&value.name), value.ty.clone())
+            });
+            let run = new.add_node(node.op, args, results.collect::<Vec<_>>(), node.origin.clone());
+            if !node.op.is_view() {
+                let bytes = model.nodes[k].makes.iter().fold(0i64, |sum, &m| sum.saturating_add(model.whole[m]));
+                let (kind, reason, over) = (RemarkKind::ComputeAgain, Reason::Taken, node.results.first().copied());
+                remarks.push(Remark { graph: main, node: run, kind, reason, bytes, over });
+            }
+            run
+        };
+        last.set(id, Some(run));
+        for (old, own) in node.results.iter().zip(&graph_results(new, run)) {
+            if first || !fixed[*old] {
+                now.set(*old, Some(*own));
+            }
+        }
+    }
+    if wanted.next().is_some() {
+        return refuse("leaves out what has an effect");
+    }
+    if graph.output_values().any(|v| now[v].is_none()) {
+        return refuse("does not make what is returned");
+    }
+    dce(&mut out);
+    let mut runs: Table<NodeId, bool> = Table::new();
+    out.graph().order.iter().for_each(|id| runs.set(*id, true));
+    remarks.retain(|r| runs[r.node]);
+    Ok(Again { program: out, remarks })
+}
+
+fn graph_results(graph: &Graph, node: NodeId) -> Vec<ValueId> {
+    graph.nodes[node].results.to_vec()
+}
+
+/// Values whose memory the caller gets: there is one of each.
+fn fixed(model: &Model, graph: &Graph) -> Table<ValueId, bool> {
+    let mut memory = vec![false; model.sizes.len()];
+    graph.output_values().filter_map(|v| model.memory[v]).for_each(|m| memory[m] = true);
+    let mut out: Table<ValueId, bool> = Table::new();
+    for v in graph.values.ids() {
+        out.set(v, model.memory[v].is_some_and(|m| memory[m]));
+    }
+    out
+}
+
+/// Why a node is never run again; `None` for what may be.
+pub fn refusal(graph: &Graph, id: NodeId) -> Option<&'static str> {
+    let def = graph.nodes[id].op.def();
+    match () {
+        () if def.effectful => Some("which has an effect, and is not computed again"),
+        () if def.hop.is_some() => Some("which bodies compute, and is not computed again"),
+        () if !crate::memory::free(graph, &graph.nodes[id]) => Some("whose size the run decides on, and is not computed again"),
+        () => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! A program whose arena is at or under a budget, by computing some of its values again instead of keeping them.
+
+use crate::compile::{Attempt, CompileOptions, Times, attempt};
+use restride_ir::{BufferId, Error, ErrorKind, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
+use restride_passes::recompute::{Again, again, modelled, recompute, refusal};
+
+/// Programs are placed and planned at most so often to get to a budget, and so often to compute less again for it.
+const ATTEMPTS: usize = 8;
+const RELAXED: usize = 2;
+
+/// A program placed within a budget.
+pub(crate) struct Within {
+    pub attempt: Attempt,
+    /// Its nodes, as those of the program before.
+    pub sequence: Vec<NodeId>,
+    /// What is computed again.
+    pub remarks: Vec<Remark>,
+}
+
+/// Gets the arena of `first` down to `most` bytes.
+///
+/// The model of memory that chooses what to compute again is not what is placed and planned in the end, so that what it is told to
+/// reach is changed until the arena fits: first in the proportion of both, then by what is too much.
+///
+/// # Errors
+/// A budget that is not met: how far it was, and what takes the memory.
+pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times: &mut Times) -> Result<Within> {
+    let (peak, floor) = modelled(&first.program);
+    let arena = first.plan.arena_bytes.max(1);
+    let mut aim = (most.max(0) as f64 / arena as f64 * peak as f64) as i64;
+    let mut best: Option<Within> = None;
+    let (mut seen, mut relaxed, mut last) = (Vec::new(), 0, false);
+    for _ in 0..ATTEMPTS {
+        let found = recompute(&first.program, aim);
+        let stuck = found.peak > aim || aim < floor;
+        if !seen.contains(&found.sequence) {
+            let Again { program, remarks } = again(&first.program, &found.sequence)?;
+            let sequence = found.sequence.clone();
+            let own = Within { attempt: attempt(program, options, times)?, sequence, remarks };
+            let (arena, fits) = (own.attempt.plan.arena_bytes, own.attempt.plan.arena_bytes <= most);
+            let better = match &best {
+                None => true,
+                Some(b) if b.attempt.plan.arena_bytes <= most => fits && own.sequence.len() < b.sequence.len(),
+                Some(b) => arena < b.attempt.plan.arena_bytes,
+            };
+            if better {
+                best = Some(own);
+            }
+            seen.push(found.sequence);
+            if fits {
+                // What is left may be used for keeping more.
+                let left = most - arena;
+                if relaxed == RELAXED || left < most / 32 {
+                    break;
+                }
+                relaxed += 1;
+                aim = found.peak.saturating_add(left);
+                continue;
+            }
+            if relaxed > 0 {
+                break;
+            }
+            aim = aim.min(found.peak).saturating_sub((arena - most).max(aim / 64));
+        } else {
+            aim -= (aim / 16).max(1);
+        }
+        if last {
+            break;
+        }
+        if stuck || aim <= 0 {
+            // One more time, for as little as there can be.
+            (aim, last) = (0, true);
+        }
+    }
+    match best {
+        Some(best) if best.attempt.plan.arena_bytes <= most => Ok(best),
+        Some(best) if best.attempt.plan.arena_bytes < arena => Err(unmet(&best.attempt, most)),
+        _ => Err(unmet(&first, most)),
+    }
+}
+
+/// Why a budget is not met: what makes up the peak of the smallest arena that was found.
+fn unmet(best: &Attempt, most: i64) -> Error {
+    let (graph, placement, plan) = (best.program.graph(), &best.placed.placement, &best.plan);
+    let reached = plan.arena_bytes;
+    let mut what = format!("the arena cannot be brought to {most} bytes: the smallest that was found has {reached}");
+    let (at, crowd) = crowd(graph, placement);
+    let Some(step) = placement.steps.get(at) else {
+        return Error::new(ErrorKind::Program, what);
+    };
+    let touched: Vec<BufferId> = placement.touched(step).collect();
+    let here = match step {
+        Step::Run { node, .. } | Step::Free { node } => Some(*node),
+        Step::Move { .. } => None,
+    };
+    let scratch = here.and_then(|n| placement.scratch.get(&n));
+    let names = names(graph, placement);
+    let line = |(buffer, bytes): &(BufferId, i64)| {
+        let name = &names[buffer.index()];
+        let why = if scratch == Some(buffer) {
+            "working memory of its kernel"
+        } else if touched.contains(buffer) {
+            "which it works on"
+        } else {
+            name.1.and_then(|maker| refusal(graph, maker)).unwrap_or("which is needed later, and takes as much to compute again")
+        };
+        match scratch == Some(buffer) {
+            true => format!("{bytes} bytes of {why}"),
+            false => format!("{bytes} bytes of {}, {why}", name.0),
+        }
+    };
+    let total: i64 = crowd.iter().map(|c| c.1).sum();
+    let all: Vec<String> = crowd.iter().take(6).map(line).collect();
+    let more = if crowd.len() > 6 { format!("; and {} more", crowd.len() - 6) } else { String::new() };
+    what = format!("{what}, of which {total} are needed at once at step {at}: {}{more}", all.join("; "));
+    let error = Error::new(ErrorKind::Program, what).help(format!("--budget {reached} can be met"));
+    match here {
+        Some(node) => error.at(graph, node),
+        None => error,
+    }
+}
+
+/// The step at which most is needed, and the buffers that are, the largest first.
+fn crowd(graph: &Graph, placement: &Placement) -> (usize, Vec<(BufferId, i64)>) {
+    let lives = lives(graph, placement);
+    let mut change = vec![0i64; placement.steps.len() + 1];
+    let arena = |id: BufferId| placement.buffers[id].kind == restride_ir::BufferKind::Arena;
+    for id in placement.buffers.ids().filter(|id| arena(*id)) {
+        for l in &lives[id] {
+            change[*l.steps.start()] += l.bytes.end - l.bytes.start;
+            change[l.steps.end() + 1] -= l.bytes.end - l.bytes.start;
+        }
+    }
+    let (mut now, mut most, mut at) = (0i64, 0i64, 0);
+    for (step, by) in change.iter().enumerate() {
+        now += by;
+        if now > most {
+            (most, at) = (now, step);
+        }
+    }
+    let there = |id: BufferId| -> i64 {
+        lives[id].iter().filter(|l| l.steps.contains(&at)).map(|l| l.bytes.end - l.bytes.start).sum()
+    };
+    let mut all: Vec<(BufferId, i64)> =
+        placement.buffers.ids().filter(|id| arena(*id)).map(|id| (id, there(id))).filter(|b| b.1 > 0).collect();
+    all.sort_by_key(|(id, bytes)| (std::cmp::Reverse(*bytes), *id));
+    (at, all)
+}
+
+/// What lies first in each buffer, and what makes that.
+fn names(graph: &Graph, placement: &Placement) -> Vec<(String, Option<NodeId>)> {
+    let mut out: Vec<(String, Option<NodeId>)> = vec![("memory".into(), None); placement.buffers.len()];
+    let mut name = |node: &Node, id: NodeId| {
+        for r in &node.results {
+            if let Some(place) = &placement.places[*r]
+                && out[place.buffer.index()].1.is_none()
+            {
+                out[place.buffer.index()] = (format!("%{}", graph.values[*r].name), Some(id));
+            }
+        }
+    };
+    graph.ordered().for_each(|(id, node)| name(node, id));
+    out
+}
