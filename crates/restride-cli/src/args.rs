@@ -122,6 +122,9 @@ pub enum Command {
         /// every floating user input.
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         wrt: Option<Vec<String>>,
+        /// What backward keeps of forward: all, none (inputs only, all else is computed again) or so many bytes (as 10MB).
+        #[arg(long, value_name = "all|none|BYTES", default_value = "all", value_parser = keep)]
+        keep: restride::Keep,
         /// The optimizer.
         #[command(flatten)]
         optimizer: OptimizerArgs,
@@ -270,6 +273,14 @@ pub struct RunArgs {
     /// Steps that the search for the smallest plan may take; 0 for best fit alone.
     #[arg(long, value_name = "N")]
     pub search_steps: Option<u64>,
+}
+
+fn keep(text: &str) -> Result<restride::Keep, String> {
+    match text {
+        "all" => Ok(restride::Keep::All),
+        "none" => Ok(restride::Keep::None),
+        _ => bytes(text).map(restride::Keep::Bytes).map_err(|e| format!("all, none or bytes: {e}")),
+    }
 }
 
 /// Bytes, as people write them.

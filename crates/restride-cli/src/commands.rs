@@ -29,8 +29,8 @@ pub fn run(command: Command) -> Result<()> {
             let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
             compile(screen, &program, &to, &run)
         }
-        Command::Grad { program, output, loss, wrt, optimizer, run } => {
-            grad(screen, &program, (&output, &loss, wrt, &optimizer), &run)
+        Command::Grad { program, output, loss, wrt, keep, optimizer, run } => {
+            grad(screen, &program, (&output, &loss, wrt, keep, &optimizer), &run)
         }
         Command::Bench { program, json, run } => time(screen, &program, json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
@@ -204,7 +204,7 @@ fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: b
 fn grad(
     screen: &Screen,
     args: &ProgramArgs,
-    (output, loss, wrt, optimizer): (&Path, &str, Option<Vec<String>>, &OptimizerArgs),
+    (output, loss, wrt, keep, optimizer): (&Path, &str, Option<Vec<String>>, restride::Keep, &OptimizerArgs),
     run: &RunArgs,
 ) -> Result<()> {
     let optimizer = optimizer::chosen(optimizer)?;
@@ -220,7 +220,18 @@ fn grad(
         Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
         None => compiled.grad(&options)?,
     };
-    save(&made, output)
+    if keep == restride::Keep::All {
+        return save(&made, output);
+    }
+    let kept = compiled.keep(&made, &options, keep, inputs.as_ref())?;
+    save(&kept.program, output)?;
+    screen.print(&format!(
+        "backward keeps {} of forward instead of {}; {} nodes of it run again\n",
+        tables::bytes(kept.bytes),
+        tables::bytes(kept.all_bytes),
+        kept.again
+    ));
+    Ok(())
 }
 
 fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {

@@ -146,13 +146,23 @@ pub fn report_json(r: &Report) -> Value {
             "steps": r.placed.steps, "in_place": r.placed.in_place, "views": r.placed.views, "copies": r.placed.copies,
             "copy_bytes": r.placed.copy_bytes, "missed": r.placed.missed, "missed_bytes": r.placed.missed_bytes,
         },
-        "plan": counts_json(&r.plan),
+        "plan": plan_of(r),
+        "learns": r.learns,
         "checks": { "functional": check, "placement": check, "plan": check },
         "time_us": {
             "import": us(r.times.import), "functionalize": us(r.times.functionalize), "simplify": us(r.times.simplify),
             "place": us(r.times.place), "check": us(r.times.check), "plan": us(r.times.plan),
         },
     })
+}
+
+fn plan_of(r: &Report) -> Value {
+    let mut out = counts_json(&r.plan);
+    out["upper_bound_bytes"] = json!(r.plan.upper_bound_bytes);
+    out["unbounded"] = json!(r.unbounded);
+    out["computed_again"] = json!(r.again.0);
+    out["computed_again_bytes"] = json!(r.again.1);
+    out
 }
 
 fn counts_json(p: &PlanCounts) -> Value {
@@ -186,6 +196,21 @@ pub fn report_text(r: &Report) -> String {
     }
     let _ = writeln!(out);
     let _ = write!(out, "{}", counts_text(&r.plan));
+    if r.again.0 > 0 {
+        let _ = writeln!(out, "{:<24} {} nodes, {}", "computed again", r.again.0, bytes(r.again.1));
+    }
+    match (r.plan.upper_bound_bytes, &r.unbounded) {
+        (Some(most), _) if most != r.plan.arena_bytes => {
+            let _ = writeln!(out, "{:<24} {}", "arena, at any sizes", bytes(most));
+        }
+        (None, Some(why)) => {
+            let _ = writeln!(out, "{:<24} not bounded: {why}", "arena, at any sizes");
+        }
+        _ => {}
+    }
+    for learns in &r.learns {
+        let _ = writeln!(out, "{:<24} what comes after {learns}", "memory when size is known");
+    }
     let check = if r.checked { "functional ok, placement ok, plan ok" } else { "skipped" };
     let _ = writeln!(out, "{:<24} {check}", "checks");
     let ms = |d: std::time::Duration| format!("{:.2}", d.as_secs_f64() * 1e3);

@@ -19,6 +19,8 @@
 //! - `functionalize`: the functional program, or the error.
 //! - `grad`: the program of forward and backward, its first output being the loss, or the error.
 //! - `sgd`, `adam`: a training step with that optimizer, with momentum, or the error.
+//! - `recompute`: the program with what is computed again so that, by the model of memory, as many bytes are there at once as the
+//!   line `most:` says.
 //! - `place`: the placed program and its plan. `remarks`: the decisions that led to it, in program order.
 //! - `reinplace`: the program with in-place operators and views. `views`: the functional one with views.
 //! - `copies`: every copy that is left in the placed program, with its bytes and why it stays.
@@ -37,6 +39,7 @@ use restride_ir::{Arg, Binding, DType, Error, InputKind, Layout, Plan, Program, 
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
+use restride_passes::recompute::{again, modelled, recompute};
 use restride_passes::{functionalize, lower, materialize, place, plan::plan, simplify, specialize, views};
 use restride_tensor::{Bytes, Storage, Tensor};
 use std::collections::BTreeMap;
@@ -127,6 +130,7 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
                 .map(|p| print(&p)),
             "sgd" => trained(program, shares, Optimizer::Sgd(Sgd { momentum: 0.5, ..Sgd::default() })),
             "adam" => trained(program, shares, Optimizer::Adam(Adam::default())),
+            "recompute" => functional(program, shares).and_then(|p| recomputed(&p, &test.sizes, &directive("most"))),
             "place" => test.placed().map(|p| p.text()),
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),
@@ -220,6 +224,24 @@ fn trained(program: &Program, shares: &[Share], optimizer: Optimizer) -> Result<
     restride_ir::verify(&out)?;
     restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
     Ok(print(&out))
+}
+
+/// The program with what is computed again for a peak of so many bytes, by the model of memory.
+fn recomputed(program: &Program, sizes: &Binding, most: &[&str]) -> Result<String, Error> {
+    let most = most.first().and_then(|n| n.parse().ok());
+    let most = most.ok_or_else(|| Error::invalid("`recompute` needs a `// most: BYTES` line"))?;
+    let program = simplify(&lower(&specialize(program, sizes))?)?;
+    let found = recompute(&program, most);
+    let made = again(&program, &found.sequence)?;
+    restride_ir::verify(&made.program)?;
+    let mut out = print(&made.program);
+    for r in &made.remarks {
+        let node = print_node(&made.program, made.program.graph(), r.node);
+        let over = r.over.map_or_else(String::new, |v| format!(", %{}", program.graph().values[v].name));
+        let _ = writeln!(out, "{node}\n  {}{over}: {} bytes", r.kind, r.bytes);
+    }
+    let _ = writeln!(out, "at most {} bytes at once instead of {}", found.peak, modelled(&program));
+    Ok(out)
 }
 
 /// A placed program, judged.

@@ -1,12 +1,15 @@
 //! A program whose arena is at or under a budget, by computing some of its values again instead of keeping them.
 
 use crate::compile::{Attempt, CompileOptions, Times, attempt};
-use restride_ir::{BufferId, Error, ErrorKind, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
-use restride_passes::recompute::{Again, again, modelled, recompute, refusal};
+use restride_ir::{BufferId, Error, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
+use restride_passes::recompute::{Again, Recomputed, again, modelled, recompute, refusal};
 
 /// Programs are placed and planned at most so often to get to a budget, and so often to compute less again for it.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = 5;
 const RELAXED: usize = 2;
+
+/// What is tried where that does not lead to it, in 16ths of what the program needs.
+const SHARES: [i64; 9] = [15, 14, 12, 10, 8, 6, 4, 2, 0];
 
 /// A program placed within a budget.
 pub(crate) struct Within {
@@ -20,62 +23,89 @@ pub(crate) struct Within {
 /// Gets the arena of `first` down to `most` bytes.
 ///
 /// The model of memory that chooses what to compute again is not what is placed and planned in the end, so that what it is told to
-/// reach is changed until the arena fits: first in the proportion of both, then by what is too much.
+/// reach is changed until the arena fits: first in the proportion of both, then by what is too much. Where that fails, the same is
+/// tried for every budget, so that what is named as the smallest can be met.
 ///
 /// # Errors
 /// A budget that is not met: how far it was, and what takes the memory.
 pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times: &mut Times) -> Result<Within> {
-    let (peak, floor) = modelled(&first.program);
-    let arena = first.plan.arena_bytes.max(1);
-    let mut aim = (most.max(0) as f64 / arena as f64 * peak as f64) as i64;
-    let mut best: Option<Within> = None;
-    let (mut seen, mut relaxed, mut last) = (Vec::new(), 0, false);
-    for _ in 0..ATTEMPTS {
-        let found = recompute(&first.program, aim);
-        let stuck = found.peak > aim || aim < floor;
-        if !seen.contains(&found.sequence) {
-            let Again { program, remarks } = again(&first.program, &found.sequence)?;
-            let sequence = found.sequence.clone();
-            let own = Within { attempt: attempt(program, options, times)?, sequence, remarks };
-            let (arena, fits) = (own.attempt.plan.arena_bytes, own.attempt.plan.arena_bytes <= most);
-            let better = match &best {
-                None => true,
-                Some(b) if b.attempt.plan.arena_bytes <= most => fits && own.sequence.len() < b.sequence.len(),
-                Some(b) => arena < b.attempt.plan.arena_bytes,
-            };
-            if better {
-                best = Some(own);
-            }
-            seen.push(found.sequence);
-            if fits {
-                // What is left may be used for keeping more.
-                let left = most - arena;
-                if relaxed == RELAXED || left < most / 32 {
-                    break;
-                }
-                relaxed += 1;
-                aim = found.peak.saturating_add(left);
-                continue;
-            }
-            if relaxed > 0 {
-                break;
-            }
-            aim = aim.min(found.peak).saturating_sub((arena - most).max(aim / 64));
-        } else {
-            aim -= (aim / 16).max(1);
+    let peak = modelled(&first.program);
+    let mut search = Search { first: &first, seen: Vec::new(), options, times };
+    if let Some(found) = search.near(peak, most)? {
+        return Ok(found);
+    }
+    let mut smallest: Option<Within> = None;
+    search.seen.clear();
+    for share in SHARES {
+        let Some(made) = search.make(&recompute(&first.program, peak / 16 * share))? else { continue };
+        if made.arena() <= most {
+            return Ok(made);
         }
-        if last {
-            break;
-        }
-        if stuck || aim <= 0 {
-            // One more time, for as little as there can be.
-            (aim, last) = (0, true);
+        if smallest.as_ref().is_none_or(|s| made.arena() < s.arena()) {
+            smallest = Some(made);
         }
     }
-    match best {
-        Some(best) if best.attempt.plan.arena_bytes <= most => Ok(best),
-        Some(best) if best.attempt.plan.arena_bytes < arena => Err(unmet(&best.attempt, most)),
+    match smallest {
+        Some(s) if s.arena() < first.plan.arena_bytes => Err(unmet(&s.attempt, most)),
         _ => Err(unmet(&first, most)),
+    }
+}
+
+impl Within {
+    fn arena(&self) -> i64 {
+        self.attempt.plan.arena_bytes
+    }
+}
+
+struct Search<'a> {
+    first: &'a Attempt,
+    /// Sequences that were placed and planned.
+    seen: Vec<Vec<NodeId>>,
+    options: &'a CompileOptions,
+    times: &'a mut Times,
+}
+
+impl Search<'_> {
+    /// Places and plans a sequence, if it is a new one.
+    fn make(&mut self, found: &Recomputed) -> Result<Option<Within>> {
+        if self.seen.contains(&found.sequence) {
+            return Ok(None);
+        }
+        self.seen.push(found.sequence.clone());
+        let Again { program, remarks } = again(&self.first.program, &found.sequence)?;
+        let attempt = attempt(program, self.options, self.times)?;
+        Ok(Some(Within { attempt, sequence: found.sequence.clone(), remarks }))
+    }
+
+    /// What fits with little computed again, if it is found.
+    fn near(&mut self, peak: i64, most: i64) -> Result<Option<Within>> {
+        let arena = self.first.plan.arena_bytes.max(1);
+        let mut aim = (most.max(0) as f64 / arena as f64 * peak as f64) as i64;
+        let (mut best, mut relaxed): (Option<Within>, usize) = (None, 0);
+        for _ in 0..ATTEMPTS + RELAXED {
+            let found = recompute(&self.first.program, aim);
+            let made = self.make(&found)?;
+            let Some(made) = made else { break };
+            let over = made.arena() - most;
+            if over > 0 {
+                // It is the least that the model can do, or there was something that fits before.
+                if found.peak > aim || best.is_some() {
+                    break;
+                }
+                aim = aim.min(found.peak).saturating_sub(over.max(aim / 64));
+                continue;
+            }
+            if best.as_ref().is_none_or(|b| made.sequence.len() < b.sequence.len()) {
+                best = Some(made);
+            }
+            // What is left may be used for keeping more.
+            if relaxed == RELAXED || -over < most / 32 {
+                break;
+            }
+            relaxed += 1;
+            aim = found.peak.saturating_sub(over);
+        }
+        Ok(best)
     }
 }
 
@@ -86,7 +116,7 @@ fn unmet(best: &Attempt, most: i64) -> Error {
     let mut what = format!("the arena cannot be brought to {most} bytes: the smallest that was found has {reached}");
     let (at, crowd) = crowd(graph, placement);
     let Some(step) = placement.steps.get(at) else {
-        return Error::new(ErrorKind::Program, what);
+        return Error::unsupported(what);
     };
     let touched: Vec<BufferId> = placement.touched(step).collect();
     let here = match step {
@@ -102,7 +132,9 @@ fn unmet(best: &Attempt, most: i64) -> Error {
         } else if touched.contains(buffer) {
             "which it works on"
         } else {
-            name.1.and_then(|maker| refusal(graph, maker)).unwrap_or("which is needed later, and takes as much to compute again")
+            name.1
+                .and_then(|maker| refusal(graph, maker))
+                .unwrap_or("which is needed later, and takes as much to compute again")
         };
         match scratch == Some(buffer) {
             true => format!("{bytes} bytes of {why}"),
@@ -113,7 +145,7 @@ fn unmet(best: &Attempt, most: i64) -> Error {
     let all: Vec<String> = crowd.iter().take(6).map(line).collect();
     let more = if crowd.len() > 6 { format!("; and {} more", crowd.len() - 6) } else { String::new() };
     what = format!("{what}, of which {total} are needed at once at step {at}: {}{more}", all.join("; "));
-    let error = Error::new(ErrorKind::Program, what).help(format!("--budget {reached} can be met"));
+    let error = Error::unsupported(what).help(format!("--budget {reached} can be met"));
     match here {
         Some(node) => error.at(graph, node),
         None => error,

@@ -1,5 +1,6 @@
 //! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
 
+use crate::bound::UpperBound;
 use crate::budget::within;
 use crate::instance::Instance;
 use crate::progress::{Doing, Progress};
@@ -16,7 +17,7 @@ use restride_passes::segment::{Segment, segments};
 use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
 use restride_pt2::placed::SavedPlan;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Placements kept for sizes met before; the oldest goes first.
@@ -111,6 +112,7 @@ struct Shared {
     options: CompileOptions,
     functionalize: Duration,
     cache: Mutex<VecDeque<(Key, Arc<Piece>)>>,
+    bound: OnceLock<UpperBound>,
 }
 
 /// A segment and the values of its symbols.
@@ -160,6 +162,7 @@ impl Compiled {
             options: options.clone(),
             functionalize: time,
             cache: Mutex::new(VecDeque::new()),
+            bound: OnceLock::new(),
         })))
     }
 
@@ -200,6 +203,10 @@ impl Compiled {
         &self.0.segments
     }
 
+    pub(crate) fn bound(&self, find: impl FnOnce() -> UpperBound) -> &UpperBound {
+        self.0.bound.get_or_init(find)
+    }
+
     /// A segment made for the sizes of a binding: remembered, or made now.
     pub(crate) fn piece(&self, at: usize, symbols: &Binding) -> Result<Arc<Piece>> {
         let key: Key = (at, symbols.iter().map(|(s, v)| (s.name().to_string(), bits(*v))).collect());
@@ -209,7 +216,16 @@ impl Compiled {
         if let Some(piece) = remembered(&lock()) {
             return Ok(piece);
         }
-        let piece = Arc::new(make(at, &self.0.segments[at].program, symbols, &self.0.options)?);
+        let program = &self.0.segments[at].program;
+        let mut piece = make(at, program, symbols, &self.0.options)?;
+        // What was said to be enough is enough.
+        if let Some(most) = self.0.bound.get().and_then(UpperBound::bytes)
+            && piece.plan.arena_bytes > most
+        {
+            let options = CompileOptions { budget: Some(most), saved: None, ..self.0.options.clone() };
+            piece = make(at, program, symbols, &options)?;
+        }
+        let piece = Arc::new(piece);
         let mut cache = lock();
         if cache.len() >= KEPT {
             cache.pop_front();
@@ -231,7 +247,7 @@ fn bits(s: Scalar) -> [u64; 2] {
 fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
     let mut times = Times::default();
     options.progress.tell(Doing::Simplifying);
-    let program = timed(&mut times.simplify, || simplify(&lower(&specialize(program, symbols))?))?;
+    let program = timed(&mut times.simplify, || lowered(program, symbols))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
     let saved = options.saved.as_ref().filter(|s| s.is_for(symbols)).filter(fits);
     let Made { program, sequence, placement, plan, remarks } = match saved {
@@ -257,6 +273,11 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
         runnable = runnable.poisoned();
     }
     Ok(Piece { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+}
+
+/// A program for certain sizes, all operators with kernels.
+pub(crate) fn lowered(program: &Program, symbols: &Binding) -> Result<Program> {
+    simplify(&lower(&specialize(program, symbols))?)
 }
 
 /// A program with the decisions about its memory.

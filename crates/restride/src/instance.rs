@@ -120,6 +120,21 @@ impl Instance {
         (self.compiled, self.state, self.arena, self.runs)
     }
 
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Bytes of the arena that there are.
+    pub fn arena_bytes(&self) -> i64 {
+        self.arena.bytes() as i64
+    }
+
+    /// Makes the arena so large, if it is smaller.
+    pub(crate) fn take(&mut self, bytes: i64) -> Result<i64> {
+        self.arena.take(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        Ok(self.arena_bytes())
+    }
+
     /// The state, of an instance that is needed no more.
     pub fn into_state(self) -> State {
         self.state

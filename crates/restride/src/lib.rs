@@ -5,6 +5,7 @@
 //! oracle that the others are held against, as [`verify`] does.
 #![forbid(unsafe_code)]
 
+mod bound;
 mod budget;
 mod compile;
 mod coverage;
@@ -20,6 +21,7 @@ mod session;
 mod timeline;
 mod verify;
 
+pub use bound::UpperBound;
 pub use compile::{CompileOptions, Compiled, Times};
 pub use coverage::{Coverage, Differentiated, How, coverage};
 pub use explain::{Copied, Decision, Explanation, Site, Why};
@@ -42,6 +44,7 @@ pub use restride_passes::grad::{
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder, SearchOptions};
 pub use restride_passes::portable;
+pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::Tensor;
 pub use save::save;

@@ -1,5 +1,6 @@
 //! What compiling found and decided, in numbers.
 
+use crate::bound::UpperBound;
 use crate::compile::{Compiled, Piece, Times};
 use crate::instance::Instance;
 use restride_exec::inputs::{Strides, bind};
@@ -72,6 +73,8 @@ pub struct PlanCounts {
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
+    /// What no arena is larger than, whatever sizes inputs have; `None` where there is no such number, and in a plan of its own.
+    pub upper_bound_bytes: Option<i64>,
 }
 
 /// What compiling a program for certain inputs found and decided.
@@ -89,6 +92,12 @@ pub struct Report {
     pub placed: PlacedCounts,
     /// Memory.
     pub plan: PlanCounts,
+    /// Why there is no bound of the arena over all sizes, where there is none.
+    pub unbounded: Option<String>,
+    /// Nodes from whose results sizes are learnt: what comes after one gets its memory when it has run.
+    pub learns: Vec<String>,
+    /// Nodes that run again for a budget, and the bytes that they make.
+    pub again: (usize, i64),
     /// Whether the checkers ran; they found nothing then.
     pub checked: bool,
     /// What it took.
@@ -156,6 +165,13 @@ impl Compiled {
             count_steps(&p.program, p.program.main, &p.placement, &mut placed);
             count_remarks(p, &mut placed);
         }
+        let bound = self.upper_bound();
+        let unbounded = match bound {
+            UpperBound::Bytes(_) => None,
+            UpperBound::Unknown(why) => Some(why.clone()),
+        };
+        let again = pieces.iter().flat_map(|p| &p.remarks).filter(|r| r.kind == RemarkKind::ComputeAgain);
+        let again = again.fold((0, 0i64), |(n, bytes), r| (n + 1, bytes.saturating_add(r.bytes)));
         let mutated = functional.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Mutation(_))).count();
         Report {
             program: functional.name.to_string(),
@@ -163,7 +179,10 @@ impl Compiled {
             functional_nodes: Counts::of(functional).nodes,
             mutated,
             placed,
-            plan: totals(pieces),
+            plan: PlanCounts { upper_bound_bytes: bound.bytes(), ..totals(pieces) },
+            unbounded,
+            learns: self.learns(),
+            again,
             checked: self.checks(),
             times,
         }

@@ -4,6 +4,7 @@ use crate::{CompileOptions, Compiled, OpenOptions, open};
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
 use restride_ir::{Program, Result};
+use restride_passes::recompute::{Keep, Kept};
 use restride_pt2::export::{export_file, export_file_with};
 use restride_pt2::placed::{PlacedPiece, placed_files};
 use std::path::Path;
@@ -80,6 +81,24 @@ impl Compiled {
     /// As [`crate::train`], and a result that is not sound.
     pub fn train(&self, options: &crate::GradOptions, update: &crate::Update<'_>) -> Result<Program> {
         self.sound(restride_passes::grad::train(self.functional(), options, update)?)
+    }
+
+    /// Chooses what backward keeps of forward in a joint program that [`Compiled::grad`] or [`Compiled::train`] made with these
+    /// options, and computes the rest again. Sizes that are symbols are taken from the inputs.
+    ///
+    /// # Errors
+    /// As [`restride_passes::recompute::keep`], and a result that is not sound.
+    pub fn keep(
+        &self,
+        joint: &Program,
+        options: &crate::GradOptions,
+        keep: Keep,
+        inputs: Option<&Inputs>,
+    ) -> Result<Kept> {
+        let sizes = inputs.map_or_else(|| Ok(restride_ir::Binding::new()), |i| crate::compile::sizes(joint, i))?;
+        let forward = restride_passes::grad::forward_nodes(self.functional(), joint, options)?;
+        let kept = restride_passes::recompute::keep(joint, forward, &sizes, keep)?;
+        Ok(Kept { program: self.sound(kept.program)?, ..kept })
     }
 
     fn sound(&self, out: Program) -> Result<Program> {

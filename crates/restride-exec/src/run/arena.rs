@@ -19,6 +19,14 @@ impl Arena {
         self.blocks.len() * size_of::<Block>()
     }
 
+    /// Makes room for runs to come.
+    ///
+    /// # Errors
+    /// More memory than there is.
+    pub fn take(&mut self, bytes: usize) -> Result<()> {
+        self.reserve(bytes).map(drop)
+    }
+
     /// Makes room and gives the address of the first byte, which is aligned to 64.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         let blocks = bytes.div_ceil(size_of::<Block>());

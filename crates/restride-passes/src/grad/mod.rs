@@ -89,6 +89,16 @@ pub fn grad(program: &Program, options: &Options) -> Result<Program> {
     Ok(joint.program)
 }
 
+/// How many of the first nodes of a joint program, made of this one with these options, are its forward part. What is added for
+/// backward and for updates comes after all of that, with numbers after it.
+///
+/// # Errors
+/// As [`grad`].
+pub fn forward_nodes(program: &Program, joint: &Program, options: &Options) -> Result<usize> {
+    let forward = Joint::new(program, options)?.program.graph().nodes.len();
+    Ok(joint.graph().order.partition_point(|id| restride_ir::Id::index(*id) < forward))
+}
+
 /// A program whose forward part is ready to be differentiated.
 struct Joint {
     program: Program,

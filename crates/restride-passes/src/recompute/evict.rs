@@ -7,10 +7,10 @@ use restride_ir::{OutputKind, Program, ValueId};
 use std::collections::BTreeSet;
 
 /// So many candidates are looked at for each one that is dropped.
-const LOOKS: usize = 48;
+const LOOKS: usize = 24;
 
 /// The nodes behind a candidate are looked at up to so many.
-const DEPTH: usize = 48;
+const DEPTH: usize = 32;
 
 /// At most so many times the nodes of the program are run; what is still too much then stays.
 const TIMES: usize = 4;
@@ -42,6 +42,9 @@ struct Dropping<'a> {
     candidates: BTreeSet<(i64, usize)>,
     now: i64,
     out: Vec<usize>,
+    /// The last look at what is behind a candidate that came by a node, and the look that it is.
+    seen: Vec<u32>,
+    round: u32,
 }
 
 impl<'a> Dropping<'a> {
@@ -62,6 +65,8 @@ impl<'a> Dropping<'a> {
             pins: vec![0; pieces],
             candidates: BTreeSet::new(),
             now: 0,
+            seen: vec![0; model.nodes.len()],
+            round: 0,
             out: Vec::with_capacity(model.nodes.len()),
             program,
             model,
@@ -215,6 +220,7 @@ impl<'a> Dropping<'a> {
     }
 
     fn make_room(&mut self, need: i64, at: usize) {
+        // More than what is there cannot go.
         while self.now.saturating_add(need) > self.most && self.out.len() < TIMES * self.model.nodes.len() + 1024 {
             let Some(m) = self.worst(at) else { return };
             self.drop(m);
@@ -222,45 +228,49 @@ impl<'a> Dropping<'a> {
     }
 
     /// What is best dropped: little work for many bytes and a long time.
-    fn worst(&self, at: usize) -> Option<usize> {
-        let mut best: Option<(f64, usize)> = None;
+    fn worst(&mut self, at: usize) -> Option<usize> {
         let may = |m: usize| {
             let next = self.next(m, at)?;
-            let fits = self.pins[m] == 0 && self.until[m].is_some_and(|u| u >= next);
-            fits.then_some(next)
+            (self.pins[m] == 0 && self.until[m].is_some_and(|u| u >= next)).then_some((m, next))
         };
-        let found = self.candidates.iter().filter_map(|&(_, m)| may(m).map(|next| (m, next)));
-        for (m, next) in found.take(LOOKS) {
-            let cost = self.behind(m) as f64;
-            let score = cost / self.model.sizes[m] as f64 / (next - at) as f64;
-            if best.is_none_or(|b| score < b.0) {
-                best = Some((score, m));
-            }
+        let found: Vec<(usize, usize)> = self.candidates.iter().filter_map(|c| may(c.1)).take(LOOKS).collect();
+        let mut best: Option<(f64, usize)> = None;
+        for (m, next) in found {
+            let freed = self.model.sizes[m] as f64 * (next - at) as f64;
+            let most = best.map_or(f64::INFINITY, |b| b.0 * freed);
+            let Some(cost) = self.behind(m, most) else { continue };
+            best = Some((cost as f64 / freed, m));
         }
         best.map(|b| b.1)
     }
 
-    /// What it costs to make it again, with what is not there for that.
-    fn behind(&self, m: usize) -> i64 {
-        let Some(start) = self.maker[m] else { return i64::MAX };
-        let (mut seen, mut open, mut cost) = (vec![start], vec![start], 0i64);
+    /// What it costs to make it again, with what is not there for that, if it is less than `most`.
+    fn behind(&mut self, m: usize, most: f64) -> Option<i64> {
+        self.round += 1;
+        let (mut open, mut seen, mut cost) = (vec![self.maker[m]?], 1, 0i64);
         while let Some(k) = open.pop() {
             cost = cost.saturating_add(self.costs[k]);
+            if cost as f64 >= most {
+                return None;
+            }
             for &read in &self.model.nodes[k].reads {
                 if self.there[read] || self.is_callers(read) {
                     continue;
                 }
                 if let Some(maker) = self.maker[read]
-                    && !seen.contains(&maker)
+                    && self.seen[maker] != self.round
                 {
-                    if seen.len() == DEPTH {
-                        return cost.saturating_mul(4);
+                    if seen == DEPTH {
+                        // There is more: how much is not looked at.
+                        cost = cost.saturating_mul(4);
+                        return ((cost as f64) < most).then_some(cost);
                     }
-                    seen.push(maker);
+                    seen += 1;
+                    self.seen[maker] = self.round;
                     open.push(maker);
                 }
             }
         }
-        cost
+        Some(cost)
     }
 }

@@ -238,7 +238,7 @@ impl<'a> Choice<'a> {
             named.join(", ")
         );
         Error::new(ErrorKind::Program, what)
-            .help("they are random, or made where data decides on sizes or by what has an effect; keep more")
+            .help("they are random or made of what is, or made where data decides on sizes, or by what has an effect; keep more")
     }
 
     /// Positions of nodes to run: those of forward that are run again come where backward needs them first.

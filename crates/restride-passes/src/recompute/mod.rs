@@ -19,7 +19,10 @@ pub use keep::{Keep, Kept, keep};
 use crate::build::Names;
 use crate::dce::dce;
 use crate::memory::Model;
-use restride_ir::{Arg, Error, ErrorKind, Graph, NodeId, Program, Remark, RemarkKind, Reason, Result, Table, ValueId};
+use restride_ir::{Arg, Error, ErrorKind, Graph, NodeId, Program, Reason, Remark, RemarkKind, Result, Table, ValueId};
+
+/// How often what can be reached is halved in looking for it.
+const HALVINGS: usize = 8;
 
 /// A sequence of nodes to run, and how much the model says that it needs at once.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,17 +41,34 @@ pub fn recompute(program: &Program, most: i64) -> Recomputed {
     let graph = program.graph();
     let model = Model::new(graph);
     let costs = cost::costs(graph, &model);
-    let sequence = evict::evict(program, &model, &costs, most);
-    let (sequence, peak) = restore::restore(&model, &costs, sequence, most);
+    let reach = |most: i64| restore::restore(&model, &costs, evict::evict(program, &model, &costs, most), most);
+    let mut best = reach(most);
+    // Where it cannot be reached, aiming that low is not what comes closest: everything is dropped then, again and again.
+    let (mut low, mut high) = (most.max(model.floor()), best.1);
+    for _ in 0..HALVINGS {
+        if best.1 <= most || low >= high {
+            break;
+        }
+        let aim = low.midpoint(high);
+        let found = reach(aim);
+        if found.1 <= aim {
+            high = found.1;
+        } else {
+            low = aim + 1;
+        }
+        if found.1 < best.1 {
+            best = found;
+        }
+    }
+    let (sequence, peak) = best;
     Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
 }
 
-/// The most bytes that are there at once in a program of known sizes, by the model of memory, and the most that one node needs
-/// by itself, which no sequence is below.
-pub fn modelled(program: &Program) -> (i64, i64) {
+/// The most bytes that are there at once in a program of known sizes, by the model of memory.
+pub fn modelled(program: &Program) -> i64 {
     let model = Model::new(program.graph());
     let there: Vec<usize> = (0..model.nodes.len()).collect();
-    (model.peak(&there), model.floor())
+    model.peak(&there)
 }
 
 /// A program that computes some of its values again.
@@ -89,6 +109,8 @@ fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
     // What stands for each value now, and the node that each node was run as last.
     let mut now: Table<ValueId, Option<ValueId>> = Table::new();
     let mut last: Table<NodeId, Option<NodeId>> = Table::new();
+    // The node that a run is another one of.
+    let mut of: Table<NodeId, Option<NodeId>> = Table::new();
     graph.inputs.iter().for_each(|v| now.set(*v, Some(*v)));
     for &id in sequence {
         let Some(k) = at[id] else { return refuse("has a node that the program has not") };
@@ -126,6 +148,7 @@ fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
                 (names.fresh(&value.name), value.ty.clone())
             });
             let run = new.add_node(node.op, args, results.collect::<Vec<_>>(), node.origin.clone());
+            of.set(run, Some(id));
             if !node.op.is_view() {
                 let bytes = model.nodes[k].makes.iter().fold(0i64, |sum, &m| sum.saturating_add(model.whole[m]));
                 let (kind, reason, over) = (RemarkKind::ComputeAgain, Reason::Taken, node.results.first().copied());
@@ -147,9 +170,18 @@ fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
         return refuse("does not make what is returned");
     }
     dce(&mut out);
-    let mut runs: Table<NodeId, bool> = Table::new();
-    out.graph().order.iter().for_each(|id| runs.set(*id, true));
-    remarks.retain(|r| runs[r.node]);
+    // What was made first and is not read before it is made again is made later, not again.
+    let mut ran: Table<NodeId, bool> = Table::new();
+    let twice: Vec<NodeId> = out
+        .graph()
+        .order
+        .iter()
+        .copied()
+        .filter(|id| std::mem::replace(ran.entry(of[*id].unwrap_or(*id)), true))
+        .collect();
+    let mut again: Table<NodeId, bool> = Table::new();
+    twice.into_iter().for_each(|id| again.set(id, true));
+    remarks.retain(|r: &Remark| again[r.node]);
     Ok(Again { program: out, remarks })
 }
 
@@ -174,7 +206,9 @@ pub fn refusal(graph: &Graph, id: NodeId) -> Option<&'static str> {
     match () {
         () if def.effectful => Some("which has an effect, and is not computed again"),
         () if def.hop.is_some() => Some("which bodies compute, and is not computed again"),
-        () if !crate::memory::free(graph, &graph.nodes[id]) => Some("whose size the run decides on, and is not computed again"),
+        () if !crate::memory::free(graph, &graph.nodes[id]) => {
+            Some("whose size the run decides on, and is not computed again")
+        }
         () => None,
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn restore(model: &Model, costs: &[i64], mut sequence: Vec<usize>, mo
     let gap = |&(m, k): &(usize, usize)| (versions[m][k - 1].last, versions[m][k].made);
     let mut back: Vec<usize> = (0..sequence.len()).filter(|i| !made[*i].is_empty()).collect();
     let worth = |i: &usize| {
-        let held: i64 = made[*i].iter().map(|v| model.sizes[v.0].saturating_mul((gap(v).1 - gap(v).0).max(1) as i64)).sum();
+        let held: i64 =
+            made[*i].iter().map(|v| model.sizes[v.0].saturating_mul((gap(v).1 - gap(v).0).max(1) as i64)).sum();
         costs[sequence[*i]] as f64 / held.max(1) as f64
     };
     back.sort_by(|a, b| worth(b).total_cmp(&worth(a)).then(a.cmp(b)));

@@ -1,0 +1,165 @@
+//! Sequences of small programs, and of long ones.
+
+use super::*;
+use restride_ir::text::{parse, print};
+use restride_ops::lookup;
+use std::fmt::Write as _;
+
+fn program(text: &str) -> Program {
+    parse(text, &lookup).expect("the text is a program")
+}
+
+/// A chain of `n` values, read again in the order opposite to that in which they were made, as backward does.
+fn there_and_back(n: usize, op: &str) -> Program {
+    let mut text = String::from("stage: functional\ngraph(%x: f32[1000]) {\n  %v0: f32[1000] = aten.neg.default(%x)\n");
+    for i in 1..n {
+        let _ = writeln!(text, "  %v{i}: f32[1000] = aten.{op}.default(%v{})", i - 1);
+    }
+    let _ = writeln!(text, "  %w{n}: f32[1000] = aten.neg.default(%v{})", n - 1);
+    for i in (0..n).rev() {
+        let _ = writeln!(text, "  %w{i}: f32[1000] = aten.mul.Tensor(%w{}, %v{i})", i + 1);
+    }
+    let _ = writeln!(text, "  return %w0\n}}");
+    program(&text)
+}
+
+#[test]
+fn a_chain_read_backwards_fits_in_less() {
+    let program = there_and_back(64, "exp");
+    let before = modelled(&program);
+    assert!(before > 60 * 4000);
+    let mut last = 0;
+    for share in [100, 75, 50, 30] {
+        let most = before * share / 100;
+        let found = recompute(&program, most);
+        assert!(found.peak <= most, "{} instead of {most}", found.peak);
+        let made = again(&program, &found.sequence).expect("a sequence of the program");
+        assert_eq!(modelled(&made.program), found.peak, "what it says is what it is");
+        assert!(made.remarks.len() >= last, "less memory is not less work");
+        assert_eq!(share == 100, made.remarks.is_empty());
+        last = made.remarks.len();
+    }
+    // Of a chain of n, about the root of n is enough, and no chain needs more runs than there are pairs.
+    let least = recompute(&program, 0);
+    assert!(least.peak < before / 3, "{} of {before}", least.peak);
+}
+
+#[test]
+fn what_is_expensive_is_kept_and_what_is_cheap_goes() {
+    let text = "stage: functional
+graph(%x: f32[64, 64], %w: f32[64, 64]) {
+  %a: f32[64, 64] = aten.mm.default(%x, %w)
+  %b: f32[64, 64] = aten.exp.default(%x)
+  %c: f32[64, 64] = aten.mm.default(%a, %b)
+  %d: f32[64, 64] = aten.mm.default(%c, %w)
+  %e: f32[64, 64] = aten.mm.default(%d, %c)
+  %f: f32[64, 64] = aten.mm.default(%e, %a)
+  %g: f32[64, 64] = aten.mm.default(%f, %b)
+  return %g
+}";
+    let program = program(text);
+    let found = recompute(&program, modelled(&program) - 1);
+    let made = again(&program, &found.sequence).expect("a sequence of the program");
+    assert!(found.peak < modelled(&program));
+    let over: Vec<&str> =
+        made.remarks.iter().map(|r| &*program.graph().values[r.over.expect("a value")].name).collect();
+    assert_eq!(over, ["b"], "{}", print(&made.program));
+}
+
+#[test]
+fn draws_are_those_of_the_node_that_was_there() {
+    let text = "stage: functional
+graph(%x: f32[1000]) {
+  %r: f32[1000] = aten.rand_like.default(%x) !key 7
+  %a: f32[1000] = aten.exp.default(%x)
+  %b: f32[1000] = aten.mul.Tensor(%a, %r)
+  %c: f32[1000] = aten.sin.default(%b)
+  %d: f32[1000] = aten.mul.Tensor(%c, %a)
+  %e: f32[1000] = aten.mul.Tensor(%d, %b)
+  %f: f32[1000] = aten.mul.Tensor(%e, %r)
+  return %f
+}";
+    let program = program(text);
+    let found = recompute(&program, 0);
+    let made = again(&program, &found.sequence).expect("a sequence of the program");
+    let random: Vec<u32> =
+        made.program.graph().ordered().filter(|(_, n)| n.op.def().random).map(|(_, n)| n.origin.key).collect();
+    assert!(random.len() > 1 && random.iter().all(|k| *k == 7), "{}", print(&made.program));
+}
+
+#[test]
+fn sequences_of_something_else_are_refused() {
+    let text = "stage: functional
+graph(%x: f32[4]) {
+  %a: f32[4] = aten.exp.default(%x)
+  %ok: bool[] = aten.all.default(%a)
+  aten._assert_async.msg(%ok, \"no\")
+  %b: f32[4] = aten.neg.default(%a)
+  return %b
+}";
+    let program = program(text);
+    let [a, ok, assert, b] = program.graph().order[..] else { panic!("four nodes") };
+    let refused = |nodes: &[NodeId]| again(&program, nodes).expect_err("no sequence of it").to_string();
+    assert!(refused(&[a, ok, b]).contains("leaves out what has an effect"));
+    assert!(refused(&[a, ok, assert, assert, b]).contains("moves or repeats"));
+    assert!(refused(&[ok, a, assert, b]).contains("not made yet"));
+    assert!(refused(&[a, ok, assert]).contains("does not make what is returned"));
+    assert!(refused(&[a, ok, assert, <NodeId as restride_ir::Id>::new(9), b]).contains("has not"));
+    let twice = again(&program, &[a, ok, assert, a, b]).expect("a node of no effect may come again");
+    assert_eq!(twice.remarks.len(), 1);
+    assert_eq!(twice.program.graph().order.len(), 5);
+}
+
+#[test]
+fn a_long_program_takes_no_long_time() {
+    let program = there_and_back(20_000, "exp");
+    let start = std::time::Instant::now();
+    let before = modelled(&program);
+    let found = recompute(&program, before / 4);
+    assert!(found.peak <= before / 4);
+    assert!(found.sequence.len() < 5 * program.graph().order.len());
+    let took = start.elapsed();
+    println!("40,000 nodes: {took:?}");
+    assert!(took.as_secs() < 60, "{took:?}");
+}
+
+#[test]
+fn backward_keeps_what_is_asked_for() {
+    // Forward is the first half.
+    let program = there_and_back(16, "exp");
+    let no = restride_ir::Binding::new();
+    let all = keep(&program, 16, &no, Keep::All).expect("nothing to do");
+    assert_eq!((all.again, all.bytes), (0, all.all_bytes));
+    let none = keep(&program, 16, &no, Keep::None).expect("all can be made again");
+    assert_eq!(none.bytes, 0);
+    assert_eq!(none.again, 16, "each once");
+    let mut last = 0;
+    for share in [75, 50, 25, 0] {
+        let most = all.all_bytes * share / 100;
+        let some = keep(&program, 16, &no, Keep::Bytes(most)).expect("all can be made again");
+        assert!(some.bytes <= most && some.bytes > most - 4096);
+        assert!(some.again > last);
+        last = some.again;
+    }
+}
+
+#[test]
+fn what_is_random_is_kept_for_backward() {
+    let text = "stage: functional
+graph(%x: f32[1024]) {
+  %r: f32[1024] = aten.rand_like.default(%x)
+  %a: f32[1024] = aten.mul.Tensor(%x, %r)
+  %b: f32[1024] = aten.exp.default(%a)
+  %g: f32[1024] = aten.mul.Tensor(%b, %a)
+  %h: f32[1024] = aten.mul.Tensor(%g, %b)
+  return %h
+}";
+    let program = program(text);
+    let no = restride_ir::Binding::new();
+    let none = keep(&program, 3, &no, Keep::None).expect("what can be is made again");
+    // Neither %a nor %b, but %r, which they are made of.
+    assert_eq!((none.bytes, none.all_bytes, none.again), (4096, 8192, 2));
+    // %a in place of %r is no more.
+    let error = keep(&program, 3, &no, Keep::Bytes(100)).expect_err("%r or %a stays").to_string();
+    assert!(error.contains("%a (4096 bytes)"), "{error}");
+}

@@ -1,0 +1,119 @@
+//! The options about memory: budgets, what backward keeps, the order of nodes, and bounds over sizes.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples").join(name)
+}
+
+/// A file of this process that goes with the value.
+struct File(PathBuf);
+
+impl File {
+    fn new(name: &str) -> File {
+        File(std::env::temp_dir().join(format!("restride-memory-{}-{name}", std::process::id())))
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn restride(command: &str, program: &Path, more: &[&str]) -> Output {
+    let mut call = Command::new(env!("CARGO_BIN_EXE_restride"));
+    call.arg(command).arg(program).args(more).output().expect("the command")
+}
+
+fn text(out: &Output) -> String {
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+fn plan(program: &Path, more: &[&str]) -> Value {
+    let json = File::new(&format!("{}.json", more.join("")));
+    text(&restride("compile", program, &[more, &["--json", json.0.to_str().expect("a name")]].concat()));
+    let read: Value = serde_json::from_slice(&std::fs::read(&json.0).expect("it was written")).expect("JSON");
+    read["plan"].clone()
+}
+
+fn joint(name: &str, more: &[&str]) -> (File, String) {
+    let file = File::new(name);
+    let more = [&["-o", file.0.to_str().expect("a name")], more].concat();
+    let said = text(&restride("grad", &example("classifier.pt2"), &more));
+    (file, said)
+}
+
+#[test]
+fn a_budget_is_met_or_refused_with_the_reason() {
+    let (joint, _) = joint("budget.pt2", &[]);
+    let whole = plan(&joint.0, &[])["arena_bytes"].as_i64().expect("bytes");
+    let budget = (whole * 3 / 4).to_string();
+    let within = plan(&joint.0, &["--budget", &budget]);
+    assert!(within["arena_bytes"].as_i64().expect("bytes") <= whole * 3 / 4);
+    assert!(within["computed_again"].as_i64().expect("a number") > 0);
+    for command in ["run", "verify", "plan"] {
+        text(&restride(command, &joint.0, &["--budget", &budget]));
+    }
+    let said = text(&restride("explain", &joint.0, &["--budget", &budget, "--all"]));
+    assert!(said.contains("computed again"), "{said}");
+    // Enough is enough, whatever it is said in.
+    assert_eq!(plan(&joint.0, &["--budget", "1.5GiB"])["computed_again"], 0);
+    let refused = restride("run", &joint.0, &["--budget", "64B"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("the arena cannot be brought to 64 bytes") && why.contains("can be met"), "{why}");
+    assert_eq!(restride("run", &joint.0, &["--budget", "7 apples"]).status.code(), Some(2));
+}
+
+#[test]
+fn backward_keeps_what_is_said() {
+    let (all, said) = joint("all.pt2", &["--keep", "all"]);
+    assert_eq!(said, "");
+    let (none, said) = joint("none.pt2", &["--keep", "none"]);
+    assert!(said.contains("nodes of it run again"), "{said}");
+    let run = |file: &File| text(&restride("run", &file.0, &[]));
+    assert_eq!(run(&all), run(&none));
+    let few = File::new("few.pt2");
+    let more = ["-o", few.0.to_str().expect("a name"), "--keep", "8B"];
+    let refused = restride("grad", &example("classifier.pt2"), &more);
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let met = refused.status.success() || why.contains("backward cannot keep 8 bytes or less of forward");
+    assert!(met, "{why}");
+    assert_eq!(restride("grad", &example("classifier.pt2"), &["-o", "x.pt2", "--keep", "some"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_order_and_the_search_are_switches() {
+    let program = example("vit_small.pt2");
+    let arena = |more: &[&str]| plan(&program, more)["arena_bytes"].as_i64().expect("bytes");
+    assert!(arena(&[]) <= arena(&["--no-reorder"]));
+    assert!(arena(&[]) <= arena(&["--search-steps", "0"]));
+}
+
+#[test]
+fn the_bound_over_sizes_is_said_or_why_there_is_none() {
+    let bounded = File::new("bounded.fx");
+    let program = "symbol n in [2, 100]\ngraph(%x: f32[n]) {\n  %a: f32[n] = aten.exp.default(%x)\n  \
+                   %b: f32[n] = aten.mul.Tensor(%a, %x)\n  %c: f32[] = aten.sum.default(%b)\n  return %c\n}\n";
+    std::fs::write(&bounded.0, program).expect("a file");
+    let counts = plan(&bounded.0, &["--random", "1"]);
+    let (now, most) = (counts["arena_bytes"].as_i64(), counts["upper_bound_bytes"].as_i64());
+    assert!(now.expect("bytes") > 0 && most >= now && counts["unbounded"].is_null(), "{counts}");
+
+    let open = File::new("open.fx");
+    std::fs::write(&open.0, program.replace("100", "inf")).expect("a file");
+    let counts = plan(&open.0, &["--random", "1"]);
+    assert!(counts["upper_bound_bytes"].is_null());
+    assert_eq!(counts["unbounded"], "n has no largest value: a size of %x");
+
+    let learnt = File::new("learnt.fx");
+    let program = "symbol u0 in [0, inf]\ngraph(%x: f32[8]) {\n  %a: i64[u0, 1] = aten.nonzero.default(%x)\n  \
+                   %b: i64[u0, 1] = aten.neg.default(%a)\n  return %b\n}\n";
+    std::fs::write(&learnt.0, program).expect("a file");
+    let said = text(&restride("compile", &learnt.0, &["--random", "1"]));
+    assert!(said.contains("memory when size is known what comes after %a = aten.nonzero.default"), "{said}");
+}
