@@ -1,7 +1,8 @@
 //! How large the arena of a program can get, over all sizes that it takes.
 
-use crate::compile::{Compiled, attempt, lowered};
+use crate::compile::{CompileOptions, Compiled, attempt, lowered};
 use crate::instance::Instance;
+use crate::progress::Progress;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
 use restride_ir::{Binding, Error, Graph, Program, Result, Scalar, Symbol, Type, aligned};
@@ -39,7 +40,12 @@ impl Compiled {
     }
 
     fn bounded(&self) -> Result<UpperBound> {
+        if self.functional().symbols.is_empty() && self.segments().len() == 1 {
+            return Ok(UpperBound::Bytes(self.piece(0, &Binding::new())?.plan.arena_bytes));
+        }
         let mut most = 0;
+        // Nobody waits for what is not run.
+        let options = &CompileOptions { progress: Progress::default(), ..self.options().clone() };
         for segment in self.segments() {
             let program = &segment.program;
             let binding = match largest(program, self.functional()) {
@@ -50,7 +56,6 @@ impl Compiled {
                 Ok(more) => more,
                 Err(why) => return Ok(UpperBound::Unknown(why)),
             };
-            let options = self.options();
             let made = lowered(program, &binding).and_then(|p| attempt(p, options, &mut Default::default()));
             match made {
                 Ok(made) => most = most.max(made.plan.arena_bytes.saturating_add(more)),

@@ -37,12 +37,20 @@ pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times:
     let mut smallest: Option<Within> = None;
     search.seen.clear();
     for share in SHARES {
-        let Some(made) = search.make(&recompute(&first.program, peak / 16 * share))? else { continue };
-        if made.arena() <= most {
-            return Ok(made);
+        let aim = peak / 16 * share;
+        let found = recompute(&first.program, aim);
+        // Nothing less can be reached after that.
+        let least = found.peak > aim;
+        if let Some(made) = search.make(&found)? {
+            if made.arena() <= most {
+                return Ok(made);
+            }
+            if smallest.as_ref().is_none_or(|s| made.arena() < s.arena()) {
+                smallest = Some(made);
+            }
         }
-        if smallest.as_ref().is_none_or(|s| made.arena() < s.arena()) {
-            smallest = Some(made);
+        if least {
+            break;
         }
     }
     match smallest {
