@@ -102,14 +102,13 @@ impl Graph {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Adds a value; the caller keeps names unique.
     /// Makes room for that many more nodes and values.
     pub fn reserve(&mut self, nodes: usize, values: usize) {
         self.nodes.reserve(nodes);
         self.order.reserve(nodes);
         self.values.reserve(values);
     }
-    /// Adds a value.
+    /// Adds a value; the caller keeps names unique.
     pub fn add_value(&mut self, name: impl Into<Arc<str>>, ty: Type) -> ValueId {
         self.values.push(Value { name: name.into(), ty })
     }

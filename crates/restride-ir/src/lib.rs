@@ -59,4 +59,4 @@ pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
-pub use visits::{Visited, Visits, fastest_first, fits, visits};
+pub use visits::{Visited, Visits, computed_aside, fastest_first, fits, visits};

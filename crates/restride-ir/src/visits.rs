@@ -2,7 +2,7 @@
 //! in one cell, or where an operand has cells of the target that are written before they are read.
 
 use crate::{Error, Meta, Result};
-use restride_tensor::{Layout, Overlap, overlap_bytes, self_overlaps};
+use restride_tensor::{DType, Layout, Overlap, overlap_bytes, self_overlaps};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -125,6 +125,15 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     Ok(Some(Visits { order, depth }))
 }
 
+/// Whether PyTorch computes a pointwise write in a type that is not the target's: it converts the operands first, all of
+/// each, and copies the result back as `copy_` does. The type is the one that the operands come to; what has no dimension
+/// has no say beside what has.
+pub fn computed_aside(target: &Meta, operands: &[Visited]) -> bool {
+    let wide = operands.iter().any(|o| o.ty.rank() > 0);
+    let common = operands.iter().filter(|o| o.ty.rank() > 0 || !wide).map(|o| o.ty.dtype).reduce(DType::promote);
+    common.is_some_and(|common| common != target.dtype)
+}
+
 /// Whether a result of the operands has the target's sizes: an `out=` of other sizes is resized, what does not stretch to
 /// them is refused by the operator itself.
 pub fn fits(target: &Meta, operands: &[Visited]) -> bool {
@@ -167,7 +176,6 @@ fn run(operands: &[Layout]) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::DType;
 
     fn meta(sizes: &[i64], strides: &[i64], offset: i64) -> Meta {
         Meta { dtype: DType::F32, layout: Layout::strided(sizes, strides, offset) }
@@ -190,6 +198,15 @@ mod tests {
         assert_eq!(visits(&left, &[on_it(left.clone()), on_it(right.clone())]).unwrap(), None);
         let v = visits(&right, &[on_it(right.clone()), on_it(left)]).unwrap().unwrap();
         assert_eq!(v.depth, 2);
+    }
+
+    #[test]
+    fn another_type_puts_all_aside() {
+        let target = meta(&[3, 3], &[1, 2], 0);
+        let operand = |dtype, sizes: &[i64]| Visited { ty: Meta::contiguous(dtype, sizes), shares: false };
+        let aside = |dtype, sizes: &[i64]| computed_aside(&target, &[on_it(target.clone()), operand(dtype, sizes)]);
+        assert!(aside(DType::F64, &[3]) && aside(DType::C64, &[3, 3]));
+        assert!(!aside(DType::F64, &[]) && !aside(DType::I64, &[3]) && !aside(DType::F32, &[3]));
     }
 
     #[test]

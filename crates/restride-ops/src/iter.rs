@@ -54,6 +54,12 @@ pub(crate) fn broadcast(layout: &Layout, sizes: &[i64]) -> Layout {
 /// strides suggest. Plain numbers among the operands take part as 0-d layouts.
 pub(crate) fn pointwise(operands: &[&Layout]) -> Result<Layout> {
     let sizes = broadcast_sizes(&operands.iter().map(|l| &l.sizes[..]).collect::<SmallVec<[&[i64]; 4]>>())?;
+    // What the general case comes to, where there is no order to choose, or one operand alone has one.
+    let mut orders = operands.iter().filter(|l| l.rank() > 0);
+    let row_major = |l: &&&Layout| l.strides == Layout::contiguous(&sizes).strides;
+    if sizes.len() < 2 || orders.next().is_some_and(|l| row_major(&l)) && orders.next().is_none() {
+        return Ok(Layout::contiguous(&sizes));
+    }
     if let Some(layout) = same_shape(&sizes, operands) {
         return Ok(layout);
     }

@@ -3,6 +3,7 @@
 use foldhash::fast::FixedState;
 use restride_ir::{Arg, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
 use restride_ops::lookup;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -54,9 +55,9 @@ impl Names {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder that adds to `graph`.
-    pub fn new(graph: &'a mut Graph, names: &'a mut Names) -> Self {
-        Builder { graph, names, origin: Arc::default(), hint: "v".into() }
+    /// A builder that adds to `graph` what comes from `origin`, named after `hint`.
+    pub fn new(graph: &'a mut Graph, names: &'a mut Names, origin: Arc<Origin>, hint: Arc<str>) -> Self {
+        Builder { graph, names, origin, hint }
     }
 
     /// Adds a call with tensor results.
@@ -66,11 +67,11 @@ impl<'a> Builder<'a> {
         args: Vec<Arg>,
         results: impl IntoIterator<Item = (Arc<str>, TensorType)>,
         origin: &Arc<Origin>,
-    ) -> Vec<ValueId> {
-        let results: Vec<(Arc<str>, Type)> =
-            results.into_iter().map(|(n, ty)| (self.names.fresh(&n), Type::Tensor(ty))).collect();
+    ) -> SmallVec<[ValueId; 1]> {
+        let names = &mut *self.names;
+        let results = results.into_iter().map(|(n, ty)| (names.fresh(&n), Type::Tensor(ty)));
         let id = self.graph.add_node(op, args, results, origin.clone());
-        self.graph.nodes[id].results.to_vec()
+        self.graph.nodes[id].results.clone()
     }
 
     /// Adds a call by name, with defaults for the arguments left out and one tensor result.

@@ -3,6 +3,9 @@
 use restride_ir::{Arg, Graph, GraphId, Hop, HopCall, HopItem, Node, Program, Table, TwinReturn, ValueId};
 use smallvec::{SmallVec, smallvec};
 
+/// What a value's storage may be, in order; few values have more than one.
+type Roots = SmallVec<[u32; 2]>;
+
 /// For each input of the graph, whether a node may write its storage. Follows views and subgraphs; what may be a view
 /// counts as one.
 pub fn written_inputs(program: &Program, graph: GraphId) -> Vec<bool> {
@@ -21,7 +24,7 @@ pub fn returned_inputs(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
 /// graph makes, which has the same number in all outputs.
 pub fn output_roots(program: &Program, graph: GraphId) -> Vec<Vec<u32>> {
     let roots = reach(program, graph).1;
-    let of = |o: &Arg| if let Arg::Value(v) = o { roots[*v].clone() } else { Vec::new() };
+    let of = |o: &Arg| if let Arg::Value(v) = o { roots[*v].to_vec() } else { Vec::new() };
     program.graphs[graph].outputs.iter().map(of).collect()
 }
 
@@ -124,12 +127,11 @@ fn used_inputs(program: &Program, graph: GraphId, by: &dyn Fn(&Graph, &Node) -> 
 
 /// Which inputs are written, and those whose storage each value may be on; past the inputs, numbers of storages that the
 /// graph makes.
-fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u32>>) {
+fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Roots>) {
     let g = &program.graphs[graph];
-    // The inputs whose storage each value may be on; few values are on more than one.
-    let mut roots: Table<ValueId, Vec<u32>> = Table::new();
+    let mut roots: Table<ValueId, Roots> = Table::new();
     for (i, &v) in g.inputs.iter().enumerate() {
-        roots.set(v, vec![i as u32]);
+        roots.set(v, smallvec![i as u32]);
     }
     // Values that are one tensor object: `set_` of one puts all of them on other memory.
     let mut objects: Table<ValueId, Option<ValueId>> = Table::new();
@@ -143,46 +145,40 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
             }
         }
         let of = |v: ValueId| objects[v].unwrap_or(v);
-        let operands: Vec<ValueId> = node.operands().map(of).collect();
+        let operands = node.operands().map(of);
         if let (true, Some(Arg::Value(target)), Some(Arg::Value(source))) =
             (node.op.def().metadata, node.args.first(), node.args.get(node.op.def().base as usize))
             && of(*target) != of(*source)
         {
             // It may still be on the old memory: what is written there later is counted for both.
-            let mut all = [roots[of(*target)].as_slice(), roots[of(*source)].as_slice()].concat();
-            all.sort_unstable();
-            all.dedup();
-            roots.set(of(*target), all);
+            let mut all = roots[of(*target)].clone();
+            all.extend_from_slice(&roots[of(*source)]);
+            roots.set(of(*target), in_order(all));
             moved = true;
         }
-        for v in written_operands(program, g, node) {
+        let call = HopCall::of(g, node).ok().flatten();
+        for v in written_operands(program, node, call.as_ref()) {
             for &r in &roots[of(v)] {
                 if let Some(w) = written.get_mut(r as usize) {
                     *w = true;
                 }
             }
         }
-        if let Ok(Some(call)) = HopCall::of(g, node) {
-            let operands: Vec<Vec<u32>> = call
-                .inputs()
-                .map(
-                    |item| {
-                        if let HopItem::Tensor { value, .. } = item { roots[of(*value)].clone() } else { Vec::new() }
-                    },
-                )
-                .collect();
+        if let Some(call) = call {
+            let root =
+                |item| if let &HopItem::Tensor { value, .. } = item { roots[of(value)].clone() } else { Roots::new() };
+            let operands: Vec<Roots> = call.inputs().map(root).collect();
             let count = operands.len() as u32;
             let mut last = made;
             for (&r, own) in node.results.iter().zip(result_roots(program, &call, node.results.len())) {
-                let mut all = Vec::new();
+                let mut all = Roots::new();
                 for root in own {
                     match operands.get(root as usize) {
                         Some(outer) => all.extend_from_slice(outer),
                         None => all.push(made + (root - count)),
                     }
                 }
-                all.sort_unstable();
-                all.dedup();
+                let all = in_order(all);
                 last = last.max(all.last().map_or(0, |r| r + 1));
                 roots.set(r, all);
             }
@@ -190,18 +186,16 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
             continue;
         }
         if node.op.is_view() || node.op.mutates(&node.args) {
-            let mut all: Vec<u32> = match node.args.get(node.op.def().base as usize) {
-                Some(Arg::Value(base)) => roots[of(*base)].clone(),
-                _ => operands.iter().flat_map(|v| roots[*v].clone()).collect(),
+            let all = match node.args.get(node.op.def().base as usize) {
+                Some(Arg::Value(base)) => Roots::from_slice(&roots[of(*base)]),
+                _ => in_order(operands.flat_map(|v| roots[v].clone()).collect()),
             };
-            all.sort_unstable();
-            all.dedup();
             for &r in &node.results {
-                roots.set(r, all.clone());
+                roots.set(r, Roots::from_slice(&all));
             }
         } else {
             for &r in &node.results {
-                roots.set(r, vec![made]);
+                roots.set(r, smallvec![made]);
                 made += 1;
             }
         }
@@ -215,6 +209,12 @@ fn reach(program: &Program, graph: GraphId) -> (Vec<bool>, Table<ValueId, Vec<u3
         }
     }
     (written, roots)
+}
+
+fn in_order(mut roots: Roots) -> Roots {
+    roots.sort_unstable();
+    roots.dedup();
+    roots
 }
 
 /// For each result of a node, the argument that it is.
@@ -236,9 +236,9 @@ fn returned_args(node: &Node) -> SmallVec<[Option<ValueId>; 2]> {
 }
 
 /// The operands whose data a node writes.
-fn written_operands(program: &Program, graph: &Graph, node: &Node) -> Vec<ValueId> {
-    if let Ok(Some(call)) = HopCall::of(graph, node) {
-        let mut out = Vec::new();
+fn written_operands(program: &Program, node: &Node, call: Option<&HopCall>) -> SmallVec<[ValueId; 2]> {
+    if let Some(call) = call {
+        let mut out = SmallVec::new();
         for &body in &call.bodies {
             for (item, written) in call.inputs().zip(written_inputs(program, body)) {
                 if let (HopItem::Tensor { value, .. }, true) = (item, written) {
@@ -249,7 +249,7 @@ fn written_operands(program: &Program, graph: &Graph, node: &Node) -> Vec<ValueI
         return out;
     }
     if node.op.def().metadata || !node.op.mutates(&node.args) {
-        return Vec::new();
+        return SmallVec::new();
     }
     let writes = |i: usize| match node.op.twin() {
         Some(twin) => twin.writes.iter().any(|w| w.0 as usize == i),

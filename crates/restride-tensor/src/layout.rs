@@ -536,7 +536,7 @@ impl Layout<i64> {
         if self.sizes.contains(&0) {
             return true;
         }
-        let mut dims: Vec<(i64, i64)> =
+        let mut dims: Dims<(i64, i64)> =
             self.sizes.iter().zip(&self.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s, n)).collect();
         dims.sort_unstable();
         let mut expected = 1;

@@ -142,6 +142,10 @@ fn meets(a: &Layout, b: &Layout) -> Option<bool> {
     if ra.end <= rb.start || rb.end <= ra.start {
         return Some(false);
     }
+    // A dense box has every cell of its range.
+    if ra.contains(&b.offset) && a.is_dense() || rb.contains(&a.offset) && b.is_dense() {
+        return Some(true);
+    }
     // a.offset + sum(sa * x) = b.offset + sum(sb * y); y is counted from the far end so that all signs agree.
     let mut target = b.offset - a.offset;
     let mut terms = Vec::with_capacity(a.rank() + b.rank());

@@ -4,7 +4,8 @@ use super::Stop;
 use super::cells::Runs;
 use super::replay::{CallArgs, Replay, SMALL, Slot, Step, Tensor, metas, skip};
 use restride_ir::{
-    Arg, Args, DType, Expr, Layout, Meta, Op, OpError, TensorType, Twin, TwinReturn, Type, Visited, Visits, visits,
+    Arg, Args, DType, Expr, Layout, Meta, Op, OpError, TensorType, Twin, TwinReturn, Type, Visited, Visits,
+    computed_aside, visits,
 };
 use restride_tensor::self_overlaps;
 use std::cell::RefCell;
@@ -43,7 +44,9 @@ impl Replay<'_> {
         if !twin.op.maps_bits() {
             own = own.iter().map(|a| self.materialized(a)).collect::<Step<_>>()?;
         }
-        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.maps_bits() && !t.borrow().bits.is_clear();
+        let converted =
+            |t: &Rc<RefCell<Tensor>>| twin.op.def().pointwise && computed_aside(&t.borrow().meta(), &operands(&own, t));
+        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.maps_bits() && (!t.borrow().bits.is_clear() || converted(t));
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
             if let Some(Arg::Value(Slot::Tensor(t))) = args.get(arg as usize) {
@@ -194,12 +197,15 @@ impl Replay<'_> {
 
 /// In what order a pointwise write visits its target.
 fn visits_of(own: &CallArgs, target: &Rc<RefCell<Tensor>>) -> restride_ir::Result<Option<Visits>> {
+    visits(&target.borrow().meta(), &operands(own, target))
+}
+
+/// The operands of a write as they lie beside its target.
+fn operands(own: &CallArgs, target: &Rc<RefCell<Tensor>>) -> Vec<Visited> {
     let t = target.borrow();
     let tensors = own.iter().flat_map(Arg::values).filter_map(|s| match s {
         Slot::Tensor(o) => Some(o.borrow()),
         _ => None,
     });
-    let operands: Vec<Visited> =
-        tensors.map(|o| Visited { ty: o.meta(), shares: Rc::ptr_eq(&o.cells, &t.cells) }).collect();
-    visits(&t.meta(), &operands)
+    tensors.map(|o| Visited { ty: o.meta(), shares: Rc::ptr_eq(&o.cells, &t.cells) }).collect()
 }

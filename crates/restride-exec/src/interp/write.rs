@@ -6,7 +6,7 @@ use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
     Arg, Error, Kernel, LazyBits, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited,
-    Visits, fits, refuse_cast, refuse_overlap, visits,
+    Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -25,12 +25,14 @@ impl Interp<'_> {
         }
         refuse_overlap(twin, args, memory)?;
         let given = || twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None));
-        // Lazily mapped tensors are put aside with their bits applied, all at once; what is written there is copied back.
-        let aside = |t: &Object| !twin.op.maps_bits() && (t.borrow().conj || t.borrow().neg);
         let own: Vec<Arg<Slot, Scalar>> = match twin.op.maps_bits() {
             true => given().collect(),
             false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
         };
+        // Lazily mapped tensors are put aside with their bits applied, all at once, as is what is computed in another type;
+        // what is written there is copied back.
+        let converted = |t: &Object| twin.op.def().pointwise && computed_aside(&meta(&t.borrow()), &operands(&own, t));
+        let aside = |t: &Object| !twin.op.maps_bits() && (t.borrow().conj || t.borrow().neg || converted(t));
         // An `out=` that is resized becomes a tensor without a cell twice first.
         let resized =
             |t: &Object| twin.resizes && twin.op.def().pointwise && !fits(&meta(&t.borrow()), &operands(&own, t));

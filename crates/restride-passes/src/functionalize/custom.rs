@@ -4,6 +4,7 @@
 //! content of each storage that it writes, says which views of them the arguments are, and gives their new content. Arguments
 //! that share memory reach the operator sharing memory.
 
+use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step};
 use super::storages::{AliasId, StorageId};
 use restride_ir::{Arg, Error, Node, Op, SchemaArg, TensorType, Type, ValueId};
@@ -15,9 +16,9 @@ struct Base {
     storage: StorageId,
     /// Its content in the element type of the views.
     value: ValueId,
-    ty: TensorType,
+    ty: Cells,
     /// What is written of it.
-    regions: Vec<TensorType>,
+    regions: Vec<Cells>,
 }
 
 fn writes(arg: &SchemaArg) -> bool {
@@ -67,7 +68,7 @@ impl Scope<'_> {
         }
         for b in &bases {
             let name = self.new.values[b.value].name.clone();
-            results.push((self.names.fresh(&name), Type::Tensor(b.ty.clone())));
+            results.push((self.names.fresh(&name), Type::Tensor(TensorType::clone(&b.ty))));
         }
         let id = self.new.add_node(form, args, results, node.origin.clone());
         let made = self.new.nodes[id].results.clone();
@@ -117,7 +118,7 @@ impl Scope<'_> {
             }
         };
         let base = &mut bases[at];
-        base.regions.push((*a.ty).clone());
+        base.regions.push(a.ty.clone());
         if a.ty.layout == base.ty.layout {
             return Ok(CustomView::Base(at));
         }

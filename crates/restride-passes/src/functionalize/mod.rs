@@ -7,6 +7,8 @@
 //!
 //! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
 
+mod access;
+mod cells;
 mod control;
 mod custom;
 mod eager;

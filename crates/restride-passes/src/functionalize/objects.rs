@@ -1,15 +1,17 @@
 //! Tensor objects that become other views, and storages that grow under them: `t_`, `as_strided_`, `set_`, `resize_`, and
 //! `out=` arguments of other sizes than the result.
 
+use super::access::rows_fit;
+use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop};
-use super::storages::{AliasId, StorageId, rows_fit};
+use super::storages::{AliasId, StorageId};
 use restride_ir::{
     Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
 };
 
 impl Scope<'_> {
     /// A view in terms of the storage may reach cells that the base does not hold.
-    pub(super) fn check_reach(&self, op: Op, parent: AliasId, types: &[TensorType]) -> Step<()> {
+    pub(super) fn check_reach(&self, op: Op, parent: AliasId, types: &[Cells]) -> Step<()> {
         let storage = self.storages[parent].storage;
         let state = &self.storages[storage];
         let dense = || state.ty.known().is_some_and(|t| t.layout.is_dense());
@@ -67,6 +69,7 @@ impl Scope<'_> {
             _ => self.objects[object],
         };
         let ty = types.into_iter().next().ok_or_else(|| Error::invalid("a view rule without a result"))?;
+        let ty = Cells::from(ty);
         let storage = self.storages[parent].storage;
         let own = &self.storages[self.objects[object]].ty.layout;
         if node.op.def().base != 0 && own.sizes == ty.layout.sizes && own.strides == ty.layout.strides {

@@ -4,7 +4,7 @@
 //! `permute`, …) mean the same whatever memory the base really has. What has no such relation is read and
 //! written by `as_strided` and `as_strided_scatter`, in terms of the base's eager layout.
 
-use restride_tensor::{Dim, Layout};
+use restride_tensor::{Dim, Dims, Layout};
 use smallvec::SmallVec;
 
 /// What a region takes of one dimension of its base.
@@ -29,10 +29,10 @@ pub enum Pick<D> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relation<D> {
     /// One per base dimension.
-    pub picks: Vec<Pick<D>>,
+    pub picks: SmallVec<[Pick<D>; 4]>,
     /// Where each dimension of the region comes from: a base dimension, or `None` for one of size 1 or stride 0 that stands
     /// for none.
-    pub source: Vec<Option<usize>>,
+    pub source: SmallVec<[Option<usize>; 4]>,
 }
 
 impl<D: Dim> Relation<D> {
@@ -57,9 +57,9 @@ impl<D: Dim> Relation<D> {
 /// must run along one dimension of the base.
 pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D>> {
     let rank = base.rank();
-    let mut used = vec![false; rank];
-    let mut source = Vec::with_capacity(region.rank());
-    let mut steps: Vec<D> = vec![D::from(1); rank];
+    let mut used: Dims<bool> = Dims::from_elem(false, rank);
+    let mut source: SmallVec<[Option<usize>; 4]> = SmallVec::with_capacity(region.rank());
+    let mut steps: Dims<D> = Dims::from_elem(D::from(1), rank);
     for (size, stride) in region.sizes.iter().zip(&region.strides) {
         if size.is(1) || stride.is(0) {
             source.push(None);
@@ -71,7 +71,7 @@ pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D
         source.push(Some(d));
     }
     let starts = starts(base, region, &source)?;
-    let mut picks = Vec::with_capacity(rank);
+    let mut picks: SmallVec<[Pick<D>; 4]> = SmallVec::with_capacity(rank);
     for (d, start) in starts.into_iter().enumerate() {
         let size = &base.sizes[d];
         picks.push(match source.iter().position(|s| *s == Some(d)) {
@@ -102,7 +102,7 @@ fn thin<D: Dim>(r: Relation<D>, region: &Layout<D>) -> Relation<D> {
         return r;
     }
     let mut missing = (0..r.picks.len()).filter(|d| r.position(*d).is_none());
-    let source: Vec<Option<usize>> = r.source.iter().map(|s| s.or_else(|| missing.next())).collect();
+    let source: SmallVec<[Option<usize>; 4]> = r.source.iter().map(|s| s.or_else(|| missing.next())).collect();
     if !source.is_sorted() {
         return r;
     }
@@ -140,13 +140,13 @@ fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, 
 }
 
 /// The index of the region's first element in each base dimension.
-fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Vec<D>> {
+fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Dims<D>> {
     let rank = base.rank();
     let mut shift = region.offset.minus(&base.offset);
-    let mut starts = vec![D::from(0); rank];
+    let mut starts: Dims<D> = Dims::from_elem(D::from(0), rank);
     if let (Some(known), Some(_)) = (base.known(), shift.known()) {
         // Digits of the shift over the strides, largest first; unique as the strides nest.
-        let mut order: Vec<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
+        let mut order: Dims<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(known.strides[d]));
         let mut reach = 0;
         for &d in order.iter().rev() {
@@ -197,26 +197,26 @@ mod tests {
     fn finds_what_was_taken() {
         let r = base().select(1, &2).unwrap().transpose(0, 1).unwrap();
         let rel = relate(&base(), &r).unwrap();
-        assert_eq!(rel.picks, [Pick::Whole, Pick::Index(2), Pick::Whole]);
-        assert_eq!(rel.source, [Some(2), Some(0)]);
+        assert_eq!(rel.picks[..], [Pick::Whole, Pick::Index(2), Pick::Whole]);
+        assert_eq!(rel.source[..], [Some(2), Some(0)]);
         let r = base().slice(2, Some(&1), None, &2).unwrap().unsqueeze(0).unwrap();
         let rel = relate(&base(), &r).unwrap();
         assert_eq!(rel.picks[2], Pick::Range { start: 1, len: 2, step: 2 });
-        assert_eq!(rel.source, [None, Some(0), Some(1), Some(2)]);
+        assert_eq!(rel.source[..], [None, Some(0), Some(1), Some(2)]);
     }
 
     #[test]
     fn keeps_thin_slices() {
         let r = base().slice(1, Some(&2), Some(&3), &1).unwrap();
         let rel = relate(&base(), &r).unwrap();
-        assert_eq!(rel.picks, [Pick::Whole, Pick::Range { start: 2, len: 1, step: 1 }, Pick::Whole]);
-        assert_eq!(rel.source, [Some(0), Some(1), Some(2)]);
+        assert_eq!(rel.picks[..], [Pick::Whole, Pick::Range { start: 2, len: 1, step: 1 }, Pick::Whole]);
+        assert_eq!(rel.source[..], [Some(0), Some(1), Some(2)]);
         // Of the dimensions of size 1 of one cell, each stands for the one in its place.
         let cell = r.select(0, &1).unwrap().unsqueeze(0).unwrap();
-        assert_eq!(relate(&base(), &cell).unwrap().source, [Some(0), Some(1), Some(2)]);
+        assert_eq!(relate(&base(), &cell).unwrap().source[..], [Some(0), Some(1), Some(2)]);
         // Where the dimension of size 1 is elsewhere, the index goes and another dimension comes.
         let moved = r.transpose(0, 1).unwrap();
-        assert_eq!(relate(&base(), &moved).unwrap().source, [None, Some(0), Some(2)]);
+        assert_eq!(relate(&base(), &moved).unwrap().source[..], [None, Some(0), Some(2)]);
     }
 
     #[test]

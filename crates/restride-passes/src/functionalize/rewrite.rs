@@ -1,5 +1,6 @@
 //! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
 
+use super::cells::Cells;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use restride_ir::{
@@ -7,6 +8,7 @@ use restride_ir::{
     ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 /// Why a rewrite does not go on.
@@ -102,11 +104,8 @@ impl<'a> Scope<'a> {
 
     /// Runs `f` with a builder for the new graph.
     pub fn build<T>(&mut self, node: &Node, f: impl FnOnce(&mut Builder<'_>, &mut Storages) -> T) -> T {
-        let mut b = Builder::new(&mut self.new, &mut self.names);
-        b.origin = node.origin.clone();
-        if let Some(&r) = node.results.first() {
-            b.hint = self.old.values[r].name.clone();
-        }
+        let hint = node.results.first().map(|r| self.old.values[*r].name.clone()).unwrap_or_else(|| "v".into());
+        let mut b = Builder::new(&mut self.new, &mut self.names, node.origin.clone(), hint);
         f(&mut b, &mut self.storages)
     }
 
@@ -238,10 +237,13 @@ impl<'a> Scope<'a> {
 
     /// Types and numbers of a call's arguments as a view rule reads them, with aliases' regions for tensors.
     fn view_args(&self, node: &Node) -> Step<Vec<Arg<TensorType, Expr>>> {
-        node.args
-            .iter()
-            .map(|a| a.try_map(|v| Ok::<_, Stop>((*self.storages[self.alias(*v)?].ty).clone()), |e| Ok(flag(e))))
-            .collect()
+        let mut args = Vec::with_capacity(node.args.len());
+        for a in &node.args {
+            args.push(
+                a.try_map(|v| Ok::<_, Stop>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(flag(e)))?,
+            );
+        }
+        Ok(args)
     }
 
     pub(super) fn outcome(&self, node: &Node) -> Step<ViewOutcome<Expr>> {
@@ -266,7 +268,7 @@ impl<'a> Scope<'a> {
                 self.link(node)?;
                 return Ok(true);
             }
-            ViewOutcome::Views(types) => types,
+            ViewOutcome::Views(types) => types.into_iter().map(Cells::from).collect::<SmallVec<[Cells; 1]>>(),
         };
         let Some(Arg::Value(base)) = node.args.first() else {
             return Err(Error::invalid("a view of something that is no tensor").into());
@@ -275,7 +277,7 @@ impl<'a> Scope<'a> {
         let own = &self.storages[parent];
         let bits = LazyBits { conj: own.conj, neg: own.neg };
         if let ([one], [result], true) = (&types[..], &node.results[..], node.op.def().itself)
-            && *one == *own.ty
+            && *one == own.ty
             && bits.of_view(node.op, &own.ty, one)? == Some(bits)
         {
             // Nothing changes: it is the tensor itself.
@@ -348,7 +350,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The aliases that a view call makes; `None` if it is a copy after all.
-    fn views(&mut self, node: &Node, parent: AliasId, types: &[TensorType]) -> Step<Option<Vec<AliasId>>> {
+    fn views(&mut self, node: &Node, parent: AliasId, types: &[Cells]) -> Step<Option<SmallVec<[AliasId; 1]>>> {
         if types.len() != node.results.len() {
             return Err(Error::invalid(format!(
                 "{} gives {} results, not {}",
@@ -358,7 +360,7 @@ impl<'a> Scope<'a> {
             ))
             .into());
         }
-        let mut bits = Vec::with_capacity(types.len());
+        let mut bits: SmallVec<[LazyBits; 1]> = SmallVec::with_capacity(types.len());
         for ty in types {
             let from = &self.storages[parent];
             let own = LazyBits { conj: from.conj, neg: from.neg };
@@ -367,23 +369,23 @@ impl<'a> Scope<'a> {
                 None => return Ok(None),
             }
         }
-        let mut args = node.args.clone();
-        for a in args.iter_mut().skip(1) {
-            *a = self.read_arg(node, a)?;
+        let mut args = Vec::with_capacity(node.args.len());
+        for (i, a) in node.args.iter().enumerate() {
+            args.push(if i == 0 { a.clone() } else { self.read_arg(node, a)? });
         }
         // A view in terms of the storage means nothing on a value that holds only its own cells, and a lazy bit is set by
         // nothing in a functional program.
         let replay = !node.op.def().strided && node.op.def().math.is_none();
         let slices = if types.len() > 1 && !has_copy_form(node.op) { self.slices(parent, types) } else { None };
-        let calls: Vec<(Op, Vec<Arg>)> = match slices {
+        let calls: SmallVec<[(Op, Vec<Arg>); 1]> = match slices {
             Some(slices) => {
                 let of = |extent: [Arg; 4]| args[..1].iter().cloned().chain(extent).collect();
                 slices.into_iter().map(|s| (op("aten.slice.Tensor"), of(s))).collect()
             }
-            None => vec![(node.op, args)],
+            None => smallvec![(node.op, args)],
         };
         let each = types.len() / calls.len();
-        let mut made: Vec<AliasId> = Vec::with_capacity(types.len());
+        let mut made: SmallVec<[AliasId; 1]> = SmallVec::with_capacity(types.len());
         for (op, args) in calls {
             let results = made.len()..made.len() + each;
             let call = Arc::new(ViewCall {
@@ -395,20 +397,20 @@ impl<'a> Scope<'a> {
             });
             let from = || ViewOf { parent, call: call.clone(), replay };
             made.extend(results.map(|i| self.storages.view(from(), types[i].clone(), bits[i])));
-            call.results.set(made[made.len() - each..].to_vec()).expect("a new call has no results yet");
+            call.results.set(made[made.len() - each..].into()).expect("a new call has no results yet");
         }
         Ok(Some(made))
     }
 
     /// The views of one call as slices in one dimension, if that is what they are: dimension, start, end and step of each.
-    fn slices(&self, parent: AliasId, types: &[TensorType]) -> Option<Vec<[Arg; 4]>> {
-        let whole = self.storages[parent].ty.known()?.layout;
-        let slice = |ty: &TensorType| {
-            let part = ty.known()?.layout;
+    fn slices(&self, parent: AliasId, types: &[Cells]) -> Option<Vec<[Arg; 4]>> {
+        let whole = &self.storages[parent].ty.known()?.layout;
+        let slice = |ty: &Cells| {
+            let part = &ty.known()?.layout;
             let dim = (0..whole.rank()).find(|d| part.sizes.get(*d) != Some(&whole.sizes[*d])).unwrap_or(0);
             let start = (part.offset - whole.offset).checked_div(*whole.strides.get(dim)?)?;
             let end = start + part.sizes.get(dim)?;
-            let same = whole.slice(dim as i64, Some(&start), Some(&end), &1).is_ok_and(|l| l == part);
+            let same = whole.slice(dim as i64, Some(&start), Some(&end), &1).is_ok_and(|l| l == *part);
             same.then(|| [dim as i64, start, end, 1].map(|n| Arg::Scalar(Expr::Int(n))))
         };
         types.iter().map(slice).collect()

@@ -1,33 +1,42 @@
-//! Writes that are taken apart into rounds.
+//! How a write goes: at once, on a copy that is copied back, or in rounds.
 
 use super::eager::{self, Rounds};
 use super::rewrite::{Bound, Scope, Step, Stop};
 use super::storages::Alias;
-use restride_ir::{Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited};
+use restride_ir::{Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits};
 use restride_tensor::{LayoutError, self_overlaps};
 
+/// How a write goes.
+pub(super) enum Way {
+    /// In one step.
+    Once,
+    /// On a copy of its target, which is copied back as `copy_` does: there the order shows.
+    Aside,
+    /// In rounds, each on what the last left.
+    Rounds(Rounds),
+}
+
 impl Scope<'_> {
-    /// The rounds that a write is, `None` if it is one step.
-    pub(super) fn rounds(&self, node: &Node, twin: &Twin) -> Step<Option<Rounds>> {
-        let [(arg, result)] = twin.writes[..] else { return Ok(None) };
-        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(None) };
+    /// How a write goes.
+    pub(super) fn way(&self, node: &Node, twin: &Twin) -> Step<Way> {
+        let [(arg, result)] = twin.writes[..] else { return Ok(Way::Once) };
+        let Some(Arg::Value(target)) = node.args.get(arg as usize) else { return Ok(Way::Once) };
         let target = self.alias(*target)?;
         let own = &self.storages[target];
-        // Lazily mapped tensors are put aside: nothing that is read is written, and the target is written at once.
+        let repeats = || own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false));
+        let aside = || if repeats() { Way::Aside } else { Way::Once };
+        // Lazily mapped tensors are put aside: nothing that is read is written.
         let mapped = |a: &Alias| !twin.op.maps_bits() && (a.conj || a.neg);
         if mapped(own) {
-            return Ok(None);
+            return Ok(aside());
         }
         let def = twin.op.def();
         if !def.pointwise || def.random || result != 0 {
-            let repeats = own.ty.known().map(|t| self_overlaps(&t.layout));
-            return match repeats {
-                None | Some(Some(false)) => Ok(None),
-                Some(_) => {
-                    let what = format!("{} into a tensor with several elements in one cell", node.op);
-                    Err(Error::unsupported(what).help("clone the tensor before writing it").into())
-                }
-            };
+            if !repeats() {
+                return Ok(Way::Once);
+            }
+            let what = format!("{} into a tensor with several elements in one cell", node.op);
+            return Err(Error::unsupported(what).help("clone the tensor before writing it").into());
         }
         let known = own.ty.known();
         let mut operands = Vec::new();
@@ -35,8 +44,8 @@ impl Scope<'_> {
             let Some(Bound::Object(o)) = self.map[*v] else { continue };
             let a = &self.storages[self.objects[o]];
             let shares = a.storage == own.storage && !mapped(a);
-            match (a.ty.known(), &known) {
-                (Some(ty), Some(_)) => operands.push(Visited { ty, shares }),
+            match (a.ty.known(), known) {
+                (Some(ty), Some(_)) => operands.push(Visited { ty: ty.clone(), shares }),
                 _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}
                 _ => {
                     let what =
@@ -46,7 +55,11 @@ impl Scope<'_> {
                 }
             }
         }
-        Ok(known.map(|target| eager::rounds(&target, &operands)).transpose()?.flatten())
+        let Some(known) = known else { return Ok(Way::Once) };
+        if !twin.op.maps_bits() && computed_aside(known, &operands) && fits(known, &operands) {
+            return Ok(aside());
+        }
+        Ok(eager::rounds(known, &operands)?.map_or(Way::Once, Way::Rounds))
     }
 
     /// A pointwise write in rounds: a loop over the outer indices, each on what the last left.

@@ -1,7 +1,8 @@
 //! Inputs that share storage, and outputs that say what was mutated and whose memory they are views of.
 
+use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, open_sharing};
-use super::storages::{AliasId, StorageId, disjoint};
+use super::storages::{AliasId, StorageId};
 use super::{Options, Share};
 use crate::dce::dce;
 use crate::written::written_inputs;
@@ -89,7 +90,7 @@ fn bind_inputs(
             }
             Some(ty)
         };
-        let types: Vec<(usize, TensorType)> = group.members.iter().filter_map(|&i| Some((i, ty_of(i)?))).collect();
+        let types: Vec<(usize, Cells)> = group.members.iter().filter_map(|&i| Some((i, ty_of(i)?.into()))).collect();
         for &i in group.members.iter().filter(|i| types.iter().all(|t| t.0 != **i)) {
             let value = inputs[i].value;
             scope.bind(program.signature.inputs[i].value, Bound::Plain(value));
@@ -132,11 +133,11 @@ fn bind_inputs(
 }
 
 /// Inputs on one storage by what has cells in common, in the order of their first members.
-fn clusters(types: Vec<(usize, TensorType)>) -> Vec<Vec<(usize, TensorType)>> {
-    let mut out: Vec<Vec<(usize, TensorType)>> = Vec::new();
+fn clusters(types: Vec<(usize, Cells)>) -> Vec<Vec<(usize, Cells)>> {
+    let mut out: Vec<Vec<(usize, Cells)>> = Vec::new();
     for one in types {
         let (met, apart): (Vec<_>, Vec<_>) =
-            out.into_iter().partition(|c| c.iter().any(|other| !disjoint(&other.1, &one.1)));
+            out.into_iter().partition(|c| c.iter().any(|other| !other.1.disjoint(&one.1)));
         // One that meets several brings them together.
         let mut together: Vec<_> = met.into_iter().flatten().collect();
         together.push(one);
@@ -163,7 +164,7 @@ fn storage_input(
     scope: &mut Scope<'_>,
     inputs: &mut Vec<InputSpec>,
     group: &Group,
-    types: &[(usize, TensorType)],
+    types: &[(usize, Cells)],
     whole: &BTreeMap<usize, i64>,
 ) -> Step<StorageId> {
     let names: Vec<&str> = types.iter().map(|t| &*scope.new.values[inputs[t.0].value].name).collect();

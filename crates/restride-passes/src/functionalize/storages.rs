@@ -4,12 +4,13 @@
 //! through an alias makes a new base in which exactly the region's cells changed; other aliases are read again only
 //! when somebody asks for them and a write since may have touched their cells.
 
-use super::region::{Pick, Relation, relate};
+use super::access::{math, read, read_steps, retype, untype, write};
+use super::cells::Cells;
+use super::region::{Relation, relate};
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, LazyBits, Origin, Result, TensorType, ValueId};
-use restride_tensor::{Overlap, overlap_bytes};
+use restride_ir::{Arg, DType, Error, Expr, LazyBits, Origin, Result, TensorType, ValueId};
+use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// Position of a storage.
@@ -28,11 +29,11 @@ pub struct StorageState {
     /// The value that holds the current content.
     pub base: ValueId,
     /// Its type: how its elements lie in the storage.
-    pub ty: Rc<TensorType>,
+    pub ty: Cells,
     /// Number of writes so far.
     pub version: usize,
     /// Regions written, the write that made version `k` at `k - 1`.
-    writes: Vec<Rc<TensorType>>,
+    writes: Vec<Cells>,
     /// The graph input whose storage it is.
     pub input: Option<usize>,
     /// Why its content is not known any more.
@@ -58,9 +59,9 @@ pub struct ViewCall {
     /// Arguments; argument 0 is replaced.
     pub args: Vec<Arg>,
     /// All of its results.
-    pub results: std::sync::OnceLock<Vec<AliasId>>,
+    pub results: std::sync::OnceLock<SmallVec<[AliasId; 1]>>,
     /// Names of the results.
-    pub names: Vec<Arc<str>>,
+    pub names: SmallVec<[Arc<str>; 1]>,
     /// Where it comes from.
     pub origin: Arc<Origin>,
 }
@@ -84,7 +85,7 @@ pub struct Alias {
     /// Whose.
     pub storage: StorageId,
     /// Element type and cells, in the storage's cells.
-    pub ty: Rc<TensorType>,
+    pub ty: Cells,
     /// Elements are read and written through complex conjugation.
     pub conj: bool,
     /// Elements are read and written negated.
@@ -123,7 +124,7 @@ impl std::ops::Index<AliasId> for Storages {
 
 impl Storages {
     /// A storage with its content, and the alias that is all of it.
-    pub fn add(&mut self, base: ValueId, ty: impl Into<Rc<TensorType>>, input: Option<usize>) -> AliasId {
+    pub fn add(&mut self, base: ValueId, ty: impl Into<Cells>, input: Option<usize>) -> AliasId {
         let ty = ty.into();
         let storage = StorageId(self.storages.len());
         self.storages.push(StorageState { base, ty: ty.clone(), version: 0, writes: Vec::new(), input, lost: None });
@@ -133,7 +134,7 @@ impl Storages {
     }
 
     /// An alias of a region.
-    pub fn region(&mut self, storage: StorageId, ty: impl Into<Rc<TensorType>>) -> AliasId {
+    pub fn region(&mut self, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
         let ty = ty.into();
         let born = self[storage].version;
         self.aliases.push(Alias { storage, ty, conj: false, neg: false, from: None, born, current: None });
@@ -141,14 +142,14 @@ impl Storages {
     }
 
     /// An alias of a region whose elements are read and written through conjugation or negation.
-    pub fn region_as(&mut self, storage: StorageId, ty: impl Into<Rc<TensorType>>, conj: bool, neg: bool) -> AliasId {
+    pub fn region_as(&mut self, storage: StorageId, ty: impl Into<Cells>, conj: bool, neg: bool) -> AliasId {
         let id = self.region(storage, ty);
         (self.aliases[id.0].conj, self.aliases[id.0].neg) = (conj, neg);
         id
     }
 
     /// An alias made by a view call.
-    pub fn view(&mut self, from: ViewOf, ty: impl Into<Rc<TensorType>>, bits: LazyBits) -> AliasId {
+    pub fn view(&mut self, from: ViewOf, ty: impl Into<Cells>, bits: LazyBits) -> AliasId {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
@@ -204,7 +205,7 @@ impl Storages {
     pub fn disjoint(&self, a: AliasId, b: AliasId) -> bool {
         let (a, b) = (&self[a], &self[b]);
         let maybe = || self.maybe_same(a.storage).iter().any(|m| m.0 == b.storage);
-        if a.storage != b.storage { !maybe() } else { disjoint(&a.ty, &b.ty) }
+        if a.storage != b.storage { !maybe() } else { a.ty.disjoint(&b.ty) }
     }
 
     /// Marks a storage's content as not known.
@@ -218,13 +219,13 @@ impl Storages {
         let a = &self[alias];
         let s = &self[a.storage];
         let since = &s.writes[version..];
-        since.len() > LOOK_BACK || since.iter().any(|w| !disjoint(&a.ty, w))
+        since.len() > LOOK_BACK || since.iter().any(|w| !a.ty.disjoint(w))
     }
 
     /// A value that holds the alias's elements now.
     pub fn read(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         // Views of views that nobody read yet are made from the outermost in; the chain may be long.
-        let mut chain = vec![alias];
+        let mut chain: SmallVec<[AliasId; 4]> = smallvec![alias];
         while let Some(&top) = chain.last() {
             let a = &self[top];
             let version = self[a.storage].version;
@@ -278,14 +279,14 @@ impl Storages {
     fn is_near(&self, alias: AliasId, parent: AliasId) -> bool {
         let (a, parent) = (&self[alias], &self[parent]);
         let base = &self[a.storage].ty;
-        let plain = a.ty.dtype == base.dtype && !a.conj && !a.neg && !is_empty(&a.ty.layout);
+        let plain = a.ty.dtype == base.dtype && !a.conj && !a.neg && !a.ty.is_empty();
         let one_step = |r: Relation<Expr>| read_steps(&r) == 1 && r.source.iter().all(Option::is_some);
         plain && parent.ty.layout != base.layout && relate(&base.layout, &a.ty.layout).is_some_and(one_step)
     }
 
     fn call_view(&mut self, b: &mut Builder<'_>, call: &ViewCall, parent: ValueId) {
         let ids = call.results.get().expect("a view call knows its results");
-        let types: Vec<TensorType> = ids.iter().map(|i| (*self[*i].ty).clone()).collect();
+        let types = ids.iter().map(|i| TensorType::clone(&self[*i].ty));
         let mut args = call.args.clone();
         args[0] = Arg::Value(parent);
         let values = b.node(call.op, args, call.names.iter().cloned().zip(types), &call.origin);
@@ -302,11 +303,11 @@ impl Storages {
     fn read_region(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         let a = self[alias].clone();
         let s = &self[a.storage];
-        if is_empty(&a.ty.layout) {
+        if a.ty.is_empty() {
             // Wherever it lies, it has nothing of the base.
             let sizes = Arg::Scalars(a.ty.layout.sizes.to_vec());
             let args = vec![sizes, Arg::Scalar(Expr::Int(0)), Arg::DType(a.ty.dtype)];
-            return Ok(b.call("aten.full.default", args, (*a.ty).clone()));
+            return Ok(b.call("aten.full.default", args, TensorType::clone(&a.ty)));
         }
         let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
         let value = read(b, base, &base_ty, &a.ty.layout)?;
@@ -326,7 +327,7 @@ impl Storages {
         if let Some(why) = &s.lost {
             return Err(Error::unsupported(why.clone()));
         }
-        if is_empty(&a.ty.layout) {
+        if a.ty.is_empty() {
             return Ok(());
         }
         let stored = math(b, value, &a);
@@ -349,7 +350,7 @@ impl Storages {
     }
 
     /// The whole content in an element type.
-    pub fn content(&self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, TensorType)> {
+    pub fn content(&self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, Cells)> {
         let s = &self[storage];
         if let Some(why) = &s.lost {
             return Err(Error::unsupported(why.clone()));
@@ -364,14 +365,14 @@ impl Storages {
         b: &mut Builder<'_>,
         storage: StorageId,
         content: ValueId,
-        regions: &[TensorType],
+        regions: &[Cells],
     ) -> Result<()> {
         let (old, ty) = (self[storage].base, self[storage].ty.clone());
         let base = if b.graph.tensor(content).dtype == ty.dtype { content } else { untype(b, content, old, &ty)? };
         let s = &mut self.storages[storage.0];
         s.base = base;
         s.version += regions.len();
-        s.writes.extend(regions.iter().cloned().map(Rc::new));
+        s.writes.extend(regions.iter().cloned());
         self.lose_maybes(storage);
         Ok(())
     }
@@ -379,7 +380,7 @@ impl Storages {
     /// Puts the content into more memory: the cells that there were hold what they held.
     pub fn extend(&mut self, storage: StorageId, base: ValueId, ty: TensorType) {
         let s = &mut self.storages[storage.0];
-        (s.base, s.ty) = (base, Rc::new(ty));
+        (s.base, s.ty) = (base, ty.into());
     }
 
     /// Replaces the whole content, made elsewhere (a loop's result).
@@ -390,278 +391,4 @@ impl Storages {
         s.writes.push(s.ty.clone());
         self.lose_maybes(storage);
     }
-}
-
-fn is_empty(l: &Layout<Expr>) -> bool {
-    l.sizes.iter().any(|n| n.is(0))
-}
-
-/// Whether two regions of a storage are known to have no cell in common.
-pub fn disjoint(a: &TensorType, b: &TensorType) -> bool {
-    match (a.layout.known(), b.layout.known()) {
-        (Some(x), Some(y)) => overlap_bytes(&x, a.dtype.size(), &y, b.dtype.size()) == Overlap::Disjoint,
-        _ if a.dtype == b.dtype => apart(&a.layout, &b.layout),
-        _ => false,
-    }
-}
-
-/// Provably disjoint with symbolic sizes: cut or fixed in one dimension of the same strides at different places.
-fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
-    let end = |l: &Layout<Expr>| {
-        l.sizes
-            .iter()
-            .zip(&l.strides)
-            .fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| e.plus(&n.minus(&Expr::Int(1)).times(s)))
-    };
-    b.offset.less(&end(a)) == Some(false) || a.offset.less(&end(b)) == Some(false)
-}
-
-fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
-    let mut value = value;
-    if a.conj && a.ty.dtype.is_complex() {
-        value = b.call("aten.conj_physical.default", vec![Arg::Value(value)], (*a.ty).clone());
-    }
-    if a.neg {
-        value = b.call("aten.neg.default", vec![Arg::Value(value)], (*a.ty).clone());
-    }
-    value
-}
-
-/// The base under another element type, with its layout in that type's cells. Where the base ends inside of such a cell, it
-/// is the part of the base that has whole ones.
-fn retype(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, dtype: DType) -> Result<(ValueId, TensorType)> {
-    if dtype == ty.dtype {
-        return Ok((base, ty.clone()));
-    }
-    let (from, to) = (ty.dtype.size() as i64, dtype.size() as i64);
-    let (mut base, mut ty) = (base, ty.clone());
-    if from != to && !rows_fit(&ty.layout, from, to) {
-        // Only a run of cells can be read as cells of another size: take the storage flat.
-        let run = run(&ty, from, to)?;
-        base = read(b, base, &ty, &run)?;
-        ty.layout = run;
-    }
-    let layout = rescale(&ty.layout, from, to);
-    let typed = TensorType::new(dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(base), Arg::DType(dtype)], typed.clone());
-    Ok((value, typed))
-}
-
-/// Back from what [`retype`] gave for `base`.
-fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorType) -> Result<ValueId> {
-    let have = b.graph.tensor(value).clone();
-    let (from, to) = (have.dtype.size() as i64, ty.dtype.size() as i64);
-    let layout = rescale(&have.layout, from, to);
-    let back = TensorType::new(ty.dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], back.clone());
-    if back.layout.sizes == ty.layout.sizes {
-        return Ok(value);
-    }
-    if back.layout.numel().equals(&ty.layout.numel()) == Some(false) {
-        return write(b, base, ty, &back.layout, value);
-    }
-    Ok(b.as_strided(value, ty.clone()))
-}
-
-/// Whether the cells of every row are whole cells of another size. Symbolic sizes were asked when the view was made.
-pub fn rows_fit(l: &Layout<Expr>, from: i64, to: i64) -> bool {
-    let whole = |n: &Expr| n.known().is_none_or(|n| n * from % to == 0);
-    let Some((last, outer)) = l.strides.split_last() else { return false };
-    last.is(1) && whole(&l.sizes[outer.len()]) && outer.iter().all(whole) && whole(&l.offset)
-}
-
-/// The run of cells that a dense layout fills, as far as they are whole cells of another size.
-fn run(ty: &TensorType, from: i64, to: i64) -> Result<Layout<Expr>> {
-    let l = &ty.layout;
-    let Some(known) = l.known() else {
-        return Ok(Layout::strided(&[l.numel()], &[Expr::Int(1)], l.offset.clone()));
-    };
-    if !known.is_dense() {
-        let what = format!("memory with gaps, {ty}, read as elements of {to} bytes");
-        return Err(Error::unsupported(what).help("give the inputs with --inputs, so that their storage is known"));
-    }
-    let unit = (to / from).max(1);
-    let start = (known.offset + unit - 1) / unit * unit;
-    let end = (known.offset + known.numel()) / unit * unit;
-    Ok(Layout::strided(&[Expr::Int((end - start).max(0))], &[Expr::Int(1)], Expr::Int(start)))
-}
-
-fn rescale(l: &Layout<Expr>, from: i64, to: i64) -> Layout<Expr> {
-    let mut out = l.clone();
-    if from == to {
-        return out;
-    }
-    let scale = |x: &Expr| x.times(&Expr::Int(from)).floor_div(&Expr::Int(to));
-    let last = out.sizes.len() - 1;
-    out.sizes[last] = scale(&out.sizes[last]);
-    for s in out.strides.iter_mut().take(last) {
-        *s = scale(s);
-    }
-    out.offset = scale(&out.offset);
-    out
-}
-
-/// The region's elements, in the region's sizes.
-fn read(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Expr>) -> Result<ValueId> {
-    let target = TensorType::new(ty.dtype, region.clone());
-    if ty.layout.same_cells(region) {
-        return Ok(base);
-    }
-    if ty.layout.is_contiguous()
-        && region.is_contiguous()
-        && ty.layout.offset.equals(&region.offset) == Some(true)
-        && ty.layout.numel().equals(&region.numel()) == Some(true)
-    {
-        return Ok(b.reshape(base, target));
-    }
-    let steps = relate(&ty.layout, region).filter(|r| read_steps(r) <= 2);
-    match steps {
-        Some(relation) => Ok(read_related(b, base, ty, &relation, &target)),
-        None => Ok(b.as_strided(base, target)),
-    }
-}
-
-/// How many operators a relation takes to read.
-fn read_steps(r: &Relation<Expr>) -> usize {
-    let kept = r.kept();
-    let order: Vec<usize> = r.source.iter().flatten().copied().collect();
-    let ones =
-        r.source.iter().filter(|s| s.is_none()).count() + kept.iter().filter(|d| r.position(**d).is_none()).count();
-    r.partial().count() + !order.is_sorted() as usize + (ones > 0) as usize
-}
-
-fn read_related(
-    b: &mut Builder<'_>,
-    base: ValueId,
-    ty: &TensorType,
-    r: &Relation<Expr>,
-    target: &TensorType,
-) -> ValueId {
-    let (mut value, mut layout) = (base, ty.layout.clone());
-    for (d, pick) in r.picks.iter().enumerate().rev() {
-        let dim = Expr::Int(d as i64);
-        let (op, args, next) = match pick {
-            Pick::Whole => continue,
-            Pick::Index(i) => ("aten.select.int", vec![dim, i.clone()], layout.select(d as i64, i)),
-            Pick::Range { start, len, step } => {
-                let end = range_end(start, len, step);
-                let next = layout.slice(d as i64, Some(start), Some(&end), step);
-                ("aten.slice.Tensor", vec![dim, start.clone(), end, step.clone()], next)
-            }
-        };
-        layout = next.expect("a relation lies inside its base");
-        let args = std::iter::once(Arg::Value(value)).chain(args.into_iter().map(Arg::Scalar)).collect();
-        value = b.call(op, args, TensorType::new(ty.dtype, layout.clone()));
-    }
-    // Base dimensions left: those of the region in base order, and ones of size 1 that it does not have.
-    let kept = r.kept();
-    let mut order: Vec<i64> =
-        r.source.iter().flatten().map(|d| kept.iter().position(|k| k == d).expect("a kept dimension") as i64).collect();
-    let missing: Vec<i64> = (0..kept.len() as i64).filter(|i| !order.contains(i)).collect();
-    order.extend(missing);
-    if !order.is_sorted() {
-        layout = layout.permute(&order).expect("a permutation");
-        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
-        value =
-            b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
-    }
-    if layout.sizes == target.layout.sizes {
-        return value;
-    }
-    // Dimensions of size 1 come and go in one reshape; then broadcast ones are stretched.
-    let ones: Vec<Expr> = target
-        .layout
-        .sizes
-        .iter()
-        .zip(&r.source)
-        .map(|(n, s)| if s.is_none() { Expr::Int(1) } else { n.clone() })
-        .collect();
-    if layout.sizes[..] != ones[..] {
-        let shaped = layout.view(&ones).unwrap_or_else(|| Layout::contiguous(&ones));
-        value = b.reshape(value, TensorType::new(ty.dtype, shaped));
-    }
-    if ones[..] != target.layout.sizes[..] {
-        let sizes = Arg::Scalars(target.layout.sizes.to_vec());
-        value = b.call("aten.expand.default", vec![Arg::Value(value), sizes], target.clone());
-    }
-    value
-}
-
-fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
-    let one = Expr::Int(1);
-    start.plus(&len.minus(&one).times(step)).plus(&one)
-}
-
-/// The base with the region's cells replaced by `value`.
-fn write(
-    b: &mut Builder<'_>,
-    base: ValueId,
-    ty: &TensorType,
-    region: &Layout<Expr>,
-    value: ValueId,
-) -> Result<ValueId> {
-    if ty.layout.same_cells(region) {
-        return Ok(b.declare(value, ty));
-    }
-    let whole = ty.layout.is_contiguous()
-        && region.is_contiguous()
-        && ty.layout.offset.equals(&region.offset) == Some(true)
-        && ty.layout.numel().equals(&region.numel()) == Some(true);
-    if whole {
-        return Ok(b.reshape(value, ty.clone()));
-    }
-    let Some(r) = relate(&ty.layout, region).filter(|r| r.partial().count() <= 1) else {
-        let args = vec![
-            Arg::Value(base),
-            Arg::Value(value),
-            Arg::Scalars(region.sizes.to_vec()),
-            Arg::Scalars(region.strides.to_vec()),
-            Arg::Scalar(region.offset.clone()),
-        ];
-        return Ok(b.call("aten.as_strided_scatter.default", args, ty.clone()));
-    };
-    // The value in the order and the dimensions of the base.
-    let kept = r.kept();
-    let mut order: Vec<i64> = kept.iter().filter_map(|d| r.position(*d)).map(|i| i as i64).collect();
-    order.extend((0..r.source.len() as i64).filter(|i| r.source[*i as usize].is_none()));
-    let mut value = value;
-    let mut layout = b.graph.tensor(value).layout.clone();
-    if !order.is_sorted() {
-        layout = layout.permute(&order).expect("a permutation");
-        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
-        value =
-            b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout.clone()));
-    }
-    let sizes: Vec<Expr> = kept
-        .iter()
-        .map(|&d| match &r.picks[d] {
-            Pick::Range { len, .. } => len.clone(),
-            _ => ty.layout.sizes[d].clone(),
-        })
-        .collect();
-    if layout.sizes[..] != sizes[..] {
-        let shaped = layout.view(&sizes).unwrap_or_else(|| Layout::contiguous(&sizes));
-        value = b.reshape(value, TensorType::new(ty.dtype, shaped));
-    }
-    let Some(d) = r.partial().next() else { return Ok(b.declare(value, ty)) };
-    let dim = Arg::Scalar(Expr::Int(d as i64));
-    Ok(match &r.picks[d] {
-        Pick::Index(i) => {
-            let args = vec![Arg::Value(base), Arg::Value(value), dim, Arg::Scalar(i.clone())];
-            b.call("aten.select_scatter.default", args, ty.clone())
-        }
-        Pick::Range { start, len, step } => {
-            let end = range_end(start, len, step);
-            let args = vec![
-                Arg::Value(base),
-                Arg::Value(value),
-                dim,
-                Arg::Scalar(start.clone()),
-                Arg::Scalar(end),
-                Arg::Scalar(step.clone()),
-            ];
-            b.call("aten.slice_scatter.default", args, ty.clone())
-        }
-        Pick::Whole => unreachable!("a partial pick is not whole"),
-    })
 }

@@ -1,13 +1,14 @@
 //! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
 //! members.
 
+use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
+use super::rounds::Way;
 use restride_ir::{
-    Arg, Args, Dim, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Program, Scalar,
+    Arg, Args, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Program, Scalar,
     TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
 };
-use restride_tensor::self_overlaps;
-use std::rc::Rc;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
 impl Scope<'_> {
@@ -68,14 +69,14 @@ impl Scope<'_> {
         if !twin.op.can_run() {
             self.apart(node, twin)?;
         }
-        if self.copies_back(node, twin)? {
-            return self.mutate_aside(node, twin);
+        match self.way(node, twin)? {
+            Way::Aside => self.mutate_aside(node, twin),
+            Way::Rounds(rounds) => self.mutate_in_rounds(node, twin, &rounds),
+            Way::Once => {
+                let args = self.twin_args(node, twin)?;
+                self.twin_call(node, twin, args)
+            }
         }
-        if let Some(rounds) = self.rounds(node, twin)? {
-            return self.mutate_in_rounds(node, twin, &rounds);
-        }
-        let args = self.twin_args(node, twin)?;
-        self.twin_call(node, twin, args)
     }
 
     /// Whether a call copies a tensor onto itself, or onto what shows the same: PyTorch does nothing then.
@@ -89,16 +90,6 @@ impl Scope<'_> {
 
     fn twin_args(&mut self, node: &Node, twin: &Twin) -> Step<Vec<Arg>> {
         twin.args.iter().map(|&i| self.read_arg(node, &node.args[i as usize])).collect()
-    }
-
-    /// Whether a call writes a lazily mapped tensor that has several elements in one cell: PyTorch writes a copy, and copies
-    /// that back, which is where the order shows.
-    fn copies_back(&self, node: &Node, twin: &Twin) -> Step<bool> {
-        let (false, [(arg, _)]) = (twin.op.maps_bits(), &twin.writes[..]) else { return Ok(false) };
-        let Some(Arg::Value(target)) = node.args.get(*arg as usize) else { return Ok(false) };
-        let own = &self.storages[self.alias(*target)?];
-        let repeats = || own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false));
-        Ok((own.conj || own.neg) && repeats())
     }
 
     /// A write of a copy, and the copy's way back.
@@ -148,7 +139,7 @@ impl Scope<'_> {
     }
 
     fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
-        let mut targets = Vec::new();
+        let mut targets: SmallVec<[_; 1]> = SmallVec::new();
         for &(arg, _) in &twin.writes {
             if let Some(Arg::Value(v)) = node.args.get(arg as usize) {
                 targets.push((arg as usize, self.storages[self.alias(*v)?].ty.clone()));
@@ -161,8 +152,8 @@ impl Scope<'_> {
             self.certain(alias)?;
             let ty = self.storages[alias].ty.clone();
             let new = values[result as usize];
-            let made = self.new.tensor(new).clone();
-            if made.layout.sizes != ty.layout.sizes && twin.resizes && !self.reads_target(node, twin, arg as usize) {
+            let sizes = &self.new.tensor(new).layout.sizes;
+            if *sizes != ty.layout.sizes && twin.resizes && !self.reads_target(node, twin, arg as usize) {
                 self.resize_out(node, *v, new)?;
                 continue;
             }
@@ -180,13 +171,13 @@ impl Scope<'_> {
         node: &Node,
         twin: &Twin,
         args: Vec<Arg>,
-        targets: &[(usize, Rc<TensorType>)],
-    ) -> Step<Vec<ValueId>> {
+        targets: &[(usize, Cells)],
+    ) -> Step<SmallVec<[ValueId; 1]>> {
         let op = twin.op;
         let mut args = args;
         op.fill_defaults_or_none(&mut args);
         if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
-            return Ok(vec![value]);
+            return Ok(smallvec![value]);
         }
         let inferred = infer_types(self.program, &self.new, op, &args)?;
         let resized = |r: usize| {
@@ -194,7 +185,7 @@ impl Scope<'_> {
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
         };
         let count = op.schema().returns.len();
-        let mut types = Vec::with_capacity(count);
+        let mut types: SmallVec<[TensorType; 1]> = SmallVec::with_capacity(count);
         for r in 0..count {
             let target = twin
                 .writes
@@ -223,7 +214,7 @@ impl Scope<'_> {
                         .into());
                     }
                 }
-                (Some((_, ty)), _, None) => (**ty).clone(),
+                (Some((_, ty)), _, None) => TensorType::clone(ty),
                 (None, Some(&old), _) => self.old.tensor(old).clone(),
                 (None, None, Some(Inferred { dtype, sizes })) => TensorType::contiguous(*dtype, sizes),
                 (None, None, None) => {
@@ -231,8 +222,8 @@ impl Scope<'_> {
                 }
             });
         }
-        let hints: Vec<Arc<str>> = (0..count).map(|_| self.hint(node)).collect();
-        Ok(self.build(node, |b, _| b.node(op, args, hints.into_iter().zip(types), &node.origin)))
+        let hint = self.hint(node);
+        Ok(self.build(node, |b, _| b.node(op, args, types.into_iter().map(|ty| (hint.clone(), ty)), &node.origin)))
     }
 
     /// The first argument of a call that gives that back as it is (`dropout` in evaluation).
@@ -250,13 +241,14 @@ impl Scope<'_> {
     }
 
     fn hint(&self, node: &Node) -> Arc<str> {
-        let own = node.results.first().map(|r| self.old.values[*r].name.trim_end_matches('_').to_string());
-        own.unwrap_or_else(|| node.op.schema().name.trim_matches('_').to_string()).into()
+        let Some(&own) = node.results.first() else { return node.op.schema().name.trim_matches('_').into() };
+        let name = &self.old.values[own].name;
+        if name.ends_with('_') { name.trim_end_matches('_').into() } else { name.clone() }
     }
 
     /// The value in the target's element type, as a write converts it.
     pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
-        let have = self.new.tensor(value).clone();
+        let have = self.new.tensor(value);
         if have.dtype == target.dtype {
             return Ok(value);
         }
@@ -289,12 +281,12 @@ impl Scope<'_> {
 /// Element type and sizes of a result.
 pub struct Inferred {
     dtype: restride_ir::DType,
-    sizes: Vec<Expr>,
+    sizes: Dims<Expr>,
 }
 
 /// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
 /// sizes, and the sizes are those of the operand that has the same at the witness.
-fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<Vec<Inferred>>> {
+fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<SmallVec<[Inferred; 1]>>> {
     let Some(rule) = op.def().infer else { return Ok(None) };
     if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
         return Ok(None);
@@ -303,21 +295,27 @@ fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<O
     let number = |e: &Expr| -> Result<i64, Stop> {
         e.eval(&witness).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
     };
-    let mut known_sizes: Vec<(Vec<i64>, Vec<Expr>)> = Vec::new();
+    let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
     let mut metas = Vec::with_capacity(args.len());
     for a in args {
         metas.push(a.try_map(
             |v| {
                 let ty = graph.tensor(*v);
+                if let Some(known) = ty.known() {
+                    return Ok(known);
+                }
                 let mut layout = restride_ir::Layout::contiguous(&[]);
                 layout.sizes = ty.layout.sizes.iter().map(number).collect::<Result<_, _>>()?;
                 layout.strides = ty.layout.strides.iter().map(number).collect::<Result<_, _>>()?;
                 if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
-                    known_sizes.push((layout.sizes.to_vec(), ty.layout.sizes.to_vec()));
+                    known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
                 }
                 Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
             },
-            |e| e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
+            |e| match e.constant() {
+                Some(known) => Ok(known),
+                None => e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
+            },
         )?);
     }
     let metas = rule(&Args(&metas))?;

@@ -218,10 +218,7 @@ impl<'a> Materializer<'a> {
     }
 
     fn build<T>(&mut self, origin: &Arc<Origin>, hint: &str, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
-        let mut b = Builder::new(&mut self.new, &mut self.names);
-        b.origin = origin.clone();
-        b.hint = hint.into();
-        f(&mut b)
+        f(&mut Builder::new(&mut self.new, &mut self.names, origin.clone(), hint.into()))
     }
 
     /// Inputs, and the flat storages that are made of them.
