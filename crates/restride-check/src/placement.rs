@@ -3,8 +3,8 @@
 use crate::memory::{Fact, Memory};
 use crate::{Fault, FaultKind};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, NodeId, OutputKind, Place,
-    Placement, Program, Step, Table, Type, ValueId, border_layout,
+    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId, OutputKind,
+    Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,11 +17,11 @@ const MOST: usize = 100;
 /// # Errors
 /// What is wrong, in the order of the steps; a hundred faults at most.
 pub fn placement(program: &Program, placement: &Placement) -> Result<(), Vec<Fault>> {
-    let faults = judge(program, program.main, placement, false);
+    let faults = judge(program, program.main, placement, None);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn judge(program: &Program, id: GraphId, placement: &Placement, body: bool) -> Vec<Fault> {
+fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usize>) -> Vec<Fault> {
     let Some(graph) = program.graphs.get(id) else {
         let what = "a body that is not in the program".to_string();
         return vec![Fault {
@@ -54,7 +54,8 @@ pub(crate) struct Walk<'a> {
     pub id: GraphId,
     pub graph: &'a Graph,
     pub placement: &'a Placement,
-    body: bool,
+    /// Of a body: how many of its inputs are what a loop carries.
+    body: Option<usize>,
     pub metas: Table<ValueId, Option<Meta>>,
     /// The last step that uses a value; past the steps for what the caller gets.
     last: Table<ValueId, Option<usize>>,
@@ -74,7 +75,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(program: &'a Program, id: GraphId, graph: &'a Graph, placement: &'a Placement, body: bool) -> Self {
+    fn new(program: &'a Program, id: GraphId, graph: &'a Graph, placement: &'a Placement, body: Option<usize>) -> Self {
         let mut metas = Table::new();
         for (v, value) in graph.values.iter() {
             if let Type::Tensor(t) = &value.ty {
@@ -135,10 +136,13 @@ impl<'a> Walk<'a> {
         self.last[v].is_some_and(|l| Some(l) > self.at)
     }
 
-    /// Position of the mutation output of each input.
+    /// What the memory of each input that is written must hold at the end.
     fn becomes(&self) -> BTreeMap<usize, ValueId> {
         let mut out = BTreeMap::new();
-        if !self.body {
+        if let Some(carried) = self.body {
+            let next = Nested::becomes(self.graph, carried).into_iter().enumerate();
+            out.extend(next.filter_map(|(i, v)| Some((i, v?))));
+        } else {
             for (arg, spec) in self.graph.outputs.iter().zip(&self.program.signature.outputs) {
                 if let (Arg::Value(v), OutputKind::Mutation(i)) = (arg, &spec.kind) {
                     out.insert(*i, *v);
@@ -151,7 +155,7 @@ impl<'a> Walk<'a> {
     /// Buffers, and the facts that hold before the first step.
     fn start(&mut self) {
         let becomes = self.becomes();
-        let covered: BTreeSet<usize> = if self.body {
+        let covered: BTreeSet<usize> = if self.body.is_some() {
             BTreeSet::new()
         } else {
             let specs = self.program.signature.inputs.iter();
@@ -193,14 +197,14 @@ impl<'a> Walk<'a> {
         for (i, buffer) in self.inputs.clone() {
             let Some(&v) = self.graph.inputs.get(i) else { continue };
             let Some(meta) = self.metas[v].clone() else { continue };
-            let layout = if self.body { border_layout(&meta) } else { meta.layout.clone() };
+            let layout = if self.body.is_some() { border_layout(&meta) } else { meta.layout.clone() };
             let place = Place { buffer, layout };
             if !self.inside(&place, meta.dtype.size()) {
                 self.fault(FaultKind::Outside, Some(v), Some(&place), "leaves the buffer of its input");
                 continue;
             }
             if becomes.contains_key(&i) {
-                self.mutated.insert(buffer, meta.clone());
+                self.mutated.insert(buffer, Meta { layout: place.layout.clone(), ..meta });
             }
             // What lies under a declared storage is read through that alone: its own memory is another's.
             if !covered.contains(&i) {
@@ -361,7 +365,7 @@ impl<'a> Walk<'a> {
         if let Ok(Some(call)) = HopCall::of(self.graph, &self.graph.nodes[node]) {
             for body in call.bodies.iter().collect::<BTreeSet<_>>() {
                 if let Some(nested) = placement.nested.get(body) {
-                    self.faults.extend(judge(program, *body, &nested.placement, true));
+                    self.faults.extend(judge(program, *body, &nested.placement, Some(nested.carried)));
                 }
             }
         }
@@ -370,7 +374,7 @@ impl<'a> Walk<'a> {
     /// What the caller looks at.
     fn end(&mut self) {
         let specs = &self.program.signature.outputs;
-        if !self.body && specs.len() != self.graph.outputs.len() {
+        if self.body.is_none() && specs.len() != self.graph.outputs.len() {
             return self.fault(FaultKind::Malformed, None, None, "the signature's outputs are not those of the graph");
         }
         for (i, arg) in self.graph.outputs.iter().enumerate() {
@@ -378,8 +382,12 @@ impl<'a> Walk<'a> {
             if !matches!(self.graph.values[*v].ty, Type::Tensor(_)) {
                 continue;
             }
-            let spec = (!self.body).then(|| &specs[i]);
+            let spec = self.body.is_none().then(|| &specs[i]);
             let (buffer, layout) = match spec.map(|s| &s.kind) {
+                None if self.body.is_some_and(|carried| i < carried) => {
+                    let meta = self.graph.inputs.get(i).and_then(|v| self.metas[*v].as_ref());
+                    (self.inputs.get(&i), meta.map(border_layout))
+                }
                 Some(OutputKind::Mutation(k)) => {
                     let meta = self.graph.inputs.get(*k).and_then(|v| self.metas[*v].clone());
                     (self.inputs.get(k), meta.map(|m| m.layout))

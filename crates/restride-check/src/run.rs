@@ -2,12 +2,14 @@
 
 use crate::FaultKind;
 use crate::placement::Walk;
-use restride_ir::{Arg, Meta, NodeId, Place, ReuseKind, Type, ValueId};
+use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A tensor that a kernel is given.
 struct Operand {
     value: ValueId,
+    /// Position among the node's operands.
+    operand: usize,
     /// Position of the argument that it is, or is listed in.
     arg: usize,
     place: Place,
@@ -27,14 +29,14 @@ impl Walk<'_> {
             );
         }
         let mut operands = Vec::new();
-        let mut reads_left = reads.iter();
+        let mut reads_left = reads.iter().enumerate();
         for (arg, a) in node.args.iter().enumerate() {
-            for (&value, place) in a.values().zip(&mut reads_left) {
+            for (&value, (operand, place)) in a.values().zip(&mut reads_left) {
                 match (&self.graph.values[value].ty, place) {
                     (Type::Tensor(_), Some(place)) => {
                         self.read(value, place);
                         if let Some(meta) = self.metas[value].clone() {
-                            operands.push(Operand { value, arg, place: place.clone(), meta });
+                            operands.push(Operand { value, operand, arg, place: place.clone(), meta });
                         }
                     }
                     (Type::Tensor(_), None) => {
@@ -107,6 +109,13 @@ impl Walk<'_> {
         let def = node.op.def();
         let met: Vec<usize> =
             (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
+        if let (Ok(Some(call)), &[i]) = (HopCall::of(self.graph, node), &met[..])
+            && call.takes_over(result) == Some(operands[i].operand)
+            && operands[i].place == *place
+            && operands[i].meta.dtype == meta.dtype
+        {
+            return Ok(());
+        }
         // Each index of both begins in the same byte; elements of one size are the same cells then, and those of different
         // sizes keep to what belongs to their index.
         let same_cell = |o: &Operand| {

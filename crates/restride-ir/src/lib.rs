@@ -40,7 +40,7 @@ pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
 pub use lives::{Live, lives};
 pub use nested::{
-    ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Nested, aligned, border_layout, input_meta, known_meta,
+    ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Kept, Nested, aligned, border_layout, input_meta, known_meta,
     layout_bytes, output_meta,
 };
 pub use op::{

@@ -21,13 +21,28 @@ pub fn aligned(bytes: i64) -> i64 {
 }
 
 /// The body of a higher-order node, placed and planned by itself. Its graph's inputs are `BufferKind::Input`, its
-/// outputs `BufferKind::Output`, and both lie as [`border_layout`] says, from the buffer's start. No input is written.
+/// outputs `BufferKind::Output`, and both lie as [`border_layout`] says, from the buffer's start. What a loop carries is
+/// replaced in the memory of the input: those inputs hold the outputs at the same positions at the end, which have no
+/// memory of their own. No other input is written.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Nested {
     /// Where the body's values live, and its steps.
     pub placement: Placement,
     /// Offsets in the body's own arena, which is a part of the caller's working memory.
     pub plan: Plan,
+    /// How many of the first inputs are what a loop carries.
+    pub carried: usize,
+}
+
+impl Nested {
+    /// For each input of a body, the tensor that its memory holds at the end, if it may be written.
+    pub fn becomes(body: &Graph, carried: usize) -> Vec<Option<ValueId>> {
+        let next = |i: usize| match body.outputs.get(i) {
+            Some(Arg::Value(v)) if matches!(body.values[*v].ty, Type::Tensor(_)) => Some(*v),
+            _ => None,
+        };
+        (0..body.inputs.len()).map(|i| if i < carried { next(i) } else { None }).collect()
+    }
 }
 
 /// How a value lies where it enters or leaves a body: as eager PyTorch's, but from cell 0, and row-major where eager
@@ -108,6 +123,20 @@ impl HopCall {
         (self.carried.len()..self.carried.len() + self.xs.len()).contains(&input)
     }
 
+    /// How many of a body's first inputs the body replaces: what a loop carries, but for its condition.
+    pub fn replaced(&self, body: usize) -> usize {
+        if body + 1 == self.bodies.len() { self.carried.len() } else { 0 }
+    }
+
+    /// The operand in whose memory a result may be, if it lies there exactly and no other operand does: what a loop carries
+    /// is put where the loop keeps it before anything else is done, and the result is what is kept there at the end.
+    pub fn takes_over(&self, result: usize) -> Option<usize> {
+        match self.carried.get(result) {
+            Some(HopItem::Tensor { operand, .. }) => Some(*operand),
+            _ => None,
+        }
+    }
+
     /// How often a `scan` or `map` runs its body: the size of what it slices.
     pub fn trips(&self, graph: &Graph) -> Result<i64> {
         let mut trips = None;
@@ -157,10 +186,19 @@ pub struct Frame {
     pub bytes: i64,
     /// The bodies' arenas, one at a time.
     pub arena: i64,
-    /// For what a loop carries: two slots in turn, in the border layout of the (last) body's input. `None` for numbers.
-    pub carried: Vec<Option<[i64; 2]>>,
+    /// Where what a loop carries is kept, in the border layout of the (last) body's input. `None` for numbers.
+    pub carried: Vec<Option<Kept>>,
     /// One per body.
     pub bodies: Vec<BodyFrame>,
+}
+
+/// Where a loop keeps a tensor that it carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// In the memory of the call's result, whose strides agree.
+    Result,
+    /// In a slot, from which it is moved to the result.
+    Slot(i64),
 }
 
 /// Slots at a body's border, in border layout. `None`: used where it is, as strides agree (or a number).
@@ -192,23 +230,33 @@ impl Frame {
             frame.bytes = frame.bytes.saturating_add(aligned(bytes));
             at
         };
-        let arena = call.bodies.iter().map(|b| nested.get(b).map(|x| x.plan.arena_bytes));
-        let arena = arena.collect::<Option<Vec<_>>>().ok_or_else(|| OpError::new("a body has no placement"))?;
-        frame.arena = take(arena.into_iter().max().unwrap_or(0));
+        let mut arena = 0;
+        for (b, body) in call.bodies.iter().enumerate() {
+            let body = nested.get(body).ok_or_else(|| OpError::new("a body has no placement"))?;
+            if body.carried != call.replaced(b) {
+                let what = "a body is placed for a loop that carries something else, or for no loop";
+                return Err(OpError::new(what));
+            }
+            arena = body.plan.arena_bytes.max(arena);
+        }
+        frame.arena = take(arena);
         let step = *call.bodies.last().expect("every call has a body");
         for (i, item) in call.carried.iter().enumerate() {
             let slot = match item {
                 HopItem::Tensor { value, .. } => {
                     let inside = input_meta(&graphs[step], i)?;
                     same_elements(&inside, &known_meta(g, *value)?)?;
-                    let bytes = layout_bytes(&border_layout(&inside), inside.dtype.size());
-                    Some([take(bytes), take(bytes)])
+                    let border = border_layout(&inside);
+                    Some(match same_strides(&border, &place_of(writes, i)?.layout) {
+                        true => Kept::Result,
+                        false => Kept::Slot(take(layout_bytes(&border, inside.dtype.size()))),
+                    })
                 }
                 _ => None,
             };
             frame.carried.push(slot);
         }
-        for &b in &call.bodies {
+        for (at, &b) in call.bodies.iter().enumerate() {
             let body = &graphs[b];
             if body.inputs.len() != call.inputs().count() {
                 return Err(OpError::new(format!(
@@ -250,6 +298,11 @@ impl Frame {
                     slots.outputs.push(None);
                     continue;
                 };
+                if k < call.replaced(at) {
+                    same_elements(&inside, &input_meta(body, k)?)?;
+                    slots.outputs.push(None);
+                    continue;
+                }
                 let from = border_layout(&inside);
                 let to = if condition {
                     if inside.layout.numel() != 1 {
@@ -262,15 +315,7 @@ impl Frame {
                     let sliced = k >= call.carried.len() && matches!(call.hop, Hop::Scan | Hop::Map);
                     let outer = if sliced { Meta { layout: slice(&result.layout)?, ..result } } else { result };
                     same_elements(&inside, &outer)?;
-                    Some(if k < call.carried.len() {
-                        let carried = input_meta(body, k)?;
-                        same_elements(&inside, &carried)?;
-                        border_layout(&carried)
-                    } else if sliced {
-                        slice(&place.layout)?
-                    } else {
-                        place.layout.clone()
-                    })
+                    Some(if sliced { slice(&place.layout)? } else { place.layout.clone() })
                 };
                 let bytes = layout_bytes(&from, inside.dtype.size());
                 slots.outputs.push((!to.is_some_and(|to| same_strides(&from, &to))).then(|| take(bytes)));

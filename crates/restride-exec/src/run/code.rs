@@ -103,13 +103,19 @@ struct Maker<'a> {
     roots: Vec<Root>,
     inputs: Vec<Option<CallerMemory>>,
     output_align: Vec<usize>,
-    /// A body: its inputs are never written.
-    body: bool,
+    /// Of a body: how many of its inputs it replaces; the others are never written.
+    body: Option<usize>,
     used: Vec<bool>,
 }
 
 impl Code {
-    pub fn new(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, body: bool) -> Result<Code> {
+    pub fn new(
+        program: &Program,
+        id: GraphId,
+        placement: &Placement,
+        plan: &Plan,
+        body: Option<usize>,
+    ) -> Result<Code> {
         let graph = program.graphs.get(id).ok_or_else(|| Error::invalid("a body that is not there"))?;
         let mut used = vec![false; placement.buffers.len()];
         for buffer in placement.steps.iter().flat_map(|s| placement.touched(s)) {
@@ -129,7 +135,7 @@ impl Code {
         let outputs = maker.roots(plan)?;
         let mut nested = BTreeMap::new();
         for (&body, inner) in &placement.nested {
-            nested.insert(body, Code::new(program, body, &inner.placement, &inner.plan, true)?);
+            nested.insert(body, Code::new(program, body, &inner.placement, &inner.plan, Some(inner.carried))?);
         }
         let mut steps = Vec::with_capacity(placement.steps.len());
         for step in &placement.steps {
@@ -185,7 +191,7 @@ impl Maker<'_> {
                 Some((true, i)) => {
                     let ty = self.graph.inputs.get(i).ok_or_else(|| Error::invalid("a buffer of no input"))?;
                     let mut ty = known_meta(self.graph, *ty)?;
-                    if self.body {
+                    if self.body.is_some() {
                         ty.layout = border_layout(&ty);
                         too_large(restride_ir::layout_bytes(&ty.layout, ty.dtype.size())).map_or(Ok(()), Err)?;
                     }
@@ -233,7 +239,7 @@ impl Maker<'_> {
         }
         match caller_position(buffer.kind) {
             Some((true, i)) => {
-                if written && self.body && !range.is_empty() {
+                if written && self.body.is_some_and(|carried| i >= carried) && !range.is_empty() {
                     return Err(Error::invalid(format!("%{} is written into the input of a body", name())));
                 }
                 if let Some(memory) = &mut self.inputs[i] {

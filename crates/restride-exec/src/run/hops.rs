@@ -4,7 +4,7 @@ use super::code::{Code, CodeStep, HopStep};
 use super::memory::Spot;
 use super::steps::{Entry, Job, meet, number};
 use crate::interp::nested_iteration;
-use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Meta, Result, Scalar, Type};
+use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Kept, Meta, Result, Scalar, Type};
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -67,11 +67,16 @@ impl Running<'_> {
     fn slot(&self, at: i64) -> *mut u8 {
         self.scratch.wrapping_add(at as usize)
     }
-    /// The slot of a carried value, in turn.
-    fn carried(&self, k: usize, turn: usize) -> Option<Data> {
-        let at = self.step.frame.carried[k]?[turn];
-        let last = self.step.body_inputs.last()?;
-        Some(Data::border(self.slot(at), last[k].as_ref()?))
+    /// Where each tensor that a loop carries is kept.
+    fn kept(&self) -> Vec<Option<Data>> {
+        let kept = |(k, kept): (usize, &Option<Kept>)| {
+            let base = match (*kept)? {
+                Kept::Slot(at) => self.slot(at),
+                Kept::Result => Data::of(self.step.writes[k].as_ref()?, self.reads).first(),
+            };
+            Some(Data::border(base, self.step.body_inputs.last()?[k].as_ref()?))
+        };
+        self.step.frame.carried.iter().enumerate().map(kept).collect()
     }
     fn item(&self, item: &HopItem, symbols: &Binding) -> Result<Item> {
         Ok(match item {
@@ -146,7 +151,6 @@ impl Job<'_> {
         let rest = run.items(&run.step.call.rest, symbols)?;
         // SAFETY: as promised by the caller; so below.
         let mut carried = unsafe { begin(run, symbols)? };
-        let mut turn = 0;
         for i in 0u64.. {
             let inputs: Vec<Item> = carried.iter().chain(&rest).cloned().collect();
             let within = nested_iteration(iteration, i);
@@ -167,11 +171,9 @@ impl Job<'_> {
             if !goes_on {
                 break;
             }
-            turn = 1 - turn;
-            let targets: Vec<Option<Data>> = (0..carried.len()).map(|k| run.carried(k, turn)).collect();
             // SAFETY: as above.
-            let numbers = unsafe { self.body(run, 1, &inputs, &targets, symbols, within)? };
-            carried = next(&targets, &numbers);
+            let numbers = unsafe { self.body(run, 1, &inputs, &[], symbols, within)? };
+            next(&mut carried, &numbers);
         }
         // SAFETY: as above.
         Ok(unsafe { end(run, &carried) })
@@ -184,21 +186,22 @@ impl Job<'_> {
         let (xs, rest) = (run.items(&run.step.call.xs, symbols)?, run.items(&run.step.call.rest, symbols)?);
         // SAFETY: as promised by the caller; so below.
         let mut carried = unsafe { begin(run, symbols)? };
-        let mut turn = 0;
         let results = run.results();
         for i in 0..run.step.trips {
-            turn = 1 - turn;
             let slices = xs.iter().map(|x| match x {
                 Item::Data(d) => Item::Data(d.slice(i)),
                 other => other.clone(),
             });
             let inputs: Vec<Item> = carried.iter().cloned().chain(slices).chain(rest.iter().cloned()).collect();
-            let mut targets: Vec<Option<Data>> = (0..count).map(|k| run.carried(k, turn)).collect();
-            targets.extend(results[count.min(results.len())..].iter().map(|r| r.as_ref().map(|d| d.slice(i))));
+            let targets: Vec<Option<Data>> = results
+                .iter()
+                .enumerate()
+                .map(|(k, r)| if k < count { None } else { r.as_ref().map(|d| d.slice(i)) })
+                .collect();
             let within = nested_iteration(iteration, i as u64);
             // SAFETY: as above.
             let numbers = unsafe { self.body(run, 0, &inputs, &targets, symbols, within)? };
-            carried = next(&targets[..count], &numbers[..count]);
+            next(&mut carried, &numbers);
         }
         // SAFETY: as above.
         Ok(unsafe { end(run, &carried) })
@@ -249,6 +252,8 @@ impl Job<'_> {
         let mut outputs = Vec::with_capacity(graph.outputs.len());
         for (k, meta) in run.step.body_outputs[b].iter().enumerate() {
             outputs.push(match (meta, slots.outputs[k], targets.get(k)) {
+                // What is carried is left where the input is.
+                _ if k < run.step.call.replaced(b) => std::ptr::null_mut(),
                 (None, ..) => std::ptr::null_mut(),
                 (Some(_), Some(at), _) => run.slot(at),
                 (Some(_), None, Some(Some(target))) => target.first(),
@@ -279,30 +284,35 @@ impl Job<'_> {
     }
 }
 
-/// What a loop carries into its first iteration, in the slots of turn 0.
+/// What a loop carries into its first iteration, where it is kept.
 ///
 /// # Safety
 /// As [`Job::hop`].
 unsafe fn begin(run: &Running<'_>, symbols: &Binding) -> Result<Vec<Item>> {
     let mut carried = run.items(&run.step.call.carried, symbols)?;
-    for (k, item) in carried.iter_mut().enumerate() {
-        if let (Item::Data(d), Some(slot)) = (&*item, run.carried(k, 0)) {
-            // SAFETY: the slot is part of the frame, apart from all operands, and of the operand's sizes.
-            unsafe { d.copy_to(&slot) };
-            *item = Item::Data(slot);
+    for (item, kept) in carried.iter_mut().zip(run.kept()) {
+        if let (Item::Data(d), Some(kept)) = (&*item, kept) {
+            // Where the result takes over the operand's memory, it is there.
+            if d.first() != kept.first() {
+                // SAFETY: what is kept is in the frame, or in a result that is apart from all operands but this one, which it
+                // would lie on exactly; it is of the operand's sizes.
+                unsafe { d.copy_to(&kept) };
+            }
+            *item = Item::Data(kept);
         }
     }
     Ok(carried)
 }
 
-/// What an iteration leaves to the next.
-fn next(targets: &[Option<Data>], numbers: &[Option<Scalar>]) -> Vec<Item> {
-    let item = |(t, n): (&Option<Data>, &Option<Scalar>)| match (t, n) {
-        (Some(d), _) => Item::Data(d.clone()),
-        (None, Some(n)) => Item::Number(*n),
-        (None, None) => Item::None,
-    };
-    targets.iter().zip(numbers).map(item).collect()
+/// What an iteration leaves to the next: tensors are where they were.
+fn next(carried: &mut [Item], numbers: &[Option<Scalar>]) {
+    for (item, number) in carried.iter_mut().zip(numbers) {
+        match (&*item, number) {
+            (Item::Data(_), _) => {}
+            (_, Some(n)) => *item = Item::Number(*n),
+            (_, None) => *item = Item::None,
+        }
+    }
 }
 
 /// What a loop carried is what it gives. Gives the numbers.
@@ -312,8 +322,10 @@ fn next(targets: &[Option<Data>], numbers: &[Option<Scalar>]) -> Vec<Item> {
 unsafe fn end(run: &Running<'_>, carried: &[Item]) -> Vec<Option<Scalar>> {
     let mut numbers = Vec::with_capacity(carried.len());
     for (item, result) in carried.iter().zip(run.results()) {
-        if let (Item::Data(d), Some(result)) = (item, &result) {
-            // SAFETY: results are apart from the frame, and of the carried value's sizes.
+        if let (Item::Data(d), Some(result)) = (item, &result)
+            && d.first() != result.first()
+        {
+            // SAFETY: what is kept elsewhere is in the frame, apart from the results, and of the result's sizes.
             unsafe { d.copy_to(result) };
         }
         numbers.push(if let Item::Number(n) = item { Some(*n) } else { None });

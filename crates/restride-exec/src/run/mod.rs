@@ -67,7 +67,7 @@ impl Runnable {
             return Err(Error::invalid("only functional programs are placed"));
         }
         let arena_bytes = usize::try_from(plan.arena_bytes).map_err(|_| Error::invalid("an arena of no size"))?;
-        let code = Code::new(program, program.main, &placement, &plan, false)?;
+        let code = Code::new(program, program.main, &placement, &plan, None)?;
         Ok(Runnable { program: program.clone(), code, arena_bytes, poison: false })
     }
 

@@ -4,7 +4,8 @@ use super::Placer;
 use super::homes::Spot;
 use super::memory::Needed;
 use restride_ir::{
-    Arg, Error, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar, Type, ValueId,
+    Arg, Error, HopCall, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar,
+    Type, ValueId,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -172,6 +173,36 @@ impl Placer<'_> {
         Ok(None)
     }
 
+    /// The place of a loop's result, for which the loop is given `v`: where it is wanted, where `v` is if that dies, or in
+    /// memory of its own.
+    pub(super) fn carried(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, v: ValueId) -> Result<Place> {
+        let ty = self.ty(r)?.clone();
+        let write = Write { at, id, result: Some(k), taken: &[] };
+        let layout = match self.wished(&write, r, &ty)? {
+            Spot::At(place) => return Ok(place),
+            Spot::Fresh(layout) => layout,
+        };
+        let bytes = self.bytes_of(r);
+        if let Some(place) = self.memory.place(v).cloned()
+            && !self.avoids(r)
+        {
+            let reason = match self.options.reuse && !self.skips(at) {
+                false => Reason::SwitchedOff,
+                true if self.ty(v)?.dtype != ty.dtype || place.layout.sizes != ty.layout.sizes => Reason::SizesDiffer,
+                true if self.memory.may_write(place.buffer) && self.outlives(v, at) => {
+                    Reason::StillRead { by: self.reader(v, at) }
+                }
+                true => self.may_write(&write, &place, &ty, &[])?.0,
+            };
+            self.remark(id, RemarkKind::ReuseOperand, reason, bytes, Some(v));
+            if reason == Reason::Taken {
+                self.chose(r, 0);
+                return Ok(place);
+            }
+        }
+        Ok(self.memory.fresh_as(layout, ty.dtype))
+    }
+
     /// How a result lies where an operand does, index by index.
     fn lying_on(
         &self,
@@ -274,6 +305,12 @@ impl Placer<'_> {
         }
         if touched.is_empty() {
             return no(Reason::Taken);
+        }
+        if let (Some(call), Some(k)) = (HopCall::of(self.graph, node)?, write.result)
+            && let Some(v) = call.takes_over(k).and_then(|o| node.operands().nth(o))
+            && matches!(touched[..], [(u, p, _)] if u == v && p.layout == place.layout)
+        {
+            return Ok((Reason::Taken, Some(v)));
         }
         for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };

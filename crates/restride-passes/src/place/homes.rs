@@ -6,7 +6,7 @@ use super::choose::Write;
 use super::memory::dense;
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Args, Buffer, BufferKind, Graph, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
+    Arg, Args, Buffer, BufferKind, Graph, HopCall, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
     RemarkKind, Result, Table, ValueId, ViewOutcome, border_layout, layout_bytes,
 };
 use restride_tensor::self_overlaps;
@@ -61,6 +61,15 @@ pub(super) fn successors(
                     _ => false,
                 }
         };
+        if let Ok(Some(call)) = HopCall::of(graph, node) {
+            for (k, r) in node.results.iter().enumerate() {
+                let carried = call.takes_over(k).and_then(|o| node.operands().nth(o));
+                if let Some(v) = carried.filter(|v| dying(*v, *r) && end[*v].is_none()) {
+                    end.set(v, Some(end[*r].unwrap_or(*r)));
+                }
+            }
+            continue;
+        }
         let mut follow = |arg: usize, result: usize| {
             let (Some(Arg::Value(v)), Some(r)) = (node.args.get(arg), node.results.get(result)) else { return };
             if dying(*v, *r) && end[*v].is_none() {

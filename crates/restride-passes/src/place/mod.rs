@@ -132,16 +132,18 @@ impl Boundary {
         Boundary { becomes, outputs, body: false }
     }
 
-    fn of_body(graph: &Graph) -> Boundary {
+    /// Of a body whose first inputs are what a loop carries.
+    fn of_body(graph: &Graph, carried: usize) -> Boundary {
         let tensor = |v: &ValueId| matches!(graph.values[*v].ty, Type::Tensor(_));
         let outputs = graph
             .outputs
             .iter()
             .enumerate()
+            .skip(carried)
             .filter_map(|(i, a)| if let Arg::Value(v) = a { Some((i, *v)) } else { None })
             .filter(|(_, v)| tensor(v))
             .collect();
-        Boundary { becomes: vec![None; graph.inputs.len()], outputs, body: true }
+        Boundary { becomes: Nested::becomes(graph, carried), outputs, body: true }
     }
 }
 
@@ -324,15 +326,22 @@ impl<'a> Placer<'a> {
         self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
     }
 
-    /// A higher-order node: its bodies are placed by themselves; results get memory of their own.
+    /// A higher-order node: its bodies are placed by themselves; what a loop carries is updated in the memory of the
+    /// operand where that dies.
     fn higher_order(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
         let node = &self.graph.nodes[id];
         let call = HopCall::of(self.graph, node)?.ok_or_else(|| Error::invalid("not a higher-order operator"))?;
-        for &body in &call.bodies {
-            if nested.contains_key(&body) {
+        for (b, &body) in call.bodies.iter().enumerate() {
+            let carried = call.replaced(b);
+            if let Some(placed) = nested.get(&body) {
+                if placed.carried != carried {
+                    let what =
+                        format!("the graph {} is a loop's body, and another call's", self.program.graphs[body].name);
+                    return Err(Error::unsupported(what).help("give each call a graph of its own"));
+                }
                 continue;
             }
-            let boundary = Boundary::of_body(&self.program.graphs[body]);
+            let boundary = Boundary::of_body(&self.program.graphs[body], carried);
             let mut placer = Placer::new(self.program, body, boundary, self.options, self.avoid)?;
             let mut inner = BTreeMap::new();
             placer.run(&mut inner)?;
@@ -341,14 +350,18 @@ impl<'a> Placer<'a> {
             let mut placement = placer.memory.placement;
             placement.nested = inner;
             let plan = plan(&self.program.graphs[body], &placement, &PlanOptions::default());
-            nested.insert(body, Nested { placement, plan });
+            nested.insert(body, Nested { placement, plan, carried });
         }
         let mut writes = Vec::new();
-        for &r in &node.results {
+        for (k, &r) in node.results.iter().enumerate() {
             let place = match &self.types[r] {
                 Some(ty) => {
                     let ty = ty.clone();
-                    let place = self.home(at, id, r)?;
+                    let carried = call.takes_over(k).and_then(|o| node.operands().nth(o));
+                    let place = match carried {
+                        Some(v) => self.carried(at, id, k, r, v)?,
+                        None => self.home(at, id, r)?,
+                    };
                     self.settle(r, place.clone(), ty.dtype)?;
                     Some(place)
                 }

@@ -24,7 +24,7 @@ const PLAN: &str = "restride.plan.json";
 /// The same as text.
 const TEXT: &str = "restride.placed.txt";
 /// The form of these files.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// A piece of a program, as it was placed.
 pub struct PlacedPiece<'a> {
@@ -66,10 +66,19 @@ struct GraphPlan {
     scratch: Vec<(usize, usize)>,
     /// Bodies that higher-order nodes call, by position among the program's graphs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    bodies: BTreeMap<usize, GraphPlan>,
+    bodies: BTreeMap<usize, BodyPlan>,
     /// The nodes that are placed, as positions among those of the program, where some of them run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sequence: Option<Vec<usize>>,
+}
+
+/// The body of a higher-order node.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct BodyPlan {
+    /// How many of the first inputs are what a loop carries.
+    carried: usize,
+    graph: GraphPlan,
 }
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
@@ -163,8 +172,9 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         };
         BufferFile { kind, position, bytes: b.bytes, offset: plan.offsets[id] }
     });
-    let body =
-        |(id, n): (&GraphId, &restride_ir::Nested)| (id.index(), graph_plan(program, *id, &n.placement, &n.plan));
+    let body = |(id, n): (&GraphId, &restride_ir::Nested)| {
+        (id.index(), BodyPlan { carried: n.carried, graph: graph_plan(program, *id, &n.placement, &n.plan) })
+    };
     GraphPlan {
         arena_bytes: plan.arena_bytes,
         lower_bound_bytes: plan.lower_bound_bytes,

@@ -159,8 +159,8 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
             return refuse(format!("{PLAN} has a graph {body}"));
         }
         let body = GraphId::new(body);
-        let (inner, plan) = restore(file, program, body, depth + 1)?;
-        placement.nested.insert(body, Nested { placement: inner, plan });
+        let (inner, plan) = restore(&file.graph, program, body, depth + 1)?;
+        placement.nested.insert(body, Nested { placement: inner, plan, carried: file.carried });
     }
     Ok((placement, plan))
 }
