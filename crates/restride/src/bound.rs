@@ -34,7 +34,7 @@ impl UpperBound {
 impl Compiled {
     /// What the arena needs at most, whatever sizes inputs have within the ranges of their symbols: it is planned for the
     /// largest of each, and what a size may be above that by interval arithmetic is added. A plan that is made afterwards for
-    /// certain sizes, and would be larger, is made anew within it.
+    /// certain sizes, and would be larger, is made anew within it, where that can be.
     pub fn upper_bound(&self) -> &UpperBound {
         self.bound(|| self.bounded().unwrap_or_else(|e| UpperBound::Unknown(e.to_string())))
     }

@@ -223,7 +223,7 @@ impl Compiled {
             && piece.plan.arena_bytes > most
         {
             let options = CompileOptions { budget: Some(most), saved: None, ..self.0.options.clone() };
-            piece = make(at, program, symbols, &options)?;
+            piece = make(at, program, symbols, &options).unwrap_or(piece);
         }
         let piece = Arc::new(piece);
         let mut cache = lock();

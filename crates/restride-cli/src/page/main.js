@@ -373,6 +373,9 @@ cards();
 fillTable(byId("table"), "Before and after", data.table.slice(1), data.table[0]);
 fillTable(byId("memory"), "Memory", [
   ["arena", exactly(report.plan.arena_bytes)], ["lower bound", exactly(report.plan.lower_bound_bytes)], ["proved", `at least ${exactly(report.plan.at_least_bytes)}`], ["state", exactly(report.plan.state_bytes)],
+  ["arena, at any sizes", report.plan.upper_bound_bytes === null ? `not bounded: ${report.plan.unbounded}` : `at most ${exactly(report.plan.upper_bound_bytes)}`],
+  ...(report.plan.computed_again ? [["computed again", `${report.plan.computed_again.toLocaleString("en-US")} nodes, ${exactly(report.plan.computed_again_bytes)}`]] : []),
+  ...report.learns.map((node) => ["memory when size is known", `what comes after ${node}`]),
   ["outputs", exactly(report.plan.output_bytes)], ["inputs", exactly(data.input_bytes)], ["weights", exactly(data.weight_bytes)],
   ...Object.entries(report.checks).map(([name, said]) => [`check: ${name}`, said]),
 ]);
