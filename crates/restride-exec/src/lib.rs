@@ -1,6 +1,7 @@
 //! Running programs: the interpreter with true aliasing, and the planned run in one arena.
 
 pub mod copy;
+pub mod eager;
 pub mod inputs;
 pub mod interp;
 pub mod outputs;

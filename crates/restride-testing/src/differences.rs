@@ -233,11 +233,16 @@ impl Case {
         Ok(t.get(&[]).as_f64())
     }
 
+    /// Whether it can be run, and its loss is a number.
+    pub fn runs(&self) -> bool {
+        self.loss(&self.inputs).is_ok_and(f64::is_finite)
+    }
+
     /// Holds the gradients against differences of the loss along random directions. `Ok(false)` where the loss is not
     /// finite.
     pub fn check(&self, tolerance: f64, rng: &mut Rng) -> Result<bool> {
         // A call that cannot be run is not differentiated.
-        if !self.loss(&self.inputs).is_ok_and(f64::is_finite) {
+        if !self.runs() {
             return Ok(false);
         }
         let out = run(&self.joint()?, &self.inputs)?;

@@ -13,6 +13,7 @@ pub mod placed;
 pub mod reduce;
 pub mod rng;
 pub mod spoil;
+pub mod taped;
 pub mod tracer;
 
 pub use generate::{Sample, generate};

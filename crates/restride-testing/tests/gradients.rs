@@ -4,6 +4,7 @@
 use restride_ir::{Arg, Op, SampleArg};
 use restride_testing::differences::{Case, REFUSED};
 use restride_testing::rng::Rng;
+use restride_testing::taped::{draws, first_order, same, second_order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -206,6 +207,38 @@ fn every_rule_has_a_derivative_too() {
             Some(second) => second.check(1e-4, rng),
             None => Ok(false),
         }
+    });
+    println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
+    assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
+}
+
+/// The tape runs the same rules: its gradients are the graph's, which are held against differences above.
+#[test]
+fn the_tape_has_the_gradients_of_the_graph() {
+    let (found, checked) = every_operator(6, |case, _| {
+        if !case.runs() || draws(case) {
+            return Ok(false);
+        }
+        same(&first_order(case)?, &case.gradients()?, |_| 1e-9)?;
+        Ok(true)
+    });
+    println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
+    assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));
+    assert!(std::env::var("RESTRIDE_OP").is_ok() || checked.len() > 350, "{}", checked.len());
+}
+
+#[test]
+fn gradients_of_the_tape_have_gradients() {
+    let (found, checked) = every_operator(2, |case, rng| {
+        if !case.runs() || draws(case) {
+            return Ok(false);
+        }
+        let Some(second) = case.second(rng)? else { return Ok(false) };
+        if !second.runs() {
+            return Ok(false);
+        }
+        same(&second_order(case, &second)?, &second.gradients()?, |_| 1e-8)?;
+        Ok(true)
     });
     println!("{} operators, {} calls", checked.len(), checked.values().sum::<usize>());
     assert!(found.is_empty(), "{} calls:\n{}", found.len(), found.join("\n"));

@@ -11,7 +11,7 @@ use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Arguments of a call while a program runs.
-pub(super) type CallArgs = [Arg<Slot, Scalar>];
+pub(crate) type CallArgs = [Arg<Slot, Scalar>];
 
 impl Interp<'_> {
     /// Runs a call: members of a list, a change of metadata, a write, a view, a kernel or a composition.

@@ -192,12 +192,17 @@ impl Interp<'_> {
 
 /// Numbers of a node that only computes with numbers and has no kernel: what its type says.
 fn symbolic(frame: &Frame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
+    Some(numbers_of(frame.graph, frame.symbols, node)?.into_iter().map(Slot::Scalar).collect())
+}
+
+/// As [`symbolic`], of a graph and what is known of its symbols.
+pub(crate) fn numbers_of(graph: &Graph, symbols: &Binding, node: &Node) -> Option<Vec<Scalar>> {
     let def = node.op.def();
     if node.results.is_empty() || !matches!(def.kernel, Kernel::None) || def.decompose.is_some() {
         return None;
     }
-    let number = |v: &ValueId| match &frame.graph.values[*v].ty {
-        Type::Scalar(e) => e.eval(frame.symbols).ok().map(Slot::Scalar),
+    let number = |v: &ValueId| match &graph.values[*v].ty {
+        Type::Scalar(e) => e.eval(symbols).ok(),
         _ => None,
     };
     node.results.iter().map(number).collect()

@@ -17,7 +17,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use frame::numbers_of;
 pub(crate) use hops::nested_iteration;
+pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 
 use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
 use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
@@ -129,8 +131,6 @@ pub(crate) fn call_once(
     key: RngKey,
     options: &Options,
 ) -> Result<Vec<RunValue>> {
-    let program = Program::new("", Stage::Functional);
-    let mut interp = Interp { program: &program, options, last_uses: BTreeMap::new(), depth: 0 };
     let slots: Vec<Arg<Slot, Scalar>> = args
         .iter()
         .map(|a| {
@@ -142,7 +142,18 @@ pub(crate) fn call_once(
             })
         })
         .collect::<Result<_>>()?;
-    Ok(interp.call(op, &slots, key)?.iter().map(Slot::to_value).collect())
+    Ok(call_slots(op, &slots, key, options)?.iter().map(Slot::to_value).collect())
+}
+
+/// Runs one call of an operator on tensor objects.
+pub(crate) fn call_slots(op: Op, args: &[Arg<Slot, Scalar>], key: RngKey, options: &Options) -> Result<Vec<Slot>> {
+    alone(options, |interp| interp.call(op, args, key))
+}
+
+/// An interpreter without a program.
+fn alone<R>(options: &Options, f: impl FnOnce(&mut Interp<'_>) -> R) -> R {
+    let program = Program::new("", Stage::Functional);
+    f(&mut Interp { program: &program, options, last_uses: BTreeMap::new(), depth: 0 })
 }
 
 /// Positions of the inputs whose memory a program declares to write.

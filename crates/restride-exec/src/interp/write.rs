@@ -2,7 +2,7 @@
 
 use super::call::{CallArgs, grow, infer, materialized, resolved};
 use super::frame::refused;
-use super::{Interp, Object, Slot};
+use super::{Interp, Object, Options, Slot, alone};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
     Arg, Error, Kernel, LazyBits, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited,
@@ -31,16 +31,13 @@ impl Interp<'_> {
         };
         // Lazily mapped tensors are put aside with their bits applied, all at once, as is what is computed in another type;
         // what is written there is copied back.
-        let converted = |t: &Object| twin.op.def().pointwise && computed_aside(&meta(&t.borrow()), &operands(&own, t));
-        let aside = |t: &Object| !twin.op.maps_bits() && (t.borrow().conj || t.borrow().neg || converted(t));
+        let aside = |t: &Object| put_aside(twin, &own, t);
         // An `out=` that is resized becomes a tensor without a cell twice first.
         let resized =
             |t: &Object| twin.resizes && twin.op.def().pointwise && !fits(&meta(&t.borrow()), &operands(&own, t));
         let repeats = |t: &Object| self_overlaps(t.borrow().layout()) != Some(false) && !resized(t) && !aside(t);
         let visits = match targets.as_slice() {
-            [(_, 0, target)] if !aside(target) && twin.op.def().pointwise && !twin.op.def().random => {
-                visits_of(&own, target)?
-            }
+            [(_, 0, target)] => visits_for(twin, &own, target)?,
             _ => None,
         };
         let results = match (targets.as_slice(), &visits) {
@@ -194,9 +191,32 @@ impl Interp<'_> {
     }
 }
 
-/// In what parts a pointwise write visits its target.
-fn visits_of(own: &CallArgs, target: &Object) -> Result<Option<Visits>> {
+/// Whether a target is put aside, its lazy bits applied or converted, and what is written there is copied back.
+fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
+    let converted = || twin.op.def().pointwise && computed_aside(&meta(&target.borrow()), &operands(own, target));
+    !twin.op.maps_bits() && (target.borrow().conj || target.borrow().neg || converted())
+}
+
+/// In what parts a call visits its only target, the twin's first result; `None` if it is written at once. The arguments
+/// are the twin's.
+pub(crate) fn visits_for(twin: &Twin, own: &CallArgs, target: &Object) -> Result<Option<Visits>> {
+    let def = twin.op.def();
+    if put_aside(twin, own, target) || !def.pointwise || def.random {
+        return Ok(None);
+    }
     visits(&meta(&target.borrow()), &operands(own, target))
+}
+
+/// PyTorch's checks of how the memory of a mutating call's arguments overlaps.
+pub(crate) fn check_overlap(twin: &Twin, args: &CallArgs) -> Result<()> {
+    refuse_overlap(twin, args, memory)
+}
+
+/// Writes a result through a target, as the in-place call that it is the result of.
+pub(crate) fn overwrite(value: Tensor, target: &Object, key: RngKey, options: &Options) -> Result<()> {
+    check_store(&value, &target.borrow())?;
+    let repeats = self_overlaps(target.borrow().layout()) != Some(false);
+    if repeats { alone(options, |interp| interp.copy_back(target, value, key)) } else { store(&value, target, false) }
 }
 
 /// The operands of a write as they lie beside its target.
@@ -237,7 +257,7 @@ fn memory(slot: &Slot) -> Option<Memory> {
 }
 
 /// PyTorch's checks of a result against its target.
-fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
+pub(crate) fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
     let (have, want) = (&target.layout().sizes, &value.layout().sizes);
     if have != want {
         let (have, want) = (&have[..], &want[..]);

@@ -1,0 +1,278 @@
+//! Calls of operators that write nothing: run by the interpreter, and recorded where something is differentiated.
+
+use super::emit::Frame;
+use super::memory::SavedValue;
+use super::mode::{self, is_grad_enabled};
+use super::node::{Edge, Held, Kind, Node, Recorded};
+use super::probe::{self, lifted};
+use super::tensor::{Tensor, ViewOrigin, at, differentiable};
+use super::{object, write};
+use crate::interp::{Slot, call_slots};
+use restride_ir::{Arg, Args, Error, Expr, Grad, GradCall, Op, OpError, Result, Scalar, Val};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Arguments of a call.
+pub(super) type EagerArgs = [Arg<Tensor, Scalar>];
+
+/// What a call gives.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A tensor.
+    Tensor(Tensor),
+    /// A number.
+    Scalar(Scalar),
+    /// A string.
+    Str(Arc<str>),
+    /// Nothing.
+    None,
+}
+
+impl Value {
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(t) => Some(t),
+            _ => None,
+        }
+    }
+}
+
+/// Calls an operator by name; trailing arguments left out take their defaults. Lists of results are spread.
+///
+/// # Errors
+/// An operator that there is not, PyTorch's refusals, what cannot be run.
+pub fn call_op(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
+    let op = restride_ops::lookup(name)
+        .ok_or_else(|| Error::invalid(format!("there is no operator {name}")).help("name it as aten.add.Tensor"))?;
+    let mut args = args.to_vec();
+    op.fill_defaults(&mut args).map_err(|e| at(op, e))?;
+    run(op, &args).map_err(|e| at(op, e))
+}
+
+/// A call with all its arguments.
+pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    let def = op.def();
+    if def.hop.is_some() {
+        return Err(Error::unsupported(format!("{op} takes graphs, and eager calls have none"))
+            .help("branch and loop in the calling program"));
+    }
+    if op.member().is_some() {
+        return members(op, args);
+    }
+    if def.metadata {
+        return object::change(op, args);
+    }
+    if let Some(twin) = op.twin()
+        && op.mutates(&plain(args))
+    {
+        return write::mutate(op, twin, args);
+    }
+    if !is_grad_enabled() || !operands(args).any(Tensor::requires_grad) {
+        return native(op, args);
+    }
+    match def.grad {
+        Some(Grad::Zero) => constants(native(op, args)?, args),
+        Some(Grad::Form(form)) => {
+            let mut frame = Frame::default();
+            let given: Vec<Arg<Val, Expr>> = frame.enter(args);
+            let needs = vec![true; operands(args).count()];
+            let call = GradCall { op, args: &given, results: &[], grads: &[], needs: &needs };
+            let made = form(&mut frame, &call);
+            frame.leave(made)
+        }
+        Some(Grad::Composed) => {
+            let decompose = def.decompose.ok_or_else(|| Error::invalid(format!("{op} is composed of nothing")))?;
+            let mut frame = Frame::default();
+            let given: Vec<Arg<Val, Scalar>> = frame.enter_numbers(args);
+            let made = decompose(&mut frame, &Args(&given)).map(|made| made.into_vec());
+            frame.leave(made)
+        }
+        _ if def.strided && def.view.is_none() => strided_copy(op, args),
+        _ => recorded(op, args),
+    }
+}
+
+/// The tensors among arguments, repeats included.
+pub(super) fn operands(args: &EagerArgs) -> impl Iterator<Item = &Tensor> {
+    args.iter().flat_map(Arg::values)
+}
+
+/// The arguments as `Op::mutates` reads them.
+fn plain(args: &EagerArgs) -> Vec<Arg<(), Expr>> {
+    args.iter().map(|a| numbers(&a.map_values(|_| ()))).collect()
+}
+
+/// An argument with expressions for numbers.
+pub(super) fn numbers<V: Clone>(a: &Arg<V, Scalar>) -> Arg<V, Expr> {
+    let mapped: std::result::Result<_, std::convert::Infallible> =
+        a.try_map(|v| Ok(v.clone()), |s| Ok(Expr::from(*s)));
+    match mapped {
+        Ok(arg) => arg,
+    }
+}
+
+/// The arguments as the interpreter takes them.
+pub(super) fn slots(args: &EagerArgs) -> Vec<Arg<Slot, Scalar>> {
+    args.iter().map(|a| a.map_values(|t| Slot::Tensor(t.object().clone()))).collect()
+}
+
+/// A `_foreach_*` call: one call per member, in order.
+fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    let member = op.member().expect("the caller asked");
+    let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
+    let mut results = Vec::new();
+    for i in 0..count {
+        let item = |t: &Tensor, i: usize| {
+            let at = Arg::Scalar(Scalar::Int(i as i64));
+            let made = call_op("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
+            let made = made.map_err(|e| super::tensor::words(&e))?;
+            made.first().and_then(Value::tensor).cloned().ok_or_else(|| OpError::new("a member of nothing"))
+        };
+        let mut one = op.member_args(args, i, item)?;
+        member.fill_defaults(&mut one)?;
+        results.extend(run(member, &one)?);
+    }
+    Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
+}
+
+/// A call by the interpreter that is not recorded. Results that share memory with an operand are views.
+pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
+    wrap(made, args)
+}
+
+/// Results of the interpreter as tensors: an operand itself, a view of one, or fresh.
+fn wrap(made: Vec<Slot>, args: &EagerArgs) -> Result<Vec<Value>> {
+    let many = made.len() > 1;
+    let mut out: Vec<Value> = Vec::with_capacity(made.len());
+    for slot in made {
+        let object = match slot {
+            Slot::Tensor(o) => o,
+            Slot::Scalar(s) => {
+                out.push(Value::Scalar(s));
+                continue;
+            }
+            Slot::Str(s) => {
+                out.push(Value::Str(s));
+                continue;
+            }
+            Slot::None => {
+                out.push(Value::None);
+                continue;
+            }
+        };
+        if let Some(same) = operands(args).find(|t| Rc::ptr_eq(t.object(), &object)) {
+            out.push(Value::Tensor(same.clone()));
+            continue;
+        }
+        let shares = |t: &&Tensor| t.object().borrow().storage().same(object.borrow().storage());
+        let t = match operands(args).find(shares) {
+            Some(operand) => view_of(operand, object, many),
+            None if out.iter().filter_map(Value::tensor).any(|t| shares(&t)) => {
+                // Results share memory with each other alone: each is given its own.
+                let own = super::memory::copied(&object.borrow())?;
+                Tensor::fresh(Rc::new(RefCell::new(own)))
+            }
+            None => Tensor::fresh(object),
+        };
+        out.push(Value::Tensor(t));
+    }
+    Ok(out)
+}
+
+/// A view of an operand: of its base.
+fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tensor {
+    let own = match (is_grad_enabled(), many) {
+        (false, _) => ViewOrigin::NoGrad,
+        (true, true) => ViewOrigin::Many,
+        (true, false) => ViewOrigin::Call,
+    };
+    match operand.view() {
+        Some(v) => {
+            let origin = if v.origin == ViewOrigin::Call { own } else { v.origin };
+            Tensor::region_of(&v.base, object, origin)
+        }
+        None => Tensor::region_of(operand, object, own),
+    }
+}
+
+/// Results that share memory with operands and do not pass gradients on: constants, in the operands' memory.
+fn constants(made: Vec<Value>, args: &EagerArgs) -> Result<Vec<Value>> {
+    let one = |v: Value| match v {
+        Value::Tensor(t) if !operands(args).any(|o| o.is(&t)) => match t.base() {
+            Some(base) => Value::Tensor(Tensor::constant_of(&base, t.object().clone())),
+            None => Value::Tensor(t),
+        },
+        other => other,
+    };
+    Ok(made.into_iter().map(one).collect())
+}
+
+/// The copy form of a view that sees strides reads cells that are no elements of its operand: it is a view and a copy.
+fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    let operand = operands(args).next();
+    if op.name() != "aten.as_strided_copy.default" || operand.is_none_or(|t| t.view().is_none()) {
+        return recorded(op, args);
+    }
+    let shown = call_op("aten.as_strided.default", args)?;
+    let shown = shown.first().and_then(Value::tensor).ok_or_else(|| Error::invalid("a view of nothing"))?;
+    call_op("aten.clone.default", &[Arg::Value(shown.clone())])
+}
+
+/// A call that is run and recorded.
+fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    // What is saved is what the call reads: kept before it runs, so that nothing is missed.
+    let made = native(op, args)?;
+    let sources: Vec<Tensor> = operands(args).cloned().collect();
+    let results: Vec<&Tensor> = made.iter().filter_map(Value::tensor).collect();
+    if results.len() != made.len() || results.iter().any(|r| sources.iter().any(|s| s.is(r))) {
+        // Numbers, and operands given back.
+        return Ok(made);
+    }
+    // A view that sees strides reads its base; so does one whose elements are of another type.
+    let of_base = |r: &&Tensor| {
+        let source = sources.first().map(Tensor::dtype);
+        let bits = matches!(op.def().grad, Some(Grad::View)) && source != Some(r.dtype());
+        r.view().is_some() && (op.def().strided || bits)
+    };
+    if results.iter().any(of_base) {
+        return Ok(made);
+    }
+    let edges: Vec<Option<Edge>> = sources.iter().map(Tensor::edge).collect();
+    let needs: Vec<bool> = edges.iter().map(Option::is_some).collect();
+    let mut next = 0;
+    let numbered: Vec<Arg<Val, Expr>> = args
+        .iter()
+        .map(|a| {
+            numbers(&a.map_values(|_| {
+                next += 1;
+                Val(next - 1)
+            }))
+        })
+        .collect();
+    let held = |t: &Tensor| Held { ty: lifted(&t.meta()), value: None };
+    let mut call = Recorded {
+        args: numbered,
+        operands: sources.iter().map(held).collect(),
+        results: results.iter().map(|t| held(t)).collect(),
+    };
+    let read = probe::reads(op, &call.args, &call.operands, &call.results, &needs);
+    let all = call.operands.iter_mut().chain(&mut call.results).zip(sources.iter().chain(results.iter().copied()));
+    for ((held, t), read) in all.zip(read) {
+        if read {
+            held.value = Some(SavedValue::new(t)?);
+        }
+    }
+    let types = results.iter().map(|t| t.meta()).collect();
+    let node = Node::new(Kind::Call(RefCell::new(Some(call)), op), edges, types);
+    for (slot, t) in results.iter().enumerate().filter(|(_, t)| differentiable(t.dtype())) {
+        let edge = Some(Edge { node: node.clone(), slot });
+        match t.view() {
+            Some(v) => t.set_view_edge(edge, v.base.history(), v.origin),
+            None => t.set_edge(edge),
+        }
+    }
+    Ok(made)
+}

@@ -1,0 +1,220 @@
+//! Versions of memory, and the values saved in it.
+
+use super::mode::{self, Saved};
+use super::tensor::Tensor;
+use crate::copy::{allocate, copy_into};
+use restride_ir::{Error, ErrorKind, Result};
+use restride_tensor::{DType, Layout, Overlap, Tensor as Raw, overlap_bytes};
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+
+/// Where a tensor lies in its memory, and how its elements are read.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Region {
+    pub dtype: DType,
+    pub layout: Layout,
+    pub conj: bool,
+    pub neg: bool,
+}
+
+impl Region {
+    pub fn of(t: &Raw) -> Region {
+        Region { dtype: t.dtype(), layout: t.layout().clone(), conj: t.conj, neg: t.neg }
+    }
+
+    /// Whether some byte is in both. Where that is too hard to tell, it counts as one.
+    pub fn meets(&self, other: &Region) -> bool {
+        if self.layout.sizes.contains(&0) || other.layout.sizes.contains(&0) {
+            return false;
+        }
+        overlap_bytes(&self.layout, self.dtype.size(), &other.layout, other.dtype.size()) != Overlap::Disjoint
+    }
+}
+
+/// What all tensors on one storage share.
+#[derive(Default)]
+pub(super) struct Memory {
+    version: Cell<u64>,
+    /// Values saved here that somebody may still ask for.
+    records: RefCell<Vec<Weak<Record>>>,
+}
+
+/// A value saved in memory that others may write.
+pub(super) struct Record {
+    region: Region,
+    version: u64,
+    how: Saved,
+    state: RefCell<State>,
+}
+
+enum State {
+    Fresh,
+    /// Some cell was written.
+    Overwritten,
+    /// Copied before a cell was written.
+    Kept(Raw),
+}
+
+thread_local! {
+    /// What the calls that run now are about to write.
+    static WRITING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
+}
+
+#[derive(Clone)]
+struct Pending {
+    memory: Rc<Memory>,
+    region: Region,
+    object: usize,
+}
+
+/// As long as it lives, values saved where a write is going to be are copied.
+pub(super) struct Writing(usize);
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        WRITING.with_borrow_mut(|w| w.truncate(self.0));
+    }
+}
+
+/// Announces the targets of a write.
+pub(super) fn writing<'a>(targets: impl Iterator<Item = &'a Tensor>) -> Writing {
+    WRITING.with_borrow_mut(|w| {
+        let before = w.len();
+        w.extend(targets.map(|t| Pending { memory: t.memory(), region: t.region(), object: t.object_id() }));
+        Writing(before)
+    })
+}
+
+/// Whether a value that is saved now is about to be written over by the call that saves it. PyTorch copies the target
+/// itself then, and no other operand.
+fn about_to_be_written(t: &Tensor) -> bool {
+    WRITING.with_borrow(|w| {
+        w.iter().any(|p| {
+            Rc::ptr_eq(&p.memory, &t.memory())
+                && if mode::strict() { p.object == t.object_id() } else { p.region.meets(&t.region()) }
+        })
+    })
+}
+
+impl Memory {
+    /// How often it was written.
+    pub fn version(&self) -> u64 {
+        self.version.get()
+    }
+
+    fn live(&self) -> Vec<Rc<Record>> {
+        let mut records = self.records.borrow_mut();
+        records.retain(|r| r.strong_count() > 0);
+        records.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// A write that is about to happen: what is saved in its cells, found before, marked after it.
+pub(super) struct Write {
+    memory: Rc<Memory>,
+    hit: Vec<Rc<Record>>,
+}
+
+/// Prepares a write: values that are kept are copied.
+pub(super) fn before_write(target: &Tensor) -> Result<Write> {
+    let (memory, region) = (target.memory(), target.region());
+    let mut hit = Vec::new();
+    for r in memory.live() {
+        if !matches!(*r.state.borrow(), State::Fresh) || !r.region.meets(&region) {
+            continue;
+        }
+        if r.how == Saved::CloneOnWrite {
+            let at = &r.region;
+            let raw = target.raw().alias(at.dtype, at.layout.clone());
+            let mut raw = raw.ok_or_else(|| Error::invalid("a saved value outside of its memory"))?;
+            (raw.conj, raw.neg) = (at.conj, at.neg);
+            *r.state.borrow_mut() = State::Kept(copied(&raw)?);
+        } else {
+            hit.push(r);
+        }
+    }
+    Ok(Write { memory, hit })
+}
+
+impl Write {
+    /// The write has happened.
+    pub fn done(self) {
+        self.memory.version.set(self.memory.version.get() + 1);
+        for r in self.hit {
+            *r.state.borrow_mut() = State::Overwritten;
+        }
+    }
+}
+
+/// A copy of the elements on memory of its own, with the same lazy bits.
+pub(super) fn copied(raw: &Raw) -> Result<Raw> {
+    let mut own = allocate(raw.dtype(), restride_ir::dense_like(raw.layout()))?;
+    let mut plain = raw.clone();
+    (plain.conj, plain.neg) = (false, false);
+    copy_into(&own, &plain)?;
+    (own.conj, own.neg) = (raw.conj, raw.neg);
+    Ok(own)
+}
+
+/// A value that a gradient reads.
+pub(super) struct SavedValue {
+    raw: Raw,
+    memory: Rc<Memory>,
+    /// `None` for a copy that nobody else can write.
+    record: Option<Rc<Record>>,
+}
+
+impl SavedValue {
+    /// Saves what a tensor shows now.
+    pub fn new(t: &Tensor) -> Result<SavedValue> {
+        let raw = t.raw();
+        if about_to_be_written(t) {
+            return Ok(SavedValue { raw: copied(&raw)?, memory: Rc::default(), record: None });
+        }
+        let memory = t.memory();
+        let how = mode::saved();
+        let (region, version) = (Region::of(&raw), memory.version());
+        // One record, and one copy, for a value that is saved many times.
+        let same = |r: &Rc<Record>| {
+            r.how == how && r.version == version && r.region == region && matches!(*r.state.borrow(), State::Fresh)
+        };
+        let found = memory.live().into_iter().rev().find(same);
+        let record = found.unwrap_or_else(|| {
+            let record = Rc::new(Record { region, version, how, state: RefCell::new(State::Fresh) });
+            memory.records.borrow_mut().push(Rc::downgrade(&record));
+            record
+        });
+        Ok(SavedValue { raw, memory, record: Some(record) })
+    }
+
+    /// The value as it was when it was saved. `whose` says which call's result it is.
+    pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(Raw, Rc<Memory>)> {
+        let Some(record) = &self.record else { return Ok((self.raw.clone(), self.memory.clone())) };
+        let overwritten = match (&*record.state.borrow(), record.how) {
+            (State::Kept(own), _) => return Ok((own.clone(), Rc::default())),
+            (State::Overwritten, _) => true,
+            (State::Fresh, Saved::Strict) => self.memory.version() != record.version,
+            (State::Fresh, _) => false,
+        };
+        if !overwritten {
+            return Ok((self.raw.clone(), self.memory.clone()));
+        }
+        let what = format!(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: [{}{:?}]{}, \
+             is at version {}; expected version {} instead",
+            self.raw.dtype(),
+            &self.raw.layout().sizes[..],
+            whose(),
+            self.memory.version(),
+            record.version
+        );
+        Err(Error::new(ErrorKind::Program, what)
+            .help("write a clone of it, or keep copies of what is written over (Saved::CloneOnWrite)"))
+    }
+
+    /// Whether it is what a tensor shows.
+    pub fn is_of(&self, t: &Tensor) -> bool {
+        let raw = t.raw();
+        self.raw.storage().same(raw.storage()) && self.raw.layout() == raw.layout()
+    }
+}

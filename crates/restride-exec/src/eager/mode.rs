@@ -1,0 +1,102 @@
+//! What holds for all calls of a thread: whether they are recorded, how saved values are guarded, the seed of draws.
+
+use crate::interp::Options;
+use restride_ir::RngKey;
+use std::cell::Cell;
+
+/// How a value that the gradient needs is guarded against being written over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Saved {
+    /// An error in the backward pass if some cell of the value was written; writes elsewhere in its memory do not matter.
+    #[default]
+    Regions,
+    /// PyTorch's strictness: an error if anything that shares memory with the value was written, and refusals of
+    /// writes through views that PyTorch refuses.
+    Strict,
+    /// Values are copied before they are written over, once each.
+    CloneOnWrite,
+}
+
+#[derive(Clone, Copy)]
+struct Mode {
+    grad: bool,
+    saved: Saved,
+}
+
+thread_local! {
+    static MODE: Cell<Mode> = const { Cell::new(Mode { grad: true, saved: Saved::Regions }) };
+    static DRAWS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+    static THREADS: Cell<usize> = const { Cell::new(1) };
+}
+
+/// Puts back what held before when it is dropped.
+#[must_use = "what it sets holds as long as it lives"]
+pub struct Guard(Mode);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        MODE.set(self.0);
+    }
+}
+
+fn set(change: impl FnOnce(&mut Mode)) -> Guard {
+    let before = MODE.get();
+    let mut mode = before;
+    change(&mut mode);
+    MODE.set(mode);
+    Guard(before)
+}
+
+/// Calls are not recorded as long as the guard lives.
+pub fn no_grad() -> Guard {
+    set_grad_enabled(false)
+}
+
+/// Calls are recorded as long as the guard lives.
+pub fn enable_grad() -> Guard {
+    set_grad_enabled(true)
+}
+
+/// Whether calls are recorded, as long as the guard lives.
+pub fn set_grad_enabled(on: bool) -> Guard {
+    set(|m| m.grad = on)
+}
+
+/// Whether calls are recorded.
+pub fn is_grad_enabled() -> bool {
+    MODE.get().grad
+}
+
+/// How values that are saved while the guard lives are guarded.
+pub fn saved_tensors(how: Saved) -> Guard {
+    set(|m| m.saved = how)
+}
+
+pub(super) fn saved() -> Saved {
+    MODE.get().saved
+}
+
+pub(super) fn strict() -> bool {
+    saved() == Saved::Strict
+}
+
+/// Seeds the random operators of this thread.
+pub fn manual_seed(seed: u64) {
+    DRAWS.set((seed, 0));
+}
+
+/// The key of the next call's draws.
+pub(super) fn next_key() -> RngKey {
+    let (seed, call) = DRAWS.get();
+    DRAWS.set((seed, call + 1));
+    RngKey { seed, call, node: 0, iteration: 0 }
+}
+
+/// How many threads a kernel may use; results do not depend on it.
+pub fn set_threads(threads: usize) {
+    THREADS.set(threads.max(1));
+}
+
+pub(super) fn options() -> Options {
+    Options { threads: THREADS.get(), ..Options::default() }
+}

@@ -1,0 +1,170 @@
+//! The graph of what was computed: calls and the moves of elements between a base and its regions.
+
+use super::memory::{Region, SavedValue};
+use super::tensor::{Tensor, WeakTensor};
+use restride_ir::{Arg, Expr, Meta, Op, Result, TensorType, Val};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// A result of a node.
+#[derive(Clone)]
+pub(super) struct Edge {
+    pub node: Rc<Node>,
+    pub slot: usize,
+}
+
+/// An operand or result of a recorded call, as the rule sees it.
+pub(super) struct Held {
+    pub ty: TensorType,
+    /// The value, where the rule reads it.
+    pub value: Option<SavedValue>,
+}
+
+/// A recorded call.
+pub(super) struct Recorded {
+    /// Its arguments; values are numbers of operands.
+    pub args: Vec<Arg<Val, Expr>>,
+    /// Its operands, repeats included.
+    pub operands: Vec<Held>,
+    /// Its results.
+    pub results: Vec<Held>,
+}
+
+/// What a node does.
+pub(super) enum Kind {
+    /// A tensor that asks for its gradient.
+    Leaf(Tensor),
+    /// A call, by its operator's rule. `None` once the values that it saved are gone.
+    Call(RefCell<Option<Recorded>>, Op),
+    /// The elements of a region of a base, from the base's.
+    Restride { base: Region, region: Region },
+    /// A base of which a region has the elements of another value: of the base before, and of the value.
+    Scatter { base: Region, region: Region, value: Option<Meta> },
+}
+
+/// What is called with a gradient.
+type HookFn = Rc<dyn Fn(&Tensor) -> Option<Tensor>>;
+
+#[derive(Default)]
+pub(super) struct Hooks {
+    next: usize,
+    all: Vec<(usize, HookFn)>,
+}
+
+pub(super) type SharedHooks = Rc<RefCell<Hooks>>;
+
+/// A hook that was added to a tensor.
+pub struct HookHandle {
+    hooks: SharedHooks,
+    id: usize,
+}
+
+impl HookHandle {
+    /// Takes the hook away again.
+    pub fn remove(self) {
+        self.hooks.borrow_mut().all.retain(|(id, _)| *id != self.id);
+    }
+}
+
+pub(super) fn add_hook(hooks: &SharedHooks, f: HookFn) -> HookHandle {
+    let mut inner = hooks.borrow_mut();
+    let id = inner.next;
+    inner.next += 1;
+    inner.all.push((id, f));
+    HookHandle { hooks: hooks.clone(), id }
+}
+
+/// A gradient as hooks leave it.
+pub(super) fn run_hooks(hooks: &SharedHooks, mut g: Tensor) -> Tensor {
+    let all: Vec<HookFn> = hooks.borrow().all.iter().map(|(_, f)| f.clone()).collect();
+    for f in all {
+        g = f(&g).unwrap_or(g);
+    }
+    g
+}
+
+thread_local! {
+    static NEXT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// One step of the graph.
+pub(super) struct Node {
+    /// Operands have smaller numbers.
+    pub id: u64,
+    pub kind: Kind,
+    /// Where each operand comes from, if it is differentiated.
+    pub edges: Vec<Option<Edge>>,
+    /// Types of the results.
+    pub types: Vec<Meta>,
+    /// Hooks on results.
+    pub hooks: RefCell<Vec<(usize, SharedHooks)>>,
+    /// Tensors that keep the gradients of results.
+    pub retained: RefCell<Vec<(usize, WeakTensor)>>,
+}
+
+impl Node {
+    pub fn new(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<Node> {
+        let id = NEXT.get();
+        NEXT.set(id + 1);
+        Rc::new(Node { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default() })
+    }
+
+    /// What PyTorch would call it.
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Leaf(_) => "AccumulateGrad".into(),
+            Kind::Call(_, op) => op.name().into(),
+            Kind::Restride { .. } => "restride".into(),
+            Kind::Scatter { .. } => "copy_slices".into(),
+        }
+    }
+
+    /// Hooks on a result, made if there are none.
+    pub fn hooks_at(&self, slot: usize) -> SharedHooks {
+        let mut hooks = self.hooks.borrow_mut();
+        if let Some((_, h)) = hooks.iter().find(|(s, _)| *s == slot) {
+            return h.clone();
+        }
+        let made = SharedHooks::default();
+        hooks.push((slot, made.clone()));
+        made
+    }
+}
+
+impl Drop for Node {
+    /// A long history is taken apart step by step: recursion would use up the stack.
+    fn drop(&mut self) {
+        let mut left: Vec<Rc<Node>> = self.edges.drain(..).flatten().map(|e| e.node).collect();
+        while let Some(node) = left.pop() {
+            if let Ok(mut node) = Rc::try_unwrap(node) {
+                left.extend(node.edges.drain(..).flatten().map(|e| e.node));
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Lets go of what was saved. A node that saved nothing can be gone through again.
+    pub fn release(&self) {
+        if let Kind::Call(cell, _) = &self.kind {
+            let saves = |c: &Recorded| c.operands.iter().chain(&c.results).any(|h| h.value.is_some());
+            let mut call = cell.borrow_mut();
+            if call.as_ref().is_some_and(saves) {
+                *call = None;
+            }
+        }
+    }
+
+    /// A result was written into a target: what is saved of it is the target's cells, as in PyTorch.
+    pub fn repoint(&self, slot: usize, new: &Tensor, target: &Tensor) -> Result<()> {
+        let Kind::Call(cell, _) = &self.kind else { return Ok(()) };
+        let mut call = cell.borrow_mut();
+        let held = call.as_mut().and_then(|c| c.results.get_mut(slot));
+        if let Some(value) = held.and_then(|h| h.value.as_mut())
+            && value.is_of(new)
+        {
+            *value = SavedValue::new(target)?;
+        }
+        Ok(())
+    }
+}

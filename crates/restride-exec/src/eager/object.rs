@@ -1,0 +1,67 @@
+//! Operators that change a tensor object itself: `t_`, `unsqueeze_`, `as_strided_`, `resize_`, `set_`.
+
+use super::call::{EagerArgs, Value, native, operands};
+use super::memory::Memory;
+use super::mode::is_grad_enabled;
+use super::node::{Edge, Kind, Node};
+use super::tensor::{Tensor, ViewOf, refuse, refuse_in_place_view};
+use super::write::refuse_leaf;
+use restride_ir::{Arg, Error, Op, Result};
+use std::rc::Rc;
+
+/// Runs such a call.
+pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
+    let Some(Arg::Value(t)) = args.first() else {
+        return Err(Error::invalid(format!("argument 0 of {op} is not a tensor")));
+    };
+    if is_grad_enabled() {
+        refuse_leaf(t)?;
+        refuse_in_place_view(t, true)?;
+    }
+    let def = op.def();
+    if def.grows && (t.requires_grad() || t.root().requires_grad()) {
+        return refuse("cannot resize variables that require grad");
+    }
+    if def.base != 0 {
+        if t.requires_grad() {
+            return Err(Error::unsupported(format!("{op} on a tensor that is differentiated")).help("detach it first"));
+        }
+        let made = native(op, args)?;
+        let shares = |o: &&Tensor| !o.is(t) && o.object().borrow().storage().same(t.object().borrow().storage());
+        match operands(args).find(shares) {
+            Some(source) => t.moved_onto(source.memory(), Some(source.root())),
+            None => t.moved_onto(Rc::<Memory>::default(), None),
+        }
+        return Ok(made);
+    }
+    let (before, old) = (t.region(), t.edge());
+    if t.view().is_some() {
+        let made = native(op, args)?;
+        if let Some(v) = t.view() {
+            // Its history is made anew from the base.
+            t.set_view(Some(ViewOf { made: u64::MAX, ..v }));
+        }
+        return Ok(made);
+    }
+    if t.is_asking_leaf() {
+        let made = native(op, args)?;
+        t.forget_leaf();
+        return Ok(made);
+    }
+    // All cells of a base stay in sight where it is only turned; otherwise it is a view from now on.
+    let metas: Vec<_> = args.iter().map(|a| a.map_values(Tensor::meta)).collect();
+    let after = restride_ops::types(op, &metas)?.into_iter().next().map(|m| m.layout);
+    let all = |l: &restride_tensor::Layout| l.is_dense().then(|| l.cell_range());
+    let turned = after.as_ref().is_some_and(|l| all(l).is_some() && all(l) == all(&before.layout));
+    if !turned {
+        t.become_view();
+        return native(op, args);
+    }
+    let made = native(op, args)?;
+    if let Some(old) = old {
+        let kind = Kind::Restride { base: before, region: t.region() };
+        let node = Node::new(kind, vec![Some(old)], vec![t.meta()]);
+        t.set_edge(Some(Edge { node, slot: 0 }));
+    }
+    Ok(made)
+}

@@ -1,0 +1,84 @@
+//! What a rule reads, found by running it on types alone: only that is saved.
+
+use super::node::Held;
+use restride_ir::{Arg, Expr, GradCall, GradEmit, Meta, Op, OpError, Scalar, TensorType, Val};
+use restride_ops::{gradient::gradients, lookup, types};
+use smallvec::SmallVec;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Calls with more results than this are asked once only, and then all their results are saved.
+const MOST_RESULTS: usize = 8;
+
+struct Probe {
+    types: Vec<TensorType>,
+    /// Of operands and results: whether a call took it.
+    read: Vec<bool>,
+    /// Whether it is not known what a call gives.
+    blind: bool,
+}
+
+impl GradEmit for Probe {
+    fn call(&mut self, name: &str, args: &[Arg<Val, Expr>]) -> Result<SmallVec<[Val; 1]>> {
+        let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
+        for v in args.iter().flat_map(Arg::values) {
+            if let Some(read) = self.read.get_mut(v.0 as usize) {
+                *read = true;
+            }
+        }
+        let mut metas: Vec<Arg<Meta, Scalar>> = args
+            .iter()
+            .map(|a| {
+                let unknown = || OpError::new("an unknown size");
+                a.try_map(|v| self.ty(*v).known().ok_or_else(unknown), |e| e.constant().ok_or_else(unknown))
+            })
+            .collect::<Result<_>>()?;
+        op.fill_defaults_or_none(&mut metas);
+        let made = types(op, &metas).inspect_err(|_| self.blind = true)?;
+        Ok(made.into_iter().map(|m| self.add(lifted(&m))).collect())
+    }
+
+    fn ty(&self, v: Val) -> TensorType {
+        self.types.get(v.0 as usize).cloned().unwrap_or_else(|| TensorType::contiguous(restride_tensor::DType::F32, &[]))
+    }
+}
+
+impl Probe {
+    fn add(&mut self, ty: TensorType) -> Val {
+        self.types.push(ty);
+        Val(self.types.len() as u32 - 1)
+    }
+}
+
+/// A known type as rules see it.
+pub(super) fn lifted(m: &Meta) -> TensorType {
+    TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d)))
+}
+
+/// Which operands (first) and results (then) the rule of a call reads; all, where that cannot be known before it runs.
+pub(super) fn reads(op: Op, args: &[Arg<Val, Expr>], operands: &[Held], results: &[Held], needs: &[bool]) -> Vec<bool> {
+    let count = operands.len() + results.len();
+    // `None` where that is not known before it runs. What a rule refuses, it refuses later as well.
+    let run = |given: &dyn Fn(usize) -> bool| -> Option<Vec<bool>> {
+        let types = operands.iter().chain(results).map(|h| h.ty.clone()).collect();
+        let mut probe = Probe { types, read: vec![false; count], blind: false };
+        let made: Vec<Val> = (0..results.len()).map(|k| Val((operands.len() + k) as u32)).collect();
+        let mut seed = |r: &Held| probe.add(TensorType::contiguous(r.ty.dtype, &r.ty.layout.sizes));
+        let grads: Vec<Option<Val>> = results.iter().enumerate().map(|(k, r)| given(k).then(|| seed(r))).collect();
+        let _ = gradients(&mut probe, &GradCall { op, args, results: &made, grads: &grads, needs });
+        (!probe.blind).then_some(probe.read)
+    };
+    let floating = |k: usize| results[k].ty.dtype.is_float() || results[k].ty.dtype.is_complex();
+    let all = vec![true; count];
+    let Some(mut read) = run(&floating) else { return all };
+    if results.len() > MOST_RESULTS {
+        read[operands.len()..].fill(true);
+    } else if results.len() > 1 {
+        // A rule may read more where some gradients are missing.
+        for only in (0..results.len()).filter(|k| floating(*k)) {
+            let Some(more) = run(&|k| k == only) else { return all };
+            read.iter_mut().zip(more).for_each(|(r, m)| *r |= m);
+        }
+    }
+    read
+}

@@ -1,0 +1,115 @@
+//! Programs run call by call on the tape, as eager PyTorch runs the Python that they were exported from.
+
+use super::call::{Value, run};
+use super::mode::{no_grad, set_grad_enabled};
+use super::tensor::{Tensor, at};
+use crate::interp::numbers_of;
+use crate::symbols::{Unified, unify};
+use restride_ir::{Arg, Binding, Error, Expr, Graph, Id, Node, Program, Result, Scalar, Type, ValueId};
+
+/// Runs the main graph of a program on one value per input of the graph, which it may write. Gives its outputs, those that
+/// are not the user's included. Control flow is not run.
+///
+/// # Errors
+/// Inputs that do not fit the program, and whatever its calls say.
+pub fn run_program(program: &Program, inputs: &[Value]) -> Result<Vec<Value>> {
+    let graph = program.graph();
+    if graph.inputs.len() != inputs.len() {
+        let (want, have) = (graph.inputs.len(), inputs.len());
+        return Err(Error::invalid(format!("a graph of {want} inputs is given {have}")));
+    }
+    let mut frame = Frame { graph, values: vec![None; graph.values.len()], symbols: Binding::new() };
+    for (v, given) in graph.inputs.iter().zip(inputs) {
+        frame.set(*v, given.clone())?;
+    }
+    for &id in &graph.order {
+        let node = &graph.nodes[id];
+        frame.node(node).map_err(|e| Error { node: None, ..e }.at(graph, id))?;
+    }
+    graph
+        .outputs
+        .iter()
+        .map(|a| {
+            Ok(match frame.arg(a)? {
+                Arg::Value(Some(t)) => Value::Tensor(t),
+                Arg::Scalar(s) => Value::Scalar(s),
+                Arg::Str(s) => Value::Str(s),
+                Arg::None | Arg::Value(None) => Value::None,
+                _ => return Err(Error::invalid("a graph output that is no value and no constant")),
+            })
+        })
+        .collect()
+}
+
+struct Frame<'g> {
+    graph: &'g Graph,
+    values: Vec<Option<Value>>,
+    symbols: Binding,
+}
+
+impl Frame<'_> {
+    fn node(&mut self, node: &Node) -> Result<()> {
+        let made = match numbers_of(self.graph, &self.symbols, node) {
+            Some(numbers) => numbers.into_iter().map(Value::Scalar).collect(),
+            None => {
+                let mut args = Vec::with_capacity(node.args.len());
+                for a in &node.args {
+                    args.push(match self.arg(a)? {
+                        Arg::Value(None) => Arg::None,
+                        other => other.try_map(
+                            |t| t.clone().ok_or_else(|| Error::invalid("nothing in a list of tensors")),
+                            |s| Ok::<_, Error>(*s),
+                        )?,
+                    });
+                }
+                let _mode = if node.origin.no_grad { no_grad() } else { set_grad_enabled(true) };
+                run(node.op, &args).map_err(|e| at(node.op, e))?
+            }
+        };
+        if made.len() != node.results.len() {
+            let (have, want) = (made.len(), node.results.len());
+            return Err(Error::invalid(format!("{} gives {have} results, the program has {want} for it", node.op)));
+        }
+        node.results.iter().zip(made).try_for_each(|(v, value)| self.set(*v, value))
+    }
+
+    /// An argument with values for names: nothing is a value too.
+    fn arg(&self, a: &Arg) -> Result<Arg<Option<Tensor>, Scalar>> {
+        let number = |e: &Expr| e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")));
+        let value = |v: &ValueId| {
+            let found = self.values.get(v.index()).cloned().flatten();
+            found.ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[*v].name)))
+        };
+        if let Arg::Value(v) = a {
+            return Ok(match value(v)? {
+                Value::Tensor(t) => Arg::Value(Some(t)),
+                Value::Scalar(s) => Arg::Scalar(s),
+                Value::Str(s) => Arg::Str(s),
+                Value::None => Arg::None,
+            });
+        }
+        a.try_map(|v| Ok(value(v)?.tensor().cloned()), number)
+    }
+
+    fn set(&mut self, v: ValueId, value: Value) -> Result<()> {
+        let pairs: Vec<(&Expr, Scalar)> = match (&self.graph.values[v].ty, &value) {
+            (Type::Tensor(ty), Value::Tensor(t)) => {
+                ty.sizes().iter().zip(t.sizes().into_iter().map(Scalar::Int)).collect()
+            }
+            (Type::Scalar(e), Value::Scalar(s)) => vec![(e, *s)],
+            _ => Vec::new(),
+        };
+        for (expr, n) in pairs {
+            let wrong = match unify(expr, n, &mut self.symbols) {
+                Unified::Differs(want) if !expr.is_float() => format!("is {n} and is declared as {expr} = {want}"),
+                Unified::OutOfRange(why) => format!("is {n}: {why}"),
+                _ => continue,
+            };
+            return Err(Error::invalid(format!("%{} {wrong}", self.graph.values[v].name)));
+        }
+        if let Some(place) = self.values.get_mut(v.index()) {
+            *place = Some(value);
+        }
+        Ok(())
+    }
+}

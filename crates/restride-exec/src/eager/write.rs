@@ -1,0 +1,369 @@
+//! Calls that write: the functional twin is what is recorded, and what was written becomes part of the base's history.
+
+use super::call::{EagerArgs, Value, native, operands, run, slots};
+use super::emit::{fitted, place, rule_on_types};
+use super::memory::{Region, Write, before_write, copied, writing};
+use super::mode::{self, enable_grad, is_grad_enabled};
+use super::node::{Edge, Kind, Node};
+use super::probe::lifted;
+use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
+use crate::interp::{Slot, call_slots, check_overlap, check_store, overwrite, visits_for};
+use restride_ir::{Arg, Error, Meta, Op, OpError, Result, Scalar, TensorType, Twin, TwinReturn, Visits};
+use restride_tensor::{DType, Layout, self_overlaps};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A written argument and the twin's result that it takes.
+struct Target {
+    result: usize,
+    tensor: Tensor,
+}
+
+/// Runs a mutating call.
+pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>> {
+    let mut targets = Vec::new();
+    for &(arg, result) in &twin.writes {
+        match args.get(arg as usize) {
+            Some(Arg::Value(t)) => targets.push(Target { result: result as usize, tensor: t.clone() }),
+            Some(Arg::None) => {}
+            _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
+        }
+    }
+    let grad = is_grad_enabled();
+    let asked = grad && operands(args).any(|t| t.requires_grad() || moves(t));
+    if asked {
+        if twin.resizes {
+            let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
+                        requires grad.";
+            return refuse(what);
+        }
+        for t in &targets {
+            refuse_leaf(&t.tensor)?;
+            refuse_in_place_view(&t.tensor, false)?;
+        }
+    }
+    if !asked && !targets.iter().any(|t| moves(&t.tensor)) {
+        return plainly(op, args, &targets);
+    }
+    // What is differentiated and written is another value afterwards, also under `no_grad`.
+    let _recording = enable_grad();
+    let regions: Vec<Vec<Region>> = targets.iter().map(|t| places(&t.tensor)).collect::<Result<_>>()?;
+    if twin.resizes {
+        return written_out(op, args, &targets, &regions);
+    }
+    check_overlap(twin, &slots(args))?;
+    let given = |tracked: bool| -> Vec<Arg<Tensor, Scalar>> {
+        let is_target = |t: &Tensor| targets.iter().any(|k| k.tensor.is(t));
+        let own = |t: &Tensor| if tracked && is_target(t) { t.tracked() } else { t.clone() };
+        twin.args.iter().map(|&i| args.get(i as usize).map_or(Arg::None, |a| a.map_values(own))).collect()
+    };
+    let visits = match &targets[..] {
+        [one] if one.result == 0 => visits_for(twin, &slots(&given(false)), one.tensor.object())?,
+        _ => None,
+    };
+    let made = match (&targets[..], visits) {
+        ([one], Some(visits)) => {
+            by_parts(twin, &given(false), &one.tensor, &visits)?;
+            vec![Value::Tensor(one.tensor.clone())]
+        }
+        (many, _) if many.iter().any(|t| self_overlaps(&t.tensor.layout()) != Some(false)) => {
+            return Err(Error::unsupported("a differentiated write into a tensor with several elements in one cell")
+                .help("clone the tensor before writing it"));
+        }
+        _ => {
+            let made = {
+                let _writing = writing(targets.iter().map(|t| &t.tensor));
+                run(twin.op, &given(true))?
+            };
+            for (t, regions) in targets.iter().zip(&regions) {
+                let new = made.get(t.result).and_then(Value::tensor);
+                let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
+                store(&t.tensor, new, regions)?;
+            }
+            made
+        }
+    };
+    for t in &targets {
+        // Writing it in grad mode makes what a view shows part of what is differentiated.
+        if grad && let Some(v) = t.tensor.view().filter(|v| v.origin == ViewOrigin::NoGrad) {
+            t.tensor.set_view(Some(ViewOf { origin: ViewOrigin::Call, ..v }));
+        }
+    }
+    twin.returns
+        .iter()
+        .map(|r| match *r {
+            TwinReturn::Arg(i) => Ok(match args.get(i as usize) {
+                Some(Arg::Value(t)) => Value::Tensor(t.clone()),
+                _ => Value::None,
+            }),
+            TwinReturn::Result(i) => {
+                let value = made.get(i as usize).cloned();
+                value.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))
+            }
+        })
+        .collect()
+}
+
+/// Whether a write to a tensor changes what is differentiated: of its base, or of what it shows as a constant.
+fn moves(t: &Tensor) -> bool {
+    let mut base = Some(t.root());
+    while let Some(b) = base {
+        if b.grad_fn().is_some() {
+            return true;
+        }
+        base = b.detached_from().map(|d| d.root());
+    }
+    false
+}
+
+/// PyTorch's refusals of writes to leaves.
+pub(super) fn refuse_leaf(t: &Tensor) -> Result<()> {
+    if t.is_asking_leaf() && t.view().is_none() {
+        return refuse("a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    if t.view().is_some_and(|v| v.base.is_asking_leaf()) {
+        return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    Ok(())
+}
+
+/// A write that is not recorded.
+fn plainly(op: Op, args: &EagerArgs, targets: &[Target]) -> Result<Vec<Value>> {
+    let writes: Vec<Write> = targets.iter().map(|t| before_write(&t.tensor)).collect::<Result<_>>()?;
+    let made = native(op, args)?;
+    writes.into_iter().for_each(Write::done);
+    Ok(made)
+}
+
+/// `out=` under `no_grad`: what lies there is a constant from then on.
+fn written_out(op: Op, args: &EagerArgs, targets: &[Target], regions: &[Vec<Region>]) -> Result<Vec<Value>> {
+    let before: Vec<Layout> = targets.iter().map(|t| t.tensor.layout()).collect();
+    let made = {
+        let _off = mode::no_grad();
+        plainly(op, args, targets)?
+    };
+    for ((t, regions), layout) in targets.iter().zip(regions).zip(before) {
+        if t.tensor.layout() != layout {
+            return Err(Error::unsupported("out= of another size than what is differentiated")
+                .help("give it a tensor of the result's sizes, or a fresh one"));
+        }
+        move_history(&t.tensor, None, regions);
+    }
+    Ok(made)
+}
+
+/// Where a target lies in its base and in each base that it shows as a constant, before it is written.
+fn places(t: &Tensor) -> Result<Vec<Region>> {
+    let mut out = Vec::new();
+    let mut base = Some(t.root());
+    while let Some(b) = base {
+        let mut region = t.region();
+        let (from, to) = (b.dtype(), region.dtype);
+        if unit(from, to).is_none() {
+            if from.size() != to.size() {
+                let what = format!("a write as {to} into what is differentiated as {from}");
+                return Err(Error::unsupported(what).help("detach it and write a clone"));
+            }
+            region.dtype = from;
+            (region.conj, region.neg) = (false, false);
+        }
+        out.push(region);
+        base = b.detached_from().map(|d| d.root());
+    }
+    Ok(out)
+}
+
+/// Writes a result through its target and moves the history.
+fn store(target: &Tensor, new: &Tensor, regions: &[Region]) -> Result<()> {
+    let write = before_write(target)?;
+    overwrite(new.raw(), target.object(), mode::next_key(), &mode::options())?;
+    write.done();
+    let edge = new.edge();
+    if let Some(e) = &edge {
+        let (have, want) = (new.raw(), target.raw());
+        let same = have.dtype() == want.dtype() && have.layout().sizes == want.layout().sizes;
+        if same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false) {
+            e.node.repoint(e.slot, new, target)?;
+        }
+    }
+    move_history(target, edge.map(|e| (e, new.meta())), regions);
+    Ok(())
+}
+
+/// The region has the elements of another value now, `None` for a constant.
+fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]) {
+    let own = target.region();
+    let mut base = Some(target.root());
+    for region in regions {
+        let Some(b) = base else { return };
+        let old = b.edge().filter(|_| !b.is_asking_leaf());
+        // Bits of another type are constants.
+        let value = value.clone().filter(|_| region.dtype == own.dtype && differentiable(own.dtype));
+        let whole = *region == b.region();
+        match (&value, &old) {
+            // A leaf stays one.
+            _ if b.is_asking_leaf() => {}
+            (None, None) => {}
+            (Some((edge, ty)), _) if whole && ty.dtype == b.dtype() && ty.layout.sizes == b.layout().sizes => {
+                b.set_edge(Some(edge.clone()));
+            }
+            _ if region.layout.sizes.contains(&0) => {}
+            _ => {
+                let kind = Kind::Scatter {
+                    base: b.region(),
+                    region: region.clone(),
+                    value: value.as_ref().map(|(_, ty)| ty.clone()),
+                };
+                let node = Node::new(kind, vec![old, value.map(|(e, _)| e)], vec![b.meta()]);
+                b.set_edge(Some(Edge { node, slot: 0 }));
+            }
+        }
+        base = b.detached_from().map(|d| d.root());
+    }
+}
+
+/// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
+fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> Result<()> {
+    let sizes = target.sizes();
+    // What cannot be broadcast into the target is refused before anything is written.
+    let apart: Vec<Arg<Slot, Scalar>> = own
+        .iter()
+        .map(|a| a.try_map(|t| Ok::<_, Error>(Slot::new(copied(&t.raw())?)), |s| Ok(*s)))
+        .collect::<Result<_>>()?;
+    let whole = call_slots(twin.op, &apart, mode::next_key(), &mode::options())?;
+    let whole = whole.first().and_then(Slot::tensor);
+    check_store(&whole.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?, &target.raw())?;
+    let order: Vec<i64> = visits.order.iter().map(|d| *d as i64).collect();
+    let laid: Vec<i64> = visits.order.iter().map(|d| sizes[*d]).collect();
+    let mut index = vec![0; visits.depth];
+    loop {
+        let part = |t: &Tensor| -> Result<Tensor> {
+            let raw = t.raw();
+            // A 0-d tensor stays one: it counts as a number when types are promoted.
+            if raw.layout().rank() == 0 {
+                return Ok(t.clone());
+            }
+            let layout = raw.layout().expand(&sizes).and_then(|l| l.permute(&order));
+            let mut layout = layout.map_err(OpError::from)?;
+            for (d, i) in index.iter().enumerate() {
+                layout = layout.slice(d as i64, Some(i), Some(&(i + 1)), &1).map_err(OpError::from)?;
+            }
+            let part = raw.alias(raw.dtype(), layout);
+            let part = part.ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
+            let object = Rc::new(RefCell::new(part));
+            let read_only = t.view().filter(|v| v.origin == ViewOrigin::NoGrad && !t.is(target));
+            let origin = if read_only.is_some() { ViewOrigin::NoGrad } else { ViewOrigin::Call };
+            Ok(Tensor::region_of(&t.root(), object, origin))
+        };
+        let args: Vec<Arg<Tensor, Scalar>> =
+            own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
+        let cell = part(target)?;
+        let made = {
+            let _writing = writing(std::iter::once(&cell));
+            run(twin.op, &args)?
+        };
+        let new = made.first().and_then(Value::tensor);
+        let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
+        store(&cell, new, &places(&cell)?)?;
+        // The next index, fastest dimension last.
+        let Some(d) = (0..visits.depth).rev().find(|&d| index[d] + 1 < laid[d]) else { return Ok(()) };
+        index[d] += 1;
+        index[d + 1..].fill(0);
+    }
+}
+
+/// The element type in whose cells both lie: the same, or the parts of complex numbers.
+fn unit(a: DType, b: DType) -> Option<DType> {
+    match () {
+        () if a == b => Some(a),
+        () if a.is_complex() && a.real() == b => Some(b),
+        () if b.is_complex() && b.real() == a => Some(a),
+        () => None,
+    }
+}
+
+/// The layout in cells of another unit: complex numbers as pairs.
+fn in_units(r: &Region, unit: DType) -> Layout {
+    if r.dtype == unit {
+        return r.layout.clone();
+    }
+    let mut sizes = r.layout.sizes.to_vec();
+    let mut strides: Vec<i64> = r.layout.strides.iter().map(|s| s * 2).collect();
+    sizes.push(2);
+    strides.push(1);
+    Layout::strided(&sizes, &strides, r.layout.offset * 2)
+}
+
+fn one(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Tensor> {
+    let made = super::call::call_op(name, args)?;
+    let t = made.first().and_then(Value::tensor).cloned();
+    t.ok_or_else(|| Error::invalid(format!("{name} gives no tensor")))
+}
+
+/// A gradient with the lazy bits of a region applied: they are their own adjoint.
+fn with_bits(g: Tensor, r: &Region) -> Result<Tensor> {
+    let g = if r.conj && g.dtype().is_complex() { one("aten.conj_physical.default", &[Arg::Value(g)])? } else { g };
+    if r.neg { one("aten.neg.default", &[Arg::Value(g)]) } else { Ok(g) }
+}
+
+/// The gradient of what a region shows, as one of its cells.
+fn to_cells(g: &Tensor, r: &Region, unit: DType) -> Result<Tensor> {
+    let g = with_bits(g.clone(), r)?;
+    if r.dtype == unit { Ok(g) } else { one("aten.view_as_real.default", &[Arg::Value(g)]) }
+}
+
+fn from_cells(g: Tensor, r: &Region, unit: DType) -> Result<Tensor> {
+    let g = if r.dtype == unit {
+        g
+    } else {
+        let half = |i: i64| {
+            let at = |n: i64| Arg::Scalar(Scalar::Int(n));
+            one("aten.select.int", &[Arg::Value(g.clone()), at(-1), at(i)])
+        };
+        one("aten.complex.default", &[Arg::Value(half(0)?), Arg::Value(half(1)?)])?
+    };
+    with_bits(g, r)
+}
+
+fn units_of(base: &Region, region: &Region) -> Result<DType> {
+    unit(base.dtype, region.dtype).ok_or_else(|| {
+        let what = format!("the gradient of {} read as {}", base.dtype, region.dtype);
+        Error::unsupported(what).help("detach the view")
+    })
+}
+
+/// The gradient of a base from that of a region of it: the adjoint of `as_strided`, whatever both look like.
+pub(super) fn restride_adjoint(g: &Tensor, base: &Region, region: &Region) -> Result<Tensor> {
+    let unit = units_of(base, region)?;
+    let g = to_cells(g, region, unit)?;
+    let from = lifted(&TensorType::new(unit, in_units(base, unit)));
+    let found = rule_on_types("aten.as_strided.default", &[from], &place(&in_units(region, unit)), &g, &[true])?;
+    let g = found.into_iter().next().flatten().ok_or_else(|| Error::invalid("a view without a gradient"))?;
+    from_cells(g, base, unit)
+}
+
+/// The gradients of a base before a region of it was written, and of what was written.
+pub(super) fn scatter_adjoint(
+    g: &Tensor,
+    base: &Region,
+    region: &Region,
+    value: Option<&Meta>,
+    needs: &[bool],
+) -> Result<Vec<Option<Tensor>>> {
+    let unit = units_of(base, region)?;
+    let g = to_cells(g, base, unit)?;
+    let at = in_units(region, unit);
+    let types = [
+        lifted(&TensorType::new(unit, in_units(base, unit))),
+        lifted(&TensorType::new(unit, Layout::contiguous(&at.sizes))),
+    ];
+    let needs = [needs[0], needs[1] && value.is_some()];
+    let found = rule_on_types("aten.as_strided_scatter.default", &types, &place(&at), &g, &needs)?;
+    let mut found = found.into_iter();
+    let before = found.next().flatten().map(|g| from_cells(g, base, unit)).transpose()?;
+    let written = match (found.next().flatten(), value) {
+        (Some(g), Some(ty)) => Some(fitted(&from_cells(g, region, unit)?, ty)?),
+        _ => None,
+    };
+    Ok(vec![before, written])
+}

@@ -1,0 +1,106 @@
+//! Programs with in-place operators on views (`scripts/autograd_scenarios.py`) on the eager tape: their gradients against
+//! differences of what the program computes, or PyTorch's refusals.
+
+use restride::{Inputs, OpenOptions, Program, RunOptions, RunValue, State};
+use restride_exec::eager::{Saved, saved_tensors};
+use restride_testing::differences::against;
+use restride_testing::rng::Rng;
+use restride_testing::taped::taped;
+use restride_tensor::Tensor;
+use std::path::{Path, PathBuf};
+
+const VERSION: &str = "one of the variables needed for gradient computation has been modified by an inplace operation";
+const MANY: &str = "output of a function that returns multiple views";
+const NO_GRAD: &str = "A view was created in no_grad mode and is being modified inplace with grad mode enabled";
+const LEAF: &str = "a view of a leaf Variable that requires grad is being used in an in-place operation";
+
+/// What eager PyTorch refuses of the scenarios, and with what words.
+const PYTORCH: &[(&str, &str)] = &[
+    ("split_inplace", MANY),
+    ("unbind_chain", MANY),
+    ("nograd_view", NO_GRAD),
+    ("view_leaf", LEAF),
+    ("detach_mut_saved", VERSION),
+    ("view_mut_saved_base", VERSION),
+    ("exp_then_mul", VERSION),
+    ("mul_scalar_inplace_ok", VERSION),
+    ("sigmoid_inplace_chain", VERSION),
+    ("foreach_mut_saved_nograd", VERSION),
+    ("loop_scan_mul", VERSION),
+];
+
+/// What is refused where values are guarded by their regions: a value's own cells were overwritten.
+const REGIONS: &[(&str, &str)] = &[
+    ("view_leaf", LEAF),
+    ("detach_mut_saved", VERSION),
+    ("exp_then_mul", VERSION),
+    ("mul_scalar_inplace_ok", VERSION),
+    ("sigmoid_inplace_chain", VERSION),
+    ("foreach_mut_saved_nograd", VERSION),
+];
+
+/// A leaf is not written, whatever is kept.
+const CLONING: &[(&str, &str)] = &[("view_leaf", LEAF)];
+
+fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
+    let mut out: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the fixtures").map(|e| e.expect("an entry").path()).collect();
+    out.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
+    out.sort();
+    out
+}
+
+fn given(inputs: &[Tensor]) -> Inputs {
+    Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
+}
+
+fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
+    let mut state = State::new(program).map_err(|e| e.to_string())?;
+    let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default());
+    let out = out.map_err(|e| e.to_string())?;
+    Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
+}
+
+fn check(path: &Path, how: Saved) -> Result<(), String> {
+    let program = restride::open(path, &OpenOptions::default()).map_err(|e| e.to_string())?;
+    let inputs = Inputs::from_samples(&program).ok_or("no inputs")?.map_err(|e| e.to_string())?;
+    let tensors: Vec<Tensor> = inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect();
+    let _how = saved_tensors(how);
+    let run = taped(&program, &given(&tensors), true)?;
+    let one = Tensor::from_slice(&[1.0f64], &[]);
+    let gradients = run.gradients(&[(0, one)])?;
+    against(|at| loss(&program, at), &tensors, &gradients, 1e-6, &mut Rng::new(1))
+}
+
+fn scenarios(how: Saved, refused: &[(&str, &str)]) {
+    let programs = programs();
+    assert!(programs.len() > 40, "{}", programs.len());
+    let mut found = Vec::new();
+    for path in &programs {
+        let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        let expected = refused.iter().find(|(n, _)| *n == name).map(|(_, words)| words);
+        match (check(path, how), expected) {
+            (Ok(()), None) => {}
+            (Err(why), Some(words)) if why.contains(words) => {}
+            (Ok(()), Some(_)) => found.push(format!("{name}: is not refused")),
+            (Err(why), _) => found.push(format!("{name}: {why}")),
+        }
+    }
+    assert!(found.is_empty(), "{} of {}:\n{}", found.len(), programs.len(), found.join("\n"));
+}
+
+#[test]
+fn scenarios_guarded_by_regions() {
+    scenarios(Saved::Regions, REGIONS);
+}
+
+#[test]
+fn scenarios_with_clones_on_write() {
+    scenarios(Saved::CloneOnWrite, CLONING);
+}
+
+#[test]
+fn scenarios_as_strict_as_pytorch() {
+    scenarios(Saved::Strict, PYTORCH);
+}

@@ -1,0 +1,127 @@
+//! Random programs with in-place operators and views: gradients of the eager tape are the graph's. `SEEDS=FROM..TO` runs
+//! others than the usual ones.
+
+use restride::{FunctionalizeOptions, GradOptions, Inputs, Loss, RunOptions, RunValue, State, user_inputs};
+use restride_exec::eager::{Saved, Value, saved_tensors};
+use restride_ir::{DType, Program, text};
+use restride_tensor::{C64, Layout, Tensor};
+use restride_testing::rng::Rng;
+use restride_testing::taped::{same, taped};
+use restride_testing::{Sample, generate};
+use std::collections::BTreeMap;
+
+enum Outcome {
+    Agree,
+    /// Nothing floating goes in or comes out.
+    Nothing,
+    /// One of the ways does not take the program.
+    Refused(String),
+    Wrong(String),
+}
+
+fn differentiable(t: &Tensor) -> bool {
+    t.dtype().is_float() || t.dtype().is_complex()
+}
+
+/// Small numbers of a type.
+fn seed(like: &Tensor, rng: &mut Rng) -> Tensor {
+    let sizes = &like.layout().sizes;
+    let n = like.numel();
+    let data: Vec<C64> = (0..n).map(|_| C64::new(rng.between(-2, 2) as f64, rng.between(-2, 2) as f64)).collect();
+    let wide = Tensor::from_slice(&data, sizes);
+    let real: Vec<f64> = data.iter().map(|z| z.re).collect();
+    let wide = if like.dtype().is_complex() { wide } else { Tensor::from_slice(&real, sizes) };
+    let own = Tensor::zeros(like.dtype(), Layout::contiguous(sizes));
+    restride_exec::copy::copy_into(&own, &wide).expect("numbers convert");
+    own
+}
+
+/// Gradients in the graph.
+fn in_graph(program: &Program, inputs: &Inputs, seeds: &[(usize, Tensor)]) -> Result<Vec<(usize, Tensor)>, String> {
+    let say = |e: restride::Error| e.to_string();
+    let functional = restride::functionalize(program, &FunctionalizeOptions::default()).map_err(say)?;
+    let users: Vec<(usize, String)> = user_inputs(&functional).map(|(i, n)| (i, n.to_string())).collect();
+    let floating = |k: usize| inputs.values.get(k).and_then(RunValue::tensor).is_some_and(differentiable);
+    let wrt = users.iter().enumerate().filter(|(k, _)| floating(*k)).map(|(_, (_, n))| n.clone()).collect();
+    let options = GradOptions { loss: Loss::Seeds(seeds.iter().map(|s| s.0).collect()), wrt: Some(wrt) };
+    let joint = restride::grad(&functional, &options).map_err(say)?;
+    let mut given = inputs.deep_clone();
+    given.values.extend(seeds.iter().map(|(_, t)| RunValue::Tensor(t.clone())));
+    let mut state = State::new(&joint).map_err(say)?;
+    let out = restride::interpret(&joint, &given, &mut state, &RunOptions::default()).map_err(say)?;
+    let place = |i: usize| users.iter().position(|u| u.0 == i).ok_or("a gradient of no user input");
+    out.gradients.into_iter().map(|(i, g)| Ok((place(i)?, g))).collect()
+}
+
+/// Sums in other orders differ by this much of the largest number.
+fn tolerance(t: &Tensor) -> f64 {
+    match t.dtype() {
+        DType::F16 | DType::BF16 => 5e-2,
+        DType::F32 | DType::C64 => 1e-4,
+        _ => 1e-9,
+    }
+}
+
+fn outcome(sample: &Sample, number: u64) -> Outcome {
+    let _cloning = saved_tensors(Saved::CloneOnWrite);
+    if !sample.inputs.values.iter().filter_map(RunValue::tensor).any(differentiable) {
+        return Outcome::Nothing;
+    }
+    let run = match taped(&sample.program, &sample.inputs.deep_clone(), false) {
+        Ok(run) => run,
+        Err(why) => return Outcome::Refused(format!("tape: {why}")),
+    };
+    let mut rng = Rng::new(number);
+    let outputs = run.outputs.iter().enumerate().filter_map(|(k, v)| Some((k, v.tensor()?)));
+    let seeds: Vec<(usize, Tensor)> = outputs
+        .filter(|(_, t)| differentiable(&t.raw()))
+        .map(|(k, t)| (k, seed(&t.raw(), &mut rng)))
+        .collect();
+    if seeds.is_empty() || !run.outputs.iter().filter_map(Value::tensor).any(|t| t.requires_grad()) {
+        return Outcome::Nothing;
+    }
+    let theirs = match in_graph(&sample.program, &sample.inputs, &seeds) {
+        Ok(g) => g,
+        Err(why) => return Outcome::Refused(format!("graph: {why}")),
+    };
+    match run.gradients(&seeds).and_then(|ours| same(&ours, &theirs, tolerance)) {
+        Ok(()) => Outcome::Agree,
+        Err(why) => Outcome::Wrong(why),
+    }
+}
+
+#[test]
+fn gradients_of_random_programs_agree() {
+    let seeds = std::env::var("SEEDS").ok();
+    let range = seeds.as_deref().and_then(|s| s.split_once(".."));
+    let range = range.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))).unwrap_or((0u64, 300));
+    let (mut agree, mut nothing) = (0, 0);
+    let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for number in range.0..range.1 {
+        let sample = generate(number);
+        match outcome(&sample, number) {
+            Outcome::Agree => agree += 1,
+            Outcome::Nothing => nothing += 1,
+            Outcome::Refused(why) => {
+                *refusals.entry(why.split(" (at").next().unwrap_or("").to_string()).or_default() += 1;
+            }
+            Outcome::Wrong(why) => {
+                let is_wrong = |s: &Sample| matches!(outcome(s, number), Outcome::Wrong(_));
+                let small = restride_testing::reduce(&sample, is_wrong);
+                let why = match outcome(&small, number) {
+                    Outcome::Wrong(why) => why,
+                    _ => why,
+                };
+                wrong.push(format!("seed {number}: {why}\n{}", text::print(&small.program)));
+            }
+        }
+        if wrong.len() >= 5 {
+            break;
+        }
+    }
+    println!("{agree} agree, nothing to differentiate in {nothing}");
+    refusals.iter().for_each(|(why, n)| println!("{n} {why}"));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(agree * 10 > (range.1 - range.0) as usize, "{agree} programs were compared");
+}
