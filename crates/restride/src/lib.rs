@@ -2,13 +2,14 @@
 //!
 //! [`open`] reads what `torch.export.save` wrote; [`Compiled`] is the program without mutation, placed and planned for the
 //! sizes that it meets; an [`Instance`] runs it in one arena. [`interpret`] runs any stage with true aliasing: the
-//! oracle that the others are held against, as [`verify`] does.
+//! oracle that the others are held against, as [`verify`] does. [`eager`] has tensors with gradients, call by call.
 #![forbid(unsafe_code)]
 
 mod bound;
 mod budget;
 mod compile;
 mod coverage;
+pub mod eager;
 mod explain;
 pub mod files;
 mod instance;

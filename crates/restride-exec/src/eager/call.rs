@@ -189,13 +189,15 @@ fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tenso
         (true, true) => ViewOrigin::Many,
         (true, false) => ViewOrigin::Call,
     };
-    match operand.view() {
-        Some(v) => {
-            let origin = if v.origin == ViewOrigin::Call { own } else { v.origin };
-            Tensor::region_of(&v.base, object, origin)
-        }
-        None => Tensor::region_of(operand, object, own),
-    }
+    let (base, origin) = match operand.view() {
+        Some(v) if v.origin != ViewOrigin::Call => (v.base, v.origin),
+        Some(v) => (v.base, own),
+        None => (operand.clone(), own),
+    };
+    let t = Tensor::region_of(&base, object, origin);
+    // Its history is that of the call, if it is recorded.
+    t.set_view_edge(None, base.history(), origin);
+    t
 }
 
 /// Results that share memory with operands and do not pass gradients on: constants, in the operands' memory.
@@ -238,6 +240,7 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         r.view().is_some() && (op.def().strided || bits)
     };
     if results.iter().any(of_base) {
+        results.iter().for_each(|t| t.renew());
         return Ok(made);
     }
     let edges: Vec<Option<Edge>> = sources.iter().map(Tensor::edge).collect();

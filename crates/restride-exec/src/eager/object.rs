@@ -4,7 +4,7 @@ use super::call::{EagerArgs, Value, native, operands};
 use super::memory::Memory;
 use super::mode::is_grad_enabled;
 use super::node::{Edge, Kind, Node};
-use super::tensor::{Tensor, ViewOf, refuse, refuse_in_place_view};
+use super::tensor::{Tensor, refuse, refuse_in_place_view};
 use super::write::refuse_leaf;
 use restride_ir::{Arg, Error, Op, Result};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         let made = native(op, args)?;
         let shares = |o: &&Tensor| !o.is(t) && o.object().borrow().storage().same(t.object().borrow().storage());
         match operands(args).find(shares) {
-            Some(source) => t.moved_onto(source.memory(), Some(source.root())),
+            Some(source) => t.moved_onto(source.memory(), Some(&source.root())),
             None => t.moved_onto(Rc::<Memory>::default(), None),
         }
         return Ok(made);
@@ -37,10 +37,7 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let (before, old) = (t.region(), t.edge());
     if t.view().is_some() {
         let made = native(op, args)?;
-        if let Some(v) = t.view() {
-            // Its history is made anew from the base.
-            t.set_view(Some(ViewOf { made: u64::MAX, ..v }));
-        }
+        t.renew();
         return Ok(made);
     }
     if t.is_asking_leaf() {

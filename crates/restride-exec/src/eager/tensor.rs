@@ -43,8 +43,9 @@ struct State {
     retains: bool,
     grad: Option<Tensor>,
     view: Option<ViewOf>,
-    /// The base that this shows as a constant: writes are seen there.
-    detached_from: Option<Tensor>,
+    /// The bases that this shows as a constant: writes are seen there. One that is gone is seen by nobody, and its history
+    /// need not be kept.
+    detached_from: Vec<WeakTensor>,
 }
 
 #[derive(Clone)]
@@ -105,7 +106,7 @@ impl Tensor {
 
     /// What shows a base's memory as a constant.
     pub(super) fn constant_of(base: &Tensor, object: Object) -> Tensor {
-        let detached_from = Some(base.clone());
+        let detached_from = base.shown();
         Tensor::of(object, base.memory(), State { detached_from, ..State::default() })
     }
 
@@ -241,12 +242,14 @@ impl Tensor {
         if on && !differentiable(self.dtype()) {
             return refuse("only Tensors of floating point and complex dtype can require gradients");
         }
+        let base = self.base();
         let mut state = self.0.state.borrow_mut();
         state.requires_grad = on;
         if on {
             // From now on it stands for itself; what is written is still seen where it came from.
-            if let Some(view) = state.view.take() {
-                state.detached_from = Some(view.base);
+            if let Some(base) = base {
+                state.view = None;
+                state.detached_from = base.shown();
             }
         }
         Ok(())
@@ -352,11 +355,19 @@ impl Tensor {
         self.view().map_or_else(|| self.clone(), |v| v.base)
     }
 
+    /// Has a view make its history from its base when it is asked for it.
+    pub(super) fn renew(&self) {
+        if let Some(v) = &mut self.0.state.borrow_mut().view {
+            v.made = u64::MAX;
+        }
+    }
+
     /// Makes a base a view of what it was, so that its sizes may change.
     pub(super) fn become_view(&self) {
         let now = Rc::new(RefCell::new(self.raw()));
         let mut state = self.0.state.borrow_mut();
-        let old = State { edge: state.edge.take(), detached_from: state.detached_from.take(), ..State::default() };
+        let detached_from = std::mem::take(&mut state.detached_from);
+        let old = State { edge: state.edge.take(), detached_from, ..State::default() };
         let base = Tensor::of(now, self.memory(), old);
         base.0.history.set(self.0.history.get() + 1);
         state.view = Some(ViewOf { base, made: u64::MAX, origin: ViewOrigin::Call });
@@ -371,13 +382,30 @@ impl Tensor {
         self.0.state.borrow_mut().view = view;
     }
 
-    pub(super) fn detached_from(&self) -> Option<Tensor> {
-        self.0.state.borrow().detached_from.clone()
+    /// The tensors whose histories a write moves: its base, and those that the base shows as a constant.
+    pub(super) fn bases(&self) -> Vec<Tensor> {
+        let root = self.root();
+        let shown: Vec<Tensor> = root.0.state.borrow().detached_from.iter().filter_map(WeakTensor::get).collect();
+        let mut out = vec![root];
+        for base in shown.iter().map(Tensor::root) {
+            if !out.iter().any(|b| b.is(&base)) {
+                out.push(base);
+            }
+        }
+        out
+    }
+
+    /// What a constant in this base's memory shows.
+    fn shown(&self) -> Vec<WeakTensor> {
+        let mut out = vec![WeakTensor(Rc::downgrade(&self.0))];
+        out.extend(self.0.state.borrow().detached_from.iter().cloned());
+        out
     }
 
     /// Takes over the memory of another tensor (`set_`).
-    pub(super) fn moved_onto(&self, memory: Rc<Memory>, detached_from: Option<Tensor>) {
+    pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<&Tensor>) {
         *self.0.memory.borrow_mut() = memory;
+        let detached_from = base.map_or_else(Vec::new, Tensor::shown);
         let mut state = self.0.state.borrow_mut();
         state.view = None;
         state.detached_from = detached_from;

@@ -30,7 +30,8 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         }
     }
     let grad = is_grad_enabled();
-    let asked = grad && operands(args).any(|t| t.requires_grad() || moves(t));
+    let moved = targets.iter().any(|t| moves(&t.tensor));
+    let asked = grad && (moved || operands(args).any(Tensor::requires_grad));
     if asked {
         if twin.resizes {
             let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
@@ -42,7 +43,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             refuse_in_place_view(&t.tensor, false)?;
         }
     }
-    if !asked && !targets.iter().any(|t| moves(&t.tensor)) {
+    if !asked && !moved {
         return plainly(op, args, &targets);
     }
     // What is differentiated and written is another value afterwards, also under `no_grad`.
@@ -106,14 +107,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
 
 /// Whether a write to a tensor changes what is differentiated: of its base, or of what it shows as a constant.
 fn moves(t: &Tensor) -> bool {
-    let mut base = Some(t.root());
-    while let Some(b) = base {
-        if b.grad_fn().is_some() {
-            return true;
-        }
-        base = b.detached_from().map(|d| d.root());
-    }
-    false
+    t.bases().iter().any(|b| b.grad_fn().is_some())
 }
 
 /// PyTorch's refusals of writes to leaves.
@@ -155,8 +149,7 @@ fn written_out(op: Op, args: &EagerArgs, targets: &[Target], regions: &[Vec<Regi
 /// Where a target lies in its base and in each base that it shows as a constant, before it is written.
 fn places(t: &Tensor) -> Result<Vec<Region>> {
     let mut out = Vec::new();
-    let mut base = Some(t.root());
-    while let Some(b) = base {
+    for b in t.bases() {
         let mut region = t.region();
         let (from, to) = (b.dtype(), region.dtype);
         if unit(from, to).is_none() {
@@ -168,7 +161,6 @@ fn places(t: &Tensor) -> Result<Vec<Region>> {
             (region.conj, region.neg) = (false, false);
         }
         out.push(region);
-        base = b.detached_from().map(|d| d.root());
     }
     Ok(out)
 }
@@ -193,9 +185,7 @@ fn store(target: &Tensor, new: &Tensor, regions: &[Region]) -> Result<()> {
 /// The region has the elements of another value now, `None` for a constant.
 fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]) {
     let own = target.region();
-    let mut base = Some(target.root());
-    for region in regions {
-        let Some(b) = base else { return };
+    for (b, region) in target.bases().into_iter().zip(regions) {
         let old = b.edge().filter(|_| !b.is_asking_leaf());
         // Bits of another type are constants.
         let value = value.clone().filter(|_| region.dtype == own.dtype && differentiable(own.dtype));
@@ -218,7 +208,6 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]
                 b.set_edge(Some(Edge { node, slot: 0 }));
             }
         }
-        base = b.detached_from().map(|d| d.root());
     }
 }
 
