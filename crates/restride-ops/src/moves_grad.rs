@@ -3,7 +3,7 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
-use restride_ir::{DType, Dim, Expr, Grad};
+use restride_ir::{Arg, DType, Dim, Expr, Grad, MemoryFormat, Val};
 use restride_tensor::Layout;
 
 /// The start of a region, counted from the front.
@@ -272,6 +272,14 @@ fn as_strided_scatter<'c>(c: &'c Cx<'c>) {
     let g = c.grad();
     if base.is_contiguous() && base.offset.is(0) {
         let g = g.reshape(vec![c.arg(0).numel()]);
+        // The region counts cells of a row-major gradient.
+        let own = g.ty().layout;
+        let g = if own.is_contiguous() && own.offset.is(0) {
+            g
+        } else {
+            let row_major: Arg<Val, Expr> = Arg::MemoryFormat(MemoryFormat::Contiguous);
+            op!(c, "aten.clone.default", g, row_major)
+        };
         let args = [c.raw(2), c.raw(3), Operand::operand(&offset)];
         c.give(0, || {
             let [sizes, strides, offset] = args.clone();

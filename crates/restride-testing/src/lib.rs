@@ -16,7 +16,7 @@ pub mod spoil;
 pub mod taped;
 pub mod tracer;
 
-pub use generate::{Sample, generate};
+pub use generate::{Sample, generate, generate_floating};
 pub use outcome::{Left, Verdict, by_chance, difference, differential, metamorphic};
 pub use reduce::reduce;
 

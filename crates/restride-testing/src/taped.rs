@@ -120,7 +120,11 @@ pub fn first_order(case: &Case) -> Result<Vec<(usize, Tensor)>> {
     found(&leaves, &loss, false)?.iter().zip(&leaves).map(|(g, (at, t))| Ok((*at, raw(g.as_ref(), t)?))).collect()
 }
 
-fn found(leaves: &[(usize, eager::Tensor)], loss: &eager::Tensor, create_graph: bool) -> Result<Vec<Option<eager::Tensor>>> {
+fn found(
+    leaves: &[(usize, eager::Tensor)],
+    loss: &eager::Tensor,
+    create_graph: bool,
+) -> Result<Vec<Option<eager::Tensor>>> {
     if !loss.requires_grad() {
         return Ok(vec![None; leaves.len()]);
     }
@@ -181,9 +185,17 @@ pub fn same(ours: &[(usize, Tensor)], theirs: &[(usize, Tensor)], tolerance: imp
         return Err(format!("{} gradients, not {}", ours.len(), theirs.len()));
     }
     for (at, a) in ours {
-        let Some((_, b)) = theirs.iter().find(|(i, _)| i == at) else { return Err(format!("no gradient of input {at}")) };
+        let Some((_, b)) = theirs.iter().find(|(i, _)| i == at) else {
+            return Err(format!("no gradient of input {at}"));
+        };
         if a.layout().sizes != b.layout().sizes || a.dtype() != b.dtype() {
-            return Err(format!("input {at}: {}{:?}, not {}{:?}", a.dtype(), a.layout().sizes, b.dtype(), b.layout().sizes));
+            return Err(format!(
+                "input {at}: {}{:?}, not {}{:?}",
+                a.dtype(),
+                a.layout().sizes,
+                b.dtype(),
+                b.layout().sizes
+            ));
         }
         let (x, y) = (numbers(a), numbers(b));
         let scale = y.iter().copied().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));

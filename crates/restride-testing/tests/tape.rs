@@ -3,10 +3,10 @@
 
 use restride::{Inputs, OpenOptions, Program, RunOptions, RunValue, State};
 use restride_exec::eager::{Saved, saved_tensors};
+use restride_tensor::Tensor;
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;
 use restride_testing::taped::taped;
-use restride_tensor::Tensor;
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = "one of the variables needed for gradient computation has been modified by an inplace operation";

@@ -106,8 +106,7 @@ fn plain(args: &EagerArgs) -> Vec<Arg<(), Expr>> {
 
 /// An argument with expressions for numbers.
 pub(super) fn numbers<V: Clone>(a: &Arg<V, Scalar>) -> Arg<V, Expr> {
-    let mapped: std::result::Result<_, std::convert::Infallible> =
-        a.try_map(|v| Ok(v.clone()), |s| Ok(Expr::from(*s)));
+    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|v| Ok(v.clone()), |s| Ok(Expr::from(*s)));
     match mapped {
         Ok(arg) => arg,
     }
@@ -121,6 +120,13 @@ pub(super) fn slots(args: &EagerArgs) -> Vec<Arg<Slot, Scalar>> {
 /// A `_foreach_*` call: one call per member, in order.
 fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let member = op.member().expect("the caller asked");
+    // Lazily mapped tensors that are only read are copied before the first member runs.
+    let written = |i: usize| op.schema().args.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
+    let settled = |(i, a): (usize, &Arg<Tensor, Scalar>)| match written(i) {
+        true => Ok(a.clone()),
+        false => a.try_map(resolved, |s| Ok::<_, Error>(*s)),
+    };
+    let args = &args.iter().enumerate().map(settled).collect::<Result<Vec<_>>>()?[..];
     let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
     let mut results = Vec::new();
     for i in 0..count {
@@ -137,15 +143,28 @@ fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
 }
 
+/// A tensor with its lazy bits applied.
+fn resolved(t: &Tensor) -> Result<Tensor> {
+    let mut t = t.clone();
+    for (set, name) in [(t.raw().conj, "aten.resolve_conj.default"), (t.raw().neg, "aten.resolve_neg.default")] {
+        if set {
+            let made = call_op(name, &[Arg::Value(t)])?;
+            t = made.first().and_then(Value::tensor).cloned().ok_or_else(|| Error::invalid("a copy of nothing"))?;
+        }
+    }
+    Ok(t)
+}
+
 /// A call by the interpreter that is not recorded. Results that share memory with an operand are views.
 pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
-    wrap(made, args)
+    // PyTorch does not know that some are views.
+    let many = made.len() > 1 && !op.def().resolves;
+    wrap(made, args, many)
 }
 
 /// Results of the interpreter as tensors: an operand itself, a view of one, or fresh.
-fn wrap(made: Vec<Slot>, args: &EagerArgs) -> Result<Vec<Value>> {
-    let many = made.len() > 1;
+fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool) -> Result<Vec<Value>> {
     let mut out: Vec<Value> = Vec::with_capacity(made.len());
     for slot in made {
         let object = match slot {

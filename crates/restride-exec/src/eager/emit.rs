@@ -22,7 +22,11 @@ enum Entry {
     /// Only its type is there.
     Type(TensorType),
     /// Operand or result of a recorded call, brought back when it is read.
-    Saved { ty: TensorType, slot: usize, result: bool },
+    Saved {
+        ty: TensorType,
+        slot: usize,
+        result: bool,
+    },
     Other(Value),
 }
 
@@ -182,7 +186,9 @@ fn saved(node: &Rc<Node>, slot: usize, result: bool) -> Result<Tensor> {
         .and_then(|h| h.value.as_ref())
         .ok_or_else(|| Error::invalid(format!("the gradient of {op} reads what it was not known to read")))?;
     let whose = || match &edge {
-        Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => format!(", which is output {} of {}", e.slot, e.node.name()),
+        Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => {
+            format!(", which is output {} of {}", e.slot, e.node.name())
+        }
         _ => String::new(),
     };
     let (raw, memory) = value.get(whose).map_err(|e| super::tensor::at(*op, e))?;

@@ -64,7 +64,8 @@ thread_local! {
 struct Pending {
     memory: Rc<Memory>,
     region: Region,
-    object: usize,
+    /// The object that is written; `None` for one that is written part by part, whose parts are saved.
+    object: Option<usize>,
 }
 
 /// As long as it lives, values saved where a write is going to be are copied.
@@ -78,9 +79,18 @@ impl Drop for Writing {
 
 /// Announces the targets of a write.
 pub(super) fn writing<'a>(targets: impl Iterator<Item = &'a Tensor>) -> Writing {
+    pending(targets.map(|t| Pending { memory: t.memory(), region: t.region(), object: Some(t.object_id()) }))
+}
+
+/// Announces a write part by part.
+pub(super) fn writing_parts(target: &Tensor) -> Writing {
+    pending(std::iter::once(Pending { memory: target.memory(), region: target.region(), object: None }))
+}
+
+fn pending(targets: impl Iterator<Item = Pending>) -> Writing {
     WRITING.with_borrow_mut(|w| {
         let before = w.len();
-        w.extend(targets.map(|t| Pending { memory: t.memory(), region: t.region(), object: t.object_id() }));
+        w.extend(targets);
         Writing(before)
     })
 }
@@ -91,7 +101,10 @@ fn about_to_be_written(t: &Tensor) -> bool {
     WRITING.with_borrow(|w| {
         w.iter().any(|p| {
             Rc::ptr_eq(&p.memory, &t.memory())
-                && if mode::strict() { p.object == t.object_id() } else { p.region.meets(&t.region()) }
+                && match p.object {
+                    Some(object) if mode::strict() => object == t.object_id(),
+                    _ => p.region.meets(&t.region()),
+                }
         })
     })
 }

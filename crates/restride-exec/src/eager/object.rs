@@ -15,8 +15,8 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         return Err(Error::invalid(format!("argument 0 of {op} is not a tensor")));
     };
     if is_grad_enabled() {
-        refuse_leaf(t)?;
         refuse_in_place_view(t, true)?;
+        refuse_leaf(t)?;
     }
     let def = op.def();
     if def.grows && (t.requires_grad() || t.root().requires_grad()) {

@@ -39,7 +39,10 @@ impl GradEmit for Probe {
     }
 
     fn ty(&self, v: Val) -> TensorType {
-        self.types.get(v.0 as usize).cloned().unwrap_or_else(|| TensorType::contiguous(restride_tensor::DType::F32, &[]))
+        self.types
+            .get(v.0 as usize)
+            .cloned()
+            .unwrap_or_else(|| TensorType::contiguous(restride_tensor::DType::F32, &[]))
     }
 }
 
@@ -58,27 +61,30 @@ pub(super) fn lifted(m: &Meta) -> TensorType {
 /// Which operands (first) and results (then) the rule of a call reads; all, where that cannot be known before it runs.
 pub(super) fn reads(op: Op, args: &[Arg<Val, Expr>], operands: &[Held], results: &[Held], needs: &[bool]) -> Vec<bool> {
     let count = operands.len() + results.len();
-    // `None` where that is not known before it runs. What a rule refuses, it refuses later as well.
-    let run = |given: &dyn Fn(usize) -> bool| -> Option<Vec<bool>> {
+    let floating = |k: usize| results[k].ty.dtype.is_float() || results[k].ty.dtype.is_complex();
+    let mut read = vec![false; count];
+    let mut ran = false;
+    // A rule may read more where some gradients are missing.
+    let one = results.len() > 1 && results.len() <= MOST_RESULTS;
+    for only in std::iter::once(None).chain((0..results.len()).filter(|k| one && floating(*k)).map(Some)) {
         let types = operands.iter().chain(results).map(|h| h.ty.clone()).collect();
         let mut probe = Probe { types, read: vec![false; count], blind: false };
         let made: Vec<Val> = (0..results.len()).map(|k| Val((operands.len() + k) as u32)).collect();
         let mut seed = |r: &Held| probe.add(TensorType::contiguous(r.ty.dtype, &r.ty.layout.sizes));
+        let given = |k: usize| floating(k) && only.is_none_or(|o| o == k);
         let grads: Vec<Option<Val>> = results.iter().enumerate().map(|(k, r)| given(k).then(|| seed(r))).collect();
-        let _ = gradients(&mut probe, &GradCall { op, args, results: &made, grads: &grads, needs });
-        (!probe.blind).then_some(probe.read)
-    };
-    let floating = |k: usize| results[k].ty.dtype.is_float() || results[k].ty.dtype.is_complex();
-    let all = vec![true; count];
-    let Some(mut read) = run(&floating) else { return all };
+        ran |= gradients(&mut probe, &GradCall { op, args, results: &made, grads: &grads, needs }).is_ok();
+        if probe.blind {
+            return vec![true; count];
+        }
+        read.iter_mut().zip(probe.read).for_each(|(r, m)| *r |= m);
+    }
+    // What a rule refuses it may do when less is asked for.
+    if !ran && op.def().grad.is_some() {
+        read.fill(true);
+    }
     if results.len() > MOST_RESULTS {
         read[operands.len()..].fill(true);
-    } else if results.len() > 1 {
-        // A rule may read more where some gradients are missing.
-        for only in (0..results.len()).filter(|k| floating(*k)) {
-            let Some(more) = run(&|k| k == only) else { return all };
-            read.iter_mut().zip(more).for_each(|(r, m)| *r |= m);
-        }
     }
     read
 }

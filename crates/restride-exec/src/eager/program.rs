@@ -78,7 +78,8 @@ impl Frame<'_> {
         let number = |e: &Expr| e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")));
         let value = |v: &ValueId| {
             let found = self.values.get(v.index()).cloned().flatten();
-            found.ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[*v].name)))
+            found
+                .ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[*v].name)))
         };
         if let Arg::Value(v) = a {
             return Ok(match value(v)? {

@@ -2,7 +2,7 @@
 
 use super::call::{EagerArgs, Value, native, operands, run, slots};
 use super::emit::{fitted, place, rule_on_types};
-use super::memory::{Region, Write, before_write, copied, writing};
+use super::memory::{Region, Write, before_write, copied, writing, writing_parts};
 use super::mode::{self, enable_grad, is_grad_enabled};
 use super::node::{Edge, Kind, Node};
 use super::probe::lifted;
@@ -31,7 +31,8 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     }
     let grad = is_grad_enabled();
     let moved = targets.iter().any(|t| moves(&t.tensor));
-    let asked = grad && (moved || operands(args).any(Tensor::requires_grad));
+    let asks = targets.iter().any(|t| t.tensor.root().requires_grad());
+    let asked = grad && (moved || asks || operands(args).any(Tensor::requires_grad));
     if asked {
         if twin.resizes {
             let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
@@ -39,8 +40,8 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             return refuse(what);
         }
         for t in &targets {
-            refuse_leaf(&t.tensor)?;
             refuse_in_place_view(&t.tensor, false)?;
+            refuse_leaf(&t.tensor)?;
         }
     }
     if !asked && !moved {
@@ -79,7 +80,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             for (t, regions) in targets.iter().zip(&regions) {
                 let new = made.get(t.result).and_then(Value::tensor);
                 let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
-                store(&t.tensor, new, regions)?;
+                store(&t.tensor, new, regions, Keep::Target)?;
             }
             made
         }
@@ -165,13 +166,22 @@ fn places(t: &Tensor) -> Result<Vec<Region>> {
     Ok(out)
 }
 
+/// Where a result is that was saved and written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// In the target's cells.
+    Target,
+    /// In memory of its own.
+    Result,
+}
+
 /// Writes a result through its target and moves the history.
-fn store(target: &Tensor, new: &Tensor, regions: &[Region]) -> Result<()> {
+fn store(target: &Tensor, new: &Tensor, regions: &[Region], keep: Keep) -> Result<()> {
     let write = before_write(target)?;
     overwrite(new.raw(), target.object(), mode::next_key(), &mode::options())?;
     write.done();
     let edge = new.edge();
-    if let Some(e) = &edge {
+    if let (Some(e), Keep::Target) = (&edge, keep) {
         let (have, want) = (new.raw(), target.raw());
         let same = have.dtype() == want.dtype() && have.layout().sizes == want.layout().sizes;
         if same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false) {
@@ -225,6 +235,8 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
     let order: Vec<i64> = visits.order.iter().map(|d| *d as i64).collect();
     let laid: Vec<i64> = visits.order.iter().map(|d| sizes[*d]).collect();
     let mut index = vec![0; visits.depth];
+    // A later part may write what an earlier one saved, its result too.
+    let _writing = writing_parts(target);
     loop {
         let part = |t: &Tensor| -> Result<Tensor> {
             let raw = t.raw();
@@ -244,16 +256,12 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
             let origin = if read_only.is_some() { ViewOrigin::NoGrad } else { ViewOrigin::Call };
             Ok(Tensor::region_of(&t.root(), object, origin))
         };
-        let args: Vec<Arg<Tensor, Scalar>> =
-            own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
+        let args: Vec<Arg<Tensor, Scalar>> = own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
         let cell = part(target)?;
-        let made = {
-            let _writing = writing(std::iter::once(&cell));
-            run(twin.op, &args)?
-        };
+        let made = run(twin.op, &args)?;
         let new = made.first().and_then(Value::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
-        store(&cell, new, &places(&cell)?)?;
+        store(&cell, new, &places(&cell)?, Keep::Result)?;
         // The next index, fastest dimension last.
         let Some(d) = (0..visits.depth).rev().find(|&d| index[d] + 1 < laid[d]) else { return Ok(()) };
         index[d] += 1;

@@ -1,6 +1,6 @@
 //! What a program is given: tensors that are dense, transposed, or have gaps, of all types, several on one storage.
 
-use super::{DTYPES, Generator};
+use super::Generator;
 use crate::exact::Bound;
 use restride_exec::copy::copy_into;
 use restride_ir::{DType, InputKind, Layout, Meta, TensorType, ValueId};
@@ -31,6 +31,7 @@ impl Generator {
             let name: Arc<str> = format!("x{i}").into();
             let weight: Arc<str> = format!("b{i}").into();
             let kind = match self.rng.below(100) {
+                _ if self.floating => InputKind::User(name.clone()),
                 0..12 => InputKind::Buffer { name: weight, persistent: true },
                 12..17 => InputKind::Parameter(weight),
                 17..20 => InputKind::Constant(weight),
@@ -39,11 +40,12 @@ impl Generator {
             // The user's tensors share among each other, and the module's.
             let user = |k: &InputKind| matches!(k, InputKind::User(_));
             let beside = out.iter().rev().find(|g| user(&g.kind) == user(&kind)).map(|g| (g.value, g.tensor.clone()));
-            let beside = beside.filter(|_| self.rng.chance(if user(&kind) { 30 } else { 50 }));
+            let share = if self.floating { 0 } else { 50 - 20 * u64::from(user(&kind)) };
+            let beside = beside.filter(|_| self.rng.chance(share));
             let (tensor, on) = match beside {
                 Some((v, t)) => (self.beside(&t), Some((v, t))),
                 None => {
-                    let dtype = *self.rng.choose(DTYPES);
+                    let dtype = self.dtype();
                     (self.tensor(dtype), None)
                 }
             };

@@ -5,7 +5,7 @@ use restride_ir::{Arg, DType, Meta, ValueId};
 
 impl Generator {
     pub(super) fn list(&mut self) -> Made {
-        if self.rng.chance(50) { self.foreach() } else { self.out() }
+        if self.floating || self.rng.chance(50) { self.foreach() } else { self.out() }
     }
 
     /// One to three tensors of a type, the same one again now and then.

@@ -40,11 +40,21 @@ pub fn generate(seed: u64) -> Sample {
     generate_from(Rng::new(seed), &format!("random {seed}"))
 }
 
+/// The program of a seed to differentiate: of floating numbers mostly, on inputs that share no memory, without control
+/// flow and `out=`.
+pub fn generate_floating(seed: u64) -> Sample {
+    generate_of(Rng::new(seed), &format!("floating {seed}"), true)
+}
+
 /// The program of some choices.
 pub fn generate_from(rng: Rng, name: &str) -> Sample {
+    generate_of(rng, name, false)
+}
+
+fn generate_of(rng: Rng, name: &str, floating: bool) -> Sample {
     let mut rng = rng;
     let wild = rng.chance(8);
-    let mut g = Generator { rng, t: Tracer::new(wild, false), wild, depth: 0, bodies: Vec::new() };
+    let mut g = Generator { rng, t: Tracer::new(wild, false), wild, floating, depth: 0, bodies: Vec::new() };
     let given = g.inputs();
     let calls = 2 + g.rng.below(14);
     g.calls(calls);
@@ -56,6 +66,8 @@ struct Generator {
     t: Tracer,
     /// Whether calls that eager refuses for how their arguments overlap are made.
     wild: bool,
+    /// Whether there are mostly floating numbers, and nothing that is not differentiated.
+    floating: bool,
     /// How deep in bodies.
     depth: usize,
     /// Graphs of control flow so far: graph 1 and on.
@@ -75,6 +87,8 @@ const DTYPES: &[DType] = &[
     DType::BF16,
     DType::F16,
 ];
+
+const FLOATING: &[DType] = &[DType::F64, DType::F64, DType::F64, DType::F32, DType::C128, DType::I64];
 
 fn value(v: ValueId) -> Arg {
     Arg::Value(v)
@@ -96,6 +110,10 @@ fn truth(b: bool) -> Arg {
 type Made = Option<Vec<ValueId>>;
 
 impl Generator {
+    fn dtype(&mut self) -> DType {
+        *self.rng.choose(if self.floating { FLOATING } else { DTYPES })
+    }
+
     /// A tensor, more likely a late one.
     fn pick(&mut self) -> ValueId {
         let all = self.t.values();
@@ -145,6 +163,7 @@ impl Generator {
                     58..70 => self.indexed(),
                     70..79 => self.list(),
                     79..94 => self.pure(),
+                    _ if self.floating => self.write(),
                     _ => self.control(),
                 };
                 if made.is_some() {
@@ -156,7 +175,9 @@ impl Generator {
 
     fn finish(mut self, name: &str, given: Vec<Given>) -> Sample {
         let mut outputs = Vec::new();
-        for _ in 0..1 + self.rng.below(4) {
+        // What nobody looks at is not differentiated.
+        let least = if self.floating { 4 } else { 1 };
+        for _ in 0..least + self.rng.below(4) {
             outputs.push(self.pick());
         }
         let mut program = Program::new(name, Stage::Imported);

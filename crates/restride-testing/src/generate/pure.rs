@@ -1,6 +1,6 @@
 //! Operators that only read.
 
-use super::{DTYPES, Generator, Made, int, value, values};
+use super::{Generator, Made, int, value, values};
 use restride_ir::{Arg, DType};
 
 impl Generator {
@@ -23,7 +23,7 @@ impl Generator {
             }
             4 => self.t.call("aten.clone.default", vec![x]),
             5 => {
-                let to = *self.rng.choose(DTYPES);
+                let to = self.dtype();
                 self.t.call("aten.to.dtype", vec![x, Arg::DType(to)])
             }
             6 | 7 if !sizes.is_empty() => {
