@@ -91,7 +91,7 @@ impl Tensor {
     /// The same object with the history of its region, whatever it was made under.
     pub(super) fn tracked(&self) -> Tensor {
         let edge = match self.view() {
-            Some(v) if v.origin == ViewOrigin::NoGrad => self.from_base(&v.base),
+            Some(v) if v.origin == ViewOrigin::NoGrad => self.region_edge(&v.base),
             _ => self.edge(),
         };
         Tensor::of(self.0.object.clone(), self.memory(), State { edge, ..State::default() })
@@ -452,7 +452,7 @@ impl Tensor {
             }
             let now = v.base.history();
             if v.made != now {
-                let edge = self.from_base(&v.base);
+                let edge = self.region_edge(&v.base);
                 self.set_view_edge(edge, now, v.origin);
             }
             return self.0.state.borrow().edge.clone();
@@ -471,7 +471,7 @@ impl Tensor {
     }
 
     /// The history as a region of a base.
-    fn from_base(&self, base: &Tensor) -> Option<Edge> {
+    fn region_edge(&self, base: &Tensor) -> Option<Edge> {
         if !differentiable(self.dtype()) {
             return None;
         }
