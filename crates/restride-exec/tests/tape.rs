@@ -563,3 +563,30 @@ fn what_no_rule_reads_is_not_kept() {
     assert_eq!(numbers(&x[0].grad().unwrap()), [1.0, 1.0]);
     assert!(matches!(&Tensor::call("aten.sum.default", &[(&x[0]).into()]).unwrap()[..], [Value::Tensor(_)]));
 }
+
+#[test]
+fn running_statistics_have_no_history() {
+    let (mean, var) = (tensor(&[0.0; 2], &[2]), tensor(&[1.0; 2], &[2]));
+    let x = leaf(&ramp(6, 1.0), &[3, 2]);
+    for _ in 0..3 {
+        let y = Tensor::call_one(
+            "aten.batch_norm.default",
+            &[
+                (&x).into(),
+                Arg::None,
+                Arg::None,
+                (&mean).into(),
+                (&var).into(),
+                Arg::Scalar(Scalar::Bool(true)),
+                Arg::Scalar(Scalar::Float(0.1)),
+                Arg::Scalar(Scalar::Float(1e-5)),
+                Arg::Scalar(Scalar::Bool(false)),
+            ],
+        )
+        .unwrap();
+        weighted(&y).unwrap().backward().unwrap();
+        assert!(!mean.requires_grad() && !var.requires_grad());
+    }
+    assert_eq!([mean.version(), var.version()], [3, 3]);
+    assert!(x.grad().is_some());
+}

@@ -17,6 +17,8 @@ use std::rc::Rc;
 struct Target {
     result: usize,
     tensor: Tensor,
+    /// Written on the side and not given back (running statistics): a constant, as in PyTorch.
+    statistic: bool,
 }
 
 /// Runs a mutating call.
@@ -24,7 +26,11 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     let mut targets = Vec::new();
     for &(arg, result) in &twin.writes {
         match args.get(arg as usize) {
-            Some(Arg::Value(t)) => targets.push(Target { result: result as usize, tensor: t.clone() }),
+            Some(Arg::Value(t)) => targets.push(Target {
+                result: result as usize,
+                tensor: t.clone(),
+                statistic: !twin.returns.contains(&TwinReturn::Arg(arg)),
+            }),
             Some(Arg::None) => {}
             _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
         }
@@ -80,7 +86,8 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             for (t, regions) in targets.iter().zip(&regions) {
                 let new = made.get(t.result).and_then(Value::tensor);
                 let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
-                store(&t.tensor, new, regions, Keep::Target)?;
+                let new = if t.statistic { new.detach() } else { new.clone() };
+                store(&t.tensor, &new, regions, Keep::Target)?;
             }
             made
         }
