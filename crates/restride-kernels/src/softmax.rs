@@ -1,9 +1,10 @@
 //! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
 //! on its operand index by index.
 
-use crate::pack::{Compute, Target, pack, pack_owned, unpack, with_compute};
+use crate::pack::{Compute, pack, pack_owned, unpack, with_compute};
 use crate::par;
 use restride_tensor::{View, ViewMut};
+use std::borrow::Cow;
 
 /// A real compute type with the functions that normalisations need.
 pub trait Real: Compute + num_traits::Float + Send + Sync {
@@ -203,7 +204,7 @@ fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
 }
 
 /// The gradient with respect to the operand of [`Softmax::Plain`] or [`Softmax::Log`], from the result `y` and the gradient
-/// `g` with respect to it.
+/// `g` with respect to it. A row is read before it is written: `out` may lie on `g` index by index.
 pub fn softmax_backward(
     g: &View<'_>,
     y: &View<'_>,
@@ -215,26 +216,35 @@ pub fn softmax_backward(
     let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
     let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
     with_compute!(float out.dtype(), T => {
-        let (g, y) = (pack::<T>(g), pack::<T>(y));
-        let mut target = Target::<T>::new(out);
-        par::pieces(threads, target.slice(), n * inner, |i, block| {
-            let at = i * n * inner;
-            let (g, y) = (&g[at..][..block.len()], &y[at..][..block.len()]);
+        // The result may lie on the gradient, and so on a result that is the gradient itself.
+        let y = if shares(y, out) { Cow::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
+        rowwise::<T>(g, out, n * inner, threads, |i, block| {
+            let y = &y[i * n * inner..][..block.len()];
             let mut total = vec![T::default(); inner];
-            for (g, y) in g.chunks(inner).zip(y.chunks(inner)) {
+            for (g, y) in block.chunks(inner).zip(y.chunks(inner)) {
                 for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
                     *t += if log { g } else { g * y };
                 }
             }
-            for ((out, g), y) in block.chunks_mut(inner).zip(g.chunks(inner)).zip(y.chunks(inner)) {
-                for (((o, &g), &y), &t) in out.iter_mut().zip(g).zip(y).zip(&total) {
-                    *o = if log { g - y.exp_fast() * t } else { y * (g - t) };
+            for (g, y) in block.chunks_mut(inner).zip(y.chunks(inner)) {
+                for ((g, &y), &t) in g.iter_mut().zip(y).zip(&total) {
+                    *g = if log { *g - y.exp_fast() * t } else { y * (*g - t) };
                 }
             }
         });
-        target.finish();
     });
     Ok(())
+}
+
+/// Whether an operand may share cells with a result: told by the addresses between the first and the last of each.
+fn shares(x: &View<'_>, out: &ViewMut<'_>) -> bool {
+    let span = |base: *const u8, layout: &restride_tensor::Layout, size: usize| {
+        let range = layout.cell_range();
+        let at = |cell: i64| (base as i64).wrapping_add(cell.wrapping_mul(size as i64));
+        (at(range.start), at(range.end))
+    };
+    let (a, b) = (span(x.base(), x.layout(), x.dtype().size()), span(out.base(), out.layout(), out.dtype().size()));
+    a.0 < b.1 && b.0 < a.1
 }
 
 #[cfg(test)]

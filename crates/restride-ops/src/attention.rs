@@ -392,6 +392,20 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
     OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(|c| run(c, &PUBLIC, None, None)),
+        decompose: Some(|e, a| {
+            let args: Vec<_> = a.0.to_vec();
+            e.call("aten.scaled_dot_product_attention.default", &args)
+        }),
+        samples: Some(samples),
+        doc: "scaled_dot_product_attention without dropout: its gradient computes the weights again",
+        by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
+        ..OpDef::new(
+            "restride::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+        )
+    },
+    OpDef {
         infer: Some(flash_infer),
         kernel: Kernel::Fixed(|c| run(c, &FLASH, Some(1), None)),
         samples: Some(flash_samples),

@@ -8,6 +8,7 @@
 mod assemble;
 mod asserts;
 mod attention;
+mod attention_grad;
 mod casts;
 mod composite;
 mod conv;
@@ -160,6 +161,7 @@ static GRADIENTS: &[gradient::Rules] = &[
     moves_grad::GRADS,
     reduce_grad::GRADS,
     matmul_grad::GRADS,
+    attention_grad::GRADS,
     nn_grad::GRADS,
     nn_grad::UPSAMPLES,
     linalg_grad::GRADS,

@@ -66,7 +66,7 @@ fn fused_rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let least = if dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() };
     let dims: Vec<i64> = (1..=c.nums(1).len() as i64).map(|d| -d).collect();
     let mean = op!(c, "aten.mean.dim", wide.square(), dims, true);
-    let scale = (mean + number(c, 3).unwrap_or(least)).rsqrt();
+    let scale = (mean + c.opt_float(3).unwrap_or(least)).rsqrt();
     let mut out = wide * scale;
     if let Some(w) = c.opt(2) {
         out = out * w;
@@ -296,73 +296,6 @@ fn embedding_again<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// How attention is called.
-struct Attention<'c> {
-    mask: Option<T<'c>>,
-    dropout: f64,
-    causal: bool,
-    scale: Option<f64>,
-    grouped: bool,
-}
-
-/// Scaled scores, and what the weights make of the values.
-fn attend<'c>(c: &'c Cx<'c>, how: Attention<'c>) -> (T<'c>, T<'c>) {
-    let (q, mut k, mut v) = (c.arg(0), c.arg(1), c.arg(2));
-    if how.grouped {
-        let (Some(heads), Some(own)) = (q.size(-3).constant(), k.size(-3).constant()) else {
-            c.fail("grouped heads of symbolic number");
-            return (q, q);
-        };
-        let times = heads.as_i64() / own.as_i64().max(1);
-        k = op!(c, "aten.repeat_interleave.self_int", k, times, -3);
-        v = op!(c, "aten.repeat_interleave.self_int", v, times, -3);
-    }
-    let scale = match (how.scale, q.size(-1).constant()) {
-        (Some(s), _) => s,
-        (None, Some(n)) => 1.0 / (n.as_f64()).sqrt(),
-        (None, None) => {
-            c.fail("attention over a symbolic number of features");
-            1.0
-        }
-    };
-    let mut scores = (q * scale).matmul(k.mt());
-    let low = f64::NEG_INFINITY;
-    if how.causal {
-        let ones = op!(c, "aten.full.default", vec![q.size(-2), k.size(-2)], true, DType::Bool);
-        let later = op!(c, "aten.triu.default", ones, 1);
-        scores = op!(c, "aten.masked_fill.Scalar", scores, later, low);
-    }
-    if let Some(mask) = how.mask {
-        scores = if mask.dtype() == DType::Bool {
-            op!(c, "aten.masked_fill.Scalar", scores, mask.unary("aten.logical_not.default"), low)
-        } else {
-            scores + mask
-        };
-    }
-    let mut weights = op!(c, "aten._safe_softmax.default", scores, -1);
-    if how.dropout > 0.0 {
-        weights = op!(c, "aten.native_dropout.default", weights, how.dropout, true);
-    }
-    (scores, weights.matmul(v))
-}
-
-fn number(c: &Cx<'_>, i: usize) -> Option<f64> {
-    (!c.is_none(i)).then(|| c.float(i))
-}
-
-fn attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let how =
-        Attention { mask: c.opt(3), dropout: c.float(4), causal: c.flag(5), scale: number(c, 6), grouped: c.flag(7) };
-    vec![attend(c, how).1]
-}
-
-fn flash_attention<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
-    let grouped = c.arg(0).size(-3).equals(&c.arg(1).size(-3)) == Some(false);
-    let how = Attention { mask: c.opt(5), dropout: c.float(3), causal: c.flag(4), scale: number(c, 6), grouped };
-    let (scores, out) = attend(c, how);
-    vec![out, op!(c, "aten.logsumexp.default", scores, [-1])]
-}
-
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
     // The total weight is made of the classes' weights, which have no gradient.
@@ -522,8 +455,6 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.adaptive_max_pool3d_backward.default"], rule!(|c| indexed_again(c, 2, 3))),
     (&["aten.embedding.default"], rule!(embedding)),
     (&["aten.embedding_dense_backward.default"], rule!(embedding_again)),
-    (&["aten.scaled_dot_product_attention.default"], form!(attention)),
-    (&["aten._scaled_dot_product_flash_attention_for_cpu.default"], form!(flash_attention)),
     (&["aten.nll_loss_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss_backward.default"))),
     (&["aten.nll_loss2d_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss2d_backward.default"))),
     (&["aten.binary_cross_entropy.default"], rule!(bce)),

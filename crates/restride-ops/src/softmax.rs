@@ -128,6 +128,9 @@ fn backward_samples() -> Samples {
 /// A row is read before it is written.
 static ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 1 } }];
 
+/// The same of the gradient.
+static GRADIENT_ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 2 } }];
+
 macro_rules! softmax {
     ($schema:literal, $what:ident, $infer:expr, $samples:expr) => {
         OpDef {
@@ -145,6 +148,7 @@ macro_rules! gradient {
         OpDef {
             infer: Some(backward_infer),
             kernel: Kernel::Fixed(|c| backward(c, $log)),
+            reuse: GRADIENT_ROWS,
             samples: Some(backward_samples),
             ..OpDef::new($schema)
         }

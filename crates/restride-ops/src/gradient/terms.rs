@@ -255,6 +255,11 @@ impl<'c> Cx<'c> {
         }
     }
 
+    /// The known float at argument `i`, unless it is `None`.
+    pub fn opt_float(&self, i: usize) -> Option<f64> {
+        (!self.is_none(i)).then(|| self.float(i))
+    }
+
     /// The known bool at argument `i`; `None` is false.
     pub fn flag(&self, i: usize) -> bool {
         self.int_or(i, 0) != 0

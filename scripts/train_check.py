@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""Holds training steps to PyTorch's: losses, memory and time.
+
+    python scripts/train_check.py [--models NAME,…] [--steps 10] [--restride PATH] [--train PATH] [--json FILE]
+
+For each model and each of SGD and Adam: ten steps by eager PyTorch, by torch.compile (model and optimizer), and by the
+program that `restride grad --optimizer` makes of the exported model, run by the example `train` of the crate restride. Each
+in a process of its own, one after the other, on one thread. The losses have to follow eager's.
+
+Memory is counted in the same way for all three: what lives from step to step (parameters, buffers, the optimizer's state),
+and the most that a step allocates beside it at once. For PyTorch that is what its allocator hands out and takes back, as the
+profiler records it (gradients are freed before the step: zero_grad sets them to None); for restride the plan's state, arena and
+outputs. What libraries allocate by themselves for a while inside of a kernel is in neither. `resident` is what the system
+says: how much the process grew at most, from before the model was there to behind the last step.
+
+Prints a table; fails where losses differ, or where restride's peak is not the lowest.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+warnings.filterwarnings("ignore")
+HERE = Path(__file__).resolve().parent
+
+OPTIMIZERS = {
+    "sgd": (dict(lr=0.01, momentum=0.9), ["--optimizer", "sgd", "--lr", "0.01", "--momentum", "0.9"]),
+    "adam": (dict(lr=0.001), ["--optimizer", "adam", "--lr", "0.001"]),
+}
+# Steps that are left out of the time: compilation, first touches.
+WARM = 3
+
+
+def resnet18():
+    import torch
+    import torchvision
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = torchvision.models.resnet18()
+
+        def forward(self, x, y):
+            return torch.nn.functional.cross_entropy(self.m(x), y)
+
+    return Loss(), (torch.randn(8, 3, 64, 64), torch.randint(0, 1000, (8,)))
+
+
+def unet():
+    import torch
+
+    sys.path.insert(0, str(HERE / "zoo"))
+    import models
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = models.unet()
+
+        def forward(self, x, y):
+            return torch.nn.functional.binary_cross_entropy(self.m(x), y)
+
+    return Loss(), (torch.randn(4, 3, 128, 128), torch.rand(4, 1, 128, 128))
+
+
+def bert():
+    import torch
+    import transformers
+
+    config = transformers.BertConfig(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192,
+        hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+    )  # fmt: skip
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = transformers.BertForSequenceClassification(config)
+
+        def forward(self, x, y):
+            return self.m(input_ids=x, labels=y).loss
+
+    return Loss(), (torch.randint(0, 8192, (4, 128)), torch.tensor([0, 1, 1, 0]))
+
+
+def llama():
+    import torch
+    import transformers
+
+    config = transformers.LlamaConfig(
+        hidden_size=256, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, intermediate_size=704,
+        vocab_size=4096, max_position_embeddings=256,
+    )  # fmt: skip
+
+    class Loss(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.m = transformers.LlamaForCausalLM(config)
+
+        def forward(self, x):
+            return self.m(input_ids=x, labels=x, use_cache=False).loss
+
+    return Loss(), (torch.randint(0, 4096, (4, 128)),)
+
+
+MODELS = {"tv_train/resnet18": resnet18, "nn/unet_train": unet, "hf/bert": bert, "hf/llama": llama}
+
+
+def built(name):
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    module, args = MODELS[name]()
+    return module.train(), args
+
+
+def status(key):
+    """A line of /proc/self/status in bytes."""
+    with open("/proc/self/status") as f:
+        return next((int(line.split()[1]) * 1024 for line in f if line.startswith(key + ":")), None)
+
+
+def storages(tensors):
+    """Bytes of the storages of tensors, each once."""
+    unique = {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors}
+    return sum(unique.values())
+
+
+def by_torch(name, optimizer, compiled, steps):
+    """Losses, seconds of each step and bytes, by PyTorch."""
+    import torch
+
+    torch.zeros(1).sum()
+    before = status("VmRSS")
+    module, args = built(name)
+    options = OPTIMIZERS[optimizer][0]
+    kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
+    chosen = kind(module.parameters(), **options)
+    forward = torch.compile(module) if compiled else module
+    update = torch.compile(chosen.step) if compiled else chosen.step
+    losses, times = [], []
+
+    def step():
+        chosen.zero_grad(set_to_none=True)
+        start = time.perf_counter()
+        loss = forward(*args)
+        loss.backward()
+        update()
+        times.append(time.perf_counter() - start)
+        losses.append(float(loss.detach()))
+
+    for _ in range(steps):
+        step()
+    resident = status("VmHWM") - before
+    chosen.zero_grad(set_to_none=True)
+    kept = [*module.parameters(), *module.buffers()]
+    kept += [t for s in chosen.state.values() for t in s.values() if isinstance(t, torch.Tensor)]
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        loss = forward(*args)
+        loss.backward()
+        update()
+    events = profile.profiler.kineto_results.events()
+    moves = sorted((e.start_ns(), k, e.nbytes()) for k, e in enumerate(events) if e.name() == "[memory]")
+    now = peak = 0
+    for _, _, size in moves:
+        now += size
+        peak = max(peak, now)
+    assert peak > 0, "the profiler has recorded no allocation"
+    state = storages(kept)
+    return dict(losses=losses, times=times[WARM:], peak=state + peak, state=state, resident=resident)
+
+
+def by_restride(name, optimizer, steps, restride, train, folder):
+    import torch
+
+    module, args = built(name)
+    exported = torch.export.export(module, args, strict=False)
+    whole, step = folder / "model.pt2", folder / "step.pt2"
+    torch.export.save(exported, whole)
+    subprocess.run([restride, "grad", whole, "-o", step, *OPTIMIZERS[optimizer][1]], check=True)
+    out = subprocess.run([train, step, str(steps)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    numbers = lambda pattern: [float(x) for x in re.findall(pattern, out)]  # noqa: E731
+    plan = [int(x) for x in re.search(r"arena_bytes (\d+) state_bytes (\d+) output_bytes (\d+)", out).groups()]
+    before, after = (int(x) for x in re.search(r"before_bytes (\d+) after_bytes (\d+)", out).groups())
+    return dict(
+        losses=numbers(r"loss (\S+)"), times=[t / 1e6 for t in numbers(r"time_us (\d+)")][WARM:],
+        peak=sum(plan), state=plan[1], resident=after - before,
+    )  # fmt: skip
+
+
+def alone(name, optimizer, way, options):
+    """One way in a process of its own."""
+    command = [sys.executable, __file__, "--one", name, optimizer, way, "--steps", str(options.steps)]
+    command += ["--restride", options.restride, "--train", options.train]
+    made = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if made.returncode != 0:
+        return dict(error=f"{way} ends with status {made.returncode}")
+    return json.loads(made.stdout.splitlines()[-1])
+
+
+def one(options):
+    name, optimizer, way = options.one
+    if way == "restride":
+        with tempfile.TemporaryDirectory() as folder:
+            made = by_restride(name, optimizer, options.steps, options.restride, options.train, Path(folder))
+    else:
+        made = by_torch(name, optimizer, way == "compile", options.steps)
+    print(json.dumps(made))
+
+
+def differ(ours, theirs):
+    """What is wrong with losses."""
+    for k, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        # What a step leaves differs by rounding, which the following steps see.
+        if not math.isclose(a, b, rel_tol=1e-4 * (1 + k), abs_tol=1e-5):
+            return f"step {k}: loss {a}, eager {b}"
+    return None
+
+
+def median(times):
+    return sorted(times)[len(times) // 2]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--optimizers", default=",".join(OPTIMIZERS))
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--restride", default="target/release/restride")
+    parser.add_argument("--train", default="target/release/examples/train")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        return one(options)
+    found, rows = [], []
+    print(f"{'':26} {'way':9} {'loss at the end':>15} {'peak MB':>9} {'state MB':>9} {'resident MB':>12} {'ms a step':>10}")
+    for name in options.models.split(","):
+        for optimizer in options.optimizers.split(","):
+            made = {way: alone(name, optimizer, way, options) for way in ("eager", "compile", "restride")}
+            for way, m in made.items():
+                rows.append(dict(model=name, optimizer=optimizer, way=way, **m))
+                if "error" in m:
+                    found.append(f"{name} {optimizer}: {m['error']}")
+                    continue
+                mb = [f"{m[k] / 1e6:.2f}" for k in ("peak", "state", "resident")]
+                label = f"{name} {optimizer}" if way == "eager" else ""
+                print(f"{label:26} {way:9} {m['losses'][-1]:>15.6f} {mb[0]:>9} {mb[1]:>9} {mb[2]:>12} {median(m['times']) * 1e3:>10.1f}", flush=True)
+            if any("error" in m for m in made.values()):
+                continue
+            if why := differ(made["restride"]["losses"], made["eager"]["losses"]):
+                found.append(f"{name} {optimizer}: {why}")
+            for way in ("eager", "compile"):
+                if made["restride"]["peak"] >= made[way]["peak"]:
+                    found.append(f"{name} {optimizer}: a peak of {made['restride']['peak']} bytes, {way} {made[way]['peak']}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    for line in found:
+        print(line)
+    print(f"{len(rows)} runs, {len(found)} findings")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
