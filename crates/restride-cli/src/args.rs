@@ -125,6 +125,9 @@ pub enum Command {
         /// What backward keeps of forward: all, none (inputs only, all else is computed again) or so many bytes (as 10MB).
         #[arg(long, value_name = "all|none|BYTES", default_value = "all", value_parser = keep)]
         keep: restride::Keep,
+        /// How often loops whose end depends on data run at most, to differentiate them; going on after that is an error.
+        #[arg(long, value_name = "N")]
+        max_trips: Option<u64>,
         /// The optimizer.
         #[command(flatten)]
         optimizer: OptimizerArgs,

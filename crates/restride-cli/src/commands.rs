@@ -29,8 +29,9 @@ pub fn run(command: Command) -> Result<()> {
             let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
             compile(screen, &program, &to, &run)
         }
-        Command::Grad { program, output, loss, wrt, keep, optimizer, run } => {
-            grad(screen, &program, (&output, &loss, wrt, keep, &optimizer), &run)
+        Command::Grad { program, output, loss, wrt, keep, max_trips, optimizer, run } => {
+            let way = GradArgs { output: &output, loss: &loss, wrt, keep, max_trips, optimizer: &optimizer };
+            grad(screen, &program, way, &run)
         }
         Command::Bench { program, json, run } => time(screen, &program, json.as_deref(), &run),
         Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
@@ -201,12 +202,18 @@ fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: b
     save(compiled.functional(), output)
 }
 
-fn grad(
-    screen: &Screen,
-    args: &ProgramArgs,
-    (output, loss, wrt, keep, optimizer): (&Path, &str, Option<Vec<String>>, restride::Keep, &OptimizerArgs),
-    run: &RunArgs,
-) -> Result<()> {
+/// What `grad` is told.
+struct GradArgs<'a> {
+    output: &'a Path,
+    loss: &'a str,
+    wrt: Option<Vec<String>>,
+    keep: restride::Keep,
+    max_trips: Option<u64>,
+    optimizer: &'a OptimizerArgs,
+}
+
+fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -> Result<()> {
+    let GradArgs { output, loss, wrt, keep, max_trips, optimizer } = way;
     let optimizer = optimizer::chosen(optimizer)?;
     let position = loss.strip_prefix("output.").and_then(|i| i.parse().ok());
     let Some(position) = position else {
@@ -215,7 +222,7 @@ fn grad(
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
-    let options = restride::GradOptions { loss: restride::Loss::Output(position), wrt };
+    let options = restride::GradOptions { loss: restride::Loss::Output(position), wrt, max_trips };
     let made = match optimizer {
         Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
         None => compiled.grad(&options)?,

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! `run:` lists the commands, `share:` inputs that lie on one storage as their types say, `sizes: s0=3` what symbols are
-//! in a run, `ops:` the schema of a user's operator, `caller: output 0 = 7` what the caller fills a tensor with after it. Weights count 0, 1, 2, … like inputs.
+//! in a run, `trips:` how often loops run at most where they are differentiated, `ops:` the schema of a user's operator, `caller: output 0 = 7` what the caller fills a tensor with after it. Weights count 0, 1, 2, … like inputs.
 //! `scripts/filetests_check.py` holds the runs to eager PyTorch. With `RESTRIDE_BLESS=1` in the environment the expected
 //! outputs are rewritten instead of compared. Commands:
 //!
@@ -118,6 +118,7 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
     let sizes = sizes(&program, &directive("sizes"))?;
     let groups: Vec<Vec<&str>> = directive("share").iter().map(|l| l.split_whitespace().collect()).collect();
     let shares = groups.iter().map(|g| share(&program, g, &sizes)).collect::<Result<Vec<_>, _>>()?;
+    let max_trips = directive("trips").iter().find_map(|n| n.parse().ok());
     let caller = directive("caller").into_iter().map(caller_s_write).collect::<Result<Vec<_>, _>>()?;
     let test = Test { program, shares, sizes, caller };
     let (program, shares) = (&test.program, &test.shares);
@@ -126,7 +127,7 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "verify" => restride_ir::verify(program).map(|()| "ok".to_string()),
             "functionalize" => functional(program, shares).map(|p| print(&p)),
             "grad" => functional(program, shares)
-                .and_then(|p| restride::grad(&p, &restride::GradOptions::default()))
+                .and_then(|p| restride::grad(&p, &restride::GradOptions { max_trips, ..Default::default() }))
                 .map(|p| print(&p)),
             "sgd" => trained(program, shares, Optimizer::Sgd(Sgd { momentum: 0.5, ..Sgd::default() })),
             "adam" => trained(program, shares, Optimizer::Adam(Adam::default())),

@@ -3,6 +3,7 @@
 //! Nothing is overwritten in a functional program, so every value that a rule needs is there. Composed operators without a
 //! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
 
+mod control;
 mod emit;
 mod optimizers;
 mod prepare;
@@ -18,8 +19,8 @@ use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
 use restride_ir::{
-    Arg, Error, Expr, Grad, GradCall, GradEmit, Graph, InputKind, InputSpec, Node, NodeId, OpError, Origin, OutputKind,
-    OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
+    Arena, Arg, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OpError,
+    Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
@@ -43,11 +44,14 @@ pub struct Options {
     /// Parameters and user inputs by name; by default every parameter that asks for gradients and every floating user
     /// input.
     pub wrt: Option<Vec<String>>,
+    /// How often loops run at most: `while_loop` is differentiated as so many iterations. A run in which one goes on is an
+    /// error.
+    pub max_trips: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { loss: Loss::Output(0), wrt: None }
+        Options { loss: Loss::Output(0), wrt: None, max_trips: None }
     }
 }
 
@@ -109,6 +113,7 @@ struct Joint {
     targets: Vec<usize>,
     tied: Tied,
     flow: Flow,
+    max_trips: Option<u64>,
 }
 
 impl Joint {
@@ -123,7 +128,7 @@ impl Joint {
         let mut read: Vec<usize> = targets.iter().map(|i| tied[*i]).collect();
         read.sort_unstable();
         read.dedup();
-        let program = prepare(&program, &losses, &read)?;
+        let program = prepare(program, &losses, &read, options.max_trips)?;
         let graph = program.graph();
         let flow = Flow::new(graph, read.iter().map(|i| program.signature.inputs[*i].value));
         let start = |at: &usize| match &graph.outputs[*at] {
@@ -131,13 +136,18 @@ impl Joint {
             _ => Err(Error::invalid("an output that is a constant")),
         };
         let starts = losses.iter().map(start).collect::<Result<_>>()?;
-        Ok(Joint { program, losses, starts, targets, tied, flow })
+        Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips })
     }
 
     /// Adds the backward part; see [`backward`].
     fn backward(&mut self, seeds: Option<&[ValueId]>, after: &mut After<'_>) -> Result<Found> {
-        let graph = &mut self.program.graphs[self.program.main];
-        backward(graph, (&self.starts, seeds), &self.flow, after)
+        let (main, graphs) = (self.program.main, &mut self.program.graphs);
+        // Bodies are added beside it.
+        let mut graph = std::mem::take(&mut graphs[main]);
+        let way = Way { starts: &self.starts, seeds, flow: &self.flow, max_trips: self.max_trips };
+        let found = backward(&mut graph, graphs, &way, after)?;
+        graphs[main] = graph;
+        Ok(found)
     }
 }
 
@@ -281,6 +291,15 @@ impl Flow {
     }
 }
 
+/// From where to where, and how.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    starts: &'a [ValueId],
+    seeds: Option<&'a [ValueId]>,
+    flow: &'a Flow,
+    max_trips: Option<u64>,
+}
+
 /// The gradient of each value.
 type Found = Table<ValueId, Option<ValueId>>;
 
@@ -291,10 +310,11 @@ type After<'a> = dyn FnMut(&mut Graph, &mut Names, NodeId, &Found) -> Result<()>
 /// Adds the backward part, from values with the gradients given or 1; the gradient of each value.
 fn backward(
     graph: &mut Graph,
-    (starts, seeds): (&[ValueId], Option<&[ValueId]>),
-    flow: &Flow,
+    graphs: &mut Arena<GraphId, Graph>,
+    way: &Way<'_>,
     after: &mut After<'_>,
 ) -> Result<Found> {
+    let Way { starts, seeds, flow, .. } = *way;
     let mut names = taken(graph);
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
     let order: Vec<NodeId> = graph.order.clone();
@@ -310,14 +330,21 @@ fn backward(
         add_to(&mut emit, &mut grads, start, seed)?;
     }
     for id in order.into_iter().rev() {
-        through(&mut emit, id, flow, &mut grads)?;
+        through(&mut emit, graphs, id, way, &mut grads)?;
         after(emit.graph, emit.names, id, &grads)?;
     }
     Ok(grads)
 }
 
 /// Adds the backward part of a node.
-fn through(emit: &mut GraphEmit<'_>, id: NodeId, flow: &Flow, grads: &mut Found) -> Result<()> {
+fn through(
+    emit: &mut GraphEmit<'_>,
+    graphs: &mut Arena<GraphId, Graph>,
+    id: NodeId,
+    way: &Way<'_>,
+    grads: &mut Found,
+) -> Result<()> {
+    let flow = way.flow;
     let node = &emit.graph.nodes[id];
     if !node.results.iter().any(|r| grads[*r].is_some()) || !flow.passes(node) {
         return Ok(());
@@ -332,6 +359,9 @@ fn through(emit: &mut GraphEmit<'_>, id: NodeId, flow: &Flow, grads: &mut Found)
     let given: Vec<Option<Val>> = node.results.iter().map(|r| grads[*r].map(val)).collect();
     let op = node.op;
     emit.origin = differentiable(&node.origin);
+    if op.def().hop.is_some() {
+        return control::through(emit, graphs, (id, &wanted), grads, way.max_trips).map_err(|e| e.at(emit.graph, id));
+    }
     let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
     let found = gradients(emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
     for (v, g) in operands.into_iter().zip(found) {

@@ -1,5 +1,6 @@
 //! Before differentiation: operators that gradients go through in another form, or by way of what they are composed of.
 
+use super::control::bound_loops;
 use super::emit::{GraphEmit, val, value};
 use super::{Flow, refused};
 use crate::build::{Rebuilt, rebuild};
@@ -12,8 +13,15 @@ use restride_ir::{
 const ROUNDS: usize = 8;
 
 /// The program with the calls between the targets and the loss in forms that have gradient rules.
-pub(super) fn prepare(program: &Program, losses: &[usize], targets: &[usize]) -> Result<Program> {
-    let mut out = program.clone();
+pub(super) fn prepare(
+    program: Program,
+    losses: &[usize],
+    targets: &[usize],
+    max_trips: Option<u64>,
+) -> Result<Program> {
+    let mut out = program;
+    let way = between(&out, losses, targets);
+    bound_loops(&mut out, |node| node.results.iter().any(|r| way[*r]), max_trips)?;
     for _ in 0..ROUNDS {
         let between = between(&out, losses, targets);
         let main = out.main;
