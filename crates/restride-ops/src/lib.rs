@@ -26,6 +26,7 @@ mod fold;
 mod foreach;
 pub mod gradient;
 mod grid;
+mod grid_grad;
 mod grouped;
 mod hops;
 mod index;
@@ -47,6 +48,7 @@ mod nn;
 mod nn_grad;
 mod norm;
 mod norm_backward;
+mod norm_backward_grad;
 mod norm_batch;
 mod pad;
 mod pointwise;
@@ -162,6 +164,8 @@ static GRADIENTS: &[gradient::Rules] = &[
     reduce_grad::GRADS,
     matmul_grad::GRADS,
     attention_grad::GRADS,
+    grid_grad::GRADS,
+    norm_backward_grad::GRADS,
     nn_grad::GRADS,
     nn_grad::UPSAMPLES,
     linalg_grad::GRADS,

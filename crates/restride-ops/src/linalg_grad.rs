@@ -1,7 +1,7 @@
 //! Gradients of matrix functions, distances, Fourier transforms and what rearranges windows.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, T, form, op, rule, wrap};
+use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
 use restride_ir::{Dim, Expr};
 
 fn inverse<'c>(c: &'c Cx<'c>) {
@@ -46,15 +46,7 @@ fn solve<'c>(c: &'c Cx<'c>) {
         b.rank() == 1 || sa[..sa.len() - 1].iter().zip(&sb).all(|(m, n)| m.equals(n) == Some(true))
     };
     let wide = |t: T<'c>| if vector { t.unsqueeze(-1) } else { t };
-    let gb = c.call_at(
-        "aten._linalg_solve_ex.default",
-        &[
-            crate::gradient::terms::Operand::operand(a.mh()),
-            crate::gradient::terms::Operand::operand(wide(g)),
-            crate::gradient::terms::Operand::operand(left),
-        ],
-        0,
-    );
+    let gb = c.call_at("aten._linalg_solve_ex.default", &[a.mh().operand(), wide(g).operand(), left.operand()], 0);
     c.give(1, || if vector { gb.squeeze(-1) } else { gb });
     c.give(0, || {
         let x = wide(x).mh();
@@ -107,6 +99,111 @@ fn eigh<'c>(c: &'c Cx<'c>) {
     if let Some(t) = total {
         c.set(0, t);
     }
+}
+
+/// A matrix without its transpose's half: what of a change is a rotation.
+fn skew(t: T<'_>) -> T<'_> {
+    t - t.mt()
+}
+
+/// `_linalg_svd(A, full_matrices, compute_uv, driver)`
+fn svd<'c>(c: &'c Cx<'c>) {
+    let a = c.arg(0);
+    let (gu, gs, gvh) = (c.opt_grad(0), c.opt_grad(1), c.opt_grad(2));
+    let vectors = gu.is_some() || gvh.is_some();
+    if vectors && a.dtype().is_complex() {
+        return c.fail("the gradient through complex singular vectors");
+    }
+    let (m, n) = (a.size(-2), a.size(-1));
+    if vectors && c.flag(1) && m.equals(&n) != Some(true) {
+        return c.fail("the gradient through singular vectors of full_matrices=True: take the reduced ones");
+    }
+    let (u, s, vh) = if c.is_none(2) || c.flag(2) && !c.flag(1) {
+        (c.result_at(0), c.result_at(1), c.result_at(2))
+    } else {
+        let all = c.calls("aten._linalg_svd.default", &[a.operand(), false.operand(), true.operand()]);
+        let [u, s, vh] = all[..] else { return };
+        (u, s, vh)
+    };
+    let mut inner: Option<T<'c>> = None;
+    let mut add = |t: T<'c>| inner = Some(inner.map_or(t, |i| i + t));
+    let (row, column) = (s.unsqueeze(-2), s.unsqueeze(-1));
+    if vectors {
+        // Differences of squares; what is equal has no vectors of its own.
+        let apart = row * row - column * column;
+        let apart = op!(c, "aten.masked_fill.Scalar", apart, apart.is("eq", 0), f64::INFINITY);
+        if let Some(g) = gu {
+            add(skew(u.mt().matmul(g)) / apart * row);
+        }
+        if let Some(g) = gvh {
+            add(column * (skew(vh.matmul(g.mt())) / apart));
+        }
+    }
+    if let Some(g) = gs {
+        if !vectors {
+            return c.set(0, (u * g.unsqueeze(-2)).matmul(vh));
+        }
+        let sizes: Vec<Expr> = s.sizes().into_iter().chain([s.size(-1)]).collect();
+        let zeros = op!(c, "aten.full.default", sizes, 0, s.dtype());
+        add(op!(c, "aten.diagonal_scatter.default", zeros, g, 0, -2, -1));
+    }
+    let Some(inner) = inner else { return c.zero(0) };
+    let mut left = u.matmul(inner.to(u.dtype()));
+    let (taller, wider) = (m.constant().zip(n.constant()))
+        .map_or((true, true), |(m, n)| (m.as_i64() > n.as_i64(), m.as_i64() < n.as_i64()));
+    if let (Some(g), true) = (gu, taller) {
+        let g = g / row;
+        left = left + g - u.matmul(u.mt().matmul(g));
+    }
+    let mut out = left.matmul(vh);
+    if let (Some(g), true) = (gvh, wider) {
+        let g = g / column;
+        out = out + u.matmul(g - g.matmul(vh.mt()).matmul(vh));
+    }
+    c.set(0, out);
+}
+
+/// `linalg_qr(A, mode)`
+fn qr<'c>(c: &'c Cx<'c>) {
+    let a = c.arg(0);
+    if a.dtype().is_complex() {
+        return c.fail("the gradient of a complex QR decomposition");
+    }
+    let (Some(m), Some(n)) = (a.size(-2).constant(), a.size(-1).constant()) else {
+        return c.fail("the gradient of a QR decomposition of symbolic sizes");
+    };
+    let (m, n) = (m.as_i64(), n.as_i64());
+    match c.str(1).unwrap_or("reduced") {
+        "reduced" => {}
+        "complete" if m <= n => {}
+        how => return c.fail(format!("the gradient of a QR decomposition with mode='{how}' of a {m} x {n} matrix")),
+    }
+    let (q, r) = (c.result_at(0), c.result_at(1));
+    let (mut gq, gr) = (c.opt_grad(0), c.opt_grad(1));
+    // The first columns determine Q; the others are Q times the rest of R.
+    let columns = |t: T<'c>, from: i64, to: i64| t.slice(-1, Expr::Int(from), Expr::Int(to));
+    let first = |t: T<'c>| if m < n { columns(t, 0, m) } else { t };
+    let mut rest = None;
+    if m < n {
+        let none = || op!(c, "aten.full.default", columns(a, m, n).sizes(), 0, a.dtype());
+        rest = Some(gr.map_or_else(none, |g| q.matmul(columns(g, m, n))));
+        if let Some(g) = gr {
+            let more = columns(a, m, n).matmul(columns(g, m, n).mt());
+            gq = Some(gq.map_or(more, |g| g + more));
+        }
+    }
+    let (r, gr) = (first(r), gr.map(first));
+    let along = match (gq, gr) {
+        (Some(gq), Some(gr)) => gr.matmul(r.mt()) - q.mt().matmul(gq),
+        (None, Some(gr)) => gr.matmul(r.mt()),
+        (Some(gq), None) => -q.mt().matmul(gq),
+        (None, None) => return c.zero(0),
+    };
+    let upper = op!(c, "aten.triu.default", along);
+    let both = q.matmul(upper + op!(c, "aten.triu.default", along, 1).mt());
+    let g = gq.map_or(both, |gq| both + gq);
+    let g = op!(c, "aten.linalg_solve_triangular.default", r.mt(), g, false, false, false);
+    c.set(0, rest.map_or(g, |rest| c.cat(&[g, rest], -1)));
 }
 
 /// `cdist(x1, x2, p)`: the slope of a p-norm along each difference.
@@ -213,6 +310,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.linalg_solve_triangular.default"], rule!(solve_triangular)),
     (&["aten.linalg_cholesky_ex.default"], rule!(cholesky)),
     (&["aten._linalg_eigh.default"], rule!(eigh)),
+    (&["aten._linalg_svd.default"], rule!(svd)),
+    (&["aten.linalg_qr.default"], rule!(qr)),
     (&["aten.cdist.default", "aten._cdist_forward.default"], rule!(cdist)),
     (&["aten.pdist.default", "aten._pdist_forward.default"], form!(pdist)),
     (

@@ -195,6 +195,45 @@ fn convolution_grad<'c>(c: &'c Cx<'c>) {
     }
 }
 
+/// `convolution_backward(grad_output, input, weight, bias_sizes, stride, …, groups, output_mask)`: of each of its results
+/// linear in two operands, whose adjoints are a convolution and the other result.
+fn convolution_again<'c>(c: &'c Cx<'c>) {
+    let (g, x, w) = (c.arg(0), c.arg(1), c.arg(2));
+    let (of_x, of_w, of_b) = (c.opt_grad(0), c.opt_grad(1), c.opt_grad(2));
+    let how: Vec<_> = (4..10).map(|i| c.raw(i)).collect();
+    let convolved = |x: T<'c>, w: T<'c>| {
+        let mut args = vec![x.operand(), w.operand(), Arg::None];
+        args.extend(how.iter().cloned());
+        c.call("aten.convolution.default", &args)
+    };
+    let backward = |x: T<'c>, w: T<'c>, k: usize| {
+        let mut args = vec![g.operand(), x.operand(), w.operand(), Arg::None];
+        args.extend(how.iter().cloned());
+        args.push([k == 0, k == 1, false].operand());
+        c.call_at("aten.convolution_backward.default", &args, k)
+    };
+    if c.needs(0) {
+        let along = [of_x.map(|t| convolved(t, w)), of_w.map(|t| convolved(x, t))].into_iter().flatten();
+        let bias = of_b.map(|t| {
+            let mut sizes = vec![Expr::Int(1); g.rank()];
+            sizes[1] = g.size(1);
+            t.reshape(sizes).expand(g.sizes())
+        });
+        match along.chain(bias).reduce(|a, b| a + b) {
+            Some(t) => c.set(0, t),
+            None => c.zero(0),
+        }
+    }
+    match of_w {
+        Some(t) => c.give(1, || backward(x, t, 0)),
+        None => c.zero(1),
+    }
+    match of_x {
+        Some(t) => c.give(2, || backward(t, w, 1)),
+        None => c.zero(2),
+    }
+}
+
 /// `grouped_mm_fallback(input, weight, offs)`: rows up to each end times that group's matrix.
 fn grouped<'c>(c: &'c Cx<'c>) {
     let (x, w, ends, g) = (c.arg(0), c.arg(1), c.arg(2), c.grad());
@@ -213,6 +252,7 @@ fn grouped<'c>(c: &'c Cx<'c>) {
 
 pub(crate) static GRADS: Rules = &[
     (&["transformers.grouped_mm_fallback.default"], rule!(grouped)),
+    (&["aten.convolution_backward.default"], rule!(convolution_again)),
     (&["aten.mm.default"], rule!(|c| mm(c, 0, 1, "aten.mm.default", None))),
     (&["aten.bmm.default"], rule!(|c| mm(c, 0, 1, "aten.bmm.default", None))),
     (&["aten.addmm.default"], rule!(|c| add_product(c, "aten.mm.default"))),

@@ -448,8 +448,58 @@ fn scatter_reduce<'c>(c: &'c Cx<'c>) {
             c.give(0, || outside(g).only(x.than("eq", r)));
             c.give(3, || gathered(c, g).only(hit));
         }
-        _ => c.fail(format!("scatter_reduce with reduce='{how}'")),
+        "prod" if whole => product(c, own),
+        _ => c.fail(format!("scatter_reduce with reduce='{how}' and a source that is larger than the index")),
     }
+}
+
+/// A product's gradient is the product of the others: the result divided by the factor, and the result without the factor
+/// where that is the only zero.
+fn product<'c>(c: &'c Cx<'c>, own: bool) {
+    let (x, src) = (c.arg(0), c.arg(3));
+    let reduced = |x: T<'c>, src: T<'c>| op!(c, "aten.scatter_reduce.two", x, c.raw(1), c.arg(2), src, "prod", own);
+    let ones = |t: T<'c>, mask: T<'c>| op!(c, "aten.masked_fill.Scalar", t, mask, 1);
+    let (zero_x, zero_src) = (x.is("eq", 0), src.is("eq", 0));
+    c.give(0, || {
+        let x = ones(x, zero_x);
+        let g = c.grad() * reduced(x, src) / x;
+        if own { g } else { op!(c, "aten.scatter.value", g, c.raw(1), c.arg(2), 0) }
+    });
+    c.give(3, || {
+        let start = if own { zero_x.to(x.dtype()) } else { x.zeros_like() };
+        let n = op!(c, "aten.scatter_add.default", start, c.raw(1), c.arg(2), zero_src.to(x.dtype()));
+        let alone = op!(c, "aten.logical_and.default", zero_src, gathered(c, n).is("eq", 1));
+        let without = reduced(x, ones(src, alone));
+        let divided = gathered(c, c.grad() * c.result()) / ones(src, zero_src);
+        op!(c, "aten.where.self", alone, gathered(c, c.grad() * without), divided)
+    });
+}
+
+/// `scatter.reduce(self, dim, index, src, reduce)`
+fn scatter_with<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let args = [c.raw(0), c.raw(1), c.raw(2), c.raw(3)];
+    vec![match c.str(4) {
+        Some("multiply") => {
+            let mut args = args.to_vec();
+            args.extend(["prod".operand(), true.operand()]);
+            c.call("aten.scatter_reduce.two", &args)
+        }
+        _ => c.call("aten.scatter_add.default", &args),
+    }]
+}
+
+/// `scatter.value_reduce(self, dim, index, value, reduce)`
+fn scatter_value_with<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let value = op!(c, "aten.full.default", c.arg(2).sizes(), c.num(3), c.arg(0).dtype());
+    let args = [c.raw(0), c.raw(1), c.raw(2), value.operand()];
+    vec![match c.str(4) {
+        Some("multiply") => {
+            let mut args = args.to_vec();
+            args.extend(["prod".operand(), true.operand()]);
+            c.call("aten.scatter_reduce.two", &args)
+        }
+        _ => c.call("aten.scatter_add.default", &args),
+    }]
 }
 
 fn take<'c>(c: &'c Cx<'c>) {
@@ -617,6 +667,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.scatter.value"], rule!(|c| c.set(0, zeroed(c)))),
     (&["aten.scatter_add.default"], rule!(scatter_add)),
     (&["aten.scatter_reduce.two"], rule!(scatter_reduce)),
+    (&["aten.scatter.reduce"], form!(scatter_with)),
+    (&["aten.scatter.value_reduce"], form!(scatter_value_with)),
     (&["aten.take.default"], rule!(take)),
     (&["aten.put.default"], rule!(put)),
     (&["aten.masked_select.default"], rule!(masked_select)),

@@ -296,6 +296,60 @@ fn embedding_again<'c>(c: &'c Cx<'c>) {
     });
 }
 
+/// `embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+/// padding_idx)`; a padding index from the end counts where it `wraps`, and is none otherwise.
+fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
+    if c.flag(3) && c.needs(0) {
+        return c.fail("the gradient of embeddings that is scaled by frequency");
+    }
+    let (table, at, g) = (c.arg(0), c.arg(1).to(DType::I64), c.grad());
+    if at.rank() != 1 {
+        return c.fail("the gradient of bags that are given as rows");
+    }
+    let mode = c.int(4);
+    if mode == 2 {
+        // The rows that the largest came from; an empty bag has none.
+        let empty = c.result_at(2).is("eq", 0).unsqueeze(1);
+        return c.give(0, || {
+            op!(c, "aten.scatter_add.default", table.zeros_like(), 0, c.result_at(3).to(DType::I64), g.except(empty))
+        });
+    }
+    let mut offsets = c.arg(2).to(DType::I64);
+    if c.flag(7) {
+        offsets = offsets.slice(0, Expr::Int(0), offsets.size(0).minus(&Expr::Int(1)));
+    }
+    let place = op!(c, "aten.arange.default", &at.size(0));
+    let bag = op!(c, "aten.searchsorted.Tensor", offsets, place, false, true) - 1.0;
+    let bag = bag.to(DType::I64);
+    let padding = match c.int_or(8, -1) {
+        n if n < 0 && wraps && !c.is_none(8) => Some(table.size(0).plus(&Expr::Int(n))),
+        n if n < 0 => None,
+        n => Some(Expr::Int(n)),
+    };
+    let skipped = padding.map(|p| at.is("eq", p));
+    let kept = |t: T<'c>, mask: Option<T<'c>>| mask.map_or(t, |m| t.except(m));
+    let mut rows = op!(c, "aten.index_select.default", g, 0, bag);
+    if mode == 1 {
+        let ones = op!(c, "aten.full.default", vec![at.size(0)], 1, g.dtype());
+        let none = op!(c, "aten.full.default", vec![g.size(0)], 0, g.dtype());
+        let n = op!(c, "aten.index_add.default", none, 0, bag, kept(ones, skipped));
+        let n = op!(c, "aten.clamp_min.default", n, 1);
+        rows = rows / op!(c, "aten.index_select.default", n, 0, bag).unsqueeze(1);
+    }
+    let weights = c.opt(6);
+    c.give(0, || {
+        let rows = weights.map_or(rows, |w| rows * w.unsqueeze(1));
+        let rows = kept(rows, skipped.map(|m| m.unsqueeze(1)));
+        op!(c, "aten.index_add.default", table.zeros_like(), 0, at, rows)
+    });
+    if weights.is_some() {
+        c.give(6, || {
+            let own = op!(c, "aten.index_select.default", table, 0, at);
+            kept((rows * own).sum(vec![1], false), skipped)
+        });
+    }
+}
+
 /// `nll_loss_forward(self, target, weight, reduction, ignore_index)`
 fn nll_loss<'c>(c: &'c Cx<'c>, backward: &str) {
     // The total weight is made of the classes' weights, which have no gradient.
@@ -453,6 +507,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.max_pool3d_with_indices_backward.default"], rule!(|c| indexed_again(c, 7, 3))),
     (&["aten.adaptive_max_pool2d_backward.default"], rule!(|c| indexed_again(c, 2, 2))),
     (&["aten.adaptive_max_pool3d_backward.default"], rule!(|c| indexed_again(c, 2, 3))),
+    (&["aten._embedding_bag.default", "aten._embedding_bag_forward_only.default"], rule!(|c| embedding_bag(c, false))),
+    (&["aten.embedding_bag.padding_idx", "aten.embedding_bag.default"], rule!(|c| embedding_bag(c, true))),
     (&["aten.embedding.default"], rule!(embedding)),
     (&["aten.embedding_dense_backward.default"], rule!(embedding_again)),
     (&["aten.nll_loss_forward.default"], rule!(|c| nll_loss(c, "aten.nll_loss_backward.default"))),

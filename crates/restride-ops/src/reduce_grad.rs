@@ -280,6 +280,65 @@ fn msort<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     vec![op!(c, "aten.sort.stable", c.arg(0), false, 0, false)]
 }
 
+/// `quantile(self, q, dim, keepdim, interpolation)`: of sorted rows, the elements at a place, or between two of them.
+fn quantile<'c>(c: &'c Cx<'c>, skips: bool) -> Vec<T<'c>> {
+    let (given, keep) = (c.arg(0), c.flag(3));
+    let q = match c.opt(1) {
+        Some(q) => q,
+        None => op!(c, "aten.full.default", Vec::<Expr>::new(), c.num(1), given.dtype()),
+    };
+    let whole = c.is_none(2);
+    let flat = whole || given.rank() == 0;
+    let x = if flat { given.reshape(vec![given.numel()]) } else { given };
+    let dim = if flat { 0 } else { wrap(c.int(2), x.rank()) };
+    let mut order: Vec<i64> = (0..x.rank() as i64).filter(|d| *d != dim as i64).collect();
+    order.push(dim as i64);
+    let x = x.permute(order);
+    let sorted = op!(c, "aten.sort.default", x, -1, false);
+    let n = x.size(-1);
+    let nan = x.unary("aten.isnan.default");
+    let marks = q.reshape(vec![q.numel()]);
+    let place = if skips {
+        let some = nan.unary("aten.logical_not.default").to(x.dtype()).sum(vec![-1], true);
+        marks * op!(c, "aten.clamp_min.default", some - 1.0, 0)
+    } else {
+        // A row with a NaN gives NaN, which comes last.
+        let last = n.minus(&Expr::Int(1));
+        let any = op!(c, "aten.any.dim", nan, -1, true);
+        let mut sizes = x.sizes();
+        let rows = sizes.len() - 1;
+        sizes[rows] = marks.size(0);
+        let places = marks.times(&as_float(&last)).expand(sizes);
+        op!(c, "aten.masked_fill.Scalar", places, any, as_float(&last))
+    };
+    let round = |how: &str| place.unary(&format!("aten.{how}.default"));
+    let at = |p: T<'c>| op!(c, "aten.gather.default", sorted, -1, p.to(restride_ir::DType::I64));
+    let values = match c.str(4).unwrap_or("linear") {
+        "lower" => at(round("floor")),
+        "higher" => at(round("ceil")),
+        "nearest" => at(round("round")),
+        how => {
+            let (below, above) = (at(round("floor")), at(round("ceil")));
+            let part = place - round("floor");
+            let part = if how == "midpoint" { op!(c, "aten.full_like.default", part, 0.5) } else { part };
+            op!(c, "aten.lerp.Tensor", below, above, part)
+        }
+    };
+    // The quantiles come first.
+    let rank = values.rank() as i64;
+    let mut out = values.permute(std::iter::once(rank - 1).chain(0..rank - 1).collect());
+    if keep {
+        out = if flat {
+            let mut sizes = vec![Expr::Int(1); given.rank() + 1];
+            sizes[0] = q.numel();
+            out.reshape(sizes)
+        } else {
+            out.unsqueeze(dim as i64 + 1)
+        };
+    }
+    vec![if q.rank() == 0 { out.select(0, 0) } else { out }]
+}
+
 pub(crate) static GRADS: Rules = &[
     (&["aten.sum.default"], rule!(|c| sum(c, &all(c.arg(0))))),
     (&["aten.sum.dim_IntList"], rule!(|c| sum(c, &dims(c, 1, c.arg(0))))),
@@ -349,4 +408,6 @@ pub(crate) static GRADS: Rules = &[
             c.give(1, || c.grad());
         }),
     ),
+    (&["aten.quantile.default", "aten.quantile.scalar"], form!(|c| quantile(c, false))),
+    (&["aten.nanquantile.default", "aten.nanquantile.scalar"], form!(|c| quantile(c, true))),
 ];

@@ -67,3 +67,33 @@ fn gradients_of_programs_that_write_through_views() {
     }
     assert!(found.is_empty(), "{} of {}:\n{}", found.len(), programs.len(), found.join("\n"));
 }
+
+/// What a functional program has of regions without gradients and of writes is in its file as well.
+#[test]
+fn functional_programs_are_differentiated_from_files_too() {
+    let folder = std::env::temp_dir().join(format!("restride-autograd-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let mut marked = 0;
+    for path in programs() {
+        let program = restride::open(&path, &OpenOptions::default()).expect("the program");
+        let inputs = Inputs::from_samples(&program).expect("inputs").expect("inputs");
+        let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("compiles");
+        marked += usize::from(compiled.functional().graph().ordered().any(|(_, n)| n.origin.no_grad));
+        let file = folder.join("functional.pt2");
+        if restride::save(compiled.functional(), &file).is_err() {
+            // What a file has no words for.
+            continue;
+        }
+        let read = restride::open(&file, &OpenOptions::default()).expect("what was written");
+        let again = Compiled::new(read, Some(&inputs), &CompileOptions::default()).expect("compiles");
+        let gradients = |c: &Compiled| -> Vec<Vec<f64>> {
+            let joint = c.grad(&GradOptions::default()).expect("gradients");
+            let mut state = State::new(&joint).expect("a state");
+            let out = restride::interpret(&joint, &inputs.deep_clone(), &mut state, &RunOptions::default());
+            out.expect("runs").gradients.iter().map(|(_, t)| t.view().to_elements::<f64>()).collect()
+        };
+        assert_eq!(gradients(&compiled), gradients(&again), "{}", path.display());
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    assert!(marked > 0);
+}

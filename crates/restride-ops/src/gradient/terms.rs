@@ -88,6 +88,9 @@ pub(crate) fn run_form(
 
 /// A form as an operator declares it: a function from the call to its results.
 macro_rules! form {
+    (|$c:ident| $body:expr) => {
+        restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, |$c| $body))
+    };
     ($f:path) => {
         restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, |c| $f(c)))
     };

@@ -2,6 +2,7 @@
 
 use super::exprs;
 use crate::dtype::FileDType;
+use crate::import::MARKS;
 use crate::model::{
     self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType,
     SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
@@ -227,6 +228,11 @@ impl<'a> GraphWriter<'a> {
                 stack.push(format!("L__self___{},{path},{class}", path.replace('.', "_")));
             }
             out.insert("nn_module_stack".into(), stack.join(";"));
+        }
+        let marks = [(self.origin.no_grad, "no_grad"), (self.origin.in_place, "in_place")];
+        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+        if !marks.is_empty() {
+            out.insert("custom".into(), serde_json::json!({ MARKS: marks.join(" ") }).to_string());
         }
         out
     }

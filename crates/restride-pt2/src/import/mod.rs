@@ -13,6 +13,8 @@ mod samples;
 mod symbols;
 mod weights;
 
+pub(crate) use nodes::MARKS;
+
 use crate::archive::Archive;
 use crate::error::{ErrorKind as FileErrorKind, Pt2Error};
 use crate::model;

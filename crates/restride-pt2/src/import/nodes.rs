@@ -469,17 +469,23 @@ fn node_name(node: &model::Node) -> String {
     first.unwrap_or_else(|| "_".to_string())
 }
 
+/// Where a node's custom metadata, which PyTorch carries along, says what a functional program has no regions for.
+pub(crate) const MARKS: &str = "restride";
+
 fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
     let module = node.metadata.get("nn_module_stack").and_then(|s| {
         // `key,path,type` joined by `;`: the innermost module's path.
         let path = s.rsplit(';').next()?.split(',').nth(1)?;
         (!path.is_empty()).then(|| path.into())
     });
+    let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
+    let marks = custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("");
+    let marked = |mark: &str| marks.split(' ').any(|m| m == mark);
     Origin {
         key,
         stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
         module,
-        no_grad,
-        in_place: false,
+        no_grad: no_grad || marked("no_grad"),
+        in_place: marked("in_place"),
     }
 }

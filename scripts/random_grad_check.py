@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Holds gradients of random programs with views and in-place operations to PyTorch's.
+
+    python scripts/random_grad_check.py [--seeds FROM..TO] [--restride PATH] [--show SEED]
+
+Each program is exported with torch.export, made joint by `restride grad` and run by `restride run`, in double precision. What
+PyTorch's own backward gives is expected; where PyTorch refuses (a saved tensor was overwritten), differences of what the
+program computes are. Prints one line per difference, then a summary; fails if there is a difference.
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+
+warnings.filterwarnings("ignore")
+torch.set_num_threads(1)
+
+# What a step does to a tensor `t`, with another one `o` of a shape that fits and a random number generator: name, code.
+VIEWS = [
+    "t[{i}]", "t[..., {a}:{b}]", "t[{a}:{b}]", "t[::2]", "t.transpose(0, -1)", "t.reshape(-1)", "t.unsqueeze({d})",
+    "t.diagonal()", "t.view(-1)", "t.unfold(0, 2, 1)", "t.select(-1, {i})", "t.as_strided((2, 2), (1, 2), {z})", "t.squeeze()",
+    "t.split(2)[0]", "t.unbind(0)[{i}]", "t.chunk(2, -1)[-1]", "t.expand_as(t)", "t.permute(*reversed(range(t.dim())))",
+    "t.view_as(t)", "t.flatten()", "t.narrow(0, {a}, 1)", "t.movedim(0, -1)",
+]  # fmt: skip
+PURE = [
+    "t.sin()", "t * {s}", "t + o", "t * o", "t.tanh()", "t.exp()", "t - o", "t.sum(0)", "t.cumsum(0)", "t.flip(0)",
+    "torch.cat([t, t])", "t.clone()", "t.mean(-1, keepdim=True)", "torch.where(t > o, t, o)", "t.softmax(-1)", "t.roll(1, 0)",
+    "t.masked_fill(t > 0.3, {s})", "t.square()", "torch.stack([t, t * {s}])", "t.maximum(o)", "t.contiguous()", "t.abs()",
+    "t.detach() * t",
+]  # fmt: skip
+WRITES = [
+    "t.mul_({s})", "t.add_(o)", "t.mul_(o)", "t.sin_()", "t.copy_(o)", "t.fill_({s})", "t.zero_()", "t.tanh_()",
+    "t.sub_(o, alpha={s})", "t.masked_fill_(o > 0.2, {s})", "t.addcmul_(o, o)", "t.exp_()", "t.neg_()", "t.clamp_(-0.5, 0.5)",
+    "t.index_add_(0, torch.tensor([0]), o[:1])", "t.index_put_((torch.tensor([0]),), o[0])", "t.square_()", "t.sigmoid_()",
+    "t.cumsum_(0)", "t.lerp_(o, {s})", "t.relu_()",
+]  # fmt: skip
+
+REFUSED = "a write that reads the memory it writes, in the order of PyTorch's loop"
+
+
+class Program(torch.nn.Module):
+    """Steps on a growing list of tensors; the loss weighs every element of all of them."""
+
+    def __init__(self, steps, weights):
+        super().__init__()
+        self.steps, self.weights = steps, weights
+
+    def forward(self, x, y):
+        tensors = self.run(x, y)
+        loss = tensors[0].new_zeros(())
+        for t, w in zip(tensors, self.weights):
+            loss = loss + (t * w).sum()
+        return loss
+
+    def run(self, x, y):
+        tensors = [x * 1.0, y * 1.0]
+        for code, t, o in self.steps:
+            made = eval(code, {"torch": torch, "t": tensors[t], "o": tensors[o]})
+            if "_(" not in code:
+                tensors.append(made)
+        return tensors
+
+
+def program(seed):
+    """A program with its inputs."""
+    pick = random.Random(seed)
+    generator = torch.Generator().manual_seed(seed)
+    x, y = (torch.rand(s, generator=generator, dtype=torch.float64) * 2 - 1 for s in ((4, 3), (4, 3)))
+    steps = []
+    for _ in range(200):
+        if len(steps) >= 4 + seed % 9:
+            break
+        tensors = Program(steps, None).run(x, y)
+        kind = pick.choice([VIEWS, VIEWS, PURE, WRITES, WRITES])
+        numbers = dict(
+            i=pick.randrange(2), a=pick.randrange(2), b=2 + pick.randrange(2), d=pick.randrange(2), z=pick.randrange(3),
+            s=round(pick.uniform(0.2, 1.8), 2),
+        )  # fmt: skip
+        step = (pick.choice(kind).format(**numbers), pick.randrange(len(tensors)), pick.randrange(len(tensors)))
+        try:
+            after = Program([*steps, step], None).run(x, y)
+        except (RuntimeError, IndexError, ValueError):
+            continue
+        if all(0 < t.numel() <= 64 and t.dim() <= 4 and bool(t.abs().max() < 50) for t in after):
+            steps.append(step)
+    shapes = [t.shape for t in Program(steps, None).run(x, y)]
+    weights = [torch.rand(s, generator=generator, dtype=torch.float64) for s in shapes]
+    return Program(steps, weights), (x, y)
+
+
+def differences(module, inputs, eps=1e-6):
+    """Gradients from differences; None where they do not settle, as at a kink."""
+    out = []
+    with torch.no_grad():
+        for k, x in enumerate(inputs):
+            g = torch.zeros_like(x)
+            for i in range(x.numel()):
+                def at(by):
+                    moved = [t.clone() for t in inputs]
+                    moved[k].view(-1)[i] += by
+                    return float(module(*moved))
+
+                near, far = (at(eps) - at(-eps)) / (2 * eps), (at(2 * eps) - at(-2 * eps)) / (4 * eps)
+                if abs(near - far) > 1e-5 * max(1.0, abs(near)):
+                    return None
+                g.view(-1)[i] = near
+            out.append(g)
+    return out
+
+
+def agree(ours, theirs, tolerance):
+    size = max(1.0, *(float(b.abs().max()) for b in theirs))
+    return all(torch.allclose(a, b, rtol=tolerance, atol=tolerance * size) for a, b in zip(ours, theirs))
+
+
+def check(seed, restride, folder):
+    """(who was asked, what differs)."""
+    module, inputs = program(seed)
+    exported = torch.export.export(module, tuple(t.clone() for t in inputs), strict=False)
+    whole, joint, results = folder / "p.pt2", folder / "j.pt2", folder / "out.npz"
+    torch.export.save(exported, whole)
+    for command in ([restride, "grad", whole, "-o", joint], [restride, "run", joint, "--outputs", results]):
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode != 0:
+            # What restride does not do, and says so.
+            return "refused", None if REFUSED in made.stderr else made.stderr.strip()
+    ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
+    given = [t.clone().requires_grad_() for t in inputs]
+    try:
+        module(*given).backward()
+        asked, theirs, tolerance = "torch", [torch.zeros_like(t) if t.grad is None else t.grad for t in given], 1e-9
+    except RuntimeError:
+        asked, theirs, tolerance = "differences", differences(module, inputs), 1e-5
+    if asked == "torch" and not agree(ours, theirs, tolerance):
+        # A write through a view that overlaps itself: PyTorch's gradient of it is not the derivative.
+        slopes = differences(module, inputs)
+        if slopes is not None and agree(ours, slopes, 1e-5) and not agree(theirs, slopes, 1e-3):
+            return "torch is wrong", None
+    if theirs is None:
+        return "kink", None
+    for name, a, b in zip("xy", ours, theirs):
+        if not agree([a], [b], tolerance):
+            return asked, f"grad.{name}: {a.flatten()[:6].tolist()}, {asked} {b.flatten()[:6].tolist()}"
+    return asked, None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="0..500")
+    parser.add_argument("--restride", default="target/release/restride")
+    parser.add_argument("--show", type=int)
+    options = parser.parse_args()
+    if options.show is not None:
+        for step in program(options.show)[0].steps:
+            print(*step)
+        first, last = options.show, options.show + 1
+    else:
+        first, last = map(int, options.seeds.split(".."))
+    asked, found = {}, []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(first, last):
+            who, why = check(seed, options.restride, Path(folder))
+            asked[who] = asked.get(who, 0) + 1
+            if why:
+                found.append(f"seed {seed}: {why}")
+                print(found[-1], flush=True)
+    print(f"{last - first} programs ({', '.join(f'{n} {w}' for w, n in sorted(asked.items()))}), {len(found)} differ")
+    sys.exit(1 if found or not asked.get("torch") else 0)
+
+
+if __name__ == "__main__":
+    main()
