@@ -1,7 +1,7 @@
 //! Programs within a budget of memory: bit for bit what they are without one, and no more memory than they say.
 
 use restride::{
-    CompileOptions, Compiled, GradOptions, Inputs, Keep, Loss, OpenOptions, Program, RunOptions, RunValue, Tensor,
+    CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RunOptions, RunValue, Tensor,
     UpperBound, open,
 };
 use restride_testing::{Left, Verdict, difference, differential, generate};
@@ -137,7 +137,7 @@ fn example(name: &str) -> (Program, Inputs) {
 
 fn joint(program: &Program, inputs: &Inputs) -> (Compiled, Program) {
     let compiled = Compiled::new(program.clone(), Some(inputs), &CompileOptions::default()).expect("compiles");
-    let joint = compiled.grad(&GradOptions { loss: Loss::Output(0), wrt: None }).expect("differentiates");
+    let joint = compiled.grad(&GradOptions::default()).expect("differentiates");
     (compiled, joint)
 }
 
