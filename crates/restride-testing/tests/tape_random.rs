@@ -44,7 +44,8 @@ fn in_graph(program: &Program, inputs: &Inputs, seeds: &[(usize, Tensor)]) -> Re
     let users: Vec<(usize, String)> = user_inputs(&functional).map(|(i, n)| (i, n.to_string())).collect();
     let floating = |k: usize| inputs.values.get(k).and_then(RunValue::tensor).is_some_and(differentiable);
     let wrt = users.iter().enumerate().filter(|(k, _)| floating(*k)).map(|(_, (_, n))| n.clone()).collect();
-    let options = GradOptions { loss: Loss::Seeds(seeds.iter().map(|s| s.0).collect()), wrt: Some(wrt) };
+    let loss = Loss::Seeds(seeds.iter().map(|s| s.0).collect());
+    let options = GradOptions { loss, wrt: Some(wrt), ..GradOptions::default() };
     let joint = restride::grad(&functional, &options).map_err(say)?;
     let mut given = inputs.deep_clone();
     given.values.extend(seeds.iter().map(|(_, t)| RunValue::Tensor(t.clone())));
