@@ -26,10 +26,14 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         if t.requires_grad() {
             return Err(Error::unsupported(format!("{op} on a tensor that is differentiated")).help("detach it first"));
         }
+        // A tensor may be set to a view of itself.
+        if operands(args).any(|o| !o.is(t) && o.root().is(t)) {
+            t.become_view();
+        }
         let made = native(op, args)?;
         let shares = |o: &&Tensor| !o.is(t) && o.object().borrow().storage().same(t.object().borrow().storage());
         match operands(args).find(shares) {
-            Some(source) => t.moved_onto(source.memory(), Some(&source.root())),
+            Some(source) => t.moved_onto(source.memory(), Some(source.root())),
             None => t.moved_onto(Rc::<Memory>::default(), None),
         }
         return Ok(made);

@@ -402,13 +402,12 @@ impl Tensor {
         out
     }
 
-    /// Takes over the memory of another tensor (`set_`).
-    pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<&Tensor>) {
+    /// Takes over the memory of another tensor (`set_`), as a view of its base, or memory of its own.
+    pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<Tensor>) {
         *self.0.memory.borrow_mut() = memory;
-        let detached_from = base.map_or_else(Vec::new, Tensor::shown);
         let mut state = self.0.state.borrow_mut();
-        state.view = None;
-        state.detached_from = detached_from;
+        state.view = base.map(|base| ViewOf { base, made: u64::MAX, origin: ViewOrigin::Call });
+        state.detached_from = Vec::new();
     }
 
     /// Whether it is a leaf that asks for its gradient.
