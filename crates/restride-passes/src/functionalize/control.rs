@@ -17,7 +17,7 @@ enum Operand {
     /// By value.
     Value(ValueId, Type),
     /// As a region of the base with this position among the bases.
-    Region { base: usize, ty: TensorType, conj: bool, neg: bool },
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool, detached: bool },
 }
 
 /// A body's result that is a region of an operand.
@@ -67,7 +67,13 @@ impl Scope<'_> {
         if matches!(self.map[v], Some(Bound::Object(_))) {
             let a = &self.storages[self.alias(v)?];
             if let Some(base) = bases.iter().position(|s| *s == a.storage) {
-                return Ok(Operand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg });
+                return Ok(Operand::Region {
+                    base,
+                    ty: (*a.ty).clone(),
+                    conj: a.conj,
+                    neg: a.neg,
+                    detached: a.detached,
+                });
             }
         }
         let value = self.read(node, v)?;
@@ -115,15 +121,18 @@ impl Scope<'_> {
                     let new = inner.new.add_input(name, old.values[v].ty.clone());
                     inner.bind_given(v, new, bases.len() + i);
                 }
-                Operand::Region { base, ty, conj, neg } => regions.push((v, *base, ty.clone(), *conj, *neg)),
+                Operand::Region { base, ty, conj, neg, detached } => {
+                    regions.push((v, *base, ty.clone(), *conj, *neg, *detached));
+                }
             }
         }
         if bases_at >= operands.len() {
             add_bases(&mut inner);
         }
-        for (v, base, ty, conj, neg) in regions {
+        for (v, base, ty, conj, neg, detached) in regions {
             let storage = base_storages[base].expect("bases were added");
             let alias = inner.storages.region_as(storage, ty, conj, neg);
+            inner.storages.detached(alias, detached);
             let bound = inner.object(alias);
             inner.bind(v, bound);
         }

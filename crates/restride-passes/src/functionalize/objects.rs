@@ -84,9 +84,7 @@ impl Scope<'_> {
             self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
         }
         // The lazy bits are the object's own.
-        let own = &self.storages[self.objects[object]];
-        let (conj, neg) = (own.conj, own.neg);
-        self.objects[object] = self.storages.region_as(storage, ty, conj, neg);
+        self.objects[object] = self.storages.region_like(self.objects[object], storage, ty);
         for &r in &node.results {
             self.bind(r, Bound::Object(object));
         }
@@ -104,8 +102,7 @@ impl Scope<'_> {
         let ty = TensorType::new(have.dtype, layout);
         let storage = self.storages[alias].storage;
         self.make_room(node, storage, &ty)?;
-        let (conj, neg) = (self.storages[alias].conj, self.storages[alias].neg);
-        let resized = self.storages.region_as(storage, ty.clone(), conj, neg);
+        let resized = self.storages.region_like(alias, storage, ty.clone());
         let new = self.cast(node, new, &ty)?;
         self.build(node, |b, s| s.write(b, resized, new))?;
         if let Some(Bound::Object(object)) = self.map[value] {

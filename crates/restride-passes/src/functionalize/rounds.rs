@@ -68,14 +68,13 @@ impl Scope<'_> {
         let Some(Arg::Value(target_value)) = node.args.get(arg) else { return Ok(()) };
         let target = self.alias(*target_value)?;
         let (ty, storage) = (TensorType::clone(&self.storages[target].ty), self.storages[target].storage);
-        let (conj, neg) = (self.storages[target].conj, self.storages[target].neg);
         for prefix in &rounds.prefixes {
             let mut layout = ty.layout.permute(&rounds.order).map_err(OpError::from)?;
             for i in prefix {
                 layout = fixed(&layout, *i).map_err(OpError::from)?;
             }
             let sub = TensorType::new(ty.dtype, layout);
-            let part = self.storages.region_as(storage, sub.clone(), conj, neg);
+            let part = self.storages.region_like(target, storage, sub.clone());
             let mut args = Vec::with_capacity(twin.args.len());
             for &i in &twin.args {
                 let a = &node.args[i as usize];

@@ -8,7 +8,7 @@ use super::access::{math, read, read_steps, retype, untype, write};
 use super::cells::Cells;
 use super::region::{Relation, relate};
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Error, Expr, LazyBits, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Error, Expr, Grad, LazyBits, Origin, Result, TensorType, ValueId};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,6 +90,8 @@ pub struct Alias {
     pub conj: bool,
     /// Elements are read and written negated.
     pub neg: bool,
+    /// Its elements are constants to whoever differentiates (`detach`), whatever the storage's content depends on.
+    pub detached: bool,
     /// The view call that made it.
     pub from: Option<ViewOf>,
     /// Version of the storage when it was made.
@@ -137,7 +139,16 @@ impl Storages {
     pub fn region(&mut self, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
         let ty = ty.into();
         let born = self[storage].version;
-        self.aliases.push(Alias { storage, ty, conj: false, neg: false, from: None, born, current: None });
+        self.aliases.push(Alias {
+            storage,
+            ty,
+            conj: false,
+            neg: false,
+            detached: false,
+            from: None,
+            born,
+            current: None,
+        });
         AliasId(self.aliases.len() - 1)
     }
 
@@ -148,13 +159,27 @@ impl Storages {
         id
     }
 
+    /// An alias of a region that is read and written as another alias is.
+    pub fn region_like(&mut self, of: AliasId, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
+        let (conj, neg, detached) = (self[of].conj, self[of].neg, self[of].detached);
+        let id = self.region_as(storage, ty, conj, neg);
+        self.detached(id, detached);
+        id
+    }
+
+    /// Says whether an alias's elements are constants to whoever differentiates.
+    pub fn detached(&mut self, alias: AliasId, yes: bool) {
+        self.aliases[alias.0].detached = yes;
+    }
+
     /// An alias made by a view call.
     pub fn view(&mut self, from: ViewOf, ty: impl Into<Cells>, bits: LazyBits) -> AliasId {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
+        let detached = self[from.parent].detached || matches!(from.call.op.def().grad, Some(Grad::Zero));
         let born = self[storage].version;
-        self.aliases.push(Alias { storage, ty, conj, neg, from: Some(from), born, current: None });
+        self.aliases.push(Alias { storage, ty, conj, neg, detached, from: Some(from), born, current: None });
         AliasId(self.aliases.len() - 1)
     }
 
@@ -272,7 +297,7 @@ impl Storages {
     /// Whether an alias shows what another one shows, as it shows it (`contiguous` of what is, `dropout` in evaluation).
     fn same_tensor(&self, a: AliasId, b: AliasId) -> bool {
         let (a, b) = (&self[a], &self[b]);
-        a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg)
+        a.ty == b.ty && (a.conj, a.neg, a.detached) == (b.conj, b.neg, b.detached)
     }
 
     /// Whether a view of a view takes one operator to read out of the base.
@@ -311,7 +336,12 @@ impl Storages {
         }
         let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
         let value = read(b, base, &base_ty, &a.ty.layout)?;
-        Ok(math(b, value, &a))
+        let value = math(b, value, &a);
+        if !a.detached {
+            return Ok(value);
+        }
+        let ty = b.graph.tensor(value).clone();
+        Ok(b.call("aten.detach.default", vec![Arg::Value(value)], ty))
     }
 
     /// Whether the value is known to be what the alias holds: writing it changes nothing.

@@ -140,11 +140,11 @@ impl Scope<'_> {
 
     /// `x[i]`: a view, or a copy of what it shows now.
     fn slice(&mut self, node: &Node, x: ValueId, i: i64, copied: bool) -> Step<Bound> {
-        let of = &self.storages[self.alias(x)?];
-        let (storage, conj, neg) = (of.storage, of.conj, of.neg);
+        let whole = self.alias(x)?;
+        let of = &self.storages[whole];
         let layout = of.ty.layout.select(0, &Expr::Int(i)).map_err(restride_ir::OpError::from)?;
         let ty = TensorType::new(of.ty.dtype, layout);
-        let alias = self.storages.region_as(storage, ty.clone(), conj, neg);
+        let alias = self.storages.region_like(whole, of.storage, ty.clone());
         if !copied {
             return Ok(self.object(alias));
         }
