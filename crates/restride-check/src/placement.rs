@@ -357,17 +357,23 @@ impl<'a> Walk<'a> {
             Ok(frame) => frame,
             Err(e) => return self.fault(FaultKind::Malformed, None, None, e.0),
         };
-        let scratch = placement.scratch.get(&node).and_then(|b| placement.buffers.get(*b)).map_or(0, |b| b.bytes);
-        if scratch < frame.bytes {
-            let what = format!("the call needs {} bytes of working memory and has {scratch}", frame.bytes);
-            self.fault(FaultKind::Outside, None, None, what);
-        }
+        self.enough(node, frame.bytes);
         if let Ok(Some(call)) = HopCall::of(self.graph, &self.graph.nodes[node]) {
             for body in call.bodies.iter().collect::<BTreeSet<_>>() {
                 if let Some(nested) = placement.nested.get(body) {
                     self.faults.extend(judge(program, *body, &nested.placement, Some(nested.carried)));
                 }
             }
+        }
+    }
+
+    /// Whether a call has the working memory that it needs.
+    pub fn enough(&mut self, node: NodeId, bytes: i64) {
+        let buffer = self.placement.scratch.get(&node).and_then(|b| self.placement.buffers.get(*b));
+        let has = buffer.map_or(0, |b| b.bytes);
+        if has < bytes {
+            let what = format!("the call needs {bytes} bytes of working memory and has {has}");
+            self.fault(FaultKind::Outside, None, None, what);
         }
     }
 

@@ -87,6 +87,8 @@ impl Walk<'_> {
         }
         if node.op.def().hop.is_some() {
             self.bodies(id, reads, writes);
+        } else {
+            self.enough(id, restride_ir::scratch_bytes(self.graph, id, reads, writes));
         }
         for (_, _, place, meta) in &results {
             self.memory.write(place, meta.dtype.size(), at);

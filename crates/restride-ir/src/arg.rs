@@ -3,6 +3,7 @@
 
 use crate::{Expr, GraphId, Op, OpError, ValueId};
 use restride_tensor::{DType, Scalar};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// PyTorch's memory formats.
@@ -111,6 +112,11 @@ impl<V, S> Arg<V, S> {
 
 type Result_<T> = Result<T, OpError>;
 
+/// A list of integers, a short one without an allocation.
+pub type Ints = SmallVec<[i64; 6]>;
+/// A list of operands, likewise.
+pub type Operands<T> = SmallVec<[T; 32]>;
+
 /// Arguments of one call, read by position as the schema types them. Every reader fails with a message that
 /// names the position when the argument is of another kind.
 #[derive(Clone, Copy, Debug)]
@@ -150,22 +156,22 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A list of tensors.
-    pub fn tensors(&self, i: usize) -> Result_<Vec<&'a V>> {
+    pub fn tensors(&self, i: usize) -> Result_<Operands<&'a V>> {
         match self.at(i) {
             Arg::Values(vs) => match vs.iter().map(Option::as_ref).collect() {
                 Some(vs) => Ok(vs),
                 None => self.wrong(i, "a list of tensors (it holds None)"),
             },
             // An empty list has no type of its own in files.
-            Arg::Scalars(s) if s.is_empty() => Ok(Vec::new()),
+            Arg::Scalars(s) if s.is_empty() => Ok(Operands::new()),
             _ => self.wrong(i, "a list of tensors"),
         }
     }
     /// A list of tensors and `None`s.
-    pub fn opt_tensors(&self, i: usize) -> Result_<Vec<Option<&'a V>>> {
+    pub fn opt_tensors(&self, i: usize) -> Result_<Operands<Option<&'a V>>> {
         match self.at(i) {
             Arg::Values(vs) => Ok(vs.iter().map(Option::as_ref).collect()),
-            Arg::Scalars(s) if s.is_empty() => Ok(Vec::new()),
+            Arg::Scalars(s) if s.is_empty() => Ok(Operands::new()),
             _ => self.wrong(i, "a list of tensors"),
         }
     }
@@ -268,7 +274,7 @@ impl<'a, V> Args<'a, V, Scalar> {
         if self.is_none(i) { Ok(None) } else { self.bool(i).map(Some) }
     }
     /// A list of integers; a single one counts as a list of one.
-    pub fn ints(&self, i: usize) -> Result_<Vec<i64>> {
+    pub fn ints(&self, i: usize) -> Result_<Ints> {
         self.numbers(i)?
             .iter()
             .map(|s| match s {
@@ -278,7 +284,7 @@ impl<'a, V> Args<'a, V, Scalar> {
             .collect()
     }
     /// A list of integers or `None`.
-    pub fn opt_ints(&self, i: usize) -> Result_<Option<Vec<i64>>> {
+    pub fn opt_ints(&self, i: usize) -> Result_<Option<Ints>> {
         if self.is_none(i) { Ok(None) } else { self.ints(i).map(Some) }
     }
     /// A list of floats or `None`.

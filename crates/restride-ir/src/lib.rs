@@ -21,6 +21,7 @@ mod program;
 mod refusal;
 mod remark;
 mod schema;
+mod scratch;
 #[cfg(test)]
 mod test_ops;
 pub mod text;
@@ -29,7 +30,7 @@ mod verify;
 mod visits;
 
 pub use arena::{Arena, Id, Table};
-pub use arg::{Arg, Args, MemoryFormat};
+pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
 pub use bits::LazyBits;
 pub use compact::compact;
 pub use eager::dense_like;
@@ -45,8 +46,8 @@ pub use nested::{
 };
 pub use op::{
     ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op,
-    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, Twin, TwinDecl, TwinReturn, Val, ViewArgs,
-    ViewOutcome, ViewRule, view_args,
+    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, Twin, TwinDecl, TwinReturn,
+    Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
 pub use program::{
@@ -57,6 +58,7 @@ pub use refusal::{Memory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
+pub use scratch::scratch_bytes;
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use visits::{Visited, Visits, computed_aside, fastest_first, fits, visits};

@@ -14,6 +14,9 @@ type Result<T> = std::result::Result<T, OpError>;
 /// PyTorch's element type, sizes and strides, offset 0. Fails with PyTorch's complaint where PyTorch has one.
 pub type InferFn = fn(&Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>>;
 
+/// Bytes of working memory that a kernel takes for arguments and results of these types, which lie as the layouts say.
+pub type ScratchFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<usize>;
+
 /// What a kernel is called with.
 pub struct Call<'a> {
     /// Arguments.
@@ -362,6 +365,8 @@ pub struct OpDef {
     pub movement: Option<Movement>,
     /// Kernel.
     pub kernel: Kernel,
+    /// Working memory of the kernel, which a placement gives it. Without, or where it is not enough, a kernel takes its own.
+    pub scratch: Option<ScratchFn>,
     /// Composition of other operators, for one without a kernel.
     pub decompose: Option<DecomposeFn>,
     /// Which calls are composed although there is a kernel for the others (`index` with a mask: sizes depend on data).
@@ -408,6 +413,7 @@ impl OpDef {
             reuse: &[],
             movement: None,
             kernel: Kernel::None,
+            scratch: None,
             decompose: None,
             composed: None,
             pointwise: false,

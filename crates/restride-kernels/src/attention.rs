@@ -1,11 +1,14 @@
 //! Scaled dot-product attention: a product, a softmax and a product per batch entry and stretch of queries, so that scores
 //! are never all in memory at once.
 
-use crate::gemm::{Gemm, matmul};
-use crate::pack::{Compute, Target, pack, unpack, with_compute};
+use crate::blocked::Matrix;
+use crate::gemm::{Gemm, Matrices};
+use crate::pack::{Compute, Packed, compute_room, pack_owned, unpack, with_compute};
 use crate::par;
+use crate::scratch::Temp;
 use crate::softmax::{Real, Softmax, softmax_row};
-use restride_tensor::{Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// Queries that are computed at a time.
 const TILE: usize = 64;
@@ -34,61 +37,80 @@ pub struct Results<'a> {
     pub weights: Option<ViewMut<'a>>,
 }
 
-/// A batch of matrices, packed without what broadcasting repeats.
-struct Batch<T> {
-    data: Vec<T>,
-    /// Which matrix each entry of the result's batch uses.
-    of: Vec<usize>,
-    /// Elements of a matrix.
-    len: usize,
-    /// Steps of a row and of a column within a matrix; 0 where one stands for all.
-    row: usize,
-    col: usize,
+/// A batch of matrices, where they are or, in another type than the one that is computed in, copied.
+struct Batch<'a, T: Copy> {
+    own: Option<Packed<'a, T>>,
+    all: Matrices<T>,
 }
 
-impl<T: Compute> Batch<T> {
+impl<'a, T: Compute> Batch<'a, T> {
     /// The last two dimensions of a view; the others are broadcast to `outer`. With `repeat`, the last of the others is
-    /// repeated until it fits, each entry as often in a row. Rows and columns are all there unless they may be `thin`.
-    fn new(view: &View<'_>, outer: &[i64], repeat: bool, thin: bool) -> Result<Self, String> {
-        // Dimensions that repeat one cell are packed once.
-        let mut l = view.layout().clone();
-        for d in 0..l.rank() - if thin { 0 } else { 2 } {
-            if l.strides[d] == 0 {
-                l.sizes[d] = l.sizes[d].min(1);
-            }
-        }
-        // SAFETY: a part of the view's cells.
-        let data = pack::<T>(&unsafe { view.with_layout(&l) }).into_owned();
-        let rank = l.rank();
-        let (rows, cols) = (l.sizes[rank - 2], l.sizes[rank - 1]);
-        let mut places = Layout::contiguous(&l.sizes[..rank - 2]);
-        if repeat
-            && rank > 2
-            && outer.last().is_some_and(|&n| n != places.sizes[rank - 3] && places.sizes[rank - 3] > 0)
-        {
-            let (last, mut full) = (rank - 3, outer.to_vec());
-            let (have, want) = (places.sizes[last], outer[outer.len() - 1]);
-            if want % have != 0 {
-                return Err(format!("{want} heads cannot share {have}"));
+    /// repeated until it fits, each entry as often in a row.
+    fn new(view: &View<'a>, outer: &[i64], repeat: bool) -> Result<Self, String> {
+        let mut layout = view.layout().clone();
+        let own = (view.dtype() != T::DTYPE).then(|| {
+            // Dimensions that repeat one cell are copied once.
+            let once = unrepeated(&layout);
+            // SAFETY: a part of the view's cells.
+            let own = pack_owned::<T>(&unsafe { view.with_layout(&once) });
+            let places = Layout::contiguous(&once.sizes);
+            let strides = places.strides.iter().zip(&once.sizes).map(|(&s, &n)| if n == 1 { 0 } else { s });
+            layout = Layout::strided(&layout.sizes, &strides.collect::<SmallVec<[i64; 6]>>(), 0);
+            Packed::Owned(own)
+        });
+        let rank = layout.rank();
+        let mut full: SmallVec<[i64; 6]> = outer.into();
+        let shared = if rank > 2 { layout.sizes[rank - 3] } else { 0 };
+        if repeat && shared > 0 && outer.last().is_some_and(|&n| n != shared) {
+            let want = outer[outer.len() - 1];
+            if want % shared != 0 {
+                return Err(format!("{want} heads cannot share {shared}"));
             }
             full.pop();
-            full.extend([have, want / have]);
-            places = places.unsqueeze(-1).and_then(|p| p.expand(&full)).map_err(|e| e.0)?;
-        } else {
-            places = places.expand(outer).map_err(|e| e.0)?;
+            full.extend([shared, want / shared]);
+            layout = layout.unsqueeze(rank as i64 - 2).map_err(|e| e.0)?;
         }
-        let of = places.cells().into_iter().map(|c| c as usize).collect();
-        Ok(Batch {
-            data,
-            of,
-            len: (rows * cols) as usize,
-            row: if rows == 1 { 0 } else { cols as usize },
-            col: usize::from(cols != 1),
-        })
+        let rank = layout.rank();
+        let wide: SmallVec<[i64; 6]> = full.iter().chain(&layout.sizes[rank - 2..]).copied().collect();
+        let layout = layout.expand(&wide).map_err(|e| e.0)?;
+        let base = own.as_ref().map_or(view.base() as *const T, |own| own.as_ptr());
+        Ok(Batch { own, all: Matrices::new(base as *mut T, &layout, &full) })
     }
-    fn at(&self, entry: usize) -> &[T] {
-        &self.data[self.of[entry] * self.len..][..self.len]
+    /// An entry's matrix.
+    fn at(&self, entry: usize) -> Matrix<T> {
+        let (p, row, col) = self.all.at(entry);
+        debug_assert!(self.own.as_ref().is_none_or(|own| !own.is_empty()));
+        (p, row, col)
     }
+}
+
+/// A layout's cells, each dimension that repeats one of them once.
+fn unrepeated(layout: &Layout) -> Layout {
+    let mut once = layout.clone();
+    for (n, &s) in once.sizes.iter_mut().zip(&layout.strides) {
+        *n = if s == 0 { (*n).min(1) } else { *n };
+    }
+    once
+}
+
+/// Bytes of working memory of [`attention`] for operands (queries, keys, values, a mask) and a result that lie so.
+pub fn attention_room(
+    operands: [Option<(DType, &Layout)>; 4],
+    keys: usize,
+    out: (DType, &Layout),
+    logsumexp: bool,
+    weights: bool,
+) -> usize {
+    let rank = out.1.rank();
+    let (queries, rows) = (out.1.sizes[rank - 2] as usize, out.1.sizes[..rank - 1].iter().product::<i64>() as usize);
+    let compute = if out.0 == DType::F64 { DType::F64 } else { DType::F32 };
+    let room = |n: usize| compute_room(compute, n as i64);
+    let copied = |(d, l): (DType, &Layout)| if d == compute { 0 } else { room(unrepeated(l).numel() as usize) };
+    operands.into_iter().flatten().map(copied).sum::<usize>()
+        + if out.0 == compute { 0 } else { room(out.1.numel() as usize) }
+        + room(TILE.min(queries) * keys)
+        + if logsumexp { room(rows) } else { 0 }
+        + if weights { room(rows * keys) } else { 0 }
 }
 
 /// Attention. Queries are `… × L × E`, keys `… × S × E`, values `… × S × Ev`; the dimensions before broadcast to the
@@ -122,24 +144,26 @@ fn run<T: Gemm + Real>(
     let s = k.sizes()[k.sizes().len() - 2] as usize;
     let entries: usize = outer.iter().map(|&n| n as usize).product();
     let rows = entries * l;
-    let q = {
-        // Every row of every matrix is there once, so that stretches of queries lie together.
-        let full: Vec<i64> = outer.iter().copied().chain([l as i64, e as i64]).collect();
-        let layout = q.layout().expand(&full).map_err(|e| e.0)?;
-        // SAFETY: the same cells, some of them repeated.
-        pack::<T>(&unsafe { q.with_layout(&layout) }).into_owned()
-    };
-    let (k, v) = (Batch::<T>::new(k, outer, grouped, false)?, Batch::<T>::new(v, outer, grouped, false)?);
-    let mask = settings.mask.as_ref().map(|m| Batch::<T>::new(m, outer, false, true)).transpose()?;
+    let full: SmallVec<[i64; 6]> = outer.iter().copied().chain([l as i64, e as i64]).collect();
+    let wide = q.layout().expand(&full).map_err(|e| e.0)?;
+    // SAFETY: the same cells, some of them repeated.
+    let q = Batch::<T>::new(&unsafe { q.with_layout(&wide) }, outer, false)?;
+    let (k, v) = (Batch::<T>::new(k, outer, grouped)?, Batch::<T>::new(v, outer, grouped)?);
+    let mask = settings.mask.as_ref().map(|m| Batch::<T>::new(m, outer, false)).transpose()?;
+    let thin = settings.mask.map_or([false; 2], |m| [2, 1].map(|d| m.sizes()[m.sizes().len() - d] == 1));
     let selects = settings.selects;
     let scale = T::of(settings.scale);
-    let mut target = Target::<T>::new(&results.out);
-    let mut sums = vec![T::zero(); if results.logsumexp.is_some() { rows } else { 0 }];
-    let mut weights = vec![T::zero(); if results.weights.is_some() { rows * s } else { 0 }];
+    let mut own = (results.out.dtype() != T::DTYPE).then(|| Temp::filled(rows * ev, T::zero()));
+    let own_layout = Layout::contiguous(sizes);
+    let out = match &mut own {
+        None => Matrices::new(results.out.base() as *mut T, results.out.layout(), outer),
+        Some(own) => Matrices::new(own.as_mut_ptr(), &own_layout, outer),
+    };
+    let mut sums = Temp::filled(if results.logsumexp.is_some() { rows } else { 0 }, T::zero());
+    let mut weights = Temp::filled(if results.weights.is_some() { rows * s } else { 0 }, T::zero());
     let tiles = l.div_ceil(TILE);
-    let out = par::Shared::new(target.slice());
     let (sums_at, weights_at) = (par::Shared::new(&mut sums), par::Shared::new(&mut weights));
-    let scratch = || vec![T::zero(); TILE.min(l) * s];
+    let scratch = || Temp::filled(TILE.min(l) * s, T::zero());
     par::each(threads, entries * tiles, scratch, |scores, item| {
         let (entry, first) = (item / tiles, item % tiles * TILE);
         let len = TILE.min(l - first);
@@ -148,15 +172,20 @@ fn run<T: Gemm + Real>(
         if e == 0 || s == 0 {
             scores.fill(T::zero());
         } else {
-            matmul((len, s, e), (&q[row * e..][..len * e], false), (k.at(entry), true), scores, false, 1);
+            let (q, k) = (down(q.at(entry), first), k.at(entry));
+            let to = (scores.as_mut_ptr(), s as isize, 1);
+            // SAFETY: `len` rows of queries from the first, all keys as columns, and scores for them.
+            unsafe { T::product((len, s, e), len == 1 || s == 1, q, (k.0, k.2, k.1), to, false, 1) }
         }
         for i in 0..len {
             let line = &mut scores[i * s..][..s];
             line.iter_mut().for_each(|x| *x = *x * scale);
             if let Some(m) = &mask {
-                let (data, at) = (m.at(entry), (first + i) * m.row);
+                let line_of = down(m.at(entry), if thin[0] { 0 } else { first + i });
                 for (j, x) in line.iter_mut().enumerate() {
-                    let m = data[at + j * m.col];
+                    let column = if thin[1] { 0 } else { j as isize };
+                    // SAFETY: an element of the mask, which has these rows and columns or one for all.
+                    let m = unsafe { line_of.0.offset(column * line_of.2).read() };
                     *x = match selects {
                         true if m == T::zero() => T::neg_infinity(),
                         true => *x,
@@ -177,15 +206,22 @@ fn run<T: Gemm + Real>(
             // SAFETY: this item's rows of the weights, nobody else's.
             unsafe { std::slice::from_raw_parts_mut(weights_at.at(row * s), len * s) }.copy_from_slice(scores);
         }
-        // SAFETY: this item's rows of the result, nobody else's.
-        let out = unsafe { std::slice::from_raw_parts_mut(out.at(row * ev), len * ev) };
-        if s == 0 || ev == 0 {
-            out.fill(T::zero());
-        } else {
-            matmul((len, ev, s), (scores, false), (v.at(entry), false), out, false, 1);
+        let (base, down_by, right_by) = out.at(entry);
+        let to = (base.wrapping_offset(first as isize * down_by), down_by, right_by);
+        if s == 0 {
+            for (i, j) in (0..len).flat_map(|i| (0..ev).map(move |j| (i as isize, j as isize))) {
+                // SAFETY: elements of this item's rows of the result, nobody else's.
+                unsafe { to.0.offset(i * to.1 + j * to.2).write(T::zero()) };
+            }
+        } else if ev > 0 {
+            let from = (scores.as_ptr(), s as isize, 1);
+            // SAFETY: the scores of `len` queries, all values, and this item's rows of the result, nobody else's.
+            unsafe { T::product((len, ev, s), len == 1 || ev == 1, from, v.at(entry), to, false, 1) }
         }
     });
-    target.finish();
+    if let Some(own) = &own {
+        unpack(own, &results.out);
+    }
     if let Some(out) = &results.logsumexp {
         unpack(&sums, out);
     }
@@ -193,6 +229,11 @@ fn run<T: Gemm + Real>(
         unpack(&weights, out);
     }
     Ok(())
+}
+
+/// The matrix from a row on.
+fn down<T>((p, row, col): Matrix<T>, by: usize) -> Matrix<T> {
+    (p.wrapping_offset(by as isize * row), row, col)
 }
 
 /// The logarithm of the sum of exponentials; minus infinity for none.
@@ -207,7 +248,7 @@ fn logsumexp<T: Real>(row: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Tensor};
+    use restride_tensor::Tensor;
 
     fn tensor(sizes: &[i64], seed: i64) -> Tensor {
         let n = sizes.iter().product::<i64>();

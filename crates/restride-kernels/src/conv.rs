@@ -1,19 +1,28 @@
 //! Convolutions over one to three dimensions: windows as columns and a matrix product per group, without the
 //! columns for windows of one element, direct loops where every channel stands alone.
 
-use crate::gemm::{Gemm, matmul};
+use crate::blocked::DEPTH;
+use crate::gemm::Gemm;
 use crate::im2col::{Window, add_columns, columns};
-use crate::pack::{Target, pack, with_compute};
+use crate::pack::{Target, compute_room, pack, packed_room, with_compute};
 use crate::par;
-use restride_tensor::{View, ViewMut};
+use crate::scratch::Temp;
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::ops::{Add, AddAssign, Mul};
 
 /// A type that convolutions compute in.
 pub trait Number: Gemm + Add<Output = Self> + Mul<Output = Self> + AddAssign {}
 impl<T: Gemm + Add<Output = T> + Mul<Output = T> + AddAssign> Number for T {}
 
-/// Elements of columns that are made at a time.
-const TILE: usize = 1 << 18;
+/// Elements of columns that are made at a time: few enough to stay in a cache, and to weigh little beside what a program keeps.
+const TILE: usize = 1 << 15;
+
+/// Columns that are made at a time: how many windows of how many rows. Sums do not depend on it.
+fn tile(rows: usize, windows: usize) -> (usize, usize) {
+    let rows = rows.min(DEPTH);
+    let wide = (TILE / rows.max(1) / 16 * 16).max(16);
+    (rows, wide.min(windows.next_multiple_of(16)))
+}
 
 /// Sizes of one convolution.
 struct Shape {
@@ -59,7 +68,7 @@ fn forward<T: Number>(
     threads: usize,
 ) {
     let (x, weight) = (pack::<T>(x), pack::<T>(weight));
-    let bias = bias.map(|b| pack::<T>(b).into_owned());
+    let bias = bias.map(|b| pack::<T>(b));
     let mut target = Target::<T>::new(out);
     let y = target.slice();
     if s.cin == 1 && !s.w.is_identity() {
@@ -118,37 +127,33 @@ fn grouped<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: us
     let (w, n) = (&s.w, s.w.windows());
     let k = s.cin * w.taps();
     let direct = w.is_identity();
-    // Stretches depend on sizes alone, so that bits do.
-    let tile = if direct { n } else { (TILE / k.max(1)).clamp(64, 1 << 16).next_multiple_of(64).min(n) };
-    let tiles = n.div_ceil(tile);
+    let (deep, wide) = if direct { (k, n) } else { tile(k, n) };
+    let tiles = n.div_ceil(wide);
     let items = s.batch * s.groups * tiles;
     let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
+    let vector = s.cout == 1 || n == 1;
     let y = par::Shared::new(y);
-    let cols = || vec![T::default(); if direct { 0 } else { k * tile }];
+    let cols = || Temp::filled(if direct { 0 } else { deep * wide }, T::default());
     par::each(over, items, cols, |cols, item| {
-        let (image, first) = (item / tiles, item % tiles * tile);
+        let (image, first) = (item / tiles, item % tiles * wide);
         let (sample, group) = (image / s.groups, image % s.groups);
-        let len = tile.min(n - first);
+        let len = wide.min(n - first);
         let src = &x[(sample * s.groups + group) * s.cin * w.volume()..][..s.cin * w.volume()];
         let a = &weight[group * s.cout * k..][..s.cout * k];
-        let b = if direct {
-            src
-        } else {
-            columns(src, s.cin, w, first, len, &mut cols[..k * len]);
-            &cols[..]
-        };
-        let c = y.at((sample * s.groups + group) * s.cout * n + first);
-        // SAFETY: `a` is cout × k, `b` is k × len, and the rows of `c` are `n` apart in a plane of `cout` rows of
-        // this sample and group; no two items share a row's stretch.
-        unsafe {
-            T::product(
-                (s.cout, len, k),
-                (a.as_ptr(), k as isize, 1),
-                (b.as_ptr(), len as isize, 1),
-                (c, n),
-                false,
-                inner,
-            )
+        let c = (y.at((sample * s.groups + group) * s.cout * n + first), n as isize, 1);
+        for row in (0..k).step_by(deep.max(1)) {
+            let rows = deep.min(k - row);
+            let a = (a[row..].as_ptr(), k as isize, 1);
+            // SAFETY: `a` is cout × rows, `b` is rows × len, and the rows of `c` are `n` apart in a plane of `cout` rows of
+            // this sample and group; no two items share a row's stretch.
+            unsafe {
+                if direct {
+                    T::product((s.cout, len, k), vector, a, (src.as_ptr(), n as isize, 1), c, false, inner)
+                } else {
+                    columns(src, row..row + rows, w, first, len, wide, cols);
+                    T::product((s.cout, len, rows), vector, a, (cols.as_ptr(), wide as isize, 1), c, row > 0, inner)
+                }
+            }
         }
     });
 }
@@ -171,7 +176,7 @@ pub fn conv_transposed(
     let s = Shape { batch: batch(x, weight), groups, cin: c / groups, cout: o, w: *w };
     with_compute!(any out.dtype(), T => {
         let (x, weight) = (pack::<T>(x), pack::<T>(weight));
-        let bias = bias.map(|b| pack::<T>(b).into_owned());
+        let bias = bias.map(|b| pack::<T>(b));
         let mut target = Target::<T>::new(out);
         scatter(&x, &weight, &s, target.slice(), threads);
         add_bias(target.slice(), bias.as_deref(), w.volume());
@@ -180,20 +185,49 @@ pub fn conv_transposed(
     Ok(())
 }
 
+/// Channels whose columns for all windows are made at a time: at least one.
+fn channels_at_once(w: &Window, channels: usize) -> usize {
+    (TILE / (w.taps() * w.windows()).max(1)).clamp(1, channels.max(1))
+}
+
 /// `out[group] = add_columns(weightᵀ · x)` for each sample and group.
 fn scatter<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: usize) {
     let (w, n) = (&s.w, s.w.windows());
     let k = s.cout * w.taps();
-    let items = s.batch * s.groups;
+    let many = channels_at_once(w, s.cout);
+    let parts = s.cout.div_ceil(many);
+    let items = s.batch * s.groups * parts;
     let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
-    par::pieces(over, y, s.cout * w.volume(), |image, plane| {
+    let vector = k == 1 || n == 1;
+    let y = par::Shared::new(y);
+    let cols = || Temp::filled(many * w.taps() * n, T::default());
+    par::each(over, items, cols, |cols, item| {
+        let (image, first) = (item / parts, item % parts * many);
         let group = image % s.groups;
+        let channels = many.min(s.cout - first);
+        let rows = channels * w.taps();
         let src = &x[image * s.cin * n..][..s.cin * n];
-        let a = &weight[group * s.cin * k..][..s.cin * k];
-        let mut cols = vec![T::default(); k * n];
-        matmul((k, n, s.cin), (a, true), (src, false), &mut cols, false, inner);
+        let a = &weight[group * s.cin * k..][..s.cin * k][first * w.taps()..];
+        // SAFETY: the planes of these channels are this item's alone.
+        let plane = unsafe {
+            let start = y.at((image * s.cout + first) * w.volume());
+            std::slice::from_raw_parts_mut(start, channels * w.volume())
+        };
+        let c = (cols.as_mut_ptr(), n as isize, 1);
+        // SAFETY: `a` is cin × rows, its rows `k` apart, taken column by column; `b` is cin × n, the columns rows × n.
+        unsafe {
+            T::product(
+                (rows, n, s.cin),
+                vector,
+                (a.as_ptr(), 1, k as isize),
+                (src.as_ptr(), n as isize, 1),
+                c,
+                false,
+                inner,
+            )
+        }
         plane.fill(T::default());
-        add_columns(&cols, s.cout, w, plane);
+        add_columns(cols, channels, w, plane);
     });
 }
 
@@ -256,21 +290,94 @@ pub fn conv_backward(
     Ok(())
 }
 
+/// Rows of columns for all windows that are made at a time.
+fn rows_at_once(w: &Window, rows: usize) -> usize {
+    (TILE / w.windows().max(1)).clamp(16, rows.max(16))
+}
+
 /// `grad[cout × (cin taps)] = Σ narrow[cout × windows] · columns(wide)ᵀ` over samples, for each group.
 fn weight_gradient<T: Number>(wide: &[T], narrow: &[T], s: &Shape, y: &mut [T], threads: usize) {
     let (w, n) = (&s.w, s.w.windows());
     let k = s.cin * w.taps();
     y.fill(T::default());
-    let mut cols = vec![T::default(); k * n];
+    let many = rows_at_once(w, k);
+    let mut cols = Temp::filled(many * n, T::default());
+    let vector = s.cout == 1 || k == 1;
     for sample in 0..s.batch {
         for group in 0..s.groups {
             let image = sample * s.groups + group;
-            columns(&wide[image * s.cin * w.volume()..], s.cin, w, 0, n, &mut cols);
+            let src = &wide[image * s.cin * w.volume()..][..s.cin * w.volume()];
             let a = &narrow[image * s.cout * n..][..s.cout * n];
-            let c = &mut y[group * s.cout * k..][..s.cout * k];
-            matmul((s.cout, k, n), (a, false), (&cols, true), c, true, threads);
+            for first in (0..k).step_by(many) {
+                let rows = many.min(k - first);
+                columns(src, first..first + rows, w, 0, n, n, &mut cols);
+                let c = &mut y[group * s.cout * k..][..s.cout * k][first..];
+                let c = (c.as_mut_ptr(), k as isize, 1);
+                let b = (cols.as_ptr(), 1, n as isize);
+                // SAFETY: `a` is cout × n, `b` is n × rows, and `c` is a stretch of the columns of cout rows of `k`.
+                unsafe { T::product((s.cout, rows, n), vector, (a.as_ptr(), n as isize, 1), b, c, true, threads) }
+            }
         }
     }
+}
+
+/// Bytes of working memory of [`conv`] for operands that lie so.
+pub fn conv_room(
+    x: (DType, &Layout),
+    weight: (DType, &Layout),
+    bias: Option<(DType, &Layout)>,
+    w: &Window,
+    out: (DType, &Layout),
+) -> usize {
+    let channels = weight.1.sizes[1] as usize;
+    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
+    let columns = if w.is_identity() || channels == 1 {
+        0
+    } else {
+        let (deep, wide) = tile(channels * w.taps(), w.windows());
+        compute_room(out.0, (deep * wide) as i64)
+    };
+    packed(x) + packed(weight) + bias.map_or(0, packed) + packed(out) + columns
+}
+
+/// Bytes of working memory of [`conv_transposed`] for operands that lie so.
+pub fn conv_transposed_room(
+    x: (DType, &Layout),
+    weight: (DType, &Layout),
+    bias: Option<(DType, &Layout)>,
+    w: &Window,
+    out: (DType, &Layout),
+) -> usize {
+    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
+    let many = channels_at_once(w, weight.1.sizes[1] as usize);
+    let columns = compute_room(out.0, (many * w.taps() * w.windows()) as i64);
+    packed(x) + packed(weight) + bias.map_or(0, packed) + packed(out) + columns
+}
+
+/// Bytes of working memory of [`conv_backward`] for operands that lie so, and gradients that are asked for.
+pub fn conv_backward_room(
+    operands: [(DType, &Layout); 3],
+    w: &Window,
+    transposed: bool,
+    input: Option<(DType, &Layout)>,
+    weight: Option<(DType, &Layout)>,
+    bias: Option<(DType, &Layout)>,
+) -> usize {
+    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
+    let channels = operands[2].1.sizes[1] as usize;
+    let columns = |n: usize| compute_room(operands[0].0, n as i64);
+    let of_input = |out| {
+        let made = if transposed {
+            let (deep, wide) = tile(channels * w.taps(), w.windows());
+            deep * wide
+        } else {
+            channels_at_once(w, channels) * w.taps() * w.windows()
+        };
+        packed(out) + columns(made)
+    };
+    let of_weight = |out| packed(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());
+    let most = input.map_or(0, of_input).max(weight.map_or(0, of_weight)).max(bias.map_or(0, packed));
+    operands.into_iter().map(packed).sum::<usize>() + most
 }
 
 /// A sum in halves: the error grows with the logarithm of the length.
@@ -285,7 +392,7 @@ fn pairwise<T: Number>(x: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::Tensor;
 
     fn numbers(n: usize, seed: i64) -> Vec<f64> {
         (0..n as i64).map(|i| ((i * 7919 + seed * 104729) % 31 - 15) as f64).collect()

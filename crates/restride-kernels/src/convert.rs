@@ -5,6 +5,7 @@
 //! multiplying. Conversions are PyTorch's on the CPU: floats are cut towards zero, `bool` is "not zero", a complex
 //! number loses its imaginary part, narrower floats round to nearest even, narrower integers wrap.
 
+use crate::scratch::Temp;
 use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16};
 
 use crate::rows::Rows;
@@ -318,8 +319,8 @@ fn holds(dtype: DType, of: DType) -> bool {
 }
 
 /// The elements of a view in logical order, converted.
-pub fn gather<C: Compute>(src: View<'_>) -> Vec<C> {
-    let mut out = vec![C::default(); src.numel()];
+pub fn gather<C: Compute>(src: View<'_>) -> Temp<C> {
+    let mut out = Temp::filled(src.numel(), C::default());
     gather_into(src, &mut out);
     out
 }
@@ -454,7 +455,7 @@ mod tests {
                     .to_elements::<i64>()
                     .into_iter()
                     .map(|x| if a == DType::Bool || b == DType::Bool { (x != 0) as i64 } else { x });
-                assert_eq!(gather::<i64>(second.view()), want.collect::<Vec<_>>(), "{a} to {b}");
+                assert_eq!(gather::<i64>(second.view())[..], want.collect::<Vec<_>>(), "{a} to {b}");
             }
         }
     }
@@ -482,7 +483,7 @@ mod tests {
     fn expanded_and_empty_rows() {
         let one = Tensor::from_slice(&[7f32], &[1]);
         let wide = one.alias(DType::F32, one.layout().expand(&[3, 2]).unwrap()).unwrap();
-        assert_eq!(gather::<f64>(wide.view()), [7.0; 6]);
+        assert_eq!(gather::<f64>(wide.view())[..], [7.0; 6]);
         let none = Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
         assert!(gather::<f32>(none.view()).is_empty());
         copy_convert(none.view(), none.view_mut());

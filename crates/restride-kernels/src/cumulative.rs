@@ -4,7 +4,9 @@ use crate::convert::{Compute, round_through};
 use crate::pack::{pack_owned, unpack, with_compute};
 use crate::par;
 use crate::reduce::{Number, cast, kept_first};
+use crate::scratch::Temp;
 use restride_tensor::{C32, C64, DType, Tensor, View, ViewMut};
+use smallvec::SmallVec;
 
 /// What runs along.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +55,7 @@ fn along<T: Compute>(
 ) {
     let changed = cast(x, read);
     let x = changed.as_ref().map_or(*x, Tensor::view);
-    let marks: Vec<bool> = (0..x.sizes().len()).map(|d| d == dim).collect();
+    let marks: SmallVec<[bool; 8]> = (0..x.sizes().len()).map(|d| d == dim).collect();
     let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(out.layout(), &marks));
     // SAFETY: the same cells with dimensions in another order.
     let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
@@ -136,12 +138,12 @@ pub fn extremes(
                 *at = where_;
             }
         };
-        let marks: Vec<bool> = (0..x.sizes().len()).map(|d| d == dim).collect();
+        let marks: SmallVec<[bool; 8]> = (0..x.sizes().len()).map(|d| d == dim).collect();
         let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(indices.layout(), &marks));
         // SAFETY: the same cells with dimensions in another order.
         let (x, indices) = unsafe { (x.with_layout(&from), indices.with_layout(&to)) };
         let data = crate::pack::pack::<T>(&x);
-        let mut found = vec![0i64; data.len()];
+        let mut found = Temp::filled(data.len(), 0i64);
         if !found.is_empty() {
             par::pieces(threads, &mut found, len, |i, at| positions(&data[i * len..][..len], at));
         }

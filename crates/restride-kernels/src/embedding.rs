@@ -1,12 +1,14 @@
 //! Rows of a table by index, sums of them, and gradients.
 
-use crate::pack::{Compute, Target, pack, unpack, with_compute};
+use crate::convert::load_row;
+use crate::pack::{Compute, Packed, Target, compute_room, pack, packed_room, unpack, with_compute};
 use crate::par;
-use restride_tensor::{Layout, View, ViewMut};
+use crate::scratch::Temp;
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// The indices, all of them checked to lie in a table of `rows`.
-pub fn checked(indices: &View<'_>, rows: i64) -> Result<Vec<i64>, String> {
-    let indices = pack::<i64>(indices).into_owned();
+pub fn checked<'a>(indices: &View<'a>, rows: i64) -> Result<Packed<'a, i64>, String> {
+    let indices = pack::<i64>(indices);
     match indices.iter().find(|&&i| i < 0 || i >= rows) {
         Some(bad) => Err(format!("index out of range in self: {bad} for {rows} rows")),
         None => Ok(indices),
@@ -41,17 +43,23 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
         return Ok(());
     }
     fn run<T: Compute>(table: &View<'_>, indices: &[i64], width: usize, out: &ViewMut<'_>) {
-        let mut data = Vec::with_capacity(indices.len() * width);
-        for &i in indices {
-            let l = table.layout();
-            let row = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
+        let mut data = Temp::filled(indices.len() * width, T::default());
+        let l = table.layout();
+        for (&i, row) in indices.iter().zip(data.chunks_mut(width.max(1))) {
+            let cell = l.offset + i * l.strides[0];
             // SAFETY: a row of the table.
-            data.extend_from_slice(&pack::<T>(&unsafe { table.with_layout(&row) }));
+            unsafe { load_row(table.dtype(), table.base(), cell as isize, l.strides[1] as isize, row) };
         }
         unpack(&data, out);
     }
     with_compute!(any out.dtype(), T => run::<T>(table, &indices, width, out));
     Ok(())
+}
+
+/// Bytes of working memory of [`rows`] for operands and a result that lie so.
+pub fn rows_room(table: (DType, &Layout), indices: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    let direct = table.1.strides[1] == 1 && table.0 == out.0 && out.1.is_contiguous();
+    packed_room(indices.0, indices.1) + if direct { 0 } else { compute_room(out.0, out.1.numel()) }
 }
 
 /// The gradient with respect to the table: each row of `g` is added where its index says; indices equal to `skip` are left
@@ -64,12 +72,12 @@ pub fn rows_backward(
     out: &ViewMut<'_>,
 ) -> Result<(), String> {
     let (count, width) = (out.sizes()[0], out.sizes()[1] as usize);
-    let indices = pack::<i64>(indices).into_owned();
+    let indices = pack::<i64>(indices);
     let kept = |i: i64| Some(i) != skip;
     if let Some(bad) = indices.iter().find(|&&i| kept(i) && (i < 0 || i >= count)) {
         return Err(format!("index {bad} is out of range for {count} rows"));
     }
-    let mut seen = vec![0u64; count as usize];
+    let mut seen = Temp::filled(count as usize, 0u64);
     indices.iter().filter(|&&i| kept(i)).for_each(|&i| seen[i as usize] += 1);
     with_compute!(float out.dtype(), T => {
         let data = pack::<T>(g);
@@ -111,7 +119,7 @@ pub fn bags(
     places: Option<&ViewMut<'_>>,
 ) -> Result<(), String> {
     let width = out.sizes()[1] as usize;
-    let mut from = vec![0i64; if places.is_some() { out.numel() } else { 0 }];
+    let mut from = Temp::filled(if places.is_some() { out.numel() } else { 0 }, 0i64);
     with_compute!(float out.dtype(), T => {
         let l = table.layout();
         let mut target = Target::<T>::new(out);
@@ -160,12 +168,14 @@ pub fn renorm(
     out: &ViewMut<'_>,
 ) -> Result<(), String> {
     let (count, width) = (table.sizes()[0], table.sizes()[1] as usize);
-    let mut indices = checked(indices, count)?;
+    let mut indices = checked(indices, count)?.into_owned();
     indices.sort_unstable();
-    indices.dedup();
     with_compute!(float out.dtype(), T => {
         let mut data = crate::pack::pack_owned::<T>(table);
-        for i in indices {
+        for (at, &i) in indices.iter().enumerate() {
+            if at > 0 && indices[at - 1] == i {
+                continue;
+            }
             let row = &mut data[i as usize * width..][..width];
             let size = |x: &T| x.to_f64().abs();
             let norm = if norm_type == f64::INFINITY {

@@ -1,26 +1,26 @@
-//! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads.
-//!
-//! The library's blocked loops sum over `k` in an order that depends on the sizes alone; its special paths for vectors
-//! and for very small `k` choose by strides, so operands of such products are packed row by row first. A
-//! test holds that bits are the same over strides and threads.
+//! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see [`crate::blocked`].
 
+use crate::blocked::{self, Matrix, MatrixMut};
 use crate::pack::{Compute, Target, fill, pack, with_compute};
 use crate::par;
+use crate::rows::Rows;
+use crate::scratch::Temp;
 use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
-use std::borrow::Cow;
+use smallvec::SmallVec;
 
 /// A compute type with a matrix product.
 pub trait Gemm: Compute {
-    /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n, its rows `ldc` elements apart.
-    /// Strides of `a` and `b` are (row, column), in elements.
+    /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n; an address and the distances of rows and of
+    /// columns, in elements. Where `vector`, one of `m` and `n` is 1, and the order of summation is that of such products.
     ///
     /// # Safety
-    /// All elements that sizes and strides reach are readable, those of `c` writable and nobody else's.
+    /// All elements that sizes and strides reach are readable, those of `c` writable, different cells and nobody else's.
     unsafe fn product(
         size: (usize, usize, usize),
-        a: (*const Self, isize, isize),
-        b: (*const Self, isize, isize),
-        c: (*mut Self, usize),
+        vector: bool,
+        a: Matrix<Self>,
+        b: Matrix<Self>,
+        c: MatrixMut<Self>,
         add: bool,
         threads: usize,
     );
@@ -28,99 +28,99 @@ pub trait Gemm: Compute {
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self;
 }
 
-macro_rules! library {
-    ($($t:ty, $one:expr, $zero:expr, |$s:ident| $cast:expr;)*) => {$(
+macro_rules! blend {
+    ($t:ty, $one:expr, $zero:expr, |$s:ident| $cast:expr) => {
+        fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
+            let cast = |$s: Scalar| -> $t { $cast };
+            let (alpha, beta) = (cast(alpha), cast(beta));
+            let ab = if alpha == $one { ab } else { alpha * ab };
+            if beta == $zero {
+                ab
+            } else if beta == $one {
+                c + ab
+            } else {
+                beta * c + ab
+            }
+        }
+    };
+}
+
+macro_rules! real {
+    ($($t:ty, $kernels:ident, |$s:ident| $cast:expr;)*) => {$(
         impl Gemm for $t {
             unsafe fn product(
                 (m, n, k): (usize, usize, usize),
-                a: (*const Self, isize, isize),
-                b: (*const Self, isize, isize),
-                c: (*mut Self, usize),
+                vector: bool,
+                a: Matrix<Self>,
+                b: Matrix<Self>,
+                c: MatrixMut<Self>,
                 add: bool,
                 threads: usize,
             ) {
-                let par = match threads {
-                    0 | 1 => gemm::Parallelism::None,
-                    t => gemm::Parallelism::Rayon(t),
-                };
                 // SAFETY: the caller's promise.
                 unsafe {
-                    gemm::gemm(
-                        m, n, k, c.0, 1, c.1 as isize, add, a.0, a.2, a.1, b.0, b.2, b.1, $one, $one, false, false, false,
-                        par,
-                    )
+                    match vector {
+                        true if m == 1 => blocked::vector((n, k), (a.0, a.2), b, (c.0, c.2), add, threads),
+                        true => blocked::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
+                        false => blocked::product(blocked::$kernels(), (m, n, k), a, b, c, add, threads),
+                    }
                 }
             }
-            fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
-                let cast = |$s: Scalar| -> $t { $cast };
-                let (alpha, beta) = (cast(alpha), cast(beta));
-                let ab = if alpha == $one { ab } else { alpha * ab };
-                if beta == $zero { ab } else if beta == $one { c + ab } else { beta * c + ab }
-            }
+            blend!($t, 1.0, 0.0, |$s| $cast);
         }
     )*};
 }
-library! {
-    f32, 1.0, 0.0, |s| s.as_f64() as f32;
-    f64, 1.0, 0.0, |s| s.as_f64();
-    C32, C32::new(1.0, 0.0), C32::new(0.0, 0.0), |s| { let z = s.as_c64(); C32::new(z.re as f32, z.im as f32) };
-    C64, C64::new(1.0, 0.0), C64::new(0.0, 0.0), |s| s.as_c64();
+real! {
+    f32, kernels_f32, |s| s.as_f64() as f32;
+    f64, kernels_f64, |s| s.as_f64();
+}
+
+macro_rules! complex {
+    ($($t:ty, |$s:ident| $cast:expr;)*) => {$(
+        impl Gemm for $t {
+            unsafe fn product(
+                size: (usize, usize, usize),
+                _vector: bool,
+                a: Matrix<Self>,
+                b: Matrix<Self>,
+                c: MatrixMut<Self>,
+                add: bool,
+                threads: usize,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe { blocked::plain(size, a, b, c, add, |x: $t, y: $t, z: $t| z + x * y, threads) }
+            }
+            blend!($t, <$t>::new(1.0, 0.0), <$t>::new(0.0, 0.0), |$s| $cast);
+        }
+    )*};
+}
+complex! {
+    C32, |s| { let z = s.as_c64(); C32::new(z.re as f32, z.im as f32) };
+    C64, |s| s.as_c64();
 }
 
 impl Gemm for i64 {
     unsafe fn product(
-        (m, n, k): (usize, usize, usize),
-        a: (*const Self, isize, isize),
-        b: (*const Self, isize, isize),
-        c: (*mut Self, usize),
+        size: (usize, usize, usize),
+        _vector: bool,
+        a: Matrix<Self>,
+        b: Matrix<Self>,
+        c: MatrixMut<Self>,
         add: bool,
         threads: usize,
     ) {
-        let (a, b) = ((Shared(a.0), a.1, a.2), (Shared(b.0), b.1, b.2));
-        let c = (Shared(c.0 as *const Self), c.1);
-        par::each(
-            threads,
-            m,
-            || (),
-            |(), i| {
-                // SAFETY: the caller's promise; rows do not overlap and each is one thread's.
-                let row = unsafe { std::slice::from_raw_parts_mut(c.0.get().add(i * c.1) as *mut Self, n) };
-                if !add {
-                    row.fill(0);
-                }
-                for p in 0..k {
-                    // SAFETY: the caller's promise.
-                    let x = unsafe { a.0.get().offset(i as isize * a.1 + p as isize * a.2).read() };
-                    for (j, y) in row.iter_mut().enumerate() {
-                        // SAFETY: the caller's promise.
-                        let z = unsafe { b.0.get().offset(p as isize * b.1 + j as isize * b.2).read() };
-                        *y = y.wrapping_add(x.wrapping_mul(z));
-                    }
-                }
-            },
-        );
+        let multiply_add = |x: i64, y: i64, z: i64| z.wrapping_add(x.wrapping_mul(y));
+        // SAFETY: the caller's promise.
+        unsafe { blocked::plain(size, a, b, c, add, multiply_add, threads) }
     }
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
         c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
     }
 }
 
-/// An address that threads read from.
-#[derive(Clone, Copy)]
-struct Shared<T>(*const T);
-// SAFETY: only read through, while the memory is not written.
-unsafe impl<T> Send for Shared<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Shared<T> {}
-impl<T> Shared<T> {
-    fn get(&self) -> *const T {
-        self.0
-    }
-}
-
-/// Whether the library takes a path that chooses by strides.
-fn special(m: usize, n: usize, k: usize) -> bool {
-    m <= 1 || n <= 1 || k <= 2 || m * n <= 256
+/// Whether a product is one with a vector.
+fn is_vector(m: usize, n: usize) -> bool {
+    m == 1 || n == 1
 }
 
 /// `c = a b` (or `+=`) on slices: `a` is m × k and row-major, or k × m where `a_t`; `b` likewise.
@@ -138,51 +138,50 @@ pub fn matmul<T: Gemm>(
     // SAFETY: the sizes were checked above, and `c` is borrowed exclusively.
     unsafe {
         let a = (a.as_ptr(), a_strides.0, a_strides.1);
-        T::product((m, n, k), a, (b.as_ptr(), b_strides.0, b_strides.1), (c.as_mut_ptr(), n), add, threads)
+        let b = (b.as_ptr(), b_strides.0, b_strides.1);
+        T::product((m, n, k), is_vector(m, n), a, b, (c.as_mut_ptr(), n as isize, 1), add, threads)
     }
 }
 
-/// A batch of matrices for reading.
-struct Matrices<'a, T> {
-    base: Shared<T>,
-    /// Keeps `base` alive where the elements had to be packed.
-    _owned: Option<Vec<T>>,
-    _life: std::marker::PhantomData<&'a T>,
-    offsets: Vec<isize>,
+/// A batch of matrices, of which one is found by its number.
+pub(crate) struct Matrices<T> {
+    base: *mut T,
+    sizes: SmallVec<[usize; 4]>,
+    strides: SmallVec<[isize; 4]>,
     row: isize,
     col: isize,
 }
+// SAFETY: an address; whoever reads or writes through it says why it may.
+unsafe impl<T> Sync for Matrices<T> {}
 
-impl<'a, T: Compute> Matrices<'a, T> {
-    /// The last two dimensions of a view, broadcast over `batch`. Canonical matrices are row-major, or where
-    /// `transposed` column-major.
-    fn new(view: &View<'a>, batch: &[i64], canonical: bool, transposed: bool) -> Result<Self, String> {
-        let rank = view.layout().rank();
-        let outer = &view.sizes()[..rank - 2];
-        let unit = view.strides()[rank - 2..].contains(&1);
-        let (base, owned, layout) = if view.dtype() == T::DTYPE && unit && !canonical {
-            (view.base() as *const T, None, view.layout().clone())
-        } else {
-            let mut dims: Vec<i64> = (0..rank as i64).collect();
-            if transposed {
-                dims.swap(rank - 2, rank - 1);
+impl<T> Matrices<T> {
+    /// The last two dimensions of a layout at `base`, broadcast over `batch`.
+    pub(crate) fn new(base: *mut T, layout: &Layout, batch: &[i64]) -> Self {
+        let rank = layout.rank();
+        let own = rank - 2;
+        let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, batch.len());
+        for d in 0..own {
+            if layout.sizes[d] != 1 {
+                strides[batch.len() - own + d] = layout.strides[d] as isize;
             }
-            let order = view.layout().permute(&dims).map_err(|e| e.0)?;
-            // SAFETY: the same cells in another order.
-            let packed = pack::<T>(&unsafe { view.with_layout(&order) });
-            let layout = Layout::contiguous(&order.sizes).permute(&dims).map_err(|e| e.0)?;
-            match packed {
-                Cow::Borrowed(slice) => (slice.as_ptr(), None, layout),
-                Cow::Owned(packed) => (packed.as_ptr(), Some(packed), layout),
-            }
-        };
-        let (row, col) = (layout.strides[rank - 2] as isize, layout.strides[rank - 1] as isize);
-        let outer = Layout::strided(outer, &layout.strides[..rank - 2], layout.offset);
-        let offsets = outer.expand(batch).map_err(|e| e.0)?.cells().into_iter().map(|c| c as isize).collect();
-        Ok(Matrices { base: Shared(base), _owned: owned, _life: std::marker::PhantomData, offsets, row, col })
+        }
+        let base = base.wrapping_offset(layout.offset as isize);
+        let sizes = batch.iter().map(|&n| n as usize).collect();
+        Matrices {
+            base,
+            sizes,
+            strides,
+            row: layout.strides[rank - 2] as isize,
+            col: layout.strides[rank - 1] as isize,
+        }
     }
-    fn at(&self, i: usize) -> (*const T, isize, isize) {
-        (self.base.get().wrapping_offset(self.offsets[i]), self.row, self.col)
+    pub(crate) fn at(&self, mut i: usize) -> MatrixMut<T> {
+        let mut cell = 0;
+        for (&n, &s) in self.sizes.iter().zip(&self.strides).rev() {
+            cell += (i % n) as isize * s;
+            i /= n;
+        }
+        (self.base.wrapping_offset(cell), self.row, self.col)
     }
 }
 
@@ -241,7 +240,7 @@ pub fn product(
         if lb.rank() == 2 && la.rank() > 2 {
             folded::<T>(&a, &b, b_t, &added, &out, threads)
         } else {
-            batched::<T>(&a, &b, b_t, &added, &out, threads)
+            stacked::<T>(&a, &b, b_t, &added, &out, threads)
         }
     })
 }
@@ -270,21 +269,25 @@ fn folded<T: Gemm>(
             unsafe { View::from_raw(packed.as_ptr() as *const u8, T::DTYPE, &flat) }
         }
     };
-    let mut target = Target::<T>::new(out);
     let lo = Layout::contiguous(&[m, n]);
-    let ab = target.slice();
-    {
-        // SAFETY: the target's elements, m × n of them, not used otherwise during the call.
-        let ab = unsafe { ViewMut::from_raw(ab.as_mut_ptr() as *mut u8, T::DTYPE, &lo) };
-        batched::<T>(&a, b, b_t, &Added::NONE, &ab, threads)?;
+    if let (true, Some(l)) = (out.dtype() == T::DTYPE, out.layout().view(&[m, n])) {
+        // SAFETY: the same cells.
+        batched::<T>(&a, b, b_t, &unsafe { out.with_layout(&l) }, threads)?;
+        return blend::<T>(out, added);
     }
-    blend(ab, added)?;
+    let mut target = Target::<T>::new(out);
+    let ab = target.slice().as_mut_ptr() as *mut u8;
+    // SAFETY: the target's elements, m × n of them, not used otherwise during the call.
+    batched::<T>(&a, b, b_t, &unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, threads)?;
+    let lo = Layout::contiguous(out.sizes());
+    // SAFETY: the same.
+    blend::<T>(&unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, added)?;
     target.finish();
     Ok(())
 }
 
-/// Products of the last two dimensions, broadcast over the others.
-fn batched<T: Gemm>(
+/// As [`batched`], and what is added, for any type of the result.
+fn stacked<T: Gemm>(
     a: &View<'_>,
     b: &View<'_>,
     b_t: bool,
@@ -292,6 +295,22 @@ fn batched<T: Gemm>(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
+    if out.dtype() == T::DTYPE {
+        batched::<T>(a, b, b_t, out, threads)?;
+        return blend::<T>(out, added);
+    }
+    let mut target = Target::<T>::new(out);
+    let lo = Layout::contiguous(out.sizes());
+    // SAFETY: the target's elements, not used otherwise before it is finished.
+    let ab = unsafe { ViewMut::from_raw(target.slice().as_mut_ptr() as *mut u8, T::DTYPE, &lo) };
+    batched::<T>(a, b, b_t, &ab, threads)?;
+    blend::<T>(&ab, added)?;
+    target.finish();
+    Ok(())
+}
+
+/// Products of the last two dimensions, broadcast over the others, into memory of the compute type.
+fn batched<T: Gemm>(a: &View<'_>, b: &View<'_>, b_t: bool, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
     if out.numel() == 0 {
         return Ok(());
     }
@@ -302,52 +321,122 @@ fn batched<T: Gemm>(
     let swapped = b.layout().transpose(-1, -2).map_err(|e| e.0)?;
     // SAFETY: the same cells in another order.
     let b = if b_t { unsafe { b.with_layout(&swapped) } } else { *b };
-    let canonical = special(m, n, k);
-    let left = Matrices::<T>::new(a, batch, canonical, false)?;
-    let right = Matrices::<T>::new(&b, batch, canonical, b_t)?;
-    let mut target = Target::<T>::new(out);
-    let c = target.slice();
-    let (over, inner) = if left.offsets.len() >= threads { (threads, 1) } else { (1, threads) };
-    par::pieces(over, c, m * n, |i, piece| {
-        // SAFETY: operands' cells are readable, the piece is m × n elements of this thread alone.
-        unsafe { T::product((m, n, k), left.at(i), right.at(i), (piece.as_mut_ptr(), n), false, inner) }
-    });
-    blend(c, added)?;
-    target.finish();
+    let (own_a, own_b) = (converted::<T>(a), converted::<T>(&b));
+    let left = match &own_a {
+        None => Matrices::new(a.base() as *mut T, a.layout(), batch),
+        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(a.sizes()), batch),
+    };
+    let right = match &own_b {
+        None => Matrices::new(b.base() as *mut T, b.layout(), batch),
+        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(b.sizes()), batch),
+    };
+    let to = Matrices::new(out.base() as *mut T, out.layout(), batch);
+    let items = batch.iter().product::<i64>() as usize;
+    let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
+    let over = if items * m * n * k < 1 << 16 { 1 } else { over };
+    let read = |(p, row, col): MatrixMut<T>| (p as *const T, row, col);
+    par::each(
+        over,
+        items,
+        || (),
+        |(), i| {
+            // SAFETY: operands' cells are readable, results' are writable and different, each matrix is one thread's.
+            unsafe {
+                T::product((m, n, k), is_vector(m, n), read(left.at(i)), read(right.at(i)), to.at(i), false, inner)
+            }
+        },
+    );
     Ok(())
 }
 
-/// Applies `beta` and `alpha`; `c` has the result's sizes.
-fn blend<T: Gemm>(ab: &mut [T], added: &Added<'_>) -> Result<(), String> {
-    let zero = T::default();
+/// The elements in the compute type, where they have another.
+fn converted<T: Compute>(view: &View<'_>) -> Option<crate::pack::Packed<'static, T>> {
+    (view.dtype() != T::DTYPE).then(|| crate::pack::Packed::Owned(crate::pack::pack_owned::<T>(view)))
+}
+
+/// Applies `beta` and `alpha` to a product in the compute type; `c` has the result's sizes.
+fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
+    let base = ab.base() as *mut T;
     match &added.c {
         Some(c) if added.beta.as_bool() => {
-            let (l, rank) = (c.layout(), c.layout().rank());
-            if rank > 1 && l.strides[..rank - 1].iter().all(|&s| s == 0) {
-                let row = Layout::strided(&l.sizes[rank - 1..], &l.strides[rank - 1..], l.offset);
-                // SAFETY: the first row, which all others are.
-                let row = pack::<T>(&unsafe { c.with_layout(&row) }).into_owned();
-                for x in ab.chunks_mut(row.len().max(1)) {
-                    x.iter_mut().zip(&row).for_each(|(x, &y)| *x = T::blend(*x, added.alpha, y, added.beta));
+            let own = converted::<T>(c);
+            let dense = Layout::contiguous(c.sizes());
+            let (from, layout) = match &own {
+                None => (c.base() as *const T, c.layout()),
+                Some(own) => (own.as_ptr(), &dense),
+            };
+            let rows = Rows::any_order(&[ab.layout(), layout]);
+            let (to_step, step) = (rows.stride(0), rows.stride(1));
+            rows.for_each(|at| {
+                for i in 0..rows.len() as isize {
+                    // SAFETY: cells of the result, which nobody else has now, and of what is added.
+                    unsafe {
+                        let cell = base.offset(at[0] + i * to_step);
+                        let y = from.offset(at[1] + i * step).read();
+                        cell.write(T::blend(cell.read(), added.alpha, y, added.beta));
+                    }
                 }
-                return Ok(());
-            }
-            let c = pack::<T>(c);
-            ab.iter_mut().zip(c.iter()).for_each(|(x, &y)| *x = T::blend(*x, added.alpha, y, added.beta));
+            });
         }
         _ if added.alpha != Scalar::Int(1) => {
-            ab.iter_mut().for_each(|x| *x = T::blend(*x, added.alpha, zero, Scalar::Int(0)));
+            let rows = Rows::any_order(&[ab.layout()]);
+            rows.for_each(|at| {
+                for i in 0..rows.len() as isize {
+                    // SAFETY: cells of the result, which nobody else has now.
+                    unsafe {
+                        let cell = base.offset(at[0] + i * rows.stride(0));
+                        cell.write(T::blend(cell.read(), added.alpha, T::default(), Scalar::Int(0)));
+                    }
+                }
+            });
         }
         _ => {}
     }
     Ok(())
 }
 
+/// Bytes of working memory of [`product`] for operands that lie so.
+pub fn product_room(
+    a: (DType, &Layout),
+    b: (DType, &Layout),
+    c: Option<(DType, &Layout)>,
+    out: (DType, &Layout),
+) -> usize {
+    use crate::pack::{compute_room, is_compute};
+    let whole = |x: (DType, &Layout)| if is_compute(x.0) { 0 } else { compute_room(x.0, x.1.numel()) };
+    let mut bytes = whole(a)
+        + whole(b)
+        + c.map_or(0, |c| compute_room(c.0, out.1.numel()) * !is_compute(c.0) as usize)
+        + whole(out);
+    // A vector on the right is a matrix of one column.
+    let column;
+    let out = match b.1.rank() {
+        1 => {
+            column = out.1.unsqueeze(-1).unwrap_or_else(|_| out.1.clone());
+            (out.0, &column)
+        }
+        _ => out,
+    };
+    let (la, rank) = (a.1, out.1.rank());
+    if b.1.rank() <= 2 && la.rank() > 2 {
+        let m: i64 = la.sizes[..la.rank() - 1].iter().product();
+        if la.view(&[m, la.sizes[la.rank() - 1]]).is_none() && is_compute(a.0) {
+            bytes += compute_room(a.0, la.numel());
+        }
+        if is_compute(out.0) && rank > 1 {
+            let m: i64 = out.1.sizes[..rank - 1].iter().product();
+            let dense = out.1.view(&[m, out.1.sizes[rank - 1]]).is_some() || out.1.is_contiguous();
+            bytes += if dense { 0 } else { compute_room(out.0, out.1.numel()) };
+        }
+    }
+    bytes
+}
+
 /// `out = sum(conj(a[i]) * b[i])`, of vectors.
 pub fn vdot(a: &View<'_>, b: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
     fn run<T: Gemm>(a: &View<'_>, b: &View<'_>, conj: impl Fn(T) -> T, out: &ViewMut<'_>) {
         let (x, y) = (pack::<T>(a), pack::<T>(b));
-        let x: Vec<T> = x.iter().map(|&x| conj(x)).collect();
+        let x: Temp<T> = x.iter().map(|&x| conj(x)).collect();
         let mut r = [T::default()];
         matmul((1, 1, x.len()), (&x, false), (&y, false), &mut r, false, 1);
         fill(out, r[0]);

@@ -84,43 +84,53 @@ impl Window {
     }
 }
 
-/// The windows `first .. first + n` of `channels` planes, as columns: row `channel * taps + tap`, `n` columns.
-pub fn columns<T: Copy + Default>(x: &[T], channels: usize, w: &Window, first: usize, n: usize, cols: &mut [T]) {
+/// The windows `first .. first + n` as columns, of which the given rows (`channel * taps + tap`) are made, `step` elements apart.
+pub fn columns<T: Copy + Default>(
+    x: &[T],
+    rows: std::ops::Range<usize>,
+    w: &Window,
+    first: usize,
+    n: usize,
+    step: usize,
+    cols: &mut [T],
+) {
     let (volume, taps) = (w.volume(), w.taps());
     let [_, oh, ow] = w.output;
     let [_, ih, iw] = w.input;
-    for c in 0..channels {
+    let [_, kh, kw] = w.kernel;
+    for (at, row) in rows.enumerate() {
+        let (c, t) = (row / taps, row % taps);
+        let (kz, ky, kx) = (t / (kh * kw), t / kw % kh, t % kw);
         let plane = &x[c * volume..][..volume];
-        w.each_tap(|t, [kz, ky, kx]| {
-            let row = &mut cols[(c * taps + t) * n..][..n];
-            let (lo, hi) = w.inside(2, kx);
-            let mut done = 0;
-            while done < n {
-                let at = first + done;
-                let (line, x0) = (at / ow, at % ow);
-                let len = (ow - x0).min(n - done);
-                let out = &mut row[done..done + len];
-                done += len;
-                let from = w.at(0, line / oh, kz).zip(w.at(1, line % oh, ky));
-                let (a, b) = (lo.clamp(x0, x0 + len), hi.clamp(x0, x0 + len));
-                let Some((z, y)) = from.filter(|_| a < b) else {
-                    out.fill(T::default());
-                    continue;
-                };
-                let src = &plane[(z * ih + y) * iw..][..iw];
-                let start = a * w.stride[2] + kx * w.dilation[2] - w.pad[2];
-                out[..a - x0].fill(T::default());
-                out[b - x0..].fill(T::default());
-                let mid = &mut out[a - x0..b - x0];
-                if w.stride[2] == 1 {
-                    mid.copy_from_slice(&src[start..start + mid.len()]);
-                } else {
-                    for (o, s) in mid.iter_mut().zip(src[start..].iter().step_by(w.stride[2])) {
-                        *o = *s;
+        let row = &mut cols[at * step..][..n];
+        let (lo, hi) = w.inside(2, kx);
+        let mut done = 0;
+        let (mut line, mut x0) = (first / ow, first % ow);
+        while done < n {
+            let len = (ow - x0).min(n - done);
+            let out = &mut row[done..done + len];
+            done += len;
+            let from = w.at(0, line / oh, kz).zip(w.at(1, line % oh, ky));
+            let (a, b) = (lo.clamp(x0, x0 + len), hi.clamp(x0, x0 + len));
+            match from.filter(|_| a < b) {
+                None => out.fill(T::default()),
+                Some((z, y)) => {
+                    let src = &plane[(z * ih + y) * iw..][..iw];
+                    let start = a * w.stride[2] + kx * w.dilation[2] - w.pad[2];
+                    out[..a - x0].fill(T::default());
+                    out[b - x0..].fill(T::default());
+                    let mid = &mut out[a - x0..b - x0];
+                    if w.stride[2] == 1 {
+                        mid.copy_from_slice(&src[start..start + mid.len()]);
+                    } else {
+                        for (o, s) in mid.iter_mut().zip(src[start..].iter().step_by(w.stride[2])) {
+                            *o = *s;
+                        }
                     }
                 }
             }
-        });
+            (line, x0) = (line + 1, 0);
+        }
     }
 }
 
@@ -160,7 +170,7 @@ pub fn im2col(x: &View<'_>, w: &Window, out: &ViewMut<'_>) -> Result<(), String>
         let mut target = Target::<T>::new(out);
         let (per_in, per_out) = (channels * w.volume(), channels * w.taps() * w.windows());
         for (x, y) in data.chunks(per_in.max(1)).zip(target.slice().chunks_mut(per_out.max(1))) {
-            columns(x, channels, w, 0, w.windows(), y);
+            columns(x, 0..channels * w.taps(), w, 0, w.windows(), w.windows(), y);
         }
         target.finish();
     }
@@ -204,7 +214,7 @@ mod tests {
         let x: Vec<i64> = (1..=70).collect();
         let n = w.windows();
         let mut cols = vec![-1; 2 * w.taps() * n];
-        columns(&x, 2, &w, 0, n, &mut cols);
+        columns(&x, 0..2 * w.taps(), &w, 0, n, n, &mut cols);
         for c in 0..2 {
             w.each_tap(|t, k| {
                 for (o, col) in cols[(c * w.taps() + t) * n..][..n].iter().enumerate() {
@@ -218,10 +228,10 @@ mod tests {
             });
         }
         // A part of them is the same columns.
-        let mut part = vec![-1; 2 * w.taps() * 5];
-        columns(&x, 2, &w, 3, 5, &mut part);
-        for r in 0..2 * w.taps() {
-            assert_eq!(part[r * 5..][..5], cols[r * n + 3..][..5]);
+        let mut part = vec![-1; 7 * 6];
+        columns(&x, 4..11, &w, 3, 5, 6, &mut part);
+        for r in 4..11 {
+            assert_eq!(part[(r - 4) * 6..][..5], cols[r * n + 3..][..5]);
         }
     }
 
@@ -232,7 +242,7 @@ mod tests {
         let x: Vec<i64> = (0..35).map(|i| (i * 7919) % 23 - 11).collect();
         let y: Vec<i64> = (0..(taps * n) as i64).map(|i| (i * 104729) % 19 - 9).collect();
         let mut cols = vec![0; taps * n];
-        columns(&x, 1, &w, 0, n, &mut cols);
+        columns(&x, 0..taps, &w, 0, n, n, &mut cols);
         let mut back = vec![0; 35];
         add_columns(&y, 1, &w, &mut back);
         let dot = |a: &[i64], b: &[i64]| -> i64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };

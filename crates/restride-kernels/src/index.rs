@@ -2,8 +2,10 @@
 
 use crate::convert::{Compute, load_row, store_row};
 use crate::pack::with_compute;
-use crate::rows::Rows;
+use crate::rows::{Rows, cells};
+use crate::scratch::Temp;
 use restride_tensor::{C32, C64, Dims, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// Runs the body with `$W` bound to a word of an element's size.
 macro_rules! with_word {
@@ -84,39 +86,45 @@ impl Arith for i64 {
     }
 }
 
+/// Dimensions.
+pub type SomeDims = SmallVec<[usize; 6]>;
+
 /// Indexed dimensions of a tensor, and the rest of them: in what is picked, those of `before` come first, then those of
 /// the indices' shape, then those of `after`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Axes {
     /// Dimensions that are indexed, in the order of `at`.
-    pub indexed: Vec<usize>,
+    pub indexed: SomeDims,
     /// Other dimensions, before those of the indices in what is picked.
-    pub before: Vec<usize>,
+    pub before: SomeDims,
     /// Other dimensions, after them.
-    pub after: Vec<usize>,
+    pub after: SomeDims,
     /// Sizes of the indices.
     pub shape: Dims<i64>,
     /// For each indexed dimension, indices in row-major order, not negative.
-    pub at: Vec<Vec<i64>>,
+    pub at: SmallVec<[Temp<i64>; 4]>,
 }
 
 impl Axes {
     /// One dimension indexed by a vector.
-    pub fn one(rank: usize, dim: usize, at: Vec<i64>) -> Axes {
+    pub fn one(rank: usize, dim: usize, at: Temp<i64>) -> Axes {
         let shape = Dims::from_slice(&[at.len() as i64]);
-        Axes { indexed: vec![dim], before: (0..dim).collect(), after: (dim + 1..rank).collect(), shape, at: vec![at] }
+        let mut all = SmallVec::new();
+        all.push(at);
+        let indexed = SomeDims::from_slice(&[dim]);
+        Axes { indexed, before: (0..dim).collect(), after: (dim + 1..rank).collect(), shape, at: all }
     }
 
     /// Sizes of what is picked of a tensor.
     pub fn sizes(&self, of: &[i64]) -> Dims<i64> {
-        let rest = |dims: &[usize]| dims.iter().map(|&d| of[d]).collect::<Vec<_>>();
+        let rest = |dims: &[usize]| dims.iter().map(|&d| of[d]).collect::<Dims<i64>>();
         rest(&self.before).into_iter().chain(self.shape.iter().copied()).chain(rest(&self.after)).collect()
     }
 
     /// For each index, how far from the first cell of the indexed tensor it leads; the rest of its dimensions.
-    fn points(&self, l: &Layout) -> Result<(Vec<isize>, Layout), String> {
+    fn points(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
         let count = self.shape.iter().product::<i64>() as usize;
-        let mut points = vec![0isize; count];
+        let mut points = Temp::filled(count, 0isize);
         for (&d, at) in self.indexed.iter().zip(&self.at) {
             let (size, stride) = (l.sizes[d], l.strides[d] as isize);
             if at.len() != count {
@@ -135,14 +143,14 @@ impl Axes {
     }
 
     /// The same of what is picked.
-    fn picked(&self, l: &Layout) -> Result<(Vec<isize>, Layout), String> {
+    fn picked(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
         let (b, s) = (self.before.len(), self.shape.len());
         if l.rank() != b + s + self.after.len() || l.sizes[b..b + s] != self.shape[..] {
             return Err(format!("{l} is not what is picked by indices of sizes {:?}", &self.shape[..]));
         }
         let own = Layout::strided(&l.sizes[b..b + s], &l.strides[b..b + s], 0);
         let rest = |of: &Dims<i64>| of[..b].iter().chain(&of[b + s..]).copied().collect::<Dims<i64>>();
-        let points = own.cells().into_iter().map(|c| c as isize).collect();
+        let points = cells(&own);
         Ok((points, Layout { sizes: rest(&l.sizes), strides: rest(&l.strides), offset: l.offset }))
     }
 }
@@ -166,8 +174,8 @@ fn at_points(rows: &Rows, first: &[isize], second: &[isize], whole: bool, mut f:
 /// Where the elements of the picked tensor `small` are in the indexed one `big`.
 struct Walk {
     rows: Rows,
-    big: Vec<isize>,
-    small: Vec<isize>,
+    big: Temp<isize>,
+    small: Temp<isize>,
     /// The rest of the dimensions is one row.
     whole: bool,
 }
@@ -240,7 +248,7 @@ fn add_rows<C: Arith>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk) {
     let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
     // A row whose elements share a cell is added one by one.
     let chunk = if t == 0 { 1 } else { LONG.min(n) };
-    let (mut have, mut more) = (vec![C::default(); chunk], vec![C::default(); chunk]);
+    let (mut have, mut more) = ([C::default(); LONG], [C::default(); LONG]);
     at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
         for start in (0..n).step_by(chunk) {
             let len = chunk.min(n - start);
@@ -289,33 +297,32 @@ pub fn add_scaled(
 }
 
 /// Cells of the elements at flat (row-major) indices.
-fn flat_cells(l: &Layout, at: &[i64]) -> Result<Vec<isize>, String> {
+fn flat_cells(l: &Layout, at: &[i64]) -> Result<Temp<isize>, String> {
     let numel = l.numel();
-    at.iter()
-        .map(|&i| {
-            if !(0..numel).contains(&i) {
-                return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
-            }
-            let (mut rest, mut cell) = (i, l.offset);
-            for (n, s) in l.sizes.iter().zip(&l.strides).rev() {
-                cell += rest % n * s;
-                rest /= n;
-            }
-            Ok(cell as isize)
-        })
-        .collect()
+    if let Some(i) = at.iter().find(|i| !(0..numel).contains(*i)) {
+        return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
+    }
+    let cell = |&i: &i64| {
+        let (mut rest, mut cell) = (i, l.offset);
+        for (n, s) in l.sizes.iter().zip(&l.strides).rev() {
+            cell += rest % n * s;
+            rest /= n;
+        }
+        cell as isize
+    };
+    Ok(at.iter().map(cell).collect())
 }
 
 /// Copies elements at flat indices, in order, into a result's elements in row-major order.
 pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), String> {
     let from = flat_cells(src.layout(), at)?;
-    let to = out.layout().cells();
+    let to = cells(out.layout());
     if src.dtype() != out.dtype() || from.len() != to.len() {
         return Err("an index does not convert, nor change the number of elements".into());
     }
-    with_word!(src.dtype(), W => for (a, b) in from.into_iter().zip(to) {
+    with_word!(src.dtype(), W => for (&a, &b) in from.iter().zip(&to) {
         // SAFETY: both are cells of their views: indices were checked against the number of elements.
-        unsafe { (out.base() as *mut W).offset(b as isize).write((src.base() as *const W).offset(a).read()) }
+        unsafe { (out.base() as *mut W).offset(b).write((src.base() as *const W).offset(a).read()) }
     });
     Ok(())
 }
@@ -323,23 +330,23 @@ pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), St
 /// Writes values in row-major order to elements at flat indices, or adds them; as [`put_at`] where indices repeat.
 pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> Result<(), String> {
     let to = flat_cells(out.layout(), at)?;
-    let from = values.layout().cells();
+    let from = cells(values.layout());
     if values.dtype() != out.dtype() || from.len() != to.len() {
         return Err("an indexed write does not convert, nor change the number of elements".into());
     }
     if !add {
-        with_word!(out.dtype(), W => for (a, b) in from.into_iter().zip(to) {
+        with_word!(out.dtype(), W => for (&a, &b) in from.iter().zip(&to) {
             // SAFETY: both are cells of their views: indices were checked against the number of elements.
-            unsafe { (out.base() as *mut W).offset(b).write((values.base() as *const W).offset(a as isize).read()) }
+            unsafe { (out.base() as *mut W).offset(b).write((values.base() as *const W).offset(a).read()) }
         });
         return Ok(());
     }
-    with_compute!(any out.dtype(), C => for (a, b) in from.into_iter().zip(to) {
+    with_compute!(any out.dtype(), C => for (&a, &b) in from.iter().zip(&to) {
         let (mut x, mut y) = ([C::default()], [C::default()]);
         // SAFETY: as above.
         unsafe {
             load_row(out.dtype(), out.base(), b, 1, &mut x);
-            load_row(values.dtype(), values.base(), a as isize, 1, &mut y);
+            load_row(values.dtype(), values.base(), a, 1, &mut y);
             store_row(out.dtype(), out.base(), b, 1, &[Arith::add(x[0], y[0])]);
         }
     });
@@ -363,16 +370,16 @@ mod tests {
     fn what_is_put_is_taken_again_and_the_last_stays() {
         let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
         let turned = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
-        let axes = Axes::one(2, 0, vec![3, 1]);
+        let axes = Axes::one(2, 0, Temp::copied(&[3, 1]));
         let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
         take_at(&turned.view(), &axes, &out.view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 7, 11, 1, 5, 9]);
-        let twice = Axes::one(2, 0, vec![2, 2]);
+        let twice = Axes::one(2, 0, Temp::copied(&[2, 2]));
         put_at(&out.view(), &twice, &turned.view_mut(), false).unwrap();
         assert_eq!(base.to_elements::<i32>(), [0, 1, 1, 3, 4, 5, 5, 7, 8, 9, 9, 11]);
         put_at(&out.view(), &twice, &turned.view_mut(), true).unwrap();
         assert_eq!(base.to_elements::<i32>(), [0, 1, 5, 3, 4, 5, 17, 7, 8, 9, 29, 11]);
-        assert!(take_at(&turned.view(), &Axes::one(2, 0, vec![4, 0]), &out.view_mut()).is_err());
+        assert!(take_at(&turned.view(), &Axes::one(2, 0, Temp::copied(&[4, 0])), &out.view_mut()).is_err());
     }
 
     #[test]

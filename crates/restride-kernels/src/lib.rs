@@ -3,6 +3,7 @@
 //! A kernel's result depends on logical values, sizes and element types only, never on strides or threads.
 
 pub mod attention;
+mod blocked;
 pub mod conv;
 pub mod convert;
 pub mod copy;
@@ -31,10 +32,12 @@ pub mod resample;
 pub mod rnn;
 pub mod rows;
 pub mod scatter;
+pub mod scratch;
 mod select;
 pub mod softmax;
 pub mod sort;
 pub mod spectral;
 pub mod stack;
+pub mod threads;
 pub mod unique;
 pub mod vision;

@@ -2,6 +2,7 @@
 
 use crate::convert::gather;
 use crate::pack::{Compute, Target, fill, pack, with_compute};
+use crate::scratch::Temp;
 use crate::softmax::{Real, sum};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -45,7 +46,7 @@ fn nll_as<T: Real + Compute>(
     let inner: usize = sizes[class + 1..].iter().map(|&n| n as usize).product();
     let (data, targets) = (pack::<T>(x), gather::<i64>(*target));
     let weights = weight.map(|w| pack::<T>(w));
-    let mut losses = vec![T::zero(); targets.len()];
+    let mut losses = Temp::filled(targets.len(), T::zero());
     let (mut all, mut sum) = (0.0f64, 0.0f64);
     for (i, (&t, loss)) in targets.iter().zip(&mut losses).enumerate() {
         if t == ignore {
@@ -99,7 +100,7 @@ fn bce_as<T: Real + Compute>(
         return Err("all elements of target should be between 0 and 1".into());
     }
     let least = T::of(-100.0);
-    let mut losses: Vec<T> = p
+    let mut losses: Temp<T> = p
         .iter()
         .zip(t.iter())
         .map(|(&p, &t)| (t - T::one()) * (-p).ln_1p().max(least) - t * p.ln().max(least))
@@ -178,8 +179,8 @@ impl Ctc<'_> {
         let (batch, classes) = (log_probs.sizes()[1] as usize, log_probs.sizes()[2] as usize);
         let (probs, labels) = (pack::<T>(log_probs), gather::<i64>(*targets));
         let (frames, width) = (alphas.sizes()[1] as usize, alphas.sizes()[2] as usize);
-        let mut alpha = vec![T::neg_infinity(); batch * frames * width];
-        let mut loss = vec![T::zero(); batch];
+        let mut alpha = Temp::filled(batch * frames * width, T::neg_infinity());
+        let mut loss = Temp::filled(batch, T::zero());
         let mut start = 0;
         for b in 0..batch {
             let (steps, len) = (self.input_lengths[b] as usize, self.target_lengths[b] as usize);

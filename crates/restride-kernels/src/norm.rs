@@ -1,15 +1,25 @@
 //! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
 
-use crate::pack::{Compute, Target, pack, with_compute};
+use crate::convert::load_row;
+use crate::pack::{Compute, Target, pack, packed_room, with_compute};
 use crate::par;
-use crate::softmax::{Real, rowwise, sum};
+use crate::scratch::{self, Temp};
+use crate::softmax::{Real, rows_room, rowwise, sum};
 use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// Mean and sum of squared deviations.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     mean: f64,
     squares: f64,
+}
+
+impl Moments {
+    /// Inverse standard deviation of so many.
+    fn rstd(self, count: usize, eps: f64) -> f64 {
+        1.0 / (self.squares / count as f64 + eps).sqrt()
+    }
 }
 
 /// Of runs of elements taken together.
@@ -26,19 +36,32 @@ fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usiz
 }
 
 /// Optional per-channel numbers as `f64`.
-pub(crate) fn numbers(view: Option<&View<'_>>) -> Option<Vec<f64>> {
+pub(crate) fn numbers(view: Option<&View<'_>>) -> Option<Temp<f64>> {
     view.map(|v| pack::<f64>(v).into_owned())
 }
 
 /// Writes numbers given as `f64`, rounded through the compute type of the result.
 pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
     if let Some(out) = out {
-        let data: Vec<f64> = data.collect();
         if out.dtype() == DType::F64 {
-            crate::pack::unpack(&data, out);
+            crate::pack::unpack(&Temp::gather(out.numel(), data), out);
         } else {
-            crate::pack::unpack(&data.iter().map(|&x| x as f32).collect::<Vec<f32>>(), out);
+            crate::pack::unpack(&Temp::gather(out.numel(), data.map(|x| x as f32)), out);
         }
+    }
+}
+
+/// The dimensions with the channels last, where that is how they lie in memory.
+fn channels_last(l: &Layout) -> Option<Layout> {
+    let dims: SmallVec<[i64; 6]> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+    l.permute(&dims).ok().filter(Layout::is_contiguous)
+}
+
+/// Bytes of working memory of [`scale_channels`].
+fn scale_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    match (channels_last(x.1), channels_last(out.1)) {
+        (Some(lx), Some(lo)) => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
+        _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
     }
 }
 
@@ -49,11 +72,7 @@ fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>,
         // makes much of what is left.
         let map = |x: &mut T, a: f64, b: f64| *x = T::of(x.wide() * a + b);
         // With the channels last in memory, rows run over them.
-        let last = |l: &Layout| -> Option<Layout> {
-            let dims: Vec<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
-            l.permute(&dims).ok().filter(Layout::is_contiguous)
-        };
-        match (last(x.layout()), last(out.layout())) {
+        match (channels_last(x.layout()), channels_last(out.layout())) {
             (Some(lx), Some(lo)) => {
                 // SAFETY: the same cells in another order.
                 let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
@@ -74,13 +93,10 @@ fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>,
 }
 
 /// Per-channel factors of a normalisation with an affine map behind it.
-fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f64]>) -> (Vec<f64>, Vec<f64>) {
-    (0..mean.len())
-        .map(|c| {
-            let scale = invstd[c] * weight.map_or(1.0, |w| w[c]);
-            (scale, bias.map_or(0.0, |b| b[c]) - mean[c] * scale)
-        })
-        .unzip()
+fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f64]>) -> (Temp<f64>, Temp<f64>) {
+    let scale = |c: usize| invstd[c] * weight.map_or(1.0, |w| w[c]);
+    let shift = |c: usize| bias.map_or(0.0, |b| b[c]) - mean[c] * scale(c);
+    ((0..mean.len()).map(scale).collect(), (0..mean.len()).map(shift).collect())
 }
 
 /// Weight and bias of a normalisation.
@@ -102,11 +118,40 @@ pub fn batch_norm_with(
     out: &ViewMut<'_>,
     threads: usize,
 ) -> Result<(), String> {
-    let mean = pack::<f64>(mean);
-    let invstd: Vec<f64> = pack::<f64>(var).iter().map(|v| 1.0 / (v + eps).sqrt()).collect();
-    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
-    let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
+    let channels = mean.numel();
+    let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
+    // Some channels at a time, so that no operand has to be put in order as a whole.
+    const SOME: usize = 64;
+    let read = |v: &View<'_>, first: usize, to: &mut [f64]| {
+        let step = v.strides().first().map_or(1, |&s| s as isize);
+        let cell = v.layout().offset as isize + first as isize * step;
+        // SAFETY: elements of a vector of `channels`.
+        unsafe { load_row(v.dtype(), v.base(), cell, step, to) }
+    };
+    for first in (0..channels).step_by(SOME) {
+        let n = SOME.min(channels - first);
+        let [mut m, mut v, mut w, mut b] = [[0.0; SOME], [0.0; SOME], [1.0; SOME], [0.0; SOME]];
+        read(mean, first, &mut m[..n]);
+        read(var, first, &mut v[..n]);
+        if let Some(weight) = &affine_.weight {
+            read(weight, first, &mut w[..n]);
+        }
+        if let Some(bias) = &affine_.bias {
+            read(bias, first, &mut b[..n]);
+        }
+        for i in 0..n {
+            let factor = 1.0 / (v[i] + eps).sqrt() * w[i];
+            scale[first + i] = factor;
+            shift[first + i] = b[i] - m[i] * factor;
+        }
+    }
     scale_channels(x, &scale, &shift, out, threads)
+}
+
+/// Bytes of working memory of [`batch_norm_with`] for an operand and a result that lie so.
+pub fn batch_norm_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
+    2 * scratch::room::<f64>(channels) + scale_room(x, out)
 }
 
 /// What batch normalisation gives besides its result.
@@ -143,7 +188,7 @@ pub fn batch_norm_train(
     let channels = x.sizes()[1] as usize;
     let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
     let count = x.sizes()[0] as usize * inner;
-    let mut found = vec![Moments::default(); channels];
+    let mut found = Temp::filled(channels, Moments::default());
     with_compute!(float x.dtype(), T => {
         let data = pack::<T>(x);
         par::pieces(threads, &mut found, 1, |c, m| {
@@ -151,8 +196,8 @@ pub fn batch_norm_train(
             m[0] = moments(runs, count);
         });
     });
-    let mean: Vec<f64> = found.iter().map(|m| m.mean).collect();
-    let invstd: Vec<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
+    let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
+    let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
     // Before anything is written: new running statistics may lie on old ones, and those be the weight too.
     let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
     put(stats.mean.as_ref(), mean.iter().copied());
@@ -170,6 +215,14 @@ pub fn batch_norm_train(
     scale_channels(x, &scale, &shift, out, threads)
 }
 
+/// Bytes of working memory of [`batch_norm_train`] for an operand and a result that lie so.
+pub fn batch_norm_train_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
+    // Moments, mean, deviation, weight, bias, running statistics as they are and as they become, factors.
+    let sums = scratch::room::<Moments>(channels) + 11 * scratch::room::<f64>(channels);
+    sums + packed_room(x.0, x.1) + scale_room(x, out)
+}
+
 /// Layer normalisation over the last elements of each row of `len`. The result may lie on `x` index by index.
 pub fn layer_norm(
     x: &View<'_>,
@@ -181,35 +234,46 @@ pub fn layer_norm(
     threads: usize,
 ) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
-        let w = affine_.weight.map(|w| pack::<T>(&w).into_owned());
-        let b = affine_.bias.map(|b| pack::<T>(&b).into_owned());
-        let found = row_moments::<T>(x, len, threads);
-        let factors: Vec<(T, T)> = found
-            .iter()
-            .map(|m| (T::of(m.mean), T::of(1.0 / (m.squares / len as f64 + eps).sqrt())))
-            .collect();
+        let w = affine_.weight.as_ref().map(pack::<T>);
+        let b = affine_.bias.as_ref().map(pack::<T>);
+        let rows = if stats.0.is_some() || stats.1.is_some() { out.numel() / len.max(1) } else { 0 };
+        let mut found = Temp::filled(rows, Moments::default());
+        let keep = par::Shared::new(&mut found);
         rowwise::<T>(x, out, len, threads, |i, row| {
-            let (mean, rstd) = factors[i];
+            let m = moments(std::iter::once(&row[..]), len);
+            if i < rows {
+                // SAFETY: this row's place, which is its thread's alone.
+                unsafe { keep.at(i).write(m) };
+            }
+            let (mean, rstd) = (T::of(m.mean), T::of(m.rstd(len, eps)));
             match (&w, &b) {
                 (Some(w), Some(b)) => {
-                    row.iter_mut().zip(w).zip(b).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
+                    row.iter_mut().zip(&w[..]).zip(&b[..]).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
                 }
-                (Some(w), None) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
-                (None, Some(b)) => row.iter_mut().zip(b).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
+                (Some(w), None) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
+                (None, Some(b)) => row.iter_mut().zip(&b[..]).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
                 (None, None) => row.iter_mut().for_each(|x| *x = (*x - mean) * rstd),
             }
         });
         put(stats.0, found.iter().map(|m| m.mean));
-        put(stats.1, found.iter().map(|m| 1.0 / (m.squares / len as f64 + eps).sqrt()));
+        put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
     });
     Ok(())
 }
 
-fn row_moments<T: Real>(x: &View<'_>, len: usize, threads: usize) -> Vec<Moments> {
-    let data = pack::<T>(x);
-    let mut found = vec![Moments::default(); data.len() / len.max(1)];
-    par::pieces(threads, &mut found, 1, |i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
-    found
+/// Bytes of working memory of [`layer_norm`] for operands and results that lie so.
+pub fn layer_norm_room(
+    x: (DType, &Layout),
+    len: usize,
+    affine: [Option<(DType, &Layout)>; 2],
+    out: (DType, &Layout),
+    stats: bool,
+) -> usize {
+    let rows = if stats { out.1.numel() as usize / len.max(1) } else { 0 };
+    affine.into_iter().flatten().map(|(d, l)| packed_room(d, l)).sum::<usize>()
+        + rows_room(x, len, out)
+        + scratch::room::<Moments>(rows)
+        + scratch::room::<f64>(rows)
 }
 
 /// Group normalisation: `x` is N × C × …, with `groups` groups of channels. Mean and inverse standard deviation are
@@ -227,21 +291,34 @@ pub fn group_norm(
     let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
     let len = channels / groups * inner;
     with_compute!(float out.dtype(), T => {
-        let found = row_moments::<T>(x, len, threads);
-        let rstd: Vec<f64> = found.iter().map(|m| 1.0 / (m.squares / len as f64 + eps).sqrt()).collect();
+        let rows = x.sizes()[0] as usize * groups;
+        let mut found = Temp::filled(rows, Moments::default());
+        {
+            let data = pack::<T>(x);
+            par::pieces(threads, &mut found, 1, |i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
+        }
         let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
         let per = channels / groups;
         rowwise::<T>(x, out, inner, threads, |i, row| {
             let (g, c) = (i / per, i % channels);
-            let scale = rstd[g] * w.as_ref().map_or(1.0, |w| w[c]);
+            let scale = found[g].rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
             let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
             let (scale, shift) = (T::of(scale), T::of(shift));
             row.iter_mut().for_each(|x| *x = *x * scale + shift);
         });
         put(stats.0, found.iter().map(|m| m.mean));
-        put(stats.1, rstd.iter().copied());
+        put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
     });
     Ok(())
+}
+
+/// Bytes of working memory of [`group_norm`] for an operand and a result that lie so.
+pub fn group_norm_room(x: (DType, &Layout), groups: usize, out: (DType, &Layout)) -> usize {
+    let (rows, channels) = (x.1.sizes[0] as usize * groups, x.1.sizes[1] as usize);
+    let inner = x.1.sizes[2..].iter().product::<i64>() as usize;
+    // Weight and bias, and what is written of the statistics, besides the moments.
+    let numbers = 2 * scratch::room::<f64>(channels) + scratch::room::<f64>(rows);
+    scratch::room::<Moments>(rows) + numbers + packed_room(x.0, x.1).max(rows_room(x, inner, out))
 }
 
 /// Division by the root of the mean square over the last `len` elements. The result may lie on `x` index by index.
@@ -255,18 +332,20 @@ pub fn rms_norm(
     threads: usize,
 ) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
-        let w = weight.map(|w| pack::<T>(w).into_owned());
-        let data = pack::<T>(x);
-        let mut found = vec![0.0; data.len() / len.max(1)];
-        par::pieces(threads, &mut found, 1, |i, r| {
-            let squares = sum(&data[i * len..][..len], |x| x.wide() * x.wide());
-            r[0] = 1.0 / (squares / len as f64 + eps).sqrt();
-        });
-        drop(data);
+        let w = weight.map(pack::<T>);
+        let rows = if rstd.is_some() { out.numel() / len.max(1) } else { 0 };
+        let mut found = Temp::filled(rows, 0.0);
+        let keep = par::Shared::new(&mut found);
         rowwise::<T>(x, out, len, threads, |i, row| {
-            let r = T::of(found[i]);
+            let squares = sum(row, |x| x.wide() * x.wide());
+            let r = 1.0 / (squares / len as f64 + eps).sqrt();
+            if i < rows {
+                // SAFETY: this row's place, which is its thread's alone.
+                unsafe { keep.at(i).write(r) };
+            }
+            let r = T::of(r);
             match &w {
-                Some(w) => row.iter_mut().zip(w).for_each(|(x, &w)| *x = *x * r * w),
+                Some(w) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = *x * r * w),
                 None => row.iter_mut().for_each(|x| *x *= r),
             }
         });
@@ -289,18 +368,18 @@ pub fn weight_norm(
     let of = |i: usize| (i / inner.max(1)) % n;
     with_compute!(float out.dtype(), T => {
         let (x, g) = (pack::<T>(v), pack::<f64>(g));
-        let mut squares = vec![0.0; n];
+        let mut squares = Temp::filled(n, 0.0);
         for (i, &x) in x.iter().enumerate() {
             squares[of(i)] += x.wide() * x.wide();
         }
-        let norm: Vec<f64> = squares.iter().map(|s| s.sqrt()).collect();
-        let factor: Vec<T> = norm.iter().zip(g.iter()).map(|(&n, &g)| T::of(g / n)).collect();
+        let norm: Temp<f64> = squares.iter().map(|s| s.sqrt()).collect();
+        let factor: Temp<T> = norm.iter().zip(g.iter()).map(|(&n, &g)| T::of(g / n)).collect();
         let mut target = Target::<T>::new(out);
         for (i, (y, &x)) in target.slice().iter_mut().zip(x.iter()).enumerate() {
             *y = x * factor[of(i)];
         }
         target.finish();
-        put(norms, norm.into_iter());
+        put(norms, norm.iter().copied());
     });
     Ok(())
 }

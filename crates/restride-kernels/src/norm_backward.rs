@@ -3,6 +3,7 @@
 use crate::norm::{numbers, put};
 use crate::pack::{Target, pack, with_compute};
 use crate::par;
+use crate::scratch::Temp;
 use crate::softmax::Real;
 use restride_tensor::{View, ViewMut};
 
@@ -36,7 +37,7 @@ pub fn rows(
         let (g, x) = (pack::<T>(g), pack::<T>(x));
         let row = |i: usize| g[i * len..][..len].iter().zip(&x[i * len..][..len]);
         if grads.weight.is_some() || grads.bias.is_some() {
-            let (mut dw, mut db) = (vec![0.0; len], vec![0.0; len]);
+            let (mut dw, mut db) = (Temp::filled(len, 0.0), Temp::filled(len, 0.0));
             for i in 0..x.len() / len.max(1) {
                 let (m, r) = (centre(i), rstd[i]);
                 for (j, (&g, &x)) in row(i).enumerate() {
@@ -44,8 +45,8 @@ pub fn rows(
                     db[j] += g.wide();
                 }
             }
-            put(grads.weight.as_ref(), dw.into_iter());
-            put(grads.bias.as_ref(), db.into_iter());
+            put(grads.weight.as_ref(), dw.iter().copied());
+            put(grads.bias.as_ref(), db.iter().copied());
         }
         if let Some(out) = &grads.input {
             let mut target = Target::<T>::new(out);
@@ -104,8 +105,8 @@ pub fn channels(
     let factor = |c: usize| weight.as_ref().map_or(1.0, |w| w[c]);
     with_compute!(float x.dtype(), T => {
         let (g, x) = (pack::<T>(g), pack::<T>(x));
-        let (mut dw, mut db) = (vec![0.0; channels], vec![0.0; channels]);
-        let (mut a, mut b) = (vec![0.0; mean.len()], vec![0.0; mean.len()]);
+        let (mut dw, mut db) = (Temp::filled(channels, 0.0), Temp::filled(channels, 0.0));
+        let (mut a, mut b) = (Temp::filled(mean.len(), 0.0), Temp::filled(mean.len(), 0.0));
         if inner > 0 {
             for (p, (g, x)) in g.chunks(inner).zip(x.chunks(inner)).enumerate() {
                 let (s, c) = (stat(p), p % channels);
@@ -139,8 +140,8 @@ pub fn channels(
             });
             target.finish();
         }
-        put(grads.weight.as_ref(), dw.into_iter());
-        put(grads.bias.as_ref(), db.into_iter());
+        put(grads.weight.as_ref(), dw.iter().copied());
+        put(grads.bias.as_ref(), db.iter().copied());
     });
     Ok(())
 }

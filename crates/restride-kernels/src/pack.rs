@@ -3,8 +3,10 @@
 
 pub use crate::convert::Compute;
 use crate::convert::{load_row, store_row};
-use restride_tensor::{Layout, View, ViewMut};
-use std::borrow::Cow;
+use crate::scratch::{self, Temp};
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
+use std::ops::Deref;
 
 /// Runs the body with `$t` bound to the compute type of a dtype.
 macro_rules! with_compute {
@@ -77,8 +79,8 @@ pub(crate) use with_compute;
 
 /// Dimensions of a layout without those of size 1, neighbours that are one run merged: (size, stride, row-major
 /// stride), slowest first.
-fn merged(layout: &Layout) -> Vec<(usize, isize, usize)> {
-    let mut dims: Vec<(usize, isize, usize)> = Vec::new();
+fn merged(layout: &Layout) -> SmallVec<[(usize, isize, usize); 6]> {
+    let mut dims: SmallVec<[(usize, isize, usize); 6]> = SmallVec::new();
     let mut dense = 1usize;
     for (&n, &s) in layout.sizes.iter().zip(&layout.strides).rev() {
         let (n, s) = (n as usize, s as isize);
@@ -144,11 +146,55 @@ fn outer(dims: &[(usize, isize, usize)], cell: isize, at: usize, f: &mut impl Fn
 ///
 /// The borrow must not outlive a write to the same memory: kernels pack operands before they write results, and
 /// results overlap operands only where an operator's `reuse` says that it copes.
-pub fn pack<'a, T: Compute>(view: &View<'a>) -> Cow<'a, [T]> {
-    if let Some(slice) = borrowed(view) {
-        return Cow::Borrowed(slice);
+pub fn pack<'a, T: Compute>(view: &View<'a>) -> Packed<'a, T> {
+    match borrowed(view) {
+        Some(slice) => Packed::Borrowed(slice),
+        None => Packed::Owned(pack_owned(view)),
     }
-    Cow::Owned(pack_owned(view))
+}
+
+/// Elements in row-major order.
+pub enum Packed<'a, T: Copy> {
+    /// Where they are.
+    Borrowed(&'a [T]),
+    /// Copied.
+    Owned(Temp<T>),
+}
+
+impl<T: Copy> Deref for Packed<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match self {
+            Packed::Borrowed(slice) => slice,
+            Packed::Owned(own) => own,
+        }
+    }
+}
+
+impl<T: Copy> Packed<'_, T> {
+    /// To change them, which no one else sees.
+    pub fn into_owned(self) -> Temp<T> {
+        match self {
+            Packed::Borrowed(slice) => Temp::copied(slice),
+            Packed::Owned(own) => own,
+        }
+    }
+}
+
+/// Bytes that `n` elements take in the compute type of a dtype.
+pub fn compute_room(dtype: DType, n: i64) -> usize {
+    let room: Result<usize, String> = (|| Ok(with_compute!(any dtype, T => scratch::room::<T>(n as usize))))();
+    room.unwrap_or(0)
+}
+
+/// Whether kernels compute in this type.
+pub fn is_compute(dtype: DType) -> bool {
+    matches!(dtype, DType::F32 | DType::F64 | DType::I64 | DType::C64 | DType::C128)
+}
+
+/// Bytes that [`pack`] takes for elements of this type and layout, or [`Target`] for a result of it.
+pub fn packed_room(dtype: DType, layout: &Layout) -> usize {
+    if is_compute(dtype) && layout.is_contiguous() { 0 } else { compute_room(dtype, layout.numel()) }
 }
 
 /// The elements as a slice, where they lie in row-major order in the compute type.
@@ -165,14 +211,23 @@ fn borrowed<'a, T: Compute>(view: &View<'a>) -> Option<&'a [T]> {
 }
 
 /// As [`pack`], always copied.
-pub fn pack_owned<T: Compute>(view: &View<'_>) -> Vec<T> {
-    let mut out = vec![T::default(); view.numel()];
+pub fn pack_owned<T: Compute>(view: &View<'_>) -> Temp<T> {
+    let mut out = Temp::filled(view.numel(), T::default());
+    pack_to(view, &mut out);
+    out
+}
+
+/// As [`pack`], into memory that is there.
+///
+/// # Panics
+/// If there is not room for just these elements.
+pub fn pack_to<T: Compute>(view: &View<'_>, out: &mut [T]) {
+    assert_eq!(out.len(), view.numel(), "elements do not fill the memory");
     let (base, dtype) = (view.base(), view.dtype());
     rows(view.layout(), |cell, stride, at, _, n| {
         // SAFETY: the cells are of the view, readable by construction.
         unsafe { load_row(dtype, base, cell, stride, &mut out[at..at + n]) }
     });
-    out
 }
 
 /// Writes elements given in row-major order, rounding or wrapping to the type of `out`.
@@ -189,14 +244,14 @@ pub fn unpack<T: Compute>(src: &[T], out: &ViewMut<'_>) {
 /// scratch otherwise.
 pub struct Target<'a, T: Compute> {
     out: ViewMut<'a>,
-    scratch: Option<Vec<T>>,
+    scratch: Option<Temp<T>>,
 }
 
 impl<'a, T: Compute> Target<'a, T> {
     /// For a result.
     pub fn new(out: &ViewMut<'a>) -> Self {
         let direct = out.dtype() == T::DTYPE && out.layout().is_contiguous();
-        Target { out: *out, scratch: (!direct).then(|| vec![T::default(); out.numel()]) }
+        Target { out: *out, scratch: (!direct).then(|| Temp::filled(out.numel(), T::default())) }
     }
     /// The elements, to be overwritten; what they hold before is not defined.
     pub fn slice(&mut self) -> &mut [T] {
@@ -226,7 +281,7 @@ pub fn fill<T: Compute>(out: &ViewMut<'_>, value: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Tensor, bf16};
+    use restride_tensor::{Tensor, bf16};
 
     #[test]
     fn packs_every_stride_in_logical_order() {

@@ -1,5 +1,7 @@
 //! Work shared between threads in a way that no result can depend on: every piece is computed by one thread alone.
 
+use crate::threads::share;
+
 /// Calls `f(index, piece)` for consecutive pieces of `chunk` elements (the last may be shorter), on up to
 /// `threads` threads.
 pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: impl Fn(usize, &mut [T]) + Sync) {
@@ -11,17 +13,19 @@ pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: impl Fn(u
         }
         return;
     }
-    let per_thread = count.div_ceil(threads);
-    rayon::scope(|scope| {
-        for (t, group) in out.chunks_mut(per_thread * chunk).enumerate() {
-            let f = &f;
-            scope.spawn(move |_| {
-                for (i, piece) in group.chunks_mut(chunk).enumerate() {
-                    f(t * per_thread + i, piece);
-                }
-            });
-        }
-    });
+    let len = out.len();
+    let out = Shared::new(out);
+    each(
+        threads,
+        count,
+        || (),
+        |(), i| {
+            let start = i * chunk;
+            // SAFETY: pieces do not overlap, and each is one thread's; the slice is borrowed until all are done.
+            let piece = unsafe { std::slice::from_raw_parts_mut(out.at(start), chunk.min(len - start)) };
+            f(i, piece);
+        },
+    );
 }
 
 /// Calls `f` for every index below `count`, on up to `threads` threads; each has a state of its own from `state`.
@@ -32,14 +36,10 @@ pub fn each<S>(threads: usize, count: usize, state: impl Fn() -> S + Sync, f: im
         return;
     }
     let per_thread = count.div_ceil(threads);
-    rayon::scope(|scope| {
-        for start in (0..count).step_by(per_thread) {
-            let (f, state) = (&f, &state);
-            scope.spawn(move |_| {
-                let mut s = state();
-                (start..count.min(start + per_thread)).for_each(|i| f(&mut s, i));
-            });
-        }
+    share(count.div_ceil(per_thread), &|t| {
+        let start = t * per_thread;
+        let mut s = state();
+        (start..count.min(start + per_thread)).for_each(|i| f(&mut s, i));
     });
 }
 

@@ -2,6 +2,7 @@
 
 use crate::pack::{Compute, Target, pack, unpack, with_compute};
 use crate::par;
+use crate::scratch::Temp;
 use restride_tensor::{View, ViewMut};
 use std::ops::{Add, AddAssign, Div};
 
@@ -19,12 +20,12 @@ pub struct Span {
 }
 
 /// Windows of up to three dimensions (fewer have leading ones with a single window of a single element).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Debug)]
 pub struct Spans {
     /// Sizes of the input.
     pub input: [usize; 3],
     /// The windows of each dimension.
-    pub windows: [Vec<Span>; 3],
+    pub windows: [Temp<Span>; 3],
 }
 
 impl Spans {
@@ -34,7 +35,7 @@ impl Spans {
     }
     /// Elements of a plane of the result.
     fn count(&self) -> usize {
-        self.windows.iter().map(Vec::len).product()
+        self.windows.iter().map(|w| w.len()).product()
     }
     /// Calls `f` with the position of each window and its spans, in order.
     fn each(&self, mut f: impl FnMut(usize, [Span; 3])) {
@@ -113,7 +114,7 @@ pub fn max(
             });
             return target.finish();
         };
-        let mut found = vec![0i64; values.len()];
+        let mut found = Temp::filled(values.len(), 0i64);
         par::pieces(threads, &mut found, count, |p, found| {
             let plane = &data[p * volume..][..volume];
             s.each(|at, w| {
@@ -267,14 +268,15 @@ mod tests {
     use super::*;
     use restride_tensor::{DType, Layout, Tensor};
 
-    fn one() -> Vec<Span> {
-        vec![Span { start: 0, end: 1, step: 1, size: 1 }]
+    fn one() -> Temp<Span> {
+        Temp::filled(1, Span { start: 0, end: 1, step: 1, size: 1 })
     }
 
     #[test]
     fn maxima_and_means_of_a_line() {
         let span = |start, end| Span { start, end, step: 1, size: 2 };
-        let s = Spans { input: [1, 1, 4], windows: [one(), one(), vec![span(0, 2), span(1, 3), span(3, 4)]] };
+        let s =
+            Spans { input: [1, 1, 4], windows: [one(), one(), Temp::copied(&[span(0, 2), span(1, 3), span(3, 4)])] };
         let x = Tensor::from_slice(&[3f32, f32::NAN, 5.0, 4.0, 1.0, 1.0, 0.0, -2.0], &[2, 4]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
         let at = Tensor::zeros(DType::I64, Layout::contiguous(&[2, 3]));

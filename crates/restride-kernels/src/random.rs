@@ -4,6 +4,7 @@
 use crate::convert::{Compute, gather};
 use crate::pack::{unpack, with_compute};
 use crate::par;
+use crate::scratch::Temp;
 use restride_tensor::{C64, DType, View, ViewMut};
 
 /// The draws of one call.
@@ -91,7 +92,7 @@ fn precision(dtype: DType) -> u32 {
 /// Numbers by index, in logical order.
 fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sync) {
     const CHUNK: usize = 4096;
-    let mut data = vec![T::default(); out.numel()];
+    let mut data = Temp::filled(out.numel(), T::default());
     par::pieces(threads, &mut data, CHUNK, |i, piece| {
         for (j, x) in piece.iter_mut().enumerate() {
             *x = f((i * CHUNK + j) as u64);
@@ -179,7 +180,7 @@ pub fn bernoulli(draws: &Draws, p: &[f64], out: &ViewMut<'_>, threads: usize) ->
 
 /// Numbers of events where these many are expected. Fails at negative ones.
 pub fn poisson(draws: &Draws, rates: &View<'_>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
-    let rates: Vec<f64> = gather(*rates);
+    let rates = gather::<f64>(*rates);
     if !rates.iter().all(|&r| r >= 0.0) {
         return Err("invalid Poisson rate, expected rate to be non-negative".to_string());
     }
@@ -226,7 +227,7 @@ fn events(draws: &Draws, i: u64, rate: f64) -> f64 {
 /// The numbers below `n` in random order.
 pub fn permutation(draws: &Draws, out: &ViewMut<'_>) {
     let n = out.numel();
-    let mut order: Vec<i64> = (0..n as i64).collect();
+    let mut order: Temp<i64> = Temp::gather(n as usize, 0..n as i64);
     for i in (1..n).rev() {
         order.swap(i, draws.below(i as u64, i as u64 + 1) as usize);
     }
@@ -237,7 +238,7 @@ pub fn permutation(draws: &Draws, out: &ViewMut<'_>) {
 pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &ViewMut<'_>) -> Result<(), String> {
     let n = weights.sizes().last().map_or(1, |&n| n as usize);
     let samples = out.sizes().last().map_or(1, |&n| n as usize);
-    let all: Vec<f64> = gather(*weights);
+    let all = gather::<f64>(*weights);
     let mut picked = Vec::with_capacity(out.numel());
     for (r, row) in all.chunks(n.max(1)).enumerate() {
         if !row.iter().all(|&w| w >= 0.0 && w.is_finite()) {

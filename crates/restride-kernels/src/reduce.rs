@@ -5,7 +5,7 @@
 //! grows with the logarithm of its length.
 
 use crate::convert::{Compute, copy_convert, round_through};
-use crate::pack::{Target, pack, with_compute};
+use crate::pack::{Packed, Target, compute_room, pack, packed_room, with_compute};
 use crate::par;
 use crate::softmax::Real;
 use num_traits::Float as _;
@@ -228,7 +228,9 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     let x = unsafe { x.with_layout(&layout) };
     let mut data = pack::<T>(&x);
     if read != x.dtype() {
-        round_through(read, data.to_mut());
+        let mut own = data.into_owned();
+        round_through(read, &mut own);
+        data = Packed::Owned(own);
     }
     let mut target = Target::<R>::new(out);
     let chunk = 16384usize.div_ceil(len.max(1));
@@ -239,6 +241,13 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
         }
     });
     target.finish();
+}
+
+/// Bytes of working memory of [`reduce`] for an operand and a result that lie so.
+pub fn reduce_room(x: (DType, &Layout), reduced: &[bool], read: DType, out: (DType, &Layout)) -> usize {
+    let (layout, _) = kept_first(x.1, reduced);
+    let whole = if read == x.0 { packed_room(x.0, &layout) } else { compute_room(read, x.1.numel()) };
+    whole + packed_room(out.0, out.1)
 }
 
 /// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result

@@ -4,6 +4,7 @@ use crate::convert::Compute;
 use crate::pack::{Target, pack, with_compute};
 use crate::par;
 use crate::reduce::{Field, norm};
+use crate::scratch::Temp;
 use restride_tensor::{View, ViewMut};
 
 /// p-norms of the differences of each row of `a` (the last dimension) and each of `b`, for every matrix of a batch:
@@ -16,7 +17,7 @@ pub fn distances(a: &View<'_>, b: &View<'_>, p: f64, out: &ViewMut<'_>, threads:
         let (a, b) = (pack::<T>(a), pack::<T>(b));
         let mut target = Target::<T>::new(out);
         par::pieces(threads, target.slice(), k.max(1), |i, piece| {
-            let mut difference = vec![T::default(); m];
+            let mut difference = Temp::filled(m, T::default());
             let x = &a[i * m..][..m];
             for (j, d) in piece.iter_mut().enumerate() {
                 let y = &b[(i / n * k + j) * m..][..m];
@@ -35,7 +36,7 @@ pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>) -> Result<(), String> {
     with_compute!(float out.dtype(), T => {
         let x = pack::<T>(x);
         let mut target = Target::<T>::new(out);
-        let mut difference = vec![T::default(); m];
+        let mut difference = Temp::filled(m, T::default());
         let all = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j)));
         for (d, (i, j)) in target.slice().iter_mut().zip(all) {
             *d = between(&x[i * m..][..m], &x[j * m..][..m], p, &mut difference);

@@ -4,6 +4,7 @@ use crate::convert::{Compute, round_through};
 use crate::pack::{pack, unpack, with_compute};
 use crate::par;
 use crate::reduce::{Number, kept_first};
+use crate::scratch::Temp;
 use restride_tensor::{DType, View, ViewMut};
 use std::cmp::Ordering;
 
@@ -46,11 +47,11 @@ pub fn pick(
                 return Err("an element of an empty row".to_string());
             }
             if let Some(out) = values {
-                unpack(&vec![f64::NAN; rows], out);
+                unpack(&Temp::filled(rows, f64::NAN), out);
             }
             return Ok(());
         }
-        let mut picked = vec![(T::default(), 0i64); rows];
+        let mut picked = Temp::filled(rows, (T::default(), 0i64));
         let chunk = 16384usize.div_ceil(len.max(1));
         par::pieces(threads, &mut picked, chunk, |i, piece| {
             let mut order = Vec::new();
@@ -61,10 +62,10 @@ pub fn pick(
             }
         });
         if let Some(out) = values {
-            unpack(&picked.iter().map(|p| p.0).collect::<Vec<T>>(), out);
+            unpack(&picked.iter().map(|p| p.0).collect::<Temp<T>>(), out);
         }
         if let Some(out) = indices {
-            unpack(&picked.iter().map(|p| p.1).collect::<Vec<i64>>(), out);
+            unpack(&picked.iter().map(|p| p.1).collect::<Temp<i64>>(), out);
         }
     });
     Ok(())
@@ -163,7 +164,7 @@ pub fn quantiles(
         let x = unsafe { x.with_layout(&layout) };
         let mut data = crate::pack::pack_owned::<T>(&x);
         let rows = data.len().checked_div(len).unwrap_or(0);
-        let mut result = vec![T::default(); rows * q.len()];
+        let mut result = Temp::filled(rows * q.len(), T::default());
         for (i, row) in data.chunks_mut(len.max(1)).enumerate() {
             row.sort_by(|&a, &b| compare(a, b));
             let numbers = row.iter().filter(|x| !x.no_number()).count();
@@ -199,7 +200,7 @@ pub fn equal(a: &View<'_>, b: &View<'_>) -> Result<bool, String> {
         return Ok(false);
     }
     let dtype = if a.dtype() == b.dtype() { a.dtype() } else { DType::promote(a.dtype(), b.dtype()) };
-    Ok(with_compute!(any dtype, T => pack::<T>(a) == pack::<T>(b)))
+    Ok(with_compute!(any dtype, T => pack::<T>(a)[..] == pack::<T>(b)[..]))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::convert::{Compute, gather};
 use crate::pack::{pack, unpack, with_compute};
 use crate::reduce::Number;
 use crate::reduce_pick::compare;
+use crate::scratch::Temp;
 use restride_tensor::{DType, Tensor, View, ViewMut};
 
 /// Where each value would stand in its sorted row: before its equals, or (`right`) behind them. `rows` is one row for all
@@ -24,7 +25,7 @@ pub fn search(
     }
     with_compute!(real dtype, T => {
         let (rows, values) = (pack::<T>(rows), pack::<T>(values));
-        let found: Vec<i64> = values
+        let found: Temp<i64> = values
             .iter()
             .enumerate()
             .map(|(i, &value)| {
@@ -49,10 +50,17 @@ pub fn search(
 pub fn is_in(x: &View<'_>, set: &View<'_>, invert: bool, out: &ViewMut<'_>) -> Result<(), String> {
     let dtype = x.dtype().promote(set.dtype());
     with_compute!(real dtype, T => {
-        let mut set: Vec<T> = gather(*set);
-        set.retain(|x| !x.no_number());
+        let mut set = gather::<T>(*set);
+        let mut kept = 0;
+        for i in 0..set.len() {
+            if !set[i].no_number() {
+                set[kept] = set[i];
+                kept += 1;
+            }
+        }
+        set.truncate(kept);
         set.sort_by(|&a, &b| compare(a, b));
-        let found: Vec<i64> = pack::<T>(x)
+        let found: Temp<i64> = pack::<T>(x)
             .iter()
             .map(|&x| (set.binary_search_by(|&y| compare(y, x)).is_ok() != invert) as i64)
             .collect();
@@ -80,7 +88,7 @@ pub fn histogram(x: &View<'_>, min: f64, max: f64, out: &ViewMut<'_>) -> Result<
         if low > high {
             return Err("max must be larger than min".to_string());
         }
-        let mut counts = vec![0i64; bins];
+        let mut counts = Temp::filled(bins, 0i64);
         for &x in x.iter().filter(|x| (low..=high).contains(*x)) {
             let at = ((x - low) / (high - low) * bins as T) as usize;
             counts[at.min(bins - 1)] += 1;
@@ -93,7 +101,7 @@ pub fn histogram(x: &View<'_>, min: f64, max: f64, out: &ViewMut<'_>) -> Result<
 /// How often each number from 0 occurs, or the sum of the weights where it does, up to the largest and at least
 /// `least` numbers.
 pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<Tensor, String> {
-    let x: Vec<i64> = gather(*x);
+    let x = gather::<i64>(*x);
     if x.iter().any(|&i| i < 0) {
         return Err("bincount only supports 1-d non-negative integral inputs.".to_string());
     }
@@ -117,7 +125,7 @@ pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<T
 
 fn weighed<T: Number>(x: &[i64], weights: &View<'_>, n: usize) -> Vec<T> {
     let mut sums = vec![T::ZERO; n];
-    for (&i, w) in x.iter().zip(gather::<T>(*weights)) {
+    for (&i, &w) in x.iter().zip(&gather::<T>(*weights)) {
         sums[i as usize] = sums[i as usize].plus(w);
     }
     sums

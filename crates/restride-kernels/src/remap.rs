@@ -2,6 +2,7 @@
 
 use crate::pack::{Compute, Target, pack, with_compute};
 use crate::par;
+use crate::scratch::Temp;
 use restride_tensor::{Scalar, View, ViewMut};
 
 /// In a map: an index that reads nothing and gets the fill.
@@ -11,7 +12,13 @@ pub const HOLE: usize = usize::MAX;
 ///
 /// # Panics
 /// If there is not one map for each dimension, as long as the result's.
-pub fn remap(x: &View<'_>, maps: &[Vec<usize>], fill: Scalar, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+pub fn remap(
+    x: &View<'_>,
+    maps: &[Temp<usize>],
+    fill: Scalar,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
     assert!(
         maps.len() == out.sizes().len() && maps.iter().zip(out.sizes()).all(|(m, &n)| m.len() == n as usize),
         "one map for each dimension"
@@ -22,7 +29,7 @@ pub fn remap(x: &View<'_>, maps: &[Vec<usize>], fill: Scalar, out: &ViewMut<'_>,
     Ok(())
 }
 
-fn run<T: Compute>(x: &View<'_>, maps: &[Vec<usize>], fill: T, out: &ViewMut<'_>, threads: usize) {
+fn run<T: Compute>(x: &View<'_>, maps: &[Temp<usize>], fill: T, out: &ViewMut<'_>, threads: usize) {
     let data = pack::<T>(x);
     let mut target = Target::<T>::new(out);
     let Some((row, outer)) = maps.split_last() else {
@@ -69,7 +76,7 @@ mod tests {
     fn every_index_is_looked_up() {
         let data: Vec<i64> = (1..=12).collect();
         let x = Tensor::from_slice(&data, &[3, 4]);
-        let maps = [vec![2, HOLE, 0], vec![HOLE, 1, 2, 3, 0, HOLE]];
+        let maps = [Temp::copied(&[2, HOLE, 0]), Temp::copied(&[HOLE, 1, 2, 3, 0, HOLE])];
         let want = [0, 10, 11, 12, 9, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 1, 0];
         for (dtype, perm) in [(DType::I64, [0, 1]), (DType::F16, [1, 0])] {
             let out = Tensor::zeros(dtype, Layout::permuted(&[3, 6], &perm));

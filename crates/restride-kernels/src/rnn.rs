@@ -81,8 +81,8 @@ impl Network {
         outs: &[ViewMut<'_>],
     ) {
         let rows = data.sizes()[0] as usize;
-        let mut x = pack::<T>(data).into_owned();
-        let mut last: Vec<Vec<T>> = states.iter().map(|s| pack::<T>(s).into_owned()).collect();
+        let mut x = pack::<T>(data).to_vec();
+        let mut last: Vec<Vec<T>> = states.iter().map(|s| pack::<T>(s).to_vec()).collect();
         let directions = 1 + self.bidirectional as usize;
         let wide = states[0].sizes()[2] as usize;
         for layer in 0..self.layers {

@@ -1,5 +1,6 @@
 //! Walks over several layouts of equal sizes at once, a row at a time.
 
+use crate::scratch::Temp;
 use restride_tensor::Layout;
 use smallvec::SmallVec;
 
@@ -125,6 +126,21 @@ impl Rows {
             }
         }
     }
+}
+
+/// All cells of a layout in logical order of the indices.
+pub fn cells(layout: &Layout) -> Temp<isize> {
+    let mut out = Temp::filled(layout.numel() as usize, 0isize);
+    let rows = Rows::logical(&[layout]);
+    let (n, step) = (rows.len(), rows.stride(0));
+    let mut done = 0;
+    rows.for_each(|at| {
+        for (i, cell) in out[done..done + n].iter_mut().enumerate() {
+            *cell = at[0] + i as isize * step;
+        }
+        done += n;
+    });
+    out
 }
 
 #[cfg(test)]

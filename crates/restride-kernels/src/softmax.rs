@@ -1,10 +1,10 @@
 //! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
 //! on its operand index by index.
 
-use crate::pack::{Compute, pack, pack_owned, unpack, with_compute};
+use crate::pack::{Compute, Packed, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute};
 use crate::par;
-use restride_tensor::{View, ViewMut};
-use std::borrow::Cow;
+use crate::scratch::Temp;
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// A real compute type with the functions that normalisations need.
 pub trait Real: Compute + num_traits::Float + Send + Sync {
@@ -109,15 +109,31 @@ pub(crate) fn rowwise<T: Compute>(
     threads: usize,
     f: impl Fn(usize, &mut [T]) + Sync,
 ) {
-    let direct = |l: &restride_tensor::Layout, d| d == T::DTYPE && l.is_contiguous();
     let n = out.numel();
     if n == 0 {
         return;
     }
-    if !(direct(x.layout(), x.dtype()) && direct(out.layout(), out.dtype())) {
-        let mut data = pack_owned::<T>(x);
-        par::pieces(threads, &mut data, len, f);
-        return unpack(&data, out);
+    if !(dense::<T>(x.dtype(), x.layout()) && dense::<T>(out.dtype(), out.layout())) {
+        // Some rows at a time, each in order.
+        let (first, many) = chunk(out.sizes(), len);
+        let outer = out.sizes()[..first].iter().map(|&n| n as usize).product();
+        let part = |l: &Layout, at: usize| {
+            let (mut offset, mut rest) = (l.offset, at);
+            for (&n, &s) in l.sizes[..first].iter().zip(&l.strides[..first]).rev() {
+                offset += (rest % n as usize) as i64 * s;
+                rest /= n as usize;
+            }
+            Layout::strided(&l.sizes[first..], &l.strides[first..], offset)
+        };
+        let own = || Temp::filled(many, T::default());
+        return par::each(threads, outer, own, |own, at| {
+            let (from, to) = (part(x.layout(), at), part(out.layout(), at));
+            // SAFETY: parts of the views' cells, and no two parts of the result share any.
+            let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+            pack_to(&x, own);
+            own.chunks_mut(len.max(1)).enumerate().for_each(|(i, row)| f(at * (many / len.max(1)) + i, row));
+            unpack(own, &out);
+        });
     }
     let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
     if !std::ptr::eq(src, dst) {
@@ -127,6 +143,35 @@ pub(crate) fn rowwise<T: Compute>(
     }
     // SAFETY: the result's elements, writable and nobody else's during the kernel.
     par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, f);
+}
+
+fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
+    dtype == T::DTYPE && layout.is_contiguous()
+}
+
+/// Elements that are worth putting in order together.
+const CHUNK: usize = 4096;
+
+/// How rows of `len` elements, the last dimensions, are taken together: from which dimension on, and how many elements these are.
+fn chunk(sizes: &[i64], len: usize) -> (usize, usize) {
+    let (mut first, mut many) = (sizes.len(), 1);
+    while first > 0 && (many < CHUNK || many % len.max(1) != 0) {
+        let next = many * sizes[first - 1] as usize;
+        if next > CHUNK && many >= len && many % len.max(1) == 0 {
+            break;
+        }
+        (first, many) = (first - 1, next);
+    }
+    (first, many)
+}
+
+/// Bytes of working memory of what works on rows of `len` elements, for operands and results that lie so.
+pub fn rows_room(x: (DType, &Layout), len: usize, out: (DType, &Layout)) -> usize {
+    let dense = |(d, l): (DType, &Layout)| is_compute(d) && l.is_contiguous();
+    if dense(x) && dense(out) || out.1.numel() == 0 {
+        return 0;
+    }
+    compute_room(out.0, chunk(&out.1.sizes, len).1 as i64)
 }
 
 /// Which function of a row.
@@ -154,6 +199,14 @@ pub fn softmax(x: &View<'_>, dim: usize, what: Softmax, out: &ViewMut<'_>, threa
     Ok(())
 }
 
+/// Bytes of working memory of [`softmax`] for an operand and a result that lie so.
+pub fn softmax_room(x: (DType, &Layout), dim: usize, out: (DType, &Layout)) -> usize {
+    let n = out.1.sizes.get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.1.sizes.iter().skip(dim + 1).map(|&n| n as usize).product();
+    let columns = if inner == 1 { 0 } else { 2 * compute_room(out.0, inner as i64) };
+    rows_room(x, n * inner, out) + columns
+}
+
 /// One contiguous row.
 pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
     let max = largest(row);
@@ -176,13 +229,13 @@ pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
 
 /// Over the first dimension of a block, `inner` columns at a time.
 fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
-    let mut max = vec![T::neg_infinity(); inner];
+    let mut max = Temp::filled(inner, T::neg_infinity());
     for row in block.chunks(inner) {
         for (m, &x) in max.iter_mut().zip(row) {
             *m = if x > *m || x.is_nan() { x } else { *m };
         }
     }
-    let mut total = vec![T::zero(); inner];
+    let mut total = Temp::filled(inner, T::zero());
     for row in block.chunks_mut(inner) {
         for ((x, &m), t) in row.iter_mut().zip(&max).zip(&mut total) {
             let y = (*x - m).exp_fast();
@@ -217,10 +270,10 @@ pub fn softmax_backward(
     let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
     with_compute!(float out.dtype(), T => {
         // The result may lie on the gradient, and so on a result that is the gradient itself.
-        let y = if shares(y, out) { Cow::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
+        let y = if shares(y, out) { Packed::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
         rowwise::<T>(g, out, n * inner, threads, |i, block| {
             let y = &y[i * n * inner..][..block.len()];
-            let mut total = vec![T::default(); inner];
+            let mut total = Temp::filled(inner, T::default());
             for (g, y) in block.chunks(inner).zip(y.chunks(inner)) {
                 for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
                     *t += if log { g } else { g * y };
@@ -250,7 +303,7 @@ fn shares(x: &View<'_>, out: &ViewMut<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::Tensor;
 
     #[test]
     fn exponentials_are_close_to_the_last_bit() {

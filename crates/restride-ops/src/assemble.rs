@@ -6,10 +6,9 @@ use restride_ir::{
 };
 use restride_kernels::copy;
 use restride_tensor::Tensor;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::composite::composed;
-use crate::moves;
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
 use crate::promote::{Operand, result_type};
 use crate::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
@@ -67,11 +66,8 @@ fn cat_pieces(operands: &[&Layout], dim: i64, result: &Layout) -> Result<Vec<Pie
     let Some((d, _)) = cat_dim(operands, dim)? else { return Ok(Vec::new()) };
     let (mut at, mut pieces) = (0, Vec::with_capacity(operands.len()));
     for (operand, l) in operands.iter().enumerate().filter(|(_, l)| !skipped(l)) {
-        let (length, mut region) = (l.sizes[d], result.clone());
-        region.offset += at * region.strides[d];
-        region.sizes[d] = length;
-        pieces.push(Piece { operand, region });
-        at += length;
+        pieces.push(Piece { operand, region: part(result, d, at, l.sizes[d]) });
+        at += l.sizes[d];
     }
     Ok(pieces)
 }
@@ -131,18 +127,34 @@ fn pieces_of_stack(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<Piece>> {
 
 type Pieces = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>;
 
-fn put_together(c: &Call<'_>, pieces: Pieces) -> Result<()> {
+fn run_cat(c: &Call<'_>) -> Result<()> {
     let (operands, out) = (c.args.tensors(0)?, &c.outs[0]);
-    for piece in pieces(&Args(&moves::metas(c)?), out.layout())? {
-        copy::into_region(operands[piece.operand], out, &piece.region).map_err(restride_ir::OpError::new)?;
+    let layouts: restride_ir::Operands<&Layout> = operands.iter().map(|t| t.layout()).collect();
+    let Some((d, _)) = cat_dim(&layouts, c.args.int(1)?)? else { return Ok(()) };
+    let mut at = 0;
+    for t in operands.into_iter().filter(|t| !skipped(t.layout())) {
+        let region = part(out.layout(), d, at, t.sizes()[d]);
+        copy::into_region(t, out, &region).map_err(restride_ir::OpError::new)?;
+        at += t.sizes()[d];
     }
     Ok(())
 }
-fn run_cat(c: &Call<'_>) -> Result<()> {
-    put_together(c, pieces_of_cat)
-}
 fn run_stack(c: &Call<'_>) -> Result<()> {
-    put_together(c, pieces_of_stack)
+    let out = &c.outs[0];
+    let d = out.layout().dim(c.args.int(1)?)? as i64;
+    for (i, t) in c.args.tensors(0)?.into_iter().enumerate() {
+        let region = out.layout().select(d, &(i as i64))?;
+        copy::into_region(t, out, &region).map_err(restride_ir::OpError::new)?;
+    }
+    Ok(())
+}
+
+/// `length` elements of a dimension, from one on.
+fn part(of: &Layout, d: usize, at: i64, length: i64) -> Layout {
+    let mut region = of.clone();
+    region.offset += at * region.strides[d];
+    region.sizes[d] = length;
+    region
 }
 
 const fn assembled(
@@ -303,8 +315,8 @@ fn repeated(t: &Meta, repeats: &[i64]) -> Metas {
     one(fresh(t.dtype, &sizes))
 }
 /// The repeats of `tile`: ones in front.
-fn tiles(rank: usize, repeats: Vec<i64>) -> Vec<i64> {
-    let mut out = vec![1; rank.saturating_sub(repeats.len())];
+fn tiles(rank: usize, repeats: restride_ir::Ints) -> restride_ir::Ints {
+    let mut out: restride_ir::Ints = smallvec![1; rank.saturating_sub(repeats.len())];
     out.extend(repeats);
     out
 }
@@ -403,7 +415,7 @@ fn run_roll(c: &Call<'_>) -> Result<()> {
     let dims = c.args.ints(2)?;
     let by = c.args.ints(1)?;
     if !dims.is_empty() {
-        let mut whole = vec![0; t.sizes().len()];
+        let mut whole: restride_ir::Ints = smallvec![0; t.sizes().len()];
         for (d, s) in shifts(t.layout(), &by, &dims)? {
             let n = t.sizes()[d];
             whole[d] = (whole[d] + s.rem_euclid(n)) % n;
@@ -452,7 +464,7 @@ fn roll_boxes(c: &Call<'_>, from: &Layout, to: &Layout, by: &[i64], dim: usize) 
 /// A layout read backwards along dimensions.
 fn flipped(l: &Layout, dims: &[i64]) -> Result<Layout> {
     let mut out = l.clone();
-    let mut seen = vec![false; l.rank().max(1)];
+    let mut seen: SmallVec<[bool; 8]> = smallvec![false; l.rank().max(1)];
     for &dim in dims {
         let d = l.dim(dim)?;
         ensure!(!std::mem::replace(&mut seen[d], true), "dim {d} appears multiple times in the list of dims");
@@ -465,18 +477,18 @@ fn flipped(l: &Layout, dims: &[i64]) -> Result<Layout> {
 }
 
 /// What a flip or a rotation does to a layout: which dimensions are read backwards, which two are exchanged then.
-type Turn = (Vec<i64>, Option<(i64, i64)>);
+type Turn = (restride_ir::Ints, Option<(i64, i64)>);
 
 fn turn_flip<V>(a: &Args<'_, V>, _: &Layout) -> Result<Turn> {
     Ok((a.ints(1)?, None))
 }
 fn turn_fliplr<V>(_: &Args<'_, V>, l: &Layout) -> Result<Turn> {
     ensure!(l.rank() >= 2, "Input must be >= 2-d.");
-    Ok((vec![1], None))
+    Ok((smallvec![1], None))
 }
 fn turn_flipud<V>(_: &Args<'_, V>, l: &Layout) -> Result<Turn> {
     ensure!(l.rank() >= 1, "Input must be >= 1-d.");
-    Ok((vec![0], None))
+    Ok((smallvec![0], None))
 }
 fn turn_rot90<V>(a: &Args<'_, V>, l: &Layout) -> Result<Turn> {
     let (k, dims) = (a.int(1)?, a.ints(2)?);
@@ -488,10 +500,10 @@ fn turn_rot90<V>(a: &Args<'_, V>, l: &Layout) -> Result<Turn> {
     l.dim(from)?;
     l.dim(to)?;
     Ok(match k.rem_euclid(4) {
-        1 => (vec![to], Some((from, to))),
+        1 => (smallvec![to], Some((from, to))),
         2 => (dims, None),
-        3 => (vec![from], Some((from, to))),
-        _ => (Vec::new(), None),
+        3 => (smallvec![from], Some((from, to))),
+        _ => (smallvec![], None),
     })
 }
 

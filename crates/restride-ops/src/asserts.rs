@@ -33,8 +33,8 @@ fn assert_async_msg(c: &Call<'_>) -> Result<()> {
 /// Everything is checked where types are, strides among it: a placed tensor may have others than eager's.
 fn metadata_infer(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
     let t = a.tensor(0)?;
-    let check = |what: &str, want: Option<Vec<i64>>, have: &[i64]| match want {
-        Some(want) if want != have => {
+    let check = |what: &str, want: Option<restride_ir::Ints>, have: &[i64]| match want {
+        Some(want) if want[..] != *have => {
             Err(OpError::new(format!("Tensor {what} mismatch! Expected: {want:?}, got {have:?}")))
         }
         _ => Ok(()),
@@ -55,7 +55,7 @@ fn check_dtype(want: Option<restride_tensor::DType>, have: restride_tensor::DTyp
 fn metadata(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
     match c.args.opt_ints(1)? {
-        Some(want) if want != t.sizes() => {
+        Some(want) if want[..] != *t.sizes() => {
             Err(OpError::new(format!("Tensor sizes mismatch! Expected: {want:?}, got {:?}", t.sizes())))
         }
         _ => check_dtype(c.args.opt_dtype(3)?, t.dtype()),

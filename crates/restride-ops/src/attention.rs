@@ -3,6 +3,7 @@
 //! Without dropout there is a kernel; with it the operator is composed of a softmax, `dropout` and products.
 
 use crate::nn::*;
+use crate::room::{lies, opt_lies};
 use crate::sample::{in_range, sample, strided, tensor, transposed};
 use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
@@ -187,14 +188,27 @@ fn flash_infer(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![Meta::new(q.dtype, crate::iter::dense_like(&q.layout)), Meta::new(wide, sums)])
 }
 
-/// Types of a call's arguments, for checks that the kernel shares with the shape rule.
-fn checked(c: &Call<'_>, f: &Form) -> Result<Checked> {
-    check(&Args(&crate::moves::metas(c)?), f)
+/// Whether heads of keys and values repeat, in a call that the shape rule has checked: ranks and numbers of heads of
+/// queries, keys and values.
+fn repeats<V>(a: &Args<'_, V>, f: &Form, sizes: [&[i64]; 3]) -> Result<bool> {
+    let grouped = match f.grouped {
+        Some(i) => a.bool(i)?,
+        None => true,
+    };
+    let heads = sizes.map(|s| s.len().checked_sub(3).map(|d| s[d]));
+    Ok(grouped && heads.iter().all(Option::is_some) && (heads[0] != heads[1] || heads[0] != heads[2]))
+}
+
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, logsumexp: bool, weights: bool) -> Result<usize> {
+    let (q, k, v) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
+    let operands = [Some(lies(q)), Some(lies(k)), Some(lies(v)), opt_lies(a, f.mask)?];
+    let keys = k.sizes()[k.rank() - 2] as usize;
+    Ok(attention::attention_room(operands, keys, lies(&outs[0]), logsumexp, weights))
 }
 
 fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>) -> Result<()> {
     let (q, k, v) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?);
-    let grouped = checked(c, f)?.grouped;
+    let grouped = repeats(&c.args, f, [q.sizes(), k.sizes(), v.sizes()])?;
     let width = q.sizes()[q.sizes().len() - 1] as f64;
     let mask = c.args.opt_tensor(f.mask)?;
     let settings = Settings {
@@ -382,6 +396,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(|c| run(c, &PUBLIC, None, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &PUBLIC, false, false)),
         composed: Some(drops),
         decompose: Some(decompose),
         samples: Some(samples),
@@ -408,6 +423,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(flash_infer),
         kernel: Kernel::Fixed(|c| run(c, &FLASH, Some(1), None)),
+        scratch: Some(|a, outs| scratch(a, outs, &FLASH, true, false)),
         samples: Some(flash_samples),
         doc: "Attention with the logarithms of the sums of exponentials",
         ..OpDef::new(
@@ -417,6 +433,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(math_infer),
         kernel: Kernel::Fixed(|c| run(c, &MATH, None, Some(1))),
+        scratch: Some(|a, outs| scratch(a, outs, &MATH, false, true)),
         composed: Some(drops),
         decompose: Some(math_decompose),
         samples: Some(math_samples),

@@ -2,8 +2,9 @@
 
 use crate::nn::*;
 use crate::promote;
+use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
-use restride_ir::{Arg, Args, Call, DType, Kernel, Layout, Meta, OpDef, Scalar};
+use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Scalar};
 use restride_kernels::conv::{self, Gradients};
 use restride_kernels::im2col::Window;
 use smallvec::smallvec;
@@ -48,15 +49,15 @@ const BACKWARD: Positions = Positions {
 /// A convolution with everything checked.
 #[derive(Debug)]
 struct Conv {
-    stride: Vec<i64>,
+    stride: Ints,
     /// Before the first element.
-    pad: Vec<i64>,
-    dilation: Vec<i64>,
+    pad: Ints,
+    dilation: Ints,
     groups: i64,
     transposed: bool,
-    output_padding: Vec<i64>,
+    output_padding: Ints,
     /// Sizes of the result, without the batch where the input has none.
-    out: Vec<i64>,
+    out: Ints,
     /// Number of spatial dimensions.
     spatial: usize,
 }
@@ -89,7 +90,7 @@ impl Conv {
         let dilation = spread(a, p.dilation, spatial, "dilation")?;
         let output_padding = match p.output_padding {
             Some(i) if transposed => spread(a, i, spatial, "output_padding")?,
-            _ => vec![0; spatial],
+            _ => smallvec![0; spatial],
         };
         let groups = a.int(p.groups)?;
         ensure!(groups > 0, "non-positive groups is not supported");
@@ -104,7 +105,7 @@ impl Conv {
         let mut same = false;
         let pad = match named {
             None => spread(a, p.padding, spatial, "padding")?,
-            Some("valid") => vec![0; spatial],
+            Some("valid") => smallvec![0; spatial],
             Some("same") => {
                 ensure!(stride.iter().all(|&s| s == 1), "padding='same' is not supported for strided convolutions");
                 same = true;
@@ -128,7 +129,7 @@ impl Conv {
             show(w),
             show(x)
         );
-        let mut out = x[..lead].to_vec();
+        let mut out = Ints::from_slice(&x[..lead]);
         // PyTorch's answer for no input channels at all.
         out.push(if channels == 0 { 0 } else { cout });
         for d in 0..spatial {
@@ -149,7 +150,7 @@ impl Conv {
             } else if same {
                 out.push(n);
             } else {
-                let padded: Vec<i64> = (0..spatial).map(|d| x[lead + 1 + d] + 2 * pad[d]).collect();
+                let padded: Ints = (0..spatial).map(|d| x[lead + 1 + d] + 2 * pad[d]).collect();
                 ensure!(
                     padded[d] >= k,
                     "Calculated padded input size per channel: {}. Kernel size: {}. Kernel size can't be greater than actual input size",
@@ -251,13 +252,30 @@ fn run(c: &Call<'_>, p: &Positions) -> Result<()> {
     ran(f(x, w, bias, &window, conv.groups as usize, &c.outs[0], c.ctx.threads))
 }
 
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
+    let (x, w, bias) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
+    let conv = Conv::read(a, p, x.sizes(), w.sizes())?;
+    let window = conv.window(x.sizes(), w.sizes());
+    let f = if conv.transposed { conv::conv_transposed_room } else { conv::conv_room };
+    Ok(if outs[0].layout.numel() == 0 { 0 } else { f(lies(x), lies(w), bias.map(lies), &window, lies(&outs[0])) })
+}
+
+fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
+    let conv = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
+    let window = conv.window(x.sizes(), w.sizes());
+    let mask = a.ints(10)?;
+    let out = |i: usize| (mask[i] != 0).then(|| lies(&outs[i]));
+    Ok(conv::conv_backward_room([g, x, w].map(lies), &window, conv.transposed, out(0), out(1), out(2)))
+}
+
 /// The three gradients; one that the mask leaves out is a tensor without elements.
 fn backward_infer(a: &Args<'_, Meta>) -> Metas {
     let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     let c = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
     check_types(x, w, None, 0)?;
     ensure!(
-        g.dtype == x.dtype && g.sizes() == c.out,
+        g.dtype == x.dtype && *g.sizes() == c.out[..],
         "convolution_backward: the gradient should be {}{}, got {}{}",
         x.dtype,
         show(&c.out),
@@ -486,6 +504,7 @@ macro_rules! convolution {
         OpDef {
             infer: Some(|a| infer(a, &$positions)),
             kernel: Kernel::Fixed(|c| run(c, &$positions)),
+            scratch: Some(|a, outs| scratch(a, outs, &$positions)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }
@@ -564,6 +583,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(backward_infer),
         kernel: Kernel::Fixed(backward),
+        scratch: Some(backward_scratch),
         samples: Some(backward_samples),
         doc: "A gradient that the mask leaves out is a tensor without elements",
         ..OpDef::new(

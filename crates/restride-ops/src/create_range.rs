@@ -5,6 +5,7 @@ use crate::pointwise::{Metas, Result, not_for};
 use crate::sample::{ints, sample, tensor};
 use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::convert::{round_scalar, scatter};
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::{C64 as Complex, DType, DType::*, View};
 
 fn fail<T>(text: impl Into<String>) -> Result<T> {
@@ -75,13 +76,13 @@ impl Steps {
         let n = c.outs[0].numel() as i64;
         if !self.dtype.is_float() {
             let (start, step) = (self.start.as_i64(), self.step.as_i64());
-            let data: Vec<i64> = (0..n).map(|i| start.wrapping_add(step.wrapping_mul(i))).collect();
+            let data = Temp::gather(n as usize, (0..n).map(|i| start.wrapping_add(step.wrapping_mul(i))));
             scatter(&data, c.outs[0]);
             return Ok(());
         }
         let within = if matches!(self.dtype, F16 | BF16) { F32 } else { F64 };
         let (start, step) = (round(within, self.start.as_f64()), round(within, self.step.as_f64()));
-        let data: Vec<f64> = (0..n).map(|i| round(within, start + round(within, step * i as f64))).collect();
+        let data = Temp::gather(n as usize, (0..n).map(|i| round(within, start + round(within, step * i as f64))));
         scatter(&data, c.outs[0]);
         Ok(())
     }
@@ -409,7 +410,14 @@ const fn made(
     kernel: fn(&Call<'_>) -> Result<()>,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
-    OpDef { infer: Some(infer), kernel: Kernel::Fixed(kernel), samples: Some(samples), ..OpDef::new(schema) }
+    let scratch: restride_ir::ScratchFn = |_, outs| Ok(room::<f64>(outs[0].layout.numel() as usize));
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(kernel),
+        scratch: Some(scratch),
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
 }
 
 pub(crate) static OPS: &[OpDef] = &[

@@ -55,7 +55,7 @@ fn infer_one_hot(a: &Args<'_, Meta>) -> Result<Metas> {
     row_major(I64, &sizes)
 }
 fn run_one_hot(c: &Call<'_>) -> Result<()> {
-    let classes: Vec<i64> = gather(*c.args.tensor(0)?);
+    let classes = gather::<i64>(*c.args.tensor(0)?);
     let n = c.args.int(1)?;
     if classes.iter().any(|x| *x < 0) {
         return fail("Class values must be non-negative.");
@@ -63,9 +63,9 @@ fn run_one_hot(c: &Call<'_>) -> Result<()> {
     if classes.iter().any(|x| *x >= n) {
         return fail("Class values must be smaller than num_classes.");
     }
-    let mut data = vec![0i64; c.outs[0].numel()];
-    for (row, class) in data.chunks_exact_mut(n as usize).zip(classes) {
-        row[class as usize] = 1;
+    let mut data = restride_kernels::scratch::Temp::filled(c.outs[0].numel(), 0i64);
+    for (row, class) in data.chunks_exact_mut(n as usize).zip(&classes) {
+        row[*class as usize] = 1;
     }
     scatter(&data, c.outs[0]);
     Ok(())

@@ -1,9 +1,11 @@
 //! Embeddings: rows of a table by index, alone and in bags.
 
 use crate::nn::*;
+use crate::room::lies;
 use crate::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
+use restride_kernels::scratch::Temp;
 use restride_tensor::{Layout, Tensor, View};
 use smallvec::smallvec;
 
@@ -26,6 +28,10 @@ fn infer(a: &Args<'_, Meta>) -> Metas {
 
 fn run(c: &Call<'_>) -> Result<()> {
     ran(embedding::rows(c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0], c.ctx.threads))
+}
+
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(embedding::rows_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0])))
 }
 
 /// `(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
@@ -150,7 +156,7 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
         let last = offsets.len() - 1;
         offsets[last] = count;
     } else {
-        offsets.push(count);
+        offsets = Temp::gather(offsets.len() + 1, offsets.iter().copied().chain([count]));
     }
     let weights = c.args.opt_tensor(6)?.map(|w| restride_kernels::pack::pack::<f64>(w).into_owned());
     let entries: Entries = offsets
@@ -266,6 +272,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(run),
+        scratch: Some(scratch),
         exactness: restride_ir::Exactness::Exact,
         samples: Some(samples),
         ..OpDef::new(

@@ -141,7 +141,7 @@ fn windows_infer(a: &Args<'_, Meta>) -> Metas {
     let mut want = sizes.clone();
     want[dim] = (sizes[dim] - size) / step + 1;
     want.push(size);
-    ensure!(x.sizes() == want, "unfold_backward: expected a gradient of sizes {want:?}, got {:?}", x.sizes());
+    ensure!(*x.sizes() == want[..], "unfold_backward: expected a gradient of sizes {want:?}, got {:?}", x.sizes());
     one(fresh(x.dtype, &sizes))
 }
 fn windows(c: &Call<'_>) -> Result<()> {
@@ -291,7 +291,7 @@ transforms! {
 fn shift(e: &mut dyn Emit, a: &ValArgs<'_>, more: i64) -> Vals {
     let x = *a.tensor(0)?;
     let t = e.meta(x);
-    let dims: Vec<i64> = a.opt_ints(1)?.unwrap_or_else(|| (0..t.rank() as i64).collect());
+    let dims = a.opt_ints(1)?.unwrap_or_else(|| (0..t.rank() as i64).collect());
     let mut by = Vec::new();
     for &d in &dims {
         by.push((t.sizes()[t.layout.dim(d)?] + more) / 2);

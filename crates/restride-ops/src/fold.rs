@@ -8,16 +8,16 @@ use restride_kernels::im2col::{self, Window};
 
 /// Geometry of the windows, checked.
 struct Fold {
-    kernel: Vec<i64>,
-    dilation: Vec<i64>,
-    pad: Vec<i64>,
-    stride: Vec<i64>,
+    kernel: restride_ir::Ints,
+    dilation: restride_ir::Ints,
+    pad: restride_ir::Ints,
+    stride: restride_ir::Ints,
 }
 
 impl Fold {
     /// From the four lists that begin at an argument.
     fn read<V>(a: &Args<'_, V>, at: usize) -> Result<Fold> {
-        let list = |i: usize, what: &str| -> Result<Vec<i64>> {
+        let list = |i: usize, what: &str| -> Result<restride_ir::Ints> {
             let v = a.ints(i)?;
             ensure!(v.len() == 2, "It is expected {what} equals to 2, but got size {}", v.len());
             spread(a, i, 2, what)

@@ -2,18 +2,21 @@
 
 use restride_ir::{Arg, Scalar};
 use restride_ir::{
-    Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Val,
+    Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Sample, Val,
 };
 use restride_kernels::convert::gather;
 use restride_kernels::copy;
-use restride_kernels::index::{Axes, nonzero, put_at, take_at};
+use restride_kernels::index::{Axes, SomeDims, nonzero, put_at, take_at};
+use restride_kernels::rows::cells;
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::{Tensor, View};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::iter;
 use crate::moves::CARRIED;
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, one};
 use crate::promote::name;
+use crate::reduce::Marks;
 use crate::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
 
 fn is_mask(d: DType) -> bool {
@@ -61,16 +64,16 @@ fn check_indices(rank: usize, sizes: &[i64], indices: &[Option<(DType, &Layout)>
 
 /// Which dimensions are indexed, and the others before and after the indices' in the result: in front of them only if
 /// the indexed ones stand together.
-fn arrange(rank: usize, given: &[bool]) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
+fn arrange(rank: usize, given: &[bool]) -> (SomeDims, SomeDims, SomeDims) {
     let is = |d: &usize| given.get(*d).copied().unwrap_or(false);
-    let indexed: Vec<usize> = (0..rank).filter(is).collect();
+    let indexed: SomeDims = (0..rank).filter(is).collect();
     let (Some(&first), Some(&last)) = (indexed.first(), indexed.last()) else {
-        return (indexed, (0..rank).collect(), Vec::new());
+        return (indexed, (0..rank).collect(), SomeDims::new());
     };
     if last - first + 1 == indexed.len() {
         (indexed, (0..first).collect(), (last + 1..rank).collect())
     } else {
-        (indexed, Vec::new(), (0..rank).filter(|d| !is(d)).collect())
+        (indexed, SomeDims::new(), (0..rank).filter(|d| !is(d)).collect())
     }
 }
 
@@ -131,48 +134,65 @@ fn infer_index(a: &Args<'_, Meta>) -> Metas {
 
 /// The indices of a call as numbers: masks as the positions of what they pick, everything in one shape, from 0 on.
 fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
-    let types: Vec<Option<(DType, &Layout)>> = indices.iter().map(|i| i.map(|v| (v.dtype(), v.layout()))).collect();
+    let types: Operands<Option<(DType, &Layout)>> =
+        indices.iter().map(|i| i.map(|v| (v.dtype(), v.layout()))).collect();
     check_indices(sizes.len(), sizes, &types)?;
-    let mut given: Vec<Option<(Dims<i64>, Vec<i64>)>> = Vec::new();
+    let mut given: SmallVec<[Option<(Dims<i64>, Temp<i64>)>; 6]> = SmallVec::new();
     for index in indices {
         match index {
             None => given.push(None),
             Some(v) if is_mask(v.dtype()) => {
                 let flat = nonzero(v);
-                let mut step = 1;
-                let mut columns = Vec::new();
-                for &n in v.sizes().iter().rev() {
-                    columns.push(flat.iter().map(|i| i / step % n).collect::<Vec<i64>>());
-                    step *= n;
+                let mut step: i64 = v.sizes().iter().product();
+                for &n in v.sizes() {
+                    step /= n.max(1);
+                    let column = flat.iter().map(|i| i / step.max(1) % n).collect();
+                    given.push(Some((smallvec![flat.len() as i64], column)));
                 }
-                let count: Dims<i64> = smallvec![flat.len() as i64];
-                given.extend(columns.into_iter().rev().map(|c| Some((count.clone(), c))));
             }
             Some(v) => given.push(Some((v.sizes().iter().copied().collect(), gather::<i64>(**v)))),
         }
     }
-    let (indexed, before, after) = arrange(sizes.len(), &given.iter().map(Option::is_some).collect::<Vec<_>>());
-    let shape = common_shape(&given.iter().flatten().map(|(s, _)| &s[..]).collect::<Vec<_>>())?;
+    let (indexed, before, after) = arrange(sizes.len(), &given.iter().map(Option::is_some).collect::<Marks>());
+    let shape = common_shape(&given.iter().flatten().map(|(s, _)| &s[..]).collect::<Operands<_>>())?;
     check_empty(sizes, &indexed, &shape)?;
-    let mut at = Vec::with_capacity(indexed.len());
-    for (j, ((own, values), &d)) in given.into_iter().flatten().zip(&indexed).enumerate() {
+    let mut at = SmallVec::new();
+    for (j, ((own, mut values), &d)) in given.into_iter().flatten().zip(&indexed).enumerate() {
         let n = sizes[d];
-        let wrapped: Vec<i64> = values
-            .iter()
-            .map(|&i| {
-                ensure!((-n..n).contains(&i), "index {i} is out of bounds for dimension {j} with size {n}");
-                Ok(if i < 0 { i + n } else { i })
-            })
-            .collect::<Result<_>>()?;
-        let all = if own == shape {
-            wrapped
-        } else {
-            let cells = Layout::contiguous(&own).expand(&shape)?.cells();
-            cells.into_iter().map(|c| wrapped[c as usize]).collect()
-        };
-        at.push(all);
+        for i in &mut values {
+            ensure!((-n..n).contains(i), "index {i} is out of bounds for dimension {j} with size {n}");
+            *i += if *i < 0 { n } else { 0 };
+        }
+        if own != shape {
+            let from = cells(&Layout::contiguous(&own).expand(&shape)?);
+            values = from.iter().map(|&c| values[c as usize]).collect();
+        }
+        at.push(values);
     }
     Ok(Axes { indexed, before, after, shape, at })
+}
+
+/// Working memory of indices, argument 1: their numbers, and where they lead on both sides.
+fn room_of_indices(a: &Args<'_, Meta>, picked: i64) -> Result<usize> {
+    let given = a.opt_tensors(1)?;
+    let count = picked.max(0) as usize;
+    let own: usize = given.iter().flatten().map(|i| room::<i64>(i.layout.numel() as usize)).sum();
+    // Stretched to a common shape, they are there twice.
+    let shapes = given.iter().flatten().map(|i| i.sizes()).collect::<Operands<_>>();
+    let same = shapes.windows(2).all(|w| w[0] == w[1]);
+    let stretched = if same { 0 } else { 2 * shapes.len() * room::<i64>(count) };
+    Ok(own + stretched + 2 * room::<isize>(count))
+}
+
+/// How many places indices lead to.
+fn places(a: &Args<'_, Meta>) -> Result<i64> {
+    let given = a.opt_tensors(1)?;
+    let shapes = given.iter().flatten().map(|i| i.sizes()).collect::<Operands<_>>();
+    Ok(common_shape(&shapes)?.iter().product())
+}
+
+fn index_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    room_of_indices(a, places(a)?)
 }
 
 fn run_index(c: &Call<'_>) -> Result<()> {
@@ -258,6 +278,17 @@ fn run_put(c: &Call<'_>) -> Result<()> {
     put_stretched(values, &axes, &sizes, out, add)
 }
 
+fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    if has_mask(a) {
+        return Ok(0);
+    }
+    let (t, values) = (a.tensor(0)?, a.tensor(2)?);
+    let size = picked(t, &a.opt_tensors(1)?)?.layout;
+    let stretched = values.dtype != t.dtype || *values.sizes() != size.sizes[..];
+    let own = if stretched { room::<u8>(size.numel() as usize * t.dtype.size()) } else { 0 };
+    Ok(room_of_indices(a, places(a)?)? + own)
+}
+
 /// Writes values, stretched to the sizes that are picked and converted.
 pub(crate) fn put_stretched(
     values: &View<'_>,
@@ -269,9 +300,11 @@ pub(crate) fn put_stretched(
     if values.dtype() == out.dtype() && values.sizes() == sizes {
         return put_at(values, axes, out, add).map_err(OpError::new);
     }
-    let own = Tensor::zeros(out.dtype(), Layout::contiguous(sizes));
-    copy::stretched(values, &own.view_mut()).map_err(OpError::new)?;
-    put_at(&own.view(), axes, out, add).map_err(OpError::new)
+    let layout = Layout::contiguous(sizes);
+    restride_kernels::scratch::tensor(out.dtype(), &layout, |own| {
+        copy::stretched(values, own).map_err(OpError::new)?;
+        put_at(&own.as_view(), axes, out, add).map_err(OpError::new)
+    })
 }
 
 const F: DType = DType::F32;
@@ -394,6 +427,7 @@ const fn an_index(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
     OpDef {
         infer: Some(infer_index),
         kernel: Kernel::Fixed(run_index),
+        scratch: Some(index_scratch),
         // With masks the sizes depend on the data.
         decompose: Some(unmasked),
         composed: Some(has_mask),
@@ -406,6 +440,7 @@ const fn a_put(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
     OpDef {
         infer: Some(infer_put),
         kernel: Kernel::Fixed(run_put),
+        scratch: Some(put_scratch),
         reuse: CARRIED,
         overlap: OverlapCheck::Operands,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },

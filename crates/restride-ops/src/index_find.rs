@@ -55,7 +55,7 @@ fn infer_nonzero_static(a: &Args<'_, Meta>) -> Metas {
 fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
     let (all, size, fill) = (positions(c)?, c.args.int(1)?, c.args.int(2)?);
     let rank = all.layout().sizes[1];
-    let mut rows = gather::<i64>(all.view());
+    let mut rows = gather::<i64>(all.view()).to_vec();
     rows.resize((size * rank) as usize, fill);
     scatter(&rows, c.outs[0]);
     Ok(())

@@ -4,6 +4,7 @@ use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpE
 use restride_kernels::convert::gather;
 use restride_kernels::copy;
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
+use restride_kernels::scratch::Temp;
 use restride_tensor::{Tensor, View, ViewMut};
 
 use crate::index::put_stretched;
@@ -31,7 +32,7 @@ fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut
 }
 
 /// The indices of a call that takes none from the end, with PyTorch's complaint about the first bad one.
-fn vector(index: &View<'_>, size: i64, bad: impl Fn(i64) -> String) -> Result<Vec<i64>> {
+fn vector(index: &View<'_>, size: i64, bad: impl Fn(i64) -> String) -> Result<Temp<i64>> {
     let at = gather::<i64>(*index);
     match at.iter().find(|i| !(0..size).contains(*i)) {
         Some(i) => fail(bad(*i)),

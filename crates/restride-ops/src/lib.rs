@@ -74,6 +74,7 @@ mod reduce_search;
 mod registry;
 mod rnn;
 mod rnn_packed;
+mod room;
 mod sample;
 mod scalars;
 mod scatter;

@@ -4,6 +4,7 @@ use crate::composite::composed;
 use crate::iter::broadcast_sizes;
 use crate::nn::*;
 use crate::promote;
+use crate::room::{lies, packed};
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, ByBatch, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError};
 use restride_kernels::gemm::{self, Added};
@@ -199,6 +200,29 @@ fn linear_kernel(c: &Call<'_>) -> Result<()> {
     ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
 }
 
+/// Working memory of a product of two arguments, to which a third may be added.
+fn room(a: &Args<'_, Meta>, outs: &[Meta], x: usize, y: usize, c: Option<usize>) -> Result<usize> {
+    let c = c.map_or(Ok(None), |c| a.opt_tensor(c))?;
+    Ok(gemm::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
+}
+
+fn of_product(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 0, 1, None)
+}
+
+fn of_added(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 1, 2, Some(0))
+}
+
+fn of_linear(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 0, 1, Some(2))
+}
+
+/// The operands in order, and conjugates of the first.
+fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
+}
+
 fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
     for (v, name) in [(x, "self"), (y, "vec2")] {
@@ -275,7 +299,7 @@ fn inner(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (mut x, mut y) = (*a.tensor(0)?, *a.tensor(1)?);
     let (mx, my) = (e.meta(x), e.meta(y));
-    let wrap = |m: &Meta, dims: Vec<i64>| -> Result<Vec<usize>> {
+    let wrap = |m: &Meta, dims: restride_ir::Ints| -> Result<Vec<usize>> {
         dims.into_iter().map(|d| m.layout.dim(d).map_err(OpError::from)).collect()
     };
     let (dx, dy) = (wrap(&mx, a.ints(2)?)?, wrap(&my, a.ints(3)?)?);
@@ -499,8 +523,19 @@ fn inner_samples() -> Samples {
 
 const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
 
-const fn kernel(schema: &'static str, infer: restride_ir::InferFn, run: fn(&Call<'_>) -> Result<()>) -> OpDef {
-    OpDef { infer: Some(infer), kernel: Kernel::Fixed(run), exactness: CLOSE, ..OpDef::new(schema) }
+const fn kernel(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    scratch: restride_ir::ScratchFn,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(run),
+        scratch: Some(scratch),
+        exactness: CLOSE,
+        ..OpDef::new(schema)
+    }
 }
 
 pub(crate) static OPS: &[OpDef] = &[
@@ -508,7 +543,12 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(linear_samples),
         by_row: true,
         doc: "x times the transpose of the weight, plus a bias",
-        ..kernel("aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", linear, linear_kernel)
+        ..kernel(
+            "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+            linear,
+            linear_kernel,
+            of_linear,
+        )
     },
     OpDef {
         samples: Some(addmm_samples),
@@ -516,36 +556,51 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
             addmm,
             added,
+            of_added,
         )
     },
-    OpDef { samples: Some(mm_samples), ..kernel("aten::mm(Tensor self, Tensor mat2) -> Tensor", mm, product) },
-    OpDef { samples: Some(bmm_samples), ..kernel("aten::bmm(Tensor self, Tensor mat2) -> Tensor", bmm, product) },
+    OpDef {
+        samples: Some(mm_samples),
+        ..kernel("aten::mm(Tensor self, Tensor mat2) -> Tensor", mm, product, of_product)
+    },
+    OpDef {
+        samples: Some(bmm_samples),
+        ..kernel("aten::bmm(Tensor self, Tensor mat2) -> Tensor", bmm, product, of_product)
+    },
     OpDef {
         samples: Some(baddbmm_samples),
         ..kernel(
             "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
             baddbmm,
             added,
+            of_added,
         )
     },
     OpDef {
         samples: Some(matmul_samples),
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
-        ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product)
+        ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product, of_product)
     },
-    OpDef { samples: Some(vector_samples), ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product) },
+    OpDef {
+        samples: Some(vector_samples),
+        ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product, of_product)
+    },
     OpDef {
         samples: Some(vector_samples),
         doc: "dot with the conjugate of the first vector",
-        ..kernel("aten::vdot(Tensor self, Tensor other) -> Tensor", dot, vdot)
+        ..kernel("aten::vdot(Tensor self, Tensor other) -> Tensor", dot, vdot, of_vdot)
     },
-    OpDef { samples: Some(mv_samples), ..kernel("aten::mv(Tensor self, Tensor vec) -> Tensor", mv, product) },
+    OpDef {
+        samples: Some(mv_samples),
+        ..kernel("aten::mv(Tensor self, Tensor vec) -> Tensor", mv, product, of_product)
+    },
     OpDef {
         samples: Some(addmv_samples),
         ..kernel(
             "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
             addmv,
             added,
+            of_added,
         )
     },
     OpDef {

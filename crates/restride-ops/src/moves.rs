@@ -2,8 +2,8 @@
 //! common: kernels, pieces, and conditions of reuse.
 
 use restride_ir::{
-    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, Scalar, TensorType,
-    ViewArgs, ViewOutcome, view_args,
+    Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, TensorType, ViewArgs,
+    ViewOutcome, view_args,
 };
 use restride_kernels::copy;
 use restride_tensor::{DType, Dim, Layout, self_overlaps};
@@ -30,9 +30,11 @@ pub(crate) fn same_order(c: &Call<'_>) -> Result<()> {
     copy::same_order(c.args.tensor(0)?, &c.outs[0]).map_err(OpError::new)
 }
 
-/// Types of a call's arguments, with the layouts that its operands have in memory.
-pub(crate) fn metas(c: &Call<'_>) -> Result<Vec<Arg<Meta, Scalar>>> {
-    c.args.0.iter().map(|a| a.try_map(|v| Ok(TensorType::new(v.dtype(), v.layout().clone())), |s| Ok(*s))).collect()
+/// Arguments of a call's view rule, one of the call's left out.
+pub(crate) fn ruled(c: &Call<'_>, without: Option<usize>) -> Result<SmallVec<[Arg<Meta, i64>; 8]>> {
+    let rest = c.args.0.iter().enumerate().filter(|(i, _)| Some(*i) != without);
+    let meta = |v: &restride_tensor::View<'_>| Ok::<_, OpError>(TensorType::new(v.dtype(), v.layout().clone()));
+    rest.map(|(_, a)| a.try_map(meta, |s| Ok(s.as_view_number()))).collect()
 }
 
 /// A view rule of a call whose argument 1 is not the view's: the source of a scatter.
@@ -59,7 +61,10 @@ pub(crate) fn preserved(l: &Layout) -> Result<Layout> {
 
 /// The region that a scatter replaces, on a base of the given layout.
 fn region<R: Rule>(args: &[Arg<Meta, i64>], base: &Layout) -> Result<Layout> {
-    let mut args = args.to_vec();
+    region_in::<R>(args.into(), base)
+}
+
+fn region_in<R: Rule>(mut args: SmallVec<[Arg<Meta, i64>; 8]>, base: &Layout) -> Result<Layout> {
     if let Some(Arg::Value(t)) = args.first_mut() {
         t.layout = base.clone();
     }
@@ -84,23 +89,21 @@ fn infer_scatter<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
 
 fn scatter_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     let (base, src, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
-    let args = view_args(&metas(c)?);
     copy::carry(base, out);
-    let region = region::<Beside<R>>(&args, out.layout())?;
+    let region = region_in::<R>(ruled(c, Some(1))?, out.layout())?;
     copy::into_region(src, out, &region).map_err(OpError::new)
 }
 
 /// `as_strided_scatter` speaks of the base's own strides and offset, which the result has too.
 fn strided_scatter_kernel(c: &Call<'_>) -> Result<()> {
     let (base, src, out) = (c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]);
-    let args = view_args(&metas(c)?);
     let (from, to) = (base.layout(), out.layout());
     if !(Layout { offset: 0, ..from.clone() }).same_cells(&Layout { offset: 0, ..to.clone() }) {
         // The base's elements are stretched or elsewhere: cells of the one are not cells of the other.
         return fail(format!("as_strided_scatter on {from} cannot be written into {to}"));
     }
     copy::carry(base, out);
-    let mut region = region::<Beside<AsStrided>>(&args, from)?;
+    let mut region = region_in::<AsStrided>(ruled(c, Some(1))?, from)?;
     region.offset += to.offset - from.offset;
     copy::into_elements(src, out, &region).map_err(OpError::new)
 }

@@ -1,6 +1,6 @@
 //! Small helpers of the neural-network families.
 
-use restride_ir::{Arg, Args, DType, Emit, Layout, Meta, OpError, Sample, Scalar, Val};
+use restride_ir::{Arg, Args, DType, Emit, Ints, Layout, Meta, OpError, Sample, Scalar, Val};
 use restride_tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -86,12 +86,12 @@ pub(crate) fn ran(r: std::result::Result<(), String>) -> Result<()> {
 }
 
 /// A list argument of `n` numbers: one number stands for all.
-pub(crate) fn spread<V>(a: &Args<'_, V, Scalar>, i: usize, n: usize, what: &str) -> Result<Vec<i64>> {
+pub(crate) fn spread<V>(a: &Args<'_, V, Scalar>, i: usize, n: usize, what: &str) -> Result<Ints> {
     let v = a.ints(i)?;
     // Far beyond what memory can hold, and small enough that no product of two overflows.
     ensure!(v.iter().all(|x| x.unsigned_abs() < 1 << 31), "{what} is out of range: {v:?}");
     match v.len() {
-        1 => Ok(vec![v[0]; n]),
+        1 => Ok(smallvec![v[0]; n]),
         len if len == n => Ok(v),
         len => fail(format!("{what} must have 1 or {n} elements, got {len}")),
     }
@@ -112,6 +112,7 @@ operands! {
     Val: |v| Arg::Value(v);
     Option<Val>: |v| v.map_or(Arg::None, Arg::Value);
     i64: |i| Arg::Scalar(Scalar::Int(i));
+    Ints: |v| Arg::Scalars(v.iter().map(|&i| Scalar::Int(i)).collect());
     i32: |i| Arg::Scalar(Scalar::Int(i as i64));
     f64: |x| Arg::Scalar(Scalar::Float(x));
     bool: |b| Arg::Scalar(Scalar::Bool(b));

@@ -2,6 +2,7 @@
 
 use crate::nn::*;
 use crate::promote;
+use crate::room::{lies, opt_lies};
 use crate::sample::{expanded, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::norm::{self, Affine};
@@ -72,6 +73,18 @@ fn layer(c: &Call<'_>) -> Result<()> {
     let affine = Affine { weight: c.args.opt_tensor(2)?.copied(), bias: c.args.opt_tensor(3)?.copied() };
     let stats = (c.outs.get(1), c.outs.get(2));
     ran(norm::layer_norm(x, len, affine, c.args.float(4)?, &c.outs[0], stats, c.ctx.threads))
+}
+
+fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let len = a.ints(1)?.iter().product::<i64>() as usize;
+    let affine = [opt_lies(a, 2)?, opt_lies(a, 3)?];
+    Ok(norm::layer_norm_room(lies(a.tensor(0)?), len, affine, lies(&outs[0]), outs.len() > 1))
+}
+
+fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let len = a.ints(1)?.iter().product::<i64>() as usize;
+    let affine = [opt_lies(a, 2)?, None];
+    Ok(norm::layer_norm_room(lies(a.tensor(0)?), len, affine, lies(&outs[0]), outs.len() > 1))
 }
 
 /// Result and inverse root of the mean square. The result is channels-last where the operand is.
@@ -146,6 +159,10 @@ fn run_group(c: &Call<'_>, groups: i64, weight: usize, eps: f64) -> Result<()> {
     let affine = Affine { weight: c.args.opt_tensor(weight)?.copied(), bias: c.args.opt_tensor(weight + 1)?.copied() };
     let stats = (c.outs.get(1), c.outs.get(2));
     ran(norm::group_norm(c.args.tensor(0)?, groups as usize, affine, eps, &c.outs[0], stats, c.ctx.threads))
+}
+
+fn group_scratch(a: &Args<'_, Meta>, outs: &[Meta], groups: i64) -> Result<usize> {
+    Ok(norm::group_norm_room(lies(a.tensor(0)?), groups as usize, lies(&outs[0])))
 }
 
 /// The dimension whose slices have norms of their own; none for all together.
@@ -301,6 +318,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| first_of(layer_infer(a))),
         kernel: Kernel::Fixed(layer),
+        scratch: Some(layer_scratch),
         reuse: IN_PLACE,
         samples: Some(layer_samples),
         ..OpDef::new(
@@ -310,6 +328,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(layer_infer),
         kernel: Kernel::Fixed(layer),
+        scratch: Some(layer_scratch),
         reuse: IN_PLACE,
         samples: Some(native_layer_samples),
         ..OpDef::new(
@@ -319,6 +338,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| first_of(rms_infer(a))),
         kernel: Kernel::Fixed(rms),
+        scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),
         ..OpDef::new(
@@ -328,6 +348,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(rms_infer),
         kernel: Kernel::Fixed(rms),
+        scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),
         ..OpDef::new(
@@ -337,6 +358,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(group_infer),
         kernel: Kernel::Fixed(|c| run_group(c, c.args.int(1)?, 2, c.args.float(4)?)),
+        scratch: Some(|a, outs| group_scratch(a, outs, a.int(1)?)),
         reuse: IN_PLACE,
         samples: Some(group_samples),
         ..OpDef::new(
@@ -346,6 +368,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(native_group_infer),
         kernel: Kernel::Fixed(|c| run_group(c, c.args.int(6)?, 1, c.args.float(7)?)),
+        scratch: Some(|a, outs| group_scratch(a, outs, a.int(6)?)),
         reuse: IN_PLACE,
         samples: Some(native_group_samples),
         ..OpDef::new(

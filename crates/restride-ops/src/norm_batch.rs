@@ -6,6 +6,7 @@
 use crate::composite::composed;
 use crate::nn::*;
 use crate::norm::{FLOATS, IN_PLACE, stats_type};
+use crate::room::lies;
 use crate::sample::{expanded, in_range, sample, strided, tensor, transposed};
 use restride_ir::{
     Args, Call, DType, Emit, Expr, Kernel, Layout, Meta, OpDef, OverlapCheck, Reuse, ReuseKind, TwinDecl, TwinReturn,
@@ -124,6 +125,11 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
         norm::copy(&var, &new.1);
     }
     Ok(())
+}
+
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form) -> Result<usize> {
+    let (x, out) = (lies(a.tensor(0)?), lies(&outs[0]));
+    Ok(if f.trains(a)? { norm::batch_norm_train_room(x, out) } else { norm::batch_norm_room(x, out) })
 }
 
 /// Whether a call with training at `training` changes running statistics.
@@ -282,6 +288,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_one),
         kernel: Kernel::Fixed(|c| run(c, &GENERAL, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0)]),
         reuse: IN_PLACE,
         samples: Some(|| general_samples(true)),
@@ -293,6 +300,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer(a, &GENERAL)),
         kernel: Kernel::Fixed(|c| run(c, &GENERAL, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         twin: legit(&[TwinReturn::Result(0), TwinReturn::Result(1), TwinReturn::Result(2)]),
         reuse: IN_PLACE,
         samples: Some(|| general_samples(false)),
@@ -305,6 +313,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(infer_functional),
         overlap: OverlapCheck::Unseen,
         kernel: Kernel::Fixed(|c| run(c, &GENERAL, Some(3))),
+        scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         reuse: WITH_RUNNING,
         samples: Some(functional_samples),
         ..OpDef::new(
@@ -314,6 +323,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer(a, &NO_STATS)),
         kernel: Kernel::Fixed(|c| run(c, &NO_STATS, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &NO_STATS)),
         reuse: IN_PLACE,
         samples: Some(no_stats_samples),
         ..OpDef::new(
@@ -323,6 +333,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer(a, &NO_TRAINING)),
         kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
         ..OpDef::new(
@@ -332,6 +343,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_reserve(a, &NO_TRAINING)),
         kernel: Kernel::Fixed(|c| run(c, &NO_TRAINING, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
         ..OpDef::new(
@@ -342,6 +354,7 @@ pub(crate) static OPS: &[OpDef] = &[
         infer: Some(infer_update),
         overlap: OverlapCheck::Unseen,
         kernel: Kernel::Fixed(|c| run(c, &WITH_UPDATE, Some(4))),
+        scratch: Some(|a, outs| scratch(a, outs, &WITH_UPDATE)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
         ..OpDef::new(

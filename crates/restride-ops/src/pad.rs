@@ -2,10 +2,12 @@
 
 use crate::nn::*;
 use crate::promote::check_holds;
+use crate::room::mapped;
 use crate::sample::{expanded, sample, tensor};
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
 use restride_kernels::remap::{HOLE, remap};
-use smallvec::smallvec;
+use restride_kernels::scratch::Temp;
+use smallvec::{SmallVec, smallvec};
 
 /// Beyond what any memory holds; sums of a few of them do not overflow.
 const MOST: u64 = 1 << 60;
@@ -66,11 +68,11 @@ fn constant_infer(a: &Args<'_, Meta>) -> Metas {
 fn constant(c: &Call<'_>) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
-    let maps: Vec<Vec<usize>> = (0..sizes.len())
+    let maps: SmallVec<[Temp<usize>; 6]> = (0..sizes.len())
         .map(|d| {
             let ((lo, _), n) = (sides(&pad, sizes.len(), d), sizes[d]);
             let at = |i: i64| if (0..n).contains(&(i - lo)) { (i - lo) as usize } else { HOLE };
-            (0..c.outs[0].sizes()[d]).map(at).collect()
+            Temp::gather(c.outs[0].sizes()[d] as usize, (0..c.outs[0].sizes()[d]).map(at))
         })
         .collect();
     ran(remap(x, &maps, c.args.scalar(2)?, &c.outs[0], c.ctx.threads))
@@ -169,7 +171,7 @@ pub(crate) fn moving(mode: &str, dims: usize) -> Option<&'static str> {
 fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
-    let maps: Vec<Vec<usize>> = (0..sizes.len())
+    let maps: SmallVec<[Temp<usize>; 6]> = (0..sizes.len())
         .map(|d| {
             let ((lo, hi), n) = (sides(&pad, sizes.len(), d), sizes[d]);
             let (cut, left) = ((-lo).max(0), n + lo.min(0) + hi.min(0));
@@ -182,7 +184,8 @@ fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
                 }
             };
             // An empty result reads nothing.
-            (0..c.outs[0].sizes()[d]).map(|i| if n > 0 { at(i) as usize } else { HOLE }).collect()
+            let size = c.outs[0].sizes()[d];
+            Temp::gather(size as usize, (0..size).map(|i| if n > 0 { at(i) as usize } else { HOLE }))
         })
         .collect();
     ran(remap(x, &maps, Scalar::Int(0), &c.outs[0], c.ctx.threads))
@@ -305,6 +308,7 @@ macro_rules! edge {
         OpDef {
             infer: Some(|a| edge_infer(a, $edge, $dims)),
             kernel: Kernel::Fixed(|c| edge_run(c, $edge)),
+            scratch: Some(mapped),
             exactness: Exactness::Exact,
             samples: Some(|| edge_samples($edge, $dims)),
             ..OpDef::new($schema)
@@ -333,6 +337,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(constant_infer),
         kernel: Kernel::Fixed(constant),
+        scratch: Some(mapped),
         exactness: Exactness::Exact,
         samples: Some(constant_samples),
         ..OpDef::new("aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
@@ -346,6 +351,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(circular_infer),
         kernel: Kernel::Fixed(|c| edge_run(c, Edge::Circular)),
+        scratch: Some(mapped),
         exactness: Exactness::Exact,
         samples: Some(circular_samples),
         ..OpDef::new("aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor")

@@ -4,9 +4,11 @@
 use crate::nn::*;
 use crate::pool_samples as samples;
 use crate::promote;
-use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef};
+use crate::room::packed;
+use restride_ir::{Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef};
 use restride_kernels::pool::{self, Span, Spans};
-use smallvec::smallvec;
+use restride_kernels::scratch::{Temp, room};
+use smallvec::{SmallVec, smallvec};
 
 /// How an operator's windows are given, and which layout its results have.
 #[derive(Clone, Copy)]
@@ -52,12 +54,12 @@ enum Types {
 /// Windows and result of a call with everything checked.
 struct Pool {
     spans: Spans,
-    sizes: Vec<i64>,
+    sizes: Ints,
 }
 
 /// A list argument, which an empty list leaves to a default.
-fn list<V>(a: &Args<'_, V>, i: usize, n: usize, what: &str, default: &[i64]) -> Result<Vec<i64>> {
-    if a.is_none(i) || a.ints(i)?.is_empty() { Ok(default.to_vec()) } else { spread(a, i, n, what) }
+fn list<V>(a: &Args<'_, V>, i: usize, n: usize, what: &str, default: &[i64]) -> Result<Ints> {
+    if a.is_none(i) || a.ints(i)?.is_empty() { Ok(Ints::from_slice(default)) } else { spread(a, i, n, what) }
 }
 
 fn check_type(types: Types, d: DType) -> Result<()> {
@@ -73,7 +75,7 @@ fn check_type(types: Types, d: DType) -> Result<()> {
 
 impl Form {
     /// Windows and sizes of the result for an operand of sizes `x`; `like` gives the sizes of another argument.
-    fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Vec<i64>) -> Result<Pool> {
+    fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Ints) -> Result<Pool> {
         let n = self.spatial;
         ensure!(
             x.len() == n + 1 || x.len() == n + 2,
@@ -82,7 +84,7 @@ impl Form {
             n + 2
         );
         let plane = &x[x.len() - n..];
-        let adaptive = |out: &[i64]| -> Result<Vec<Vec<Span>>> {
+        let adaptive = |out: &[i64]| -> Result<Windowed> {
             ensure!(
                 plane.iter().all(|&k| k > 0),
                 "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but input has sizes {x:?}"
@@ -113,10 +115,10 @@ impl Form {
                 self.sliding(a, at, dilated, plane)?
             }
         };
-        let mut sizes = x[..x.len() - n].to_vec();
+        let mut sizes = Ints::from_slice(&x[..x.len() - n]);
         sizes.extend(windows.iter().map(|w| w.len() as i64));
         let mut input = [1; 3];
-        let lone = || vec![Span { start: 0, end: 1, step: 1, size: 1 }];
+        let lone = || Temp::filled(1, Span { start: 0, end: 1, step: 1, size: 1 });
         let mut all = [lone(), lone(), lone()];
         for (d, w) in windows.into_iter().enumerate() {
             input[3 - n + d] = plane[d] as usize;
@@ -125,12 +127,12 @@ impl Form {
         Ok(Pool { spans: Spans { input, windows: all }, sizes })
     }
 
-    fn sliding<V>(&self, a: &Args<'_, V>, at: usize, dilated: bool, plane: &[i64]) -> Result<Vec<Vec<Span>>> {
+    fn sliding<V>(&self, a: &Args<'_, V>, at: usize, dilated: bool, plane: &[i64]) -> Result<Windowed> {
         let n = self.spatial;
         let kernel = spread(a, at, n, "kernel_size")?;
         let stride = list(a, at + 1, n, "stride", &kernel)?;
         let pad = spread(a, at + 2, n, "padding")?;
-        let dilation = if dilated { spread(a, at + 3, n, "dilation")? } else { vec![1; n] };
+        let dilation = if dilated { spread(a, at + 3, n, "dilation")? } else { smallvec![1; n] };
         let ceil = a.bool(at + 3 + dilated as usize)?;
         // Without padding among what is divided by; maxima divide by nothing.
         let include = dilated || a.bool(at + 4)?;
@@ -141,7 +143,7 @@ impl Form {
             pad.iter().zip(&kernel).all(|(&p, &k)| p >= 0 && p <= k / 2),
             "pad should be at most half of effective kernel size, but got pad={pad:?} and kernel_size={kernel:?}"
         );
-        let mut out = Vec::new();
+        let mut out = Windowed::new();
         for d in 0..n {
             let (size, k, s, p, by) = (plane[d], kernel[d], stride[d], pad[d], dilation[d]);
             let room = size + 2 * p - by * (k - 1) - 1;
@@ -162,7 +164,7 @@ impl Form {
                 let divide = if include { end - first } else { inside - start };
                 Span { start: start as usize, end: inside as usize, step: by as usize, size: divide.max(0) as usize }
             };
-            out.push((0..count).map(span).collect());
+            out.push(Temp::gather(count as usize, (0..count).map(span)));
         }
         Ok(out)
     }
@@ -186,7 +188,7 @@ impl Form {
     fn infer(&self, a: &Args<'_, Meta>, operand: usize) -> Result<(Meta, Pool)> {
         let x = a.tensor(operand)?;
         check_type(self.types, x.dtype)?;
-        let pool = self.read(a, x.sizes(), |m| m.sizes().to_vec())?;
+        let pool = self.read(a, x.sizes(), |m| Ints::from_slice(m.sizes()))?;
         // PyTorch's kernel does not know what to do with a row of NHWC images as a volume.
         ensure!(
             !(self.spatial == 3
@@ -199,24 +201,36 @@ impl Form {
     }
 
     fn spans(&self, c: &Call<'_>, operand: usize) -> Result<Spans> {
-        Ok(self.read(&c.args, c.args.tensor(operand)?.sizes(), |v| v.sizes().to_vec())?.spans)
+        Ok(self.read(&c.args, c.args.tensor(operand)?.sizes(), |v| Ints::from_slice(v.sizes()))?.spans)
     }
 }
 
 /// Sizes that adaptive pooling is asked for.
-fn adaptive_sizes<V>(a: &Args<'_, V>, i: usize, n: usize) -> Result<Vec<i64>> {
+fn adaptive_sizes<V>(a: &Args<'_, V>, i: usize, n: usize) -> Result<Ints> {
     let sizes = a.ints(i)?;
     ensure!(sizes.len() == n, "adaptive pooling: output_size must be {n}");
     Ok(sizes)
 }
 
 /// `out` windows that cover `n` elements.
-fn adaptive_spans(n: i64, out: i64) -> Vec<Span> {
+fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
     let span = |o: i64| {
         let (start, end) = ((o * n / out) as usize, ((o + 1) * n + out - 1) as usize / out as usize);
         Span { start, end, step: 1, size: end - start }
     };
-    (0..out).map(span).collect()
+    Temp::gather(out as usize, (0..out).map(span))
+}
+
+/// The windows of each dimension.
+type Windowed = SmallVec<[Temp<Span>; 3]>;
+
+/// Working memory: the windows, operands and results in order, and for maxima where they are.
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, places: bool) -> Result<usize> {
+    let spans = f.read(a, a.tensor(operand)?.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
+    // One for each dimension that there is, and one for each that there is not.
+    let windows: usize = spans.windows.iter().map(|w| room::<Span>(w.len())).sum();
+    let places = if places { room::<i64>(outs[0].layout.numel() as usize) } else { 0 };
+    Ok(windows + 3 * room::<Span>(1) + places + packed(a, outs)?)
 }
 
 fn one_result(f: &Form, a: &Args<'_, Meta>) -> Metas {
@@ -244,7 +258,7 @@ fn backward_infer(f: &Form, a: &Args<'_, Meta>) -> Metas {
     let (g, x) = (a.tensor(0)?, a.tensor(1)?);
     let (_, pool) = f.infer(a, 1)?;
     ensure!(
-        g.dtype == x.dtype && g.sizes() == pool.sizes,
+        g.dtype == x.dtype && *g.sizes() == pool.sizes[..],
         "expected a gradient of type {} and sizes {:?}, got {g}",
         x.dtype,
         pool.sizes
@@ -291,6 +305,7 @@ macro_rules! maximum {
         OpDef {
             infer: Some(|a| $infer(&$form, a)),
             kernel: Kernel::Fixed(|c| run_max(&$form, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, outs.len() > 1)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }
@@ -301,6 +316,7 @@ macro_rules! average {
         OpDef {
             infer: Some(|a| one_result(&$form, a)),
             kernel: Kernel::Fixed(|c| run_mean(&$form, $by, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, false)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }
@@ -311,6 +327,7 @@ macro_rules! average_backward {
         OpDef {
             infer: Some(|a| backward_infer(&$form, a)),
             kernel: Kernel::Fixed(|c| run_mean_backward(&$form, $by, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }
@@ -321,6 +338,7 @@ macro_rules! maximum_backward {
         OpDef {
             infer: Some(|a| max_backward_infer(&$form, $at, a)),
             kernel: Kernel::Fixed(|c| run_max_backward(&$form, $at, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }

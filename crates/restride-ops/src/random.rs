@@ -8,6 +8,7 @@ use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transpose
 use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError, Sample};
 use restride_kernels::convert::gather;
 use restride_kernels::random::{self as k, Distribution, Draws};
+use restride_kernels::scratch::Temp;
 use restride_tensor::{DType, Layout, Tensor};
 use smallvec::smallvec;
 
@@ -136,7 +137,7 @@ fn run_bernoulli_tensor(c: &Call<'_>) -> Result<()> {
 }
 
 /// The elements in row-major order of sizes that the view broadcasts to.
-fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Vec<f64> {
+fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Temp<f64> {
     let each = gather::<f64>(*v);
     if v.sizes() == sizes {
         return each;
@@ -168,7 +169,7 @@ fn run_normals(c: &Call<'_>) -> Result<()> {
     let sizes = c.outs[0].sizes();
     let read = |i: usize| match c.args.tensor(i) {
         Ok(v) => Ok(spread(v, sizes)),
-        Err(_) => Ok::<_, OpError>(vec![c.args.float(i)?]),
+        Err(_) => Ok::<_, OpError>(Temp::filled(1, c.args.float(i)?)),
     };
     let (mean, s) = (read(0)?, read(1)?);
     ensure!(s.iter().all(|&s| s >= 0.0), "normal expects all elements of std >= 0.0");

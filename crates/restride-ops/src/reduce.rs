@@ -4,15 +4,19 @@ use crate::nn::{Metas, Result, ensure, fail, fresh};
 use crate::pointwise_samples::{ALL, ALL_REAL, FLOATS, NUMBERS, REAL, Types};
 use crate::promote::{AsTensor, name, to_float};
 use crate::reduce_samples::{NONE, extra, over_all, over_dim, over_dims, with_dtype, with_last};
+use crate::room::lies;
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
-use restride_kernels::reduce::{Reduction, reduce};
+use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
+
+/// Which dimensions are meant.
+pub(crate) type Marks = SmallVec<[bool; 8]>;
 
 /// One reduction, read off a call.
 pub(crate) struct Spec {
     /// Which dimensions are reduced.
-    pub marks: Vec<bool>,
+    pub marks: Marks,
     /// They stay, with size 1.
     pub keep: bool,
     /// What becomes of a row.
@@ -24,16 +28,16 @@ pub(crate) struct Spec {
 }
 
 /// Marks dimensions, which may count from the end; no list and an empty one stand for all.
-pub(crate) fn marked(dims: Option<&[i64]>, rank: usize) -> Result<Vec<bool>> {
+pub(crate) fn marked(dims: Option<&[i64]>, rank: usize) -> Result<Marks> {
     match dims {
-        None | Some([]) => Ok(vec![true; rank]),
+        None | Some([]) => Ok(smallvec![true; rank]),
         Some(dims) => marked_exactly(dims, rank),
     }
 }
 
 /// Marks the given dimensions only.
-pub(crate) fn marked_exactly(dims: &[i64], rank: usize) -> Result<Vec<bool>> {
-    let mut marks = vec![false; rank.max(1)];
+pub(crate) fn marked_exactly(dims: &[i64], rank: usize) -> Result<Marks> {
+    let mut marks: Marks = smallvec![false; rank.max(1)];
     for &d in dims {
         let d = wrapped(d, rank)?;
         ensure!(!std::mem::replace(&mut marks[d], true), "dim {d} appears multiple times in the list of dims");
@@ -81,7 +85,7 @@ enum Over {
 fn spec<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction, read: DType, out: DType) -> Result<Spec> {
     let rank = a.tensor(0)?.layout().rank();
     let (marks, keep) = match over {
-        Over::All => (vec![true; rank], false),
+        Over::All => (smallvec![true; rank], false),
         Over::Dims(i, keep) => (marked(a.opt_ints(i)?.as_deref(), rank)?, flag(a, keep)?),
     };
     Ok(Spec { marks, keep, what, read, out })
@@ -93,6 +97,12 @@ fn infer(s: &Spec, x: &Meta) -> restride_ir::TensorType<i64> {
 
 fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
     reduce(c.args.tensor(0)?, &s.marks, s.what, s.read, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
+/// The results of one call are computed one after the other.
+fn scratch(a: &Args<'_, Meta>, s: &Spec, outs: &[Meta]) -> Result<usize> {
+    let x = lies(a.tensor(0)?);
+    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.read, lies(out))).max().unwrap_or(0))
 }
 
 /// Integers add up in 64 bits.
@@ -265,6 +275,7 @@ macro_rules! reduction {
                 let $a = &c.args;
                 run(c, &$spec?)
             }),
+            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
             exactness: $exactness,
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -279,6 +290,7 @@ macro_rules! with_mean {
                 let $a = &c.args;
                 run_with_mean(c, &$spec?)
             }),
+            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
             exactness: CLOSE,
             samples: Some($samples),
             ..OpDef::new($schema)

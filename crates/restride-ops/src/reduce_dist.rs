@@ -187,8 +187,8 @@ fn linalg_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         );
     }
     match (ord, dims) {
-        (Some(p), dims) if dims.as_ref().map_or(rank, Vec::len) == 2 => {
-            matrix_norm(e, x, MatrixNorm::Order(p), &dims.unwrap_or_else(|| vec![0, 1]), keep, dtype)
+        (Some(p), dims) if dims.as_ref().map_or(rank, |d| d.len()) == 2 => {
+            matrix_norm(e, x, MatrixNorm::Order(p), &dims.unwrap_or_else(|| smallvec![0, 1]), keep, dtype)
         }
         (p, dims) => {
             let dims: Arg<Val, Scalar> = dims.map_or(Arg::None, crate::nn::IntoOperand::operand);
@@ -206,19 +206,19 @@ fn linalg_norm_named(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
                 rank == 2,
                 "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {rank}D."
             );
-            vec![0, 1]
+            smallvec![0, 1]
         }
     };
     matrix_norm(e, x, named(a.str(1)?)?, &dims, a.opt_bool(3)?.unwrap_or(false), a.opt_dtype(4)?)
 }
 fn linalg_matrix_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let p = number(a.scalar(1)?)?;
-    let dims = a.opt_ints(2)?.unwrap_or_else(|| vec![-2, -1]);
+    let dims = a.opt_ints(2)?.unwrap_or_else(|| smallvec![-2, -1]);
     matrix_norm(e, *a.tensor(0)?, MatrixNorm::Order(p), &dims, a.opt_bool(3)?.unwrap_or(false), a.opt_dtype(4)?)
 }
 fn linalg_matrix_norm_named(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let norm = named(a.opt_str(1)?.unwrap_or("fro"))?;
-    let dims = a.opt_ints(2)?.unwrap_or_else(|| vec![-2, -1]);
+    let dims = a.opt_ints(2)?.unwrap_or_else(|| smallvec![-2, -1]);
     matrix_norm(e, *a.tensor(0)?, norm, &dims, a.opt_bool(3)?.unwrap_or(false), a.opt_dtype(4)?)
 }
 fn frobenius_norm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {

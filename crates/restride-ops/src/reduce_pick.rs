@@ -9,14 +9,15 @@ use crate::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
 use restride_kernels::reduce::{Reduction, reduce};
 use restride_kernels::reduce_pick::{Between, Pick, equal, pick, quantiles};
+use restride_kernels::scratch::Temp;
 use restride_tensor::{DType, Layout, Tensor};
 use smallvec::smallvec;
 
 /// Marks of the reduced dimensions: the one at a position, or all if there is none.
-fn marks<V: AsTensor>(a: &Args<'_, V>, dim: Option<usize>) -> Result<Vec<bool>> {
+fn marks<V: AsTensor>(a: &Args<'_, V>, dim: Option<usize>) -> Result<crate::reduce::Marks> {
     let rank = a.tensor(0)?.layout().rank();
     match dim.map(|i| a.opt_int(i)).transpose()?.flatten() {
-        None => Ok(vec![true; rank]),
+        None => Ok(smallvec![true; rank]),
         Some(d) => marked(Some(&[d]), rank),
     }
 }
@@ -131,7 +132,7 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
 fn run_quantile(c: &Call<'_>, ignore_nan: bool) -> Result<()> {
     let q = match c.args.tensor(1) {
         Ok(q) => restride_kernels::convert::gather::<f64>(*q),
-        Err(_) => vec![c.args.float(1)?],
+        Err(_) => Temp::filled(1, c.args.float(1)?),
     };
     ensure!(q.iter().all(|q| (0.0..=1.0).contains(q)), "quantile() q values must be in the range [0, 1]");
     let marks = marks(&c.args, Some(2))?;

@@ -3,7 +3,7 @@
 use crate::nn::*;
 use crate::promote::name;
 use crate::sample::{IntoArg, ints, sample, tensor};
-use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Sample, SampleArg};
+use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Operands, Sample, SampleArg};
 use restride_kernels::rnn::{Cell, Network};
 use smallvec::SmallVec;
 
@@ -59,8 +59,8 @@ fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Vec<i64>) -> Re
     Ok((net, out))
 }
 
-fn states<'a, V, S>(a: &Args<'a, V, S>, cell: Cell) -> Result<Vec<&'a V>> {
-    if cell == Cell::Lstm { a.tensors(2) } else { Ok(vec![a.tensor(2)?]) }
+fn states<'a, V, S>(a: &Args<'a, V, S>, cell: Cell) -> Result<Operands<&'a V>> {
+    if cell == Cell::Lstm { a.tensors(2) } else { Ok(std::iter::once(a.tensor(2)?).collect()) }
 }
 
 fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {

@@ -4,6 +4,7 @@ use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpE
 use restride_kernels::convert::gather as values_of;
 use restride_kernels::index::{nonzero, put_flat, take_flat};
 use restride_kernels::scatter::{Reduce, Source, gather, scatter};
+use restride_kernels::scratch::Temp;
 use restride_kernels::{convert, copy};
 use restride_tensor::{Tensor, View};
 
@@ -168,7 +169,7 @@ fn run_two(c: &Call<'_>) -> Result<()> {
 }
 
 /// Flat indices of a tensor of `n` elements, those from the end wrapped.
-fn flat(index: &View<'_>, n: i64) -> Result<Vec<i64>> {
+fn flat(index: &View<'_>, n: i64) -> Result<Temp<i64>> {
     let mut at = values_of::<i64>(*index);
     for i in &mut at {
         ensure!((-n..n).contains(i), "out of range: tried to access index {i} on a tensor of {n} elements.");

@@ -1,8 +1,10 @@
 //! Softmax and its logarithm. Results are row-major, whatever the operand's strides, as on PyTorch's CPU.
 
 use crate::nn::*;
+use crate::room::{lies, packed};
 use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
+use restride_kernels::scratch::room;
 use restride_kernels::softmax::{self, Softmax};
 use restride_tensor::Tensor;
 
@@ -35,11 +37,32 @@ fn run(c: &Call<'_>, what: Softmax) -> Result<()> {
     let half = matches!(out.dtype(), DType::F16 | DType::BF16);
     if half && x.dtype() != out.dtype() {
         // Converted first, and rounded by that.
-        let narrow = Tensor::zeros(out.dtype(), Layout::contiguous(x.sizes()));
-        ran(restride_kernels::copy::same_order(x, &narrow.view_mut()))?;
-        return ran(softmax::softmax(&narrow.view(), dim, what, out, c.ctx.threads));
+        let layout = Layout::contiguous(x.sizes());
+        return restride_kernels::scratch::tensor(out.dtype(), &layout, |narrow| {
+            ran(restride_kernels::copy::same_order(x, narrow))?;
+            ran(softmax::softmax(&narrow.as_view(), dim, what, out, c.ctx.threads))
+        });
     }
     ran(softmax::softmax(x, dim, what, out, c.ctx.threads))
+}
+
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, out) = (a.tensor(0)?, &outs[0]);
+    let dim = dimension(a, 1, &x.layout)?;
+    let half = matches!(out.dtype, DType::F16 | DType::BF16) && x.dtype != out.dtype;
+    // Converted first, on memory of its own.
+    if half {
+        let narrow = Layout::contiguous(x.sizes());
+        let bytes = room::<u8>(narrow.numel() as usize * out.dtype.size());
+        return Ok(bytes + softmax::softmax_room((out.dtype, &narrow), dim, lies(out)));
+    }
+    Ok(softmax::softmax_room(lies(x), dim, lies(out)))
+}
+
+fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let dim = dimension(a, 2, &a.tensor(0)?.layout)?;
+    let inner: i64 = outs[0].sizes().iter().skip(dim + 1).product();
+    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, inner))
 }
 
 fn backward_infer(a: &Args<'_, Meta>) -> Metas {
@@ -136,6 +159,7 @@ macro_rules! softmax {
         OpDef {
             infer: Some($infer),
             kernel: Kernel::Fixed(|c| run(c, Softmax::$what)),
+            scratch: Some(scratch),
             reuse: ROWS,
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -148,6 +172,7 @@ macro_rules! gradient {
         OpDef {
             infer: Some(backward_infer),
             kernel: Kernel::Fixed(|c| backward(c, $log)),
+            scratch: Some(backward_scratch),
             reuse: GRADIENT_ROWS,
             samples: Some(backward_samples),
             ..OpDef::new($schema)

@@ -64,7 +64,8 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<Tensor>> {
     sizes[0] = first.len() as i64;
     let picked = allocate(t.dtype(), Layout::contiguous(&sizes))?;
     let n = sizes[0];
-    take_at(&rows.view(), &Axes::one(rank, 0, first), &picked.view_mut()).map_err(OpError::new)?;
+    take_at(&rows.view(), &Axes::one(rank, 0, restride_kernels::scratch::Temp::copied(&first)), &picked.view_mut())
+        .map_err(OpError::new)?;
     // The dimension back in its place, on the same memory.
     let mut back: Vec<i64> = (1..rank as i64).collect();
     back.insert(d, 0);

@@ -2,11 +2,13 @@
 
 use crate::nn::*;
 use crate::promote::name;
+use crate::room::mapped;
 use crate::sample::{expanded, sample, tensor};
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
 use restride_kernels::remap::remap;
 use restride_kernels::resample::{Filter, Scaling, resample};
-use smallvec::smallvec;
+use restride_kernels::scratch::Temp;
+use smallvec::{SmallVec, smallvec};
 
 fn show(sizes: &[i64]) -> String {
     format!("[{}]", sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
@@ -58,24 +60,22 @@ fn infer(a: &Args<'_, Meta>, mode: Mode, dims: usize) -> Metas {
 }
 
 /// The index that each index of the result reads.
-fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dtype: DType) -> Vec<usize> {
+fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dtype: DType) -> Temp<usize> {
+    let shift = if exact { 0.5 } else { 0.0 };
+    let scale = scale.filter(|&s| s > 0.0);
     // Positions are computed in the precision of the elements, as PyTorch does.
-    let at: Box<dyn Fn(usize) -> usize> = if dtype == DType::F64 {
-        let ratio = scale.filter(|&s| s > 0.0).map_or(input as f64 / output as f64, |s| 1.0 / s);
-        let shift = if exact { 0.5 } else { 0.0 };
-        Box::new(move |i| ((i as f64 + shift) * ratio).floor() as usize)
-    } else {
-        let ratio = scale.filter(|&s| s > 0.0).map_or(input as f32 / output as f32, |s| (1.0 / s) as f32);
-        let shift = if exact { 0.5 } else { 0.0 };
-        Box::new(move |i| ((i as f32 + shift) * ratio).floor() as usize)
-    };
-    (0..output).map(|i| at(i).min(input - 1)).collect()
+    if dtype == DType::F64 {
+        let ratio = scale.map_or(input as f64 / output as f64, |s| 1.0 / s);
+        return (0..output).map(|i| (((i as f64 + shift) * ratio).floor() as usize).min(input - 1)).collect();
+    }
+    let (ratio, shift) = (scale.map_or(input as f32 / output as f32, |s| (1.0 / s) as f32), shift as f32);
+    (0..output).map(|i| (((i as f32 + shift) * ratio).floor() as usize).min(input - 1)).collect()
 }
 
 fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
     let x = c.args.tensor(0)?;
     let out = &c.outs[0];
-    let mut each = Vec::new();
+    let mut each: SmallVec<[(usize, usize, Option<f64>); 3]> = SmallVec::new();
     for d in 0..dims {
         let (input, output) = (x.sizes()[2 + d] as usize, out.sizes()[2 + d] as usize);
         each.push((input, output, c.args.opt_float(mode.scales() + d)?));
@@ -83,7 +83,8 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
     let filter = match mode {
         Mode::Filter(f) => f,
         _ => {
-            let mut maps: Vec<Vec<usize>> = x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
+            let mut maps: SmallVec<[Temp<usize>; 6]> =
+                x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
             let exact = mode == Mode::NearestExact;
             maps.extend(each.into_iter().map(|(n, m, s)| match m {
                 // Whatever the factors that were given, PyTorch takes the sizes' here.
@@ -204,6 +205,10 @@ macro_rules! scaling {
             OpDef {
                 infer: Some(|a| infer(a, $mode, $dims)),
                 kernel: Kernel::Fixed(|c| run(c, $mode, $dims)),
+                scratch: match $mode {
+                    Mode::Nearest | Mode::NearestExact => Some(mapped),
+                    _ => None,
+                },
                 exactness: $exactness,
                 samples: Some(|| samples($mode, $dims)),
                 ..OpDef::new($schema)

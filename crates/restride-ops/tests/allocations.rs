@@ -1,20 +1,29 @@
-//! Which kernels take memory of their own while they compute: those that a run cannot do without allocating. The list is
-//! `allocating.txt` beside this; `RESTRIDE_BLESS=1` writes it anew.
+//! Which kernels take memory of their own while they compute, beside the working memory that their operator declares: those
+//! that a run cannot do without allocating. The list is `allocating.txt` beside this; `RESTRIDE_BLESS=1` writes it anew.
 
 #[path = "../examples/dump_samples/run.rs"]
 #[allow(dead_code)]
 mod run;
 
-use restride_ir::{Args, Call, Ctx, Kernel};
-use restride_tensor::Tensor;
+use restride_ir::{Args, Call, Ctx, Kernel, TensorType};
+use restride_kernels::scratch::{self, ALIGN};
+use restride_tensor::{Layout, Tensor};
 use run::{Outcome, call, filled, meta, resolved, viewed};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::collections::BTreeSet;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 #[global_allocator]
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// All elements' bytes in logical order, through a copy on memory of its own.
+fn bytes(t: &Tensor) -> Vec<u8> {
+    let own = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+    restride_kernels::convert::copy_convert(t.view(), own.view_mut());
+    own.storage().to_vec()
+}
 
 #[test]
 fn kernels_that_allocate_are_listed() {
@@ -37,11 +46,25 @@ fn kernels_that_allocate_are_listed() {
             if op.def().view.is_some() || kernel(&call).is_err() {
                 continue;
             }
+            let types: Vec<_> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
+            let placed: Vec<_> = own.iter().map(|a| a.map_values(|t: &Tensor| meta(t))).collect();
+            let declared = op.def().scratch.map_or(0, |f| f(&Args(&placed), &types).expect("what it takes"));
+            // Spoilt, and beginning where the arena's parts do.
+            let mut memory = vec![MaybeUninit::new(0xFFu8); declared + ALIGN];
+            let start = memory.as_ptr().align_offset(ALIGN);
+            let before: Vec<Vec<u8>> = outs.iter().map(bytes).collect();
             // The second call finds what is made once in a thread.
             let region = Region::new(GLOBAL);
-            let done = kernel(&call);
+            let (done, taken) =
+                scratch::taken(|| scratch::with(&mut memory[start..start + declared], || kernel(&call)));
             let change = region.change();
             assert!(done.is_ok(), "{op} does not give twice what it gave");
+            if !op.def().random {
+                assert!(before == outs.iter().map(bytes).collect::<Vec<_>>(), "{op} depends on working memory");
+            }
+            if std::env::var_os("RESTRIDE_SHOW").is_some() && (taken > declared || declared > 2 * taken + 1024) {
+                eprintln!("{op}: declares {declared} bytes and takes {taken}: {metas:?}");
+            }
             calls += 1;
             if change.allocations + change.reallocations > 0 {
                 found.insert(op.name().to_string());

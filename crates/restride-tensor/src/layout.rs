@@ -165,7 +165,7 @@ impl<D: Dim> Layout<D> {
         if dims.len() != self.rank() {
             return fail(format!("permute: {} dimensions given for a tensor of {}", dims.len(), self.rank()));
         }
-        let mut seen = vec![false; self.rank()];
+        let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, self.rank());
         let mut out = Layout { sizes: Dims::new(), strides: Dims::new(), offset: self.offset.clone() };
         for &d in dims {
             let d = self.dim(d)?;

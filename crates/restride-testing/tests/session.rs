@@ -66,7 +66,7 @@ fn sessions_leave_what_instances_leave() {
     assert!(error.to_string().contains("each run tells anew"), "{error}");
 
     memory_that_is_given();
-    nothing_is_allocated();
+    nothing_is_allocated(&fixtures);
 }
 
 /// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.
@@ -107,15 +107,69 @@ fn memory_that_is_given() {
     }
 }
 
-fn nothing_is_allocated() {
-    let (compiled, inputs) = steady();
-    let mut session =
-        compiled.instance().expect("an instance").session(&inputs, &[], &RunOptions::default()).expect("a session");
-    session.run().expect("runs");
+/// Convolutions of all kinds, normalisations, pools and a classifier.
+const NETWORK: &str = "program \"network\"
+graph(%x: f32[1, 3, 40, 40], %w1: f32[16, 3, 3, 3], %b1: f32[16], %n: f32[16], %m: f32[16], %v: f32[16],
+      %w2: f32[16, 1, 3, 3], %w3: f32[24, 16, 1, 1], %w4: f32[24, 24, 3, 3], %b4: f32[24], %l: f32[10, 24], %c: f32[10]) {
+  %a: f32[1, 16, 20, 20] = aten.conv2d.default(%x, %w1, %b1, [2, 2], [1, 1])
+  %d: f32[1, 16, 20, 20] = aten.batch_norm.default(%a, %n, %m, %m, %v, False, 0.1, 1e-05, True)
+  %e: f32[1, 16, 20, 20] = aten.relu.default(%d)
+  %f: f32[1, 16, 10, 10] = aten.max_pool2d.default(%e, [3, 3], [2, 2], [1, 1])
+  %g: f32[1, 16, 10, 10] = aten.conv2d.default(%f, %w2, None, [1, 1], [1, 1], [1, 1], 16)
+  %h: f32[1, 24, 10, 10] = aten.conv2d.default(%g, %w3)
+  %i: f32[1, 24, 10, 10] = aten.conv2d.default(%h, %w4, %b4, [1, 1], [1, 1])
+  %j: f32[1, 24, 10, 10] = aten.add.Tensor(%h, %i)
+  %k: f32[1, 24, 1, 1] = aten.adaptive_avg_pool2d.default(%j, [1, 1])
+  %o: f32[1, 24] = aten.flatten.using_ints(%k, 1)
+  %p: f32[1, 10] = aten.linear.default(%o, %l, %c)
+  %q: f32[1, 10] = aten.softmax.int(%p, 1)
+  return %q
+}
+";
+
+/// What a run allocates once it is going.
+fn allocated(compiled: &Compiled, inputs: &Inputs, threads: usize) -> Option<usize> {
+    let options = RunOptions { threads, ..RunOptions::default() };
+    let mut session = compiled.instance().expect("an instance").session(inputs, &[], &options).ok()?;
+    for _ in 0..3 {
+        session.run().expect("runs");
+    }
     let region = Region::new(GLOBAL);
     for _ in 0..10 {
         session.run().expect("runs");
     }
     let change = region.change();
-    assert_eq!((change.allocations, change.reallocations), (0, 0));
+    Some(change.allocations + change.reallocations)
+}
+
+/// The programs of the fixtures whose runs allocate all the same: what they are made of, and why.
+const ALLOCATING: &[&str] = &[];
+
+fn nothing_is_allocated(fixtures: &Path) {
+    let network = restride::text::parse(NETWORK, &restride_ops::lookup).expect("a program");
+    let inputs = restride::random_inputs(&network, 0).expect("random inputs");
+    let network = Compiled::new(network, Some(&inputs), &CompileOptions::default()).expect("compiles");
+    for threads in [1, 2] {
+        assert_eq!(allocated(&network, &inputs, threads), Some(0), "{threads} threads");
+        let (compiled, inputs) = steady();
+        assert_eq!(allocated(&compiled, &inputs, threads), Some(0), "{threads} threads");
+    }
+    let (mut bound, mut found) = (0, Vec::new());
+    for folder in ["examples", "pt2"] {
+        let mut names: Vec<_> =
+            std::fs::read_dir(fixtures.join(folder)).expect("fixtures").map(|e| e.expect("a file").path()).collect();
+        names.sort();
+        for path in names.iter().filter(|p| p.extension().is_some_and(|e| e == "pt2")) {
+            let Ok(program) = restride::open(path, &OpenOptions::default()) else { continue };
+            let Some(Ok(inputs)) = Inputs::from_samples(&program) else { continue };
+            let Ok(compiled) = Compiled::new(program, Some(&inputs), &CompileOptions::default()) else { continue };
+            let Some(n) = allocated(&compiled, &inputs, 1) else { continue };
+            bound += 1;
+            if n > 0 {
+                found.push(path.file_stem().expect("a name").to_string_lossy().into_owned());
+            }
+        }
+    }
+    assert!(bound > 20, "only {bound} programs are bound");
+    assert_eq!(found, ALLOCATING);
 }

@@ -23,6 +23,7 @@ pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 
 use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
 use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
+use restride_kernels::threads::within;
 use restride_tensor::Tensor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -120,7 +121,8 @@ pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options:
     let Bound { values, mut symbols } = bound;
     let objects: Vec<Slot> = values.iter().map(Slot::from_value).collect();
     let mut interp = Interp { program, options, last_uses: BTreeMap::new(), depth: 0 };
-    let results = interp.run_graph(program.main, &objects, &mut symbols, 0)?;
+    let pool = if options.threads > 1 { Some(crate::run::pool(options.threads)?) } else { None };
+    let results = within(pool.as_ref(), || interp.run_graph(program.main, &objects, &mut symbols, 0))?;
     interp.finish(&objects, results, &symbols, state)
 }
 

@@ -1,16 +1,20 @@
-//! The memory that runs compute in.
+//! The memory that runs compute in, and the threads.
 
 use restride_ir::{Error, ErrorKind, Result};
+use restride_kernels::threads::Pool;
+use std::sync::Arc;
 
 /// What vector kernels expect.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Block([u8; 64]);
 
-/// One aligned allocation, reused from run to run; it grows to the largest that was asked of it.
+/// One aligned allocation, reused from run to run; it grows to the largest that was asked of it. With it the threads that share
+/// the work of kernels, made when a run first asks for so many.
 #[derive(Default)]
 pub struct Arena {
     blocks: Vec<Block>,
+    pool: Option<Arc<Pool>>,
 }
 
 impl Arena {
@@ -40,6 +44,24 @@ impl Arena {
         }
         Ok(self.blocks.as_mut_ptr().cast())
     }
+}
+
+impl Arena {
+    /// The threads of a run that asks for so many; none for one.
+    pub(super) fn pool(&mut self, threads: usize) -> Result<Option<Arc<Pool>>> {
+        if threads <= 1 {
+            return Ok(None);
+        }
+        if self.pool.as_ref().is_none_or(|p| p.threads() != threads) {
+            self.pool = Some(Arc::new(pool(threads)?));
+        }
+        Ok(self.pool.clone())
+    }
+}
+
+/// So many threads.
+pub(crate) fn pool(threads: usize) -> Result<Pool> {
+    Pool::new(threads).map_err(|e| Error::new(ErrorKind::Unsupported, format!("{threads} threads: {e}")))
 }
 
 impl std::fmt::Debug for Arena {

@@ -78,6 +78,8 @@ pub(super) struct KernelStep {
     pub late: bool,
     /// Eager types of the operands, where they are needed for that.
     pub types: Vec<Option<Meta>>,
+    /// Working memory: its buffer and how many bytes it has.
+    pub scratch: Option<(usize, usize)>,
 }
 
 /// A call of bodies.
@@ -350,7 +352,14 @@ impl Maker<'_> {
         }
         let types = if late { types } else { Vec::new() };
         let op = node.op;
-        Ok(What::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types })))
+        let scratch = match self.placement.scratch.get(&id) {
+            None => None,
+            Some(b) => match self.roots.get(b.index()) {
+                Some(&Root::Arena { bytes, .. }) => Some((b.index(), bytes)),
+                _ => return Err(Error::invalid(format!("{b}, working memory, is not in the arena"))),
+            },
+        };
+        Ok(What::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types, scratch })))
     }
 
     /// Whether a call is composed although the operator has a kernel.

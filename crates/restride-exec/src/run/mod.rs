@@ -14,6 +14,7 @@ mod session;
 mod steps;
 
 pub use arena::Arena;
+pub(crate) use arena::pool;
 pub use learn::run_learn;
 pub use session::Session;
 
@@ -23,6 +24,7 @@ use code::Code;
 use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
+use restride_kernels::threads::within;
 use restride_tensor::Tensor;
 use steps::{Entry, Job};
 
@@ -96,6 +98,7 @@ impl Runnable {
         let results = self.results_in(inputs, &[])?;
         let addresses: Vec<*mut u8> = results.iter().map(session::address).collect();
         let base = arena.reserve(self.arena_bytes)?;
+        let pool = arena.pool(ctx.threads)?;
         let job = Job { program: &self.program, ctx, poison: self.poison };
         // SAFETY: the arena is borrowed and has the bytes that the code was made for; entries were fitted to what the
         // code reads and writes of inputs, and results were made as the code says. All live until this returns.
@@ -103,7 +106,8 @@ impl Runnable {
             if self.poison {
                 self.spoil(base, &results);
             }
-            job.code(&self.code, base, &entries, &addresses, &mut symbols, ctx.iteration)?;
+            let run = || job.code(&self.code, base, &entries, &addresses, &mut symbols, ctx.iteration);
+            within(pool.as_deref(), run)?;
         }
         self.numbers(inputs, results, &symbols)
     }

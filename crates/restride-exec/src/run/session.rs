@@ -1,16 +1,17 @@
 //! Runs on memory that stays where it is: what does not change from run to run is done once.
 //!
 //! Inputs, outputs and arena are bound when the session is made; a step is then a call of its kernel with views that are
-//! ready. A run allocates nothing but what kernels do. Steps that need more than that (bodies, numbers that are learnt) are
+//! ready. A run allocates nothing but what kernels do whose working memory is not declared. Steps that need more than that (bodies, numbers that are learnt) are
 //! run as [`super::Runnable::run`] runs them.
 
 use super::code::{Compute, KernelStep, What};
 use super::memory::Spot;
-use super::steps::{Entry, Job};
+use super::steps::{Entry, Job, with_scratch};
 use super::{Arena, RunCtx, Runnable};
 use crate::inputs::RunValue;
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, ErrorKind, NodeId, OpError, Result, RngKey, Scalar};
 use restride_kernels::convert::copy_convert;
+use restride_kernels::threads::within;
 use restride_tensor::{Tensor, View, ViewMut};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ enum Ready {
         run: fn(&Call<'_>) -> Result<(), OpError>,
         args: Vec<Arg<View<'static>, Scalar>>,
         outs: Vec<ViewMut<'static>>,
+        /// Working memory.
+        scratch: (*mut u8, usize),
         /// Memory of results that nobody wants.
         _spare: Vec<Option<Tensor>>,
         node: NodeId,
@@ -87,11 +90,16 @@ impl Session {
         Ok(Session { steps, bases, entries, addresses, runnable, arena, inputs, results, symbols })
     }
 
-    /// Runs once. What was in the inputs' memory is read, what was in the results' is replaced.
+    /// Runs once, without an allocation where kernels are given their working memory. What was in the inputs' memory is read, what was in the results' is replaced.
     ///
     /// # Errors
     /// An input whose memory has moved since the session was made (it was resized). A kernel's own error, with the node.
     pub fn run(&mut self, ctx: RunCtx) -> Result<()> {
+        let pool = self.arena.pool(ctx.threads)?;
+        within(pool.as_deref(), || self.run_steps(ctx))
+    }
+
+    fn run_steps(&mut self, ctx: RunCtx) -> Result<()> {
         let code = &self.runnable.code;
         for ((value, entry), memory) in self.inputs.iter().zip(&self.entries).zip(&code.inputs) {
             if let (RunValue::Tensor(t), Entry::Memory(there), Some(memory)) = (value, entry, memory)
@@ -115,10 +123,13 @@ impl Session {
             match ready {
                 Ready::Nothing => {}
                 Ready::Move(from, to) => copy_convert(*from, *to),
-                Ready::Kernel { run, args, outs, node, key, .. } => {
+                Ready::Kernel { run, args, outs, scratch, node, key, .. } => {
                     let rng = RngKey { seed: ctx.seed, call: ctx.call, node: *key, iteration: ctx.iteration };
                     let ctx = Ctx { rng, threads: ctx.threads.max(1) };
-                    run(&Call { args: Args(args), outs, ctx: &ctx }).map_err(|e| Error::from(e).at(graph, *node))?;
+                    let call = Call { args: Args(args), outs, ctx: &ctx };
+                    // SAFETY: the step's own part of the arena.
+                    let done = unsafe { with_scratch(scratch.0, scratch.1, || run(&call)) };
+                    done.map_err(|e| Error::from(e).at(graph, *node))?;
                 }
                 // SAFETY: as above.
                 Ready::Other => unsafe {
@@ -177,6 +188,7 @@ unsafe fn ready(
     unsafe {
         let kept: &'static [Option<Tensor>] = &*std::ptr::from_ref(spare.as_slice());
         let (args, outs) = (kernel.operands(bases, symbols)?, kernel.targets(bases, kept)?);
-        Ok(Ready::Kernel { run, args, outs, _spare: spare, node, key })
+        let scratch = kernel.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
+        Ok(Ready::Kernel { run, args, outs, scratch, _spare: spare, node, key })
     }
 }

@@ -8,7 +8,9 @@ use crate::interp::{Options, call_once};
 use crate::symbols::{Unified, unify};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type};
 use restride_kernels::convert::copy_convert;
+use restride_kernels::scratch;
 use restride_tensor::{Layout, Tensor, View, ViewMut};
+use std::mem::MaybeUninit;
 
 /// What a graph input is at a run.
 #[derive(Clone, Copy, Debug)]
@@ -198,7 +200,10 @@ impl Job<'_> {
                 let spare = kernel.spare()?;
                 // SAFETY: as promised by the caller.
                 let outs = unsafe { kernel.targets(bases, &spare)? };
-                run(&Call { args: Args(&args), outs: &outs, ctx: &ctx })?;
+                let call = Call { args: Args(&args), outs: &outs, ctx: &ctx };
+                let (at, bytes) = kernel.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
+                // SAFETY: as promised by the caller: the step's own part of the arena.
+                unsafe { with_scratch(at, bytes, || run(&call))? };
             }
             Compute::Dynamic(run) => {
                 let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
@@ -229,6 +234,19 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
+
+/// Calls a kernel with the working memory that it is given, if it is.
+///
+/// # Safety
+/// There are so many bytes, which nobody else uses meanwhile.
+pub(super) unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -> R {
+    if bytes == 0 {
+        return call();
+    }
+    // SAFETY: as promised by the caller.
+    let memory = unsafe { std::slice::from_raw_parts_mut(at.cast::<MaybeUninit<u8>>(), bytes) };
+    scratch::with(memory, call)
 }
 
 /// Copies what a call made in memory of its own to where it belongs.

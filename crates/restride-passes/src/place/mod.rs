@@ -21,7 +21,7 @@ use memory::Memory;
 use restride_ir::{
     Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId,
     OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
-    border_layout, known_meta, layout_bytes,
+    border_layout, known_meta, layout_bytes, scratch_bytes,
 };
 pub use revise::Avoid;
 use revise::{Attempt, best};
@@ -322,7 +322,13 @@ impl<'a> Placer<'a> {
 
     /// A step that runs a node, writing at the given places.
     fn run_step(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
-        let reads = self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect();
+        let reads: Vec<Option<Place>> =
+            self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect();
+        let bytes = scratch_bytes(self.graph, id, &reads, &writes);
+        if bytes > 0 {
+            let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
+            self.memory.placement.scratch.insert(id, buffer);
+        }
         self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
     }
 

@@ -1,0 +1,71 @@
+//! What a step of a session costs beyond its kernel:
+//!
+//! ```text
+//! cargo bench -p restride --bench steps
+//! ```
+//!
+//! A long chain of operators on four numbers is run as a session, and the same kernel is called as often by itself, in turn; the
+//! least of many rounds counts.
+
+use restride::{CompileOptions, Compiled, DType, Layout, Result, RunOptions, Scalar, Tensor};
+use restride_ir::{Arg, Args, Call, Ctx, Kernel};
+use std::fmt::Write;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// The command's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const STEPS: usize = 20_000;
+const ROUNDS: usize = 40;
+
+fn main() {
+    for (name, call) in [("aten.add.Tensor", "aten.add.Tensor(%P, 1)"), ("aten.relu.default", "aten.relu.default(%P)")]
+    {
+        match measure(name, call) {
+            Ok((step, kernel)) => println!(
+                "{name:<20} a step {step:6.1} ns, its kernel alone {kernel:6.1} ns, beyond it {:6.1} ns",
+                step - kernel
+            ),
+            Err(e) => println!("{name}: {e}"),
+        }
+    }
+}
+
+/// Nanoseconds of a step, and of its kernel.
+fn measure(name: &str, call: &str) -> Result<(f64, f64)> {
+    let mut text = String::from("program \"chain\"\ngraph(%v0: f32[4]) {\n");
+    for i in 1..=STEPS {
+        let call = call.replace("%P", &format!("%v{}", i - 1));
+        writeln!(text, "  %v{i}: f32[4] = {call}").expect("a string takes all");
+    }
+    writeln!(text, "  return %v{STEPS}\n}}").expect("a string takes all");
+    let program = restride::text::parse(&text, &restride_ops::lookup)?;
+    let inputs = restride::random_inputs(&program, 0)?;
+    let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    let mut session = compiled.instance()?.session(&inputs, &[], &RunOptions::default())?;
+
+    let op = restride_ops::lookup(name).expect("an operator");
+    let Kernel::Fixed(kernel) = op.def().kernel else { unreachable!("it has a kernel") };
+    let (from, to) =
+        (Tensor::zeros(DType::F32, Layout::contiguous(&[4])), Tensor::zeros(DType::F32, Layout::contiguous(&[4])));
+    let mut args = vec![Arg::Value(from.view())];
+    if call.contains(", 1") {
+        args.extend([Arg::Scalar(Scalar::Int(1)), Arg::Scalar(Scalar::Int(1))]);
+    }
+    let (outs, ctx) = ([to.view_mut()], Ctx { threads: 1, ..Ctx::default() });
+
+    let (mut step, mut alone) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        session.run()?;
+        step = step.min(start.elapsed().as_nanos() as f64 / STEPS as f64);
+        let start = Instant::now();
+        for _ in 0..STEPS {
+            kernel(black_box(&Call { args: Args(&args), outs: &outs, ctx: &ctx }))?;
+        }
+        alone = alone.min(start.elapsed().as_nanos() as f64 / STEPS as f64);
+    }
+    Ok((step, alone))
+}
