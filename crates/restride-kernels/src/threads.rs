@@ -126,6 +126,8 @@ impl Shared {
 
     /// What a thread of the pool does.
     fn serve(&self) {
+        // Work within work finds the pool busy, and is done where it is.
+        CURRENT.set(Some(self));
         let mut own = Own::default();
         let mut seen = 0;
         loop {
