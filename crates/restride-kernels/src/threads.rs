@@ -229,12 +229,15 @@ mod tests {
     fn work_within_work_and_several_callers_get_done() {
         let pool = Pool::new(3).unwrap();
         let sum = AtomicUsize::new(0);
+        let add = |n: usize| {
+            sum.fetch_add(n, Ordering::Relaxed);
+        };
         std::thread::scope(|s| {
             for _ in 0..4 {
                 s.spawn(|| {
                     pool.enter(|| {
                         for _ in 0..50 {
-                            share(4, &|i| share(3, &|j| drop(sum.fetch_add(i * j, Ordering::Relaxed))));
+                            share(4, &|i| share(3, &|j| add(i * j)));
                         }
                     })
                 });
@@ -252,7 +255,10 @@ mod tests {
             assert!(done.is_err());
         }
         let sum = AtomicUsize::new(0);
-        pool.enter(|| share(4, &|i| drop(sum.fetch_add(i, Ordering::Relaxed))));
+        let add = |n: usize| {
+            sum.fetch_add(n, Ordering::Relaxed);
+        };
+        pool.enter(|| share(4, &add));
         assert_eq!(sum.into_inner(), 6);
     }
 }

@@ -470,9 +470,9 @@ mod tests {
 
     #[test]
     fn indexed_dimensions_go_first_unless_they_stand_together() {
-        assert_eq!(arrange(4, &[false, true, true]), (vec![1, 2], vec![0], vec![3]));
-        assert_eq!(arrange(4, &[false, true, false, true]), (vec![1, 3], vec![], vec![0, 2]));
-        assert_eq!(arrange(2, &[true]), (vec![0], vec![], vec![1]));
+        assert_eq!(arrange(4, &[false, true, true]), (smallvec![1, 2], smallvec![0], smallvec![3]));
+        assert_eq!(arrange(4, &[false, true, false, true]), (smallvec![1, 3], smallvec![], smallvec![0, 2]));
+        assert_eq!(arrange(2, &[true]), (smallvec![0], smallvec![], smallvec![1]));
     }
 
     #[test]
@@ -481,7 +481,8 @@ mod tests {
         mask.storage().write(&[0, 1, 1, 0]);
         let other = ints(&[-1], &[1]);
         let axes = axes(&[2, 2, 5], &[Some(&mask.view()), Some(&other.view())]).unwrap();
-        assert_eq!(axes.at, [vec![0, 1], vec![1, 0], vec![4, 4]]);
+        let at: Vec<&[i64]> = axes.at.iter().map(|a| &a[..]).collect();
+        assert_eq!(at, [[0, 1], [1, 0], [4, 4]]);
         assert!(super::axes(&[2, 3, 5], &[Some(&mask.view())]).is_err());
         assert!(super::axes(&[2], &[Some(&ints(&[2], &[1]).view())]).is_err());
     }
