@@ -63,7 +63,7 @@ fn described(name: &str, value: &RunValue) -> Value {
 
 /// The gradients of a joint program, by the names of their inputs.
 fn gradients(program: &Program, outputs: &Outputs) -> Vec<Value> {
-    let one = |(input, t): &(usize, restride::Tensor)| {
+    let one = |(input, t): &(usize, restride::RawTensor)| {
         described(&restride::files::gradient_name(program, *input), &RunValue::Tensor(t.clone()))
     };
     outputs.gradients.iter().map(one).collect()

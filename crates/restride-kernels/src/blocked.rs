@@ -246,8 +246,8 @@ unsafe fn transpose<T: Copy>(from: *const T, step: isize, to: *mut T, width: usi
     unsafe {
         let columns: [[T; 8]; 8] =
             std::array::from_fn(|i| from.offset(i as isize * step).cast::<[T; 8]>().read_unaligned());
-        for q in 0..8 {
-            let row: [T; 8] = std::array::from_fn(|i| columns[i][q]);
+        let rows = (0..8).map(|q| -> [T; 8] { std::array::from_fn(|i| columns[i][q]) });
+        for (q, row) in rows.enumerate() {
             to.add(q * width).cast::<[T; 8]>().write_unaligned(row);
         }
     }
@@ -370,9 +370,8 @@ unsafe fn columns<T: Copy + Zero + Add<Output = T> + Mul<Output = T>>(
                     }
                 }
             }
-            for i in 0..SIDE {
-                put(j + i, std::array::from_fn(|l| sums[l][i]));
-            }
+            let across = (0..SIDE).map(|i| std::array::from_fn(|l| sums[l][i]));
+            across.enumerate().for_each(|(i, sum)| put(j + i, sum));
             j += SIDE;
         }
         while j < n {

@@ -183,8 +183,10 @@ impl<T: Copy> Packed<'_, T> {
 
 /// Bytes that `n` elements take in the compute type of a dtype.
 pub fn compute_room(dtype: DType, n: i64) -> usize {
-    let room: Result<usize, String> = (|| Ok(with_compute!(any dtype, T => scratch::room::<T>(n as usize))))();
-    room.unwrap_or(0)
+    fn room(dtype: DType, n: usize) -> Result<usize, String> {
+        Ok(with_compute!(any dtype, T => scratch::room::<T>(n)))
+    }
+    room(dtype, n as usize).unwrap_or(0)
 }
 
 /// Whether kernels compute in this type.

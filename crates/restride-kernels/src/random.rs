@@ -227,7 +227,7 @@ fn events(draws: &Draws, i: u64, rate: f64) -> f64 {
 /// The numbers below `n` in random order.
 pub fn permutation(draws: &Draws, out: &ViewMut<'_>) {
     let n = out.numel();
-    let mut order: Temp<i64> = Temp::gather(n as usize, 0..n as i64);
+    let mut order: Temp<i64> = Temp::gather(n, 0..n as i64);
     for i in (1..n).rev() {
         order.swap(i, draws.below(i as u64, i as u64 + 1) as usize);
     }

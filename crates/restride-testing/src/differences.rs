@@ -1,7 +1,7 @@
 //! Gradients by finite differences: the judge of gradient rules.
 
 use crate::rng::Rng;
-use restride::{Inputs, RunOptions, RunValue, State, Tensor};
+use restride::{Inputs, RawTensor as Tensor, RunOptions, RunValue, State};
 use restride_ir::{
     Arg, DType, Expr, InputKind, InputSpec, Layout, Meta, Op, OutputKind, OutputSpec, Program, SampleArg, Scalar,
     Stage, TensorType, Type, ValueId,

@@ -2,7 +2,8 @@
 //! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
 
 use restride::{
-    CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, Program, RunOptions, RunValue, State, Tensor,
+    CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, Program, RawTensor as Tensor, RunOptions, RunValue,
+    State,
 };
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;

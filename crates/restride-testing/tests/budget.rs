@@ -1,8 +1,8 @@
 //! Programs within a budget of memory: bit for bit what they are without one, and no more memory than they say.
 
 use restride::{
-    CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RunOptions, RunValue, Tensor,
-    UpperBound, open,
+    CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RawTensor as Tensor, RunOptions,
+    RunValue, UpperBound, open,
 };
 use restride_testing::{Left, Verdict, difference, differential, generate};
 use std::path::Path;

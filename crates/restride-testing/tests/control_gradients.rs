@@ -1,6 +1,8 @@
 //! Gradients through conditions and loops, functional and placed, against differences of what the program computes.
 
-use restride::{CompileOptions, Compiled, DType, GradOptions, Inputs, Program, RunOptions, RunValue, State, Tensor};
+use restride::{
+    CompileOptions, Compiled, DType, GradOptions, Inputs, Program, RawTensor as Tensor, RunOptions, RunValue, State,
+};
 use restride_ir::text::parse;
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;

@@ -99,7 +99,7 @@ const REFUSALS: &[(&str, &str)] = &[
 ];
 
 fn shown(args: &[SampleArg]) -> String {
-    let one = |t: &restride::Tensor| format!("{}{:?}", t.dtype(), t.layout().sizes);
+    let one = |t: &restride::RawTensor| format!("{}{:?}", t.dtype(), t.layout().sizes);
     let all: Vec<String> = args
         .iter()
         .map(|a| match a {
@@ -114,7 +114,7 @@ fn shown(args: &[SampleArg]) -> String {
 
 /// What distinguishes a sample from others once it is in double precision.
 fn key(args: &[SampleArg]) -> String {
-    let one = |t: &restride::Tensor| {
+    let one = |t: &restride::RawTensor| {
         let d = t.dtype();
         let kind = if d.is_complex() {
             "c"

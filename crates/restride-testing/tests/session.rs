@@ -1,6 +1,8 @@
 //! Sessions: run after run on the same memory they leave what instances leave, and allocate nothing where kernels do not.
 
-use restride::{CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RunOptions, RunValue, Tensor};
+use restride::{
+    CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RawTensor as Tensor, RunOptions, RunValue,
+};
 use restride_testing::{Left, difference};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;

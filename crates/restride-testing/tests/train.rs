@@ -1,8 +1,8 @@
 //! Training steps: the update is the optimizer's formula on the gradient, and happens in the parameters' own memory.
 
 use restride::{
-    Adam, CompileOptions, Compiled, GradOptions, Inputs, Instance, OpenOptions, Optimizer, Program, RunOptions, Sgd,
-    State, Tensor, open,
+    Adam, CompileOptions, Compiled, GradOptions, Inputs, Instance, OpenOptions, Optimizer, Program,
+    RawTensor as Tensor, RunOptions, Sgd, State, open,
 };
 use restride_ir::{Arg, Expr, InputKind, OutputKind};
 use std::collections::BTreeMap;

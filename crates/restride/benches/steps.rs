@@ -7,7 +7,7 @@
 //! A long chain of operators on four numbers is run as a session, and the same kernel is called as often by itself, in turn; the
 //! least of many rounds counts.
 
-use restride::{CompileOptions, Compiled, DType, Layout, Result, RunOptions, Scalar, Tensor};
+use restride::{CompileOptions, Compiled, DType, Layout, RawTensor as Tensor, Result, RunOptions, Scalar};
 use restride_ir::{Arg, Args, Call, Ctx, Kernel};
 use std::fmt::Write;
 use std::hint::black_box;

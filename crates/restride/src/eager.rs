@@ -1,7 +1,7 @@
 //! Gradients eagerly: tensors that remember how they were computed, in-place operators on views included.
 //!
 //! ```
-//! use restride::eager::Tensor;
+//! use restride::Tensor;
 //!
 //! let x = Tensor::from_slice(&[1.0, 2.0, 3.0], &[3])?.requiring_grad()?;
 //! let y = x.mul(&x)?;

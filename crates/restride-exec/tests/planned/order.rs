@@ -43,7 +43,8 @@ fn large_values_are_read_before_others_are_made() {
     let before = program(&text);
     let after = order(&before).expect("an order that needs less");
     assert!(arena(&before) >= 3 * 4096, "{}", arena(&before));
-    assert!(arena(&after) < 4096 + 1024, "{} {:?}", arena(&after), names(&after));
+    // One of them, and what summing over rows takes to lay out its columns.
+    assert!(arena(&after) < 2 * 4096 + 1024, "{} {:?}", arena(&after), names(&after));
     // The best there is.
     assert!(order(&after).is_none());
     let inputs = [floats(&[64, 16]), floats(&[])];

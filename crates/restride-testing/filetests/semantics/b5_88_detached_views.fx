@@ -10,14 +10,17 @@ graph(%x: f32[3]) {
 }
 
 // == functionalize
+// stage: functional
 // output 0: mutation of %x
 //
 // graph(%x: f32[3]) {
-//   %a: f32[3] = aten.mul.Tensor(%x, 2)
+//   %d: f32[3] = aten.detach.default(%x)
+//   %a: f32[3] = aten.mul.Tensor(%d, 2)
 //   %b: f32[3] = aten.add.Tensor(%a, 1) !no_grad
-//   %c: f32[3] = aten.mul.Tensor(%b, 3) !no_grad
-//   %y: f32[3] = aten.neg.default(%c)
-//   return %c, %y
+//   %c: f32[3] = aten.detach.default(%b) !no_grad
+//   %c_1: f32[3] = aten.mul.Tensor(%c, 3) !no_grad
+//   %y: f32[3] = aten.neg.default(%c_1)
+//   return %c_1, %y
 // }
 
 // == run

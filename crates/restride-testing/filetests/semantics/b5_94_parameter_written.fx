@@ -10,12 +10,14 @@ graph(%p: f32[2, 2][1, 2], %x: f32[2]) {
 }
 
 // == functionalize
+// stage: functional
 // weight "p": f32[2, 2][1, 2] storage 0 parameter requires_grad
 // input %p: parameter "p"
 // output 0: mutation of %p
 //
 // graph(%p: f32[2, 2][1, 2], %x: f32[2]) {
-//   %c: f32[2, 2][1, 2] = aten.copy.default(%p, %x) !no_grad
+//   %d: f32[2, 2][1, 2] = aten.detach.default(%p) !no_grad
+//   %c: f32[2, 2][1, 2] = aten.copy.default(%d, %x) !no_grad
 //   %y: f32[2] = aten.mv.default(%c, %x)
 //   return %c, %y
 // }

@@ -17,7 +17,8 @@ graph(%x: f32[2, 2], %y: f32[2][2]+1) {
 //
 // graph(%x: f32[2, 2], %y: f32[2][2]+1, %storage_x_y: f32[4]) {
 //   %a: f32[2, 2] = aten.reshape.default(%storage_x_y, [2, 2])
-//   %a_1: f32[2, 2] = aten.add.Tensor(%a, 10)
+//   %d: f32[2, 2] = aten.detach.default(%a)
+//   %a_1: f32[2, 2] = aten.add.Tensor(%d, 10)
 //   %a_2: f32[4] = aten.reshape.default(%a_1, [4])
 //   %b: f32[2][2]+1 = aten.slice.Tensor(%a_2, 0, 1, 4, 2) !no_grad
 //   %b_1: f32[2][2]+1 = aten.mul.Tensor(%b, 2) !no_grad
@@ -25,7 +26,8 @@ graph(%x: f32[2, 2], %y: f32[2][2]+1) {
 //   %s: f32[2, 2] = aten.reshape.default(%b_2, [2, 2])
 //   %s_1: f32[] = aten.sum.default(%s)
 //   %v: f32[2, 2] = aten.reshape.default(%b_2, [2, 2])
-//   return %b_2, %v, %s_1
+//   %v_1: f32[2, 2] = aten.detach.default(%v)
+//   return %b_2, %v_1, %s_1
 // }
 
 // == run

@@ -19,7 +19,8 @@ graph(%a: f32[2, 2]) {
 // graph(%a: f32[2, 2]) {
 //   %x: f32[2, 2] = aten.mul.Tensor(%a, 2)
 //   %v: f32[4] = aten.view.default(%x, [4])
-//   %t: f32[2, 2][1, 2] = aten.t.default(%x)
+//   %d: f32[2, 2] = aten.detach.default(%x)
+//   %t: f32[2, 2][1, 2] = aten.t.default(%d)
 //   return %v, %x, %t, %x, %x
 // }
 

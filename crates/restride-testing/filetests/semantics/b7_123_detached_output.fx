@@ -16,7 +16,8 @@ graph(%a: f32[2]) {
 //
 // graph(%a: f32[2]) {
 //   %x: f32[2] = aten.mul.Tensor(%a, 2)
-//   %v: f32[1]+1 = aten.slice.Tensor(%x, 0, 1, 2)
+//   %d: f32[2] = aten.detach.default(%x)
+//   %v: f32[1]+1 = aten.slice.Tensor(%d, 0, 1, 2)
 //   return %x, %v, %x
 // }
 
