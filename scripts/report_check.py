@@ -126,13 +126,16 @@ class Expected:
         return sorted(found, key=lambda r: (-r["alive"], r["offset"]))
 
 
+WORKING = "working memory of "
+
+
 def name_of(row):
     """How the name begins that the page gives a buffer, where that follows from the plan."""
     if not row["values"]:
         return ""
-    first, working = row["values"][0], "working memory of "
+    first = row["values"][0]
     # The page names all results of the node.
-    return f"{working}%{first.removeprefix(working)}" if first.startswith(working) else "%" + first
+    return f"{WORKING}%{first.removeprefix(WORKING)}" if first.startswith(WORKING) else "%" + first
 
 
 # ---------------------------------------------------------------------------------- looking at a page
@@ -352,7 +355,8 @@ class Page:
         # In the chart, the blocks of these steps' results are left as they are, and all others are faint.
         made = {n for line in steps[name] for n in re.findall(r'%("(?:[^"\\]|\\.)*"|[\w.]+)', line.split(" = ")[0])}
         key = lambda r: [r["offset"], r["bytes"], r["first_step"], r["last_step"]]
-        lit = [r for r in want.rows if made & set(r["values"])]
+        # Working memory is called after the step's first result.
+        lit = [r for r in want.rows if made & {v.removeprefix(WORKING) for v in r["values"]}]
         same("blocks found", sorted(self.b.eval("restrideReport.found")), sorted(key(r) for r in lit))
         faint = [r for r in want.rows if r not in lit]
         ground = self.b.eval("getComputedStyle(document.documentElement).getPropertyValue('--panel').trim()")

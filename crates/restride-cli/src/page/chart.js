@@ -75,7 +75,10 @@ class Chart {
   }
   zoom(factor, center) {
     const at = center ?? Math.max(this.from, Math.min(this.to, this.step + 0.5));
-    this.view(at - (at - this.from) * factor, at + (this.to - at) * factor);
+    let [from, to] = [at - (at - this.from) * factor, at + (this.to - at) * factor];
+    // The chosen step stays in view as a whole.
+    if (center === undefined && at === this.step + 0.5) [from, to] = [Math.min(from, this.step), Math.max(to, this.step + 1)];
+    this.view(from, to);
   }
   all() { this.view(0, this.part.steps.length); }
   pan(steps) { this.view(this.from + steps, this.to + steps); }
