@@ -373,6 +373,8 @@ pub struct OpDef {
     pub composed: Option<fn(&Args<'_, Meta>) -> bool>,
     /// Element by element with broadcasting: an in-place form visits cells in logical index order.
     pub pointwise: bool,
+    /// The in-place form on 16-bit floats works on a copy of its target in `f32`, all of which is copied back (`scatter_`).
+    pub halves_aside: bool,
     /// Takes the rows of argument 0, its last dimension, one by one, whatever the other dimensions are: for an operand with
     /// others (of the same number of rows, at least two dimensions each) the result has those others, bit for bit.
     pub by_row: bool,
@@ -417,6 +419,7 @@ impl OpDef {
             decompose: None,
             composed: None,
             pointwise: false,
+            halves_aside: false,
             by_row: false,
             by_batch: None,
             overlap: OverlapCheck::Partial,

@@ -1,7 +1,7 @@
 //! The order in which eager PyTorch visits the elements of a pointwise write. It shows where a target has several elements
 //! in one cell, or where an operand has cells of the target that are written before they are read.
 
-use crate::{Error, Meta, Result};
+use crate::{Error, Meta, OpDef, Result};
 use restride_tensor::{DType, Layout, Overlap, overlap_bytes, self_overlaps};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -125,10 +125,13 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     Ok(Some(Visits { order, depth }))
 }
 
-/// Whether PyTorch computes a pointwise write in a type that is not the target's: it converts the operands first, all of
-/// each, and copies the result back as `copy_` does. The type is the one that the operands come to; what has no dimension
-/// has no say beside what has.
-pub fn computed_aside(target: &Meta, operands: &[Visited]) -> bool {
+/// Whether PyTorch computes a write in a type that is not the target's: it converts the operands first, all of each, and
+/// copies the result back as `copy_` does. Of a pointwise write the type is the one that the operands come to; what has no
+/// dimension has no say beside what has.
+pub fn computed_aside(def: &OpDef, target: &Meta, operands: &[Visited]) -> bool {
+    if !def.pointwise {
+        return def.halves_aside && matches!(target.dtype, DType::F16 | DType::BF16);
+    }
     let wide = operands.iter().any(|o| o.ty.rank() > 0);
     let common = operands.iter().filter(|o| o.ty.rank() > 0 || !wide).map(|o| o.ty.dtype).reduce(DType::promote);
     common.is_some_and(|common| common != target.dtype)
@@ -204,7 +207,9 @@ mod tests {
     fn another_type_puts_all_aside() {
         let target = meta(&[3, 3], &[1, 2], 0);
         let operand = |dtype, sizes: &[i64]| Visited { ty: Meta::contiguous(dtype, sizes), shares: false };
-        let aside = |dtype, sizes: &[i64]| computed_aside(&target, &[on_it(target.clone()), operand(dtype, sizes)]);
+        let def = OpDef { pointwise: true, ..OpDef::new("test::op(Tensor a) -> Tensor") };
+        let aside =
+            |dtype, sizes: &[i64]| computed_aside(&def, &target, &[on_it(target.clone()), operand(dtype, sizes)]);
         assert!(aside(DType::F64, &[3]) && aside(DType::C64, &[3, 3]));
         assert!(!aside(DType::F64, &[]) && !aside(DType::I64, &[3]) && !aside(DType::F32, &[3]));
     }

@@ -374,6 +374,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..OpDef::new("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
     },
     OpDef {
+        halves_aside: true,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
         ..writes(
             "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",

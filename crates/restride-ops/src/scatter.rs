@@ -508,6 +508,10 @@ const fn writes(
 ) -> OpDef {
     OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..reads(schema, infer, run, samples) }
 }
+/// A write whose in-place form PyTorch does in `f32` for 16-bit floats, on all of the target.
+const fn aside(def: OpDef) -> OpDef {
+    OpDef { halves_aside: true, ..def }
+}
 /// A write that computes.
 const fn sums(def: OpDef) -> OpDef {
     OpDef { exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 }, ..def }
@@ -520,38 +524,43 @@ pub(crate) static OPS: &[OpDef] = &[
         run_gather,
         s_gather,
     ),
-    writes("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", infer_src, run_set, s_src),
-    writes(
+    aside(writes(
+        "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+        infer_src,
+        run_set,
+        s_src,
+    )),
+    aside(writes(
         "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
         infer_value,
         run_set,
         s_value,
-    ),
-    sums(writes(
+    )),
+    aside(sums(writes(
         "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
         infer_reduce,
         run_reduce,
         s_reduce,
-    )),
-    sums(writes(
+    ))),
+    aside(sums(writes(
         "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
         infer_value_reduce,
         run_reduce,
         s_value_reduce,
-    )),
-    sums(writes(
+    ))),
+    aside(sums(writes(
         "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
         infer_src,
         run_sum,
         s_src,
-    )),
-    sums(writes(
+    ))),
+    aside(sums(writes(
         "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) \
          -> Tensor",
         infer_two,
         run_two,
         s_two,
-    )),
+    ))),
     reads("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, s_take),
     sums(writes(
         "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",

@@ -44,8 +44,7 @@ impl Replay<'_> {
         if !twin.op.maps_bits() {
             own = own.iter().map(|a| self.materialized(a)).collect::<Step<_>>()?;
         }
-        let converted =
-            |t: &Rc<RefCell<Tensor>>| twin.op.def().pointwise && computed_aside(&t.borrow().meta(), &operands(&own, t));
+        let converted = |t: &Rc<RefCell<Tensor>>| computed_aside(twin.op.def(), &t.borrow().meta(), &operands(&own, t));
         let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.maps_bits() && (!t.borrow().bits.is_clear() || converted(t));
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {

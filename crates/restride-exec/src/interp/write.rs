@@ -193,7 +193,7 @@ impl Interp<'_> {
 
 /// Whether a target is put aside, its lazy bits applied or converted, and what is written there is copied back.
 fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
-    let converted = || twin.op.def().pointwise && computed_aside(&meta(&target.borrow()), &operands(own, target));
+    let converted = || computed_aside(twin.op.def(), &meta(&target.borrow()), &operands(own, target));
     !twin.op.maps_bits() && (target.borrow().conj || target.borrow().neg || converted())
 }
 

@@ -35,6 +35,9 @@ impl Scope<'_> {
             if !repeats() {
                 return Ok(Way::Once);
             }
+            if own.ty.known().is_some_and(|t| computed_aside(def, t, &[])) {
+                return Ok(Way::Aside);
+            }
             let what = format!("{} into a tensor with several elements in one cell", node.op);
             return Err(Error::unsupported(what).help("clone the tensor before writing it").into());
         }
@@ -56,7 +59,7 @@ impl Scope<'_> {
             }
         }
         let Some(known) = known else { return Ok(Way::Once) };
-        if !twin.op.maps_bits() && computed_aside(known, &operands) && fits(known, &operands) {
+        if !twin.op.maps_bits() && computed_aside(def, known, &operands) && fits(known, &operands) {
             return Ok(aside());
         }
         Ok(eager::rounds(known, &operands)?.map_or(Way::Once, Way::Rounds))
