@@ -112,7 +112,7 @@ impl Walk<'_> {
         let met: Vec<usize> =
             (0..operands.len()).filter(|&i| touch(place, meta, &operands[i].place, &operands[i].meta)).collect();
         if let (Ok(Some(call)), &[i]) = (HopCall::of(self.graph, node), &met[..])
-            && call.takes_over(result) == Some(operands[i].operand)
+            && call.takes_over(result).is_some_and(|(operand, _)| operand == operands[i].operand)
             && operands[i].place == *place
             && operands[i].meta.dtype == meta.dtype
         {

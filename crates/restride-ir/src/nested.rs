@@ -128,11 +128,12 @@ impl HopCall {
         if body + 1 == self.bodies.len() { self.carried.len() } else { 0 }
     }
 
-    /// The operand in whose memory a result may be, if it lies there exactly and no other operand does: what a loop carries
-    /// is put where the loop keeps it before anything else is done, and the result is what is kept there at the end.
-    pub fn takes_over(&self, result: usize) -> Option<usize> {
+    /// The operand in whose memory a result may be (its position and the value), if it lies there exactly and no other
+    /// operand does: what a loop carries is put where the loop keeps it before anything else is done, and the result is
+    /// what is kept there at the end.
+    pub fn takes_over(&self, result: usize) -> Option<(usize, ValueId)> {
         match self.carried.get(result) {
-            Some(HopItem::Tensor { operand, .. }) => Some(*operand),
+            Some(HopItem::Tensor { operand, value }) => Some((*operand, *value)),
             _ => None,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) made_by: Table<ValueId, Option<usize>>,
     /// Size of each piece of memory, also of what the caller gets; nothing for inputs.
     pub(crate) whole: Vec<i64>,
+    /// The node that is the first to write each piece of memory; nothing for inputs.
+    pub(crate) maker: Vec<Option<usize>>,
 }
 
 impl Model {
@@ -46,6 +48,7 @@ impl Model {
             memory: Table::new(),
             made_by: Table::new(),
             whole: Vec::new(),
+            maker: Vec::new(),
         };
         let mut memory: Table<ValueId, Option<usize>> = Table::new();
         let mut made_by: Table<ValueId, Option<usize>> = Table::new();
@@ -66,6 +69,7 @@ impl Model {
                 made_by.set(r, Some(at));
                 let own = base.unwrap_or_else(|| {
                     let own = model.add(bytes(graph, r));
+                    model.maker[own] = Some(at);
                     makes.push(own);
                     own
                 });
@@ -91,7 +95,13 @@ impl Model {
     pub(crate) fn add(&mut self, size: i64) -> usize {
         self.sizes.push(size);
         self.readers.push(Vec::new());
+        self.maker.push(None);
         self.sizes.len() - 1
+    }
+
+    /// Memory that the caller gives or gets: it is there anyway.
+    pub(crate) fn is_callers(&self, m: usize) -> bool {
+        self.sizes[m] == 0
     }
 
     pub(crate) fn sum(&self, memory: &[usize]) -> i64 {

@@ -92,17 +92,22 @@ fn rescale(l: &Layout<Expr>, from: i64, to: i64) -> Layout<Expr> {
     out
 }
 
+/// Whether a region is all cells of its base, row-major in both: the one reshaped is the other.
+fn is_whole(ty: &TensorType, region: &Layout<Expr>) -> bool {
+    let (base, same) = (&ty.layout, |a: &Expr, b: &Expr| a.equals(b) == Some(true));
+    base.is_contiguous()
+        && region.is_contiguous()
+        && same(&base.offset, &region.offset)
+        && same(&base.numel(), &region.numel())
+}
+
 /// The region's elements, in the region's sizes.
 pub fn read(b: &mut Builder<'_>, base: ValueId, ty: &TensorType, region: &Layout<Expr>) -> Result<ValueId> {
     if ty.layout.same_cells(region) {
         return Ok(base);
     }
     let target = TensorType::new(ty.dtype, region.clone());
-    if ty.layout.is_contiguous()
-        && region.is_contiguous()
-        && ty.layout.offset.equals(&region.offset) == Some(true)
-        && ty.layout.numel().equals(&region.numel()) == Some(true)
-    {
+    if is_whole(ty, region) {
         return Ok(b.reshape(base, target));
     }
     let steps = relate(&ty.layout, region).filter(|r| read_steps(r) <= 2);
@@ -194,11 +199,7 @@ pub fn write(
     if ty.layout.same_cells(region) {
         return Ok(b.declare(value, ty));
     }
-    let whole = ty.layout.is_contiguous()
-        && region.is_contiguous()
-        && ty.layout.offset.equals(&region.offset) == Some(true)
-        && ty.layout.numel().equals(&region.numel()) == Some(true);
-    if whole {
+    if is_whole(ty, region) {
         return Ok(b.reshape(value, ty.clone()));
     }
     let Some(r) = relate(&ty.layout, region).filter(|r| r.partial().count() <= 1) else {

@@ -124,8 +124,15 @@ impl Placer<'_> {
         Ok(())
     }
 
-    /// The place of a kernel's result.
-    fn result(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, taken: &[Option<Place>]) -> Result<Place> {
+    /// The place of what a kernel or a loop leaves.
+    pub(super) fn result(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        k: usize,
+        r: ValueId,
+        taken: &[Option<Place>],
+    ) -> Result<Place> {
         let ty = self.ty(r)?.clone();
         let write = Write { at, id, result: Some(k), taken };
         let layout = match self.wished(&write, r, &ty)? {
@@ -143,14 +150,22 @@ impl Placer<'_> {
 
     /// The place of an operand that dies here and that the result may take over.
     fn on_operand(&mut self, write: &Write<'_>, r: ValueId, ty: &Meta) -> Result<Option<Place>> {
-        let op = self.graph.nodes[write.id].op;
+        let node = &self.graph.nodes[write.id];
+        let op = node.op;
         let bytes = self.bytes_of(r);
-        let mut declined = None;
+        let mut candidates: Vec<(ReuseKind, ValueId)> = Vec::new();
         for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
-            let Some(Arg::Value(v)) = self.graph.nodes[write.id].args.get(licence.arg as usize) else { continue };
-            let v = *v;
+            if let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) {
+                candidates.push((licence.kind, *v));
+            }
+        }
+        if let (Some(call), Some(k)) = (HopCall::of(self.graph, node)?, write.result) {
+            candidates.extend(call.takes_over(k).map(|(_, v)| (ReuseKind::Carried, v)));
+        }
+        let mut declined = None;
+        for (kind, v) in candidates {
             let Some(place) = self.memory.place(v).cloned() else { continue };
-            let reason = match self.lying_on(op, licence.kind, v, &place, r, ty)? {
+            let reason = match self.lying_on(op, kind, v, &place, r, ty)? {
                 _ if !self.options.reuse || self.skips(write.at) => Reason::SwitchedOff,
                 Err(reason) => reason,
                 Ok(_) if self.memory.may_write(place.buffer) && self.outlives(v, write.at) => {
@@ -171,36 +186,6 @@ impl Placer<'_> {
             self.remark(write.id, RemarkKind::ReuseOperand, reason, bytes, Some(v));
         }
         Ok(None)
-    }
-
-    /// The place of a loop's result, for which the loop is given `v`: where it is wanted, where `v` is if that dies, or in
-    /// memory of its own.
-    pub(super) fn carried(&mut self, at: usize, id: NodeId, k: usize, r: ValueId, v: ValueId) -> Result<Place> {
-        let ty = self.ty(r)?.clone();
-        let write = Write { at, id, result: Some(k), taken: &[] };
-        let layout = match self.wished(&write, r, &ty)? {
-            Spot::At(place) => return Ok(place),
-            Spot::Fresh(layout) => layout,
-        };
-        let bytes = self.bytes_of(r);
-        if let Some(place) = self.memory.place(v).cloned()
-            && !self.avoids(r)
-        {
-            let reason = match self.options.reuse && !self.skips(at) {
-                false => Reason::SwitchedOff,
-                true if self.ty(v)?.dtype != ty.dtype || place.layout.sizes != ty.layout.sizes => Reason::SizesDiffer,
-                true if self.memory.may_write(place.buffer) && self.outlives(v, at) => {
-                    Reason::StillRead { by: self.reader(v, at) }
-                }
-                true => self.may_write(&write, &place, &ty, &[])?.0,
-            };
-            self.remark(id, RemarkKind::ReuseOperand, reason, bytes, Some(v));
-            if reason == Reason::Taken {
-                self.chose(r, 0);
-                return Ok(place);
-            }
-        }
-        Ok(self.memory.fresh_as(layout, ty.dtype))
     }
 
     /// How a result lies where an operand does, index by index.
@@ -307,7 +292,7 @@ impl Placer<'_> {
             return no(Reason::Taken);
         }
         if let (Some(call), Some(k)) = (HopCall::of(self.graph, node)?, write.result)
-            && let Some(v) = call.takes_over(k).and_then(|o| node.operands().nth(o))
+            && let Some((_, v)) = call.takes_over(k)
             && matches!(touched[..], [(u, p, _)] if u == v && p.layout == place.layout)
         {
             return Ok((Reason::Taken, Some(v)));

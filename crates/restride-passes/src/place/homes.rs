@@ -63,7 +63,7 @@ pub(super) fn successors(
         };
         if let Ok(Some(call)) = HopCall::of(graph, node) {
             for (k, r) in node.results.iter().enumerate() {
-                let carried = call.takes_over(k).and_then(|o| node.operands().nth(o));
+                let carried = call.takes_over(k).map(|(_, v)| v);
                 if let Some(v) = carried.filter(|v| dying(*v, *r) && end[*v].is_none()) {
                     end.set(v, Some(end[*r].unwrap_or(*r)));
                 }

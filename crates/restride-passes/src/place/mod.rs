@@ -363,9 +363,8 @@ impl<'a> Placer<'a> {
             let place = match &self.types[r] {
                 Some(ty) => {
                     let ty = ty.clone();
-                    let carried = call.takes_over(k).and_then(|o| node.operands().nth(o));
-                    let place = match carried {
-                        Some(v) => self.carried(at, id, k, r, v)?,
+                    let place = match call.takes_over(k) {
+                        Some(_) => self.result(at, id, k, r, &[])?,
                         None => self.home(at, id, r)?,
                     };
                     self.settle(r, place.clone(), ty.dtype)?;

@@ -29,8 +29,6 @@ struct Dropping<'a> {
     most: i64,
     /// The last position at which memory can be made again; nothing for what cannot.
     until: Vec<Option<usize>>,
-    /// The node that makes a piece of memory.
-    maker: Vec<Option<usize>>,
     /// Values on each piece of memory.
     values: Vec<Vec<ValueId>>,
     /// Whether a value is there, by its number.
@@ -54,10 +52,6 @@ impl<'a> Dropping<'a> {
         let mut values = vec![Vec::new(); pieces];
         let all = graph.ordered().flat_map(|(_, n)| n.results.iter().copied());
         all.for_each(|v| values[model.memory[v].expect("results lie somewhere")].push(v));
-        let mut maker = vec![None; pieces];
-        for (at, node) in model.nodes.iter().enumerate() {
-            node.makes.iter().for_each(|&m| maker[m] = Some(at));
-        }
         let mut out = Dropping {
             until: Vec::new(),
             valid: restride_ir::Table::new(),
@@ -72,7 +66,6 @@ impl<'a> Dropping<'a> {
             model,
             costs,
             most,
-            maker,
             values,
         };
         for &v in &graph.inputs {
@@ -103,10 +96,10 @@ impl<'a> Dropping<'a> {
             let made = node.makes.iter().map(|m| model.whole[*m]).max().unwrap_or(0);
             let last = |&m: &usize| {
                 let read = model.readers[m].last().copied().unwrap_or(0);
-                match self.maker[m] {
+                match self.model.maker[m] {
                     None if bytes[m] > made / 16 => read,
                     None => usize::MAX,
-                    Some(_) if self.is_callers(m) => usize::MAX,
+                    Some(_) if self.model.is_callers(m) => usize::MAX,
                     Some(_) => until[m].unwrap_or(read),
                 }
             };
@@ -116,11 +109,6 @@ impl<'a> Dropping<'a> {
             }
         }
         until
-    }
-
-    /// Memory that the caller gives or gets: it is there anyway.
-    fn is_callers(&self, m: usize) -> bool {
-        self.model.sizes[m] == 0
     }
 
     /// The next node that reads it after a position.
@@ -162,7 +150,7 @@ impl<'a> Dropping<'a> {
         let mut gone = Vec::new();
         for &m in &node.reads {
             self.pins[m] -= 1;
-            if self.pins[m] == 0 && self.next(m, at).is_none() && !self.is_callers(m) && self.there[m] {
+            if self.pins[m] == 0 && self.next(m, at).is_none() && !self.model.is_callers(m) && self.there[m] {
                 gone.push(m);
             }
         }
@@ -176,7 +164,7 @@ impl<'a> Dropping<'a> {
         self.out.push(k);
         gone.into_iter().for_each(|m| self.drop(m));
         for &m in &node.makes {
-            if again && self.is_callers(m) {
+            if again && self.model.is_callers(m) {
                 continue;
             }
             if self.there[m] {
@@ -191,7 +179,7 @@ impl<'a> Dropping<'a> {
             self.valid.set(r, true);
         }
         for &m in &node.makes {
-            if self.is_callers(m) {
+            if self.model.is_callers(m) {
                 continue;
             }
             match self.next(m, at) {
@@ -206,7 +194,7 @@ impl<'a> Dropping<'a> {
 
     /// Cost for each byte, in parts of 1/1024.
     fn density(&self, m: usize) -> i64 {
-        let cost = self.maker[m].map_or(0, |k| self.costs[k]);
+        let cost = self.model.maker[m].map_or(0, |k| self.costs[k]);
         cost.saturating_mul(1024) / self.model.sizes[m].max(1)
     }
 
@@ -247,17 +235,17 @@ impl<'a> Dropping<'a> {
     /// What it costs to make it again, with what is not there for that, if it is less than `most`.
     fn behind(&mut self, m: usize, most: f64) -> Option<i64> {
         self.round += 1;
-        let (mut open, mut seen, mut cost) = (vec![self.maker[m]?], 1, 0i64);
+        let (mut open, mut seen, mut cost) = (vec![self.model.maker[m]?], 1, 0i64);
         while let Some(k) = open.pop() {
             cost = cost.saturating_add(self.costs[k]);
             if cost as f64 >= most {
                 return None;
             }
             for &read in &self.model.nodes[k].reads {
-                if self.there[read] || self.is_callers(read) {
+                if self.there[read] || self.model.is_callers(read) {
                     continue;
                 }
-                if let Some(maker) = self.maker[read]
+                if let Some(maker) = self.model.maker[read]
                     && self.seen[maker] != self.round
                 {
                     if seen == DEPTH {

@@ -67,8 +67,6 @@ struct Choice<'a> {
     model: &'a Model,
     costs: &'a [i64],
     forward: usize,
-    /// The node that makes a piece of memory.
-    maker: Vec<Option<usize>>,
     /// Whether what a node makes can be made again.
     again: Vec<bool>,
     /// Pieces of memory of forward that are kept.
@@ -89,10 +87,6 @@ struct Closure {
 impl<'a> Choice<'a> {
     fn new(program: &'a Program, model: &'a Model, costs: &'a [i64], forward: usize) -> Self {
         let graph = program.graph();
-        let mut maker = vec![None; model.sizes.len()];
-        for (at, node) in model.nodes.iter().enumerate() {
-            node.makes.iter().for_each(|&m| maker[m] = Some(at));
-        }
         let again = model.nodes.iter().map(|n| n.free && !graph.nodes[n.id].op.def().random).collect();
         let mut out = Choice {
             program,
@@ -103,7 +97,6 @@ impl<'a> Choice<'a> {
             kept: BTreeSet::new(),
             redone: vec![false; forward],
             looks: 0,
-            maker,
         };
         out.kept = (0..model.sizes.len()).filter(|&m| out.crosses(m)).collect();
         out
@@ -112,12 +105,7 @@ impl<'a> Choice<'a> {
     /// Memory that forward makes and backward reads.
     fn crosses(&self, m: usize) -> bool {
         let read = self.model.readers[m].last().is_some_and(|r| *r >= self.forward);
-        read && !self.is_callers(m) && self.maker[m].is_some_and(|k| k < self.forward)
-    }
-
-    /// Memory that the caller gives or gets: it is there anyway.
-    fn is_callers(&self, m: usize) -> bool {
-        self.maker[m].is_none() || self.model.sizes[m] == 0 && self.model.whole[m] > 0
+        read && !self.model.is_callers(m) && self.model.maker[m].is_some_and(|k| k < self.forward)
     }
 
     fn bytes(&self) -> i64 {
@@ -126,7 +114,7 @@ impl<'a> Choice<'a> {
 
     fn name(&self, m: usize) -> String {
         let graph = self.program.graph();
-        let node = self.maker[m].map(|k| &graph.nodes[self.model.nodes[k].id]);
+        let node = self.model.maker[m].map(|k| &graph.nodes[self.model.nodes[k].id]);
         let own = node.and_then(|n| n.results.iter().find(|r| self.model.memory[**r] == Some(m)));
         own.map_or_else(|| "an input".into(), |v| format!("%{}", graph.values[*v].name))
     }
@@ -135,7 +123,7 @@ impl<'a> Choice<'a> {
     fn known(&self) -> Result<()> {
         let graph = self.program.graph();
         for &m in &self.kept {
-            let node = &graph.nodes[self.model.nodes[self.maker[m].expect("it is made")].id];
+            let node = &graph.nodes[self.model.nodes[self.model.maker[m].expect("it is made")].id];
             let unknown = node.results.iter().any(|r| graph.values[*r].ty.tensor().is_none_or(|t| t.known().is_none()));
             if unknown {
                 let what = format!("how many bytes {} has is only known at the run", self.name(m));
@@ -148,16 +136,16 @@ impl<'a> Choice<'a> {
     /// What is run again without this piece of memory, and what must be kept for that.
     fn closure(&mut self, m: usize) -> Closure {
         let mut out = Closure { nodes: Vec::new(), stops: Vec::new() };
-        let Some(start) = self.maker[m] else { return out };
+        let Some(start) = self.model.maker[m] else { return out };
         let (mut open, mut seen) = (vec![start], BTreeSet::from([start]));
         while let Some(k) = open.pop() {
             self.looks += 1;
             out.nodes.push(k);
             for &read in &self.model.nodes[k].reads {
-                if self.is_callers(read) || read != m && self.kept.contains(&read) {
+                if self.model.is_callers(read) || read != m && self.kept.contains(&read) {
                     continue;
                 }
-                let Some(maker) = self.maker[read] else { continue };
+                let Some(maker) = self.model.maker[read] else { continue };
                 if self.redone[maker] || !seen.insert(maker) {
                     continue;
                 }
@@ -182,7 +170,7 @@ impl<'a> Choice<'a> {
 
     /// Whether it can be made again at all.
     fn droppable(&self, m: usize) -> bool {
-        self.maker[m].is_some_and(|k| self.again[k])
+        self.model.maker[m].is_some_and(|k| self.again[k])
     }
 
     fn drop_all(&mut self) {
@@ -190,7 +178,7 @@ impl<'a> Choice<'a> {
         // What reads them first finds them gone.
         self.kept.retain(|m| !all.contains(m));
         for m in all {
-            if self.maker[m].is_some_and(|k| !self.redone[k]) {
+            if self.model.maker[m].is_some_and(|k| !self.redone[k]) {
                 let closure = self.closure(m);
                 self.drop(m, closure);
             }
@@ -201,7 +189,7 @@ impl<'a> Choice<'a> {
     fn drop_to(&mut self, most: i64) -> Result<()> {
         let mut heap: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
         for m in self.kept.iter().copied().filter(|m| self.droppable(*m) && self.model.sizes[*m] > 0) {
-            let cost = self.maker[m].map_or(0, |k| self.costs[k]);
+            let cost = self.model.maker[m].map_or(0, |k| self.costs[k]);
             heap.push(Reverse((ratio(cost, self.model.sizes[m]), m)));
         }
         let mut now = self.bytes();
@@ -252,7 +240,7 @@ impl<'a> Choice<'a> {
             while let Some(k) = open.pop() {
                 for v in graph.nodes[model.nodes[k].id].operands() {
                     let (Some(maker), Some(m)) = (model.made_by[v], model.memory[v]) else { continue };
-                    let stays = self.is_callers(m) || self.kept.contains(&m) || !self.lost(m);
+                    let stays = self.model.is_callers(m) || self.kept.contains(&m) || !self.lost(m);
                     if maker < self.forward && !stays && !done[maker] && found.insert(maker) {
                         open.push(maker);
                     }
@@ -267,7 +255,7 @@ impl<'a> Choice<'a> {
 
     /// Whether memory of forward is made again for backward.
     fn lost(&self, m: usize) -> bool {
-        self.maker[m].is_some_and(|k| k < self.forward && self.redone[k])
+        self.model.maker[m].is_some_and(|k| k < self.forward && self.redone[k])
     }
 }
 
