@@ -31,6 +31,7 @@ mod grouped;
 mod hops;
 mod index;
 mod index_find;
+mod index_grad;
 mod index_masked;
 mod index_select;
 mod iter;
@@ -162,6 +163,7 @@ static GRADIENTS: &[gradient::Rules] = &[
     pointwise_grad::GRADS,
     pointwise_activation_grad::GRADS,
     moves_grad::GRADS,
+    index_grad::GRADS,
     reduce_grad::GRADS,
     matmul_grad::GRADS,
     attention_grad::GRADS,

@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod placed;
 pub mod reduce;
 pub mod rng;
+pub mod scenarios;
 pub mod spoil;
 pub mod taped;
 pub mod tracer;

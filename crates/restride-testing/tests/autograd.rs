@@ -1,40 +1,14 @@
 //! Programs with in-place operators on views (`scripts/autograd_scenarios.py`): their gradients, functional and placed,
 //! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
 
-use restride::{
-    CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, Program, RawTensor as Tensor, RunOptions, RunValue,
-    State,
-};
+use restride::{CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions, State};
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;
-use std::path::{Path, PathBuf};
+use restride_testing::scenarios::{given, loss, programs, tensors};
+use std::path::Path;
 
 /// Programs whose gradient is not the derivative of what they compute, and why.
 const EXCEPT: &[(&str, &str)] = &[];
-
-fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
-    let mut out: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("the fixtures").map(|e| e.expect("an entry").path()).collect();
-    out.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
-    out.sort();
-    out
-}
-
-fn tensors(inputs: &Inputs) -> Vec<Tensor> {
-    inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect()
-}
-
-fn given(inputs: &[Tensor]) -> Inputs {
-    Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
-}
-
-fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
-    let mut state = State::new(program).map_err(|e| e.to_string())?;
-    let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default());
-    let out = out.map_err(|e| e.to_string())?;
-    Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
-}
 
 fn check(path: &Path) -> Result<(), String> {
     let say = |e: restride::Error| e.to_string();

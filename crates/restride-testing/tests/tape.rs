@@ -1,13 +1,14 @@
 //! Programs with in-place operators on views (`scripts/autograd_scenarios.py`) on the eager tape: their gradients against
 //! differences of what the program computes, or PyTorch's refusals.
 
-use restride::{Inputs, OpenOptions, Program, RunOptions, RunValue, State};
+use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
 use restride_tensor::Tensor;
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;
+use restride_testing::scenarios::{given, loss, programs, tensors};
 use restride_testing::taped::taped;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const VERSION: &str = "one of the variables needed for gradient computation has been modified by an inplace operation";
 const MANY: &str = "output of a function that returns multiple views";
@@ -42,30 +43,10 @@ const REGIONS: &[(&str, &str)] = &[
 /// A leaf is not written, whatever is kept.
 const CLONING: &[(&str, &str)] = &[("view_leaf", LEAF)];
 
-fn programs() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
-    let mut out: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("the fixtures").map(|e| e.expect("an entry").path()).collect();
-    out.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
-    out.sort();
-    out
-}
-
-fn given(inputs: &[Tensor]) -> Inputs {
-    Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
-}
-
-fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
-    let mut state = State::new(program).map_err(|e| e.to_string())?;
-    let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default());
-    let out = out.map_err(|e| e.to_string())?;
-    Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
-}
-
 fn check(path: &Path, how: Saved) -> Result<(), String> {
     let program = restride::open(path, &OpenOptions::default()).map_err(|e| e.to_string())?;
     let inputs = Inputs::from_samples(&program).ok_or("no inputs")?.map_err(|e| e.to_string())?;
-    let tensors: Vec<Tensor> = inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect();
+    let tensors = tensors(&inputs);
     let _how = saved_tensors(how);
     let run = taped(&program, &given(&tensors), true)?;
     let one = Tensor::from_slice(&[1.0f64], &[]);

@@ -1,0 +1,39 @@
+//! Programs with in-place operators on views that `scripts/autograd_scenarios.py` exports, and what they compute.
+
+use restride::{Error, Inputs, Program, RunOptions, RunValue, State};
+use restride_tensor::Tensor;
+use std::path::{Path, PathBuf};
+
+/// The files of `fixtures/autograd`, in order.
+///
+/// # Panics
+/// Without them.
+pub fn programs() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
+    let mut out: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("the fixtures").map(|e| e.expect("an entry").path()).collect();
+    out.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
+    out.sort();
+    out
+}
+
+/// The tensors among inputs.
+pub fn tensors(inputs: &Inputs) -> Vec<Tensor> {
+    inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect()
+}
+
+/// Tensors as inputs, in memory of their own.
+pub fn given(inputs: &[Tensor]) -> Inputs {
+    Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
+}
+
+/// The first output of a program as it was exported, with true aliasing.
+///
+/// # Errors
+/// What the run says; an output that is no tensor.
+pub fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
+    let say = |e: Error| e.to_string();
+    let mut state = State::new(program).map_err(say)?;
+    let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default()).map_err(say)?;
+    Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
+}
