@@ -122,7 +122,7 @@ pub enum Command {
         /// every floating user input.
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         wrt: Option<Vec<String>>,
-        /// What backward keeps of forward: all, none (inputs only, all else is computed again) or so many bytes (as 10MB).
+        /// What backward keeps of forward: all, none (whatever makes the peak smaller is computed again) or so many bytes (as 10MB).
         #[arg(long, value_name = "all|none|BYTES", default_value = "all", value_parser = keep)]
         keep: restride::Keep,
         /// How often loops whose end depends on data run at most, to differentiate them; going on after that is an error.

@@ -1,7 +1,7 @@
 //! What backward keeps of forward: values that both need are kept until backward reads them, or computed again there.
 
 use super::cost::costs;
-use super::run;
+use super::{reach, run};
 use crate::memory::Model;
 use crate::symbols::specialize;
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Program, Result};
@@ -14,7 +14,8 @@ pub enum Keep {
     /// All that backward reads.
     #[default]
     All,
-    /// Inputs only, and what cannot be computed again.
+    /// Nothing for its own sake: whatever makes the peak smaller is computed again, as often as that takes. Where sizes are not
+    /// known, everything that can be is computed again.
     None,
     /// At most so many bytes, beside inputs and outputs.
     Bytes(i64),
@@ -43,12 +44,17 @@ const LOOKS: usize = 20_000_000;
 /// What must be kept is more than may be; a size that is not known where bytes are asked for.
 pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> Result<Kept> {
     let known = specialize(program, sizes);
-    let model = Model::new(known.graph());
+    let mut model = Model::new(known.graph());
+    for node in &mut model.nodes {
+        node.free &= !known.graph().nodes[node.id].op.def().random;
+    }
+    let model = model;
     let costs = costs(known.graph(), &model);
     let mut choice = Choice::new(&known, &model, &costs, forward);
     let all_bytes = choice.bytes();
     match keep {
         Keep::All => return Ok(Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 }),
+        Keep::None if choice.known().is_ok() => return least(program, &known, &model, &costs, forward, all_bytes),
         Keep::None => choice.drop_all(),
         Keep::Bytes(most) => {
             choice.known()?;
@@ -60,6 +66,42 @@ pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> R
     let sequence: Vec<NodeId> = sequence.into_iter().map(|at| model.nodes[at].id).collect();
     let made = run(program, &model, &sequence)?;
     Ok(Kept { program: made.program, bytes: choice.bytes(), all_bytes, again })
+}
+
+/// The program that needs the least memory at once, by the model of it.
+fn least(
+    program: &Program,
+    known: &Program,
+    model: &Model,
+    costs: &[i64],
+    forward: usize,
+    all_bytes: i64,
+) -> Result<Kept> {
+    let there: Vec<usize> = (0..model.nodes.len()).collect();
+    let (sequence, peak) = reach(known, model, costs, 0);
+    if peak >= model.peak(&there) {
+        return Ok(Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 });
+    }
+    let (bytes, again) = (crossing(model, &sequence, forward), sequence.len() - model.nodes.len());
+    let sequence: Vec<NodeId> = sequence.into_iter().map(|at| model.nodes[at].id).collect();
+    Ok(Kept { program: run(program, model, &sequence)?.program, bytes, all_bytes, again })
+}
+
+/// Bytes that are made before the first node of backward, and read then or later.
+fn crossing(model: &Model, sequence: &[usize], forward: usize) -> i64 {
+    let begin = sequence.iter().position(|k| *k >= forward).unwrap_or(sequence.len());
+    let mut early = vec![false; model.sizes.len()];
+    sequence[..begin].iter().flat_map(|k| &model.nodes[*k].makes).for_each(|&m| early[m] = true);
+    let mut bytes = 0i64;
+    for &k in &sequence[begin..] {
+        for &m in &model.nodes[k].reads {
+            if std::mem::take(&mut early[m]) {
+                bytes = bytes.saturating_add(model.sizes[m]);
+            }
+        }
+        model.nodes[k].makes.iter().for_each(|&m| early[m] = false);
+    }
+    bytes
 }
 
 struct Choice<'a> {
@@ -86,8 +128,7 @@ struct Closure {
 
 impl<'a> Choice<'a> {
     fn new(program: &'a Program, model: &'a Model, costs: &'a [i64], forward: usize) -> Self {
-        let graph = program.graph();
-        let again = model.nodes.iter().map(|n| n.free && !graph.nodes[n.id].op.def().random).collect();
+        let again = model.nodes.iter().map(|n| n.free).collect();
         let mut out = Choice {
             program,
             model,

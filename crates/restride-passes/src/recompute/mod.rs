@@ -38,10 +38,16 @@ pub struct Recomputed {
 /// The program has known sizes. Nodes keep their order; what is in the way where memory is short, can be computed again and is
 /// needed latest for its cost is dropped, and computed again where it is needed. What turns out to fit after all is kept.
 pub fn recompute(program: &Program, most: i64) -> Recomputed {
-    let graph = program.graph();
-    let model = Model::new(graph);
-    let costs = cost::costs(graph, &model);
-    let reach = |most: i64| restore::restore(&model, &costs, evict::evict(program, &model, &costs, most), most);
+    let model = Model::new(program.graph());
+    let costs = cost::costs(program.graph(), &model);
+    let (sequence, peak) = reach(program, &model, &costs, most);
+    Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
+}
+
+/// As [`recompute`], with the model of the program, whose nodes may be free to be run again or not: the positions of nodes to run,
+/// and the peak.
+fn reach(program: &Program, model: &Model, costs: &[i64], most: i64) -> (Vec<usize>, i64) {
+    let reach = |most: i64| restore::restore(model, costs, evict::evict(program, model, costs, most), most);
     let mut best = reach(most);
     // Where it cannot be reached, aiming that low is not what comes closest: everything is dropped then, again and again.
     let (mut low, mut high) = (most.max(model.floor()), best.1);
@@ -60,8 +66,7 @@ pub fn recompute(program: &Program, most: i64) -> Recomputed {
             best = found;
         }
     }
-    let (sequence, peak) = best;
-    Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
+    best
 }
 
 /// The most bytes that are there at once in a program of known sizes, by the model of memory.

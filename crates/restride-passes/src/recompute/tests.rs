@@ -130,9 +130,10 @@ fn backward_keeps_what_is_asked_for() {
     let no = restride_ir::Binding::new();
     let all = keep(&program, 16, &no, Keep::All).expect("nothing to do");
     assert_eq!((all.again, all.bytes), (0, all.all_bytes));
+    // Not the whole of forward once more, which would need as much at once as before.
     let none = keep(&program, 16, &no, Keep::None).expect("all can be made again");
-    assert_eq!(none.bytes, 0);
-    assert_eq!(none.again, 16, "each once");
+    assert!(none.bytes <= all.all_bytes / 2 && none.again >= 8, "{} bytes, {} again", none.bytes, none.again);
+    assert!(modelled(&none.program) <= modelled(&program) / 2, "{}", modelled(&none.program));
     let mut last = 0;
     for share in [75, 50, 25, 0] {
         let most = all.all_bytes * share / 100;
@@ -157,8 +158,11 @@ graph(%x: f32[1024]) {
     let program = program(text);
     let no = restride_ir::Binding::new();
     let none = keep(&program, 3, &no, Keep::None).expect("what can be is made again");
+    let draws = none.program.graph().ordered().filter(|(_, n)| n.op.def().random).count();
+    assert_eq!((none.all_bytes, draws), (8192, 1));
     // Neither %a nor %b, but %r, which they are made of.
-    assert_eq!((none.bytes, none.all_bytes, none.again), (4096, 8192, 2));
+    let some = keep(&program, 3, &no, Keep::Bytes(4096)).expect("%r stays");
+    assert_eq!((some.bytes, some.again), (4096, 1));
     // %a in place of %r is no more.
     let error = keep(&program, 3, &no, Keep::Bytes(100)).expect_err("%r or %a stays").to_string();
     assert!(error.contains("%a (4096 bytes)"), "{error}");
