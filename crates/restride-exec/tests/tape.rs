@@ -198,6 +198,12 @@ fn b9_144_views_that_come_in_numbers() {
         refused(view.split(2, 0).unwrap()[0].mul_number_(3), MANY);
         let parts = Tensor::call("aten.unsafe_split.Tensor", &[(&base()).into(), Arg::Scalar(Scalar::Int(2))]).unwrap();
         parts[0].tensor().unwrap().mul_number_(3).unwrap();
+        // A list of one is a list; and what was not written itself is not read when its base was.
+        refused(base().split(4, 0).unwrap()[0].mul_number_(3), MANY);
+        let b = base();
+        let part = b.split(2, 0).unwrap()[0].clone();
+        b.mul_number_(3).unwrap();
+        refused(part.mul_number(2), MANY);
     }
     // There is no need to refuse them.
     for op in ["aten.split.Tensor", "aten.chunk.default", "aten.unsafe_split.Tensor"] {
@@ -397,6 +403,15 @@ fn b9_155_saved_values_that_were_overwritten() {
     other_part().unwrap();
     let _strict = saved_tensors(Saved::Strict);
     refused(other_part(), VERSION);
+}
+
+#[test]
+fn b9_155_a_tensor_written_by_itself() {
+    let f =
+        || leaf(&[2.0], &[1]).mul_number(1).and_then(|t| t.mul_(&t)).and_then(|t| t.sum()).and_then(|t| t.backward());
+    f().unwrap();
+    let _strict = saved_tensors(Saved::Strict);
+    refused(f(), VERSION);
 }
 
 #[test]

@@ -5,10 +5,10 @@ use super::memory::SavedValue;
 use super::mode::{self, is_grad_enabled};
 use super::node::{Edge, Held, Kind, Node, Recorded};
 use super::probe::{self, lifted};
-use super::tensor::{Tensor, ViewOrigin, at, differentiable};
+use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
 use crate::interp::{Slot, call_slots};
-use restride_ir::{Arg, Args, Error, Expr, Grad, GradCall, Op, OpError, Result, Scalar, Val};
+use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Op, OpError, Result, Scalar, Val};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,6 +64,7 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     if def.metadata {
         return object::change(op, args);
     }
+    refuse_views_behind(op, args)?;
     if let Some(twin) = op.twin()
         && op.mutates(&plain(args))
     {
@@ -91,6 +92,19 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         }
         _ if def.strided && def.view.is_none() => strided_copy(op, args),
         _ => recorded(op, args),
+    }
+}
+
+/// PyTorch's refusals of views that it cannot make the history of anew when their base was written.
+fn refuse_views_behind(op: Op, args: &EagerArgs) -> Result<()> {
+    if !mode::strict() || !is_grad_enabled() || matches!(op.def().grad, Some(Grad::Zero)) {
+        return Ok(());
+    }
+    // Asking whether one is differentiated makes its history.
+    let behind = operands(args).find_map(Tensor::behind);
+    match behind {
+        Some(origin) if operands(args).any(Tensor::requires_grad) => refuse_written_base(origin),
+        _ => Ok(()),
     }
 }
 
@@ -159,7 +173,8 @@ fn resolved(t: &Tensor) -> Result<Tensor> {
 pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
     // PyTorch does not know that some are views.
-    let many = made.len() > 1 && !op.def().resolves;
+    let listed = op.schema().returns.iter().any(|r| r.ty == ArgType::Tensors);
+    let many = (made.len() > 1 || listed) && !op.def().resolves;
     wrap(made, args, many)
 }
 
@@ -259,7 +274,13 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         r.view().is_some() && (op.def().strided || bits)
     };
     if results.iter().any(of_base) {
-        results.iter().for_each(|t| t.renew());
+        results.iter().for_each(|t| {
+            t.renew();
+            if mode::strict() {
+                // Later it could not be told from one whose base was written.
+                t.edge();
+            }
+        });
         return Ok(made);
     }
     let edges: Vec<Option<Edge>> = sources.iter().map(Tensor::edge).collect();

@@ -355,6 +355,13 @@ impl Tensor {
         self.view().map_or_else(|| self.clone(), |v| v.base)
     }
 
+    /// How a view came to be that PyTorch does not let its base's writes be followed by, if its base was written since its
+    /// history was made.
+    pub(super) fn behind(&self) -> Option<ViewOrigin> {
+        let view = self.view().filter(|v| v.made != u64::MAX && v.made != v.base.history())?;
+        (view.origin != ViewOrigin::Call).then_some(view.origin)
+    }
+
     /// Has a view make its history from its base when it is asked for it.
     pub(super) fn renew(&self) {
         if let Some(v) = &mut self.0.state.borrow_mut().view {
@@ -524,18 +531,26 @@ pub(super) fn refuse_in_place_view(t: &Tensor, view_operator: bool) -> Result<()
     if !mode::strict() || !asks && !view_operator {
         return Ok(());
     }
-    match v.origin {
+    refuse_origin(v.origin, "is being modified inplace")
+}
+
+/// PyTorch's refusal of a view whose base was written.
+pub(super) fn refuse_written_base(origin: ViewOrigin) -> Result<()> {
+    refuse_origin(origin, "and its base or another view of its base has been modified inplace")
+}
+
+fn refuse_origin(origin: ViewOrigin, what: &str) -> Result<()> {
+    match origin {
         ViewOrigin::Call => Ok(()),
-        ViewOrigin::Many => refuse(
-            "a view that is the output of a function that returns multiple views is being modified inplace. Such functions \
-             do not allow the output views to be modified inplace. You should replace the inplace operation by an \
-             out-of-place one.",
-        ),
-        ViewOrigin::NoGrad => refuse(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use \
-             case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the \
-             inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if \
-             you want the inplace to be tracked).",
-        ),
+        ViewOrigin::Many => refuse(format!(
+            "a view that is the output of a function that returns multiple views {what}. Such functions do not allow the \
+             output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+        )),
+        ViewOrigin::NoGrad => refuse(format!(
+            "A view was created in no_grad mode and {what} with grad mode enabled. Given that this use case is ambiguous and \
+             error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both \
+             inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace \
+             to be tracked).",
+        )),
     }
 }

@@ -62,8 +62,14 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     check_overlap(twin, &slots(args))?;
     let given = |tracked: bool| -> Vec<Arg<Tensor, Scalar>> {
         let is_target = |t: &Tensor| targets.iter().any(|k| k.tensor.is(t));
-        let own = |t: &Tensor| if tracked && is_target(t) { t.tracked() } else { t.clone() };
-        twin.args.iter().map(|&i| args.get(i as usize).map_or(Arg::None, |a| a.map_values(own))).collect()
+        // PyTorch copies the argument that is written where a gradient needs it, and not the same tensor as another argument.
+        let other = |i: u8| mode::strict() && !twin.writes.iter().any(|w| w.0 == i);
+        let own = |i: u8, t: &Tensor| match tracked && is_target(t) {
+            true if other(i) => Tensor::standing(t.raw(), t.memory(), t.tracked().edge()),
+            true => t.tracked(),
+            false => t.clone(),
+        };
+        twin.args.iter().map(|&i| args.get(i as usize).map_or(Arg::None, |a| a.map_values(|t| own(i, t)))).collect()
     };
     let visits = match &targets[..] {
         [one] if one.result == 0 => visits_for(twin, &slots(&given(false)), one.tensor.object())?,
