@@ -1,14 +1,24 @@
 #!/usr/bin/env python3
 """Holds gradients of random programs with views and in-place operations to PyTorch's.
 
-    python scripts/random_grad_check.py [--seeds FROM..TO] [--restride PATH] [--show SEED]
+    python scripts/random_grad_check.py [--seeds FROM..TO] [--jobs N] [--restride PATH] [--tape PATH] [--show SEED]
 
-Each program is exported with torch.export, made joint by `restride grad` and run by `restride run`, in double precision. What
-PyTorch's own backward gives is expected; where PyTorch refuses (a saved tensor was overwritten), differences of what the
-program computes are. Prints one line per difference, then a summary; fails if there is a difference.
+Each program is exported with torch.export and differentiated in two ways, in double precision: in the graph, made joint by
+`restride grad` and run by `restride run`, and on the eager tape (`tape_gradients`, an example of restride-testing). What
+PyTorch's own backward gives is expected of both; where PyTorch refuses (a saved tensor was overwritten), differences of what the
+program computes are, and that both agree.
+
+The tape is asked with its three ways to guard what a gradient needs: with copies before a write it gives the gradient of
+every program, by regions that gradient or PyTorch's refusal, and as strict as PyTorch it refuses nothing else than PyTorch, and
+what PyTorch refuses but for values that PyTorch's formulas keep without need (counted as lenient). Prints one line per difference, then a summary; fails if there is a difference.
 """
 
 import argparse
+import collections
+import concurrent.futures
+import functools
+import json
+import multiprocessing
 import random
 import subprocess
 import sys
@@ -16,6 +26,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import common
 import numpy as np
 import torch
 
@@ -45,6 +56,7 @@ WRITES = [
 REFUSED = (
     "a write that reads the memory it writes, in the order of PyTorch's loop",
     "a write that reads cells which it wrote before, in steps that depend on the processor",
+    "into a tensor with several elements in one cell",
 )
 
 
@@ -123,8 +135,55 @@ def agree(ours, theirs, tolerance):
     return all(torch.allclose(a, b, rtol=tolerance, atol=tolerance * size) for a, b in zip(ours, theirs))
 
 
-def check(seed, restride, folder):
-    """(who was asked, what differs)."""
+class Tape:
+    """`tape_gradients`, which answers as often as it is asked."""
+
+    def __init__(self, binary):
+        self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, how, file):
+        """Gradients of x and y, or why there are none."""
+        self.process.stdin.write(f"{how} {file}\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline() or '{"error": "the tape has ended"}')
+        if "error" in answer:
+            return answer["error"]
+        numbers = [[float("nan") if n is None else n for n in g] for g in answer["gradients"]]
+        return [torch.tensor(g, dtype=torch.float64) for g in numbers]
+
+
+# What PyTorch says where it has no gradient, and the tape as well.
+RAISED = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation",
+    "output of a function that returns multiple views",
+)
+
+
+def on_tape(tape, file, ours, raised):
+    """What differs on the tape: from the graph, and, as strict as PyTorch, from what PyTorch raised or did not; and whether it
+    was more lenient than that."""
+    lenient = False
+    shaped = lambda made: [t.view_as(o) for t, o in zip(made, ours, strict=True)]  # noqa: E731
+    for how in ("clone", "regions", "strict"):
+        made = tape.ask(how, file)
+        if not isinstance(made, str):
+            if how == "strict" and raised:
+                lenient = True
+                if RAISED[0] not in raised:
+                    return f"the strict tape has a gradient, PyTorch says: {raised}", lenient
+            if not agree(shaped(made), ours, 1e-9):
+                return f"{how} tape: {[t.flatten()[:6].tolist() for t in made]}, graph {[t.flatten()[:6].tolist() for t in ours]}", lenient
+        elif any(r in made for r in REFUSED):
+            return None, lenient  # What restride does not do, and says so.
+        elif how == "clone" or not any(r in made for r in RAISED):
+            return f"{how} tape: {made}", lenient
+        elif how == "strict" and not raised:
+            return f"the strict tape says, and PyTorch does not: {made}", lenient
+    return None, lenient
+
+
+def check(seed, restride, tape, folder):
+    """Who was asked, what differs, and whether the strict tape was lenient."""
     module, inputs = program(seed)
     exported = torch.export.export(module, tuple(t.clone() for t in inputs), strict=False)
     whole, joint, results = folder / "p.pt2", folder / "j.pt2", folder / "out.npz"
@@ -133,51 +192,88 @@ def check(seed, restride, folder):
         made = subprocess.run(command, capture_output=True, text=True)
         if made.returncode != 0:
             # What restride does not do, and says so.
-            return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip()
+            return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip(), False
     ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
     given = [t.clone().requires_grad_() for t in inputs]
+    raised = None
     try:
         module(*given).backward()
         asked, theirs, tolerance = "torch", [torch.zeros_like(t) if t.grad is None else t.grad for t in given], 1e-9
-    except RuntimeError:
+    except RuntimeError as e:
+        raised = str(e)
+    why, lenient = on_tape(tape, whole, ours, raised)
+    if why:
+        return "the tape", why, lenient
+    if raised:
         if any("detach" in code for code, _, _ in module.steps):
-            return "nobody can tell", None  # Differences go through detach.
+            return "nobody can tell", None, lenient  # Differences go through detach.
         asked, theirs, tolerance = "differences", differences(module, inputs), 1e-5
     if asked == "torch" and not agree(ours, theirs, tolerance):
         # A write through a view that overlaps itself: PyTorch's gradient of it is not the derivative.
         slopes = differences(module, inputs)
         if slopes is not None and agree(ours, slopes, 1e-5) and not agree(theirs, slopes, 1e-3):
-            return "torch is wrong", None
+            return "torch is wrong", None, lenient
     if theirs is None:
-        return "kink", None
+        return "kink", None, lenient
     for name, a, b in zip("xy", ours, theirs):
         if not agree([a], [b], tolerance):
-            return asked, f"grad.{name}: {a.flatten()[:6].tolist()}, {asked} {b.flatten()[:6].tolist()}"
-    return asked, None
+            return asked, f"grad.{name}: {a.flatten()[:6].tolist()}, {asked} {b.flatten()[:6].tolist()}", lenient
+    return asked, None, lenient
+
+
+# Programs that are checked in one process, one after the other.
+CHUNK = 25
+
+
+@functools.cache
+def tape_of(binary):
+    return Tape(binary)
+
+
+def chunk(first, last, restride, tape):
+    """Who was asked how often, and what differs, for some seeds."""
+    asked, found = collections.Counter(), []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(first, last):
+            who, why, lenient = check(seed, restride, tape_of(tape), Path(folder))
+            asked[who] += 1
+            asked["lenient"] += lenient
+            if why:
+                found.append(f"seed {seed}: {why}")
+    return asked, found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", default="0..500")
-    parser.add_argument("--restride", default="target/release/restride")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--restride", help="default: the release build of this checkout")
+    parser.add_argument("--tape", help="default: tape_gradients beside it, in examples")
     parser.add_argument("--show", type=int)
     options = parser.parse_args()
+    restride = common.binary(options.restride)
+    tape = Path(options.tape or Path(restride).parent / "examples" / "tape_gradients").resolve()
+    if not tape.exists():
+        parser.error(f"no {tape}: cargo build --release -p restride-testing --example tape_gradients")
     if options.show is not None:
         for step in program(options.show)[0].steps:
             print(*step)
         first, last = options.show, options.show + 1
     else:
         first, last = map(int, options.seeds.split(".."))
-    asked, found = {}, []
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(first, last):
-            who, why = check(seed, options.restride, Path(folder))
-            asked[who] = asked.get(who, 0) + 1
-            if why:
-                found.append(f"seed {seed}: {why}")
-                print(found[-1], flush=True)
+    asked, found = collections.Counter(), []
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
+        parts = [(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
+        for own, lines in pool.map(chunk, *zip(*parts), *([x] * len(parts) for x in (restride, str(tape)))):
+            asked += own
+            found += lines
+            for line in lines:
+                print(line, flush=True)
+    lenient = asked.pop("lenient", 0)
+    print(f"The strict tape was more lenient than PyTorch in {lenient}.")
     print(f"{last - first} programs ({', '.join(f'{n} {w}' for w, n in sorted(asked.items()))}), {len(found)} differ")
-    sys.exit(1 if found or not asked.get("torch") else 0)
+    sys.exit(1 if found or not asked["torch"] else 0)
 
 
 if __name__ == "__main__":

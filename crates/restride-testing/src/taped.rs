@@ -208,7 +208,7 @@ pub fn same(ours: &[(usize, Tensor)], theirs: &[(usize, Tensor)], tolerance: imp
 }
 
 /// All numbers of a tensor, complex ones as pairs.
-fn numbers(t: &Tensor) -> Vec<f64> {
+pub fn numbers(t: &Tensor) -> Vec<f64> {
     let own = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
     let mut out = Vec::new();
     for n in 0..own.numel() {
