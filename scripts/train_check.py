@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds training steps to PyTorch's: losses, memory and time.
 
-    python scripts/train_check.py [--models NAME,…] [--steps 10] [--restride PATH] [--train PATH] [--json FILE]
+    python scripts/train_check.py [--models NAME,…] [--steps 10] [--restride PATH] [--train PATH] [--json FILE] [--markdown FILE]
 
 For each model and each of SGD and Adam: ten steps by eager PyTorch, by torch.compile (model and optimizer), and by the
 program that `restride grad --optimizer` makes of the exported model, run by the example `train` of the crate restride. Each
@@ -14,7 +14,11 @@ profiler records it (gradients are freed before the step: zero_grad sets them to
 outputs. What libraries allocate by themselves for a while inside of a kernel is in neither. `resident` is what the system
 says: how much the process grew at most, from before the model was there to behind the last step.
 
-Prints a table; fails where losses differ, or where restride's peak is not the lowest.
+restride is run twice: as it is, and with a budget, which is nine tenths of what the lower peak of PyTorch's two leaves beside the
+state, or of its own arena where that is less: some values are computed again then instead of kept. The losses are the same.
+
+Prints a table, and writes it as Markdown (--markdown); fails where losses differ, or where restride's peak within the budget is
+not the lowest.
 """
 
 import argparse
@@ -40,19 +44,27 @@ OPTIMIZERS = {
 WARM = 3
 
 
-def resnet18():
+def trained(model, loss):
+    """A module of two arguments that gives a model's loss for them."""
     import torch
-    import torchvision
 
     class Loss(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.m = torchvision.models.resnet18()
+            self.m = model
 
         def forward(self, x, y):
-            return torch.nn.functional.cross_entropy(self.m(x), y)
+            return loss(self.m, x, y)
 
-    return Loss(), (torch.randn(8, 3, 64, 64), torch.randint(0, 1000, (8,)))
+    return Loss()
+
+
+def resnet18():
+    import torch
+    import torchvision
+
+    module = trained(torchvision.models.resnet18(), lambda m, x, y: torch.nn.functional.cross_entropy(m(x), y))
+    return module, (torch.randn(8, 3, 64, 64), torch.randint(0, 1000, (8,)))
 
 
 def unet():
@@ -61,15 +73,8 @@ def unet():
     sys.path.insert(0, str(HERE / "zoo"))
     import models
 
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.m = models.unet()
-
-        def forward(self, x, y):
-            return torch.nn.functional.binary_cross_entropy(self.m(x), y)
-
-    return Loss(), (torch.randn(4, 3, 128, 128), torch.rand(4, 1, 128, 128))
+    module = trained(models.unet(), lambda m, x, y: torch.nn.functional.binary_cross_entropy(m(x), y))
+    return module, (torch.randn(4, 3, 128, 128), torch.rand(4, 1, 128, 128))
 
 
 def bert():
@@ -80,16 +85,8 @@ def bert():
         hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
     )  # fmt: skip
-
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.m = transformers.BertForSequenceClassification(config)
-
-        def forward(self, x, y):
-            return self.m(input_ids=x, labels=y).loss
-
-    return Loss(), (torch.randint(0, 8192, (4, 128)), torch.tensor([0, 1, 1, 0]))
+    module = trained(transformers.BertForSequenceClassification(config), lambda m, x, y: m(input_ids=x, labels=y).loss)
+    return module, (torch.randint(0, 8192, (4, 128)), torch.tensor([0, 1, 1, 0]))
 
 
 def llama():
@@ -100,16 +97,9 @@ def llama():
         hidden_size=256, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, intermediate_size=704,
         vocab_size=4096, max_position_embeddings=256,
     )  # fmt: skip
-
-    class Loss(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.m = transformers.LlamaForCausalLM(config)
-
-        def forward(self, x):
-            return self.m(input_ids=x, labels=x, use_cache=False).loss
-
-    return Loss(), (torch.randint(0, 4096, (4, 128)),)
+    loss = lambda m, x, y: m(input_ids=x, labels=y, use_cache=False).loss  # noqa: E731
+    tokens = torch.randint(0, 4096, (4, 128))
+    return trained(transformers.LlamaForCausalLM(config), loss), (tokens, tokens.clone())
 
 
 MODELS = {"tv_train/resnet18": resnet18, "nn/unet_train": unet, "hf/bert": bert, "hf/llama": llama}
@@ -198,7 +188,7 @@ def by_torch(name, optimizer, compiled, steps):
     return dict(losses=losses, times=times[WARM:], peak=state + peak, state=state, resident=resident)
 
 
-def by_restride(name, optimizer, steps, restride, train, folder):
+def by_restride(name, optimizer, steps, budget, restride, train, folder):
     import torch
 
     module, args = built(name)
@@ -206,19 +196,20 @@ def by_restride(name, optimizer, steps, restride, train, folder):
     whole, step = folder / "model.pt2", folder / "step.pt2"
     torch.export.save(exported, whole)
     subprocess.run([restride, "grad", whole, "-o", step, *OPTIMIZERS[optimizer][1]], check=True)
-    out = subprocess.run([train, step, str(steps)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    command = [train, step, str(steps), *([str(budget)] if budget else [])]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     numbers = lambda pattern: [float(x) for x in re.findall(pattern, out)]  # noqa: E731
     plan = [int(x) for x in re.search(r"arena_bytes (\d+) state_bytes (\d+) output_bytes (\d+)", out).groups()]
     before, after = (int(x) for x in re.search(r"before_bytes (\d+) after_bytes (\d+)", out).groups())
     return dict(
         losses=numbers(r"loss (\S+)"), times=[t / 1e6 for t in numbers(r"time_us (\d+)")][WARM:],
-        peak=sum(plan), state=plan[1], resident=after - before,
+        peak=sum(plan), arena=plan[0], state=plan[1], resident=after - before, budget=budget,
     )  # fmt: skip
 
 
-def alone(name, optimizer, way, options):
+def alone(name, optimizer, way, options, budget=0):
     """One way in a process of its own."""
-    command = [sys.executable, __file__, "--one", name, optimizer, way, "--steps", str(options.steps)]
+    command = [sys.executable, __file__, "--one", name, optimizer, way, str(budget), "--steps", str(options.steps)]
     command += ["--restride", options.restride, "--train", options.train]
     made = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if made.returncode != 0:
@@ -227,10 +218,10 @@ def alone(name, optimizer, way, options):
 
 
 def one(options):
-    name, optimizer, way = options.one
+    name, optimizer, way, budget = options.one
     if way == "restride":
         with tempfile.TemporaryDirectory() as folder:
-            made = by_restride(name, optimizer, options.steps, options.restride, options.train, Path(folder))
+            made = by_restride(name, optimizer, options.steps, int(budget), options.restride, options.train, Path(folder))
     elif way == "double":
         made = in_double(name, optimizer, options.steps)
     else:
@@ -250,6 +241,43 @@ def median(times):
     return sorted(times)[len(times) // 2]
 
 
+def drift(losses, double):
+    """The largest difference from the losses in double precision, relative."""
+    return max(abs(a - true) / max(abs(true), 1e-6) for a, true in zip(losses, double, strict=True))
+
+
+def markdown(rows, options):
+    """What docs/training.md says."""
+    mb = lambda n: f"{n / 1e6:.1f}"  # noqa: E731
+    ways = ["eager", "compile", "restride", "budget"]
+    out = [
+        "# Training steps beside PyTorch",
+        "",
+        f"`scripts/train_check.py` makes this table: {options.steps} steps of four models with SGD (momentum 0.9) and with Adam, by eager",
+        "PyTorch, by torch.compile (model and optimizer) and by restride, each in a process of its own, one thread, one run on one",
+        "machine. The peak is the state (parameters, buffers, what the optimizer keeps) and what a step needs beside it at most: what",
+        "PyTorch's allocator hands out, and restride's arena and outputs. The budget is nine tenths of what the lower peak of",
+        "PyTorch's two leaves beside the state, or of restride's own arena where that is less: `compile --budget`, which computes",
+        "some of forward again.",
+        "",
+        "Losses are compared with PyTorch's in double precision, as training multiplies rounding: the largest relative difference of",
+        "a step's loss.",
+        "",
+        "| model, optimizer | peak MB: eager | torch.compile | restride | within budget of | ms a step: eager | torch.compile | restride | in the budget "
+        "| loss differs: eager | torch.compile | restride | in the budget |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for model, optimizer in dict.fromkeys((r["model"], r["optimizer"]) for r in rows):
+        own = {r["way"]: r for r in rows if (r["model"], r["optimizer"]) == (model, optimizer)}
+        cell = lambda way, say: say(own[way]) if way in own and "error" not in own[way] else "-"  # noqa: E731
+        peaks = [cell(w, lambda r: mb(r["peak"])) for w in ways[:3]]
+        peaks.append(cell("budget", lambda r: f"{mb(r['peak'])} ({mb(r['budget'])})"))
+        times = [cell(w, lambda r: f"{median(r['times']) * 1e3:.0f}") for w in ways]
+        losses = [cell(w, lambda r: f"{r['drift']:.1e}") for w in ways]
+        out.append(f"| {model} {optimizer} | " + " | ".join([*peaks, *times, *losses]) + " |")
+    return "\n".join(out) + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(MODELS))
@@ -259,7 +287,8 @@ def main():
     parser.add_argument("--train", default="target/release/examples/train")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out, which takes minutes")
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown, as docs/training.md")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         return one(options)
@@ -268,25 +297,38 @@ def main():
     for name in options.models.split(","):
         for optimizer in options.optimizers.split(","):
             double = alone(name, optimizer, "double", options)
-            ways = ("eager", "compile", "restride") if options.compile else ("eager", "restride")
-            made = {way: alone(name, optimizer, way, options) for way in ways}
+            theirs = ("eager", "compile") if options.compile else ("eager",)
+            made = {way: alone(name, optimizer, way, options) for way in (*theirs, "restride")}
+            if not any("error" in m for m in made.values()):
+                own = made["restride"]
+                room = min(made[way]["peak"] for way in theirs) - (own["peak"] - own["arena"])
+                made["budget"] = alone(name, optimizer, "restride", options, int(0.9 * min(room, own["arena"])))
             for way, m in made.items():
                 rows.append(dict(model=name, optimizer=optimizer, way=way, **m))
                 if "error" in m:
                     found.append(f"{name} {optimizer}: {m['error']}")
                     continue
+                if "error" not in double:
+                    rows[-1]["drift"] = drift(m["losses"], double["losses"])
                 mb = [f"{m[k] / 1e6:.2f}" for k in ("peak", "state", "resident")]
                 label = f"{name} {optimizer}" if way == "eager" else ""
                 print(f"{label:26} {way:9} {m['losses'][-1]:>15.6f} {mb[0]:>9} {mb[1]:>9} {mb[2]:>12} {median(m['times']) * 1e3:>10.1f}", flush=True)
+            if "error" in double:
+                found.append(f"{name} {optimizer}: {double['error']}")
             if any("error" in m for m in [double, *made.values()]):
                 continue
-            if why := differ(made["restride"]["losses"], made["eager"]["losses"], double["losses"]):
-                found.append(f"{name} {optimizer}: {why}")
-            for way in ways[:-1]:
-                if made["restride"]["peak"] >= made[way]["peak"]:
-                    found.append(f"{name} {optimizer}: a peak of {made['restride']['peak']} bytes, {way} {made[way]['peak']}")
+            for way in ("restride", "budget"):
+                if why := differ(made[way]["losses"], made["eager"]["losses"], double["losses"]):
+                    found.append(f"{name} {optimizer} {way}: {why}")
+            if made["restride"]["losses"] != made["budget"]["losses"]:
+                found.append(f"{name} {optimizer}: other losses within the budget")
+            for way in theirs:
+                if made["budget"]["peak"] >= made[way]["peak"]:
+                    found.append(f"{name} {optimizer}: a peak of {made['budget']['peak']} bytes, {way} {made[way]['peak']}")
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    if options.markdown:
+        Path(options.markdown).write_text(markdown(rows, options))
     for line in found:
         print(line)
     print(f"{len(rows)} runs, {len(found)} findings")
