@@ -191,6 +191,32 @@ fn stack<'c>(c: &'c Cx<'c>) {
     }
 }
 
+fn block_diag<'c>(c: &'c Cx<'c>) {
+    let (mut row, mut column) = (Expr::Int(0), Expr::Int(0));
+    for (k, t) in c.list(0).into_iter().enumerate() {
+        let mut sizes = t.sizes();
+        while sizes.len() < 2 {
+            sizes.insert(0, Expr::Int(1));
+        }
+        let (down, right) = (row.plus(&sizes[0]), column.plus(&sizes[1]));
+        if c.needs_item(0, k) {
+            let part = c.grad().slice(0, row, down.clone()).slice(1, column, right.clone());
+            c.set_item(0, k, part.reshape(t.sizes()));
+        }
+        (row, column) = (down, right);
+    }
+}
+
+/// Each element is asked where it came from.
+fn combinations<'c>(c: &'c Cx<'c>) {
+    let n = c.arg(0).numel();
+    let place = op!(c, "aten.arange.default", &n);
+    let from = op!(c, "aten.combinations.default", place, c.raw(1), c.raw(2));
+    let flat = op!(c, "aten.full.default", vec![n], 0, c.arg(0).dtype());
+    let count = vec![c.grad().numel()];
+    c.set(0, op!(c, "aten.index_add.default", flat, 0, from.reshape(count.clone()), c.grad().reshape(count)));
+}
+
 /// `repeat` and `tile`: copies sum up.
 fn repeat<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
@@ -409,6 +435,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.native_dropout.default"], rule!(native_dropout)),
     (&["aten.cat.default", "aten.concat.default", "aten.concatenate.default"], rule!(cat)),
     (&["aten.stack.default"], rule!(stack)),
+    (&["aten.block_diag.default"], rule!(block_diag)),
+    (&["aten.combinations.default"], rule!(combinations)),
     (&["aten.repeat.default", "aten.tile.default"], rule!(repeat)),
     (&["aten.repeat_interleave.self_int"], rule!(interleave)),
     (&["aten.roll.default"], rule!(roll)),

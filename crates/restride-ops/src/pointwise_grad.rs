@@ -454,6 +454,14 @@ pub(crate) static GRADS: Rules = &[
         factor!(|c, _x| c.result().square().exp() * (PI.sqrt() / 2.0)),
     ),
     (&["aten.lgamma.default", "aten.special_gammaln.default"], factor!(|_c, x| x.unary("aten.digamma.default"))),
+    (
+        &["aten.digamma.default", "aten.special_digamma.default", "aten.special_psi.default"],
+        factor!(|c, x| op!(c, "aten.polygamma.default", 1, x)),
+    ),
+    (
+        &["aten.polygamma.default", "aten.special_polygamma.default"],
+        rule!(|c| c.set(1, c.grad() * op!(c, "aten.polygamma.default", c.int(0) + 1, c.arg(1)))),
+    ),
     (&["aten.sinc.default", "aten.special_sinc.default"], rule!(sinc)),
     (&["aten.deg2rad.default"], rule!(|c| c.set(0, c.grad() * (PI / 180.0)))),
     (&["aten.rad2deg.default"], rule!(|c| c.set(0, c.grad() * (180.0 / PI)))),

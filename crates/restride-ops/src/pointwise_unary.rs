@@ -125,6 +125,19 @@ fn run_logit(c: &Call<'_>) -> Result<()> {
     }
 }
 
+/// `polygamma(n, self)`
+fn infer_polygamma(a: &Args<'_, Meta>) -> Result<Metas> {
+    if a.int(0)? < 0 {
+        return Err(OpError::new("polygamma(n, x) does not support negative n."));
+    }
+    infer(a, &[1], &[], Rule::Float, &k::POLYGAMMA)
+}
+fn run_polygamma(c: &Call<'_>) -> Result<()> {
+    let dtype = to_float(c.args.tensor(1)?.dtype());
+    let n = Scalar::Float(c.args.int(0)? as f64);
+    compute(c, &k::POLYGAMMA, dtype, &[input(&c.args, 1)?, Input::Parameter(n)])
+}
+
 fn infer_nan_to_num(a: &Args<'_, Meta>) -> Result<Metas> {
     as_empty_like(a, infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)?)
 }
@@ -167,6 +180,15 @@ fn decimals() -> Vec<Sample> {
     let of = |d: DType, n: i64| sample![tensor(d, &[2, 3], 1), n];
     vec![of(F32, 2), of(F64, 3), of(F32, 0), of(F32, -1), of(I64, 0)]
 }
+fn derivatives() -> Vec<Sample> {
+    let of = |types, n: i64, lo, hi| forms(types, lo, hi).into_iter().map(move |t| sample![n, t]);
+    let mut out: Vec<Sample> = of(ALL_REAL, 0, 0.4, 5.0).collect();
+    // What it is at its poles, which integers are, is rounding in PyTorch.
+    out.extend((1..4).flat_map(|n| of(REAL, n, 0.4, 5.0)));
+    out.extend(of(REAL, 1, -0.8, -0.2));
+    out.push(sample![-1, tensor(F64, &[2], 1)]);
+    out
+}
 fn replaced() -> Vec<Sample> {
     let mut out = odd(ALL_REAL, -2.0, 2.0);
     out.extend(odd(REAL, -2.0, 2.0).into_iter().map(|mut s| {
@@ -197,6 +219,8 @@ pub(crate) static OPS: &[OpDef] = &[
     ]),
     own!("aten::round.decimals(Tensor self, *, int decimals) -> Tensor", infer_round, run_round, (0), decimals),
     own!("aten::special_round(Tensor self, *, int decimals=0) -> Tensor", infer_round, run_round, (0), decimals),
+    own!("aten::polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
+    own!("aten::special_polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
     own!("aten::logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(0.1))),
     own!("aten::special_logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(
         0.1

@@ -93,7 +93,6 @@ const REFUSALS: &[(&str, &str)] = &[
     ("aten.linalg_svd.default", "singular vectors of full_matrices=True"),
     ("aten.linalg_qr.default", "QR decomposition with mode="),
     // Not yet.
-    ("", "there is no gradient of aten.digamma.default yet"),
     ("aten.ctc_loss.IntList", "there is no gradient of aten._ctc_loss.default yet"),
     ("aten.linalg_lu_factor.default", "there is no gradient of aten.linalg_lu_factor_ex.default yet"),
 ];

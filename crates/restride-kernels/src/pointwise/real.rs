@@ -27,6 +27,10 @@ pub trait Real: Float + Compute {
     fn digamma(self) -> Self {
         Self::c(digamma(self.to_f64()))
     }
+    /// The `n`th derivative of [`Real::digamma`].
+    fn polygamma(self, n: Self) -> Self {
+        Self::c(polygamma(Compute::to_f64(n), self.to_f64()))
+    }
     /// Modified Bessel function of the first kind, of order 0 or 1, times `exp(-|x|)` if `scaled`.
     fn bessel_i(self, order: u8, scaled: bool) -> Self {
         Self::c(bessel_i(self.to_f64(), order, scaled))
@@ -137,6 +141,97 @@ fn digamma(mut x: f64) -> f64 {
     result + x.ln() - 0.5 / x - series
 }
 
+/// Derivatives of the digamma function. The first by reflection, recurrence and the asymptotic series, further ones by the
+/// Hurwitz zeta function.
+fn polygamma(n: f64, x: f64) -> f64 {
+    if n == 0.0 {
+        digamma(x)
+    } else if n == 1.0 {
+        trigamma(x)
+    } else {
+        let sign = if n % 2.0 == 0.0 { -1.0 } else { 1.0 };
+        sign * libm::lgamma(n + 1.0).exp() * zeta(n + 1.0, x)
+    }
+}
+
+fn trigamma(mut x: f64) -> f64 {
+    let (mut sign, mut result) = (1.0, 0.0);
+    if x < 0.5 {
+        let sine = (std::f64::consts::PI * x).sin();
+        (sign, result) = (-1.0, -(std::f64::consts::PI / sine).powi(2));
+        x = 1.0 - x;
+    }
+    while x < 10.0 {
+        result += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let z = 1.0 / (x * x);
+    let series =
+        1.0 / 6.0 - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0 - z * 691.0 / 2730.0))));
+    sign * (result + (1.0 + 0.5 / x + z * series) / x)
+}
+
+/// Hurwitz zeta function, by the formula of Euler and Maclaurin.
+fn zeta(x: f64, q: f64) -> f64 {
+    /// `(2k)! / B2k`
+    const A: [f64; 12] = [
+        12.0,
+        -720.0,
+        30_240.0,
+        -1_209_600.0,
+        47_900_160.0,
+        -1_892_437_580.318_379_2,
+        74_724_249_600.0,
+        -2_950_130_727_918.164,
+        116_467_828_143_500.67,
+        -4_597_978_722_407_472.6,
+        181_521_054_019_435_470.0,
+        -7_166_165_256_175_667_000.0,
+    ];
+    const LEAST: f64 = f64::EPSILON / 2.0;
+    if x == 1.0 {
+        return f64::INFINITY;
+    }
+    if x < 1.0 || x.is_nan() || q.is_nan() {
+        return f64::NAN;
+    }
+    if q <= 0.0 {
+        if q == q.floor() {
+            return f64::INFINITY;
+        }
+        if x != x.floor() {
+            return f64::NAN;
+        }
+    }
+    let (mut sum, mut at, mut term) = (q.powf(-x), q, 0.0f64);
+    let mut i = 0;
+    while i < 9 || at <= 9.0 {
+        i += 1;
+        at += 1.0;
+        term = at.powf(-x);
+        sum += term;
+        if term.abs() < LEAST * sum.abs() {
+            return sum;
+        }
+    }
+    let w = at;
+    sum += term * w / (x - 1.0) - 0.5 * term;
+    let (mut factor, mut k) = (1.0, 0.0);
+    for a in A {
+        factor *= x + k;
+        term /= w;
+        let t = factor * term / a;
+        sum += t;
+        if (t / sum).abs() < LEAST {
+            return sum;
+        }
+        factor *= x + k + 1.0;
+        term /= w;
+        k += 2.0;
+    }
+    sum
+}
+
 /// Modified Bessel function of the first kind: the power series, whose terms are all positive, then the asymptotic one.
 fn bessel_i(x: f64, order: u8, scaled: bool) -> f64 {
     let (a, n) = (x.abs(), order as f64);
@@ -181,6 +276,28 @@ mod tests {
             assert!((a / b - 1.0).abs() < 1e-10, "{a} {b}");
         }
         assert!(bessel_i(f64::NAN, 0, false).is_nan());
+    }
+
+    #[test]
+    fn polygamma_is_what_is_known_of_it() {
+        let pi = std::f64::consts::PI;
+        // zeta(2), 3 zeta(2), -2 zeta(3) and 6 zeta(4).
+        for (n, x, want) in [
+            (1.0, 1.0, pi * pi / 6.0),
+            (1.0, 0.5, pi * pi / 2.0),
+            (2.0, 1.0, -2.0 * 1.202_056_903_159_594_3),
+            (3.0, 1.0, pi.powi(4) / 15.0),
+        ] {
+            assert!((polygamma(n, x) - want).abs() < 1e-13 * want.abs(), "{n} {x}: {}", polygamma(n, x));
+        }
+        for n in [0.0, 1.0, 2.0, 3.0, 4.0] {
+            for x in [-1.3f64, 0.2, 0.9, 3.7, 12.5] {
+                // Each is the derivative of the one before.
+                let slope = (polygamma(n, x + 1e-5) - polygamma(n, x - 1e-5)) / 2e-5;
+                let own = polygamma(n + 1.0, x);
+                assert!((slope - own).abs() < 1e-5 * own.abs(), "{n} {x}: {own}, {slope}");
+            }
+        }
     }
 
     #[test]

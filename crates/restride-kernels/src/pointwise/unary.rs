@@ -54,6 +54,7 @@ pointwise! {
     ERFINV(a) "inverse of the error function" { real: a.erfinv() }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { real: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { real: a.digamma() }
+    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { real: a.polygamma(n) }
     BESSEL_I0(a) "modified Bessel function of order 0" { real: a.bessel_i(0, false) }
     BESSEL_I0E(a) "`BESSEL_I0` times `exp(-|a|)`" { real: a.bessel_i(0, true) }
     BESSEL_I1(a) "modified Bessel function of order 1" { real: a.bessel_i(1, false) }
