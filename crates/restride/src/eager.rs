@@ -18,6 +18,8 @@
 //! not all of its memory. [`saved_tensors`] sets another way: [`Saved::Strict`] refuses whatever PyTorch refuses,
 //! [`Saved::CloneOnWrite`] copies values before they are written over.
 //!
+//! [`apply`] calls a [`Function`], which has a backward pass of its own.
+//!
 //! A write under [`no_grad`] to what is differentiated is differentiated, as the value is another one afterwards; writes
 //! to leaves under `no_grad` are not. Gradients that are recorded themselves (`create_graph`) hold their leaves, and are
 //! freed when the leaf's gradient is taken away ([`Tensor::set_grad`]).

@@ -197,7 +197,7 @@ fn saved(node: &Rc<Node>, slot: usize, result: bool) -> Result<Tensor> {
 }
 
 /// PyTorch's complaint about a second pass.
-fn freed() -> Error {
+pub(super) fn freed() -> Error {
     Error::new(
         restride_ir::ErrorKind::Program,
         "Trying to backward through the graph a second time (or directly access saved tensors after they have already \
@@ -212,6 +212,7 @@ pub(super) fn backward_of(node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bo
     match &node.kind {
         Kind::Leaf(_) => Ok(Vec::new()),
         Kind::Call(..) => of_call(node, grads, needs),
+        Kind::Function(f) => f.backward(node, grads, needs),
         Kind::Restride { base, region } => {
             let g = given(grads)?;
             super::write::restride_adjoint(&g, base, region).map(|g| vec![Some(g)])

@@ -11,11 +11,13 @@
 //! - [`call`] runs operators; [`write`] those that write; [`object`] those that change the tensor object.
 //! - [`memory`] keeps versions, and what is saved for the gradient; [`probe`] finds out what a rule reads.
 //! - [`node`] is the graph, [`emit`] runs rules on it, [`engine`] goes backwards through it.
+//! - [`function`] is for functions whose gradient is written down.
 //! - [`mode`] says whether calls are recorded and how saved values are guarded.
 
 mod call;
 mod emit;
 mod engine;
+mod function;
 mod memory;
 mod methods;
 mod mode;
@@ -28,6 +30,7 @@ mod write;
 
 pub use call::{Value, call_op};
 pub use engine::{GradOptions, backward, grad};
+pub use function::{Function, Saving, apply};
 pub use mode::{
     Guard, Saved, enable_grad, is_grad_enabled, manual_seed, no_grad, saved_tensors, set_grad_enabled, set_threads,
 };

@@ -1,5 +1,6 @@
 //! The graph of what was computed: calls and the moves of elements between a base and its regions.
 
+use super::function::Applied;
 use super::memory::{Region, SavedValue};
 use super::tensor::{Tensor, WeakTensor};
 use restride_ir::{Arg, Expr, Meta, Op, Result, TensorType, Val};
@@ -36,6 +37,8 @@ pub(super) enum Kind {
     Leaf(Tensor),
     /// A call, by its operator's rule. `None` once the values that it saved are gone.
     Call(RefCell<Option<Recorded>>, Op),
+    /// A function with a backward pass of its own.
+    Function(Applied),
     /// The elements of a region of a base, from the base's.
     Restride { base: Region, region: Region },
     /// A base of which a region has the elements of another value: of the base before, and of the value.
@@ -114,6 +117,7 @@ impl Node {
         match &self.kind {
             Kind::Leaf(_) => "AccumulateGrad".into(),
             Kind::Call(_, op) => op.name().into(),
+            Kind::Function(f) => f.name(),
             Kind::Restride { .. } => "restride".into(),
             Kind::Scatter { .. } => "copy_slices".into(),
         }
@@ -146,6 +150,9 @@ impl Drop for Node {
 impl Node {
     /// Lets go of what was saved. A node that saved nothing can be gone through again.
     pub fn release(&self) {
+        if let Kind::Function(f) = &self.kind {
+            f.release();
+        }
         if let Kind::Call(cell, _) = &self.kind {
             let saves = |c: &Recorded| c.operands.iter().chain(&c.results).any(|h| h.value.is_some());
             let mut call = cell.borrow_mut();

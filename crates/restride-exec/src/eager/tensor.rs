@@ -83,7 +83,7 @@ impl Tensor {
         Tensor::of(object, Rc::default(), State::default())
     }
 
-    /// Another object for what somebody else holds, with a history that stays. Nobody writes it.
+    /// Another object for what somebody else holds, with a history of its own.
     pub(super) fn standing(raw: Raw, memory: Rc<Memory>, edge: Option<Edge>) -> Tensor {
         Tensor::of(Rc::new(RefCell::new(raw)), memory, State { edge, ..State::default() })
     }

@@ -1,0 +1,188 @@
+//! Functions with a backward pass of their own.
+
+use super::emit::freed;
+use super::memory::SavedValue;
+use super::mode::{is_grad_enabled, no_grad};
+use super::node::{Edge, Kind, Node};
+use super::tensor::{Tensor, differentiable, refuse};
+use restride_ir::{Error, Result};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A function whose gradient is written down, and not that of the calls that it makes.
+///
+/// ```
+/// use restride_exec::eager::{Function, Saving, Tensor, apply};
+/// use std::rc::Rc;
+///
+/// /// `x * x * x`, computed as `exp(3 * log(x))`.
+/// struct Cube;
+///
+/// impl Function for Cube {
+///     fn name(&self) -> &str {
+///         "cube"
+///     }
+///     fn forward(&self, inputs: &[Tensor], saving: &mut Saving) -> restride_ir::Result<Vec<Tensor>> {
+///         saving.save(&inputs[0]);
+///         Ok(vec![inputs[0].log()?.mul_number(3)?.exp()?])
+///     }
+///     fn backward(
+///         &self,
+///         saved: &[Tensor],
+///         gradients: &[Option<Tensor>],
+///         _needs: &[bool],
+///     ) -> restride_ir::Result<Vec<Option<Tensor>>> {
+///         let Some(g) = &gradients[0] else { return Ok(vec![None]) };
+///         Ok(vec![Some(saved[0].mul(&saved[0])?.mul_number(3)?.mul(g)?)])
+///     }
+/// }
+///
+/// let x = Tensor::from_slice(&[2.0], &[1])?.requiring_grad()?;
+/// apply(Rc::new(Cube), &[x.clone()])?[0].sum()?.backward()?;
+/// let gradient: Vec<f64> = x.grad().expect("x asked for it").to_vec()?;
+/// assert_eq!(gradient, [12.0]);
+/// # Ok::<(), restride_ir::Error>(())
+/// ```
+pub trait Function {
+    /// What histories and errors call it.
+    fn name(&self) -> &str;
+
+    /// The results. Its calls are not recorded; inputs are constants here, in the same memory, and must not be written. What
+    /// the backward pass reads is saved.
+    ///
+    /// # Errors
+    /// Whatever it says.
+    fn forward(&self, inputs: &[Tensor], saving: &mut Saving) -> Result<Vec<Tensor>>;
+
+    /// A gradient for each input, `None` for zero, from those of the results, `None` where nothing depends on one. `saved` is
+    /// what `forward` saved, in order; `needs` says whose gradient is asked for. Calls are recorded where gradients of
+    /// gradients are asked for.
+    ///
+    /// # Errors
+    /// Whatever it says.
+    fn backward(&self, saved: &[Tensor], gradients: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>>;
+}
+
+/// What a forward pass leaves to the backward pass.
+#[derive(Default)]
+pub struct Saving {
+    saved: Vec<Tensor>,
+    constants: Vec<Tensor>,
+}
+
+impl Saving {
+    /// Keeps an input, a result or another value. An error in the backward pass says if it was written since, as for any
+    /// operator.
+    pub fn save(&mut self, t: &Tensor) {
+        self.saved.push(t.clone());
+    }
+
+    /// A result that has no gradient.
+    pub fn constant(&mut self, result: &Tensor) {
+        self.constants.push(result.clone());
+    }
+}
+
+/// What a saved value is, for its history.
+#[derive(Clone, Copy)]
+enum Source {
+    Input(usize),
+    Result(usize),
+    Own,
+}
+
+/// A call of a function that was recorded.
+pub(super) struct Applied {
+    function: Rc<dyn Function>,
+    /// `None` once it is gone.
+    saved: RefCell<Option<Vec<(SavedValue, Source)>>>,
+}
+
+impl Applied {
+    pub fn name(&self) -> String {
+        self.function.name().into()
+    }
+
+    /// Lets go of what was saved.
+    pub fn release(&self) {
+        let mut saved = self.saved.borrow_mut();
+        if saved.as_ref().is_some_and(|s| !s.is_empty()) {
+            *saved = None;
+        }
+    }
+
+    pub fn backward(&self, node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
+        let name = self.function.name();
+        let mut saved = Vec::new();
+        for (value, source) in self.saved.borrow().as_ref().ok_or_else(freed)? {
+            let edge = match *source {
+                Source::Input(i) => node.edges.get(i).cloned().flatten(),
+                Source::Result(slot) => Some(Edge { node: node.clone(), slot }),
+                Source::Own => None,
+            };
+            let (raw, memory) = value.get(|| format!(", which {name} saved"))?;
+            let edge = edge.filter(|_| differentiable(raw.dtype()));
+            saved.push(Tensor::standing(raw, memory, edge));
+        }
+        let made = self.function.backward(&saved, grads, needs)?;
+        if made.len() != node.edges.len() {
+            let (want, have) = (node.edges.len(), made.len());
+            return refuse(format!(
+                "function {name} returned an incorrect number of gradients (expected {want}, got {have})"
+            ));
+        }
+        Ok(made)
+    }
+}
+
+/// Calls a function on inputs, and records it as one step if one of them is differentiated. Results are in memory of their own:
+/// one that shows an input's memory, or another result's, is refused.
+///
+/// # Errors
+/// What the function says, an input that it wrote, a result in memory that is not its own.
+pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    let name = function.name().to_string();
+    let edges: Vec<Option<Edge>> = match is_grad_enabled() {
+        true => inputs.iter().map(Tensor::edge).collect(),
+        false => vec![None; inputs.len()],
+    };
+    let versions: Vec<u64> = inputs.iter().map(Tensor::version).collect();
+    let given: Vec<Tensor> = inputs.iter().map(Tensor::detach).collect();
+    let mut saving = Saving::default();
+    let made = {
+        let _off = no_grad();
+        function.forward(&given, &mut saving)?
+    };
+    if let Some(i) = (0..inputs.len()).find(|&i| inputs[i].version() != versions[i]) {
+        return Err(Error::unsupported(format!("function {name} writes its input {i}"))
+            .help("write a clone of it in forward, and copy that into the input afterwards"));
+    }
+    for (k, r) in made.iter().enumerate() {
+        let same = |t: &Tensor| t.raw().storage().same(r.raw().storage()) && t.numel() > 0;
+        let what = match (inputs.iter().position(same), made[..k].iter().position(same)) {
+            (Some(i), _) => format!("its input {i}"),
+            (_, Some(i)) => format!("its result {i}"),
+            _ => continue,
+        };
+        return Err(Error::unsupported(format!("result {k} of function {name} is in the memory of {what}"))
+            .help("return a clone of it"));
+    }
+    if edges.iter().all(Option::is_none) {
+        return Ok(made);
+    }
+    let source = |t: &Tensor| {
+        let result = made.iter().position(|r| r.is(t)).map(Source::Result);
+        let input = given.iter().zip(inputs).position(|(g, i)| g.is(t) || i.is(t)).map(Source::Input);
+        result.or(input).unwrap_or(Source::Own)
+    };
+    let saved = saving.saved.iter().map(|t| Ok((SavedValue::new(t)?, source(t)))).collect::<Result<Vec<_>>>()?;
+    let types = made.iter().map(Tensor::meta).collect();
+    let applied = Applied { function, saved: RefCell::new(Some(saved)) };
+    let node = Node::new(Kind::Function(applied), edges, types);
+    let constant = |r: &Tensor| !differentiable(r.dtype()) || saving.constants.iter().any(|c| c.is(r));
+    let recorded = made.iter().enumerate().map(|(slot, r)| match constant(r) {
+        true => r.clone(),
+        false => Tensor::standing(r.raw(), r.memory(), Some(Edge { node: node.clone(), slot })),
+    });
+    Ok(recorded.collect())
+}
