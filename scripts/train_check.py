@@ -262,6 +262,7 @@ def markdown(rows, options):
         "",
         "Losses are compared with PyTorch's in double precision, as training multiplies rounding: the largest relative difference of",
         "a step's loss.",
+        *([] if not options.note else ["", options.note]),
         "",
         "| model, optimizer | peak MB: eager | torch.compile | restride | within budget of | ms a step: eager | torch.compile | restride | in the budget "
         "| loss differs: eager | torch.compile | restride | in the budget |",
@@ -288,6 +289,7 @@ def main():
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out, which takes minutes")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown, as docs/training.md")
+    parser.add_argument("--note", metavar="TEXT", help="a sentence above the table")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
