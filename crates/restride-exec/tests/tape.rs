@@ -203,6 +203,7 @@ fn b9_144_views_that_come_in_numbers() {
         let b = base();
         let part = b.split(2, 0).unwrap()[0].clone();
         b.mul_number_(3).unwrap();
+        assert!(part.detach().mul_number(2).is_ok() && part.requires_grad());
         refused(part.mul_number(2), MANY);
     }
     // There is no need to refuse them.

@@ -459,6 +459,10 @@ impl Tensor {
             let now = v.base.history();
             if v.made != now {
                 let edge = self.region_edge(&v.base);
+                // What PyTorch refuses to follow stays refused, whoever asks.
+                if mode::strict() && self.behind().is_some() {
+                    return edge;
+                }
                 self.set_view_edge(edge, now, v.origin);
             }
             return self.0.state.borrow().edge.clone();
