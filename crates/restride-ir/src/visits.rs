@@ -1,8 +1,8 @@
 //! The order in which eager PyTorch visits the elements of a pointwise write. It shows where a target has several elements
 //! in one cell, or where an operand has cells of the target that are written before they are read.
 
-use crate::{Error, Meta, OpDef, Result};
-use restride_tensor::{DType, Layout, Overlap, overlap_bytes, self_overlaps};
+use crate::{Error, Meta, OpDef, OpError, Result};
+use restride_tensor::{DType, Layout, LayoutError, Overlap, overlap_bytes, self_overlaps};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -64,6 +64,37 @@ pub struct Visits {
     pub order: SmallVec<[usize; 6]>,
     /// How many of them are looped over index by index; what is inside of them may be done at once.
     pub depth: usize,
+}
+
+impl Visits {
+    /// The parts of a target of these sizes, in the order in which they are written: each by its index in the dimensions
+    /// that are looped over, slowest first.
+    pub fn indices(&self, sizes: &[i64]) -> impl Iterator<Item = SmallVec<[i64; 6]>> + use<> {
+        let ends: SmallVec<[i64; 6]> = self.order[..self.depth].iter().map(|&d| sizes[d]).collect();
+        let first = (!sizes.contains(&0)).then(|| SmallVec::from_elem(0, self.depth));
+        std::iter::successors(first, move |index: &SmallVec<[i64; 6]>| {
+            // The next index, fastest dimension last.
+            let d = (0..index.len()).rev().find(|&d| index[d] + 1 < ends[d])?;
+            let mut next = index.clone();
+            next[d] += 1;
+            next[d + 1..].fill(0);
+            Some(next)
+        })
+    }
+
+    /// The cells of one part of the target, or of an operand that is stretched to the target's sizes. All dimensions stay,
+    /// in the order of the loop.
+    ///
+    /// # Errors
+    /// An operand that cannot be stretched.
+    pub fn part(&self, layout: &Layout, sizes: &[i64], index: &[i64]) -> Result<Layout, OpError> {
+        let order: SmallVec<[i64; 6]> = self.order.iter().map(|d| *d as i64).collect();
+        let one = |l: Layout, (d, i): (usize, &i64)| l.slice(d as i64, Some(i), Some(&(i + 1)), &1);
+        let part = |l: Layout| -> Result<Layout, LayoutError> {
+            index.iter().enumerate().try_fold(l.expand(sizes)?.permute(&order)?, one)
+        };
+        Ok(part(layout.clone())?)
+    }
 }
 
 /// The visits of a write, `None` if it may be done at once. Operands are those of the functional form, in order, the target
@@ -193,6 +224,25 @@ mod tests {
         let apart = Visited { ty: meta(&[3, 3], &[3, 1], 0), shares: false };
         let v = visits(&windows, &[on_it(windows.clone()), apart]).unwrap().unwrap();
         assert_eq!((&v.order[..], v.depth), (&[1, 0][..], 1));
+    }
+
+    #[test]
+    fn parts_are_visited_slowest_dimension_first() {
+        let v = Visits { order: [1, 0, 2].into_iter().collect(), depth: 2 };
+        let (sizes, target) = ([2, 3, 4], Layout::contiguous(&[2, 3, 4]));
+        let indices: Vec<_> = v.indices(&sizes).collect();
+        assert_eq!(indices.len(), 6);
+        assert_eq!(indices[..3].iter().map(|i| &i[..]).collect::<Vec<_>>(), [[0, 0], [0, 1], [1, 0]]);
+        let starts: Vec<_> =
+            indices.iter().map(|i| v.part(&target, &sizes, i).unwrap()).map(|l| (l.offset, l.sizes.to_vec())).collect();
+        assert_eq!(starts.iter().map(|(o, _)| *o).collect::<Vec<_>>(), [0, 12, 4, 16, 8, 20]);
+        assert!(starts.iter().all(|(_, s)| s[..] == [1, 1, 4]));
+        // An operand of fewer dimensions.
+        let row = Layout::contiguous(&[3, 4]);
+        assert_eq!(v.part(&row, &sizes, &[2, 1]).unwrap().cells(), [8, 9, 10, 11]);
+        assert!(v.part(&Layout::contiguous(&[5]), &sizes, &[0, 0]).is_err());
+        assert_eq!(v.indices(&[2, 3, 0]).count(), 0);
+        assert_eq!(Visits { depth: 0, ..v }.indices(&sizes).count(), 1);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::blocked::DEPTH;
 use crate::gemm::Gemm;
 use crate::im2col::{Window, add_columns, columns};
-use crate::pack::{Target, compute_room, pack, packed_room, with_compute};
+use crate::pack::{Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::par;
 use crate::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
@@ -330,14 +330,13 @@ pub fn conv_room(
     out: (DType, &Layout),
 ) -> usize {
     let channels = weight.1.sizes[1] as usize;
-    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
     let columns = if w.is_identity() || channels == 1 {
         0
     } else {
         let (deep, wide) = tile(channels * w.taps(), w.windows());
         compute_room(out.0, (deep * wide) as i64)
     };
-    packed(x) + packed(weight) + bias.map_or(0, packed) + packed(out) + columns
+    packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
 }
 
 /// Bytes of working memory of [`conv_transposed`] for operands that lie so.
@@ -348,10 +347,9 @@ pub fn conv_transposed_room(
     w: &Window,
     out: (DType, &Layout),
 ) -> usize {
-    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
     let many = channels_at_once(w, weight.1.sizes[1] as usize);
     let columns = compute_room(out.0, (many * w.taps() * w.windows()) as i64);
-    packed(x) + packed(weight) + bias.map_or(0, packed) + packed(out) + columns
+    packed_rooms([x, weight, out].into_iter().chain(bias)) + columns
 }
 
 /// Bytes of working memory of [`conv_backward`] for operands that lie so, and gradients that are asked for.
@@ -363,7 +361,6 @@ pub fn conv_backward_room(
     weight: Option<(DType, &Layout)>,
     bias: Option<(DType, &Layout)>,
 ) -> usize {
-    let packed = |(d, l): (DType, &Layout)| packed_room(d, l);
     let channels = operands[2].1.sizes[1] as usize;
     let columns = |n: usize| compute_room(operands[0].0, n as i64);
     let of_input = |out| {
@@ -373,11 +370,11 @@ pub fn conv_backward_room(
         } else {
             channels_at_once(w, channels) * w.taps() * w.windows()
         };
-        packed(out) + columns(made)
+        packed_room(out) + columns(made)
     };
-    let of_weight = |out| packed(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());
-    let most = input.map_or(0, of_input).max(weight.map_or(0, of_weight)).max(bias.map_or(0, packed));
-    operands.into_iter().map(packed).sum::<usize>() + most
+    let of_weight = |out| packed_room(out) + columns(rows_at_once(w, channels * w.taps()) * w.windows());
+    let most = input.map_or(0, of_input).max(weight.map_or(0, of_weight)).max(bias.map_or(0, packed_room));
+    packed_rooms(operands) + most
 }
 
 /// A sum in halves: the error grows with the logarithm of the length.

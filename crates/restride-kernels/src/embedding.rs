@@ -59,7 +59,7 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
 /// Bytes of working memory of [`rows`] for operands and a result that lie so.
 pub fn rows_room(table: (DType, &Layout), indices: (DType, &Layout), out: (DType, &Layout)) -> usize {
     let direct = table.1.strides[1] == 1 && table.0 == out.0 && out.1.is_contiguous();
-    packed_room(indices.0, indices.1) + if direct { 0 } else { compute_room(out.0, out.1.numel()) }
+    packed_room(indices) + if direct { 0 } else { compute_room(out.0, out.1.numel()) }
 }
 
 /// The gradient with respect to the table: each row of `g` is added where its index says; indices equal to `skip` are left

@@ -75,21 +75,28 @@ real! {
     f64, kernels_f64, |s| s.as_f64();
 }
 
+/// The product of a type that vectors do not hold: one multiplication after the other.
+macro_rules! plain {
+    ($multiply_add:expr) => {
+        unsafe fn product(
+            size: (usize, usize, usize),
+            _vector: bool,
+            a: Matrix<Self>,
+            b: Matrix<Self>,
+            c: MatrixMut<Self>,
+            add: bool,
+            threads: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { blocked::plain(size, a, b, c, add, $multiply_add, threads) }
+        }
+    };
+}
+
 macro_rules! complex {
     ($($t:ty, |$s:ident| $cast:expr;)*) => {$(
         impl Gemm for $t {
-            unsafe fn product(
-                size: (usize, usize, usize),
-                _vector: bool,
-                a: Matrix<Self>,
-                b: Matrix<Self>,
-                c: MatrixMut<Self>,
-                add: bool,
-                threads: usize,
-            ) {
-                // SAFETY: the caller's promise.
-                unsafe { blocked::plain(size, a, b, c, add, |x: $t, y: $t, z: $t| z + x * y, threads) }
-            }
+            plain!(|x: $t, y: $t, z: $t| z + x * y);
             blend!($t, <$t>::new(1.0, 0.0), <$t>::new(0.0, 0.0), |$s| $cast);
         }
     )*};
@@ -100,19 +107,7 @@ complex! {
 }
 
 impl Gemm for i64 {
-    unsafe fn product(
-        size: (usize, usize, usize),
-        _vector: bool,
-        a: Matrix<Self>,
-        b: Matrix<Self>,
-        c: MatrixMut<Self>,
-        add: bool,
-        threads: usize,
-    ) {
-        let multiply_add = |x: i64, y: i64, z: i64| z.wrapping_add(x.wrapping_mul(y));
-        // SAFETY: the caller's promise.
-        unsafe { blocked::plain(size, a, b, c, add, multiply_add, threads) }
-    }
+    plain!(|x: i64, y: i64, z: i64| z.wrapping_add(x.wrapping_mul(y)));
     fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
         c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
     }

@@ -1,7 +1,7 @@
 //! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
 
 use crate::convert::load_row;
-use crate::pack::{Compute, Target, pack, packed_room, with_compute};
+use crate::pack::{Compute, Target, pack, packed_room, packed_rooms, with_compute};
 use crate::par;
 use crate::scratch::{self, Temp};
 use crate::softmax::{Real, rows_room, rowwise, sum};
@@ -220,7 +220,7 @@ pub fn batch_norm_train_room(x: (DType, &Layout), out: (DType, &Layout)) -> usiz
     let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
     // Moments, mean, deviation, weight, bias, running statistics as they are and as they become, factors.
     let sums = scratch::room::<Moments>(channels) + 11 * scratch::room::<f64>(channels);
-    sums + packed_room(x.0, x.1) + scale_room(x, out)
+    sums + packed_room(x) + scale_room(x, out)
 }
 
 /// Layer normalisation over the last elements of each row of `len`. The result may lie on `x` index by index.
@@ -270,7 +270,7 @@ pub fn layer_norm_room(
     stats: bool,
 ) -> usize {
     let rows = if stats { out.1.numel() as usize / len.max(1) } else { 0 };
-    affine.into_iter().flatten().map(|(d, l)| packed_room(d, l)).sum::<usize>()
+    packed_rooms(affine.into_iter().flatten())
         + rows_room(x, len, out)
         + scratch::room::<Moments>(rows)
         + scratch::room::<f64>(rows)
@@ -318,7 +318,7 @@ pub fn group_norm_room(x: (DType, &Layout), groups: usize, out: (DType, &Layout)
     let inner = x.1.sizes[2..].iter().product::<i64>() as usize;
     // Weight and bias, and what is written of the statistics, besides the moments.
     let numbers = 2 * scratch::room::<f64>(channels) + scratch::room::<f64>(rows);
-    scratch::room::<Moments>(rows) + numbers + packed_room(x.0, x.1).max(rows_room(x, inner, out))
+    scratch::room::<Moments>(rows) + numbers + packed_room(x).max(rows_room(x, inner, out))
 }
 
 /// Division by the root of the mean square over the last `len` elements. The result may lie on `x` index by index.

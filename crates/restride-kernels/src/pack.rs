@@ -195,8 +195,13 @@ pub fn is_compute(dtype: DType) -> bool {
 }
 
 /// Bytes that [`pack`] takes for elements of this type and layout, or [`Target`] for a result of it.
-pub fn packed_room(dtype: DType, layout: &Layout) -> usize {
+pub fn packed_room((dtype, layout): (DType, &Layout)) -> usize {
     if is_compute(dtype) && layout.is_contiguous() { 0 } else { compute_room(dtype, layout.numel()) }
+}
+
+/// The same of several at once.
+pub fn packed_rooms<'a>(each: impl IntoIterator<Item = (DType, &'a Layout)>) -> usize {
+    each.into_iter().map(packed_room).sum()
 }
 
 /// The elements as a slice, where they lie in row-major order in the compute type.

@@ -246,8 +246,8 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
 /// Bytes of working memory of [`reduce`] for an operand and a result that lie so.
 pub fn reduce_room(x: (DType, &Layout), reduced: &[bool], read: DType, out: (DType, &Layout)) -> usize {
     let (layout, _) = kept_first(x.1, reduced);
-    let whole = if read == x.0 { packed_room(x.0, &layout) } else { compute_room(read, x.1.numel()) };
-    whole + packed_room(out.0, out.1)
+    let whole = if read == x.0 { packed_room((x.0, &layout)) } else { compute_room(read, x.1.numel()) };
+    whole + packed_room(out)
 }
 
 /// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result

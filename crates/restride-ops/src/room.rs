@@ -2,7 +2,7 @@
 
 use crate::nn::Result;
 use restride_ir::{Args, Meta};
-use restride_kernels::pack::packed_room;
+use restride_kernels::pack::packed_rooms;
 use restride_kernels::scratch::room;
 use restride_tensor::{DType, Layout};
 
@@ -19,7 +19,7 @@ pub(crate) fn opt_lies<'a>(a: &Args<'a, Meta>, i: usize) -> Result<Option<(DType
 /// Of a kernel that puts operands and results in order which do not lie so, all of them.
 pub(crate) fn packed(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let each = a.0.iter().flat_map(|arg| arg.values()).chain(outs);
-    Ok(each.map(|m| packed_room(m.dtype, &m.layout)).sum())
+    Ok(packed_rooms(each.map(lies)))
 }
 
 /// Of a kernel that looks up elements by one map for each dimension of the result.

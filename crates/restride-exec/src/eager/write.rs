@@ -8,7 +8,7 @@ use super::node::{Edge, Kind, Node};
 use super::probe::lifted;
 use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
 use crate::interp::{Slot, call_slots, check_overlap, check_store, overwrite, visits_for};
-use restride_ir::{Arg, Error, Meta, Op, OpError, Result, Scalar, TensorType, Twin, TwinReturn, Visits};
+use restride_ir::{Arg, Error, Meta, Op, Result, Scalar, TensorType, Twin, TwinReturn, Visits};
 use restride_tensor::{DType, Layout, self_overlaps};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -245,24 +245,16 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
     let whole = call_slots(twin.op, &apart, mode::next_key(), &mode::options())?;
     let whole = whole.first().and_then(Slot::tensor);
     check_store(&whole.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?, &target.raw())?;
-    let order: Vec<i64> = visits.order.iter().map(|d| *d as i64).collect();
-    let laid: Vec<i64> = visits.order.iter().map(|d| sizes[*d]).collect();
-    let mut index = vec![0; visits.depth];
     // A later part may write what an earlier one saved, its result too.
     let _writing = writing_parts(target);
-    loop {
+    for index in visits.indices(&sizes) {
         let part = |t: &Tensor| -> Result<Tensor> {
             let raw = t.raw();
             // A 0-d tensor stays one: it counts as a number when types are promoted.
             if raw.layout().rank() == 0 {
                 return Ok(t.clone());
             }
-            let layout = raw.layout().expand(&sizes).and_then(|l| l.permute(&order));
-            let mut layout = layout.map_err(OpError::from)?;
-            for (d, i) in index.iter().enumerate() {
-                layout = layout.slice(d as i64, Some(i), Some(&(i + 1)), &1).map_err(OpError::from)?;
-            }
-            let part = raw.alias(raw.dtype(), layout);
+            let part = raw.alias(raw.dtype(), visits.part(raw.layout(), &sizes, &index)?);
             let part = part.ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
             let object = Rc::new(RefCell::new(part));
             let read_only = t.view().filter(|v| v.origin == ViewOrigin::NoGrad && !t.is(target));
@@ -275,11 +267,8 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
         let new = made.first().and_then(Value::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         store(&cell, new, &places(&cell)?, Keep::Result)?;
-        // The next index, fastest dimension last.
-        let Some(d) = (0..visits.depth).rev().find(|&d| index[d] + 1 < laid[d]) else { return Ok(()) };
-        index[d] += 1;
-        index[d + 1..].fill(0);
     }
+    Ok(())
 }
 
 /// The element type in whose cells both lie: the same, or the parts of complex numbers.

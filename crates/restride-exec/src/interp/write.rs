@@ -152,40 +152,23 @@ impl Interp<'_> {
         let value = whole.first().and_then(Slot::tensor);
         let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         check_store(&value, &t)?;
-        let order: Vec<i64> = visits.order.iter().map(|d| *d as i64).collect();
-        let laid = |l: &Layout| l.permute(&order).map_err(restride_ir::OpError::from);
-        let whole = laid(t.layout())?;
-        let mut index = vec![0; visits.depth];
-        loop {
-            let at = |l: &Layout| -> Result<Layout> {
-                let mut l = l.clone();
-                for (d, i) in index.iter().enumerate() {
-                    l = l.slice(d as i64, Some(i), Some(&(i + 1)), &1).map_err(restride_ir::OpError::from)?;
-                }
-                Ok(l)
+        for index in visits.indices(&sizes) {
+            let cells = |o: &Tensor| -> Result<Tensor> {
+                let part = o.alias(o.dtype(), visits.part(o.layout(), &sizes, &index)?);
+                part.ok_or_else(|| Error::invalid("a part outside of its tensor"))
             };
             let part = |slot: &Slot| -> Result<Slot> {
                 let Slot::Tensor(o) = slot else { return Ok(slot.clone()) };
                 let o = o.borrow();
                 // A 0-d tensor stays one: it counts as a number when types are promoted.
-                if o.layout().rank() == 0 {
-                    return Ok(slot.clone());
-                }
-                let l = laid(&o.layout().expand(&sizes).map_err(restride_ir::OpError::from)?)?;
-                let part = o.alias(o.dtype(), at(&l)?).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
-                Ok(Slot::new(part))
+                if o.layout().rank() == 0 { Ok(slot.clone()) } else { Ok(Slot::new(cells(&o)?)) }
             };
             let args: Vec<Arg<Slot, Scalar>> =
                 own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
             let results = self.call(twin.op, &args, key)?;
             let value = results.first().and_then(Slot::tensor);
             let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
-            let part = t.alias(t.dtype(), at(&whole)?).ok_or_else(|| Error::invalid("a part outside of its tensor"))?;
-            copy_into(&part, &value)?;
-            // The next index, fastest dimension last.
-            let Some(d) = (0..visits.depth).rev().find(|&d| index[d] + 1 < whole.sizes[d]) else { break };
-            index[d] += 1;
-            index[d + 1..].fill(0);
+            copy_into(&cells(&t)?, &value)?;
         }
         Ok(vec![Slot::Tensor(target.clone())])
     }

@@ -17,14 +17,12 @@ pub struct Rounds {
 /// The rounds of a pointwise write; `None` if it is one step.
 pub fn rounds(target: &Meta, operands: &[Visited]) -> Result<Option<Rounds>> {
     let Some(visits) = visits(target, operands)? else { return Ok(None) };
-    let sizes = visits.order[..visits.depth].iter().map(|&d| target.layout.sizes[d]);
-    let mut prefixes: Vec<Vec<i64>> = vec![Vec::new()];
-    for n in sizes {
-        if (prefixes.len() as i64).saturating_mul(n) > MAX_ROUNDS {
-            return Err(Error::unsupported("a write that visits very many elements one after the other")
-                .help("clone the tensor before writing it"));
-        }
-        prefixes = prefixes.iter().flat_map(|p| (0..n).map(move |i| [p.as_slice(), &[i]].concat())).collect();
+    let sizes = &target.layout.sizes;
+    let rounds = visits.order[..visits.depth].iter().fold(1i64, |n, &d| n.saturating_mul(sizes[d]));
+    if rounds > MAX_ROUNDS {
+        return Err(Error::unsupported("a write that visits very many elements one after the other")
+            .help("clone the tensor before writing it"));
     }
+    let prefixes = visits.indices(sizes).map(|index| index.into_vec()).collect();
     Ok(Some(Rounds { order: visits.order.iter().map(|d| *d as i64).collect(), prefixes }))
 }
