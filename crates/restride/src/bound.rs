@@ -5,7 +5,9 @@ use crate::instance::Instance;
 use crate::progress::Progress;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Error, Graph, Program, Result, Scalar, Symbol, Type, aligned};
+use restride_ir::{
+    Binding, Buffer, BufferId, Error, Graph, Placement, Plan, Program, Result, Scalar, Symbol, Type, aligned,
+};
 use restride_passes::witness;
 use std::collections::BTreeSet;
 
@@ -31,38 +33,80 @@ impl UpperBound {
     }
 }
 
+/// The bound, and how it was found.
+pub(crate) struct Bound {
+    pub most: UpperBound,
+    /// Per segment, how it was placed and planned.
+    pub at_largest: Vec<AtLargest>,
+}
+
+/// A segment at the largest sizes.
+pub(crate) struct AtLargest {
+    placement: Placement,
+    plan: Plan,
+}
+
+impl AtLargest {
+    /// The plan of smaller sizes with each buffer where it is at the largest ones: where the same buffers are needed and none
+    /// is larger, nothing lies higher than it does there. `None` where they are not, or where parts of buffers that share
+    /// bytes there would meet here.
+    pub fn fitted(&self, program: &Program, placement: &Placement, own: Plan) -> Option<Plan> {
+        let pairs = || placement.buffers.iter().zip(self.placement.buffers.iter());
+        let same = placement.buffers.len() == self.placement.buffers.len()
+            && pairs().all(|((_, a), (_, b))| a.kind == b.kind && a.bytes <= b.bytes);
+        if !same {
+            return None;
+        }
+        let end = |(id, b): (BufferId, &Buffer)| self.plan.offsets[id].map_or(0, |at| at + aligned(b.bytes));
+        let arena_bytes = placement.buffers.iter().map(end).max().unwrap_or(0);
+        let optimal = arena_bytes == own.at_least_bytes;
+        let plan = Plan { offsets: self.plan.offsets.clone(), arena_bytes, optimal, ..own };
+        restride_check::plan(program, placement, &plan).is_ok().then_some(plan)
+    }
+}
+
 impl Compiled {
     /// What the arena needs at most, whatever sizes inputs have within the ranges of their symbols: it is planned for the
     /// largest of each, and what a size may be above that by interval arithmetic is added. A plan that is made afterwards for
-    /// certain sizes, and would be larger, is made anew within it, where that can be.
+    /// certain sizes, and would be larger, is made anew within it: with its buffers where they are at the largest sizes, or by
+    /// computing values again. Where neither can be, a run of an instance that reserved the bound is refused.
     pub fn upper_bound(&self) -> &UpperBound {
-        self.bound(|| self.bounded().unwrap_or_else(|e| UpperBound::Unknown(e.to_string())))
+        let unknown = |why| Bound { most: UpperBound::Unknown(why), at_largest: Vec::new() };
+        &self.bound(|| self.bounded().unwrap_or_else(|e| unknown(e.to_string()))).most
     }
 
-    fn bounded(&self) -> Result<UpperBound> {
+    fn bounded(&self) -> Result<Bound> {
         if self.functional().symbols.is_empty() && self.segments().len() == 1 {
-            return Ok(UpperBound::Bytes(self.piece(0, &Binding::new())?.plan.arena_bytes));
+            let most = UpperBound::Bytes(self.piece(0, &Binding::new())?.plan.arena_bytes);
+            return Ok(Bound { most, at_largest: Vec::new() });
         }
-        let mut most = 0;
+        let unknown = |why| Ok(Bound { most: UpperBound::Unknown(why), at_largest: Vec::new() });
+        let (mut most, mut at_largest) = (0, Vec::new());
         // Nobody waits for what is not run.
         let options = &CompileOptions { progress: Progress::default(), ..self.options().clone() };
         for segment in self.segments() {
             let program = &segment.program;
             let binding = match largest(program, self.functional()) {
                 Ok(binding) => binding,
-                Err(why) => return Ok(UpperBound::Unknown(why)),
+                Err(why) => return unknown(why),
             };
             let more = match above(program.graph(), &binding) {
                 Ok(more) => more,
-                Err(why) => return Ok(UpperBound::Unknown(why)),
+                Err(why) => return unknown(why),
             };
             let made = lowered(program, &binding).and_then(|p| attempt(p, options, &mut Default::default()));
             match made {
-                Ok(made) => most = most.max(made.plan.arena_bytes.saturating_add(more)),
-                Err(e) => return Ok(UpperBound::Unknown(format!("the largest sizes do not go together: {e}"))),
+                Ok(made) => {
+                    most = most.max(made.plan.arena_bytes.saturating_add(more));
+                    at_largest.push(AtLargest { placement: made.placed.placement, plan: made.plan });
+                }
+                Err(e) => return unknown(format!("the largest sizes do not go together: {e}")),
             }
         }
-        Ok(if most > MOST { UpperBound::Unknown(format!("it is {most} bytes")) } else { UpperBound::Bytes(most) })
+        if most > MOST {
+            return unknown(format!("it is {most} bytes"));
+        }
+        Ok(Bound { most: UpperBound::Bytes(most), at_largest })
     }
 
     /// The nodes from whose results sizes are learnt, with their lines: what comes after one is placed and planned, and gets
@@ -80,14 +124,14 @@ impl Compiled {
 }
 
 impl Instance {
-    /// Takes the memory that no sizes need more than ([`Compiled::upper_bound`]), at once: runs with other sizes take none then. The
-    /// bytes that it has now.
+    /// Takes the memory that no sizes need more than ([`Compiled::upper_bound`]), at once: runs take none then, whatever their
+    /// sizes, and one that would need more after all is refused. The bytes that it has now.
     ///
     /// # Errors
     /// A program whose arena has no such bound, with the reason; more memory than there is.
     pub fn reserve(&mut self) -> Result<i64> {
         match self.compiled().upper_bound().clone() {
-            UpperBound::Bytes(bytes) => self.take(bytes),
+            UpperBound::Bytes(bytes) => self.take(bytes).inspect(|_| self.fix()),
             UpperBound::Unknown(why) => {
                 Err(Error::unsupported(format!("the memory that the program needs has no bound: {why}"))
                     .help("reserve_for takes what certain inputs need"))

@@ -1,6 +1,6 @@
 //! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
 
-use crate::bound::UpperBound;
+use crate::bound::Bound;
 use crate::budget::within;
 use crate::instance::Instance;
 use crate::progress::{Doing, Progress};
@@ -112,7 +112,7 @@ struct Shared {
     options: CompileOptions,
     functionalize: Duration,
     cache: Mutex<VecDeque<(Key, Arc<Piece>)>>,
-    bound: OnceLock<UpperBound>,
+    bound: OnceLock<Bound>,
 }
 
 /// A segment and the values of its symbols.
@@ -203,7 +203,7 @@ impl Compiled {
         &self.0.segments
     }
 
-    pub(crate) fn bound(&self, find: impl FnOnce() -> UpperBound) -> &UpperBound {
+    pub(crate) fn bound(&self, find: impl FnOnce() -> Bound) -> &Bound {
         self.0.bound.get_or_init(find)
     }
 
@@ -219,11 +219,16 @@ impl Compiled {
         let program = &self.0.segments[at].program;
         let mut piece = make(at, program, symbols, &self.0.options)?;
         // What was said to be enough is enough.
-        if let Some(most) = self.0.bound.get().and_then(UpperBound::bytes)
+        if let Some(bound) = self.0.bound.get()
+            && let Some(most) = bound.most.bytes()
             && piece.plan.arena_bytes > most
         {
+            // As at the largest sizes, or computing some values again. Else a run says that it needs more.
             let options = CompileOptions { budget: Some(most), saved: None, ..self.0.options.clone() };
-            piece = make(at, program, symbols, &options).unwrap_or(piece);
+            piece = match laid_as_largest(bound, at, program, symbols, &self.0.options) {
+                Some(smaller) => smaller,
+                None => make(at, program, symbols, &options).unwrap_or(piece),
+            };
         }
         let piece = Arc::new(piece);
         let mut cache = lock();
@@ -233,6 +238,22 @@ impl Compiled {
         cache.push_back((key, piece.clone()));
         Ok(piece)
     }
+}
+
+/// A segment made for a binding with its buffers where they are at the largest sizes, if that is within the bound.
+fn laid_as_largest(
+    bound: &Bound,
+    at: usize,
+    program: &Program,
+    symbols: &Binding,
+    options: &CompileOptions,
+) -> Option<Piece> {
+    let mut times = Times::default();
+    let options = &CompileOptions { saved: None, ..options.clone() };
+    let Attempt { program, placed, plan } = attempt(lowered(program, symbols).ok()?, options, &mut times).ok()?;
+    let plan = bound.at_largest.get(at)?.fitted(&program, &placed.placement, plan)?;
+    let made = Made { program, sequence: None, placement: placed.placement, plan, remarks: placed.remarks };
+    finish(made, options, times, |error| error).ok().filter(|piece| bound.most.bytes() >= Some(piece.plan.arena_bytes))
 }
 
 fn bits(s: Scalar) -> [u64; 2] {
@@ -250,7 +271,7 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     let program = timed(&mut times.simplify, || lowered(program, symbols))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
     let saved = options.saved.as_ref().filter(|s| s.is_for(symbols)).filter(fits);
-    let Made { program, sequence, placement, plan, remarks } = match saved {
+    let made = match saved {
         Some(saved) => taken_over(saved, segment, program)?,
         None => made(program, options, &mut times)?,
     };
@@ -259,6 +280,12 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
             .help("the plan beside the program is not a plan for it: compile the program again"),
         None => error,
     };
+    finish(made, options, times, blame)
+}
+
+/// Checks what was made, and makes the steps that run.
+fn finish(made: Made, options: &CompileOptions, mut times: Times, blame: impl Fn(Error) -> Error) -> Result<Piece> {
+    let Made { program, sequence, placement, plan, remarks } = made;
     if options.check {
         options.progress.tell(Doing::Checking);
         timed(&mut times.check, || {
@@ -268,7 +295,7 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
         .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
     }
     options.progress.tell(Doing::Preparing);
-    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone()).map_err(blame)?;
+    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone()).map_err(&blame)?;
     if options.poison {
         runnable = runnable.poisoned();
     }

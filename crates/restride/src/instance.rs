@@ -135,6 +135,11 @@ impl Instance {
         Ok(self.arena_bytes())
     }
 
+    /// Runs take no more memory for the arena than there is.
+    pub(crate) fn fix(&mut self) {
+        self.arena.fix();
+    }
+
     /// The state, of an instance that is needed no more.
     pub fn into_state(self) -> State {
         self.state

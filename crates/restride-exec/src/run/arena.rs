@@ -14,6 +14,8 @@ struct Block([u8; 64]);
 #[derive(Default)]
 pub struct Arena {
     blocks: Vec<Block>,
+    /// Runs get no more than there is.
+    fixed: bool,
     pool: Option<Arc<Pool>>,
 }
 
@@ -28,11 +30,25 @@ impl Arena {
     /// # Errors
     /// More memory than there is.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
-        self.reserve(bytes).map(drop)
+        self.grow(bytes)
     }
 
-    /// Makes room and gives the address of the first byte, which is aligned to 64.
+    /// From now on only [`Arena::take`] takes memory: a run that needs more than there is is refused.
+    pub fn fix(&mut self) {
+        self.fixed = true;
+    }
+
+    /// Makes room for a run and gives the address of the first byte, which is aligned to 64.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
+        if self.fixed && bytes > self.bytes() {
+            let what = format!("the run needs an arena of {bytes} bytes, and {} were reserved", self.bytes());
+            return Err(Error::new(ErrorKind::Unsupported, what).help("reserve_for takes what certain inputs need"));
+        }
+        self.grow(bytes)?;
+        Ok(self.blocks.as_mut_ptr().cast())
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<()> {
         let blocks = bytes.div_ceil(size_of::<Block>());
         if blocks > self.blocks.len() {
             // What was there is of no use: it need not be moved.
@@ -42,7 +58,7 @@ impl Arena {
             })?;
             self.blocks.resize(blocks, Block([0; 64]));
         }
-        Ok(self.blocks.as_mut_ptr().cast())
+        Ok(())
     }
 }
 
@@ -67,5 +83,24 @@ pub(crate) fn pool(threads: usize) -> Result<Pool> {
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Arena({} bytes)", self.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_fixed_grows_when_asked_only() {
+        let mut arena = Arena::default();
+        arena.take(1000).expect("memory");
+        arena.fix();
+        let room = arena.bytes();
+        arena.reserve(room).expect("it is there");
+        let refused = arena.reserve(room + 1).expect_err("more than there is");
+        assert!(refused.to_string().contains("1024 were reserved"), "{refused}");
+        assert_eq!(arena.bytes(), room);
+        arena.take(room + 1).expect("memory");
+        arena.reserve(room + 1).expect("it is there");
     }
 }
