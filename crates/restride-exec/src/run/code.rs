@@ -23,6 +23,8 @@ pub(super) struct Code {
     /// Largest alignment of each output's memory.
     pub output_align: Vec<usize>,
     pub nested: BTreeMap<GraphId, Code>,
+    /// Whether there are numbers among the values: what a run learns of them is its own.
+    pub numbers: bool,
     /// Per step: bytes of the arena that come alive with it, and that die after it.
     pub births: Changes,
     pub deaths: Changes,
@@ -148,7 +150,8 @@ impl Code {
         }
         let (births, deaths) = changes(graph, placement);
         let Maker { roots, inputs, output_align, .. } = maker;
-        Ok(Code { graph: id, roots, steps, inputs, outputs, output_align, nested, births, deaths })
+        let numbers = graph.values.iter().any(|(_, v)| matches!(v.ty, Type::Scalar(_)));
+        Ok(Code { graph: id, roots, steps, inputs, outputs, output_align, nested, numbers, births, deaths })
     }
 }
 

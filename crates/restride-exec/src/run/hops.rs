@@ -1,12 +1,13 @@
 //! Higher-order calls: bodies run in the call's working memory, as `Frame` lays it out; meaning as in the interpreter.
 
+use super::bound::Bound;
 use super::code::{Code, CodeStep, HopStep};
 use super::memory::Spot;
 use super::steps::{Entry, Job, meet, number};
 use crate::interp::nested_iteration;
 use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Kept, Meta, Result, Scalar, Type};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 
 /// Elements somewhere: cell 0 and how they lie.
 #[derive(Clone)]
@@ -55,6 +56,29 @@ enum Item {
     None,
 }
 
+/// What a call works with, kept from call to call: the second one allocates nothing.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// What a loop carries, what it walks along, and what all iterations are given.
+    carried: Vec<Item>,
+    xs: Vec<Item>,
+    rest: Vec<Item>,
+    /// Of one call of a body: what it is given, where its outputs go, and the numbers among them.
+    inputs: Vec<Item>,
+    targets: Vec<Option<Data>>,
+    numbers: Vec<Option<Scalar>>,
+    bodies: Vec<Body>,
+}
+
+/// A body, bound when it first runs.
+#[derive(Default)]
+struct Body {
+    bound: Option<Bound>,
+    entries: Vec<Entry>,
+    outputs: Vec<*mut u8>,
+    bases: Vec<*mut u8>,
+}
+
 /// A call while it runs.
 struct Running<'a> {
     code: &'a Code,
@@ -67,16 +91,13 @@ impl Running<'_> {
     fn slot(&self, at: i64) -> *mut u8 {
         self.scratch.wrapping_add(at as usize)
     }
-    /// Where each tensor that a loop carries is kept.
-    fn kept(&self) -> Vec<Option<Data>> {
-        let kept = |(k, kept): (usize, &Option<Kept>)| {
-            let base = match (*kept)? {
-                Kept::Slot(at) => self.slot(at),
-                Kept::Result => Data::of(self.step.writes[k].as_ref()?, self.reads).first(),
-            };
-            Some(Data::border(base, self.step.body_inputs.last()?[k].as_ref()?))
+    /// Where a tensor that a loop carries is kept.
+    fn kept(&self, k: usize) -> Option<Data> {
+        let base = match (*self.step.frame.carried.get(k)?)? {
+            Kept::Slot(at) => self.slot(at),
+            Kept::Result => self.result(k)?.first(),
         };
-        self.step.frame.carried.iter().enumerate().map(kept).collect()
+        Some(Data::border(base, self.step.body_inputs.last()?[k].as_ref()?))
     }
     fn item(&self, item: &HopItem, symbols: &Binding) -> Result<Item> {
         Ok(match item {
@@ -88,12 +109,19 @@ impl Running<'_> {
             HopItem::None => Item::None,
         })
     }
-    fn items(&self, items: &[HopItem], symbols: &Binding) -> Result<Vec<Item>> {
-        items.iter().map(|i| self.item(i, symbols)).collect()
+    fn items(&self, items: &[HopItem], symbols: &Binding, out: &mut Vec<Item>) -> Result<()> {
+        out.clear();
+        for item in items {
+            out.push(self.item(item, symbols)?);
+        }
+        Ok(())
     }
-    /// The places of results from one position on.
-    fn results(&self) -> Vec<Option<Data>> {
-        self.step.writes.iter().map(|w| w.as_ref().map(|w| Data::of(w, self.reads))).collect()
+    /// The place of a result.
+    fn result(&self, k: usize) -> Option<Data> {
+        self.step.writes[k].as_ref().map(|w| Data::of(w, self.reads))
+    }
+    fn results(&self) -> impl Iterator<Item = Option<Data>> {
+        (0..self.step.writes.len()).map(|k| self.result(k))
     }
 }
 
@@ -110,21 +138,22 @@ impl Job<'_> {
         bases: &[*mut u8],
         symbols: &mut Binding,
         iteration: u64,
+        desk: &mut Desk,
     ) -> Result<()> {
         let scratch = hop.scratch.map_or(std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), |b| bases[b]);
         let run = Running { code, step: hop, scratch, reads: bases };
         // SAFETY: as promised by the caller.
-        let numbers = unsafe {
+        unsafe {
             match hop.call.hop {
-                Hop::Cond => self.cond(&run, symbols, iteration)?,
-                Hop::WhileLoop => self.while_loop(&run, symbols, iteration)?,
-                Hop::Scan | Hop::Map => self.scan(&run, symbols, iteration)?,
+                Hop::Cond => self.cond(&run, desk, symbols, iteration)?,
+                Hop::WhileLoop => self.while_loop(&run, desk, symbols, iteration)?,
+                Hop::Scan | Hop::Map => self.scan(&run, desk, symbols, iteration)?,
             }
-        };
+        }
         let node = &graph.nodes[step.node.expect("a call is of a node")];
-        for (r, n) in node.results.iter().zip(numbers) {
+        for (r, n) in node.results.iter().zip(&desk.numbers) {
             if let (Type::Scalar(expr), Some(n)) = (&graph.values[*r].ty, n) {
-                meet(expr, n, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
+                meet(expr, *n, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
             }
         }
         Ok(())
@@ -132,7 +161,7 @@ impl Job<'_> {
 
     /// # Safety
     /// As [`Job::hop`].
-    unsafe fn cond(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
+    unsafe fn cond(&self, run: &Running<'_>, desk: &mut Desk, symbols: &mut Binding, iteration: u64) -> Result<()> {
         let pred = run.step.call.pred.as_ref().ok_or_else(|| Error::invalid("cond has no predicate"))?;
         let taken = match run.item(pred, symbols)? {
             // SAFETY: as promised by the caller.
@@ -140,26 +169,37 @@ impl Job<'_> {
             Item::Number(s) => s.as_bool(),
             Item::None => return Err(Error::invalid("cond has no predicate")),
         };
-        let inputs = run.items(&run.step.call.rest, symbols)?;
+        run.items(&run.step.call.rest, symbols, &mut desk.inputs)?;
+        desk.targets.clear();
+        desk.targets.extend(run.results());
         // SAFETY: as promised by the caller.
-        unsafe { self.body(run, usize::from(!taken), &inputs, &run.results(), symbols, iteration) }
+        unsafe { self.body(run, usize::from(!taken), desk, symbols, iteration) }
     }
 
     /// # Safety
     /// As [`Job::hop`].
-    unsafe fn while_loop(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
-        let rest = run.items(&run.step.call.rest, symbols)?;
+    unsafe fn while_loop(
+        &self,
+        run: &Running<'_>,
+        desk: &mut Desk,
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        run.items(&run.step.call.rest, symbols, &mut desk.rest)?;
         // SAFETY: as promised by the caller; so below.
-        let mut carried = unsafe { begin(run, symbols)? };
+        unsafe { begin(run, symbols, &mut desk.carried)? };
         for i in 0u64.. {
-            let inputs: Vec<Item> = carried.iter().chain(&rest).cloned().collect();
+            desk.inputs.clear();
+            desk.inputs.extend(desk.carried.iter().chain(&desk.rest).cloned());
+            desk.targets.clear();
+            desk.targets.push(None);
             let within = nested_iteration(iteration, i);
-            let slot = run.step.frame.bodies[0].outputs.first().copied().flatten();
-            let flag = run.step.body_outputs[0].first().cloned().flatten();
-            let flag = flag.zip(slot).map(|(meta, at)| Data::border(run.slot(at), &meta));
             // SAFETY: as above.
-            let numbers = unsafe { self.body(run, 0, &inputs, &[None], symbols, within)? };
-            let goes_on = match (flag, numbers.first().copied().flatten()) {
+            unsafe { self.body(run, 0, desk, symbols, within)? };
+            let slot = run.step.frame.bodies[0].outputs.first().copied().flatten();
+            let flag = run.step.body_outputs[0].first().and_then(Option::as_ref);
+            let flag = flag.zip(slot).map(|(meta, at)| Data::border(run.slot(at), meta));
+            let goes_on = match (flag, desk.numbers.first().copied().flatten()) {
                 // SAFETY: the slot is part of the frame, and the condition wrote it.
                 (Some(d), _) if d.dtype == DType::Bool => unsafe { truth(&d)? },
                 (None, Some(s @ Scalar::Bool(_))) => s.as_bool(),
@@ -171,44 +211,46 @@ impl Job<'_> {
             if !goes_on {
                 break;
             }
+            desk.targets.clear();
             // SAFETY: as above.
-            let numbers = unsafe { self.body(run, 1, &inputs, &[], symbols, within)? };
-            next(&mut carried, &numbers);
+            unsafe { self.body(run, 1, desk, symbols, within)? };
+            next(&mut desk.carried, &desk.numbers);
         }
         // SAFETY: as above.
-        Ok(unsafe { end(run, &carried) })
+        unsafe { end(run, desk) };
+        Ok(())
     }
 
     /// # Safety
     /// As [`Job::hop`].
-    unsafe fn scan(&self, run: &Running<'_>, symbols: &Binding, iteration: u64) -> Result<Vec<Option<Scalar>>> {
+    unsafe fn scan(&self, run: &Running<'_>, desk: &mut Desk, symbols: &mut Binding, iteration: u64) -> Result<()> {
         let count = run.step.call.carried.len();
-        let (xs, rest) = (run.items(&run.step.call.xs, symbols)?, run.items(&run.step.call.rest, symbols)?);
+        run.items(&run.step.call.xs, symbols, &mut desk.xs)?;
+        run.items(&run.step.call.rest, symbols, &mut desk.rest)?;
         // SAFETY: as promised by the caller; so below.
-        let mut carried = unsafe { begin(run, symbols)? };
-        let results = run.results();
+        unsafe { begin(run, symbols, &mut desk.carried)? };
         for i in 0..run.step.trips {
-            let slices = xs.iter().map(|x| match x {
+            let slices = desk.xs.iter().map(|x| match x {
                 Item::Data(d) => Item::Data(d.slice(i)),
                 other => other.clone(),
             });
-            let inputs: Vec<Item> = carried.iter().cloned().chain(slices).chain(rest.iter().cloned()).collect();
-            let targets: Vec<Option<Data>> = results
-                .iter()
-                .enumerate()
-                .map(|(k, r)| if k < count { None } else { r.as_ref().map(|d| d.slice(i)) })
-                .collect();
+            desk.inputs.clear();
+            desk.inputs.extend(desk.carried.iter().cloned().chain(slices).chain(desk.rest.iter().cloned()));
+            let slice = |(k, r): (usize, Option<Data>)| if k < count { None } else { r.map(|d| d.slice(i)) };
+            desk.targets.clear();
+            desk.targets.extend(run.results().enumerate().map(slice));
             let within = nested_iteration(iteration, i as u64);
             // SAFETY: as above.
-            let numbers = unsafe { self.body(run, 0, &inputs, &targets, symbols, within)? };
-            next(&mut carried, &numbers);
+            unsafe { self.body(run, 0, desk, symbols, within)? };
+            next(&mut desk.carried, &desk.numbers);
         }
         // SAFETY: as above.
-        Ok(unsafe { end(run, &carried) })
+        unsafe { end(run, desk) };
+        Ok(())
     }
 
-    /// Runs one body once: inputs are brought to where it expects them, outputs to where they belong. Gives the numbers
-    /// among its outputs.
+    /// Runs one body once, on the desk's inputs: they are brought to where it expects them, outputs to the desk's targets. The
+    /// numbers among its outputs are left on the desk.
     ///
     /// # Safety
     /// As [`Job::hop`]; inputs and targets are valid as far as their layouts reach and have the body's sizes.
@@ -216,18 +258,26 @@ impl Job<'_> {
         &self,
         run: &Running<'_>,
         b: usize,
-        inputs: &[Item],
-        targets: &[Option<Data>],
-        symbols: &Binding,
+        desk: &mut Desk,
+        symbols: &mut Binding,
         iteration: u64,
-    ) -> Result<Vec<Option<Scalar>>> {
+    ) -> Result<()> {
         let id = run.step.call.bodies[b];
         let code = run.code.nested.get(&id).ok_or_else(|| Error::invalid("a body that was not placed"))?;
         let graph = &self.program.graphs[id];
         let slots = &run.step.frame.bodies[b];
         // A body's own symbols end with it.
-        let mut symbols = symbols.clone();
-        let mut entries = Vec::with_capacity(inputs.len());
+        let mut own;
+        let symbols = if code.numbers {
+            own = symbols.clone();
+            &mut own
+        } else {
+            symbols
+        };
+        desk.bodies.resize_with(desk.bodies.len().max(b + 1), Body::default);
+        let Desk { inputs, targets, numbers, bodies, .. } = desk;
+        let Body { bound, entries, outputs, bases } = &mut bodies[b];
+        entries.clear();
         for (i, item) in inputs.iter().enumerate() {
             entries.push(match (item, &run.step.body_inputs[b][i]) {
                 (Item::Data(d), Some(meta)) => Entry::Memory(match slots.inputs[i] {
@@ -241,7 +291,7 @@ impl Job<'_> {
                 }),
                 (Item::Number(s), None) => {
                     if let Type::Scalar(expr) = &graph.values[graph.inputs[i]].ty {
-                        meet(expr, *s, &mut symbols).map_err(|e| Error::invalid(format!("input {i} of a body {e}")))?;
+                        meet(expr, *s, symbols).map_err(|e| Error::invalid(format!("input {i} of a body {e}")))?;
                     }
                     Entry::Nothing
                 }
@@ -249,7 +299,7 @@ impl Job<'_> {
                 _ => return Err(Error::invalid(format!("input {i} of a body is of another kind"))),
             });
         }
-        let mut outputs = Vec::with_capacity(graph.outputs.len());
+        outputs.clear();
         for (k, meta) in run.step.body_outputs[b].iter().enumerate() {
             outputs.push(match (meta, slots.outputs[k], targets.get(k)) {
                 // What is carried is left where the input is.
@@ -261,9 +311,24 @@ impl Job<'_> {
             });
         }
         let arena = run.slot(run.step.frame.arena);
-        // SAFETY: the frame has room for the body's arena; border layouts are what the body was placed for.
-        unsafe { self.code(code, arena, &entries, &outputs, &mut symbols, iteration)? };
-        let mut numbers = Vec::with_capacity(graph.outputs.len());
+        // SAFETY: the frame has room for the body's arena; border layouts are what the body was placed for. What is bound
+        // lasts as long as the desk, which goes before the code; the addresses are told anew each time.
+        unsafe {
+            if self.poison {
+                self.code(code, arena, entries, outputs, symbols, iteration)?;
+            } else {
+                code.bases_into(arena, entries, outputs, bases)?;
+                if let Some(bound) = bound {
+                    bound.rebase(code, bases);
+                }
+                let bound = match bound {
+                    Some(bound) => bound,
+                    None => bound.insert(Bound::new(code, graph, bases.clone(), symbols)?),
+                };
+                bound.run(self, code, graph, symbols, iteration)?;
+            }
+        }
+        numbers.clear();
         for (k, arg) in graph.outputs.iter().enumerate() {
             if let (Some(meta), Some(at), Some(Some(target))) =
                 (&run.step.body_outputs[b][k], slots.outputs[k], targets.get(k))
@@ -272,15 +337,15 @@ impl Job<'_> {
                 unsafe { Data::border(run.slot(at), meta).copy_to(target) };
             }
             numbers.push(match arg {
-                Arg::Scalar(e) => Some(number(e, &symbols)?),
+                Arg::Scalar(e) => Some(number(e, symbols)?),
                 Arg::Value(v) => match &graph.values[*v].ty {
-                    Type::Scalar(e) => Some(number(e, &symbols)?),
+                    Type::Scalar(e) => Some(number(e, symbols)?),
                     _ => None,
                 },
                 _ => None,
             });
         }
-        Ok(numbers)
+        Ok(())
     }
 }
 
@@ -288,10 +353,10 @@ impl Job<'_> {
 ///
 /// # Safety
 /// As [`Job::hop`].
-unsafe fn begin(run: &Running<'_>, symbols: &Binding) -> Result<Vec<Item>> {
-    let mut carried = run.items(&run.step.call.carried, symbols)?;
-    for (item, kept) in carried.iter_mut().zip(run.kept()) {
-        if let (Item::Data(d), Some(kept)) = (&*item, kept) {
+unsafe fn begin(run: &Running<'_>, symbols: &Binding, carried: &mut Vec<Item>) -> Result<()> {
+    run.items(&run.step.call.carried, symbols, carried)?;
+    for (k, item) in carried.iter_mut().enumerate() {
+        if let (Item::Data(d), Some(kept)) = (&*item, run.kept(k)) {
             // Where the result takes over the operand's memory, it is there.
             if d.first() != kept.first() {
                 // SAFETY: what is kept is in the frame, or in a result that is apart from all operands but this one, which it
@@ -301,7 +366,7 @@ unsafe fn begin(run: &Running<'_>, symbols: &Binding) -> Result<Vec<Item>> {
             *item = Item::Data(kept);
         }
     }
-    Ok(carried)
+    Ok(())
 }
 
 /// What an iteration leaves to the next: tensors are where they were.
@@ -315,22 +380,21 @@ fn next(carried: &mut [Item], numbers: &[Option<Scalar>]) {
     }
 }
 
-/// What a loop carried is what it gives. Gives the numbers.
+/// What a loop carried is what it gives. Leaves the numbers on the desk.
 ///
 /// # Safety
 /// As [`Job::hop`].
-unsafe fn end(run: &Running<'_>, carried: &[Item]) -> Vec<Option<Scalar>> {
-    let mut numbers = Vec::with_capacity(carried.len());
-    for (item, result) in carried.iter().zip(run.results()) {
+unsafe fn end(run: &Running<'_>, desk: &mut Desk) {
+    desk.numbers.clear();
+    for (item, result) in desk.carried.iter().zip(run.results()) {
         if let (Item::Data(d), Some(result)) = (item, &result)
             && d.first() != result.first()
         {
             // SAFETY: what is kept elsewhere is in the frame, apart from the results, and of the result's sizes.
             unsafe { d.copy_to(result) };
         }
-        numbers.push(if let Item::Number(n) = item { Some(*n) } else { None });
+        desk.numbers.push(if let Item::Number(n) = item { Some(*n) } else { None });
     }
-    numbers
 }
 
 /// # Safety
@@ -342,5 +406,5 @@ unsafe fn truth(d: &Data) -> Result<bool> {
     }
     // SAFETY: as promised by the caller.
     let view = unsafe { View::from_raw(d.base, d.dtype, &d.layout) };
-    Ok(view.get(&vec![0; d.layout.rank()]).as_bool())
+    Ok(view.get(&Dims::from_elem(0, d.layout.rank())).as_bool())
 }

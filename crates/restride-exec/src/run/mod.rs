@@ -2,10 +2,11 @@
 //!
 //! - [`code`] turns a placement and a plan into steps, and proves of each that it stays inside its memory.
 //! - [`steps`] carries them out; [`hops`] the higher-order ones.
-//! - [`session`] binds a runnable to memory that stays where it is, for many runs.
+//! - [`bound`] is steps with memory that stays where it is; [`session`] binds a runnable to such, for many runs.
 //! - [`learn`] runs the nodes between pieces, whose sizes are only known once they have run.
 
 mod arena;
+mod bound;
 mod code;
 mod hops;
 mod learn;

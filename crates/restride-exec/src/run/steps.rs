@@ -2,6 +2,7 @@
 
 use super::RunCtx;
 use super::code::{Code, CodeStep, Compute, KernelStep, Root, What, fit, inferred};
+use super::hops::Desk;
 use crate::copy::allocate;
 use crate::inputs::RunValue;
 use crate::interp::{Options, call_once};
@@ -49,13 +50,26 @@ pub(super) fn number(e: &Expr, symbols: &Binding) -> Result<Scalar> {
 impl Code {
     /// The address of each buffer.
     pub fn bases(&self, arena: *mut u8, inputs: &[Entry], outputs: &[*mut u8]) -> Result<Vec<*mut u8>> {
+        let mut bases: Vec<*mut u8> = Vec::with_capacity(self.roots.len());
+        self.bases_into(arena, inputs, outputs, &mut bases)?;
+        Ok(bases)
+    }
+
+    /// The same in a list that there is.
+    pub fn bases_into(
+        &self,
+        arena: *mut u8,
+        inputs: &[Entry],
+        outputs: &[*mut u8],
+        bases: &mut Vec<*mut u8>,
+    ) -> Result<()> {
         let aligned = |address: *mut u8, to: usize| {
             if (address as usize).is_multiple_of(to) {
                 return Ok(address);
             }
             Err(Error::unsupported(format!("memory that is not aligned to {to} bytes is viewed as larger elements")))
         };
-        let mut bases: Vec<*mut u8> = Vec::with_capacity(self.roots.len());
+        bases.clear();
         for root in &self.roots {
             bases.push(match *root {
                 Root::Arena { offset, .. } => arena.wrapping_add(offset),
@@ -67,7 +81,7 @@ impl Code {
                 Root::Idle => std::ptr::null_mut(),
             });
         }
-        Ok(bases)
+        Ok(())
     }
 }
 
@@ -171,7 +185,9 @@ impl Job<'_> {
             // SAFETY: as promised by the caller.
             What::Kernel(kernel) => unsafe { self.kernel(graph, step, kernel, bases, symbols, iteration) },
             // SAFETY: as promised by the caller.
-            What::Hop(hop) => unsafe { self.hop(code, graph, step, hop, bases, symbols, iteration) },
+            What::Hop(hop) => unsafe {
+                self.hop(code, graph, step, hop, bases, symbols, iteration, &mut Desk::default())
+            },
         }
     }
 
