@@ -113,7 +113,7 @@ impl<V, S> Arg<V, S> {
 type Result_<T> = Result<T, OpError>;
 
 /// A list of integers, a short one without an allocation.
-pub type Ints = SmallVec<[i64; 6]>;
+pub type Ints = SmallVec<[i64; 8]>;
 /// A list of operands, likewise.
 pub type Operands<T> = SmallVec<[T; 32]>;
 

@@ -1,9 +1,10 @@
 //! Copies: whole operands in logical order, and parts of an operand or of a result.
 
 use crate::convert::{copy_convert, gather, scatter};
-use crate::pack::with_compute;
-use restride_tensor::{DType, Dims, Layout, Overlap, View, ViewMut, overlap};
-use std::collections::HashSet;
+use crate::pack::{compute_room, with_compute};
+use crate::rows::cells;
+use crate::scratch::room;
+use restride_tensor::{DType, Dims, Element, Layout, Overlap, Scalar, View, ViewMut, overlap};
 
 /// Copies all elements in row-major order of the indices, converting where the element types differ. The sizes may
 /// differ, the number of elements not.
@@ -15,16 +16,38 @@ pub fn same_order(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
     if src.numel() != dst.numel() {
         return Err(format!("{} elements do not fill sizes {:?}", src.numel(), dst.sizes()));
     }
-    if let Some(layout) = dst.layout().view(src.sizes()) {
+    match Regroup::of(src.layout(), dst.layout()) {
         // SAFETY: `Layout::view` gives the same cells under other sizes.
-        copy_convert(*src, unsafe { dst.with_layout(&layout) });
-    } else if let Some(layout) = src.layout().view(dst.sizes()) {
+        Regroup::Target(layout) => copy_convert(*src, unsafe { dst.with_layout(&layout) }),
         // SAFETY: as above.
-        copy_convert(unsafe { src.with_layout(&layout) }, *dst);
-    } else {
-        with_compute!(any src.dtype(), T => scatter(&gather::<T>(*src), *dst));
+        Regroup::Source(layout) => copy_convert(unsafe { src.with_layout(&layout) }, *dst),
+        Regroup::Neither => with_compute!(any src.dtype(), T => scatter(&gather::<T>(*src), *dst)),
     }
     Ok(())
+}
+
+/// Which of two layouts of as many elements is a view of the other one's sizes.
+enum Regroup {
+    Target(Layout),
+    Source(Layout),
+    Neither,
+}
+
+impl Regroup {
+    fn of(src: &Layout, dst: &Layout) -> Regroup {
+        match dst.view(&src.sizes) {
+            Some(layout) => Regroup::Target(layout),
+            None => src.view(&dst.sizes).map_or(Regroup::Neither, Regroup::Source),
+        }
+    }
+}
+
+/// Bytes of working memory of [`same_order`], and of [`from_region`] of the layout.
+pub fn same_order_room((dtype, src): (DType, &Layout), dst: &Layout) -> usize {
+    match Regroup::of(src, dst) {
+        Regroup::Neither if src.sizes != dst.sizes => compute_room(dtype, src.numel()),
+        _ => 0,
+    }
 }
 
 /// Bytes that a layout's cells span, counted from cell 0.
@@ -89,11 +112,12 @@ pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Resu
     if src.sizes() != &layout.sizes[..] {
         return Err(format!("sizes {:?} do not fill {:?}", src.sizes(), &layout.sizes[..]));
     }
-    let own: HashSet<i64> = dst.layout().cells().into_iter().collect();
+    let mut own = cells(dst.layout());
+    own.sort_unstable();
     let none: &[i64] = &[];
-    for (from, to) in src.layout().cells().into_iter().zip(layout.cells()) {
-        if own.contains(&to) {
-            let (from, to) = (Layout::strided(none, none, from), Layout::strided(none, none, to));
+    for (&from, &to) in cells(src.layout()).iter().zip(&cells(layout)) {
+        if own.binary_search(&to).is_ok() {
+            let (from, to) = (Layout::strided(none, none, from as i64), Layout::strided(none, none, to as i64));
             // SAFETY: each is one cell: of the operand, and of the result.
             unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
         }
@@ -101,12 +125,20 @@ pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Resu
     Ok(())
 }
 
+/// Bytes of working memory of [`into_elements`].
+pub fn into_elements_room(dst: &Layout, layout: &Layout) -> usize {
+    match overlap(layout, dst) {
+        Overlap::Same | Overlap::Inside => 0,
+        _ => room::<isize>(dst.numel() as usize) + 2 * room::<isize>(layout.numel() as usize),
+    }
+}
+
 /// Copies an operand to a result that its sizes broadcast to.
 pub fn stretched(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
-    let layout = src.layout().expand(dst.sizes()).map_err(|e| e.0)?;
-    // SAFETY: `Layout::expand` reaches no cell that the operand does not.
-    copy_convert(unsafe { src.with_layout(&layout) }, *dst);
-    Ok(())
+    expanded(src, dst.sizes(), |src| {
+        copy_convert(*src, *dst);
+        Ok(())
+    })
 }
 
 /// Whether an operand lies exactly where a result will: it was carried over.
@@ -123,6 +155,59 @@ pub fn carry(src: &View<'_>, dst: &ViewMut<'_>) {
     if !same_memory(src, dst) {
         copy_convert(*src, *dst);
     }
+}
+
+/// Calls `f` with a number as a 0-d tensor of the widest type of its kind.
+pub fn number<R>(s: Scalar, f: impl FnOnce(&View<'_>) -> R) -> R {
+    fn on<T: Element, R>(x: T, f: impl FnOnce(&View<'_>) -> R) -> R {
+        let none: &[i64] = &[];
+        let layout = Layout::contiguous(none);
+        // SAFETY: the layout has one cell, which is `x`.
+        f(&unsafe { View::from_raw(std::ptr::from_ref(&x).cast(), T::DTYPE, &layout) })
+    }
+    match s {
+        Scalar::Bool(b) => on(b as i64, f),
+        Scalar::Int(i) => on(i, f),
+        Scalar::Float(x) => on(x, f),
+        Scalar::Complex(z) => on(z, f),
+    }
+}
+
+/// A number as an element type holds it.
+pub fn held(dtype: DType, s: Scalar) -> Scalar {
+    let mut cell = Aligned([0; 16]);
+    let none: &[i64] = &[];
+    let layout = Layout::contiguous(none);
+    // SAFETY: the layout has one cell, and 16 aligned zero bytes hold an element of every type.
+    let own = unsafe { ViewMut::from_raw(cell.0.as_mut_ptr(), dtype, &layout) };
+    number(s, |from| copy_convert(*from, own));
+    own.as_view().get(&[])
+}
+
+/// The layout of a 0-d tensor as one of a dimension of size 1; others as they are.
+pub(crate) fn lifted(l: &Layout) -> Layout {
+    if l.rank() == 0 { Layout::strided(&[1], &[1], l.offset) } else { l.clone() }
+}
+
+/// Calls `f` with a tensor that has a dimension: a 0-d one counts as one of a single element.
+pub fn with_dimension<R>(t: &View<'_>, f: impl FnOnce(&View<'_>) -> R) -> R {
+    let layout = lifted(t.layout());
+    // SAFETY: the same cells in one more dimension, or the same layout.
+    f(&unsafe { t.with_layout(&layout) })
+}
+
+/// As [`with_dimension`], of a result.
+pub fn with_dimension_mut<R>(t: &ViewMut<'_>, f: impl FnOnce(&ViewMut<'_>) -> R) -> R {
+    let layout = lifted(t.layout());
+    // SAFETY: as above.
+    f(&unsafe { t.with_layout(&layout) })
+}
+
+/// Calls `f` with a tensor stretched to sizes that it broadcasts to.
+pub fn expanded<R>(t: &View<'_>, sizes: &[i64], f: impl FnOnce(&View<'_>) -> Result<R, String>) -> Result<R, String> {
+    let layout = t.layout().expand(sizes).map_err(|e| e.0)?;
+    // SAFETY: `Layout::expand` reaches no cell that the operand does not.
+    f(&unsafe { t.with_layout(&layout) })
 }
 
 /// Overwrites a result with zeros.
@@ -145,11 +230,14 @@ pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
     (from.offset, to.offset) = (src.layout().offset, dst.layout().offset);
     for (d, &r) in repeats.iter().enumerate() {
         let (n, s) = if d < lead { (1, 0) } else { (src.sizes()[d - lead], src.strides()[d - lead]) };
-        from.sizes.extend([r, n]);
-        from.strides.extend([0, s]);
         let t = dst.strides()[d];
-        to.sizes.extend([r, n]);
-        to.strides.extend([n * t, t]);
+        // A dimension each for which copy and where in it, unless there is only one.
+        for (size, source, target) in [(r, 0, n * t), (n, s, t)].into_iter().filter(|dim| dim.0 != 1) {
+            from.sizes.push(size);
+            from.strides.push(source);
+            to.sizes.push(size);
+            to.strides.push(target);
+        }
     }
     // SAFETY: the cells of both layouts are those of the views: each dimension of the result is split in two.
     unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
@@ -158,6 +246,9 @@ pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
 /// Repeats each element `n` times along a dimension.
 pub fn repeat_each(src: &View<'_>, dim: usize, n: i64, dst: &ViewMut<'_>) {
     let (mut from, mut to) = (src.layout().clone(), dst.layout().clone());
+    if n == 1 {
+        return copy_convert(*src, *dst);
+    }
     from.sizes.insert(dim + 1, n);
     from.strides.insert(dim + 1, 0);
     let t = to.strides[dim];

@@ -1,11 +1,11 @@
 //! Running sums and their like along a dimension.
 
 use crate::convert::{Compute, round_through};
-use crate::pack::{pack_owned, unpack, with_compute};
+use crate::pack::{compute_room, pack_owned, packed_room, unpack, with_compute};
 use crate::par;
-use crate::reduce::{Number, cast, kept_first};
-use crate::scratch::Temp;
-use restride_tensor::{C32, C64, DType, Tensor, View, ViewMut};
+use crate::reduce::{Number, cast, cast_room, kept_first};
+use crate::scratch::{self, Temp};
+use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
 use smallvec::SmallVec;
 
 /// What runs along.
@@ -53,20 +53,36 @@ fn along<T: Compute>(
     threads: usize,
     f: impl Fn(&mut [T]) + Sync,
 ) {
-    let changed = cast(x, read);
-    let x = changed.as_ref().map_or(*x, Tensor::view);
-    let marks: SmallVec<[bool; 8]> = (0..x.sizes().len()).map(|d| d == dim).collect();
-    let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(out.layout(), &marks));
-    // SAFETY: the same cells with dimensions in another order.
-    let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
-    let mut data = pack_owned::<T>(&x);
-    if read != x.dtype() {
-        round_through(read, &mut data);
-    }
-    if !data.is_empty() {
-        par::pieces(threads, &mut data, len, |_, row| f(row));
-    }
-    unpack(&data, &out);
+    cast(x, read, |x| {
+        let marks = marked(x.layout(), dim);
+        let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(out.layout(), &marks));
+        // SAFETY: the same cells with dimensions in another order.
+        let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+        let mut data = pack_owned::<T>(&x);
+        if read != x.dtype() {
+            round_through(read, &mut data);
+        }
+        if !data.is_empty() {
+            par::pieces(threads, &mut data, len, |_, row| f(row));
+        }
+        unpack(&data, &out);
+    });
+}
+
+fn marked(layout: &Layout, dim: usize) -> SmallVec<[bool; 8]> {
+    (0..layout.rank()).map(|d| d == dim).collect()
+}
+
+/// Bytes of working memory of [`scan`] for an operand that lies so.
+pub fn scan_room(x: (DType, &Layout), read: DType) -> usize {
+    cast_room(x, read).0 + compute_room(read, x.1.numel())
+}
+
+/// Bytes of working memory of [`extremes`] for an operand that lies so.
+pub fn extremes_room(x: (DType, &Layout), dim: usize) -> usize {
+    let (layout, _) = kept_first(x.1, &marked(x.1, dim));
+    let positions = packed_room((x.0, &layout)) + scratch::room::<i64>(layout.numel() as usize);
+    compute_room(x.0, layout.numel()).max(positions)
 }
 
 /// Scans dimension `dim` (a 0-d tensor counts as one element), elements read as `read` holds them.
@@ -138,7 +154,7 @@ pub fn extremes(
                 *at = where_;
             }
         };
-        let marks: SmallVec<[bool; 8]> = (0..x.sizes().len()).map(|d| d == dim).collect();
+        let marks = marked(x.layout(), dim);
         let ((from, len), (to, _)) = (kept_first(x.layout(), &marks), kept_first(indices.layout(), &marks));
         // SAFETY: the same cells with dimensions in another order.
         let (x, indices) = unsafe { (x.with_layout(&from), indices.with_layout(&to)) };
@@ -160,7 +176,7 @@ fn takes<T: Number + PartialOrd>(x: T, best: T, max: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Layout;
+    use restride_tensor::Tensor;
 
     #[test]
     fn scans_run_along_their_dimension() {

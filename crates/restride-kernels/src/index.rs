@@ -1,10 +1,10 @@
 //! Elements picked by indices, and put back at them.
 
 use crate::convert::{Compute, load_row, store_row};
-use crate::pack::with_compute;
+use crate::pack::{compute_room, with_compute};
 use crate::rows::{Rows, cells};
-use crate::scratch::Temp;
-use restride_tensor::{C32, C64, Dims, Layout, View, ViewMut};
+use crate::scratch::{Temp, room};
+use restride_tensor::{C32, C64, DType, Dims, Layout, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Runs the body with `$W` bound to a word of an element's size.
@@ -327,12 +327,13 @@ pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), St
     Ok(())
 }
 
-/// Writes values in row-major order to elements at flat indices, or adds them; as [`put_at`] where indices repeat.
+/// Writes values in row-major order, the first ones if there are more, to elements at flat indices, or adds them; as
+/// [`put_at`] where indices repeat.
 pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> Result<(), String> {
     let to = flat_cells(out.layout(), at)?;
     let from = cells(values.layout());
-    if values.dtype() != out.dtype() || from.len() != to.len() {
-        return Err("an indexed write does not convert, nor change the number of elements".into());
+    if values.dtype() != out.dtype() || from.len() < to.len() {
+        return Err("an indexed write does not convert, nor repeat elements".into());
     }
     if !add {
         with_word!(out.dtype(), W => for (&a, &b) in from.iter().zip(&to) {
@@ -354,17 +355,37 @@ pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> 
 }
 
 /// Flat (row-major) indices of the elements that are not zero.
-pub fn nonzero(t: &View<'_>) -> Vec<i64> {
-    with_compute!(any t.dtype(), C => {
+pub fn nonzero(t: &View<'_>) -> Temp<i64> {
+    fn of<C: Compute>(t: &View<'_>, out: &mut [i64]) -> usize {
         let all = crate::convert::gather::<C>(*t);
-        all.iter().enumerate().filter(|(_, x)| x.truth()).map(|(i, _)| i as i64).collect()
-    })
+        let found = all.iter().enumerate().filter(|(_, x)| x.truth());
+        out.iter_mut().zip(found).map(|(to, (i, _))| *to = i as i64).count()
+    }
+    let mut out = Temp::filled(t.numel(), 0i64);
+    let found = with_compute!(any t.dtype(), C => of::<C>(t, &mut out));
+    out.truncate(found);
+    out
+}
+
+/// Bytes of working memory of [`nonzero`] for so many elements, of which the result keeps the second part.
+pub fn nonzero_room(dtype: DType, n: i64) -> [usize; 2] {
+    [compute_room(dtype, n), room::<i64>(n as usize)]
+}
+
+/// Bytes of working memory of [`take_flat`] for so many indices.
+pub fn take_flat_room(n: i64) -> usize {
+    2 * room::<isize>(n as usize)
+}
+
+/// Bytes of working memory of [`put_flat`] for so many indices and values.
+pub fn put_flat_room(n: i64, values: i64) -> usize {
+    room::<isize>(n as usize) + room::<isize>(values as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Tensor};
+    use restride_tensor::Tensor;
 
     #[test]
     fn what_is_put_is_taken_again_and_the_last_stays() {
@@ -391,7 +412,7 @@ mod tests {
         assert_eq!(out.to_elements::<u8>(), [3, 5, 1]);
         put_flat(&out.view(), &[0, 0, 0], &turned.view_mut(), true).unwrap();
         assert_eq!(base.to_elements::<u8>(), [9, 1, 2, 3, 4, 5]);
-        assert_eq!(nonzero(&turned.view()), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(nonzero(&turned.view())[..], [0, 1, 2, 3, 4, 5]);
         assert!(take_flat(&turned.view(), &[6, 0, 0], &out.view_mut()).is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! Losses that look at their data: class indices that must exist, probabilities that must be such.
 
 use crate::convert::gather;
-use crate::pack::{Compute, Target, fill, pack, with_compute};
-use crate::scratch::Temp;
+use crate::pack::{Compute, Target, compute_room, fill, pack, packed_room, packed_rooms, with_compute};
+use crate::scratch::{Temp, room};
 use crate::softmax::{Real, sum};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -74,6 +74,29 @@ fn nll_as<T: Real + Compute>(
     Ok(())
 }
 
+/// Bytes of working memory of [`nll`] for operands and a result that lie so.
+pub fn nll_room(
+    x: (DType, &Layout),
+    target: &Layout,
+    weight: Option<(DType, &Layout)>,
+    out: (DType, &Layout),
+) -> usize {
+    let n = target.numel();
+    packed_rooms(std::iter::once(x).chain(weight)) + room::<i64>(n as usize) + compute_room(x.0, n) + packed_room(out)
+}
+
+/// Bytes of working memory of [`binary_cross_entropy`] for operands that lie so.
+pub fn binary_cross_entropy_room(
+    x: (DType, &Layout),
+    y: (DType, &Layout),
+    weight: Option<(DType, &Layout)>,
+    out: (DType, &Layout),
+) -> usize {
+    let n = x.1.numel();
+    let wide = weight.map_or(0, |w| compute_room(w.0, n));
+    packed_rooms([x, y]) + compute_room(x.0, n) + wide + packed_room(out)
+}
+
 /// Cross entropy of probabilities `x` and `y` of two outcomes; `weight` broadcasts to their sizes.
 pub fn binary_cross_entropy(
     x: &View<'_>,
@@ -106,8 +129,7 @@ fn bce_as<T: Real + Compute>(
         .map(|(&p, &t)| (t - T::one()) * (-p).ln_1p().max(least) - t * p.ln().max(least))
         .collect();
     if let Some((w, layout)) = weight {
-        let sizes: Vec<i64> = layout.sizes.to_vec();
-        if sizes != x.sizes() || !layout_within(w.layout(), layout) {
+        if layout.sizes[..] != *x.sizes() || !layout_within(w.layout(), layout) {
             return Err("the weight does not broadcast to the input".into());
         }
         // SAFETY: the layout visits the weight's own cells only, with strides of 0 where it broadcasts.

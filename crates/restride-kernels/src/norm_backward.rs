@@ -1,11 +1,11 @@
 //! Gradients of normalisations. Sums are in `f64` and in one order, whatever the strides.
 
 use crate::norm::{numbers, put};
-use crate::pack::{Target, pack, with_compute};
+use crate::pack::{Target, pack, packed_room, packed_rooms, with_compute};
 use crate::par;
-use crate::scratch::Temp;
+use crate::scratch::{Temp, room};
 use crate::softmax::Real;
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// Where the gradients that are asked for go.
 #[derive(Clone, Copy, Default)]
@@ -67,6 +67,30 @@ pub fn rows(
         }
     });
     Ok(())
+}
+
+/// How operands and results lie that gradients are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Lies<'a> {
+    /// The gradient with respect to the result, and the operand.
+    pub pair: [(DType, &'a Layout); 2],
+    /// The gradient with respect to the operand, if it is asked for.
+    pub input: Option<(DType, &'a Layout)>,
+    /// Whether those of the factors or of what is added are.
+    pub params: bool,
+}
+
+/// Bytes of working memory of [`rows`] over rows of `len` elements.
+pub fn rows_room(lies: &Lies<'_>, len: usize) -> usize {
+    let stats = lies.pair[1].1.numel() as usize / len.max(1);
+    let sums = if lies.params { 3 * room::<f64>(len) } else { 0 };
+    2 * room::<f64>(stats) + room::<f64>(len) + packed_rooms(lies.pair) + sums.max(lies.input.map_or(0, packed_room))
+}
+
+/// Bytes of working memory of [`channels`] with so many statistics.
+pub fn channels_room(lies: &Lies<'_>, stats: usize) -> usize {
+    let each = room::<f64>(lies.pair[1].1.sizes[1] as usize);
+    3 * each + 2 * room::<f64>(stats) + packed_rooms(lies.pair) + each.max(lies.input.map_or(0, packed_room))
 }
 
 /// Over which elements the statistics of a channel-wise normalisation were taken.
@@ -150,7 +174,7 @@ pub fn channels(
 mod tests {
     use super::*;
     use crate::norm::{Affine, group_norm, layer_norm};
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::Tensor;
 
     fn data(n: usize, seed: usize) -> Vec<f64> {
         (0..n).map(|i| ((i * 7919 + seed * 31) % 101) as f64 * 0.03 - 1.5).collect()

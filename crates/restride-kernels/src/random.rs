@@ -1,10 +1,12 @@
 //! Random numbers from a counter: what is drawn depends on a key and the element's index alone, not on the order or the
 //! number of threads in which elements are made. The generator is Philox4x32-10.
 
-use crate::convert::{Compute, gather};
-use crate::pack::{unpack, with_compute};
+use crate::convert::{Compute, gather, store_row};
+use crate::pack::{compute_room, unpack, with_compute};
 use crate::par;
+use crate::rows::Rows;
 use crate::scratch::Temp;
+use crate::stack::Stack;
 use restride_tensor::{C64, DType, View, ViewMut};
 
 /// The draws of one call.
@@ -91,14 +93,35 @@ fn precision(dtype: DType) -> u32 {
 
 /// Numbers by index, in logical order.
 fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sync) {
-    const CHUNK: usize = 4096;
-    let mut data = Temp::filled(out.numel(), T::default());
-    par::pieces(threads, &mut data, CHUNK, |i, piece| {
-        for (j, x) in piece.iter_mut().enumerate() {
-            *x = f((i * CHUNK + j) as u64);
+    const CHUNK: usize = 1024;
+    let put = |cell: isize, stride: isize, first: usize, n: usize| {
+        for start in (0..n).step_by(CHUNK) {
+            let mut data = Stack::<T, CHUNK>::new();
+            let data = data.filled(CHUNK.min(n - start), T::default());
+            for (j, x) in data.iter_mut().enumerate() {
+                *x = f((first + start + j) as u64);
+            }
+            let cell = cell + start as isize * stride;
+            // SAFETY: cells of the result, each written by one thread alone.
+            unsafe { store_row(out.dtype(), out.base(), cell, stride, data) };
         }
+    };
+    if out.layout().is_contiguous() {
+        let (cell, n) = (out.layout().offset as isize, out.numel());
+        let part = |i: usize| put(cell + (i * CHUNK) as isize, 1, i * CHUNK, CHUNK.min(n - i * CHUNK));
+        return par::each(threads, n.div_ceil(CHUNK), || (), |(), i| part(i));
+    }
+    let rows = Rows::logical(&[out.layout()]);
+    let mut done = 0;
+    rows.for_each(|at| {
+        put(at[0], rows.stride(0), done, rows.len());
+        done += rows.len();
     });
-    unpack(&data, out);
+}
+
+/// Bytes of working memory of [`dropout`] for a result of so many elements.
+pub fn dropout_room(dtype: DType, n: i64) -> usize {
+    compute_room(dtype, n)
 }
 
 /// A distribution of one number.

@@ -7,9 +7,10 @@
 use crate::convert::{Compute, copy_convert, round_through};
 use crate::pack::{Packed, Target, compute_room, pack, packed_room, with_compute};
 use crate::par;
+use crate::scratch;
 use crate::softmax::Real;
 use num_traits::Float as _;
-use restride_tensor::{C32, C64, DType, Layout, Tensor, View, ViewMut};
+use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
 
 /// What becomes of a row.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -202,14 +203,28 @@ pub(crate) fn kept_first(layout: &Layout, reduced: &[bool]) -> (Layout, usize) {
     (out, len)
 }
 
-/// The elements cast to another type, where that is not a mere widening, which packing does.
-pub(crate) fn cast(x: &View<'_>, to: DType) -> Option<Tensor> {
-    if x.dtype().promote(to) == to {
-        return None;
+/// Whether elements are cast to another type first: where that is not a mere widening, which packing does.
+fn is_cast(from: DType, to: DType) -> bool {
+    from.promote(to) != to
+}
+
+/// Calls `f` with the elements, cast to another type where packing does not do that.
+pub(crate) fn cast<R>(x: &View<'_>, to: DType, f: impl FnOnce(&View<'_>) -> R) -> R {
+    if !is_cast(x.dtype(), to) {
+        return f(x);
     }
-    let out = Tensor::zeros(to, Layout::contiguous(x.sizes()));
-    copy_convert(*x, out.view_mut());
-    Some(out)
+    scratch::tensor(to, &Layout::contiguous(x.sizes()), |own| {
+        copy_convert(*x, *own);
+        f(&own.as_view())
+    })
+}
+
+/// What [`cast`] takes, and how the elements lie then.
+pub(crate) fn cast_room((dtype, layout): (DType, &Layout), to: DType) -> (usize, DType, Layout) {
+    if !is_cast(dtype, to) {
+        return (0, dtype, layout.clone());
+    }
+    (scratch::tensor_room(to, layout.numel()), to, Layout::contiguous(&layout.sizes))
 }
 
 /// Writes `f` of each row, elements read as `read` holds them.
@@ -221,33 +236,42 @@ pub(crate) fn each_row<T: Compute, R: Compute>(
     threads: usize,
     f: impl Fn(&[T]) -> R + Sync,
 ) {
-    let changed = cast(x, read);
-    let x = changed.as_ref().map_or(*x, Tensor::view);
-    let (layout, len) = kept_first(x.layout(), reduced);
-    // SAFETY: the same cells with dimensions in another order.
-    let x = unsafe { x.with_layout(&layout) };
-    let mut data = pack::<T>(&x);
-    if read != x.dtype() {
-        let mut own = data.into_owned();
-        round_through(read, &mut own);
-        data = Packed::Owned(own);
-    }
-    let mut target = Target::<R>::new(out);
-    let chunk = 16384usize.div_ceil(len.max(1));
-    par::pieces(threads, target.slice(), chunk, |i, piece| {
-        for (j, r) in piece.iter_mut().enumerate() {
-            let start = (i * chunk + j) * len;
-            *r = f(&data[start..start + len]);
+    cast(x, read, |x| {
+        let (layout, len) = kept_first(x.layout(), reduced);
+        // SAFETY: the same cells with dimensions in another order.
+        let x = unsafe { x.with_layout(&layout) };
+        let mut data = pack::<T>(&x);
+        if read != x.dtype() {
+            let mut own = data.into_owned();
+            round_through(read, &mut own);
+            data = Packed::Owned(own);
         }
+        let mut target = Target::<R>::new(out);
+        let chunk = 16384usize.div_ceil(len.max(1));
+        par::pieces(threads, target.slice(), chunk, |i, piece| {
+            for (j, r) in piece.iter_mut().enumerate() {
+                let start = (i * chunk + j) * len;
+                *r = f(&data[start..start + len]);
+            }
+        });
+        target.finish();
     });
-    target.finish();
 }
 
 /// Bytes of working memory of [`reduce`] for an operand and a result that lie so.
-pub fn reduce_room(x: (DType, &Layout), reduced: &[bool], read: DType, out: (DType, &Layout)) -> usize {
-    let (layout, _) = kept_first(x.1, reduced);
-    let whole = if read == x.0 { packed_room((x.0, &layout)) } else { compute_room(read, x.1.numel()) };
-    whole + packed_room(out)
+pub fn reduce_room(
+    x: (DType, &Layout),
+    reduced: &[bool],
+    what: Reduction,
+    read: DType,
+    out: (DType, &Layout),
+) -> usize {
+    let (own, dtype, layout) = cast_room(x, read);
+    let (layout, _) = kept_first(&layout, reduced);
+    let whole = if read == dtype { packed_room((dtype, &layout)) } else { compute_room(read, layout.numel()) };
+    // Variances are kept in double precision.
+    let wide = matches!(what, Reduction::Var { .. }) && out.0 != DType::F64;
+    own + whole + if wide { scratch::room::<f64>(out.1.numel() as usize) } else { packed_room(out) }
 }
 
 /// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result
@@ -367,6 +391,7 @@ fn variance<T: Field>(row: &[T], correction: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use restride_tensor::Tensor;
 
     fn run(x: &Tensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> Tensor {
         let out = Tensor::zeros(dtype, Layout::contiguous(sizes));

@@ -1,11 +1,11 @@
 //! Reductions that take one element of a row and say which: largest, smallest, of a rank, most frequent.
 
 use crate::convert::{Compute, round_through};
-use crate::pack::{pack, unpack, with_compute};
+use crate::pack::{compute_room, pack, packed_room, unpack, with_compute};
 use crate::par;
 use crate::reduce::{Number, kept_first};
-use crate::scratch::Temp;
-use restride_tensor::{DType, View, ViewMut};
+use crate::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::cmp::Ordering;
 
 /// Which element of a row.
@@ -21,6 +21,31 @@ pub enum Pick {
     NanMedian,
     /// The smallest of the most frequent, where it stands last.
     Mode,
+}
+
+impl Pick {
+    /// Whether the elements of a row are put in order.
+    fn sorts(self) -> bool {
+        matches!(self, Pick::Median | Pick::NanMedian | Pick::Mode)
+    }
+}
+
+/// Bytes of working memory of [`pick`] for an operand that lies so.
+pub fn pick_room((dtype, layout): (DType, &Layout), reduced: &[bool], what: Pick) -> usize {
+    fn of<T: Compute>(rows: usize) -> usize {
+        room::<(T, i64)>(rows) + room::<T>(rows).max(room::<i64>(rows))
+    }
+    let (layout, len) = kept_first(layout, reduced);
+    let rows =
+        layout.numel().checked_div(len as i64).unwrap_or_else(|| {
+            layout.sizes.iter().take(layout.rank() - reduced.iter().filter(|&&r| r).count()).product()
+        }) as usize;
+    let own = match dtype {
+        DType::F64 => of::<f64>(rows),
+        d if d.is_float() => of::<f32>(rows),
+        _ => of::<i64>(rows),
+    };
+    packed_room((dtype, &layout)) + own + if what.sorts() { room::<u32>(len) } else { 0 }
 }
 
 /// Picks an element of each row of the marked dimensions: values, and their positions in the row. Rows are not empty
@@ -54,7 +79,7 @@ pub fn pick(
         let mut picked = Temp::filled(rows, (T::default(), 0i64));
         let chunk = 16384usize.div_ceil(len.max(1));
         par::pieces(threads, &mut picked, chunk, |i, piece| {
-            let mut order = Vec::new();
+            let mut order = Temp::filled(if what.sorts() { len } else { 0 }, 0u32);
             for (j, r) in piece.iter_mut().enumerate() {
                 let row = &data[(i * chunk + j) * len..][..len];
                 let at = position(row, what, &mut order);
@@ -76,7 +101,7 @@ pub(crate) fn compare<T: Number + PartialOrd>(a: T, b: T) -> Ordering {
     a.partial_cmp(&b).unwrap_or_else(|| a.no_number().cmp(&b.no_number()))
 }
 
-fn position<T: Number + PartialOrd>(row: &[T], what: Pick, order: &mut Vec<u32>) -> usize {
+fn position<T: Number + PartialOrd>(row: &[T], what: Pick, order: &mut [u32]) -> usize {
     let nan = || row.iter().position(|x| x.no_number());
     match what {
         Pick::Max => first(row, |a, b| a > b),
@@ -87,8 +112,8 @@ fn position<T: Number + PartialOrd>(row: &[T], what: Pick, order: &mut Vec<u32>)
             ranked(row, numbers.saturating_sub(1) / 2, order)
         }
         Pick::Mode => {
-            sorted(row, order);
-            order.sort_by(|&a, &b| compare(row[a as usize], row[b as usize]));
+            in_row(order);
+            order.sort_unstable_by(|&a, &b| compare(row[a as usize], row[b as usize]).then(a.cmp(&b)));
             let (mut best, mut most, mut run) = (0, 0, 0);
             for (i, &at) in order.iter().enumerate() {
                 run += 1;
@@ -119,14 +144,14 @@ fn first<T: Number>(row: &[T], beats: impl Fn(T, T) -> bool) -> usize {
     at
 }
 
-fn sorted<T>(row: &[T], order: &mut Vec<u32>) {
-    order.clear();
-    order.extend(0..row.len() as u32);
+/// Positions one after the other.
+fn in_row(order: &mut [u32]) {
+    order.iter_mut().zip(0..).for_each(|(at, i)| *at = i);
 }
 
 /// Where the element of a rank stands; among equals the order is that of the row.
-fn ranked<T: Number + PartialOrd>(row: &[T], k: usize, order: &mut Vec<u32>) -> usize {
-    sorted(row, order);
+fn ranked<T: Number + PartialOrd>(row: &[T], k: usize, order: &mut [u32]) -> usize {
+    in_row(order);
     let (_, &mut at, _) =
         order.select_nth_unstable_by(k, |&a, &b| compare(row[a as usize], row[b as usize]).then(a.cmp(&b)));
     at as usize
@@ -166,7 +191,7 @@ pub fn quantiles(
         let rows = data.len().checked_div(len).unwrap_or(0);
         let mut result = Temp::filled(rows * q.len(), T::default());
         for (i, row) in data.chunks_mut(len.max(1)).enumerate() {
-            row.sort_by(|&a, &b| compare(a, b));
+            row.sort_unstable_by(|&a, &b| compare(a, b).then(a.total_cmp(&b)));
             let numbers = row.iter().filter(|x| !x.no_number()).count();
             for (j, &q) in q.iter().enumerate() {
                 result[j * rows + i] = if numbers == 0 || (numbers < len && !ignore_nan) {
@@ -194,6 +219,11 @@ pub fn quantiles(
     Ok(())
 }
 
+/// Bytes of working memory of [`quantiles`] for an operand and a result that lie so.
+pub fn quantiles_room(x: (DType, &Layout), out: &Layout) -> usize {
+    compute_room(x.0, x.1.numel()) + compute_room(x.0, out.numel())
+}
+
 /// Truth of equal sizes and elements; NaN equals nothing.
 pub fn equal(a: &View<'_>, b: &View<'_>) -> Result<bool, String> {
     if a.sizes() != b.sizes() {
@@ -206,7 +236,7 @@ pub fn equal(a: &View<'_>, b: &View<'_>) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Layout, Tensor};
+    use restride_tensor::Tensor;
 
     fn run(x: &Tensor, reduced: &[bool], what: Pick, sizes: &[i64]) -> (Vec<f32>, Vec<i64>) {
         let values = Tensor::zeros(DType::F32, Layout::contiguous(sizes));

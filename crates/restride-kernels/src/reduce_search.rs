@@ -1,11 +1,11 @@
 //! Finding numbers among others: positions in sorted rows, membership, counts by class.
 
 use crate::convert::{Compute, gather};
-use crate::pack::{pack, unpack, with_compute};
+use crate::pack::{compute_room, pack, packed_room, unpack, with_compute};
 use crate::reduce::Number;
 use crate::reduce_pick::compare;
-use crate::scratch::Temp;
-use restride_tensor::{DType, Tensor, View, ViewMut};
+use crate::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
 
 /// Where each value would stand in its sorted row: before its equals, or (`right`) behind them. `rows` is one row for all
 /// or has a row (its last dimension) for each of `values`; `order` gives the order in which a row is sorted.
@@ -25,7 +25,7 @@ pub fn search(
     }
     with_compute!(real dtype, T => {
         let (rows, values) = (pack::<T>(rows), pack::<T>(values));
-        let found: Temp<i64> = values
+        let found = values
             .iter()
             .enumerate()
             .map(|(i, &value)| {
@@ -39,11 +39,33 @@ pub fn search(
                     if stop { high = mid } else { low = mid + 1 }
                 }
                 low as i64
-            })
-            .collect();
-        unpack(&found, out);
+            });
+        unpack(&Temp::gather(values.len(), found), out);
     });
     Ok(())
+}
+
+/// Bytes of working memory of [`search`] for operands that lie so.
+pub fn search_room(rows: (DType, &Layout), values: (DType, &Layout), order: Option<&Layout>) -> usize {
+    let dtype = rows.0.promote(values.0);
+    let order = order.map_or(0, |o| room::<i64>(o.numel() as usize));
+    order + packed_as(rows, dtype) + packed_as(values, dtype) + room::<i64>(values.1.numel() as usize)
+}
+
+/// Bytes of working memory of [`is_in`] for operands that lie so.
+pub fn is_in_room(x: (DType, &Layout), set: (DType, &Layout)) -> usize {
+    let dtype = x.0.promote(set.0);
+    compute_room(dtype, set.1.numel()) + packed_as(x, dtype) + room::<i64>(x.1.numel() as usize)
+}
+
+/// Bytes of working memory of [`histogram`] for an operand that lies so.
+pub fn histogram_room(x: (DType, &Layout), bins: i64) -> usize {
+    packed_room(x) + room::<i64>(bins as usize)
+}
+
+/// What packing takes in the compute type of another element type.
+fn packed_as((dtype, layout): (DType, &Layout), to: DType) -> usize {
+    if dtype == to { packed_room((dtype, layout)) } else { compute_room(to, layout.numel()) }
 }
 
 /// Whether each element is among those of `set` (or is not); NaN is in no set.
@@ -59,12 +81,10 @@ pub fn is_in(x: &View<'_>, set: &View<'_>, invert: bool, out: &ViewMut<'_>) -> R
             }
         }
         set.truncate(kept);
-        set.sort_by(|&a, &b| compare(a, b));
-        let found: Temp<i64> = pack::<T>(x)
-            .iter()
-            .map(|&x| (set.binary_search_by(|&y| compare(y, x)).is_ok() != invert) as i64)
-            .collect();
-        unpack(&found, out);
+        set.sort_unstable_by(|&a, &b| compare(a, b));
+        let x = pack::<T>(x);
+        let found = x.iter().map(|&x| (set.binary_search_by(|&y| compare(y, x)).is_ok() != invert) as i64);
+        unpack(&Temp::gather(x.len(), found), out);
     });
     Ok(())
 }
@@ -134,7 +154,6 @@ fn weighed<T: Number>(x: &[i64], weights: &View<'_>, n: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Layout;
 
     #[test]
     fn equals_are_before_or_behind() {

@@ -1,18 +1,57 @@
 //! Linear, cubic and antialiased scaling: every element of the result is a weighted sum of a few of the operand's
 //! along each of the last dimensions.
 
-use crate::pack::{Compute, Target, pack};
+use crate::pack::{Compute, Target, compute_room, pack, packed_room};
 use crate::par;
+use crate::scratch::{Temp, room};
 use crate::softmax::Real;
-use restride_tensor::{DType, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// What one index of the result reads in one dimension.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Taps<T> {
+#[derive(Debug, PartialEq)]
+pub struct Taps<T: Copy> {
     /// First tap of each index of the result, and the number of all of them.
-    start: Vec<usize>,
+    start: Temp<usize>,
     /// Index of the operand and weight.
-    taps: Vec<(usize, T)>,
+    taps: Temp<(usize, T)>,
+}
+
+impl Scaling {
+    /// Elements of the operand from one of the result to the next.
+    fn ratio<T: Real>(&self) -> T {
+        let size = |n: usize| T::of(n as f64);
+        if self.align_corners {
+            return if self.output > 1 {
+                size(self.input.saturating_sub(1)) / size(self.output - 1)
+            } else {
+                T::zero()
+            };
+        }
+        match self.scale {
+            Some(f) if f > 0.0 => T::of(1.0 / f),
+            _ => size(self.input) / size(self.output),
+        }
+    }
+
+    /// No more taps than this for an element of the result.
+    fn most<T: Real>(&self) -> usize {
+        match self.filter {
+            _ if self.input == self.output && self.filter != Filter::Cubic => 1,
+            Filter::Linear => 2,
+            Filter::Cubic => 4,
+            Filter::LinearAntialias | Filter::CubicAntialias => {
+                let (reach, ..) = support(self.filter, self.ratio::<T>());
+                ((2.0 * reach.wide()).ceil() as usize).saturating_add(2).min(self.input)
+            }
+        }
+    }
+}
+
+/// How far an antialiasing filter reaches.
+fn support<T: Real>(filter: Filter, ratio: T) -> (T, bool) {
+    let cubic = filter == Filter::CubicAntialias;
+    (T::of(if cubic { 2.0 } else { 1.0 }) * ratio.max(T::one()), cubic)
 }
 
 /// How a dimension is scaled.
@@ -49,24 +88,26 @@ impl<T: Real> Taps<T> {
         let half = T::of(0.5);
         let size = |n: usize| T::of(n as f64);
         let aligned = s.align_corners;
-        let ratio = if aligned {
-            if s.output > 1 { size(s.input - 1) / size(s.output - 1) } else { T::zero() }
-        } else {
-            match s.scale {
-                Some(f) if f > 0.0 => T::of(1.0 / f),
-                _ => size(s.input) / size(s.output),
-            }
+        let ratio = s.ratio::<T>();
+        let most = s.most::<T>();
+        let mut out = Taps {
+            start: Temp::filled(s.output + 1, 0),
+            taps: Temp::filled(s.output.saturating_mul(most), (0, T::zero())),
         };
-        let mut out = Taps { start: Vec::with_capacity(s.output + 1), taps: Vec::new() };
+        let mut end = 0;
         for i in 0..s.output {
-            out.start.push(out.taps.len());
-            match s.filter {
-                Filter::Linear if s.input == s.output => out.taps.push((i, T::one())),
+            out.start[i] = end;
+            let own = &mut out.taps[end..];
+            let mut put = |taps: &mut dyn Iterator<Item = (usize, T)>| {
+                own.iter_mut().zip(taps).map(|(to, tap)| *to = tap).count()
+            };
+            end += match s.filter {
+                Filter::Linear if s.input == s.output => put(&mut std::iter::once((i, T::one()))),
                 Filter::Linear => {
                     let at = if aligned { ratio * size(i) } else { (ratio * (size(i) + half) - half).max(T::zero()) };
                     let (low, rest) = split(at, s.input);
                     let high = (low + 1).min(s.input as isize - 1);
-                    out.taps.extend([(low as usize, T::one() - rest), (high as usize, rest)]);
+                    put(&mut [(low as usize, T::one() - rest), (high as usize, rest)].into_iter())
                 }
                 Filter::Cubic => {
                     let at = if aligned { ratio * size(i) } else { ratio * (size(i) + half) - half };
@@ -75,14 +116,16 @@ impl<T: Real> Taps<T> {
                     let weights =
                         [far(rest + T::one(), a), near(rest, a), near(T::one() - rest, a), far(T::of(2.0) - rest, a)];
                     let taps = weights.into_iter().zip(low - 1..);
-                    out.taps.extend(taps.map(|(w, j)| (j.clamp(0, s.input as isize - 1) as usize, w)));
+                    put(&mut taps.map(|(w, j)| (j.clamp(0, s.input as isize - 1) as usize, w)))
                 }
                 // Whatever the factor that was given: PyTorch leaves such a dimension alone.
-                Filter::LinearAntialias | Filter::CubicAntialias if s.input == s.output => out.taps.push((i, T::one())),
-                Filter::LinearAntialias | Filter::CubicAntialias => antialias(s, ratio, i, &mut out.taps),
-            }
+                Filter::LinearAntialias | Filter::CubicAntialias if s.input == s.output => {
+                    put(&mut std::iter::once((i, T::one())))
+                }
+                Filter::LinearAntialias | Filter::CubicAntialias => antialias(s, ratio, i, own),
+            };
         }
-        out.start.push(out.taps.len());
+        out.start[s.output] = end;
         out
     }
 
@@ -110,11 +153,10 @@ fn far<T: Real>(x: T, a: T) -> T {
     ((a * x - T::of(5.0) * a) * x + T::of(8.0) * a) * x - T::of(4.0) * a
 }
 
-fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut Vec<(usize, T)>) {
-    let (half, cubic) = (T::of(0.5), s.filter == Filter::CubicAntialias);
-    let reach = T::of(if cubic { 2.0 } else { 1.0 });
-    let wide = ratio.max(T::one());
-    let support = reach * wide;
+/// Leaves the taps of an element of the result in front; gives how many.
+fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut [(usize, T)]) -> usize {
+    let half = T::of(0.5);
+    let (support, cubic) = support(s.filter, ratio);
     let center = ratio * (T::of(i as f64) + half);
     let first = ((center - support + half).wide() as i64).max(0);
     let end = ((center + support + half).wide() as i64).min(s.input as i64);
@@ -128,12 +170,25 @@ fn antialias<T: Real>(s: &Scaling, ratio: T, i: usize, taps: &mut Vec<(usize, T)
             _ => T::zero(),
         }
     };
-    let from = taps.len();
-    taps.extend((first..end).map(|j| (j as usize, weight((T::of(j as f64) - center + half) * shrink))));
-    let total = taps[from..].iter().fold(T::zero(), |t, w| t + w.1);
-    if total != T::zero() {
-        taps[from..].iter_mut().for_each(|w| w.1 = w.1 / total);
+    let taps = &mut taps[..(end - first).max(0) as usize];
+    for (to, j) in taps.iter_mut().zip(first..end) {
+        *to = (j as usize, weight((T::of(j as f64) - center + half) * shrink));
     }
+    let total = taps.iter().fold(T::zero(), |t, w| t + w.1);
+    if total != T::zero() {
+        taps.iter_mut().for_each(|w| w.1 = w.1 / total);
+    }
+    taps.len()
+}
+
+/// Bytes of working memory of [`resample`] for an operand and a result that lie so.
+pub fn resample_room(x: (DType, &Layout), scalings: &[Scaling], out: (DType, &Layout)) -> usize {
+    fn of<T: Real>(s: &Scaling) -> usize {
+        room::<usize>(s.output + 1) + room::<(usize, T)>(s.output.saturating_mul(s.most::<T>()))
+    }
+    let each = |s: &Scaling| if out.0 == DType::F64 { of::<f64>(s) } else { of::<f32>(s) };
+    let line = scalings.last().map_or(0, |s| compute_room(out.0, s.input as i64));
+    scalings.iter().map(each).sum::<usize>() + packed_room(x) + packed_room(out) + line
 }
 
 /// Scales the last `scalings.len()` dimensions (at most three). Sizes of the operand and the result there are those of
@@ -153,7 +208,7 @@ pub fn resample(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: 
 fn run<T: Real + Compute>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>, threads: usize) {
     let Some((last, outer)) = scalings.split_last() else { return };
     let row = Taps::<T>::new(last);
-    let outer: Vec<(usize, Taps<T>)> = outer.iter().map(|s| (s.input, Taps::new(s))).collect();
+    let outer: SmallVec<[(usize, Taps<T>); 2]> = outer.iter().map(|s| (s.input, Taps::new(s))).collect();
     let data = pack::<T>(x);
     let plane: usize = scalings.iter().map(|s| s.input).product();
     let lines: usize = outer.iter().map(|(_, t)| t.len()).product();
@@ -161,16 +216,26 @@ fn run<T: Real + Compute>(x: &View<'_>, scalings: &[Scaling], out: &ViewMut<'_>,
     par::pieces(threads, target.slice(), row.len(), |r, dst| {
         let src = &data[r / lines * plane..][..plane];
         // The lines of the operand that this line of the result mixes, the last of the outer dimensions fastest.
-        let mut mix: Vec<(usize, T)> = vec![(0, T::one())];
         let mut rest = lines;
-        for (n, taps) in &outer {
-            rest /= taps.len();
-            let of = taps.of(r / rest % taps.len());
-            mix = mix.iter().flat_map(|&(at, w)| of.iter().map(move |&(i, v)| (at * n + i, w * v))).collect();
-        }
+        let here: SmallVec<[(usize, &[(usize, T)]); 2]> = outer
+            .iter()
+            .map(|(n, taps)| {
+                rest /= taps.len();
+                (*n, taps.of(r / rest % taps.len()))
+            })
+            .collect();
+        let count: usize = here.iter().map(|(_, of)| of.len()).product();
+        let mix = |k: usize| {
+            let mut below = count;
+            here.iter().fold((0, T::one()), |(at, w), (n, of)| {
+                below /= of.len();
+                let (i, v) = of[k / below % of.len()];
+                (at * n + i, w * v)
+            })
+        };
         let line = |at: usize| &src[at * last.input..][..last.input];
-        let mut mixed = vec![T::zero(); last.input];
-        for (k, &(at, w)) in mix.iter().enumerate() {
+        let mut mixed = Temp::filled(last.input, T::zero());
+        for (k, (at, w)) in (0..count).map(|k| (k, mix(k))) {
             if k == 0 {
                 mixed.iter_mut().zip(line(at)).for_each(|(m, &x)| *m = w * x);
             } else {

@@ -17,7 +17,7 @@ struct Dimension {
 #[derive(Clone, Debug)]
 pub struct Rows {
     row: Dimension,
-    outer: SmallVec<[Dimension; 4]>,
+    outer: SmallVec<[Dimension; 6]>,
     start: Steps,
     empty: bool,
 }
@@ -58,7 +58,7 @@ impl Rows {
         for l in layouts {
             assert_eq!(l.sizes, *sizes, "layouts that are walked together have equal sizes");
         }
-        let mut dims: SmallVec<[Dimension; 4]> = SmallVec::new();
+        let mut dims: SmallVec<[Dimension; 6]> = SmallVec::new();
         for &d in order.iter().filter(|&&d| sizes[d] != 1) {
             let size = sizes[d] as usize;
             let steps: Steps = layouts.iter().map(|l| l.strides[d] as isize).collect();

@@ -1,9 +1,11 @@
 //! Gathering and scattering along a dimension, with and without reductions.
 
 use crate::convert::{gather as values_of, load_row, round_through, store_row};
+use crate::copy::lifted;
 use crate::index::{Arith, with_word};
-use crate::pack::with_compute;
+use crate::pack::{compute_room, with_compute};
 use crate::rows::Rows;
+use crate::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, Scalar, View, ViewMut};
 
 /// What happens at a cell that is scattered to.
@@ -54,17 +56,24 @@ fn check(l: &Layout, dim: usize, index: &Layout, at: &[i64]) -> Result<(), Strin
     }
 }
 
-/// The layout of a 0-d tensor as one of a dimension of size 1; others as they are.
-fn lifted(l: &Layout) -> Layout {
-    if l.rank() == 0 { Layout::strided(&[1], &[1], l.offset) } else { l.clone() }
+/// Indices that a dimension does not have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outside {
+    /// Are refused.
+    Refused,
+    /// Are taken modulo its size.
+    Wrapped,
 }
 
 /// `out[i][j] = src[index[i][j]][j]` for dimension 0, and so on. A 0-d operand counts as one of a single element.
-pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
+pub fn gather(src: &View<'_>, dim: usize, index: &View<'_>, outside: Outside, out: &ViewMut<'_>) -> Result<(), String> {
     let (s, i, o) = (lifted(src.layout()), lifted(index.layout()), lifted(out.layout()));
     // SAFETY: the same cells in one more dimension, or the same layout.
     let (src, index, out) = unsafe { (&src.with_layout(&s), &index.with_layout(&i), &out.with_layout(&o)) };
-    let at = values_of::<i64>(*index);
+    let mut at = values_of::<i64>(*index);
+    if let (Outside::Wrapped, Some(&n @ 1..)) = (outside, src.sizes().get(dim)) {
+        at.iter_mut().for_each(|i| *i = i.rem_euclid(n));
+    }
     check(src.layout(), dim, index.layout(), &at)?;
     if src.dtype() != out.dtype() || out.sizes() != index.sizes() {
         return Err("a gather gives elements of its source in the index's sizes".into());
@@ -166,8 +175,28 @@ fn scatter_as<C: Arith>(
     cells.finish();
 }
 
+/// Bytes of working memory of [`gather`] for an index of `count` elements.
+pub fn gather_room(count: i64) -> usize {
+    room::<i64>(count as usize)
+}
+
+/// Bytes of working memory of [`scatter`] for an index of `count` elements and a result that lies so.
+pub fn scatter_room(count: i64, (dtype, layout): (DType, &Layout), how: Reduce, keep: bool) -> usize {
+    let (counted, half) = tables(dtype, layout, how, keep);
+    gather_room(count) + room::<u32>(counted) + compute_room(dtype, half as i64)
+}
+
+/// Cells of which it is counted how often each is scattered to, and cells whose reductions are kept unrounded.
+fn tables(dtype: DType, layout: &Layout, how: Reduce, keep: bool) -> (usize, usize) {
+    let range = layout.cell_range();
+    let span = (range.end - range.start) as usize;
+    let half = matches!(dtype, DType::F16 | DType::BF16) && how != Reduce::Set;
+    let counted = half || how == Reduce::Mean || (!keep && how != Reduce::Set);
+    (if counted { span } else { 0 }, if half { span } else { 0 })
+}
+
 /// The cells of a result while they are reduced.
-struct Cells<'a, C> {
+struct Cells<'a, C: Copy> {
     out: &'a ViewMut<'a>,
     how: Reduce,
     /// What was there counts.
@@ -175,24 +204,21 @@ struct Cells<'a, C> {
     /// First cell of the tables.
     start: isize,
     /// How often each cell was scattered to, where that matters.
-    counts: Vec<u32>,
+    counts: Temp<u32>,
     /// Reductions that are not rounded yet.
-    wide: Vec<C>,
+    wide: Temp<C>,
 }
 
 impl<'a, C: Arith> Cells<'a, C> {
     fn new(out: &'a ViewMut<'a>, how: Reduce, keep: bool) -> Self {
-        let range = out.layout().cell_range();
-        let span = (range.end - range.start) as usize;
-        let half = matches!(out.dtype(), DType::F16 | DType::BF16) && how != Reduce::Set;
-        let counted = half || how == Reduce::Mean || (!keep && how != Reduce::Set);
+        let (counted, half) = tables(out.dtype(), out.layout(), how, keep);
         Cells {
             out,
             how,
             keep,
-            start: range.start as isize,
-            counts: vec![0; if counted { span } else { 0 }],
-            wide: vec![C::default(); if half { span } else { 0 }],
+            start: out.layout().cell_range().start as isize,
+            counts: Temp::filled(counted, 0),
+            wide: Temp::filled(half, C::default()),
         }
     }
 
@@ -255,7 +281,7 @@ mod tests {
         let base = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
         let index = Tensor::from_slice(&[2i64, 0, 1, 1], &[2, 2]);
         let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 2]));
-        gather(&base.view(), 1, &index.view(), &out.view_mut()).unwrap();
+        gather(&base.view(), 1, &index.view(), Outside::Refused, &out.view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 1, 5, 5]);
         let from = Source::Tensor(out.view());
         scatter(&base.view_mut(), 1, &index.view(), from, Reduce::Set, true).unwrap();
@@ -265,7 +291,15 @@ mod tests {
         scatter(&base.view_mut(), 1, &index.view(), Source::Number(Scalar::Int(3)), Reduce::Sum, true).unwrap();
         assert_eq!(base.to_elements::<i32>(), [4, 2, 6, 4, 11, 6]);
         let wrong = Tensor::from_slice(&[3i64, 0, 0, 0], &[2, 2]);
-        assert!(gather(&base.view(), 1, &wrong.view(), &out.view_mut()).is_err());
+        assert!(gather(&base.view(), 1, &wrong.view(), Outside::Refused, &out.view_mut()).is_err());
+        gather(
+            &out.view(),
+            1,
+            &wrong.view(),
+            Outside::Wrapped,
+            &Tensor::zeros(DType::I32, out.layout().clone()).view_mut(),
+        )
+        .unwrap();
     }
 
     #[test]

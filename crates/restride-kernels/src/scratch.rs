@@ -256,6 +256,11 @@ impl<T: Copy> Drop for Temp<T> {
     }
 }
 
+/// Bytes that [`tensor`] takes for `n` elements.
+pub fn tensor_room(dtype: DType, n: i64) -> usize {
+    room::<u8>((n as usize).saturating_mul(dtype.size()).next_multiple_of(16))
+}
+
 /// Calls `f` with a tensor for a while, of zeros, contiguous.
 ///
 /// # Panics

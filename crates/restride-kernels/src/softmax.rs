@@ -168,7 +168,7 @@ fn chunk(sizes: &[i64], len: usize) -> (usize, usize) {
 /// Bytes of working memory of what works on rows of `len` elements, for operands and results that lie so.
 pub fn rows_room(x: (DType, &Layout), len: usize, out: (DType, &Layout)) -> usize {
     let dense = |(d, l): (DType, &Layout)| is_compute(d) && l.is_contiguous();
-    if dense(x) && dense(out) || out.1.numel() == 0 {
+    if x.0 == out.0 && dense(x) && dense(out) || out.1.numel() == 0 {
         return 0;
     }
     compute_room(out.0, chunk(&out.1.sizes, len).1 as i64)

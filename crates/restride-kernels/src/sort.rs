@@ -5,8 +5,10 @@
 
 use crate::convert::{Compute, load_row, store_row};
 use crate::pack::with_compute;
+use crate::rows::cells;
+use crate::scratch::{Temp, room};
 use crate::select;
-use restride_tensor::{Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 use std::cmp::Ordering;
 
 /// Which elements of each sorted lane are wanted.
@@ -28,6 +30,17 @@ pub enum Pick {
     },
     /// The one that has `k` before it when sorted.
     Kth(usize),
+}
+
+impl Pick {
+    /// How many elements of a lane of `n` are wanted.
+    fn wanted(self, n: usize) -> usize {
+        match self {
+            Pick::All { .. } => n,
+            Pick::Top { k, .. } => k,
+            Pick::Kth(_) => 1,
+        }
+    }
 }
 
 /// A compute type with an order.
@@ -53,14 +66,35 @@ ordered!(f32, f64);
 
 /// First cells of the lanes along a dimension, and cells from one element of a lane to the next. A 0-d tensor is one
 /// lane, and so is each element of a tensor that lacks the dimension.
-fn lanes(l: &Layout, dim: usize, rank: usize) -> (Vec<i64>, isize) {
-    if l.rank() < rank || rank == 0 {
-        return (l.cells(), 1);
-    }
+fn lanes(l: &Layout, dim: usize, rank: usize) -> (Layout, isize) {
     let mut outer = l.clone();
+    if l.rank() < rank || rank == 0 {
+        return (outer, 1);
+    }
     let stride = outer.strides.remove(dim) as isize;
     outer.sizes.remove(dim);
-    (outer.cells(), stride)
+    (outer, stride)
+}
+
+/// Bytes of working memory of [`sort`] for an operand that lies so.
+pub fn sort_room((dtype, l): (DType, &Layout), dim: usize, pick: Pick, values: bool, indices: bool) -> usize {
+    fn of<C: Ordered>(n: usize, wanted: usize, values: bool, indices: bool) -> usize {
+        let results = room::<C>(wanted) * values as usize + room::<i64>(wanted) * indices as usize;
+        room::<C>(n) + room::<(C, i64)>(n) + results
+    }
+    let (n, lanes) = (length(l, dim), lanes(l, dim, l.rank()).0.numel() as usize);
+    let wanted = pick.wanted(n);
+    let own = match dtype {
+        DType::F64 => of::<f64>(n, wanted, values, indices),
+        d if d.is_float() => of::<f32>(n, wanted, values, indices),
+        _ => of::<i64>(n, wanted, values, indices),
+    };
+    own + room::<isize>(lanes) * (1 + values as usize + indices as usize)
+}
+
+/// Elements of a lane.
+fn length(l: &Layout, dim: usize) -> usize {
+    if l.rank() == 0 { 1 } else { l.sizes[dim] as usize }
 }
 
 /// Sorts each lane along a dimension and writes the wanted elements and their positions. Results have the wanted number
@@ -73,17 +107,13 @@ pub fn sort(
     indices: Option<&ViewMut<'_>>,
 ) -> Result<(), String> {
     let rank = src.sizes().len();
-    let n = if rank == 0 { 1 } else { src.sizes()[dim] as usize };
-    let wanted = match pick {
-        Pick::All { .. } => n,
-        Pick::Top { k, .. } => k,
-        Pick::Kth(_) => 1,
-    };
+    let n = length(src.layout(), dim);
+    let wanted = pick.wanted(n);
     let outs = [values, indices];
     for out in outs.iter().flatten() {
         let l = out.layout();
         let length = if l.rank() < rank || rank == 0 { 1 } else { l.sizes[dim] as usize };
-        let (all, own) = (lanes(src.layout(), dim, rank).0.len(), lanes(l, dim, rank).0.len());
+        let (all, own) = (lanes(src.layout(), dim, rank).0.numel(), lanes(l, dim, rank).0.numel());
         if length != wanted || (all != own && wanted > 0) || (wanted > n && all > 0) {
             return Err(format!("results of sizes {:?} do not fit a sort of {:?}", out.sizes(), src.sizes()));
         }
@@ -104,17 +134,24 @@ fn sort_lanes<C: Ordered>(
     indices: Option<&ViewMut<'_>>,
 ) {
     let rank = src.sizes().len();
-    let (from, step) = lanes(src.layout(), dim, rank);
-    let to = |out: Option<&ViewMut<'_>>| out.map(|o| lanes(o.layout(), dim, rank));
+    let firsts = |l: &Layout| {
+        let (outer, step) = lanes(l, dim, rank);
+        (cells(&outer), step)
+    };
+    let (from, step) = firsts(src.layout());
+    let to = |out: Option<&ViewMut<'_>>| out.map(|o| firsts(o.layout()));
     let (value_lanes, index_lanes) = (to(values), to(indices));
-    let mut row = vec![C::default(); n];
-    let mut order: Vec<(C, i64)> = Vec::with_capacity(n);
-    let (mut sorted, mut positions): (Vec<C>, Vec<i64>) = (Vec::new(), Vec::new());
+    let wanted = pick.wanted(n);
+    let mut row = Temp::filled(n, C::default());
+    let mut order = Temp::filled(n, (C::default(), 0i64));
+    let mut sorted = values.map(|_| Temp::filled(wanted, C::default()));
+    let mut positions = indices.map(|_| Temp::filled(wanted, 0i64));
     for (lane, &cell) in from.iter().enumerate() {
         // SAFETY: a lane of the operand.
-        unsafe { load_row(src.dtype(), src.base(), cell as isize, step, &mut row) };
-        order.clear();
-        order.extend(row.iter().copied().zip(0..));
+        unsafe { load_row(src.dtype(), src.base(), cell, step, &mut row) };
+        for (place, x) in order.iter_mut().zip(row.iter().copied().zip(0..)) {
+            *place = x;
+        }
         let up = |a: &(C, i64), b: &(C, i64)| a.0.order(b.0).then(a.1.cmp(&b.1));
         let down = |a: &(C, i64), b: &(C, i64)| b.0.order(a.0).then(a.1.cmp(&b.1));
         let chosen = match pick {
@@ -139,17 +176,15 @@ fn sort_lanes<C: Ordered>(
                 &order[k..=k]
             }
         };
-        if let (Some(out), Some((cells, step))) = (values, &value_lanes) {
-            sorted.clear();
-            sorted.extend(chosen.iter().map(|x| x.0));
+        if let (Some(out), Some((cells, step)), Some(sorted)) = (values, &value_lanes, &mut sorted) {
+            sorted.iter_mut().zip(chosen).for_each(|(to, x)| *to = x.0);
             // SAFETY: a lane of the result, of as many elements.
-            unsafe { store_row(out.dtype(), out.base(), cells[lane] as isize, *step, &sorted) };
+            unsafe { store_row(out.dtype(), out.base(), cells[lane], *step, sorted) };
         }
-        if let (Some(out), Some((cells, step))) = (indices, &index_lanes) {
-            positions.clear();
-            positions.extend(chosen.iter().map(|x| x.1));
+        if let (Some(out), Some((cells, step)), Some(positions)) = (indices, &index_lanes, &mut positions) {
+            positions.iter_mut().zip(chosen).for_each(|(to, x)| *to = x.1);
             // SAFETY: as above.
-            unsafe { store_row(out.dtype(), out.base(), cells[lane] as isize, *step, &positions) };
+            unsafe { store_row(out.dtype(), out.base(), cells[lane], *step, positions) };
         }
     }
 }

@@ -4,13 +4,14 @@ use restride_ir::{
     Arg, Args, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef, OverlapCheck, Piece,
     Sample, Scalar,
 };
-use restride_kernels::copy;
+use restride_kernels::{copy, scratch};
 use restride_tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 
 use crate::composite::composed;
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
 use crate::promote::{Operand, result_type};
+use crate::room::lies;
 use crate::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
 use crate::views::NO;
 
@@ -375,14 +376,14 @@ fn run_repeat_int(c: &Call<'_>) -> Result<()> {
 }
 
 /// Shifts of the dimensions of a roll, and whether the operand is rolled as one row.
-fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<Vec<(usize, i64)>> {
+fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<SmallVec<[(usize, i64); 6]>> {
     if dims.len() == 1 && shifts.len() == 1 {
         ensure!(l.rank() > 0, "Dimension specified as {} but tensor has no dimensions", dims[0]);
-        return Ok(vec![(l.dim(dims[0])?, shifts[0])]);
+        return Ok(smallvec![(l.dim(dims[0])?, shifts[0])]);
     }
     ensure!(!shifts.is_empty(), "`shifts` required");
     if dims.is_empty() && shifts.len() == 1 {
-        return Ok(Vec::new());
+        return Ok(SmallVec::new());
     }
     ensure!(
         shifts.len() == dims.len(),
@@ -423,22 +424,31 @@ fn run_roll(c: &Call<'_>) -> Result<()> {
         return roll_boxes(c, t.layout(), out.layout(), &whole, 0);
     }
     // As one row: through row-major copies of both.
-    let (row, rolled) = (flat(t)?, Tensor::zeros(t.dtype(), Layout::contiguous(&[t.numel() as i64])));
+    let row = Layout::contiguous(&[t.numel() as i64]);
     let n = t.numel() as i64;
     let shift = by.first().copied().unwrap_or(0).rem_euclid(n);
     let part = |at: i64, length: i64| Layout::strided(&[length], &[1], at);
-    for (from, to, length) in [(0, shift, n - shift), (n - shift, 0, shift)] {
-        copy::between(&row.view(), &part(from, length), &rolled.view_mut(), &part(to, length))
-            .map_err(restride_ir::OpError::new)?;
-    }
-    copy::same_order(&rolled.view(), out).map_err(restride_ir::OpError::new)
+    let rolled = scratch::tensor(t.dtype(), &row, |from| {
+        copy::same_order(t, from)?;
+        scratch::tensor(t.dtype(), &row, |to| {
+            for (source, target, length) in [(0, shift, n - shift), (n - shift, 0, shift)] {
+                copy::between(&from.as_view(), &part(source, length), to, &part(target, length))?;
+            }
+            copy::same_order(&to.as_view(), out)
+        })
+    });
+    rolled.map_err(restride_ir::OpError::new)
 }
-
-/// A row-major copy in one dimension.
-fn flat(t: &restride_tensor::View<'_>) -> Result<Tensor> {
-    let row = Tensor::zeros(t.dtype(), Layout::contiguous(&[t.numel() as i64]));
-    copy::same_order(t, &row.view_mut()).map_err(restride_ir::OpError::new)?;
-    Ok(row)
+fn room_roll(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    if !a.ints(2)?.is_empty() {
+        return Ok(0);
+    }
+    let (t, out) = (a.tensor(0)?, &outs[0]);
+    let row = Layout::contiguous(&[t.layout.numel()]);
+    let there = copy::same_order_room(lies(t), &row);
+    let back = copy::same_order_room((out.dtype, &row), &out.layout);
+    let own = scratch::tensor_room(t.dtype, t.layout.numel());
+    Ok(own + there.max(own + back))
 }
 
 /// Copies the two parts of each dimension from `dim` on to where they are after the roll.
@@ -740,7 +750,10 @@ pub(crate) static OPS: &[OpDef] = &[
         run_repeat_int,
         s_repeat_int,
     ),
-    own("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", infer_roll, run_roll, s_roll),
+    OpDef {
+        scratch: Some(room_roll),
+        ..own("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", infer_roll, run_roll, s_roll)
+    },
     own("aten::flip(Tensor self, int[] dims) -> Tensor", infer_flip, run_flip, s_flip),
     own("aten::fliplr(Tensor self) -> Tensor", infer_fliplr, run_fliplr, s_flat_flip),
     own("aten::flipud(Tensor self) -> Tensor", infer_flipud, run_flipud, s_flat_flip),

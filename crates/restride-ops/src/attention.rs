@@ -409,6 +409,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(|c| run(c, &PUBLIC, None, None)),
+        scratch: Some(|a, outs| scratch(a, outs, &PUBLIC, false, false)),
         decompose: Some(|e, a| {
             let args: Vec<_> = a.0.to_vec();
             e.call("aten.scaled_dot_product_attention.default", &args)

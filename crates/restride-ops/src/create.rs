@@ -173,10 +173,10 @@ fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
     Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
 }
 fn run_fill(c: &Call<'_>) -> Result<()> {
-    match c.args.tensor(1) {
+    match c.args.as_tensor(1) {
         // A tensor's value is converted as `copy_` does it, not checked.
-        Ok(_) => crate::moves::copy_kernel(c),
-        Err(_) => run_second(c),
+        Some(_) => crate::moves::copy_kernel(c),
+        None => run_second(c),
     }
 }
 fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {

@@ -136,9 +136,9 @@ fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
     row_major(dtype, &[steps])
 }
 fn bound(c: &Call<'_>, i: usize) -> Result<Scalar> {
-    match c.args.tensor(i) {
-        Ok(v) => Ok(View::get(v, &[])),
-        Err(_) => c.args.scalar(i),
+    match c.args.as_tensor(i) {
+        Some(v) => Ok(View::get(v, &[])),
+        None => c.args.scalar(i),
     }
 }
 /// From both ends to the middle, as PyTorch does it, each step rounded to the element type.

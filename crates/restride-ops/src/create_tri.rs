@@ -9,6 +9,7 @@ use restride_ir::{
 };
 use restride_kernels::convert::{gather, scatter};
 use restride_kernels::pointwise::{self as k, Input};
+use restride_kernels::scratch::{self, Temp, room};
 use restride_tensor::{DType, DType::*, Tensor};
 use smallvec::SmallVec;
 
@@ -27,14 +28,18 @@ fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
 fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
     let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, c.outs[0]);
     let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
-    let keep: Vec<i64> = (0..rows)
-        .flat_map(|i| (0..cols).map(move |j| j - i))
-        .map(|d| if lower { d <= diagonal } else { d >= diagonal } as i64)
-        .collect();
-    let mask = Tensor::zeros(Bool, Layout::contiguous(&[rows, cols]));
-    scatter(&keep, mask.view_mut());
-    let inputs = [Input::Mask(mask.view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
-    k::compute(&k::WHERE, out.dtype(), &inputs, out).map_err(|e| OpError::new(e.to_string()))
+    let n = (rows * cols) as usize;
+    let ahead = (0..rows).flat_map(|i| (0..cols).map(move |j| j - i));
+    let keep = Temp::gather(n, ahead.map(|d| if lower { d <= diagonal } else { d >= diagonal } as i64));
+    scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
+        scatter(&keep, *mask);
+        let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
+        k::compute(&k::WHERE, out.dtype(), &inputs, out).map_err(|e| OpError::new(e.to_string()))
+    })
+}
+fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let &[.., rows, cols] = a.tensor(0)?.sizes() else { return fail("a matrix is wanted") };
+    Ok(room::<i64>((rows * cols) as usize) + scratch::tensor_room(Bool, rows * cols))
 }
 
 /// The number of classes must be given: the sizes of the result would depend on the data otherwise.
@@ -63,12 +68,16 @@ fn run_one_hot(c: &Call<'_>) -> Result<()> {
     if classes.iter().any(|x| *x >= n) {
         return fail("Class values must be smaller than num_classes.");
     }
-    let mut data = restride_kernels::scratch::Temp::filled(c.outs[0].numel(), 0i64);
+    let mut data = Temp::filled(c.outs[0].numel(), 0i64);
     for (row, class) in data.chunks_exact_mut(n as usize).zip(&classes) {
         row[*class as usize] = 1;
     }
     scatter(&data, c.outs[0]);
     Ok(())
+}
+fn room_one_hot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let of = |m: &Meta| room::<i64>(m.layout.numel() as usize);
+    Ok(of(a.tensor(0)?) + of(&outs[0]))
 }
 
 /// Each tensor along a dimension of its own, expanded over those of the others.
@@ -169,6 +178,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_tri(a, "tril")),
         kernel: Kernel::Fixed(|c| run_tri(c, true)),
+        scratch: Some(room_tri),
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
         samples: Some(s_tri),
@@ -177,6 +187,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_tri(a, "triu")),
         kernel: Kernel::Fixed(|c| run_tri(c, false)),
+        scratch: Some(room_tri),
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
         samples: Some(s_tri),
@@ -185,6 +196,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_one_hot),
         kernel: Kernel::Fixed(run_one_hot),
+        scratch: Some(room_one_hot),
         exactness: Exactness::Exact,
         samples: Some(s_one_hot),
         ..OpDef::new("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor")

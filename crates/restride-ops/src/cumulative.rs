@@ -6,9 +6,10 @@ use crate::pointwise_samples::{ALL, ALL_REAL, REAL};
 use crate::promote::{AsTensor, name};
 use crate::reduce::wrapped;
 use crate::reduce_samples::over_dim;
+use crate::room::lies;
 use crate::sample::{ints, sample, tensor, transposed};
 use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Val};
-use restride_kernels::cumulative::{Scan, extremes, scan};
+use restride_kernels::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
 use restride_tensor::{DType, Tensor};
 use smallvec::smallvec;
 
@@ -39,6 +40,10 @@ fn infer_extreme(a: &Args<'_, Meta>) -> Metas {
     ensure!(!x.dtype.is_complex(), "not implemented for '{}'", name(x.dtype));
     wrapped(a.int(1)?, x.layout.rank())?;
     Ok(smallvec![fresh(x.dtype, x.sizes()), fresh(DType::I64, x.sizes())])
+}
+fn extreme_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(extremes_room(lies(x), wrapped(a.int(1)?, x.rank())?))
 }
 fn run_extreme(c: &Call<'_>, max: bool) -> Result<()> {
     let x = c.args.tensor(0)?;
@@ -137,6 +142,7 @@ macro_rules! scan {
         OpDef {
             infer: Some(|a| infer(a, $what)),
             kernel: Kernel::Fixed(|c| run(c, $what)),
+            scratch: Some(|a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1))),
             exactness: CLOSE,
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -148,6 +154,7 @@ macro_rules! extreme {
         OpDef {
             infer: Some(infer_extreme),
             kernel: Kernel::Fixed(|c| run_extreme(c, $max)),
+            scratch: Some(extreme_scratch),
             exactness: Exactness::Exact,
             samples: Some(running),
             ..OpDef::new($schema)

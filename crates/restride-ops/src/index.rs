@@ -6,9 +6,9 @@ use restride_ir::{
 };
 use restride_kernels::convert::gather;
 use restride_kernels::copy;
-use restride_kernels::index::{Axes, SomeDims, nonzero, put_at, take_at};
+use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
 use restride_kernels::rows::cells;
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::scratch::{self, Temp, room, tensor_room};
 use restride_tensor::{Tensor, View};
 use smallvec::{SmallVec, smallvec};
 
@@ -146,7 +146,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
                 let mut step: i64 = v.sizes().iter().product();
                 for &n in v.sizes() {
                     step /= n.max(1);
-                    let column = flat.iter().map(|i| i / step.max(1) % n).collect();
+                    let column = Temp::gather(flat.len(), flat.iter().map(|i| i / step.max(1) % n));
                     given.push(Some((smallvec![flat.len() as i64], column)));
                 }
             }
@@ -279,14 +279,28 @@ fn run_put(c: &Call<'_>) -> Result<()> {
 }
 
 fn put_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
-    if has_mask(a) {
-        return Ok(0);
+    let own = stretched_room(a.tensor(2)?, a.tensor(0)?.dtype);
+    if !has_mask(a) {
+        return Ok(room_of_indices(a, places(a)?)? + own);
     }
-    let (t, values) = (a.tensor(0)?, a.tensor(2)?);
-    let size = picked(t, &a.opt_tensors(1)?)?.layout;
-    let stretched = values.dtype != t.dtype || *values.sizes() != size.sizes[..];
-    let own = if stretched { room::<u8>(size.numel() as usize * t.dtype.size()) } else { 0 };
-    Ok(room_of_indices(a, places(a)?)? + own)
+    // How many elements masks pick is not known: all of them at most.
+    let given = a.opt_tensors(1)?;
+    let count = |m: &Meta| if is_mask(m.dtype) { m.layout.numel().max(1) } else { 1 };
+    let shapes = given.iter().flatten().filter(|m| !is_mask(m.dtype)).map(|i| i.sizes()).collect::<Operands<_>>();
+    let most = given.iter().flatten().map(|m| count(m)).fold(common_shape(&shapes)?.iter().product::<i64>(), i64::max);
+    let most_places = if given.iter().flatten().any(|m| m.layout.numel() == 0) { 0 } else { most } as usize;
+    let numbers = |m: &Meta| {
+        let n = m.layout.numel();
+        if is_mask(m.dtype) {
+            let [all, found] = nonzero_room(m.dtype, n);
+            all + found + m.rank() * room::<i64>(n as usize)
+        } else {
+            room::<i64>(n as usize)
+        }
+    };
+    let dims: usize = given.iter().flatten().map(|m| if is_mask(m.dtype) { m.rank() } else { 1 }).sum();
+    let stretched = 2 * dims * room::<i64>(most_places);
+    Ok(given.iter().flatten().map(|m| numbers(m)).sum::<usize>() + stretched + 2 * room::<isize>(most_places) + own)
 }
 
 /// Writes values, stretched to the sizes that are picked and converted.
@@ -297,14 +311,21 @@ pub(crate) fn put_stretched(
     out: &restride_tensor::ViewMut<'_>,
     add: bool,
 ) -> Result<()> {
-    if values.dtype() == out.dtype() && values.sizes() == sizes {
-        return put_at(values, axes, out, add).map_err(OpError::new);
+    let put = |values: &View<'_>| {
+        copy::expanded(values, sizes, |values| put_at(values, axes, out, add)).map_err(OpError::new)
+    };
+    if values.dtype() == out.dtype() {
+        return put(values);
     }
-    let layout = Layout::contiguous(sizes);
-    restride_kernels::scratch::tensor(out.dtype(), &layout, |own| {
-        copy::stretched(values, own).map_err(OpError::new)?;
-        put_at(&own.as_view(), axes, out, add).map_err(OpError::new)
+    scratch::tensor(out.dtype(), &Layout::contiguous(values.sizes()), |own| {
+        copy::same_order(values, own).map_err(OpError::new)?;
+        put(&own.as_view())
     })
+}
+
+/// Working memory of [`put_stretched`] for its values.
+pub(crate) fn stretched_room(values: &Meta, to: DType) -> usize {
+    if values.dtype == to { 0 } else { tensor_room(to, values.layout.numel()) }
 }
 
 const F: DType = DType::F32;

@@ -32,7 +32,7 @@ fn positions(c: &Call<'_>) -> Result<Tensor> {
     let (n, rank) = (flat.len() as i64, t.sizes().len() as i64);
     let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
     let mut rows = Vec::with_capacity(flat.len() * rank as usize);
-    for i in flat {
+    for &i in &flat {
         let (mut rest, start) = (i, rows.len());
         for size in t.sizes().iter().rev() {
             rows.push(rest % size);

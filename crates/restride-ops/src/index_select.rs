@@ -1,34 +1,42 @@
 //! Indexing along one dimension by a vector: `index_select`, `index_add`, `index_copy`, `index_fill`.
 
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_ir::{
+    Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
+};
 use restride_kernels::convert::gather;
 use restride_kernels::copy;
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
-use restride_kernels::scratch::Temp;
+use restride_kernels::scratch::{Temp, room, tensor_room};
 use restride_tensor::{Tensor, View, ViewMut};
 
-use crate::index::put_stretched;
+use crate::index::{put_stretched, stretched_room};
 use crate::iter::dense_like;
 use crate::moves::CARRIED;
 use crate::nn::{Metas, Result, ensure, fail, fresh, one};
 use crate::promote::{check_holds, name};
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
 
-/// A view as one of a dimension more if it has none, on memory of its own.
-fn lifted(v: &View<'_>) -> Result<Tensor> {
-    let own = Tensor::zeros(v.dtype(), Layout::contiguous(&[1]));
-    copy::same_order(v, &own.view_mut()).map_err(OpError::new)?;
-    Ok(own)
-}
-
 /// Runs on a 0-d operand as on one of a single element: `f(operand, result)`.
 fn on_lifted(t: &View<'_>, out: &ViewMut<'_>, f: impl FnOnce(&View<'_>, &ViewMut<'_>) -> Result<()>) -> Result<()> {
-    if !t.sizes().is_empty() {
-        return f(t, out);
-    }
-    let (own, result) = (lifted(t)?, Tensor::zeros(out.dtype(), Layout::contiguous(&[1])));
-    f(&own.view(), &result.view_mut())?;
-    copy::same_order(&result.view(), out).map_err(OpError::new)
+    copy::with_dimension(t, |t| copy::with_dimension_mut(out, |out| f(t, out)))
+}
+
+/// Working memory of indices along one dimension, argument 2: their numbers, and where they lead on both sides.
+fn room_of_vector(a: &Args<'_, Meta>) -> Result<usize> {
+    let count = a.tensor(2)?.layout.numel() as usize;
+    Ok(room::<i64>(count) + 2 * room::<isize>(count))
+}
+fn vector_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    room_of_vector(a)
+}
+/// The same with values, argument 3.
+fn values_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(room_of_vector(a)? + stretched_room(a.tensor(3)?, a.tensor(0)?.dtype))
+}
+/// The same with a number.
+fn number_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let dtype = a.tensor(0)?.dtype;
+    Ok(room_of_vector(a)? + tensor_room(dtype, 1))
 }
 
 /// The indices of a call that takes none from the end, with PyTorch's complaint about the first bad one.
@@ -132,20 +140,11 @@ fn run_add(c: &Call<'_>) -> Result<()> {
         let at = vector(index, t.sizes()[d], |_| "index out of range in self".into())?;
         let axes = Axes::one(t.sizes().len(), d, at);
         copy::carry(t, out);
-        let wide;
-        let view;
-        let source = if source.sizes().is_empty() {
-            wide = lifted(source)?;
-            view = wide.view();
-            &view
-        } else {
-            source
-        };
-        if plain {
-            put_at(source, &axes, out, true).map_err(OpError::new)
-        } else {
-            add_scaled(source, &axes, alpha, out).map_err(OpError::new)
-        }
+        let added = copy::with_dimension(source, |source| match plain {
+            true => put_at(source, &axes, out, true),
+            false => add_scaled(source, &axes, alpha, out),
+        });
+        added.map_err(OpError::new)
     })
 }
 
@@ -239,17 +238,8 @@ fn fill(c: &Call<'_>, value: &View<'_>) -> Result<()> {
         put_stretched(value, &axes, &axes.sizes(t.sizes()), out, false)
     })
 }
-/// A number as a 0-d tensor of the widest type of its kind.
-pub(crate) fn number(s: Scalar) -> Tensor {
-    match s {
-        Scalar::Bool(b) => Tensor::from_slice(&[b as i64], &[]),
-        Scalar::Int(i) => Tensor::from_slice(&[i], &[]),
-        Scalar::Float(x) => Tensor::from_slice(&[x], &[]),
-        Scalar::Complex(z) => Tensor::from_slice(&[z], &[]),
-    }
-}
 fn run_fill_scalar(c: &Call<'_>) -> Result<()> {
-    fill(c, &number(c.args.scalar(3)?).view())
+    copy::number(c.args.scalar(3)?, |value| fill(c, value))
 }
 fn run_fill_tensor(c: &Call<'_>) -> Result<()> {
     fill(c, c.args.tensor(3)?)
@@ -351,12 +341,14 @@ const fn writes(
     schema: &'static str,
     infer: restride_ir::InferFn,
     run: fn(&Call<'_>) -> Result<()>,
+    room: ScratchFn,
     overlap: OverlapCheck,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(run),
+        scratch: Some(room),
         reuse: CARRIED,
         overlap,
         exactness: Exactness::Exact,
@@ -369,6 +361,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_select),
         kernel: Kernel::Fixed(run_select),
+        scratch: Some(vector_scratch),
         exactness: Exactness::Exact,
         samples: Some(s_select),
         ..OpDef::new("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
@@ -380,6 +373,7 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
             infer_add,
             run_add,
+            vector_scratch,
             OverlapCheck::Any,
             s_add,
         )
@@ -388,6 +382,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
         infer_copy,
         run_copy,
+        values_scratch,
         OverlapCheck::Any,
         s_copy,
     ),
@@ -395,6 +390,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
         infer_fill_scalar,
         run_fill_scalar,
+        number_scratch,
         OverlapCheck::Operands,
         s_fill,
     ),
@@ -402,6 +398,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
         infer_fill_tensor,
         run_fill_tensor,
+        values_scratch,
         OverlapCheck::Operands,
         s_fill_tensor,
     ),

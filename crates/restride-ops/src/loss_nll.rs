@@ -4,6 +4,7 @@ use crate::composite::composed;
 use crate::loss::reduced;
 use crate::nn::*;
 use crate::promote::name;
+use crate::room::{lies, opt_lies};
 use crate::sample::{in_range, ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
 use restride_kernels::loss::{self, Ctc, Reduction};
@@ -80,6 +81,11 @@ fn nll_run(c: &Call<'_>) -> Result<()> {
     let a = &c.args;
     let (x, t, w) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
     ran(loss::nll(x, t, w, reduction(a, 3)?, a.int(4)?, &c.outs[0], &c.outs[1]))
+}
+
+fn nll_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, t) = (a.tensor(0)?, a.tensor(1)?);
+    Ok(loss::nll_room(lies(x), &t.layout, opt_lies(a, 2)?, lies(&outs[0])))
 }
 
 fn nll(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
@@ -236,6 +242,11 @@ fn bce_run(c: &Call<'_>) -> Result<()> {
     let (x, y, w) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.opt_tensor(2)?);
     let wide = w.map(|w| crate::iter::broadcast(w.layout(), x.sizes()));
     ran(loss::binary_cross_entropy(x, y, w.zip(wide.as_ref()), reduction(&c.args, 3)?, &c.outs[0]))
+}
+
+fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, y) = (lies(a.tensor(0)?), lies(a.tensor(1)?));
+    Ok(loss::binary_cross_entropy_room(x, y, opt_lies(a, 2)?, lies(&outs[0])))
 }
 
 /// `(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)`.
@@ -430,6 +441,7 @@ macro_rules! nll {
         OpDef {
             infer: Some(|a| nll_infer(a, $spatial)),
             kernel: Kernel::Fixed(nll_run),
+            scratch: Some(nll_scratch),
             samples: Some(|| $samples),
             ..OpDef::new($schema)
         }
@@ -475,6 +487,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(bce_infer),
         kernel: Kernel::Fixed(bce_run),
+        scratch: Some(bce_scratch),
         samples: Some(bce_samples),
         ..OpDef::new(
             "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",

@@ -10,6 +10,7 @@ use restride_tensor::{DType, Dim, Layout, self_overlaps};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 
+use crate::promote::AsTensor;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
 use crate::views::{NO, Rule, fail, rule};
 use crate::views_split::{AsStrided, Diagonal, Select, Slice};
@@ -103,9 +104,17 @@ fn strided_scatter_kernel(c: &Call<'_>) -> Result<()> {
         return fail(format!("as_strided_scatter on {from} cannot be written into {to}"));
     }
     copy::carry(base, out);
-    let mut region = region_in::<AsStrided>(ruled(c, Some(1))?, from)?;
-    region.offset += to.offset - from.offset;
-    copy::into_elements(src, out, &region).map_err(OpError::new)
+    copy::into_elements(src, out, &strided_region(&c.args, to)?).map_err(OpError::new)
+}
+
+/// Where the source goes, in a result like this: as the view rule says, which was asked for the result's type.
+fn strided_region<V: AsTensor>(a: &Args<'_, V>, out: &Layout) -> Result<Layout> {
+    let from = a.tensor(0)?.layout();
+    let offset = a.opt_int(4)?.unwrap_or(from.offset);
+    Ok(Layout::strided(&a.ints(2)?, &a.ints(3)?, offset + out.offset - from.offset))
+}
+fn strided_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(copy::into_elements_room(&outs[0].layout, &strided_region(a, &outs[0].layout)?))
 }
 
 /// The base with a view of it replaced by the source.
@@ -210,6 +219,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         strided: true,
         kernel: Kernel::Fixed(strided_scatter_kernel),
+        scratch: Some(strided_scratch),
         ..a_scatter::<AsStrided>(
             "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? \
              storage_offset=None) -> Tensor",

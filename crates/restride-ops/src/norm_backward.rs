@@ -2,10 +2,12 @@
 
 use crate::nn::*;
 use crate::norm::{FLOATS, rows};
+use crate::room::lies;
 use crate::sample::{IntoArg, in_range, sample, tensor, transposed};
 use restride_ir::{Arg, Args, Call, DType, Kernel, Layout, Meta, OpDef, SampleArg, Scalar};
-use restride_kernels::norm_backward::{self, Gradients, Over};
+use restride_kernels::norm_backward::{self, Gradients, Lies, Over};
 use restride_kernels::pack::pack;
+use restride_kernels::scratch::room;
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
@@ -24,6 +26,28 @@ fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<Gradients<'a>> {
     let mask = c.args.ints(at)?;
     let out = |i: usize| if mask.get(i).is_some_and(|m| *m != 0) { c.outs.get(i).copied() } else { None };
     Ok(Gradients { input: out(0), weight: out(1), bias: out(2) })
+}
+
+/// Where the results of a call lie, by its mask at `at`.
+fn lie<'a>(a: &Args<'a, Meta>, x: usize, at: usize, outs: &'a [Meta]) -> Result<Lies<'a>> {
+    let mask = a.ints(at)?;
+    let asked = |i: usize| mask.get(i).is_some_and(|m| *m != 0);
+    let pair = [lies(a.tensor(0)?), lies(a.tensor(x)?)];
+    Ok(Lies { pair, input: asked(0).then(|| lies(&outs[0])), params: asked(1) || asked(2) })
+}
+fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(norm_backward::rows_room(&lie(a, 1, 7, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
+}
+fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(norm_backward::rows_room(&lie(a, 1, 5, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
+}
+fn group_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let stats = a.tensor(2)?.layout.numel() as usize;
+    Ok(2 * room::<f64>(stats) + norm_backward::channels_room(&lie(a, 1, 9, outs)?, stats))
+}
+fn batch_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let stats = a.tensor(1)?.sizes()[1] as usize;
+    Ok(3 * room::<f64>(stats) + norm_backward::channels_room(&lie(a, 1, BATCH.mask, outs)?, stats))
 }
 
 fn check_pair(g: &Meta, x: &Meta) -> Result<()> {
@@ -228,8 +252,14 @@ fn reserved_samples() -> Samples {
 }
 
 macro_rules! gradient {
-    ($schema:literal, $infer:ident, $run:ident, $samples:expr) => {
-        OpDef { infer: Some($infer), kernel: Kernel::Fixed($run), samples: Some($samples), ..OpDef::new($schema) }
+    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
+        OpDef {
+            infer: Some($infer),
+            kernel: Kernel::Fixed($run),
+            scratch: Some($room),
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
     };
 }
 
@@ -238,30 +268,35 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         layer_infer,
         layer,
+        layer_scratch,
         layer_samples
     ),
     gradient!(
         "aten::_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
         rms_infer,
         rms,
+        rms_scratch,
         rms_samples
     ),
     gradient!(
         "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         group_infer,
         group,
+        group_scratch,
         group_samples
     ),
     gradient!(
         "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
         batch_infer,
         batch,
+        batch_scratch,
         batch_samples
     ),
     gradient!(
         "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
         batch_infer,
         batch,
+        batch_scratch,
         reserved_samples
     ),
 ];

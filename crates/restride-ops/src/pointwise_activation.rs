@@ -79,7 +79,7 @@ fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
         )));
     }
     let count = w.layout.numel();
-    let mut sizes: SmallVec<[i64; 5]> = smallvec![1; t.rank()];
+    let mut sizes: SmallVec<[i64; 6]> = smallvec![1; t.rank()];
     if count != 1 {
         let channels = t.sizes().get(1).or(t.sizes().first()).copied().unwrap_or(1);
         if t.rank() == 0 || channels != count {

@@ -170,9 +170,9 @@ fn infer_lerp(a: &Args<'_, Meta>) -> Result<Metas> {
     infer(a, at, &[], Rule::Same, &k::LERP)
 }
 fn run_lerp(c: &Call<'_>) -> Result<()> {
-    let weight = match c.args.tensor(2) {
-        Ok(w) => Input::View(*w),
-        Err(_) => Input::Parameter(c.args.scalar(2)?),
+    let weight = match c.args.as_tensor(2) {
+        Some(w) => Input::View(*w),
+        None => Input::Parameter(c.args.scalar(2)?),
     };
     compute(c, &k::LERP, c.outs[0].dtype(), &[input(&c.args, 0)?, input(&c.args, 1)?, weight])
 }

@@ -51,9 +51,9 @@ fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 fn run_masked_fill(c: &Call<'_>) -> Result<()> {
     let dtype = c.outs[0].dtype();
-    let value = match c.args.tensor(2) {
-        Ok(v) => v.get(&[]),
-        Err(_) => c.args.scalar(2)?,
+    let value = match c.args.as_tensor(2) {
+        Some(v) => v.get(&[]),
+        None => c.args.scalar(2)?,
     };
     check_holds(dtype, value)?;
     let mask = input(&c.args, 1)?.as_mask();

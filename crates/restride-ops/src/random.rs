@@ -8,7 +8,8 @@ use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transpose
 use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError, Sample};
 use restride_kernels::convert::gather;
 use restride_kernels::random::{self as k, Distribution, Draws};
-use restride_kernels::scratch::Temp;
+use restride_kernels::rows::cells;
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, Tensor};
 use smallvec::smallvec;
 
@@ -142,11 +143,26 @@ fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Temp<f64> {
     if v.sizes() == sizes {
         return each;
     }
-    crate::iter::broadcast(&Layout::contiguous(v.sizes()), sizes)
-        .cells()
-        .into_iter()
-        .map(|c| each[c as usize])
-        .collect()
+    let from = cells(&crate::iter::broadcast(&Layout::contiguous(v.sizes()), sizes));
+    from.iter().map(|&c| each[c as usize]).collect()
+}
+fn room_spread(v: &Meta, sizes: &[i64]) -> usize {
+    let n = sizes.iter().product::<i64>() as usize;
+    let wide = if v.sizes() == sizes { 0 } else { room::<isize>(n) + room::<f64>(n) };
+    room::<f64>(v.layout.numel() as usize) + wide
+}
+fn room_bernoulli(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room_spread(a.tensor(0)?, outs[0].sizes()))
+}
+fn room_bernoulli_tensor(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room_spread(a.tensor(1)?, outs[0].sizes()))
+}
+fn room_normals(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let of = |i: usize| a.as_tensor(i).map_or(room::<f64>(1), |v| room_spread(v, outs[0].sizes()));
+    Ok(of(0) + of(1))
+}
+fn room_poisson(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(room::<f64>(a.tensor(0)?.layout.numel() as usize))
 }
 
 /// `normal` of tensors: means, standard deviations, or both.
@@ -167,9 +183,9 @@ fn infer_normals(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_normals(c: &Call<'_>) -> Result<()> {
     let sizes = c.outs[0].sizes();
-    let read = |i: usize| match c.args.tensor(i) {
-        Ok(v) => Ok(spread(v, sizes)),
-        Err(_) => Ok::<_, OpError>(Temp::filled(1, c.args.float(i)?)),
+    let read = |i: usize| match c.args.as_tensor(i) {
+        Some(v) => Ok(spread(v, sizes)),
+        None => Ok::<_, OpError>(Temp::filled(1, c.args.float(i)?)),
     };
     let (mean, s) = (read(0)?, read(1)?);
     ensure!(s.iter().all(|&s| s >= 0.0), "normal expects all elements of std >= 0.0");
@@ -220,7 +236,8 @@ fn infer_randint_like_tensor(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_randint_like_tensor(c: &Call<'_>) -> Result<()> {
     let high = c.args.tensor(1)?;
-    let high = high.get(&vec![0; high.sizes().len()]).as_i64();
+    let first: restride_ir::Ints = smallvec![0; high.sizes().len()];
+    let high = high.get(&first).as_i64();
     integers(c, bounds(0, high, c.outs[0].dtype())?)
 }
 
@@ -307,8 +324,12 @@ fn run_poisson(c: &Call<'_>) -> Result<()> {
 /// Declares an operator that draws: schema, shape rule, kernel, sample calls.
 macro_rules! random {
     ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
+        random!($schema, $infer, $run, |_, _| Ok(0), $samples)
+    };
+    ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
         restride_ir::OpDef {
             infer: Some($infer),
+            scratch: Some($room),
             kernel: restride_ir::Kernel::Fixed($run),
             random: true,
             exactness: restride_ir::Exactness::Random,
@@ -498,6 +519,7 @@ pub(crate) static OPS: &[OpDef] = &[
             k::permutation(&draws(c.ctx), &c.outs[0]);
             Ok(())
         },
+        |_, outs| Ok(room::<i64>(outs[0].layout.numel() as usize)),
         || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
     ),
     random!(
@@ -518,18 +540,21 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
         infer_normals,
         run_normals,
+        room_normals,
         || normal_tensors()[0].clone()
     ),
     random!(
         "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
         infer_normals,
         run_normals,
+        room_normals,
         || normal_tensors()[1].clone()
     ),
     random!(
         "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
         infer_normals,
         run_normals,
+        room_normals,
         || normal_tensors()[2].clone()
     ),
     content!(
@@ -569,12 +594,14 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
         infer_bernoulli,
         run_bernoulli,
+        room_bernoulli,
         probabilities
     ),
     random!(
         "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
         infer_bernoulli_tensor,
         run_bernoulli_tensor,
+        room_bernoulli_tensor,
         bernoulli_tensors
     ),
     random!(
@@ -603,6 +630,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
         infer_poisson,
         run_poisson,
+        room_poisson,
         probabilities
     ),
 ];

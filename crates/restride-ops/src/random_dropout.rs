@@ -96,12 +96,16 @@ fn run_native(c: &Call<'_>) -> Result<()> {
     k::dropout(&draws(c.ctx), x, how, 1, &c.outs[0], Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
 }
 
+fn room_dropout(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(k::dropout_room(outs[0].dtype, outs[0].layout.numel()))
+}
+
 macro_rules! dropout {
     ($schema:literal, $what:expr) => {
         OpDef {
             view: Some(rule::<Dropped>()),
             itself: true,
-            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), dropouts)
+            ..random!($schema, |a| infer_dropout(a, $what), |c| run_dropout(c, $what), room_dropout, dropouts)
         }
     };
 }
@@ -143,6 +147,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
         infer_native,
         run_native,
+        room_dropout,
         natives
     ),
 ];

@@ -102,7 +102,7 @@ fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
 /// The results of one call are computed one after the other.
 fn scratch(a: &Args<'_, Meta>, s: &Spec, outs: &[Meta]) -> Result<usize> {
     let x = lies(a.tensor(0)?);
-    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.read, lies(out))).max().unwrap_or(0))
+    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.what, s.read, lies(out))).max().unwrap_or(0))
 }
 
 /// Integers add up in 64 bits.

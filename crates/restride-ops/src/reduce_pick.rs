@@ -5,11 +5,12 @@ use crate::pointwise_samples::{ALL_REAL, NO_BOOL, REAL};
 use crate::promote::{AsTensor, name};
 use crate::reduce::{kept, marked, nonempty};
 use crate::reduce_samples::{over_all, over_dim, with_last};
+use crate::room::lies;
 use crate::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
-use restride_kernels::reduce::{Reduction, reduce};
-use restride_kernels::reduce_pick::{Between, Pick, equal, pick, quantiles};
-use restride_kernels::scratch::Temp;
+use restride_kernels::reduce::{Reduction, reduce, reduce_room};
+use restride_kernels::reduce_pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, Tensor};
 use smallvec::smallvec;
 
@@ -130,9 +131,9 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
     one(fresh(x.dtype, &sizes))
 }
 fn run_quantile(c: &Call<'_>, ignore_nan: bool) -> Result<()> {
-    let q = match c.args.tensor(1) {
-        Ok(q) => restride_kernels::convert::gather::<f64>(*q),
-        Err(_) => Temp::filled(1, c.args.float(1)?),
+    let q = match c.args.as_tensor(1) {
+        Some(q) => restride_kernels::convert::gather::<f64>(*q),
+        None => Temp::filled(1, c.args.float(1)?),
     };
     ensure!(q.iter().all(|q| (0.0..=1.0).contains(q)), "quantile() q values must be in the range [0, 1]");
     let marks = marks(&c.args, Some(2))?;
@@ -172,11 +173,25 @@ fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
     }
 }
 
+fn room_pick(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
+    Ok(pick_room(lies(a.tensor(0)?), &marks(a, dim)?, what))
+}
+/// The two are found one after the other.
+fn room_both(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(reduce_room(lies(x), &marks(a, dim)?, Reduction::Max, x.dtype, lies(&outs[0])))
+}
+fn room_quantile(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let q = a.as_tensor(1).map_or(1, |q| q.layout.numel());
+    Ok(room::<f64>(q as usize) + quantiles_room(lies(a.tensor(0)?), &outs[0].layout))
+}
+
 macro_rules! pick {
-    ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
+    ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
         OpDef {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
+            scratch: Some($room),
             exactness: Exactness::Exact,
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -315,6 +330,7 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Max),
+            |a, _| room_pick(a, Some(1), Pick::Max),
             dims
         )
     },
@@ -324,6 +340,7 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Min),
+            |a, _| room_pick(a, Some(1), Pick::Min),
             dims
         )
     },
@@ -331,32 +348,49 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         infer_index,
         |c| run_index(c, Pick::Max),
+        |a, _| room_pick(a, Some(1), Pick::Max),
         indices
     ),
     pick!(
         "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         infer_index,
         |c| run_index(c, Pick::Min),
+        |a, _| room_pick(a, Some(1), Pick::Min),
         indices
     ),
-    pick!("aten::median(Tensor self) -> Tensor", infer_value, |c| run_value(c, Pick::Median), middle),
-    pick!("aten::nanmedian(Tensor self) -> Tensor", infer_value, |c| run_value(c, Pick::NanMedian), middle),
+    pick!(
+        "aten::median(Tensor self) -> Tensor",
+        infer_value,
+        |c| run_value(c, Pick::Median),
+        |a, _| room_pick(a, None, Pick::Median),
+        middle
+    ),
+    pick!(
+        "aten::nanmedian(Tensor self) -> Tensor",
+        infer_value,
+        |c| run_value(c, Pick::NanMedian),
+        |a, _| room_pick(a, None, Pick::NanMedian),
+        middle
+    ),
     pick!(
         "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::Median),
+        |a, _| room_pick(a, Some(1), Pick::Median),
         medians
     ),
     pick!(
         "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::NanMedian),
+        |a, _| room_pick(a, Some(1), Pick::NanMedian),
         medians
     ),
     pick!(
         "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_dim(a, 1, 2),
         |c| run_dim(c, 1, Pick::Mode),
+        |a, _| room_pick(a, Some(1), Pick::Mode),
         modes
     ),
     OpDef {
@@ -365,16 +399,22 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
             |a| infer_both(a, Some((1, 2))),
             |c| run_both(c, Some(1)),
+            |a, outs| room_both(a, outs, Some(1)),
             both
         )
     },
-    pick!("aten::_aminmax(Tensor self) -> (Tensor, Tensor)", |a| infer_both(a, None), |c| run_both(c, None), || {
-        over_all(ALL_REAL)
-    }),
+    pick!(
+        "aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
+        |a| infer_both(a, None),
+        |c| run_both(c, None),
+        |a, outs| room_both(a, outs, None),
+        || { over_all(ALL_REAL) }
+    ),
     pick!(
         "aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
         |a| infer_both(a, Some((1, 2))),
         |c| run_both(c, Some(1)),
+        |a, outs| room_both(a, outs, Some(1)),
         || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect()
     ),
     OpDef {
@@ -384,6 +424,7 @@ pub(crate) static OPS: &[OpDef] = &[
              -> Tensor",
             infer_quantile,
             |c| run_quantile(c, false),
+            room_quantile,
             || quantile_samples(true)
         )
     },
@@ -394,6 +435,7 @@ pub(crate) static OPS: &[OpDef] = &[
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, false),
+            room_quantile,
             || quantile_samples(false)
         )
     },
@@ -404,6 +446,7 @@ pub(crate) static OPS: &[OpDef] = &[
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
+            room_quantile,
             || quantile_samples(true)
         )
     },
@@ -414,6 +457,7 @@ pub(crate) static OPS: &[OpDef] = &[
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
+            room_quantile,
             || quantile_samples(false)
         )
     },

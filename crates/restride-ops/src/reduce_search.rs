@@ -2,26 +2,62 @@
 
 use crate::nn::{Metas, Result, ensure, fresh};
 use crate::promote::{AsTensor, name};
+use crate::room::lies;
 use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
-use restride_kernels::reduce_search::{count, histogram, is_in, search};
-use restride_tensor::{DType, Layout, Tensor};
+use restride_kernels::reduce_search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
+use restride_kernels::scratch;
+use restride_tensor::{DType, Layout, Tensor, View};
 use smallvec::smallvec;
 
 fn index_type<V>(a: &Args<'_, V>, i: usize) -> Result<DType> {
     Ok(if a.opt_bool(i)?.unwrap_or(false) { DType::I32 } else { DType::I64 })
 }
 
-/// A number as a 0-d tensor, of the other operand's type where that holds it.
-fn boxed(s: Scalar, other: DType) -> Tensor {
+/// Calls `f` with a number as a 0-d tensor, of the other operand's type where that holds it.
+fn boxed<R>(s: Scalar, other: DType, f: impl FnOnce(&View<'_>) -> R) -> R {
+    scratch::tensor(box_type(s, other), &Layout::contiguous(&[]), |t| {
+        match s {
+            Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::convert::scatter(&[s.as_i64()], *t),
+            s => restride_kernels::convert::scatter(&[s.as_f64()], *t),
+        }
+        f(&t.as_view())
+    })
+}
+fn box_type(s: Scalar, other: DType) -> DType {
     let whole = matches!(s, Scalar::Int(_) | Scalar::Bool(_));
-    let dtype = if whole || other.is_float() { other } else { s.dtype() };
-    let t = Tensor::zeros(dtype, Layout::contiguous(&[]));
-    match s {
-        Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::convert::scatter(&[s.as_i64()], t.view_mut()),
-        s => restride_kernels::convert::scatter(&[s.as_f64()], t.view_mut()),
+    if whole || other.is_float() { other } else { s.dtype() }
+}
+
+/// An operand beside another one: a tensor, or a number as one.
+fn beside(a: &Args<'_, Meta>, i: usize, other: DType) -> Result<(usize, Meta)> {
+    match a.as_tensor(i) {
+        Some(t) => Ok((0, t.clone())),
+        None => {
+            let dtype = box_type(a.scalar(i)?, other);
+            Ok((scratch::tensor_room(dtype, 1), Meta::contiguous(dtype, &[])))
+        }
     }
-    t
+}
+fn room_found(a: &Args<'_, Meta>, rows: usize, values: usize) -> Result<usize> {
+    let rows = a.tensor(rows)?;
+    let (own, values) = beside(a, values, rows.dtype)?;
+    let order = a.0.get(5).and_then(|o| o.values().next()).map(|o| &o.layout);
+    Ok(own + search_room(lies(rows), lies(&values), order))
+}
+fn room_sorted(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    room_found(a, 0, 1)
+}
+fn room_buckets(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    room_found(a, 1, 0)
+}
+fn room_is_in(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let other = a.0.iter().flat_map(|arg| arg.values()).next().map_or(DType::I64, |t| t.dtype);
+    let (x, set) = (beside(a, 0, other)?, beside(a, 1, other)?);
+    Ok(x.0 + set.0 + is_in_room(lies(&x.1), lies(&set.1)))
+}
+fn room_histogram(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(histogram_room(lies(a.tensor(0)?), outs[0].layout.numel()))
 }
 
 fn comparable(dtypes: &[DType]) -> Result<()> {
@@ -111,11 +147,11 @@ fn find(
     right: bool,
     sorter: Option<&restride_tensor::View<'_>>,
 ) -> Result<()> {
-    match c.args.tensor(values) {
-        Ok(v) => search(rows, v, right, sorter, &c.outs[0]).map_err(OpError::new),
-        Err(_) => {
-            let number = boxed(c.args.scalar(values)?, rows.dtype());
-            search(rows, &number.view(), right, sorter, &c.outs[0]).map_err(OpError::new)
+    match c.args.as_tensor(values) {
+        Some(v) => search(rows, v, right, sorter, &c.outs[0]).map_err(OpError::new),
+        None => {
+            let of = |number: &View<'_>| search(rows, number, right, sorter, &c.outs[0]);
+            boxed(c.args.scalar(values)?, rows.dtype(), of).map_err(OpError::new)
         }
     }
 }
@@ -131,12 +167,12 @@ fn infer_is_in(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_is_in(c: &Call<'_>) -> Result<()> {
     let invert = c.args.opt_bool(3)?.unwrap_or(false);
-    let r = match (c.args.tensor(0), c.args.tensor(1)) {
-        (Ok(x), Ok(set)) => is_in(x, set, invert, &c.outs[0]),
-        (Ok(x), Err(_)) => is_in(x, &boxed(c.args.scalar(1)?, x.dtype()).view(), invert, &c.outs[0]),
-        (Err(_), set) => {
-            let set = set?;
-            is_in(&boxed(c.args.scalar(0)?, set.dtype()).view(), set, invert, &c.outs[0])
+    let r = match (c.args.as_tensor(0), c.args.as_tensor(1)) {
+        (Some(x), Some(set)) => is_in(x, set, invert, &c.outs[0]),
+        (Some(x), None) => boxed(c.args.scalar(1)?, x.dtype(), |set| is_in(x, set, invert, &c.outs[0])),
+        (None, _) => {
+            let set = c.args.tensor(1)?;
+            boxed(c.args.scalar(0)?, set.dtype(), |x| is_in(x, set, invert, &c.outs[0]))
         }
     };
     r.map_err(OpError::new)
@@ -260,10 +296,11 @@ fn counts() -> Vec<Sample> {
 }
 
 macro_rules! search {
-    ($schema:literal, $infer:ident, $run:ident, $samples:expr) => {
+    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
         OpDef {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
+            scratch: Some($room),
             exactness: Exactness::Exact,
             samples: Some($samples),
             ..OpDef::new($schema)
@@ -277,6 +314,7 @@ pub(crate) static OPS: &[OpDef] = &[
          side=None, Tensor? sorter=None) -> Tensor",
         infer_sorted,
         run_sorted,
+        room_sorted,
         sorted_samples
     ),
     search!(
@@ -284,18 +322,21 @@ pub(crate) static OPS: &[OpDef] = &[
          side=None, Tensor? sorter=None) -> Tensor",
         infer_sorted,
         run_sorted,
+        room_sorted,
         number_samples
     ),
     search!(
         "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
         infer_buckets,
         run_buckets,
+        room_buckets,
         || swapped(sorted_samples())
     ),
     search!(
         "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
         infer_buckets,
         run_buckets,
+        room_buckets,
         || swapped(number_samples())
     ),
     search!(
@@ -303,6 +344,7 @@ pub(crate) static OPS: &[OpDef] = &[
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
+        room_is_in,
         members
     ),
     search!(
@@ -310,6 +352,7 @@ pub(crate) static OPS: &[OpDef] = &[
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
+        room_is_in,
         || vec![
             sample![transposed(DType::I64, &[2, 5], 1), 2],
             sample![tensor(F, &[5], 1), 2.0, false, true],
@@ -322,6 +365,7 @@ pub(crate) static OPS: &[OpDef] = &[
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
+        room_is_in,
         || vec![
             sample![2, tensor(DType::I64, &[9], 1)],
             sample![2.0, tensor(F, &[5], 1), false, true],
@@ -332,6 +376,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
         infer_histogram,
         run_histogram,
+        room_histogram,
         histograms
     ),
     OpDef {

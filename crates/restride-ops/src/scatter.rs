@@ -1,17 +1,20 @@
 //! Gathering and scattering: along a dimension, by flat indices, by masks.
 
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_ir::{
+    Args, Call, DType, Dims, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
+};
 use restride_kernels::convert::gather as values_of;
-use restride_kernels::index::{nonzero, put_flat, take_flat};
-use restride_kernels::scatter::{Reduce, Source, gather, scatter};
+use restride_kernels::copy;
+use restride_kernels::index::{nonzero, nonzero_room, put_flat, put_flat_room, take_flat, take_flat_room};
+use restride_kernels::scatter::{Outside, Reduce, Source, gather, gather_room, scatter, scatter_room};
 use restride_kernels::scratch::Temp;
-use restride_kernels::{convert, copy};
 use restride_tensor::{Tensor, View};
 
 use crate::iter::{broadcast_sizes, dense_like};
 use crate::moves::CARRIED;
 use crate::nn::{Metas, Result, ensure, fail, fresh, one};
 use crate::promote::{check_holds, name};
+use crate::room::lies;
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
 
 /// Sizes with one dimension at least.
@@ -49,7 +52,10 @@ fn run_gather(c: &Call<'_>) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
-    gather(t, t.layout().dim(c.args.int(1)?)?, index, out).map_err(OpError::new)
+    gather(t, t.layout().dim(c.args.int(1)?)?, index, Outside::Refused, out).map_err(OpError::new)
+}
+fn room_gather(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(gather_room(outs[0].layout.numel()))
 }
 
 /// PyTorch's checks of a scatter.
@@ -143,17 +149,11 @@ fn run(c: &Call<'_>, how: Reduce, keep: bool) -> Result<()> {
         return Ok(());
     }
     // A number is first what the element type makes of it.
-    let src = match c.args.tensor(3) {
-        Ok(src) => Source::Tensor(*src),
-        Err(_) => Source::Number(held(t.dtype(), c.args.scalar(3)?)),
+    let src = match c.args.as_tensor(3) {
+        Some(src) => Source::Tensor(*src),
+        None => Source::Number(copy::held(t.dtype(), c.args.scalar(3)?)),
     };
     scatter(out, d, index, src, how, keep).map_err(OpError::new)
-}
-/// A number as an element type holds it.
-fn held(dtype: DType, s: Scalar) -> Scalar {
-    let own = Tensor::zeros(dtype, Layout::contiguous(&[] as &[i64]));
-    convert::copy_convert(crate::index_select::number(s).view(), own.view_mut());
-    own.get(&[])
 }
 fn run_set(c: &Call<'_>) -> Result<()> {
     run(c, Reduce::Set, true)
@@ -166,6 +166,22 @@ fn run_reduce(c: &Call<'_>) -> Result<()> {
 }
 fn run_two(c: &Call<'_>) -> Result<()> {
     run(c, new_reduce(c.args.str(4)?)?, c.args.bool(5)?)
+}
+
+fn room(a: &Args<'_, Meta>, outs: &[Meta], how: Reduce, keep: bool) -> Result<usize> {
+    Ok(scatter_room(a.tensor(2)?.layout.numel(), lies(&outs[0]), how, keep))
+}
+fn room_set(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, Reduce::Set, true)
+}
+fn room_sum(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, Reduce::Sum, true)
+}
+fn room_reduce(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, old_reduce(a.str(4)?)?, true)
+}
+fn room_two(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, new_reduce(a.str(4)?)?, a.bool(5)?)
 }
 
 /// Flat indices of a tensor of `n` elements, those from the end wrapped.
@@ -186,6 +202,10 @@ fn infer_take(a: &Args<'_, Meta>) -> Metas {
 fn run_take(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
     take_flat(t, &flat(c.args.tensor(1)?, t.numel() as i64)?, &c.outs[0]).map_err(OpError::new)
+}
+fn room_take(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let n = a.tensor(1)?.layout.numel();
+    Ok(gather_room(n) + take_flat_room(n))
 }
 fn infer_put(a: &Args<'_, Meta>) -> Metas {
     let (t, index, source) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
@@ -212,15 +232,20 @@ fn run_put(c: &Call<'_>) -> Result<()> {
     put_flat(c.args.tensor(2)?, &at, out, c.args.bool(3)?).map_err(OpError::new)
 }
 
+fn room_put(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let (n, values) = (a.tensor(1)?.layout.numel(), a.tensor(2)?.layout.numel());
+    Ok(gather_room(n) + put_flat_room(n, values))
+}
+
 /// Sizes of an operand and its indices, broadcast but for the dimension.
-fn along_sizes(t: &[i64], index: &[i64], d: usize) -> Result<(Vec<i64>, Vec<i64>)> {
+fn along_sizes(t: &[i64], index: &[i64], d: usize) -> Result<(Dims<i64>, Dims<i64>)> {
     let set = |sizes: &[i64], n: i64| {
-        let mut out = sizes.to_vec();
+        let mut out = Dims::from_slice(sizes);
         out[d] = n;
         out
     };
     let wide = broadcast_sizes(&[&set(t, index[d]), index])?;
-    Ok((set(&broadcast_sizes(&[t, &set(index, t[d])])?, t[d]), wide.to_vec()))
+    Ok((set(&broadcast_sizes(&[t, &set(index, t[d])])?, t[d]), wide))
 }
 fn infer_along(a: &Args<'_, Meta>) -> Metas {
     let (t, index) = (a.tensor(0)?, a.tensor(1)?);
@@ -257,36 +282,27 @@ fn run_along(c: &Call<'_>) -> Result<()> {
     if out.numel() == 0 {
         return Ok(());
     }
-    let (from, to, d) = match c.args.opt_int(2)? {
-        Some(dim) if !t.sizes().is_empty() => {
-            let d = t.layout().dim(dim)?;
-            let (from, to) = along_sizes(t.sizes(), index.sizes(), d)?;
-            (from, to, d)
+    ensure!(t.numel() > 0, "index is out of bounds for dimension with size 0");
+    let Some(dim) = c.args.opt_int(2)? else {
+        let (at, n) = (values_of::<i64>(*index), t.numel() as i64);
+        if let Some(i) = at.iter().find(|i| !(0..n).contains(*i)) {
+            return fail(format!("index {i} is out of bounds for dimension 0 with size {n}"));
         }
-        _ => (vec![t.numel() as i64], vec![index.numel() as i64], 0),
+        return take_flat(t, &at, out).map_err(OpError::new);
     };
-    let own = Tensor::zeros(t.dtype(), Layout::contiguous(&from));
-    if from.len() == t.sizes().len() {
-        copy::stretched(t, &own.view_mut()).map_err(OpError::new)?;
-    } else {
-        copy::same_order(t, &own.view_mut()).map_err(OpError::new)?;
+    if t.sizes().is_empty() {
+        return gather(t, 0, index, Outside::Wrapped, out).map_err(OpError::new);
     }
-    let n = from[d];
-    ensure!(n > 0, "index is out of bounds for dimension with size 0");
-    let mut at = values_of::<i64>(*index);
+    let d = t.layout().dim(dim)?;
+    let (from, to) = along_sizes(t.sizes(), index.sizes(), d)?;
     // Along a dimension PyTorch takes indices modulo its size; of all elements in one row it does not.
-    if c.args.is_none(2) {
-        for i in &at {
-            ensure!((0..n).contains(i), "index {i} is out of bounds for dimension {d} with size {n}");
-        }
-    }
-    at.iter_mut().for_each(|i| *i = i.rem_euclid(n));
-    let at = Tensor::from_slice(&at, if to.len() == index.sizes().len() { index.sizes() } else { &to });
-    let wide = Tensor::zeros(DType::I64, Layout::contiguous(&to));
-    copy::stretched(&at.view(), &wide.view_mut()).map_err(OpError::new)?;
-    let result = Tensor::zeros(t.dtype(), Layout::contiguous(&to));
-    gather(&own.view(), d, &wide.view(), &result.view_mut()).map_err(OpError::new)?;
-    copy::same_order(&result.view(), out).map_err(OpError::new)
+    let all =
+        copy::expanded(t, &from, |t| copy::expanded(index, &to, |index| gather(t, d, index, Outside::Wrapped, out)));
+    all.map_err(OpError::new)
+}
+fn room_along(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let n = outs[0].layout.numel();
+    Ok(gather_room(n) + if a.is_none(2) { take_flat_room(n) } else { 0 })
 }
 
 fn infer_masked(a: &Args<'_, Meta>) -> Metas {
@@ -307,20 +323,20 @@ fn infer_masked(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_masked(c: &Call<'_>) -> Result<()> {
     let (t, mask, source, out) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?, &c.outs[0]);
-    let wide = Tensor::zeros(DType::Bool, Layout::contiguous(out.sizes()));
-    copy::stretched(mask, &wide.view_mut()).map_err(OpError::new)?;
-    let at = nonzero(&wide.view());
+    let at = copy::expanded(mask, out.sizes(), |mask| Ok(nonzero(mask))).map_err(OpError::new)?;
     ensure!(at.len() <= source.numel(), "Number of elements of source < number of ones in mask");
-    let row = Tensor::zeros(source.dtype(), Layout::contiguous(&[source.numel() as i64]));
-    copy::same_order(source, &row.view_mut()).map_err(OpError::new)?;
-    let used = row.alias(row.dtype(), Layout::contiguous(&[at.len() as i64]));
-    let used = used.ok_or_else(|| OpError::new("masked_scatter: the source is too small"))?;
     if t.sizes() == out.sizes() {
         copy::carry(t, out);
     } else {
         copy::stretched(t, out).map_err(OpError::new)?;
     }
-    put_flat(&used.view(), &at, out, false).map_err(OpError::new)
+    put_flat(source, &at, out, false).map_err(OpError::new)
+}
+
+fn room_masked(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (n, values) = (outs[0].layout.numel(), a.tensor(2)?.layout.numel());
+    let [all, found] = nonzero_room(a.tensor(1)?.dtype, n);
+    Ok(found + all.max(put_flat_room(n, values)))
 }
 
 const F: DType = DType::F32;
@@ -489,11 +505,13 @@ const fn reads(
     schema: &'static str,
     infer: restride_ir::InferFn,
     run: fn(&Call<'_>) -> Result<()>,
+    room: ScratchFn,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(run),
+        scratch: Some(room),
         exactness: Exactness::Exact,
         samples: Some(samples),
         ..OpDef::new(schema)
@@ -504,9 +522,10 @@ const fn writes(
     schema: &'static str,
     infer: restride_ir::InferFn,
     run: fn(&Call<'_>) -> Result<()>,
+    room: ScratchFn,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
-    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..reads(schema, infer, run, samples) }
+    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..reads(schema, infer, run, room, samples) }
 }
 /// A write whose in-place form PyTorch does in `f32` for 16-bit floats, on all of the target.
 const fn aside(def: OpDef) -> OpDef {
@@ -522,36 +541,42 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
         infer_gather,
         run_gather,
+        room_gather,
         s_gather,
     ),
     aside(writes(
         "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
         infer_src,
         run_set,
+        room_set,
         s_src,
     )),
     aside(writes(
         "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
         infer_value,
         run_set,
+        room_set,
         s_value,
     )),
     aside(sums(writes(
         "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
         infer_reduce,
         run_reduce,
+        room_reduce,
         s_reduce,
     ))),
     aside(sums(writes(
         "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
         infer_value_reduce,
         run_reduce,
+        room_reduce,
         s_value_reduce,
     ))),
     aside(sums(writes(
         "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
         infer_src,
         run_sum,
+        room_sum,
         s_src,
     ))),
     aside(sums(writes(
@@ -559,19 +584,22 @@ pub(crate) static OPS: &[OpDef] = &[
          -> Tensor",
         infer_two,
         run_two,
+        room_two,
         s_two,
     ))),
-    reads("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, s_take),
+    reads("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, room_take, s_take),
     sums(writes(
         "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
         infer_put,
         run_put,
+        room_put,
         s_put,
     )),
     reads(
         "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
         infer_along,
         run_along,
+        room_along,
         s_along,
     ),
     OpDef {
@@ -580,6 +608,7 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
             infer_masked,
             run_masked,
+            room_masked,
             s_masked,
         )
     },

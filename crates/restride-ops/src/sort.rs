@@ -1,13 +1,14 @@
 //! Sorting: `sort`, `argsort`, `topk`, `kthvalue`. Ties have the lower index first; those of
 //! `topk` are as PyTorch's selection happens to leave them.
 
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, Sample};
-use restride_kernels::sort::{Pick, sort};
+use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, ScratchFn};
+use restride_kernels::sort::{Pick, sort, sort_room};
 use smallvec::smallvec;
 
 use crate::iter::dense_like;
 use crate::nn::{Metas, Result, ensure, fail, one};
 use crate::promote::name;
+use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
 
 fn check_type(what: &str, dtype: DType, bools: bool) -> Result<()> {
@@ -27,7 +28,12 @@ fn sorted(a: &Args<'_, Meta>, dim: i64) -> Result<(Meta, Meta)> {
 
 /// Positions of the dimension and of `descending` among the arguments differ between overloads.
 macro_rules! sorts {
-    ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident: $dim:literal, $descending:literal;)*) => {$(
+    ($($infer:ident, $run:ident, $infer_arg:ident, $run_arg:ident, $room:ident: $dim:literal, $descending:literal;)*) => {$(
+        fn $room(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+            let t = a.tensor(0)?;
+            let pick = Pick::All { descending: a.bool($descending)? };
+            Ok(sort_room(lies(t), t.layout.dim(a.int($dim)?)?, pick, outs.len() > 1, true))
+        }
         fn $infer(a: &Args<'_, Meta>) -> Metas {
             let (values, indices) = sorted(a, a.int($dim)?)?;
             Ok(smallvec![values, indices])
@@ -48,8 +54,8 @@ macro_rules! sorts {
     )*};
 }
 sorts! {
-    infer_sort, run_sort, infer_argsort, run_argsort: 1, 2;
-    infer_stable, run_stable, infer_argstable, run_argstable: 2, 3;
+    infer_sort, run_sort, infer_argsort, run_argsort, room: 1, 2;
+    infer_stable, run_stable, infer_argstable, run_argstable, room_stable: 2, 3;
 }
 
 fn infer_msort(a: &Args<'_, Meta>) -> Metas {
@@ -57,6 +63,10 @@ fn infer_msort(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_msort(c: &Call<'_>) -> Result<()> {
     sort(c.args.tensor(0)?, 0, Pick::All { descending: false }, Some(&c.outs[0]), None).map_err(OpError::new)
+}
+
+fn room_msort(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(sort_room(lies(a.tensor(0)?), 0, Pick::All { descending: false }, true, false))
 }
 
 fn infer_topk(a: &Args<'_, Meta>) -> Metas {
@@ -71,13 +81,21 @@ fn infer_topk(a: &Args<'_, Meta>) -> Metas {
     }
     Ok(smallvec![Meta::contiguous(t.dtype, &sizes), Meta::contiguous(DType::I64, &sizes)])
 }
+fn top<V>(a: &Args<'_, V>, layout: &Layout) -> Result<(usize, Pick)> {
+    let (k, d) = (a.int(1)?, layout.dim(a.int(2)?)?);
+    // A 0-d tensor gives its element for k = 0 too.
+    let k = if layout.rank() == 0 { 1 } else { k as usize };
+    Ok((d, Pick::Top { k, largest: a.bool(3)?, sorted: a.bool(4)? }))
+}
 fn run_topk(c: &Call<'_>) -> Result<()> {
     let t = c.args.tensor(0)?;
-    let (k, d) = (c.args.int(1)?, t.layout().dim(c.args.int(2)?)?);
-    // A 0-d tensor gives its element for k = 0 too.
-    let k = if t.sizes().is_empty() { 1 } else { k as usize };
-    let pick = Pick::Top { k, largest: c.args.bool(3)?, sorted: c.args.bool(4)? };
+    let (d, pick) = top(&c.args, t.layout())?;
     sort(t, d, pick, Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
+}
+fn room_topk(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let t = a.tensor(0)?;
+    let (d, pick) = top(a, &t.layout)?;
+    Ok(sort_room(lies(t), d, pick, true, true))
 }
 
 fn infer_kth(a: &Args<'_, Meta>) -> Metas {
@@ -106,6 +124,11 @@ fn run_kth(c: &Call<'_>) -> Result<()> {
     }
     let (k, d) = (c.args.int(1)?, t.layout().dim(c.args.int(2)?)?);
     sort(t, d, Pick::Kth(k as usize - 1), Some(&c.outs[0]), Some(&c.outs[1])).map_err(OpError::new)
+}
+
+fn room_kth(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let (t, k) = (a.tensor(0)?, a.int(1)?);
+    Ok(sort_room(lies(t), t.layout.dim(a.int(2)?)?, Pick::Kth(k.max(1) as usize - 1), true, true))
 }
 
 const F: DType = DType::F32;
@@ -185,11 +208,13 @@ const fn sorting(
     schema: &'static str,
     infer: restride_ir::InferFn,
     run: fn(&Call<'_>) -> Result<()>,
+    room: ScratchFn,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(run),
+        scratch: Some(room),
         exactness: Exactness::Exact,
         samples: Some(samples),
         ..OpDef::new(schema)
@@ -201,6 +226,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
         infer_sort,
         run_sort,
+        room,
         s_sort,
     ),
     sorting(
@@ -208,32 +234,37 @@ pub(crate) static OPS: &[OpDef] = &[
          indices)",
         infer_stable,
         run_stable,
+        room_stable,
         s_stable,
     ),
     sorting(
         "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
         infer_argsort,
         run_argsort,
+        room,
         s_sort,
     ),
     sorting(
         "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
         infer_argstable,
         run_argstable,
+        room_stable,
         s_argstable,
     ),
-    sorting("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, s_msort),
+    sorting("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, room_msort, s_msort),
     sorting(
         "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor \
          indices)",
         infer_topk,
         run_topk,
+        room_topk,
         s_topk,
     ),
     sorting(
         "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
         infer_kth,
         run_kth,
+        room_kth,
         s_kth,
     ),
 ];

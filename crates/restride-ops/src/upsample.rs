@@ -2,11 +2,11 @@
 
 use crate::nn::*;
 use crate::promote::name;
-use crate::room::mapped;
+use crate::room::{lies, mapped};
 use crate::sample::{expanded, sample, tensor};
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
 use restride_kernels::remap::remap;
-use restride_kernels::resample::{Filter, Scaling, resample};
+use restride_kernels::resample::{Filter, Scaling, resample, resample_room};
 use restride_kernels::scratch::Temp;
 use smallvec::{SmallVec, smallvec};
 
@@ -75,11 +75,7 @@ fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dty
 fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
     let x = c.args.tensor(0)?;
     let out = &c.outs[0];
-    let mut each: SmallVec<[(usize, usize, Option<f64>); 3]> = SmallVec::new();
-    for d in 0..dims {
-        let (input, output) = (x.sizes()[2 + d] as usize, out.sizes()[2 + d] as usize);
-        each.push((input, output, c.args.opt_float(mode.scales() + d)?));
-    }
+    let each = scaled(&c.args, mode, dims, x.sizes(), out.sizes())?;
     let filter = match mode {
         Mode::Filter(f) => f,
         _ => {
@@ -94,12 +90,22 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
             return ran(remap(x, &maps, Scalar::Int(0), out, c.ctx.threads));
         }
     };
-    let align_corners = c.args.bool(2)?;
-    let scalings: Vec<Scaling> = each
-        .into_iter()
-        .map(|(input, output, scale)| Scaling { filter, input, output, align_corners, scale })
-        .collect();
-    ran(resample(x, &scalings, out, c.ctx.threads))
+    ran(resample(x, &scalings(each, filter, c.args.bool(2)?), out, c.ctx.threads))
+}
+
+/// Per dimension: sizes of the operand and of the result, and the factor.
+type Scaled = SmallVec<[(usize, usize, Option<f64>); 3]>;
+
+fn scaled<V>(a: &Args<'_, V>, mode: Mode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
+    (0..dims).map(|d| Ok((from[2 + d] as usize, to[2 + d] as usize, a.opt_float(mode.scales() + d)?))).collect()
+}
+fn scalings(each: Scaled, filter: Filter, align_corners: bool) -> SmallVec<[Scaling; 3]> {
+    each.into_iter().map(|(input, output, scale)| Scaling { filter, input, output, align_corners, scale }).collect()
+}
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: Mode, dims: usize) -> Result<usize> {
+    let (Mode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
+    let each = scaled(a, mode, dims, x.sizes(), outs[0].sizes())?;
+    Ok(resample_room(lies(x), &scalings(each, filter, a.bool(2)?), lies(&outs[0])))
 }
 
 /// The form with either sizes or factors.
@@ -205,10 +211,7 @@ macro_rules! scaling {
             OpDef {
                 infer: Some(|a| infer(a, $mode, $dims)),
                 kernel: Kernel::Fixed(|c| run(c, $mode, $dims)),
-                scratch: match $mode {
-                    Mode::Nearest | Mode::NearestExact => Some(mapped),
-                    _ => None,
-                },
+                scratch: Some(|a, outs| scratch(a, outs, $mode, $dims)),
                 exactness: $exactness,
                 samples: Some(|| samples($mode, $dims)),
                 ..OpDef::new($schema)
