@@ -2,7 +2,7 @@
 
 use crate::FaultKind;
 use crate::placement::Walk;
-use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId};
+use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, leading_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A tensor that a kernel is given.
@@ -81,7 +81,7 @@ impl Walk<'_> {
             }
         }
         for (k, value, place, meta) in &results {
-            if let Err(what) = self.licensed(id, *k, place, meta, &operands) {
+            if let Err(what) = self.licensed(id, *k, place, meta, &operands, reads) {
                 self.fault(FaultKind::Overlap, Some(*value), Some(place), what);
             }
         }
@@ -106,6 +106,7 @@ impl Walk<'_> {
         place: &Place,
         meta: &Meta,
         operands: &[Operand],
+        reads: &[Option<Place>],
     ) -> Result<(), String> {
         let node = &self.graph.nodes[id];
         let def = node.op.def();
@@ -144,6 +145,9 @@ impl Walk<'_> {
                 }
                 ReuseKind::Carried => o.place == *place && met.iter().all(|&j| j == i),
                 ReuseKind::ReadsFirst => true,
+                ReuseKind::Leading => {
+                    met.iter().all(|&j| j == i) && leading_room(self.graph, id, l, reads, place).is_some()
+                }
             });
             // What lies cell for cell like the result is covered by the licence of another operand.
             let covered = || {

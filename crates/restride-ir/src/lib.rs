@@ -45,11 +45,11 @@ pub use nested::{
     layout_bytes, output_meta,
 };
 pub use op::{
-    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op,
-    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, Twin, TwinDecl, TwinReturn,
-    Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, LeadingFn, MathView, Member, MemberArg,
+    Movement, Op, OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, Twin, TwinDecl,
+    TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
-pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step};
+pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step, carried_over};
 pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,
@@ -58,7 +58,7 @@ pub use refusal::{Memory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::scratch_bytes;
+pub use scratch::{leading_room, placed_args, scratch_bytes};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use visits::{Visited, Visits, computed_aside, fastest_first, fits, visits};

@@ -2,7 +2,7 @@
 //! carried out by the executor.
 
 use crate::arena::id_type;
-use crate::{Arena, GraphId, Nested, NodeId, Table, ValueId};
+use crate::{Arena, Arg, GraphId, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId};
 use restride_tensor::Layout;
 use std::collections::BTreeMap;
 
@@ -101,6 +101,20 @@ impl Placement {
         }
         out.into_iter()
     }
+}
+
+/// The values that a kernel copies to where its results are because it only computes what changes (`index_put`), and the
+/// results do not lie on them. Scatters that only move elements are not among them.
+pub fn carried_over(node: &Node, reads: &[Option<Place>], writes: &[Option<Place>]) -> Vec<ValueId> {
+    let def = node.op.def();
+    let carried = def.reuse.iter().filter(|l| l.kind == ReuseKind::Carried && def.movement.is_none());
+    let copied = |l: &Reuse| {
+        let Some(Arg::Value(v)) = node.args.get(l.arg as usize) else { return None };
+        let operand: usize = node.args[..l.arg as usize].iter().map(|a| a.values().count()).sum();
+        let write = writes.get(l.result as usize)?.as_ref()?;
+        (reads.get(operand)?.as_ref()? != write).then_some(*v)
+    };
+    carried.filter_map(copied).collect()
 }
 
 /// Each arena buffer's byte offset.

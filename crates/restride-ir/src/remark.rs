@@ -22,6 +22,8 @@ pub enum RemarkKind {
     OutputInCaller,
     /// A copy into the layout that a kernel or a view asks for.
     LayoutCopy,
+    /// A result laid out so that kernels need not put it in order.
+    LaidOut,
     /// A value computed again where it is needed late, so that its memory is free in between.
     ComputeAgain,
 }
@@ -96,6 +98,7 @@ impl fmt::Display for RemarkKind {
             RemarkKind::WriteBack => "written straight into the input",
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
+            RemarkKind::LaidOut => "laid out as it is read",
             RemarkKind::ComputeAgain => "computed again",
         })
     }

@@ -1,6 +1,27 @@
 //! Working memory of kernels, by their operators' declarations.
 
-use crate::{Arg, Args, Graph, Kernel, Meta, NodeId, OpError, Place, Scalar, ValueId, aligned, known_meta};
+use crate::{
+    Arg, Args, Graph, Kernel, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned, known_meta,
+};
+
+/// A node's arguments, tensors as they lie at `reads` (one for each of `Node::operands`; what is missing there lies as its type
+/// says).
+///
+/// # Errors
+/// Sizes or numbers that are not known.
+pub fn placed_args(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Result<Vec<Arg<Meta, Scalar>>, OpError> {
+    let mut at = reads.iter();
+    let number = |e: &crate::Expr| e.constant().ok_or_else(|| OpError::new("a number that is not known"));
+    graph.nodes[id].args.iter().map(|a| a.try_map(|v| placed(graph, *v, at.next()), number)).collect()
+}
+
+fn placed(graph: &Graph, v: ValueId, place: Option<&Option<Place>>) -> Result<Meta, OpError> {
+    let mut meta = known_meta(graph, v)?;
+    if let Some(Some(place)) = place {
+        meta.layout = place.layout.clone();
+    }
+    Ok(meta)
+}
 
 /// Bytes that a node's kernel takes while it reads and writes at these places: 0 where its operator declares nothing, or where
 /// that depends on numbers that only a run tells.
@@ -8,19 +29,38 @@ pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes:
     let node = &graph.nodes[id];
     let def = node.op.def();
     let (Some(scratch), Kernel::Fixed(_)) = (def.scratch, def.kernel) else { return 0 };
-    let mut at = reads.iter();
-    let placed = |v: &ValueId, place: Option<&Option<Place>>| -> Result<Meta, OpError> {
-        let mut meta = known_meta(graph, *v)?;
-        if let Some(Some(place)) = place {
-            meta.layout = place.layout.clone();
-        }
-        Ok(meta)
-    };
-    let number = |e: &crate::Expr| e.constant().ok_or_else(|| OpError::new("a number that is not known"));
-    let args = node.args.iter().map(|a| a.try_map(|v| placed(v, at.next()), number));
-    let Ok(args) = args.collect::<Result<Vec<Arg<Meta, Scalar>>, OpError>>() else { return 0 };
-    let outs = node.results.iter().enumerate().map(|(i, v)| placed(v, writes.get(i)));
+    let Ok(args) = placed_args(graph, id, reads) else { return 0 };
+    let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };
     let bytes = scratch(&Args(&args), &outs).unwrap_or(0);
-    aligned(i64::try_from(bytes).unwrap_or(i64::MAX))
+    let leading = def.reuse.iter().filter_map(|licence| {
+        let write = writes.get(licence.result as usize)?.as_ref()?;
+        leading_room(graph, id, licence, reads, write)
+    });
+    aligned(i64::try_from(leading.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
+}
+
+/// Bytes of working memory with which a result may lie at `write` by a licence of the kind [`ReuseKind::Leading`]: there it is on
+/// the operand's first cells, and the operator copes. `None` where one of that does not hold.
+pub fn leading_room(
+    graph: &Graph,
+    id: NodeId,
+    licence: &Reuse,
+    reads: &[Option<Place>],
+    write: &Place,
+) -> Option<usize> {
+    let node = &graph.nodes[id];
+    let room = node.op.def().leading.filter(|_| licence.kind == ReuseKind::Leading)?;
+    let arg = licence.arg as usize;
+    let Some(Arg::Value(v)) = node.args.get(arg) else { return None };
+    let operand: usize = node.args[..arg].iter().map(|a| a.values().count()).sum();
+    let read = reads.get(operand)?.as_ref()?;
+    let result = node.results.get(licence.result as usize)?;
+    let one_type = graph.values[*v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
+    let (from, to) = (&read.layout, &write.layout);
+    let leads = read.buffer == write.buffer && from.offset == to.offset && to.numel() <= from.numel();
+    if !one_type || !leads || !from.is_contiguous() || !to.is_contiguous() {
+        return None;
+    }
+    room(&Args(&placed_args(graph, id, reads).ok()?))
 }

@@ -2,6 +2,7 @@
 //! columns for windows of one element, direct loops where every channel stands alone.
 
 use crate::blocked::DEPTH;
+use crate::conv_over;
 use crate::gemm::Gemm;
 use crate::im2col::{Window, add_columns, columns};
 use crate::pack::{Target, compute_room, pack, packed_room, packed_rooms, with_compute};
@@ -55,7 +56,7 @@ pub fn conv(
     }
     let (o, c) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     let shape = Shape { batch: batch(x, weight), groups, cin: c, cout: o / groups, w: *w };
-    with_compute!(any out.dtype(), T => forward::<T>(x, weight, bias, &shape, out, threads));
+    with_compute!(any out.dtype(), T => forward::<T>(x, weight, bias, &shape, out, threads)?);
     Ok(())
 }
 
@@ -66,9 +67,23 @@ fn forward<T: Number>(
     s: &Shape,
     out: &ViewMut<'_>,
     threads: usize,
-) {
-    let (x, weight) = (pack::<T>(x), pack::<T>(weight));
+) -> Result<(), String> {
     let bias = bias.map(|b| pack::<T>(b));
+    if std::ptr::eq(x.base(), out.base()) {
+        let lies = |dtype, layout: &Layout| dtype == T::DTYPE && layout.is_contiguous();
+        if !s.w.is_identity()
+            || s.batch * s.groups != 1
+            || !lies(x.dtype(), x.layout())
+            || !lies(out.dtype(), out.layout())
+        {
+            return Err("a convolution's result lies on its input, which it is computed of as a whole".into());
+        }
+        let weight = pack::<T>(weight);
+        // SAFETY: both are row-major, of one sample and group; the result overlaps no other operand.
+        unsafe { conv_over::over(x.ptr(), (s.cin, s.w.windows()), &weight, bias.as_deref(), out.ptr(), threads) }
+        return Ok(());
+    }
+    let (x, weight) = (pack::<T>(x), pack::<T>(weight));
     let mut target = Target::<T>::new(out);
     let y = target.slice();
     if s.cin == 1 && !s.w.is_identity() {
@@ -78,6 +93,7 @@ fn forward<T: Number>(
     }
     add_bias(y, bias.as_deref(), s.w.windows());
     target.finish();
+    Ok(())
 }
 
 /// Adds a number per channel; planes have `plane` elements.

@@ -5,6 +5,7 @@
 pub mod attention;
 mod blocked;
 pub mod conv;
+pub mod conv_over;
 pub mod convert;
 pub mod copy;
 pub mod cumulative;

@@ -4,8 +4,9 @@ use crate::nn::*;
 use crate::promote;
 use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
-use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Scalar};
+use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind, Scalar};
 use restride_kernels::conv::{self, Gradients};
+use restride_kernels::conv_over;
 use restride_kernels::im2col::Window;
 use smallvec::smallvec;
 
@@ -260,6 +261,18 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
     Ok(if outs[0].layout.numel() == 0 { 0 } else { f(lies(x), lies(w), bias.map(lies), &window, lies(&outs[0])) })
 }
 
+/// A result over its input: of one sample, with windows of one element.
+fn leading(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
+    let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
+    let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
+    let batched = x.rank() == w.rank();
+    if conv.transposed || batched && x.sizes()[0] != 1 || !bias.is_none_or(|b| b.dtype == x.dtype) {
+        return None;
+    }
+    let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);
+    conv_over::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
+}
+
 fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
     let conv = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
@@ -505,6 +518,8 @@ macro_rules! convolution {
             infer: Some(|a| infer(a, &$positions)),
             kernel: Kernel::Fixed(|c| run(c, &$positions)),
             scratch: Some(|a, outs| scratch(a, outs, &$positions)),
+            reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::Leading }],
+            leading: Some(|a| leading(a, &$positions)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }

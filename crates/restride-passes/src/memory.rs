@@ -3,7 +3,7 @@
 //! Views lie on their bases, results on dying operands where an operator has a licence for that, outputs in the caller's
 //! memory. Where every value really lies is for placement to say; this is what passes that come before it go by.
 
-use restride_ir::{Arg, Graph, Node, NodeId, Table, Type, ValueId, aligned};
+use restride_ir::{Arg, Args, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, aligned, placed_args};
 use std::ops::Range;
 
 /// A node by its position in the order that is there.
@@ -76,8 +76,7 @@ impl Model {
                 memory.set(r, Some(own));
             }
             reads.iter().for_each(|&m| model.readers[m].push(at));
-            let def = node.op.def();
-            let reuses = !def.reuse.is_empty() || def.movement.is_some();
+            let reuses = reuses(graph, id);
             model.nodes.push(Step { id, reads, makes, free: free(graph, node), reuses });
             model.before.push(before);
         }
@@ -167,6 +166,19 @@ pub(crate) fn bytes(graph: &Graph, v: ValueId) -> i64 {
     let elements = meta.layout.sizes.iter().fold(1i64, |n, &s| n.saturating_mul(s.max(0)));
     // Sums of these do not overflow.
     aligned(elements.saturating_mul(meta.dtype.size() as i64)).min(1 << 48)
+}
+
+/// Whether results may lie where operands die, as far as sizes tell.
+fn reuses(graph: &Graph, id: NodeId) -> bool {
+    let def = graph.nodes[id].op.def();
+    let holds = |kind: ReuseKind| match kind {
+        ReuseKind::Leading => {
+            let room = |args: Vec<_>| def.leading.and_then(|room| room(&Args(&args)));
+            placed_args(graph, id, &[]).is_ok_and(|a| room(a).is_some())
+        }
+        _ => true,
+    };
+    def.movement.is_some() || def.reuse.iter().any(|l| holds(l.kind))
 }
 
 /// Whether a node only computes tensors from tensors and numbers that are known.

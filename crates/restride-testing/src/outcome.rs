@@ -258,6 +258,7 @@ pub fn by_chance(seed: u64) -> CompileOptions {
         scatter: mostly(),
         straight: mostly(),
         boundary: mostly(),
+        layouts: mostly(),
         revise: mostly(),
         vary: Some(seed),
     };

@@ -5,7 +5,7 @@ use crate::report::{bytes_of, only_moves};
 use restride_exec::Inputs;
 use restride_ir::{
     Arg, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Movement, Node, NodeId, Place, Placement, Program,
-    Reason, Remark, RemarkKind, Result, Step, ValueId,
+    Reason, Remark, RemarkKind, Result, Step, ValueId, carried_over,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -341,7 +341,12 @@ impl<'a> Explainer<'a> {
         for (at, (step, next)) in placement.steps.iter().zip(next).enumerate() {
             match step {
                 Step::Run { node, writes, .. } if only_moves(self.graph, &self.graph.nodes[*node]) => {
-                    self.run(at, *node, writes, &by_node);
+                    self.run(at, *node, None, writes, &by_node);
+                }
+                Step::Run { node, reads, writes } => {
+                    for v in carried_over(&self.graph.nodes[*node], reads, writes) {
+                        self.run(at, *node, Some(v), writes, &by_node);
+                    }
                 }
                 Step::Move { value, to, .. } => self.moved(at, (*value, to), next, &by_node),
                 _ => {}
@@ -349,9 +354,17 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// A node that is run and only moves elements.
-    fn run(&mut self, at: usize, id: NodeId, writes: &[Option<Place>], by_node: &BTreeMap<NodeId, Vec<Decision>>) {
+    /// A node that is run and only moves elements, or carries over those of one operand.
+    fn run(
+        &mut self,
+        at: usize,
+        id: NodeId,
+        carried: Option<ValueId>,
+        writes: &[Option<Place>],
+        by_node: &BTreeMap<NodeId, Vec<Decision>>,
+    ) {
         let node = &self.graph.nodes[id];
+        let values = carried.map_or_else(|| node.results.to_vec(), |v| vec![v]);
         const KINDS: [RemarkKind; 5] = [
             RemarkKind::ViewOnBase,
             RemarkKind::ScatterInBase,
@@ -362,15 +375,15 @@ impl<'a> Explainer<'a> {
         let why = first(by_node.get(&id), &KINDS, None).map_or(Why::Unknown, Why::Declined);
         let to = writes.iter().flatten().next().map_or_else(String::new, |p| self.memory(p.buffer));
         self.out.copies.push(Copied {
-            values: node.results.iter().map(|r| self.graph.values[*r].name.to_string()).collect(),
+            values: values.iter().map(|r| self.graph.values[*r].name.to_string()).collect(),
             site: self.sites.get(&id).cloned(),
             maker: self.sites.get(&id).cloned(),
             to,
-            run: true,
+            run: carried.is_none(),
             step: at,
             piece: self.piece,
             body: self.body.clone(),
-            bytes: node.results.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).sum(),
+            bytes: values.iter().map(|r| bytes_of(&self.graph.values[*r].ty)).sum(),
             why,
         });
     }

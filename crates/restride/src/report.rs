@@ -9,7 +9,7 @@ use restride_exec::{Inputs, State};
 use restride_ir::text::{PrintOptions, print_placed};
 use restride_ir::{
     Buffer, BufferKind, Graph, Id, InputKind, Live, Movement, Node, OutputKind, Placement, Program, RemarkKind, Result,
-    Step, Type, ValueId, lives,
+    Step, Type, ValueId, carried_over, lives,
 };
 use std::sync::Arc;
 
@@ -292,9 +292,13 @@ fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Place
     for step in &placement.steps {
         let written = |v: ValueId| bytes_of(&values.values[v].ty);
         match step {
-            Step::Run { node, .. } => {
+            Step::Run { node, reads, writes } => {
                 out.steps += 1;
                 let node = &values.nodes[*node];
+                for v in carried_over(node, reads, writes) {
+                    out.copies += 1;
+                    out.copy_bytes += written(v);
+                }
                 if only_moves(values, node) {
                     out.copies += 1;
                     out.copy_bytes += node.results.iter().map(|r| written(*r)).sum::<i64>();

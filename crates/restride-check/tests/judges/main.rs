@@ -20,6 +20,7 @@ fn options(rng: &mut Rng) -> PlaceOptions {
         scatter: rng.chance(50),
         straight: rng.chance(50),
         boundary: rng.chance(50),
+        layouts: rng.chance(50),
         revise: rng.chance(50),
         vary: rng.chance(50).then(|| rng.below(1 << 30) as u64),
     }

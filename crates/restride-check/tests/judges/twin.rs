@@ -2,8 +2,8 @@
 //! program only moves keep their names.
 
 use restride_ir::{
-    Arg, Args, BufferKind, Dim, Id, Layout, Meta, Movement, Node, OutputKind, Place, Placement, Program, ReuseKind,
-    Scalar, Step, ValueId, ViewOutcome, ViewRule, border_layout,
+    Arg, Args, BufferKind, Dim, Id, Layout, Meta, Movement, NodeId, OutputKind, Place, Placement, Program, ReuseKind,
+    Scalar, Step, ValueId, ViewOutcome, ViewRule, border_layout, placed_args,
 };
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
                 if !seen.insert(*node) {
                     return Err("a node is carried out twice".into());
                 }
-                model.run(&graph.nodes[*node], reads, writes)?;
+                model.run(*node, reads, writes)?;
             }
         }
     }
@@ -121,8 +121,9 @@ impl Model<'_> {
         self.read(v, to).map(|_| ())
     }
 
-    fn run(&mut self, node: &Node, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), String> {
+    fn run(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), String> {
         let graph = self.program.graph();
+        let node = &graph.nodes[id];
         let operands: Vec<ValueId> = node.operands().collect();
         let args: Vec<usize> = node.args.iter().enumerate().flat_map(|(i, a)| a.values().map(move |_| i)).collect();
         for (k, (write, r)) in writes.iter().zip(&node.results).enumerate() {
@@ -156,7 +157,14 @@ impl Model<'_> {
                 let carried = licence(o, &|l| l == ReuseKind::Carried)
                     && met.len() == 1
                     && reads[o].as_ref().is_some_and(|p| p == write);
-                if !alike && !carried && !licence(o, &|l| l == ReuseKind::ReadsFirst) {
+                // The operand's first cells, where the operator says of these operands that it copes.
+                let starts = || reads[o].as_ref().is_some_and(|p| p.layout.cells().starts_with(&write.layout.cells()));
+                let copes = || {
+                    let args = placed_args(graph, id, reads).ok();
+                    args.zip(node.op.def().leading).and_then(|(args, room)| room(&Args(&args)))
+                };
+                let leads = licence(o, &|l| l == ReuseKind::Leading) && met.len() == 1 && starts();
+                if !alike && !carried && !(leads && copes().is_some()) && !licence(o, &|l| l == ReuseKind::ReadsFirst) {
                     return Err(format!("{} writes what it reads", node.op));
                 }
             }

@@ -37,6 +37,7 @@ fn options() -> Vec<PlaceOptions> {
         PlaceOptions { scatter: false, ..on },
         PlaceOptions { straight: false, ..on },
         PlaceOptions { boundary: false, ..on },
+        PlaceOptions { layouts: false, ..on },
         PlaceOptions { vary: Some(1), ..on },
         PlaceOptions { vary: Some(2), ..on },
         PlaceOptions {
@@ -45,6 +46,7 @@ fn options() -> Vec<PlaceOptions> {
             scatter: false,
             straight: false,
             boundary: false,
+            layouts: false,
             revise: false,
             vary: None,
         },

@@ -2,10 +2,10 @@
 
 use super::Placer;
 use super::homes::Spot;
-use super::memory::Needed;
+use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Error, HopCall, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind, Scalar,
-    Type, ValueId,
+    Arg, Args, Error, HopCall, Layout, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result,
+    ReuseKind, Scalar, Type, ValueId, leading_room, placed_args,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -145,6 +145,7 @@ impl Placer<'_> {
             self.chose(r, 0);
             return Ok(place);
         }
+        let layout = if layout == dense(&ty) { self.liked(at, id, r, layout)? } else { layout };
         Ok(self.memory.fresh_as(layout, ty.dtype))
     }
 
@@ -155,7 +156,10 @@ impl Placer<'_> {
         let bytes = self.bytes_of(r);
         let mut candidates: Vec<(ReuseKind, ValueId)> = Vec::new();
         for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
-            if let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) {
+            let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
+            // Most calls of such an operator cannot, and nothing is to be said of them.
+            let leads = || op.def().leading.zip(placed_args(self.graph, write.id, &self.reads(write.id)).ok());
+            if licence.kind != ReuseKind::Leading || leads().is_some_and(|(room, a)| room(&Args(&a)).is_some()) {
                 candidates.push((licence.kind, *v));
             }
         }
@@ -165,7 +169,11 @@ impl Placer<'_> {
         let mut declined = None;
         for (kind, v) in candidates {
             let Some(place) = self.memory.place(v).cloned() else { continue };
-            let reason = match self.lying_on(op, kind, v, &place, r, ty)? {
+            let lying = match kind {
+                ReuseKind::Leading => Ok(Place { layout: leading(&place.layout, ty), buffer: place.buffer }),
+                _ => self.lying_on(op, kind, v, &place, r, ty)?,
+            };
+            let reason = match lying {
                 _ if !self.options.reuse || self.skips(write.at) => Reason::SwitchedOff,
                 Err(reason) => reason,
                 Ok(_) if self.memory.may_write(place.buffer) && self.outlives(v, write.at) => {
@@ -299,6 +307,12 @@ impl Placer<'_> {
         }
         for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
+            if matches!(touched[..], [(u, _, _)] if u == *v) {
+                let reads = self.reads(write.id);
+                if leading_room(self.graph, write.id, licence, &reads, place).is_some() {
+                    return Ok((Reason::Taken, Some(*v)));
+                }
+            }
             let Some((_, p, true)) = touched.iter().find(|t| t.0 == *v) else { continue };
             let one_size = || {
                 let size = |t: &(ValueId, &Place, bool)| self.types[t.0].as_ref().map(|m| m.dtype.size());
@@ -308,6 +322,7 @@ impl Placer<'_> {
                 ReuseKind::SameIndex => true,
                 ReuseKind::RowWise { .. } => one_size(),
                 ReuseKind::Carried | ReuseKind::ReadsFirst => false,
+                ReuseKind::Leading => continue,
             };
             // The one operand itself, or others that lie cell for cell like it where the kernel goes by index.
             let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);
@@ -320,4 +335,9 @@ impl Placer<'_> {
         self.in_the_way = touched.iter().map(|t| t.0).collect();
         no(Reason::PartialOverlap)
     }
+}
+
+/// How a result lies on an operand's first cells.
+fn leading(operand: &Layout, ty: &Meta) -> Layout {
+    Layout { offset: operand.offset, ..Layout::contiguous(&ty.layout.sizes) }
 }

@@ -400,7 +400,7 @@ impl Placer<'_> {
 
 /// How a value of these sizes lies if what a view sees of it lies at `target`. `seen` is what the view sees of a value that
 /// lies row by row. `None` where no strides say it.
-fn before(target: &Layout, seen: &Layout, sizes: &[i64]) -> Option<Layout> {
+pub(super) fn before(target: &Layout, seen: &Layout, sizes: &[i64]) -> Option<Layout> {
     // The view's dimensions in the order of the value's elements.
     let mut order: Vec<usize> = (0..seen.rank()).collect();
     order.sort_by_key(|d| (seen.sizes[*d] <= 1, std::cmp::Reverse(seen.strides[*d])));

@@ -10,6 +10,7 @@ mod assemble;
 mod choose;
 mod finish;
 mod homes;
+mod layouts;
 mod memory;
 mod moved;
 mod revise;
@@ -40,6 +41,8 @@ pub struct PlaceOptions {
     pub straight: bool,
     /// New contents of inputs straight in the inputs' memory, outputs straight in the caller's.
     pub boundary: bool,
+    /// Layouts that spare kernels from putting what they read in order.
+    pub layouts: bool,
     /// Choices that stood in the way of better ones undone.
     pub revise: bool,
     /// Declines one candidate in four, drawn from this seed: placements that differ and are as right, for tests.
@@ -54,6 +57,7 @@ impl Default for PlaceOptions {
             scatter: true,
             straight: true,
             boundary: true,
+            layouts: true,
             revise: true,
             vary: None,
         }
@@ -320,10 +324,14 @@ impl<'a> Placer<'a> {
         self.kernel(at, id)
     }
 
+    /// Where a node's operands are.
+    fn reads(&self, id: NodeId) -> Vec<Option<Place>> {
+        self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect()
+    }
+
     /// A step that runs a node, writing at the given places.
     fn run_step(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
-        let reads: Vec<Option<Place>> =
-            self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect();
+        let reads = self.reads(id);
         let bytes = scratch_bytes(self.graph, id, &reads, &writes);
         if bytes > 0 {
             let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
@@ -375,7 +383,7 @@ impl<'a> Placer<'a> {
             };
             writes.push(place);
         }
-        let reads: Vec<Option<Place>> = node.operands().map(|v| self.memory.place(v).cloned()).collect();
+        let reads = self.reads(id);
         let frame = Frame::of(&self.program.graphs, self.id, id, &reads, &writes, nested)?;
         if frame.bytes > 0 {
             let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes: aligned(frame.bytes) });

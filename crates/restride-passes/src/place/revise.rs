@@ -2,7 +2,7 @@
 //! noted while a program is placed; then it is placed again without those choices, and the better placement is kept.
 
 use super::{Placed, Placer};
-use restride_ir::{Graph, GraphId, Placement, Program, Step, ValueId};
+use restride_ir::{Graph, GraphId, Placement, Program, Step, ValueId, carried_over};
 use std::collections::BTreeSet;
 
 /// Values that are to have memory of their own, not where they are wanted or on an operand.
@@ -49,7 +49,11 @@ pub(super) fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i6
                 let results = &graph.nodes[*node].results;
                 moved = moved.saturating_add(results.iter().map(|r| bytes(graph, *r)).sum());
             }
-            Step::Run { .. } | Step::Free { .. } => {}
+            Step::Run { node, reads, writes } => {
+                let copied = carried_over(&graph.nodes[*node], reads, writes);
+                moved = copied.iter().fold(moved, |sum, v| sum.saturating_add(bytes(graph, *v)));
+            }
+            Step::Free { .. } => {}
         }
     }
     let touched: BTreeSet<_> = placement.steps.iter().flat_map(|s| placement.touched(s)).collect();

@@ -22,7 +22,8 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
-// none
+// %a to the arena, for %b = aten.index_put.default, 16 bytes
+//   not result on a dying operand: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

@@ -14,7 +14,8 @@ graph(%x: i64[4], %y: i64[4]) {
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
-// none
+// %a to the arena, for %b = aten.index_put.default, 32 bytes
+//   not result on a dying operand: operand and result overlap in part
 
 // == run
 // input 0: i64[4][1]+0 = [0 1 2 3]

@@ -19,7 +19,8 @@ graph(%x: f32[4], %i: i64[2]) {
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
-// none
+// %a to the arena, for %b = aten.index_put.default, 16 bytes
+//   not result on a dying operand: operand and result overlap in part
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

@@ -1,0 +1,137 @@
+//! Convolutions with windows of one element whose result takes the place of their input: each position of the result needs the
+//! same position of the input alone. A stretch of positions of all channels is put aside, then overwritten.
+
+use crate::conv::Number;
+use crate::im2col::Window;
+use crate::scratch::{self, Temp};
+use restride_tensor::DType;
+
+/// Elements that are put aside at a time at most, where that is no fewer than 16 positions.
+const ASIDE: usize = 1 << 13;
+
+/// Positions that are put aside at a time, of `k` channels of `n` positions, of which `out` channels are made: few beside
+/// the result. Sums do not depend on it.
+fn stretch(k: usize, out: usize, n: usize) -> usize {
+    (ASIDE.min(out * n / 4) / k.max(1) / 16 * 16).max(16).min(n)
+}
+
+/// Bytes of working memory with which a convolution of one sample in `x`, row-major, with as many channels as `channels` has (in,
+/// out), may put its result over its input. `None` where it does not, or where that saves little.
+pub fn room(dtype: DType, channels: (usize, usize), w: &Window, groups: usize) -> Option<usize> {
+    let (k, out) = channels;
+    let n = w.windows();
+    if !w.is_identity() || groups != 1 || out > k {
+        return None;
+    }
+    let aside = k * stretch(k, out, n);
+    let room = match dtype {
+        DType::F32 => scratch::room::<f32>(aside),
+        DType::F64 => scratch::room::<f64>(aside),
+        _ => return None,
+    };
+    (room * 2 <= out * n * dtype.size()).then_some(room)
+}
+
+/// `y = weight · x + bias` over `k` channels of `n` positions each, row-major, where `y` is `x` or apart from it.
+///
+/// # Safety
+/// `x` has `k` × `n` elements to read, `y` as many as `bias` and `weight` have rows, × `n`, to write. Either both begin at the same
+/// address, and `y` is no longer than `x`, or they are apart; nobody else uses either meanwhile.
+pub(crate) unsafe fn over<T: Number>(
+    x: *const T,
+    (k, n): (usize, usize),
+    weight: &[T],
+    bias: Option<&[T]>,
+    y: *mut T,
+    threads: usize,
+) {
+    let out = weight.len() / k.max(1);
+    let wide = stretch(k, out, n);
+    let mut aside = Temp::filled(k * wide, T::default());
+    for first in (0..n).step_by(wide.max(1)) {
+        let len = wide.min(n - first);
+        for (row, line) in aside.chunks_exact_mut(wide).enumerate() {
+            // SAFETY: the stretch lies in the row, and `aside` is apart from both.
+            unsafe { std::ptr::copy_nonoverlapping(x.add(row * n + first), line.as_mut_ptr(), len) }
+        }
+        // SAFETY: `weight` is out × k, `aside` k × len with rows `wide` apart; of `y` the same stretch of `out` rows is written,
+        // cells of positions that were put aside.
+        unsafe {
+            let (a, b) = ((weight.as_ptr(), k as isize, 1), (aside.as_ptr(), wide as isize, 1));
+            T::product((out, len, k), out == 1 || n == 1, a, b, (y.add(first), n as isize, 1), false, threads);
+            for (row, b) in bias.unwrap_or_default().iter().enumerate() {
+                for j in first..first + len {
+                    *y.add(row * n + j) += *b;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conv::conv;
+    use restride_tensor::{Layout, Tensor};
+
+    fn drawn(sizes: &[i64], seed: u64) -> Tensor {
+        let t = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+        let numbers = (0..t.numel() as u64).map(|i| ((i + seed) * 2654435761 % 1999) as f64 / 1000.0 - 1.0);
+        crate::convert::scatter(&numbers.collect::<Vec<f64>>(), t.view_mut());
+        t
+    }
+
+    #[test]
+    fn a_result_over_its_input_has_the_same_bits() {
+        let shapes =
+            [(2, 2, 8, 8), (24, 24, 30, 31), (40, 7, 56, 56), (300, 280, 20, 13), (60, 1, 56, 56), (9, 4, 1, 4000)];
+        for (k, out, h, w) in shapes {
+            let window = Window {
+                kernel: [1; 3],
+                stride: [1; 3],
+                pad: [0; 3],
+                dilation: [1; 3],
+                input: [1, h, w],
+                output: [1, h, w],
+            };
+            let room = room(DType::F32, (k, out), &window, 1).expect("it is worth it");
+            let (h, w) = (h as i64, w as i64);
+            let x = drawn(&[1, k as i64, h, w], 1);
+            let (weight, bias) = (drawn(&[out as i64, k as i64, 1, 1], 2), drawn(&[out as i64], 3));
+            for bias in [None, Some(bias.view())] {
+                let apart = Tensor::zeros(DType::F32, Layout::contiguous(&[1, out as i64, h, w]));
+                conv(&x.view(), &weight.view(), bias.as_ref(), &window, 1, &apart.view_mut(), 1).unwrap();
+                for threads in [1, 2] {
+                    let same = drawn(&[1, k as i64, h, w], 1);
+                    let over = same.alias(DType::F32, Layout::contiguous(&[1, out as i64, h, w])).unwrap();
+                    let run =
+                        || conv(&same.view(), &weight.view(), bias.as_ref(), &window, 1, &over.view_mut(), threads);
+                    let (done, taken) = scratch::taken(run);
+                    done.unwrap();
+                    assert!(taken <= room, "{taken} of {room} bytes");
+                    let bytes = apart.storage().to_vec();
+                    assert_eq!(bytes, same.storage().to_vec()[..bytes.len()], "{k} to {out} channels");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_needs_all_of_its_input_is_refused_over_it() {
+        let window = Window {
+            kernel: [1; 3],
+            stride: [1; 3],
+            pad: [0; 3],
+            dilation: [1; 3],
+            input: [1, 8, 8],
+            output: [1, 8, 8],
+        };
+        let (x, weight) = (drawn(&[2, 2, 8, 8], 1), drawn(&[2, 2, 1, 1], 2));
+        let over = x.alias(DType::F32, Layout::contiguous(&[2, 2, 8, 8])).unwrap();
+        assert!(conv(&x.view(), &weight.view(), None, &window, 1, &over.view_mut(), 1).is_err());
+        assert_eq!(room(DType::F32, (2, 3), &window, 1), None);
+        assert_eq!(room(DType::F32, (2, 2), &window, 2), None);
+        let strided = Window { stride: [1, 2, 2], output: [1, 4, 4], ..window };
+        assert_eq!(room(DType::F32, (2, 2), &strided, 1), None);
+    }
+}

@@ -1,0 +1,86 @@
+// A convolution with windows of one element of one sample takes the place of its input, fewer channels than those included,
+// and a little working memory. Not where the input is read later, where there are more channels than before, of two
+// samples, or of other windows.
+// run: place, remarks
+graph(%x: f32[1, 4, 8, 8], %w: f32[2, 4, 1, 1], %u: f32[2, 2, 1, 1], %b: f32[2], %k: f32[3, 2, 1, 1], %s: f32[2, 2, 3, 3], %d: f32[2, 4, 8, 8]) {
+  %a: f32[1, 4, 8, 8] = aten.relu.default(%x)
+  %c: f32[1, 2, 8, 8] = aten.conv2d.default(%a, %w, %b)
+  %e: f32[1, 2, 8, 8] = aten.conv2d.default(%c, %u)
+  %f: f32[1, 2, 8, 8] = aten.conv2d.default(%e, %u)
+  %g: f32[1, 2, 8, 8] = aten.add.Tensor(%f, %e)
+  %h: f32[1, 3, 8, 8] = aten.conv2d.default(%g, %k)
+  %i: f32[1, 2, 6, 6] = aten.conv2d.default(%g, %s)
+  %j: f32[2, 4, 8, 8] = aten.neg.default(%d)
+  %l: f32[2, 2, 8, 8] = aten.conv2d.default(%j, %w)
+  %m: f32[1] = aten.sum.dim_IntList(%h, [1, 2, 3])
+  %n: f32[1] = aten.sum.dim_IntList(%i, [1, 2, 3])
+  %o: f32[2] = aten.sum.dim_IntList(%l, [1, 2, 3])
+  return %m, %n, %o
+}
+
+// == place
+// stage: placed
+// arena 5056 bytes, at least 5056 needed, optimal
+// buffer buf0: input %x, 1024 bytes
+// buffer buf1: input %w, 32 bytes
+// buffer buf2: input %u, 16 bytes
+// buffer buf3: input %b, 8 bytes
+// buffer buf4: input %k, 24 bytes
+// buffer buf5: input %s, 144 bytes
+// buffer buf6: input %d, 2048 bytes
+// buffer buf7: arena, 1024 bytes at 0
+// buffer buf8: arena, 256 bytes at 1024
+// buffer buf9: arena, 128 bytes at 512
+// buffer buf10: arena, 512 bytes at 4224
+// buffer buf11: arena, 768 bytes at 3456
+// buffer buf12: arena, 288 bytes at 4736
+// buffer buf13: arena, 3456 bytes at 0
+// buffer buf14: arena, 2048 bytes at 0
+// buffer buf15: arena, 1024 bytes at 2048
+// buffer buf16: output 0, 4 bytes
+// buffer buf17: output 1, 4 bytes
+// buffer buf18: output 2, 8 bytes
+//
+// graph(
+//   %x: f32[1, 4, 8, 8] @ buf0[1, 4, 8, 8],
+//   %w: f32[2, 4, 1, 1] @ buf1[2, 4, 1, 1],
+//   %u: f32[2, 2, 1, 1] @ buf2[2, 2, 1, 1],
+//   %b: f32[2] @ buf3[2],
+//   %k: f32[3, 2, 1, 1] @ buf4[3, 2, 1, 1],
+//   %s: f32[2, 2, 3, 3] @ buf5[2, 2, 3, 3],
+//   %d: f32[2, 4, 8, 8] @ buf6[2, 4, 8, 8],
+// ) {
+//   %a @ buf7[1, 4, 8, 8] = aten.relu.default(%x @ buf0[1, 4, 8, 8])
+//   %c @ buf7[1, 2, 8, 8] = aten.conv2d.default(%a @ buf7[1, 4, 8, 8], %w @ buf1[2, 4, 1, 1], %b @ buf3[2]) !scratch buf8
+//   %e @ buf7[1, 2, 8, 8] = aten.conv2d.default(%c @ buf7[1, 2, 8, 8], %u @ buf2[2, 2, 1, 1]) !scratch buf9
+//   %f @ buf10[1, 2, 8, 8] = aten.conv2d.default(%e @ buf7[1, 2, 8, 8], %u @ buf2[2, 2, 1, 1])
+//   %g @ buf10[1, 2, 8, 8] = aten.add.Tensor(%f @ buf10[1, 2, 8, 8], %e @ buf7[1, 2, 8, 8])
+//   %h @ buf11[1, 3, 8, 8] = aten.conv2d.default(%g @ buf10[1, 2, 8, 8], %k @ buf4[3, 2, 1, 1])
+//   %i @ buf12[1, 2, 6, 6] = aten.conv2d.default(%g @ buf10[1, 2, 8, 8], %s @ buf5[2, 2, 3, 3]) !scratch buf13
+//   %j @ buf14[2, 4, 8, 8] = aten.neg.default(%d @ buf6[2, 4, 8, 8])
+//   %l @ buf15[2, 2, 8, 8] = aten.conv2d.default(%j @ buf14[2, 4, 8, 8], %w @ buf1[2, 4, 1, 1])
+//   %m @ buf16[1] = aten.sum.dim_IntList(%h @ buf11[1, 3, 8, 8], [1, 2, 3])
+//   %n @ buf17[1] = aten.sum.dim_IntList(%i @ buf12[1, 2, 6, 6], [1, 2, 3])
+//   %o @ buf18[2] = aten.sum.dim_IntList(%l @ buf15[2, 2, 8, 8], [1, 2, 3])
+//   return %m @ buf16[1], %n @ buf17[1], %o @ buf18[2]
+// }
+
+// == remarks
+// %a = aten.relu.default(%x)
+//   result on a dying operand, %x: the caller sees that memory, 1024 bytes
+// %c = aten.conv2d.default(%a, %w, %b)
+//   result on a dying operand, %a: taken, 512 bytes
+// %e = aten.conv2d.default(%c, %u)
+//   result on a dying operand, %c: taken, 512 bytes
+// %f = aten.conv2d.default(%e, %u)
+//   result on a dying operand, %e: still read by %g = aten.add.Tensor(%f, %e), 512 bytes
+// %g = aten.add.Tensor(%f, %e)
+//   result on a dying operand, %f: taken, 512 bytes
+// %j = aten.neg.default(%d)
+//   result on a dying operand, %d: the caller sees that memory, 2048 bytes
+// %m = aten.sum.dim_IntList(%h, [1, 2, 3])
+//   computed in the output's memory: taken, 4 bytes
+// %n = aten.sum.dim_IntList(%i, [1, 2, 3])
+//   computed in the output's memory: taken, 4 bytes
+// %o = aten.sum.dim_IntList(%l, [1, 2, 3])
+//   computed in the output's memory: taken, 8 bytes
