@@ -34,8 +34,6 @@ DOCS = os.path.join(common.ROOT, "docs", "memory.md")
 BEGIN, END = "<!-- begin: written by scripts/peers/memory.py --write-docs -->", "<!-- end -->"
 PEER = ["executorch==1.5.1"]
 SHARES = collections.defaultdict(lambda: 0.02, swin_t=0.04, shufflenet_v2_x1_0=0.09)
-# Where such an operator is not in place, its kernel carries the whole base over: a copy, and ExecuTorch's are counted too.
-CARRIES = {"index_copy", "index_put", "scatter"}
 NO_REASON = "no reason was noted"
 
 
@@ -88,16 +86,13 @@ def operator(node):
 
 
 def copies_of(explained):
-    """What explain lists, and the bases that are carried over, largest first."""
+    """What explain lists, largest first."""
     found = []
     for c in explained["copies"]:
         node = c["maker"] if c["run"] else c["for"]
         of = ", ".join(f"%{v}" for v in c["values"])
         what = site(node) if c["run"] else f"{of} to {c['to']}" + (f", for {site(node)}" if node else "")
         found.append(Copy(what, c["bytes"], c["why"]))
-    for d in explained["declined"]:
-        if operator(d["node"]) in CARRIES and d["kind"] == "result on a dying operand":
-            found.append(Copy(site(d["node"]) + ", its base", d["bytes"], f"not {d['kind']}: {d['why']}"))
     return sorted(found, key=lambda c: -c.bytes)
 
 
