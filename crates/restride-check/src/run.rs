@@ -2,7 +2,7 @@
 
 use crate::FaultKind;
 use crate::placement::Walk;
-use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, leading_room};
+use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, trailing_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A tensor that a kernel is given.
@@ -145,8 +145,8 @@ impl Walk<'_> {
                 }
                 ReuseKind::Carried => o.place == *place && met.iter().all(|&j| j == i),
                 ReuseKind::ReadsFirst => true,
-                ReuseKind::Leading => {
-                    met.iter().all(|&j| j == i) && leading_room(self.graph, id, l, reads, place).is_some()
+                ReuseKind::Trailing => {
+                    met.iter().all(|&j| j == i) && trailing_room(self.graph, id, l, reads, place).is_some()
                 }
             });
             // What lies cell for cell like the result is covered by the licence of another operand.

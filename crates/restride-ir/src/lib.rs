@@ -45,8 +45,8 @@ pub use nested::{
     layout_bytes, output_meta,
 };
 pub use op::{
-    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, LeadingFn, MathView, Member, MemberArg,
-    Movement, Op, OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, Twin, TwinDecl,
+    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op,
+    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, TrailingFn, Twin, TwinDecl,
     TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step, carried_over};
@@ -58,7 +58,7 @@ pub use refusal::{Memory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{leading_room, placed_args, scratch_bytes};
+pub use scratch::{placed_args, scratch_bytes, trailing_room};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use visits::{Visited, Visits, computed_aside, fastest_first, fits, visits};

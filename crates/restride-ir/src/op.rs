@@ -17,9 +17,9 @@ pub type InferFn = fn(&Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>>;
 /// Bytes of working memory that a kernel takes for arguments and results of these types, which lie as the layouts say.
 pub type ScratchFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<usize>;
 
-/// For which calls a result may lie on an operand's first cells (see [`ReuseKind::Leading`]), and with how many bytes of working
+/// For which calls a result may lie on an operand's last cells (see [`ReuseKind::Trailing`]), and with how many bytes of working
 /// memory.
-pub type LeadingFn = fn(&Args<'_, Meta>) -> Option<usize>;
+pub type TrailingFn = fn(&Args<'_, Meta>) -> Option<usize>;
 
 /// What a kernel is called with.
 pub struct Call<'a> {
@@ -140,9 +140,10 @@ pub enum ReuseKind {
     Carried,
     /// The kernel reads all of the operand before it writes anything.
     ReadsFirst,
-    /// The result lies on the operand's first cells: both are row-major in memory from the same cell, of one element type, the
-    /// result of no more elements, and every other operand is disjoint from it. For which calls, `OpDef::leading` says.
-    Leading,
+    /// The result lies on the operand's last cells: both are row-major in memory up to the same cell, of one element type, the
+    /// result of no more elements, and every other operand is disjoint from it. For which calls, `OpDef::trailing` says. The
+    /// last cells and not the first, so that the first are free for what is put together part by part before them.
+    Trailing,
 }
 
 /// A licence for a result to lie on an argument.
@@ -374,9 +375,9 @@ pub struct OpDef {
     pub kernel: Kernel,
     /// Working memory of the kernel, which a placement gives it. Without, or where it is not enough, a kernel takes its own.
     pub scratch: Option<ScratchFn>,
-    /// For which calls a result may lie on an operand's first cells, and with how many bytes of working memory beside `scratch`;
+    /// For which calls a result may lie on an operand's last cells, and with how many bytes of working memory beside `scratch`;
     /// operands lie as the layouts say.
-    pub leading: Option<LeadingFn>,
+    pub trailing: Option<TrailingFn>,
     /// Composition of other operators, for one without a kernel.
     pub decompose: Option<DecomposeFn>,
     /// Which calls are composed although there is a kernel for the others (`index` with a mask: sizes depend on data).
@@ -426,7 +427,7 @@ impl OpDef {
             movement: None,
             kernel: Kernel::None,
             scratch: None,
-            leading: None,
+            trailing: None,
             decompose: None,
             composed: None,
             pointwise: false,

@@ -1,7 +1,8 @@
 //! Working memory of kernels, by their operators' declarations.
 
 use crate::{
-    Arg, Args, Graph, Kernel, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned, known_meta,
+    Arg, Args, Graph, Kernel, Layout, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned,
+    known_meta,
 };
 
 /// A node's arguments, tensors as they lie at `reads` (one for each of `Node::operands`; what is missing there lies as its type
@@ -33,16 +34,16 @@ pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes:
     let outs = node.results.iter().enumerate().map(|(i, v)| placed(graph, *v, writes.get(i)));
     let Ok(outs) = outs.collect::<Result<Vec<Meta>, OpError>>() else { return 0 };
     let bytes = scratch(&Args(&args), &outs).unwrap_or(0);
-    let leading = def.reuse.iter().filter_map(|licence| {
+    let trailing = def.reuse.iter().filter_map(|licence| {
         let write = writes.get(licence.result as usize)?.as_ref()?;
-        leading_room(graph, id, licence, reads, write)
+        trailing_room(graph, id, licence, reads, write)
     });
-    aligned(i64::try_from(leading.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
+    aligned(i64::try_from(trailing.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
 }
 
-/// Bytes of working memory with which a result may lie at `write` by a licence of the kind [`ReuseKind::Leading`]: there it is on
-/// the operand's first cells, and the operator copes. `None` where one of that does not hold.
-pub fn leading_room(
+/// Bytes of working memory with which a result may lie at `write` by a licence of the kind [`ReuseKind::Trailing`]: there it is on
+/// the operand's last cells, and the operator copes. `None` where one of that does not hold.
+pub fn trailing_room(
     graph: &Graph,
     id: NodeId,
     licence: &Reuse,
@@ -50,7 +51,7 @@ pub fn leading_room(
     write: &Place,
 ) -> Option<usize> {
     let node = &graph.nodes[id];
-    let room = node.op.def().leading.filter(|_| licence.kind == ReuseKind::Leading)?;
+    let room = node.op.def().trailing.filter(|_| licence.kind == ReuseKind::Trailing)?;
     let arg = licence.arg as usize;
     let Some(Arg::Value(v)) = node.args.get(arg) else { return None };
     let operand: usize = node.args[..arg].iter().map(|a| a.values().count()).sum();
@@ -58,8 +59,9 @@ pub fn leading_room(
     let result = node.results.get(licence.result as usize)?;
     let one_type = graph.values[*v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
     let (from, to) = (&read.layout, &write.layout);
-    let leads = read.buffer == write.buffer && from.offset == to.offset && to.numel() <= from.numel();
-    if !one_type || !leads || !from.is_contiguous() || !to.is_contiguous() {
+    let end = |l: &Layout| l.offset.saturating_add(l.numel());
+    let trails = read.buffer == write.buffer && end(from) == end(to) && to.numel() <= from.numel();
+    if !one_type || !trails || !from.is_contiguous() || !to.is_contiguous() {
         return None;
     }
     room(&Args(&placed_args(graph, id, reads).ok()?))

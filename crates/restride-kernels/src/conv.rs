@@ -69,13 +69,11 @@ fn forward<T: Number>(
     threads: usize,
 ) -> Result<(), String> {
     let bias = bias.map(|b| pack::<T>(b));
-    if std::ptr::eq(x.base(), out.base()) {
-        let lies = |dtype, layout: &Layout| dtype == T::DTYPE && layout.is_contiguous();
-        if !s.w.is_identity()
-            || s.batch * s.groups != 1
-            || !lies(x.dtype(), x.layout())
-            || !lies(out.dtype(), out.layout())
-        {
+    if conv_over::meet(x, out) {
+        let trails = x.dtype() == T::DTYPE
+            && out.dtype() == T::DTYPE
+            && std::ptr::eq(x.ptr::<T>().wrapping_add(x.numel()), out.ptr::<T>().wrapping_add(out.numel()));
+        if !s.w.is_identity() || s.batch * s.groups != 1 || s.cout > s.cin || !trails {
             return Err("a convolution's result lies on its input, which it is computed of as a whole".into());
         }
         let weight = pack::<T>(weight);

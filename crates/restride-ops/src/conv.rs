@@ -262,7 +262,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta], p: &Positions) -> Result<usize> {
 }
 
 /// A result over its input: of one sample, with windows of one element.
-fn leading(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
+fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
     let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
     let batched = x.rank() == w.rank();
@@ -518,8 +518,8 @@ macro_rules! convolution {
             infer: Some(|a| infer(a, &$positions)),
             kernel: Kernel::Fixed(|c| run(c, &$positions)),
             scratch: Some(|a, outs| scratch(a, outs, &$positions)),
-            reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::Leading }],
-            leading: Some(|a| leading(a, &$positions)),
+            reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::Trailing }],
+            trailing: Some(|a| trailing(a, &$positions)),
             samples: Some($samples),
             ..OpDef::new($schema)
         }

@@ -252,7 +252,7 @@ fn licensed_results_lie_on_their_operands() {
             let (arg, result) = (arg as usize, result as usize);
             // A number may stand in a tensor's place.
             let Ok(target) = Args::<Tensor, Scalar>(args).tensor(arg) else { continue };
-            if kind == ReuseKind::Leading {
+            if kind == ReuseKind::Trailing {
                 continue;
             }
             for share in [false, true] {

@@ -172,8 +172,8 @@ pub(crate) fn bytes(graph: &Graph, v: ValueId) -> i64 {
 fn reuses(graph: &Graph, id: NodeId) -> bool {
     let def = graph.nodes[id].op.def();
     let holds = |kind: ReuseKind| match kind {
-        ReuseKind::Leading => {
-            let room = |args: Vec<_>| def.leading.and_then(|room| room(&Args(&args)));
+        ReuseKind::Trailing => {
+            let room = |args: Vec<_>| def.trailing.and_then(|room| room(&Args(&args)));
             placed_args(graph, id, &[]).is_ok_and(|a| room(a).is_some())
         }
         _ => true,

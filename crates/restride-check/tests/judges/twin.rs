@@ -157,14 +157,15 @@ impl Model<'_> {
                 let carried = licence(o, &|l| l == ReuseKind::Carried)
                     && met.len() == 1
                     && reads[o].as_ref().is_some_and(|p| p == write);
-                // The operand's first cells, where the operator says of these operands that it copes.
-                let starts = || reads[o].as_ref().is_some_and(|p| p.layout.cells().starts_with(&write.layout.cells()));
+                // The operand's last cells, where the operator says of these operands that it copes.
+                let ends = || reads[o].as_ref().is_some_and(|p| p.layout.cells().ends_with(&write.layout.cells()));
                 let copes = || {
                     let args = placed_args(graph, id, reads).ok();
-                    args.zip(node.op.def().leading).and_then(|(args, room)| room(&Args(&args)))
+                    args.zip(node.op.def().trailing).and_then(|(args, room)| room(&Args(&args)))
                 };
-                let leads = licence(o, &|l| l == ReuseKind::Leading) && met.len() == 1 && starts();
-                if !alike && !carried && !(leads && copes().is_some()) && !licence(o, &|l| l == ReuseKind::ReadsFirst) {
+                let trails = licence(o, &|l| l == ReuseKind::Trailing) && met.len() == 1 && ends();
+                if !alike && !carried && !(trails && copes().is_some()) && !licence(o, &|l| l == ReuseKind::ReadsFirst)
+                {
                     return Err(format!("{} writes what it reads", node.op));
                 }
             }

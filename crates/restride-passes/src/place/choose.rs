@@ -5,7 +5,7 @@ use super::homes::Spot;
 use super::memory::{Needed, dense};
 use restride_ir::{
     Arg, Args, Error, HopCall, Layout, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result,
-    ReuseKind, Scalar, Type, ValueId, leading_room, placed_args,
+    ReuseKind, Scalar, Type, ValueId, placed_args, trailing_room,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -158,8 +158,8 @@ impl Placer<'_> {
         for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
             // Most calls of such an operator cannot, and nothing is to be said of them.
-            let leads = || op.def().leading.zip(placed_args(self.graph, write.id, &self.reads(write.id)).ok());
-            if licence.kind != ReuseKind::Leading || leads().is_some_and(|(room, a)| room(&Args(&a)).is_some()) {
+            let trails = || op.def().trailing.zip(placed_args(self.graph, write.id, &self.reads(write.id)).ok());
+            if licence.kind != ReuseKind::Trailing || trails().is_some_and(|(room, a)| room(&Args(&a)).is_some()) {
                 candidates.push((licence.kind, *v));
             }
         }
@@ -170,7 +170,7 @@ impl Placer<'_> {
         for (kind, v) in candidates {
             let Some(place) = self.memory.place(v).cloned() else { continue };
             let lying = match kind {
-                ReuseKind::Leading => Ok(Place { layout: leading(&place.layout, ty), buffer: place.buffer }),
+                ReuseKind::Trailing => Ok(Place { layout: trailing(&place.layout, ty), buffer: place.buffer }),
                 _ => self.lying_on(op, kind, v, &place, r, ty)?,
             };
             let reason = match lying {
@@ -309,7 +309,7 @@ impl Placer<'_> {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
             if matches!(touched[..], [(u, _, _)] if u == *v) {
                 let reads = self.reads(write.id);
-                if leading_room(self.graph, write.id, licence, &reads, place).is_some() {
+                if trailing_room(self.graph, write.id, licence, &reads, place).is_some() {
                     return Ok((Reason::Taken, Some(*v)));
                 }
             }
@@ -322,7 +322,7 @@ impl Placer<'_> {
                 ReuseKind::SameIndex => true,
                 ReuseKind::RowWise { .. } => one_size(),
                 ReuseKind::Carried | ReuseKind::ReadsFirst => false,
-                ReuseKind::Leading => continue,
+                ReuseKind::Trailing => continue,
             };
             // The one operand itself, or others that lie cell for cell like it where the kernel goes by index.
             let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);
@@ -337,7 +337,8 @@ impl Placer<'_> {
     }
 }
 
-/// How a result lies on an operand's first cells.
-fn leading(operand: &Layout, ty: &Meta) -> Layout {
-    Layout { offset: operand.offset, ..Layout::contiguous(&ty.layout.sizes) }
+/// How a result lies on an operand's last cells.
+fn trailing(operand: &Layout, ty: &Meta) -> Layout {
+    let offset = operand.offset + operand.numel() - ty.layout.numel();
+    Layout { offset, ..Layout::contiguous(&ty.layout.sizes) }
 }

@@ -89,7 +89,7 @@ impl Placer<'_> {
                         fine
                     });
             }
-            let gives_on = |l: &Reuse| l.kind != ReuseKind::Leading && is_arg(l.arg);
+            let gives_on = |l: &Reuse| l.kind != ReuseKind::Trailing && is_arg(l.arg);
             match (def.movement, def.scratch) {
                 _ if def.reuse.iter().any(gives_on) => false,
                 // What is put somewhere else, element by element, has any strides.
