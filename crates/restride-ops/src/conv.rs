@@ -266,7 +266,7 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     let (x, w, bias) = (a.tensor(0).ok()?, a.tensor(1).ok()?, a.opt_tensor(2).ok()?);
     let conv = Conv::read(a, p, x.sizes(), w.sizes()).ok()?;
     let batched = x.rank() == w.rank();
-    if conv.transposed || batched && x.sizes()[0] != 1 || !bias.is_none_or(|b| b.dtype == x.dtype) {
+    if conv.transposed || batched && x.sizes()[0] != 1 || bias.is_some_and(|b| b.dtype != x.dtype) {
         return None;
     }
     let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);

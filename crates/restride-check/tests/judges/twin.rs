@@ -164,8 +164,8 @@ impl Model<'_> {
                     args.zip(node.op.def().trailing).and_then(|(args, room)| room(&Args(&args)))
                 };
                 let trails = licence(o, &|l| l == ReuseKind::Trailing) && met.len() == 1 && ends();
-                if !alike && !carried && !(trails && copes().is_some()) && !licence(o, &|l| l == ReuseKind::ReadsFirst)
-                {
+                let first = licence(o, &|l| l == ReuseKind::ReadsFirst);
+                if !(alike || carried || first || trails && copes().is_some()) {
                     return Err(format!("{} writes what it reads", node.op));
                 }
             }
