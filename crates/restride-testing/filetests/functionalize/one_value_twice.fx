@@ -1,5 +1,6 @@
 // A functional program says itself which outputs share memory: what it returns twice are two tensors, here.
 // run: functionalize, place, run
+// torch: a functional program's outputs share memory only where it says so
 stage: functional
 graph(%x: f32[2]) {
   %a: f32[2] = aten.relu.default(%x)
