@@ -17,15 +17,16 @@ use std::time::Instant;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const STEPS: usize = 20_000;
+/// Steps of a program: as many as models have, whose records stay in a processor's own caches, and more than that.
+const STEPS: [usize; 2] = [1_000, 20_000];
 const ROUNDS: usize = 40;
 
 fn main() {
-    for (name, call) in [("aten.add.Tensor", "aten.add.Tensor(%P, 1)"), ("aten.relu.default", "aten.relu.default(%P)")]
-    {
-        match measure(name, call) {
+    let calls = [("aten.add.Tensor", "aten.add.Tensor(%P, 1)"), ("aten.relu.default", "aten.relu.default(%P)")];
+    for ((name, call), steps) in calls.into_iter().flat_map(|c| STEPS.map(|n| (c, n))) {
+        match measure(name, call, steps) {
             Ok((step, kernel)) => println!(
-                "{name:<20} a step {step:6.1} ns, its kernel alone {kernel:6.1} ns, beyond it {:6.1} ns",
+                "{name:<20} {steps:>6} steps  a step {step:6.1} ns, its kernel alone {kernel:6.1} ns, beyond it {:6.1} ns",
                 step - kernel
             ),
             Err(e) => println!("{name}: {e}"),
@@ -33,14 +34,14 @@ fn main() {
     }
 }
 
-/// Nanoseconds of a step, and of its kernel.
-fn measure(name: &str, call: &str) -> Result<(f64, f64)> {
+/// Nanoseconds of a step in a program of so many, and of its kernel.
+fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
     let mut text = String::from("program \"chain\"\ngraph(%v0: f32[4]) {\n");
-    for i in 1..=STEPS {
+    for i in 1..=steps {
         let call = call.replace("%P", &format!("%v{}", i - 1));
         writeln!(text, "  %v{i}: f32[4] = {call}").expect("a string takes all");
     }
-    writeln!(text, "  return %v{STEPS}\n}}").expect("a string takes all");
+    writeln!(text, "  return %v{steps}\n}}").expect("a string takes all");
     let program = restride::text::parse(&text, &restride_ops::lookup)?;
     let inputs = restride::random_inputs(&program, 0)?;
     let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
@@ -57,15 +58,15 @@ fn measure(name: &str, call: &str) -> Result<(f64, f64)> {
     let (outs, ctx) = ([to.view_mut()], Ctx { threads: 1, ..Ctx::default() });
 
     let (mut step, mut alone) = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..ROUNDS {
+    for _ in 0..ROUNDS * STEPS[1] / steps {
         let start = Instant::now();
         session.run()?;
-        step = step.min(start.elapsed().as_nanos() as f64 / STEPS as f64);
+        step = step.min(start.elapsed().as_nanos() as f64 / steps as f64);
         let start = Instant::now();
-        for _ in 0..STEPS {
+        for _ in 0..steps {
             kernel(black_box(&Call { args: Args(&args), outs: &outs, ctx: &ctx }))?;
         }
-        alone = alone.min(start.elapsed().as_nanos() as f64 / STEPS as f64);
+        alone = alone.min(start.elapsed().as_nanos() as f64 / steps as f64);
     }
     Ok((step, alone))
 }
