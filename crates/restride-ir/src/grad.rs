@@ -3,7 +3,7 @@
 //! One rule serves the graph and the eager tape: it sees values as handles, their types with sizes that may be symbolic,
 //! and calls operators by name.
 
-use crate::{Arg, Args, Expr, Op, OpError, TensorType, Val};
+use crate::{Arg, Args, Expr, Op, OpError, TensorType, Val, operands_of};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -39,7 +39,7 @@ impl<'a> GradCall<'a> {
     }
     /// Number of the first operand in argument `arg`.
     pub fn first_operand(&self, arg: usize) -> usize {
-        self.args[..arg.min(self.args.len())].iter().map(|a| a.values().count()).sum()
+        operands_of(self.args, arg).start
     }
 }
 

@@ -58,7 +58,7 @@ pub use refusal::{Memory, refuse_cast, refuse_overlap};
 pub use remark::{Reason, Remark, RemarkKind};
 pub use restride_tensor::{DType, Dim, Dims, Layout, Scalar};
 pub use schema::{AliasInfo, ArgType, Default as SchemaDefault, Schema, SchemaArg, SchemaReturn};
-pub use scratch::{placed_args, scratch_bytes, trailing_room};
+pub use scratch::{call_trailing_room, placed_args, scratch_bytes, trailing_room};
 pub use types::{Meta, TensorType, Type};
 pub use verify::{relay, verify, verify_form};
 pub use visits::{Visited, Visits, computed_aside, fastest_first, fits, visits};

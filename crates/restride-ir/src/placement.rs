@@ -2,7 +2,7 @@
 //! carried out by the executor.
 
 use crate::arena::id_type;
-use crate::{Arena, Arg, GraphId, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId};
+use crate::{Arena, Arg, GraphId, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId, operands_of};
 use restride_tensor::Layout;
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ pub fn carried_over(node: &Node, reads: &[Option<Place>], writes: &[Option<Place
     let carried = def.reuse.iter().filter(|l| l.kind == ReuseKind::Carried && def.movement.is_none());
     let copied = |l: &Reuse| {
         let Some(Arg::Value(v)) = node.args.get(l.arg as usize) else { return None };
-        let operand: usize = node.args[..l.arg as usize].iter().map(|a| a.values().count()).sum();
+        let operand = operands_of(&node.args, l.arg as usize).start;
         let write = writes.get(l.result as usize)?.as_ref()?;
         (reads.get(operand)?.as_ref()? != write).then_some(*v)
     };

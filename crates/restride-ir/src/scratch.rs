@@ -2,7 +2,7 @@
 
 use crate::{
     Arg, Args, Graph, Kernel, Layout, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned,
-    known_meta,
+    known_meta, operands_of,
 };
 
 /// A node's arguments, tensors as they lie at `reads` (one for each of `Node::operands`; what is missing there lies as its type
@@ -50,12 +50,13 @@ pub fn trailing_room(
     reads: &[Option<Place>],
     write: &Place,
 ) -> Option<usize> {
+    if licence.kind != ReuseKind::Trailing {
+        return None;
+    }
     let node = &graph.nodes[id];
-    let room = node.op.def().trailing.filter(|_| licence.kind == ReuseKind::Trailing)?;
     let arg = licence.arg as usize;
     let Some(Arg::Value(v)) = node.args.get(arg) else { return None };
-    let operand: usize = node.args[..arg].iter().map(|a| a.values().count()).sum();
-    let read = reads.get(operand)?.as_ref()?;
+    let read = reads.get(operands_of(&node.args, arg).start)?.as_ref()?;
     let result = node.results.get(licence.result as usize)?;
     let one_type = graph.values[*v].ty.tensor()?.dtype == graph.values[*result].ty.tensor()?.dtype;
     let (from, to) = (&read.layout, &write.layout);
@@ -64,5 +65,12 @@ pub fn trailing_room(
     if !one_type || !trails || !from.is_contiguous() || !to.is_contiguous() {
         return None;
     }
+    call_trailing_room(graph, id, reads)
+}
+
+/// Bytes of working memory with which a node's operator copes with a result on the last cells of an operand, if its operands lie
+/// so; `None` where it does not.
+pub fn call_trailing_room(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Option<usize> {
+    let room = graph.nodes[id].op.def().trailing?;
     room(&Args(&placed_args(graph, id, reads).ok()?))
 }

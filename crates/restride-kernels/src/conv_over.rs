@@ -95,19 +95,18 @@ mod tests {
         t
     }
 
+    /// Windows of one element, all in order.
+    fn of_one(h: usize, w: usize) -> Window {
+        let size = [1, h, w];
+        Window { kernel: [1; 3], stride: [1; 3], pad: [0; 3], dilation: [1; 3], input: size, output: size }
+    }
+
     #[test]
     fn a_result_over_its_input_has_the_same_bits() {
         let shapes =
             [(2, 2, 8, 8), (24, 24, 30, 31), (40, 7, 56, 56), (300, 280, 20, 13), (60, 1, 56, 56), (9, 4, 1, 4000)];
         for (k, out, h, w) in shapes {
-            let window = Window {
-                kernel: [1; 3],
-                stride: [1; 3],
-                pad: [0; 3],
-                dilation: [1; 3],
-                input: [1, h, w],
-                output: [1, h, w],
-            };
+            let window = of_one(h, w);
             let room = room(DType::F32, (k, out), &window, 1).expect("it is worth it");
             let (h, w) = (h as i64, w as i64);
             let x = drawn(&[1, k as i64, h, w], 1);
@@ -133,14 +132,7 @@ mod tests {
 
     #[test]
     fn what_needs_all_of_its_input_is_refused_over_it() {
-        let window = Window {
-            kernel: [1; 3],
-            stride: [1; 3],
-            pad: [0; 3],
-            dilation: [1; 3],
-            input: [1, 8, 8],
-            output: [1, 8, 8],
-        };
+        let window = of_one(8, 8);
         let (x, weight) = (drawn(&[2, 2, 8, 8], 1), drawn(&[2, 2, 1, 1], 2));
         let over = x.alias(DType::F32, Layout::contiguous(&[2, 2, 8, 8])).unwrap();
         assert!(conv(&x.view(), &weight.view(), None, &window, 1, &over.view_mut(), 1).is_err());

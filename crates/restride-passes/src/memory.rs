@@ -3,7 +3,7 @@
 //! Views lie on their bases, results on dying operands where an operator has a licence for that, outputs in the caller's
 //! memory. Where every value really lies is for placement to say; this is what passes that come before it go by.
 
-use restride_ir::{Arg, Args, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, aligned, placed_args};
+use restride_ir::{Arg, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, aligned, call_trailing_room};
 use std::ops::Range;
 
 /// A node by its position in the order that is there.
@@ -172,10 +172,7 @@ pub(crate) fn bytes(graph: &Graph, v: ValueId) -> i64 {
 fn reuses(graph: &Graph, id: NodeId) -> bool {
     let def = graph.nodes[id].op.def();
     let holds = |kind: ReuseKind| match kind {
-        ReuseKind::Trailing => {
-            let room = |args: Vec<_>| def.trailing.and_then(|room| room(&Args(&args)));
-            placed_args(graph, id, &[]).is_ok_and(|a| room(a).is_some())
-        }
+        ReuseKind::Trailing => call_trailing_room(graph, id, &[]).is_some(),
         _ => true,
     };
     def.movement.is_some() || def.reuse.iter().any(|l| holds(l.kind))

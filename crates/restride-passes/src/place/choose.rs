@@ -4,8 +4,8 @@ use super::Placer;
 use super::homes::Spot;
 use super::memory::{Needed, dense};
 use restride_ir::{
-    Arg, Args, Error, HopCall, Layout, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result,
-    ReuseKind, Scalar, Type, ValueId, placed_args, trailing_room,
+    Arg, Error, HopCall, Layout, Meta, Movement, NodeId, Op, Place, Reason, Remark, RemarkKind, Result, ReuseKind,
+    Scalar, Type, ValueId, call_trailing_room, trailing_room,
 };
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
@@ -158,8 +158,9 @@ impl Placer<'_> {
         for licence in op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
             // Most calls of such an operator cannot, and nothing is to be said of them.
-            let trails = || op.def().trailing.zip(placed_args(self.graph, write.id, &self.reads(write.id)).ok());
-            if licence.kind != ReuseKind::Trailing || trails().is_some_and(|(room, a)| room(&Args(&a)).is_some()) {
+            if licence.kind != ReuseKind::Trailing
+                || call_trailing_room(self.graph, write.id, &self.reads(write.id)).is_some()
+            {
                 candidates.push((licence.kind, *v));
             }
         }
@@ -307,11 +308,13 @@ impl Placer<'_> {
         }
         for licence in node.op.def().reuse.iter().filter(|l| Some(l.result as usize) == write.result) {
             let Some(Arg::Value(v)) = node.args.get(licence.arg as usize) else { continue };
-            if matches!(touched[..], [(u, _, _)] if u == *v) {
-                let reads = self.reads(write.id);
-                if trailing_room(self.graph, write.id, licence, &reads, place).is_some() {
+            if licence.kind == ReuseKind::Trailing {
+                let alone = matches!(touched[..], [(u, _, _)] if u == *v);
+                let room = || trailing_room(self.graph, write.id, licence, &self.reads(write.id), place);
+                if alone && room().is_some() {
                     return Ok((Reason::Taken, Some(*v)));
                 }
+                continue;
             }
             let Some((_, p, true)) = touched.iter().find(|t| t.0 == *v) else { continue };
             let one_size = || {
@@ -321,8 +324,7 @@ impl Placer<'_> {
             let pointwise = match licence.kind {
                 ReuseKind::SameIndex => true,
                 ReuseKind::RowWise { .. } => one_size(),
-                ReuseKind::Carried | ReuseKind::ReadsFirst => false,
-                ReuseKind::Trailing => continue,
+                ReuseKind::Carried | ReuseKind::ReadsFirst | ReuseKind::Trailing => false,
             };
             // The one operand itself, or others that lie cell for cell like it where the kernel goes by index.
             let others = touched.iter().filter(|t| t.0 == *v).count() > 1 || touched.iter().any(|t| t.0 != *v);

@@ -7,7 +7,7 @@ use super::memory::dense;
 use super::views::view_rule;
 use restride_ir::{
     Arg, Args, Buffer, BufferKind, Graph, HopCall, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
-    RemarkKind, Result, Table, ValueId, ViewOutcome, border_layout, layout_bytes,
+    RemarkKind, Result, Table, ValueId, border_layout, layout_bytes,
 };
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
@@ -236,7 +236,7 @@ impl Placer<'_> {
         }
         let seen = match rule {
             None => Some(Layout::contiguous(&to.layout.sizes)),
-            Some(rule) => self.seen(id, v, &rule, &Layout::contiguous(&from.layout.sizes))?,
+            Some(_) => self.shown(id, v, 0, &Layout::contiguous(&from.layout.sizes))?,
         };
         let Some(seen) = seen else { return Ok(()) };
         let mut found = Vec::new();
@@ -256,20 +256,6 @@ impl Placer<'_> {
             out.extend(spot.map(|spot| Home { spot, ..home }));
         }
         Ok(())
-    }
-
-    /// What a view sees of a base that lies at `layout`.
-    fn seen(&self, id: NodeId, base: ValueId, rule: &restride_ir::ViewRule, layout: &Layout) -> Result<Option<Layout>> {
-        let dtype = self.ty(base)?.dtype;
-        let lies = Meta { dtype, layout: layout.clone() };
-        let args = self.metas(id, |u| if u == base { Ok(lies.clone()) } else { Ok(self.ty(u)?.clone()) })?;
-        Ok(match rule.of(&args) {
-            Ok(ViewOutcome::Views(views)) => match &views[..] {
-                [one] if one.dtype == dtype => Some(one.layout.clone()),
-                _ => None,
-            },
-            _ => None,
-        })
     }
 
     /// The part of an assembled result that is a value, which is one of its operands once. The whole gets its memory with

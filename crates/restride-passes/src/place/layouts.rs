@@ -9,7 +9,6 @@ use super::memory::dense;
 use super::views::view_rule;
 use restride_ir::{
     Arg, Args, Layout, Meta, Movement, NodeId, Reason, RemarkKind, Result, Reuse, ReuseKind, ScratchFn, ValueId,
-    ViewOutcome,
 };
 
 /// How far views are followed.
@@ -110,23 +109,12 @@ impl Placer<'_> {
         let mut layout = target;
         for step in reader.through.iter().rev() {
             let sizes = &self.ty(step.1)?.layout.sizes;
-            let Some(seen) = self.view_of(step, &Layout::contiguous(sizes))? else { return Ok(None) };
+            let Some(seen) = self.shown(step.0, step.1, step.2, &Layout::contiguous(sizes))? else { return Ok(None) };
             let Some(base) = before(&layout, &seen, sizes) else { return Ok(None) };
             layout = base;
         }
         debug_assert_eq!(layout.sizes, self.ty(v)?.layout.sizes);
         Ok(Some(layout))
-    }
-
-    /// What one of a view's results sees of its base that lies so.
-    fn view_of(&self, &(id, base, k): &(NodeId, ValueId, usize), lies: &Layout) -> Result<Option<Layout>> {
-        let Some((rule, _, _)) = view_rule(&self.graph.nodes[id]) else { return Ok(None) };
-        let own = Meta { dtype: self.ty(base)?.dtype, layout: lies.clone() };
-        let args = self.metas(id, |u| if u == base { Ok(own.clone()) } else { Ok(self.ty(u)?.clone()) })?;
-        Ok(match rule.of(&args) {
-            Ok(ViewOutcome::Views(views)) => views.get(k).map(|w| w.layout.clone()),
-            _ => None,
-        })
     }
 
     /// Bytes of working memory that the kernels that make and read a value take, if it lies so; `None` where a view of it would be
@@ -146,8 +134,8 @@ impl Placer<'_> {
         }
         for reader in readers {
             let mut layout = lies.clone();
-            for step in &reader.through {
-                let Some(next) = self.view_of(step, &layout)? else { return Ok(None) };
+            for &(view, base, k) in &reader.through {
+                let Some(next) = self.shown(view, base, k, &layout)? else { return Ok(None) };
                 layout = next;
             }
             let own = Meta { dtype: self.ty(reader.value)?.dtype, layout };

@@ -58,6 +58,17 @@ impl Placer<'_> {
         })
     }
 
+    /// What one of a view's results shows of a base that lies so, if strides can say it.
+    pub(super) fn shown(&self, id: NodeId, base: ValueId, k: usize, lies: &Layout) -> Result<Option<Layout>> {
+        let Some((rule, _, _)) = view_rule(&self.graph.nodes[id]) else { return Ok(None) };
+        let own = Meta { dtype: self.ty(base)?.dtype, layout: lies.clone() };
+        let args = self.metas(id, |u| if u == base { Ok(own.clone()) } else { Ok(self.ty(u)?.clone()) })?;
+        Ok(match rule.of(&args) {
+            Ok(ViewOutcome::Views(views)) => views.get(k).map(|w| w.layout.clone()),
+            _ => None,
+        })
+    }
+
     /// A view: its results lie on its base. False if the node is no view here.
     pub(super) fn free_view(&mut self, id: NodeId) -> Result<bool> {
         let node = &self.graph.nodes[id];

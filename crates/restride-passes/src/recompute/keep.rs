@@ -109,8 +109,6 @@ struct Choice<'a> {
     model: &'a Model,
     costs: &'a [i64],
     forward: usize,
-    /// Whether what a node makes can be made again.
-    again: Vec<bool>,
     /// Pieces of memory of forward that are kept.
     kept: BTreeSet<usize>,
     /// Nodes of forward that are run again.
@@ -128,17 +126,8 @@ struct Closure {
 
 impl<'a> Choice<'a> {
     fn new(program: &'a Program, model: &'a Model, costs: &'a [i64], forward: usize) -> Self {
-        let again = model.nodes.iter().map(|n| n.free).collect();
-        let mut out = Choice {
-            program,
-            model,
-            costs,
-            forward,
-            again,
-            kept: BTreeSet::new(),
-            redone: vec![false; forward],
-            looks: 0,
-        };
+        let mut out =
+            Choice { program, model, costs, forward, kept: BTreeSet::new(), redone: vec![false; forward], looks: 0 };
         out.kept = (0..model.sizes.len()).filter(|&m| out.crosses(m)).collect();
         out
     }
@@ -190,7 +179,7 @@ impl<'a> Choice<'a> {
                 if self.redone[maker] || !seen.insert(maker) {
                     continue;
                 }
-                if self.again[maker] {
+                if self.model.nodes[maker].free {
                     open.push(maker);
                 } else {
                     seen.remove(&maker);
@@ -211,7 +200,7 @@ impl<'a> Choice<'a> {
 
     /// Whether it can be made again at all.
     fn droppable(&self, m: usize) -> bool {
-        self.model.maker[m].is_some_and(|k| self.again[k])
+        self.model.maker[m].is_some_and(|k| self.model.nodes[k].free)
     }
 
     fn drop_all(&mut self) {
