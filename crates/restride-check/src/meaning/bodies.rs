@@ -78,7 +78,7 @@ impl Replay<'_> {
                         }
                         None => self.read(&x)?,
                     };
-                    let runs = self.either(pred, &p, &q);
+                    let runs = self.either(pred, &p, &q, x.dtype.size() as i64);
                     let made = self.fresh(&Meta::new(x.dtype, eager(&x)), &runs);
                     if i.is_some() || j.is_some() {
                         self.uncertain.extend(i.into_iter().chain(j).map(|k| storages[k].clone()));
@@ -91,23 +91,32 @@ impl Replay<'_> {
             });
         }
         for (s, taken) in storages.iter().zip(after) {
-            let mut cells = s.borrow_mut();
-            cells.merge(&taken, |not, yes| self.names.either(pred, yes, not));
+            s.borrow_mut().merge(&taken, self.names, pred);
         }
         Ok(results)
     }
 
-    fn either(&mut self, pred: Byte, then: &Runs, other: &Runs) -> Runs {
+    /// Elements of `size` bytes, of the first where the predicate holds.
+    fn either(&mut self, pred: Byte, then: &Runs, other: &Runs, size: i64) -> Runs {
         let mut out = Runs::default();
         then.beside(other, |a, b| {
+            let in_parts = [a, b].iter().any(|r| self.names.parts(r.term).is_some());
             for i in 0..a.len {
+                let (x, y) = (a.at(i), b.at(i));
+                if in_parts {
+                    let part = |of: Byte, k: i64| self.names.part((of.0, of.1 + k));
+                    let pairs: Vec<(Byte, Byte)> = (0..size).map(|k| (part(x, k), part(y, k))).collect();
+                    let bytes = pairs.into_iter().map(|(x, y)| self.names.either(pred, x, y)).collect();
+                    out.one(self.names.composite(bytes));
+                    continue;
+                }
                 // Even stretches are one name.
+                let (term, first) = self.names.either(pred, x, y);
                 if a.step == b.step && a.len > 1 {
-                    let (term, first) = self.names.either(pred, a.at(0), b.at(0));
                     out.push(super::cells::Run { term, first, ..a });
                     break;
                 }
-                out.one(self.names.either(pred, a.at(i), b.at(i)));
+                out.one((term, first));
             }
         });
         out

@@ -178,8 +178,7 @@ impl Cells {
                     let mut bytes = Vec::with_capacity(element);
                     for b in from..from + size {
                         let (begin, p) = self.piece(b)?;
-                        let at = p.first + (b - begin);
-                        bytes.push(names.parts(p.term).map_or((p.term, at), |parts| parts[at as usize]));
+                        bytes.push(names.part((p.term, p.first + (b - begin))));
                     }
                     out.one(names.composite(bytes));
                     i += 1;
@@ -230,21 +229,28 @@ impl Cells {
         });
     }
 
-    /// The stretches of bytes in which two storages differ.
-    pub(super) fn merge(&mut self, other: &Cells, mut one: impl FnMut(Byte, Byte) -> Byte) {
-        self.written |= other.written;
+    /// What is here where a predicate does not hold, and in `taken` where it does: bytes that differ are either.
+    pub(super) fn merge(&mut self, taken: &Cells, names: &mut Names, pred: Byte) {
+        self.written |= taken.written;
         let mut borders: Vec<i64> = Vec::new();
-        for cells in [&*self, other] {
-            borders.extend(cells.pieces.iter().flat_map(|(&s, p)| [s, p.end]));
+        for cells in [&*self, taken] {
+            for (&start, p) in &cells.pieces {
+                borders.extend([start, p.end]);
+                // What was put together is either byte by byte.
+                if names.parts(p.term).is_some() {
+                    borders.extend(start + 1..p.end);
+                }
+            }
         }
         borders.sort_unstable();
         borders.dedup();
         for w in borders.windows(2) {
-            let name = |cells: &Cells| cells.piece(w[0]).map(|(s, p)| (p.term, p.first + (w[0] - s)));
-            if let (Some(a), Some(b)) = (name(self), name(other))
-                && a != b
+            let name = |cells: &Cells| cells.piece(w[0]).map(|(s, p)| names.part((p.term, p.first + (w[0] - s))));
+            if let (Some(not), Some(yes)) = (name(self), name(taken))
+                && yes != not
             {
-                self.put(w[0], w[1] - w[0], one(a, b));
+                let either = names.either(pred, yes, not);
+                self.put(w[0], w[1] - w[0], either);
             }
         }
     }
@@ -319,8 +325,7 @@ mod tests {
                     for k in 0..want.len() {
                         let (term, first) = want.at(k).unwrap();
                         for b in 0..element as i64 {
-                            let byte = names.parts(term).map_or((term, first + b), |p| p[(first + b) as usize]);
-                            plain[i] = byte;
+                            plain[i] = names.part((term, first + b));
                             i += 1;
                         }
                     }

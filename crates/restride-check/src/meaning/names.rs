@@ -115,6 +115,11 @@ impl Names {
         }
     }
 
+    /// A byte of what was put together is the byte that was put there.
+    pub(super) fn part(&self, (term, at): Byte) -> Byte {
+        self.parts(term).map_or((term, at), |parts| parts[at as usize])
+    }
+
     /// The element that an operator was applied to for this one.
     pub(super) fn applied_to(&self, operator: &str, (term, byte): Byte) -> Option<Byte> {
         match &self.keys[term.0 as usize] {
@@ -135,7 +140,7 @@ impl Names {
         }
     }
 
-    /// One of two bytes.
+    /// One of two bytes, neither of which is part of what was put together.
     pub(super) fn either(&mut self, pred: Byte, then: Byte, other: Byte) -> Byte {
         if then == other {
             return then;
