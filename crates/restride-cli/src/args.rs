@@ -122,8 +122,9 @@ pub enum Command {
         /// every floating user input.
         #[arg(long, value_name = "NAME", value_delimiter = ',')]
         wrt: Option<Vec<String>>,
-        /// What backward keeps of forward: all, none (whatever makes the peak smaller is computed again) or so many bytes (as 10MB).
-        #[arg(long, value_name = "all|none|BYTES", default_value = "all", value_parser = keep)]
+        /// What backward keeps of forward: all but what is cheap to compute again where memory is short (auto), all, none (whatever
+        /// makes the peak smaller is computed again) or so many bytes (as 10MB).
+        #[arg(long, value_name = "auto|all|none|BYTES", default_value = "auto", value_parser = keep)]
         keep: restride::Keep,
         /// How often loops whose end depends on data run at most, to differentiate them; going on after that is an error.
         #[arg(long, value_name = "N")]
@@ -281,8 +282,9 @@ pub struct RunArgs {
 fn keep(text: &str) -> Result<restride::Keep, String> {
     match text {
         "all" => Ok(restride::Keep::All),
+        "auto" => Ok(restride::Keep::Auto),
         "none" => Ok(restride::Keep::None),
-        _ => bytes(text).map(restride::Keep::Bytes).map_err(|e| format!("all, none or bytes: {e}")),
+        _ => bytes(text).map(restride::Keep::Bytes).map_err(|e| format!("auto, all, none or bytes: {e}")),
     }
 }
 

@@ -232,12 +232,14 @@ fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -
     }
     let kept = compiled.keep(&made, &options, keep, inputs.as_ref())?;
     save(&kept.program, output)?;
-    screen.print(&format!(
-        "backward keeps {} of forward instead of {}; {} nodes of it run again\n",
-        tables::bytes(kept.bytes),
-        tables::bytes(kept.all_bytes),
-        kept.again
-    ));
+    if kept.again > 0 || keep != restride::Keep::Auto {
+        screen.print(&format!(
+            "backward keeps {} of forward instead of {}; {} nodes of it run again\n",
+            tables::bytes(kept.bytes),
+            tables::bytes(kept.all_bytes),
+            kept.again
+        ));
+    }
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use restride_ir::{Arg, Graph, Node, NodeId, ReuseKind, Table, Type, ValueId, ali
 use std::ops::Range;
 
 /// A node by its position in the order that is there.
+#[derive(Clone)]
 pub(crate) struct Step {
     pub(crate) id: NodeId,
     /// Memory that it reads, each once.
@@ -20,6 +21,7 @@ pub(crate) struct Step {
 }
 
 /// Values as the memory that they share.
+#[derive(Clone)]
 pub(crate) struct Model {
     pub(crate) nodes: Vec<Step>,
     /// Size of each piece of memory; nothing for that of the caller.

@@ -188,6 +188,10 @@ fn what_backward_keeps_changes_no_bit() {
     assert!(none.again > 0 && none.bytes < all.bytes, "{none:?}");
     assert!(bytes(&none.program) < bytes(&joint), "{} bytes", bytes(&none.program));
     assert_eq!(difference(&want, &run(&none.program)), None);
+    let auto = choose(Keep::Auto).expect("auto");
+    assert!(auto.again > 0 && auto.again < none.again, "{} nodes, {} of all", auto.again, none.again);
+    assert!(bytes(&auto.program) < bytes(&joint), "{} bytes", bytes(&auto.program));
+    assert_eq!(difference(&want, &run(&auto.program)), None);
     for share in [75, 50, 25] {
         let most = all.bytes * share / 100;
         match choose(Keep::Bytes(most)) {

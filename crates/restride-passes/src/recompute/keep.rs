@@ -1,8 +1,8 @@
 //! What backward keeps of forward: values that both need are kept until backward reads them, or computed again there.
 
-use super::cost::costs;
-use super::{reach, run};
-use crate::memory::Model;
+use super::cost::{costs, sums_products};
+use super::{Aim, reach, run, work};
+use crate::memory::{Model, Step};
 use crate::symbols::specialize;
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Program, Result};
 use std::cmp::Reverse;
@@ -12,8 +12,11 @@ use std::collections::{BTreeSet, BinaryHeap};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Keep {
     /// All that backward reads.
-    #[default]
     All,
+    /// All but what is cheap to compute again: what goes through its operands once, where that makes the peak smaller, as long as it
+    /// adds no more than a twentieth to the work of the program. Where sizes are not known, all.
+    #[default]
+    Auto,
     /// Nothing for its own sake: whatever makes the peak smaller is computed again, as often as that takes. Where sizes are not
     /// known, everything that can be is computed again.
     None,
@@ -34,6 +37,9 @@ pub struct Kept {
     pub again: usize,
 }
 
+/// The part of a program's work that [`Keep::Auto`] may add to it.
+const WORK: i64 = 20;
+
 /// How many nodes are looked at in choosing what to keep; what is left then is dropped as it comes.
 const LOOKS: usize = 20_000_000;
 
@@ -45,46 +51,50 @@ const LOOKS: usize = 20_000_000;
 pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> Result<Kept> {
     let known = specialize(program, sizes);
     let mut model = Model::new(known.graph());
-    for node in &mut model.nodes {
-        node.free &= !known.graph().nodes[node.id].op.def().random;
-    }
+    let random = |n: &Step| known.graph().nodes[n.id].op.def().random;
+    model.nodes.iter_mut().for_each(|n| n.free &= !random(n));
     let model = model;
     let costs = costs(known.graph(), &model);
     let mut choice = Choice::new(&known, &model, &costs, forward);
     let all_bytes = choice.bytes();
-    match keep {
-        Keep::All => return Ok(Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 }),
-        Keep::None if choice.known().is_ok() => return least(program, &known, &model, &costs, forward, all_bytes),
-        Keep::None => choice.drop_all(),
+    let as_it_is = || Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 };
+    let (sequence, bytes) = match keep {
+        Keep::All => return Ok(as_it_is()),
+        Keep::Auto | Keep::None if choice.known().is_ok() => {
+            let mut cheap = model.clone();
+            for node in &mut cheap.nodes {
+                node.free &= !sums_products(known.graph(), &known.graph().nodes[node.id]);
+            }
+            let lowest = |model: &Model, work| reach(&known, model, &costs, Aim { most: 0, work });
+            let (sequence, peak) = match keep {
+                Keep::Auto => lowest(&cheap, work(&costs, 0..costs.len()) / WORK),
+                // What makes less anew has less of it there at once, at times.
+                _ => [lowest(&cheap, i64::MAX), lowest(&model, i64::MAX)]
+                    .into_iter()
+                    .min_by_key(|(_, peak)| *peak)
+                    .expect("there are two"),
+            };
+            let there: Vec<usize> = (0..model.nodes.len()).collect();
+            if peak >= model.peak(&there) {
+                return Ok(as_it_is());
+            }
+            let bytes = crossing(&model, &sequence, forward);
+            (sequence, bytes)
+        }
+        Keep::Auto => return Ok(as_it_is()),
+        Keep::None => {
+            choice.drop_all();
+            (choice.sequence(), choice.bytes())
+        }
         Keep::Bytes(most) => {
             choice.known()?;
             choice.drop_to(most)?;
+            (choice.sequence(), choice.bytes())
         }
-    }
-    let sequence = choice.sequence();
+    };
     let again = sequence.len() - model.nodes.len();
     let sequence: Vec<NodeId> = sequence.into_iter().map(|at| model.nodes[at].id).collect();
-    let made = run(program, &model, &sequence)?;
-    Ok(Kept { program: made.program, bytes: choice.bytes(), all_bytes, again })
-}
-
-/// The program that needs the least memory at once, by the model of it.
-fn least(
-    program: &Program,
-    known: &Program,
-    model: &Model,
-    costs: &[i64],
-    forward: usize,
-    all_bytes: i64,
-) -> Result<Kept> {
-    let there: Vec<usize> = (0..model.nodes.len()).collect();
-    let (sequence, peak) = reach(known, model, costs, 0);
-    if peak >= model.peak(&there) {
-        return Ok(Kept { program: program.clone(), bytes: all_bytes, all_bytes, again: 0 });
-    }
-    let (bytes, again) = (crossing(model, &sequence, forward), sequence.len() - model.nodes.len());
-    let sequence: Vec<NodeId> = sequence.into_iter().map(|at| model.nodes[at].id).collect();
-    Ok(Kept { program: run(program, model, &sequence)?.program, bytes, all_bytes, again })
+    Ok(Kept { program: run(program, &model, &sequence)?.program, bytes, all_bytes, again })
 }
 
 /// Bytes that are made before the first node of backward, and read then or later.

@@ -40,33 +40,54 @@ pub struct Recomputed {
 pub fn recompute(program: &Program, most: i64) -> Recomputed {
     let model = Model::new(program.graph());
     let costs = cost::costs(program.graph(), &model);
-    let (sequence, peak) = reach(program, &model, &costs, most);
+    let (sequence, peak) = reach(program, &model, &costs, Aim { most, work: i64::MAX });
     Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
+}
+
+/// What a sequence should come to.
+#[derive(Clone, Copy)]
+struct Aim {
+    /// Bytes at once by the model; where that cannot be, as few as are found.
+    most: i64,
+    /// What computing again may cost altogether.
+    work: i64,
 }
 
 /// As [`recompute`], with the model of the program, whose nodes may be free to be run again or not: the positions of nodes to run,
 /// and the peak.
-fn reach(program: &Program, model: &Model, costs: &[i64], most: i64) -> (Vec<usize>, i64) {
-    let reach = |most: i64| restore::restore(model, costs, evict::evict(program, model, costs, most), most);
-    let mut best = reach(most);
+fn reach(program: &Program, model: &Model, costs: &[i64], aim: Aim) -> (Vec<usize>, i64) {
+    let all = work(costs, 0..model.nodes.len());
+    // What is too much work is nothing.
+    let reach = |most: i64| {
+        let found = restore::restore(model, costs, evict::evict(program, model, costs, most), most);
+        let added = work(costs, found.0.iter().copied()).saturating_sub(all);
+        (added <= aim.work).then_some(found)
+    };
+    let mut best = reach(aim.most).unwrap_or_else(|| {
+        let there: Vec<usize> = (0..model.nodes.len()).collect();
+        let peak = model.peak(&there);
+        (there, peak)
+    });
     // Where it cannot be reached, aiming that low is not what comes closest: everything is dropped then, again and again.
-    let (mut low, mut high) = (most.max(model.floor()), best.1);
+    let (mut low, mut high) = (aim.most.max(model.floor()), best.1);
     for _ in 0..HALVINGS {
-        if best.1 <= most || low >= high {
+        if best.1 <= aim.most || low >= high {
             break;
         }
-        let aim = low.midpoint(high);
-        let found = reach(aim);
-        if found.1 <= aim {
-            high = found.1;
-        } else {
-            low = aim + 1;
+        let middle = low.midpoint(high);
+        let found = reach(middle);
+        match &found {
+            Some(found) if found.1 <= middle => high = found.1,
+            _ => low = middle + 1,
         }
-        if found.1 < best.1 {
-            best = found;
-        }
+        best = found.into_iter().fold(best, |best, found| if found.1 < best.1 { found } else { best });
     }
     best
+}
+
+/// What running nodes costs.
+fn work(costs: &[i64], nodes: impl Iterator<Item = usize>) -> i64 {
+    nodes.fold(0i64, |sum, k| sum.saturating_add(costs[k]))
 }
 
 /// The most bytes that are there at once in a program of known sizes, by the model of memory.

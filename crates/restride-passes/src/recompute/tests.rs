@@ -167,3 +167,42 @@ graph(%x: f32[1024]) {
     let error = keep(&program, 3, &no, Keep::Bytes(100)).expect_err("%r or %a stays").to_string();
     assert!(error.contains("%a (4096 bytes)"), "{error}");
 }
+
+/// A chain of matrix products with something pointwise between them, then the same values read backwards.
+fn layers(n: usize, middle: usize) -> (Program, usize) {
+    let mut text = format!("stage: functional\ngraph(%x: f32[64, {middle}], %w: f32[{middle}, {middle}]) {{\n");
+    let ty = format!("f32[64, {middle}]");
+    for i in 0..n {
+        let from = if i == 0 { "x".into() } else { format!("b{}", i - 1) };
+        let _ =
+            writeln!(text, "  %a{i}: {ty} = aten.mm.default(%{from}, %w)\n  %b{i}: {ty} = aten.tanh.default(%a{i})");
+    }
+    let _ = writeln!(text, "  %g{n}: {ty} = aten.neg.default(%b{})", n - 1);
+    for i in (0..n).rev() {
+        let _ = writeln!(text, "  %h{i}: {ty} = aten.tanh_backward.default(%g{}, %b{i})", i + 1);
+        let _ = writeln!(text, "  %k{i}: {ty} = aten.mul.Tensor(%h{i}, %a{i})");
+        let _ = writeln!(text, "  %g{i}: {ty} = aten.mm.default(%k{i}, %w)");
+    }
+    let _ = writeln!(text, "  return %g0\n}}");
+    (program(&text), 2 * n)
+}
+
+#[test]
+fn only_what_is_cheap_is_computed_again_unasked() {
+    // Of wide layers the pointwise part is a small part of the work.
+    let (wide, forward) = layers(12, 1024);
+    let kept = keep(&wide, forward, &restride_ir::Binding::new(), Keep::Auto).expect("sizes are known");
+    assert!(kept.again > 0 && kept.bytes < kept.all_bytes, "{kept:?}");
+    assert!(modelled(&kept.program) < modelled(&wide));
+    let count = |p: &Program, op: &str| p.graph().ordered().filter(|(_, n)| n.op.name() == op).count();
+    assert_eq!(count(&kept.program, "aten.mm.default"), count(&wide, "aten.mm.default"));
+    assert!(count(&kept.program, "aten.tanh.default") > 12);
+    let work = |p: &Program| -> i64 { cost::costs(p.graph(), &Model::new(p.graph())).iter().sum() };
+    assert!(work(&kept.program) <= work(&wide) / 20 * 21);
+    // Of narrow ones it is most of it.
+    let (narrow, forward) = layers(12, 4);
+    let kept = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::Auto).expect("sizes are known");
+    assert!(work(&kept.program) <= work(&narrow) / 20 * 21, "{} nodes", kept.again);
+    let none = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::None).expect("sizes are known");
+    assert!(none.again > kept.again && modelled(&none.program) < modelled(&narrow));
+}
