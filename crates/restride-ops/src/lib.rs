@@ -83,6 +83,7 @@ mod shuffle;
 mod softmax;
 mod sort;
 mod spectral;
+mod turn;
 mod unique;
 mod upsample;
 mod views;
@@ -111,6 +112,7 @@ static FAMILIES: &[&[OpDef]] = &[
     casts::OPS,
     moves::OPS,
     assemble::OPS,
+    turn::OPS,
     index::OPS,
     index_find::OPS,
     index_masked::OPS,

@@ -8,8 +8,8 @@ use crate::model::{
     SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
 };
 use restride_ir::{
-    Arg, ArgType, Binding, DType, Effects, Error, Expr, ExprFn, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin,
-    Program, Result, Stage, Symbol, Table, TensorType, Type, ValueId,
+    Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin, Program,
+    Result, Stage, Symbol, Table, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -42,9 +42,9 @@ pub struct GraphWriter<'a> {
     pub instead: BTreeMap<ValueId, Arc<str>>,
     taken: HashSet<Arc<str>>,
     /// Numbers that a name stands for already.
-    numbers: HashMap<Expr, Arc<str>>,
+    pub(super) numbers: HashMap<Expr, Arc<str>>,
     /// Sizes that are no constants, with the tensor and dimension to ask for them.
-    sizes: Vec<(Expr, Arc<str>, usize)>,
+    pub(super) sizes: Vec<(Expr, Arc<str>, usize)>,
     /// Metadata of the nodes that are written now.
     pub origin: Arc<Origin>,
     /// What PyTorch's tensors are, in a functional program.
@@ -71,7 +71,7 @@ pub fn tensor_meta(ty: &TensorType, hints: &Binding, requires_grad: bool) -> Res
     })
 }
 
-fn as_tensor(name: &str) -> Argument {
+pub(super) fn as_tensor(name: &str) -> Argument {
     Argument::AsTensor(TensorArgument { name: name.to_string() })
 }
 
@@ -172,7 +172,7 @@ impl<'a> GraphWriter<'a> {
     }
 
     /// Declares a number of this name; gives how an argument says it.
-    fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
+    pub(super) fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
         let key = name.to_string();
         Ok(if e.is_bool() {
@@ -491,7 +491,7 @@ impl<'a> GraphWriter<'a> {
         }
     }
 
-    fn scalar(&mut self, e: &Expr, ty: Option<ArgType>) -> Result<Argument> {
+    pub(super) fn scalar(&mut self, e: &Expr, ty: Option<ArgType>) -> Result<Argument> {
         let Some(value) = e.constant() else {
             let name = self.number(e)?;
             return Ok(self.named_number(&name, e));
@@ -537,117 +537,4 @@ impl<'a> GraphWriter<'a> {
         };
         Ok(Argument::AsSymInts(list.iter().map(|e| one(self, e)).collect::<Result<_>>()?))
     }
-
-    /// The name of a number that is no constant, computed here if it is not yet.
-    pub fn number(&mut self, e: &Expr) -> Result<Arc<str>> {
-        if let Some(name) = self.numbers.get(e) {
-            return Ok(name.clone());
-        }
-        if let Some((_, tensor, dim)) = self.sizes.iter().find(|(have, _, _)| have == e).cloned() {
-            return self.size(e, &tensor, dim);
-        }
-        match e {
-            Expr::Sym(s) => self.solve(s),
-            Expr::Call(c) => match (c.0, c.1.as_slice()) {
-                (ExprFn::ModularIndexing, [a, b, m]) => {
-                    let quotient = self.python(ExprFn::FloorDiv, &[a.clone(), b.clone()])?;
-                    self.compute("_operator.mod", e, &[NumberArg::Name(quotient), NumberArg::Expr(m.clone())])
-                }
-                (ExprFn::Abs, [a]) => {
-                    let negative = a_times(a, -1);
-                    self.compute("torch.sym_max", e, &[NumberArg::Expr(a.clone()), NumberArg::Expr(negative)])
-                }
-                (f, args) => self.python(f, args),
-            },
-            _ => Err(Error::invalid(format!("{e} is a constant"))),
-        }
-    }
-
-    fn size(&mut self, e: &Expr, tensor: &str, dim: usize) -> Result<Arc<str>> {
-        let name = self.fresh("sym_size_int");
-        let output = self.declare_number(&name, e)?;
-        let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
-        let inputs = vec![argument("self", as_tensor(tensor)), argument("dim", Argument::AsInt(dim as i64))];
-        self.push("torch.ops.aten.sym_size.int".into(), inputs, vec![output], false);
-        Ok(name)
-    }
-
-    /// A symbol out of a size that is `a * symbol + b`.
-    fn solve(&mut self, s: &Symbol) -> Result<Arc<str>> {
-        let at = |e: &Expr, n: i64| match e.replace(&[(s.clone(), Expr::Int(n))].into()) {
-            Expr::Int(i) => Some(i),
-            _ => None,
-        };
-        let linear = |e: &Expr| {
-            let (b, a) = (at(e, 0)?, at(e, 1)? - at(e, 0)?);
-            let again = Expr::call(ExprFn::Add, vec![a_times(&Expr::Sym(s.clone()), a), Expr::Int(b)]);
-            (a != 0 && again == *e).then_some((a, b))
-        };
-        let found = self.sizes.iter().find_map(|(e, t, d)| Some((e.clone(), t.clone(), *d, linear(e)?)));
-        let Some((e, tensor, dim, (a, b))) = found else {
-            return Err(Error::unsupported(format!(
-                "the number {} is needed where no tensor has it as a size",
-                s.name()
-            )));
-        };
-        let mut name = self.size(&e, &tensor, dim)?;
-        if b != 0 {
-            let less = a_times(&Expr::Sym(s.clone()), a);
-            name = self.compute("_operator.sub", &less, &[NumberArg::Name(name), NumberArg::Expr(Expr::Int(b))])?;
-        }
-        if a != 1 {
-            let whole = Expr::Sym(s.clone());
-            name =
-                self.compute("_operator.floordiv", &whole, &[NumberArg::Name(name), NumberArg::Expr(Expr::Int(a))])?;
-        }
-        Ok(name)
-    }
-
-    fn python(&mut self, f: ExprFn, args: &[Expr]) -> Result<Arc<str>> {
-        let whole = Expr::call(f, args.to_vec());
-        if let Some(name) = self.numbers.get(&whole) {
-            return Ok(name.clone());
-        }
-        let Some(target) = exprs::python(f) else {
-            return Err(Error::unsupported(format!(
-                "{whole} cannot be computed in an archive: it has no {}",
-                f.name()
-            )));
-        };
-        let many = matches!(f, ExprFn::Add | ExprFn::Mul | ExprFn::Min | ExprFn::Max | ExprFn::And | ExprFn::Or);
-        if !many || args.len() <= 2 {
-            let args: Vec<_> = args.iter().cloned().map(NumberArg::Expr).collect();
-            return self.compute(target, &whole, &args);
-        }
-        // Two at a time.
-        let (last, rest) = args.split_last().expect("there are more than two");
-        let left = self.python(f, rest)?;
-        self.compute(target, &whole, &[NumberArg::Name(left), NumberArg::Expr(last.clone())])
-    }
-
-    fn compute(&mut self, target: &str, result: &Expr, args: &[NumberArg]) -> Result<Arc<str>> {
-        let mut inputs = Vec::new();
-        for (arg, name) in args.iter().zip(["a", "b", "c"]) {
-            let arg = match arg {
-                NumberArg::Name(n) => Argument::AsSymInt(SymIntArgument::AsName(n.to_string())),
-                NumberArg::Expr(e) => self.scalar(e, None)?,
-            };
-            inputs.push(NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) });
-        }
-        let hint = target.rsplit('.').next().unwrap_or("number").trim_matches('_');
-        let name = self.fresh(hint);
-        let output = self.declare_number(&name, result)?;
-        self.push(target.into(), inputs, vec![output], false);
-        Ok(name)
-    }
-}
-
-fn a_times(e: &Expr, a: i64) -> Expr {
-    Expr::call(ExprFn::Mul, vec![Expr::Int(a), e.clone()])
-}
-
-/// An argument of a function of numbers.
-enum NumberArg {
-    Name(Arc<str>),
-    Expr(Expr),
 }

@@ -7,6 +7,7 @@ mod custom;
 mod exprs;
 mod facts;
 mod graph;
+mod numbers;
 mod ranges;
 mod samples;
 mod signature;

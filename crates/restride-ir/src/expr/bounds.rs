@@ -1,0 +1,69 @@
+//! What an expression is at least and at most, from the ranges of its symbols.
+
+use super::{Expr, ExprFn};
+
+impl Expr {
+    /// Bounds from the ranges of the symbols; `None` is unbounded. Integers only.
+    pub fn bounds(&self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Expr::Int(i) => (Some(*i), Some(*i)),
+            Expr::Sym(s) if !s.is_float() => (s.min(), s.max()),
+            Expr::Call(c) => {
+                let args: Vec<_> = c.1.iter().map(Expr::bounds).collect();
+                match c.0 {
+                    ExprFn::Add => {
+                        args.iter().fold((Some(0), Some(0)), |acc, b| (add_opt(acc.0, b.0), add_opt(acc.1, b.1)))
+                    }
+                    ExprFn::Mul => args.iter().fold((Some(1), Some(1)), |acc, b| mul_bounds(acc, *b)),
+                    // Max is at least any argument's lower bound; Min dually.
+                    ExprFn::Max => (
+                        args.iter().filter_map(|b| b.0).max(),
+                        args.iter().map(|b| b.1).collect::<Option<Vec<_>>>().and_then(|v| v.into_iter().max()),
+                    ),
+                    ExprFn::Min => (
+                        args.iter().map(|b| b.0).collect::<Option<Vec<_>>>().and_then(|v| v.into_iter().min()),
+                        args.iter().filter_map(|b| b.1).min(),
+                    ),
+                    ExprFn::FloorDiv => match (&args[0], c.1.get(1)) {
+                        (b, Some(Expr::Int(d))) if *d > 0 => {
+                            (b.0.map(|x| x.div_euclid(*d)), b.1.map(|x| x.div_euclid(*d)))
+                        }
+                        (b, Some(d)) if b.0 >= Some(0) && d.bounds().0 >= Some(1) => (Some(0), b.1),
+                        _ => (None, None),
+                    },
+                    ExprFn::Mod => match args[1] {
+                        (Some(lo), hi) if lo > 0 => (Some(0), hi.map(|h| h - 1)),
+                        _ => (None, None),
+                    },
+                    _ => (None, None),
+                }
+            }
+            _ => (None, None),
+        }
+    }
+}
+
+fn add_opt(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    a?.checked_add(b?)
+}
+
+fn mul_bounds(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> (Option<i64>, Option<i64>) {
+    // Enough for sizes and strides: both not negative, or one a known number.
+    let scale = |k: i64, (lo, hi): (Option<i64>, Option<i64>)| {
+        let m = |x: Option<i64>| x.and_then(|x| x.checked_mul(k));
+        if k >= 0 { (m(lo), m(hi)) } else { (m(hi), m(lo)) }
+    };
+    match (a, b) {
+        ((Some(x), Some(y)), other) | (other, (Some(x), Some(y))) if x == y => {
+            if x == 0 {
+                (Some(0), Some(0))
+            } else {
+                scale(x, other)
+            }
+        }
+        ((Some(la), ha), (Some(lb), hb)) if la >= 0 && lb >= 0 => {
+            (la.checked_mul(lb), ha.and_then(|h| hb.and_then(|g| h.checked_mul(g))))
+        }
+        _ => (None, None),
+    }
+}

@@ -1,0 +1,384 @@
+//! Symbolic numbers: what sizes, strides and scalar arguments are made of in programs with dynamic shapes.
+//!
+//! Sums and products of integers are kept as polynomials in one normal form, so that equal polynomials are
+//! equal expressions; everything else is an opaque call over normal forms. Proofs go through the normal form of
+//! a difference and through interval bounds from the symbols' ranges.
+
+mod bounds;
+mod function;
+mod polynomial;
+mod symbol;
+
+pub use function::ExprFn;
+pub use symbol::Symbol;
+
+use function::apply;
+use polynomial::{MONOMIALS, Poly, add_into, floor_div, from_poly, min_max, multiply, opaque_product};
+use restride_tensor::{Dim, Scalar};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Values of symbols.
+pub type Binding = BTreeMap<Symbol, Scalar>;
+
+/// A float compared and hashed by its bits.
+#[derive(Clone, Copy, Debug)]
+pub struct Bits(pub f64);
+impl PartialEq for Bits {
+    fn eq(&self, o: &Self) -> bool {
+        self.0.to_bits() == o.0.to_bits()
+    }
+}
+impl Eq for Bits {}
+impl PartialOrd for Bits {
+    fn partial_cmp(&self, o: &Self) -> Option<Ordering> {
+        Some(self.cmp(o))
+    }
+}
+impl Ord for Bits {
+    fn cmp(&self, o: &Self) -> Ordering {
+        self.0.to_bits().cmp(&o.0.to_bits())
+    }
+}
+impl std::hash::Hash for Bits {
+    fn hash<H: std::hash::Hasher>(&self, s: &mut H) {
+        self.0.to_bits().hash(s);
+    }
+}
+
+/// A number: known, a symbol, or a function of others. Build with the methods, which keep the normal form.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Expr {
+    /// An integer.
+    Int(i64),
+    /// A bool.
+    Bool(bool),
+    /// A float.
+    Float(Bits),
+    /// A symbol.
+    Sym(Symbol),
+    /// A function of expressions.
+    Call(Arc<(ExprFn, Vec<Expr>)>),
+}
+
+impl From<i64> for Expr {
+    fn from(i: i64) -> Self {
+        Expr::Int(i)
+    }
+}
+impl From<Symbol> for Expr {
+    fn from(s: Symbol) -> Self {
+        Expr::Sym(s)
+    }
+}
+impl From<Scalar> for Expr {
+    /// Complex numbers have no expression form; their real part is taken (they travel as `Arg::Complex`).
+    fn from(s: Scalar) -> Self {
+        match s {
+            Scalar::Int(i) => Expr::Int(i),
+            Scalar::Bool(b) => Expr::Bool(b),
+            Scalar::Float(x) => Expr::Float(Bits(x)),
+            Scalar::Complex(z) => Expr::Float(Bits(z.re)),
+        }
+    }
+}
+
+impl Expr {
+    /// A float.
+    pub fn float(x: f64) -> Expr {
+        Expr::Float(Bits(x))
+    }
+
+    /// The value, if it is a number already.
+    pub fn constant(&self) -> Option<Scalar> {
+        match self {
+            Expr::Int(i) => Some(Scalar::Int(*i)),
+            Expr::Bool(b) => Some(Scalar::Bool(*b)),
+            Expr::Float(x) => Some(Scalar::Float(x.0)),
+            _ => None,
+        }
+    }
+
+    /// A function of expressions, in normal form; folded if all arguments are known.
+    pub fn call(f: ExprFn, args: Vec<Expr>) -> Expr {
+        if let Some(known) = args.iter().map(Expr::constant).collect::<Option<Vec<_>>>()
+            && let Some(value) = apply(f, &known)
+        {
+            return value.into();
+        }
+        let float = args.iter().any(Expr::is_float);
+        match (f, args.as_slice()) {
+            (ExprFn::Add, _) if !float => {
+                let mut sum = Poly::new();
+                args.iter().for_each(|a| add_into(&mut sum, &a.poly(), 1));
+                from_poly(sum)
+            }
+            (ExprFn::Mul, _) if !float => {
+                let one: Poly = [(Vec::new(), 1)].into();
+                let product = args.iter().try_fold(one, |p, a| {
+                    let a = a.poly();
+                    (p.len() * a.len() <= MONOMIALS).then(|| multiply(&p, &a))
+                });
+                product.map_or_else(|| opaque_product(args.clone()), from_poly)
+            }
+            (ExprFn::Pow, [base, Expr::Int(n)]) if !float && (0..=8).contains(n) => {
+                Expr::call(ExprFn::Mul, std::iter::repeat_n(base.clone(), *n as usize).collect())
+            }
+            (ExprFn::FloorDiv, [a, b]) => floor_div(a, b),
+            (ExprFn::Mod, [a, b]) => {
+                let whole = floor_div(a, b);
+                if matches!(&whole, Expr::Call(c) if c.0 == ExprFn::FloorDiv) {
+                    Expr::Call(Arc::new((f, args)))
+                } else {
+                    a.minus(&whole.times(b))
+                }
+            }
+            (ExprFn::ModularIndexing, [a, b, c]) => Expr::call(ExprFn::Mod, vec![floor_div(a, b), c.clone()]),
+            (ExprFn::Min | ExprFn::Max, _) => min_max(f, args),
+            (ExprFn::Eq, [a, b]) if a.equals(b).is_some() => Expr::Bool(a.equals(b) == Some(true)),
+            (ExprFn::Ne, [a, b]) if a.equals(b).is_some() => Expr::Bool(a.equals(b) == Some(false)),
+            (ExprFn::Lt, [a, b]) if a.less(b).is_some() => Expr::Bool(a.less(b) == Some(true)),
+            (ExprFn::Gt, [a, b]) if b.less(a).is_some() => Expr::Bool(b.less(a) == Some(true)),
+            (ExprFn::Le, [a, b]) if b.less(a).is_some() => Expr::Bool(b.less(a) == Some(false)),
+            (ExprFn::Ge, [a, b]) if a.less(b).is_some() => Expr::Bool(a.less(b) == Some(false)),
+            (ExprFn::Floor | ExprFn::Ceil | ExprFn::Trunc | ExprFn::Round, [a]) if !a.is_float() => a.clone(),
+            _ => Expr::Call(Arc::new((f, args))),
+        }
+    }
+
+    /// Whether the value is a float.
+    pub fn is_float(&self) -> bool {
+        match self {
+            Expr::Float(_) => true,
+            Expr::Sym(s) => s.is_float(),
+            Expr::Call(c) => match c.0 {
+                ExprFn::TrueDiv | ExprFn::ToFloat | ExprFn::Sqrt => true,
+                ExprFn::Add | ExprFn::Mul | ExprFn::Pow | ExprFn::Min | ExprFn::Max | ExprFn::Abs | ExprFn::Where => {
+                    c.1.iter().any(Expr::is_float)
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether the value is a bool.
+    pub fn is_bool(&self) -> bool {
+        match self {
+            Expr::Bool(_) => true,
+            Expr::Call(c) => matches!(
+                c.0,
+                ExprFn::Eq
+                    | ExprFn::Ne
+                    | ExprFn::Lt
+                    | ExprFn::Le
+                    | ExprFn::Gt
+                    | ExprFn::Ge
+                    | ExprFn::And
+                    | ExprFn::Or
+                    | ExprFn::Not
+            ),
+            _ => false,
+        }
+    }
+
+    /// The value under a binding, or the first symbol that it lacks (or a description of what cannot be computed).
+    pub fn eval(&self, binding: &Binding) -> Result<Scalar, String> {
+        match self {
+            Expr::Sym(s) => binding.get(s).copied().ok_or_else(|| format!("{} has no value", s.name())),
+            Expr::Call(c) => {
+                let args = c.1.iter().map(|a| a.eval(binding)).collect::<Result<Vec<_>, _>>()?;
+                apply(c.0, &args).ok_or_else(|| format!("{self} cannot be computed"))
+            }
+            other => Ok(other.constant().expect("what is no symbol and no call is a constant")),
+        }
+    }
+
+    /// With symbols replaced by their values where the binding has them.
+    pub fn substitute(&self, binding: &Binding) -> Expr {
+        match self {
+            Expr::Sym(s) => binding.get(s).map_or_else(|| self.clone(), |v| Expr::from(*v)),
+            Expr::Call(c) => Expr::call(c.0, c.1.iter().map(|a| a.substitute(binding)).collect()),
+            other => other.clone(),
+        }
+    }
+
+    /// With symbols replaced by expressions.
+    pub fn replace(&self, map: &BTreeMap<Symbol, Expr>) -> Expr {
+        match self {
+            Expr::Sym(s) => map.get(s).cloned().unwrap_or_else(|| self.clone()),
+            Expr::Call(c) => Expr::call(c.0, c.1.iter().map(|a| a.replace(map)).collect()),
+            other => other.clone(),
+        }
+    }
+
+    /// The symbols in it.
+    pub fn symbols(&self, out: &mut std::collections::BTreeSet<Symbol>) {
+        match self {
+            Expr::Sym(s) => {
+                out.insert(s.clone());
+            }
+            Expr::Call(c) => c.1.iter().for_each(|a| a.symbols(out)),
+            _ => {}
+        }
+    }
+}
+
+impl Dim for Expr {
+    fn known(&self) -> Option<i64> {
+        match self {
+            Expr::Int(i) => Some(*i),
+            _ => None,
+        }
+    }
+    fn plus(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => Expr::Int(a.wrapping_add(*b)),
+            _ => Expr::call(ExprFn::Add, vec![self.clone(), other.clone()]),
+        }
+    }
+    fn minus(&self, other: &Self) -> Self {
+        self.plus(&other.times(&Expr::Int(-1)))
+    }
+    fn times(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => Expr::Int(a.wrapping_mul(*b)),
+            _ => Expr::call(ExprFn::Mul, vec![self.clone(), other.clone()]),
+        }
+    }
+    fn floor_div(&self, other: &Self) -> Self {
+        Expr::call(ExprFn::FloorDiv, vec![self.clone(), other.clone()])
+    }
+    fn smaller(&self, other: &Self) -> Self {
+        Expr::call(ExprFn::Min, vec![self.clone(), other.clone()])
+    }
+    fn larger(&self, other: &Self) -> Self {
+        Expr::call(ExprFn::Max, vec![self.clone(), other.clone()])
+    }
+    fn equals(&self, other: &Self) -> Option<bool> {
+        if self == other {
+            return Some(true);
+        }
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => return Some(a == b),
+            _ if self.is_float() || other.is_float() => return None,
+            _ => {}
+        }
+        match self.minus(other) {
+            Expr::Int(d) => Some(d == 0),
+            d => match d.bounds() {
+                (Some(lo), _) if lo > 0 => Some(false),
+                (_, Some(hi)) if hi < 0 => Some(false),
+                _ => None,
+            },
+        }
+    }
+    fn less(&self, other: &Self) -> Option<bool> {
+        match (self, other) {
+            (Expr::Int(a), Expr::Int(b)) => return Some(a < b),
+            _ if self.is_float() || other.is_float() => return None,
+            _ => {}
+        }
+        match other.minus(self).bounds() {
+            (Some(lo), _) if lo > 0 => Some(true),
+            (_, Some(hi)) if hi <= 0 => Some(false),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn list(f: &mut fmt::Formatter<'_>, items: &[Expr], sep: &str) -> fmt::Result {
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    f.write_str(sep)?;
+                }
+                // Sums of floats may nest, and their order matters.
+                match item {
+                    Expr::Call(c) if sep != ", " && c.0 == ExprFn::Add => write!(f, "({item})")?,
+                    Expr::Call(c) if sep == "*" && c.0 == ExprFn::Mul => write!(f, "({item})")?,
+                    _ => write!(f, "{item}")?,
+                }
+            }
+            Ok(())
+        }
+        match self {
+            Expr::Int(i) => write!(f, "{i}"),
+            Expr::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            Expr::Float(x) => write!(f, "{:?}", x.0),
+            Expr::Sym(s) => f.write_str(s.name()),
+            Expr::Call(c) => match c.0 {
+                ExprFn::Add => list(f, &c.1, " + "),
+                ExprFn::Mul => list(f, &c.1, "*"),
+                other => {
+                    write!(f, "{}(", other.name())?;
+                    list(f, &c.1, ", ")?;
+                    f.write_str(")")
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(name: &str) -> Expr {
+        Expr::Sym(Symbol::new(name, Some(2), None))
+    }
+
+    #[test]
+    fn polynomials_have_one_form() {
+        let (a, b) = (s("s0"), s("s1"));
+        let x = a.plus(&b).times(&a.minus(&b));
+        let y = a.times(&a).minus(&b.times(&b));
+        assert_eq!(x, y);
+        assert_eq!(x.minus(&y), Expr::Int(0));
+        assert_eq!(a.times(&Expr::Int(6)).floor_div(&Expr::Int(2)), a.times(&Expr::Int(3)));
+        assert_eq!(a.times(&b).floor_div(&b), a);
+        assert_eq!(a.plus(&Expr::Int(1)).to_string(), "s0 + 1");
+    }
+
+    #[test]
+    fn products_of_many_sums_stay_products() {
+        let sums: Vec<Expr> = (0..60).map(|i| s(&format!("a{i}")).plus(&s(&format!("b{i}")))).collect();
+        let product = Expr::call(ExprFn::Mul, sums.clone());
+        let turned = Expr::call(ExprFn::Mul, sums.into_iter().rev().collect());
+        assert_eq!(product, turned);
+        assert_eq!(product.equals(&turned), Some(true));
+        assert_eq!(product.minus(&turned), Expr::Int(0));
+        let ones: Binding = (0..60)
+            .flat_map(|i| [format!("a{i}"), format!("b{i}")])
+            .map(|n| (Symbol::new(n, None, None), Scalar::Int(1)))
+            .collect();
+        assert_eq!(product.eval(&ones), Ok(Scalar::Int(1 << 60)));
+    }
+
+    #[test]
+    fn bounds_prove() {
+        let a = s("s0");
+        assert_eq!(a.equals(&Expr::Int(1)), Some(false));
+        assert_eq!(a.equals(&Expr::Int(2)), None);
+        assert_eq!(Expr::Int(0).less(&a), Some(true));
+        assert_eq!(a.less(&a.plus(&Expr::Int(1))), Some(true));
+        assert_eq!(a.larger(&Expr::Int(0)), a);
+        assert_eq!(a.smaller(&a.plus(&Expr::Int(3))), a);
+    }
+
+    #[test]
+    fn division_rounds_down() {
+        assert_eq!(Expr::Int(-7).floor_div(&Expr::Int(2)), Expr::Int(-4));
+        let e = Expr::call(ExprFn::Mod, vec![s("s0"), Expr::Int(3)]);
+        let at = |n| e.eval(&[(Symbol::new("s0", None, None), Scalar::Int(n))].into()).unwrap();
+        assert_eq!((at(7), at(9)), (Scalar::Int(1), Scalar::Int(0)));
+    }
+
+    #[test]
+    fn evaluation_names_what_is_missing() {
+        assert!(s("s0").eval(&Binding::new()).unwrap_err().contains("s0"));
+    }
+}

@@ -1,0 +1,170 @@
+//! The normal form of sums and products: polynomials whose atoms are everything else.
+
+use super::{Expr, ExprFn};
+use restride_tensor::Dim;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Monomials with their coefficients: a product of atoms (sorted, repeats for powers) to an integer.
+pub(super) type Poly = BTreeMap<Vec<Expr>, i64>;
+
+impl Expr {
+    pub(super) fn poly(&self) -> Poly {
+        match self {
+            Expr::Int(0) => Poly::new(),
+            Expr::Int(i) => [(Vec::new(), *i)].into(),
+            Expr::Bool(b) => Expr::Int(*b as i64).poly(),
+            Expr::Call(c) if c.0 == ExprFn::Add && !self.is_float() => {
+                let mut sum = Poly::new();
+                c.1.iter().for_each(|a| add_into(&mut sum, &a.poly(), 1));
+                sum
+            }
+            Expr::Call(c) if c.0 == ExprFn::Mul && !self.is_float() => {
+                let mut atoms = Vec::new();
+                let mut factor = 1i64;
+                for a in &c.1 {
+                    match a {
+                        Expr::Int(i) => factor = factor.wrapping_mul(*i),
+                        atom => atoms.push(atom.clone()),
+                    }
+                }
+                atoms.sort();
+                [(atoms, factor)].into()
+            }
+            atom => [(vec![atom.clone()], 1)].into(),
+        }
+    }
+}
+
+/// Products of sums are multiplied out up to so many terms; there could be any number of them.
+pub(super) const MONOMIALS: usize = 4096;
+
+/// A product that stays one: its factors are atoms.
+pub(super) fn opaque_product(mut factors: Vec<Expr>) -> Expr {
+    factors.sort();
+    Expr::Call(Arc::new((ExprFn::Mul, factors)))
+}
+
+pub(super) fn add_into(sum: &mut Poly, p: &Poly, factor: i64) {
+    for (m, c) in p {
+        let entry = sum.entry(m.clone()).or_insert(0);
+        *entry = entry.wrapping_add(c.wrapping_mul(factor));
+        if *entry == 0 {
+            sum.remove(m);
+        }
+    }
+}
+
+pub(super) fn multiply(a: &Poly, b: &Poly) -> Poly {
+    let mut out = Poly::new();
+    for (ma, ca) in a {
+        for (mb, cb) in b {
+            let mut m = [ma.as_slice(), mb.as_slice()].concat();
+            m.sort();
+            add_into(&mut out, &[(m, 1)].into(), ca.wrapping_mul(*cb));
+        }
+    }
+    out
+}
+
+pub(super) fn from_poly(p: Poly) -> Expr {
+    let mut terms: Vec<Expr> = p
+        .into_iter()
+        .map(|(mut atoms, c)| {
+            if atoms.is_empty() {
+                return Expr::Int(c);
+            }
+            if c == 1 && atoms.len() == 1 {
+                return atoms.remove(0);
+            }
+            if c != 1 {
+                atoms.insert(0, Expr::Int(c));
+            }
+            Expr::Call(Arc::new((ExprFn::Mul, atoms)))
+        })
+        .collect();
+    match terms.len() {
+        0 => Expr::Int(0),
+        1 => terms.remove(0),
+        _ => {
+            // The constant last, as people write it.
+            if matches!(terms[0], Expr::Int(_)) {
+                terms.rotate_left(1);
+            }
+            Expr::Call(Arc::new((ExprFn::Add, terms)))
+        }
+    }
+}
+
+/// Divides by a known number, or by a product that stands in every monomial; otherwise stays a call.
+pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
+    let opaque = || Expr::Call(Arc::new((ExprFn::FloorDiv, vec![a.clone(), b.clone()])));
+    if b.is(1) {
+        return a.clone();
+    }
+    let (pa, pb) = (a.poly(), b.poly());
+    if pa.is_empty() && b.bounds().0 >= Some(1) {
+        return Expr::Int(0);
+    }
+    let (Some((atoms, &factor)), 1) = (pb.iter().next(), pb.len()) else { return opaque() };
+    if factor <= 0 || (!atoms.is_empty() && b.bounds().0 < Some(1)) {
+        return opaque();
+    }
+    let (mut whole, mut rest) = (Poly::new(), Poly::new());
+    for (m, c) in &pa {
+        match remove_atoms(m, atoms) {
+            Some(left) if c % factor == 0 => {
+                whole.insert(left, c / factor);
+            }
+            _ => {
+                rest.insert(m.clone(), *c);
+            }
+        }
+    }
+    if rest.is_empty() {
+        return from_poly(whole);
+    }
+    // What is left over is dropped if it is provably between 0 and the divisor.
+    let left = from_poly(rest);
+    if left.bounds().0 >= Some(0) && left.less(b) == Some(true) {
+        return from_poly(whole);
+    }
+    let inner = Expr::Call(Arc::new((ExprFn::FloorDiv, vec![left, b.clone()])));
+    if whole.is_empty() { opaque() } else { Expr::call(ExprFn::Add, vec![from_poly(whole), inner]) }
+}
+
+fn remove_atoms(from: &[Expr], atoms: &[Expr]) -> Option<Vec<Expr>> {
+    let mut left = from.to_vec();
+    for a in atoms {
+        let i = left.iter().position(|x| x == a)?;
+        left.remove(i);
+    }
+    Some(left)
+}
+
+pub(super) fn min_max(f: ExprFn, args: Vec<Expr>) -> Expr {
+    let mut flat: Vec<Expr> = Vec::new();
+    for a in args {
+        match &a {
+            Expr::Call(c) if c.0 == f => flat.extend(c.1.iter().cloned()),
+            _ => flat.push(a),
+        }
+    }
+    // An argument that another one provably makes irrelevant goes.
+    let beats = |a: &Expr, b: &Expr| {
+        if a == b {
+            return true;
+        }
+        if f == ExprFn::Min { b.less(a) == Some(false) } else { a.less(b) == Some(false) }
+    };
+    let mut kept: Vec<Expr> = Vec::new();
+    for a in flat {
+        if kept.iter().any(|k| beats(k, &a)) {
+            continue;
+        }
+        kept.retain(|k| !beats(&a, k));
+        kept.push(a);
+    }
+    kept.sort();
+    if kept.len() == 1 { kept.remove(0) } else { Expr::Call(Arc::new((f, kept))) }
+}
