@@ -8,6 +8,7 @@ pub mod conv;
 pub mod conv_over;
 pub mod convert;
 pub mod copy;
+pub mod ctc;
 pub mod cumulative;
 pub mod embedding;
 pub mod gemm;

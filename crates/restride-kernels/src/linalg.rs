@@ -1,8 +1,9 @@
 //! Dense linear algebra on small matrices, computed in `f64` whatever the element type.
 
 use crate::convert::gather;
-use crate::pack::unpack;
-use restride_tensor::{View, ViewMut};
+use crate::pack::{Compute, Target, pack, packed_rooms, unpack, with_compute};
+use crate::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// A row-major matrix.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,6 +175,70 @@ impl Lu {
         rows.iter().enumerate().for_each(|(i, &r)| m[(r, i)] = 1.0);
         m
     }
+}
+
+/// The factors that [`Lu`] has in one matrix (`lu` is batches of m × n, `pivots` of the shorter side): the permutation
+/// (m × m), L (m × shorter side) and U (shorter side × n), each where it is asked for.
+pub fn lu_unpack(
+    lu: &View<'_>,
+    pivots: &View<'_>,
+    p: Option<&ViewMut<'_>>,
+    l: Option<&ViewMut<'_>>,
+    u: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    with_compute!(float lu.dtype(), T => lu_unpack_as::<T>(lu, pivots, p, l, u))
+}
+
+/// Bytes that [`lu_unpack`] takes for operands and results that lie so.
+pub fn lu_unpack_room(lu: (DType, &Layout), pivots: (DType, &Layout), outs: &[(DType, &Layout)]) -> usize {
+    let rows = lu.1.sizes.get(lu.1.rank().saturating_sub(2)).map_or(0, |m| *m as usize);
+    packed_rooms([lu, pivots]) + packed_rooms(outs.iter().copied()) + room::<usize>(rows)
+}
+
+fn lu_unpack_as<T: Compute + num_traits::Float>(
+    lu: &View<'_>,
+    pivots: &View<'_>,
+    p: Option<&ViewMut<'_>>,
+    l: Option<&ViewMut<'_>>,
+    u: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let [.., m, n] = lu.sizes()[..] else { return Err("lu_unpack: expected matrices".into()) };
+    let (m, n) = (m as usize, n as usize);
+    let k = m.min(n);
+    if let Some(out) = p {
+        let pivots = pack::<i64>(pivots);
+        if let Some(bad) = pivots.iter().find(|&&p| p < 1 || p > m as i64) {
+            return Err(format!("lu_unpack: there is no row {bad} of {m}, as pivots count from 1"));
+        }
+        let mut target = Target::<T>::new(out);
+        target.slice().fill(T::zero());
+        let mut rows = Temp::filled(m, 0usize);
+        for (b, p) in target.slice().chunks_exact_mut((m * m).max(1)).enumerate() {
+            rows.iter_mut().enumerate().for_each(|(i, r)| *r = i);
+            pivots[b * k..][..k].iter().enumerate().for_each(|(i, &p)| rows.swap(i, p as usize - 1));
+            rows.iter().enumerate().for_each(|(i, &r)| p[r * m + i] = T::one());
+        }
+        target.finish();
+    }
+    let lu = pack::<T>(lu);
+    let part = |out: Option<&ViewMut<'_>>, rows: usize, cols: usize, of: &dyn Fn(usize, usize, T) -> T| {
+        let Some(out) = out else { return };
+        let mut target = Target::<T>::new(out);
+        for (b, own) in target.slice().chunks_exact_mut((rows * cols).max(1)).enumerate() {
+            for r in 0..rows {
+                let from = &lu[(b * m + r) * n..][..n];
+                own[r * cols..][..cols].iter_mut().enumerate().for_each(|(c, x)| *x = of(r, c, from[c]));
+            }
+        }
+        target.finish();
+    };
+    part(l, m, k, &|r, c, x| match r.cmp(&c) {
+        std::cmp::Ordering::Less => T::zero(),
+        std::cmp::Ordering::Equal => T::one(),
+        std::cmp::Ordering::Greater => x,
+    });
+    part(u, k, n, &|r, c, x| if r > c { T::zero() } else { x });
+    Ok(())
 }
 
 /// Solves `T X = B` in place of B, T being a triangle of `a`.

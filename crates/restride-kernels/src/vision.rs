@@ -80,6 +80,51 @@ pub fn roi_align(
 /// The most sampling points in a dimension of a bin: beyond what an image can have.
 const MOST_POINTS: f64 = 1e6;
 
+/// Refuses regions of images that there are not, and what is not finite.
+fn check_regions<T: Real>(rois: &[T], images: usize, scale: f64) -> Result<(), String> {
+    for r in rois.chunks_exact(5) {
+        let image = r[0].wide();
+        if !(image >= 0.0 && image < images as f64) {
+            return Err(format!("roi_align: there is no image {image} in a batch of {images}"));
+        }
+        let size = |a: T, b: T| ((b - a) * T::of(scale)).wide().abs();
+        if !(size(r[1], r[3]) < MOST_POINTS && size(r[2], r[4]) < MOST_POINTS) {
+            return Err("roi_align: a region is not finite, or beyond any image".into());
+        }
+    }
+    Ok(())
+}
+
+/// The sampling points of a region along one dimension.
+#[derive(Clone, Copy)]
+struct Points<T> {
+    start: T,
+    /// Size of a bin.
+    size: T,
+    /// Points in a bin.
+    count: i64,
+}
+
+impl<T: Real> Points<T> {
+    fn at(&self, bin: usize, i: i64) -> T {
+        self.start
+            + T::of(bin as f64) * self.size
+            + (T::of(i as f64) + T::of(0.5)) * self.size / T::of(self.count as f64)
+    }
+}
+
+/// The sampling points of a region in its image's rows and columns, for so many bins.
+fn region<T: Real>(r: &[T], how: RoiAlign, bins: (usize, usize)) -> (Points<T>, Points<T>) {
+    let (scale, shift) = (T::of(how.scale), T::of(if how.aligned { 0.5 } else { 0.0 }));
+    let along = |from: T, to: T, bins: usize| {
+        let (start, end) = (from * scale - shift, to * scale - shift);
+        let all = if how.aligned { end - start } else { (end - start).max(T::one()) };
+        let count = if how.ratio > 0 { how.ratio } else { (all / T::of(bins as f64)).ceil().wide() as i64 };
+        Points { start, size: all / T::of(bins as f64), count }
+    };
+    (along(r[2], r[4], bins.0), along(r[1], r[3], bins.1))
+}
+
 fn roi_as<T: Real + Compute>(
     x: &View<'_>,
     rois: &View<'_>,
@@ -91,47 +136,23 @@ fn roi_as<T: Real + Compute>(
     let s = x.sizes();
     let (images, channels, h, w) = (s[0] as usize, s[1] as usize, s[2] as usize, s[3] as usize);
     let (ph, pw) = (out.sizes()[2] as usize, out.sizes()[3] as usize);
-    for r in rois.chunks_exact(5) {
-        let image = r[0].wide();
-        if !(image >= 0.0 && image < images as f64) {
-            return Err(format!("roi_align: there is no image {image} in a batch of {images}"));
-        }
-        let size = |a: T, b: T| ((b - a) * T::of(how.scale)).wide().abs();
-        if !(size(r[1], r[3]) < MOST_POINTS && size(r[2], r[4]) < MOST_POINTS) {
-            return Err("roi_align: a region is not finite, or beyond any image".into());
-        }
-    }
+    check_regions(&rois, images, how.scale)?;
     if out.numel() == 0 {
         return Ok(());
     }
     let mut target = Target::<T>::new(out);
     par::pieces(threads, target.slice(), channels * ph * pw, |k, dst| {
         let r = &rois[k * 5..][..5];
-        let (scale, shift) = (T::of(how.scale), T::of(if how.aligned { 0.5 } else { 0.0 }));
-        let edge = |i: usize| r[i] * scale - shift;
-        let (x1, y1, x2, y2) = (edge(1), edge(2), edge(3), edge(4));
-        let (mut width, mut height) = (x2 - x1, y2 - y1);
-        if !how.aligned {
-            (width, height) = (width.max(T::one()), height.max(T::one()));
-        }
-        let (bw, bh) = (width / T::of(pw as f64), height / T::of(ph as f64));
-        let points = |size: T, bins: usize| {
-            if how.ratio > 0 { how.ratio } else { (size / T::of(bins as f64)).ceil().wide() as i64 }
-        };
-        let (ny, nx) = (points(height, ph), points(width, pw));
-        let count = T::of((ny * nx).max(1) as f64);
+        let (ys, xs) = region(r, how, (ph, pw));
+        let count = T::of((ys.count * xs.count).max(1) as f64);
         let image = &data[r[0].wide() as usize * channels * h * w..][..channels * h * w];
         let mut taps: Vec<(usize, T)> = Vec::new();
         for py in 0..ph {
             for px in 0..pw {
                 taps.clear();
-                for iy in 0..ny {
-                    let at = |from: T, bin: usize, size: T, i: i64, n: i64| {
-                        from + T::of(bin as f64) * size + (T::of(i as f64) + T::of(0.5)) * size / T::of(n as f64)
-                    };
-                    let y = at(y1, py, bh, iy, ny);
-                    for ix in 0..nx {
-                        bilinear(y, at(x1, px, bw, ix, nx), h, w, &mut taps);
+                for iy in 0..ys.count {
+                    for ix in 0..xs.count {
+                        taps.extend(bilinear(ys.at(py, iy), xs.at(px, ix), h, w).into_iter().flatten());
                     }
                 }
                 for c in 0..channels {
@@ -146,11 +167,69 @@ fn roi_as<T: Real + Compute>(
     Ok(())
 }
 
-/// The four elements around a position; nothing more than one element outside.
-fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize, taps: &mut Vec<(usize, T)>) {
+/// The gradient of [`roi_align`]'s image: what each bin's gradient is spread over. `grad` is K × C × bins, `out` is
+/// N × C × H × W.
+pub fn roi_align_backward(
+    grad: &View<'_>,
+    rois: &View<'_>,
+    how: RoiAlign,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    match out.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => roi_backward_as::<f32>(grad, rois, how, out, threads),
+        DType::F64 => roi_backward_as::<f64>(grad, rois, how, out, threads),
+        other => Err(format!("\"roi_align\" not implemented for {}", other.torch_name())),
+    }
+}
+
+fn roi_backward_as<T: Real + Compute>(
+    grad: &View<'_>,
+    rois: &View<'_>,
+    how: RoiAlign,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let (grads, rois) = (pack::<T>(grad), pack::<T>(rois));
+    let s = out.sizes();
+    let (images, channels, h, w) = (s[0] as usize, s[1] as usize, s[2] as usize, s[3] as usize);
+    let (ph, pw) = (grad.sizes()[2] as usize, grad.sizes()[3] as usize);
+    check_regions(&rois, images, how.scale)?;
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    // Images in parts of several channels: positions are found once for a part, and no two parts have a cell in common.
+    let parts = (1..=threads.clamp(1, channels)).rev().find(|p| channels % p == 0).unwrap_or(1);
+    let own = channels / parts;
+    let mut target = Target::<T>::new(out);
+    par::pieces(threads, target.slice(), own * h * w, |part, dst| {
+        dst.fill(T::zero());
+        let (image, first) = (part / parts, part % parts * own);
+        for (k, r) in rois.chunks_exact(5).enumerate().filter(|(_, r)| r[0].wide() as usize == image) {
+            let (ys, xs) = region(r, how, (ph, pw));
+            let count = T::of((ys.count * xs.count).max(1) as f64);
+            for (py, px) in (0..ph).flat_map(|py| (0..pw).map(move |px| (py, px))) {
+                for (iy, ix) in (0..ys.count).flat_map(|iy| (0..xs.count).map(move |ix| (iy, ix))) {
+                    let Some(taps) = bilinear(ys.at(py, iy), xs.at(px, ix), h, w) else { continue };
+                    for (c, plane) in dst.chunks_exact_mut(h * w).enumerate() {
+                        let g = grads[((k * channels + first + c) * ph + py) * pw + px] / count;
+                        for (i, v) in taps {
+                            plane[i] = plane[i] + v * g;
+                        }
+                    }
+                }
+            }
+        }
+    });
+    target.finish();
+    Ok(())
+}
+
+/// The four elements around a position, and their parts in it; nothing more than one element outside.
+fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize) -> Option<[(usize, T); 4]> {
     let outside = |v: T, n: usize| !(v >= -T::one() && v <= T::of(n as f64));
-    if outside(y, h) || outside(x, w) {
-        return;
+    if h == 0 || w == 0 || outside(y, h) || outside(x, w) {
+        return None;
     }
     let side = |v: T, n: usize| {
         let v = v.max(T::zero());
@@ -159,7 +238,7 @@ fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize, taps: &mut Vec<(usize, T)>)
     };
     let ((ya, yb, ly), (xa, xb, lx)) = (side(y, h), side(x, w));
     let (hy, hx) = (T::one() - ly, T::one() - lx);
-    taps.extend([(ya * w + xa, hy * hx), (ya * w + xb, hy * lx), (yb * w + xa, ly * hx), (yb * w + xb, ly * lx)]);
+    Some([(ya * w + xa, hy * hx), (ya * w + xb, hy * lx), (yb * w + xa, ly * hx), (yb * w + xb, ly * lx)])
 }
 
 /// Geometry of a deformable convolution.
@@ -285,11 +364,26 @@ mod tests {
 
     #[test]
     fn nothing_is_sampled_far_outside() {
-        let mut taps = Vec::new();
-        bilinear(-1.5f64, 0.0, 4, 4, &mut taps);
-        assert!(taps.is_empty());
-        bilinear(4.0f64, 0.5, 4, 4, &mut taps);
+        assert_eq!(bilinear(-1.5f64, 0.0, 4, 4), None);
+        let taps = bilinear(4.0f64, 0.5, 4, 4).unwrap();
         assert_eq!(taps.iter().map(|t| t.1).sum::<f64>(), 1.0);
         assert!(taps.iter().all(|t| t.0 < 16));
+    }
+
+    #[test]
+    fn the_gradient_is_the_same_whatever_the_threads() {
+        let grad: Vec<f32> = (0..3 * 6 * 4).map(|i| (i % 7) as f32 - 2.5).collect();
+        let grad = Tensor::from_slice(&grad, &[3, 6, 2, 2]);
+        let rois = [0f32, 0.3, 0.2, 3.1, 2.7, 1., 1., 1., 4., 4., 0., 2., 0., 3., 4.];
+        let rois = Tensor::from_slice(&rois, &[3, 5]);
+        let how = RoiAlign { scale: 1.0, ratio: 2, aligned: true };
+        let run = |threads| {
+            let out = Tensor::from_slice(&[f32::NAN; 2 * 6 * 20], &[2, 6, 4, 5]);
+            roi_align_backward(&grad.view(), &rois.view(), how, &out.view_mut(), threads).unwrap();
+            out.to_elements::<f32>()
+        };
+        let one = run(1);
+        assert!(one.iter().all(|x| x.is_finite()) && one.iter().any(|x| *x != 0.0));
+        assert!((2..5).all(|t| run(t) == one));
     }
 }

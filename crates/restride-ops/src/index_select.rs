@@ -89,33 +89,30 @@ fn without(sizes: &[i64], d: usize) -> Vec<i64> {
     sizes.iter().enumerate().filter(|(i, _)| *i != d).map(|(_, n)| *n).collect()
 }
 
-fn infer_add(a: &Args<'_, Meta>) -> Metas {
-    let (t, index, source) = (a.tensor(0)?, a.tensor(2)?, a.tensor(3)?);
-    let d = t.layout.dim(a.int(1)?)?;
+/// Checks what comes to places along dimension `dim` of a tensor, as PyTorch does for `what`; gives the dimension.
+pub(crate) fn check_source(t: &Meta, dim: i64, index: &Meta, source: &Meta, what: &str) -> Result<usize> {
+    let d = t.layout.dim(dim)?;
     ensure!(
         index.rank() <= 1,
-        "index_add_(): Index is supposed to be a vector, but got dim: {} with type: {} and size: {:?}",
+        "{what}: Index is supposed to be a vector, but got dim: {} with type: {} and size: {:?}",
         index.rank(),
         name(index.dtype),
         index.sizes()
     );
-    ensure!(is_index(index.dtype), "index_add_(): Expected dtype int32/int64 for index but got: {}", name(index.dtype));
+    ensure!(is_index(index.dtype), "{what}: Expected dtype int32/int64 for index but got: {}", name(index.dtype));
     ensure!(
         t.dtype == source.dtype,
-        "index_add_(): self ({}) and source ({}) must have the same scalar type",
+        "{what}: self ({}) and source ({}) must have the same scalar type",
         name(t.dtype),
         name(source.dtype)
     );
     ensure!(
         d == 0 || d < source.rank(),
-        "index_add_(): Indexing dim {d} is out of bounds of the source tensor with dim {}",
+        "{what}: Indexing dim {d} is out of bounds of the source tensor with dim {}",
         source.rank()
     );
     let (n, have) = (index.layout.numel(), source.sizes().get(d).copied().unwrap_or(1));
-    ensure!(
-        n == have,
-        "index_add_(): Number of indices ({n}) should be equal to source.size(dim): ({have}), for dim: {d}"
-    );
+    ensure!(n == have, "{what}: Number of indices ({n}) should be equal to source.size(dim): ({have}), for dim: {d}");
     ensure!(
         t.rank() == source.rank() && without(t.sizes(), d) == without(source.sizes(), d),
         "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = {:?} \
@@ -123,6 +120,12 @@ fn infer_add(a: &Args<'_, Meta>) -> Metas {
         t.sizes(),
         source.sizes()
     );
+    Ok(d)
+}
+
+fn infer_add(a: &Args<'_, Meta>) -> Metas {
+    let t = a.tensor(0)?;
+    check_source(t, a.int(1)?, a.tensor(2)?, a.tensor(3)?, "index_add_()")?;
     let alpha = a.scalar(4)?;
     ensure!(
         t.dtype.is_complex() || !matches!(alpha, Scalar::Complex(_)),

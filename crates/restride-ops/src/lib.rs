@@ -33,12 +33,15 @@ mod index;
 mod index_find;
 mod index_grad;
 mod index_masked;
+mod index_reduce;
 mod index_select;
 mod iter;
 mod linalg;
 mod linalg_grad;
+mod linalg_lu;
 mod loss;
 mod loss_backward;
+mod loss_ctc;
 mod loss_nll;
 mod matmul;
 mod matmul_chain;
@@ -75,6 +78,7 @@ mod reduce_search;
 mod registry;
 mod rnn;
 mod rnn_packed;
+mod rnn_packed_grad;
 mod room;
 mod sample;
 mod scalars;
@@ -90,6 +94,7 @@ mod views;
 mod views_shape;
 mod views_split;
 mod vision;
+mod vision_grad;
 
 use restride_ir::OpDef;
 
@@ -117,6 +122,7 @@ static FAMILIES: &[&[OpDef]] = &[
     index_find::OPS,
     index_masked::OPS,
     index_select::OPS,
+    index_reduce::OPS,
     scatter::OPS,
     sort::OPS,
     unique::OPS,
@@ -151,12 +157,14 @@ static FAMILIES: &[&[OpDef]] = &[
     rnn::OPS,
     loss::OPS,
     loss_nll::OPS,
+    loss_ctc::OPS,
     loss_backward::OPS,
     grid::OPS,
     vision::OPS,
     fft::OPS,
     spectral::OPS,
     linalg::OPS,
+    linalg_lu::OPS,
     rnn_packed::OPS,
 ];
 
@@ -174,4 +182,7 @@ static GRADIENTS: &[gradient::Rules] = &[
     nn_grad::GRADS,
     nn_grad::UPSAMPLES,
     linalg_grad::GRADS,
+    loss_ctc::GRADS,
+    vision_grad::GRADS,
+    rnn_packed_grad::GRADS,
 ];

@@ -10,7 +10,7 @@ use restride_tensor::{Tensor, ViewMut};
 use smallvec::smallvec;
 
 /// What an operator takes: matrices of `f32` or `f64`, square if they are to be.
-fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
+pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
     ensure!(x.rank() >= 2, "{what}: The input tensor A must have at least 2 dimensions.");
     ensure!(
         x.dtype.is_float() || x.dtype.is_complex(),
@@ -29,12 +29,12 @@ fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
 }
 
 /// Batch dimensions, rows and columns.
-fn parts(x: &Meta) -> (&[i64], i64, i64) {
+pub(crate) fn parts(x: &Meta) -> (&[i64], i64, i64) {
     let (batch, last) = x.sizes().split_at(x.rank() - 2);
     (batch, last[0], last[1])
 }
 
-fn with(batch: &[i64], rest: &[i64]) -> Vec<i64> {
+pub(crate) fn with(batch: &[i64], rest: &[i64]) -> Vec<i64> {
     [batch, rest].concat()
 }
 
@@ -431,7 +431,7 @@ fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 /// Square matrices far from singular.
-fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> Tensor {
+pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> Tensor {
     symmetric(d, batch, n, seed, false)
 }
 
@@ -488,6 +488,10 @@ fn regular_samples() -> Vec<Sample> {
         sample![Tensor::zeros(d, Layout::contiguous(&[3, 3]))],
     ]);
     out
+}
+
+fn factor_samples() -> Vec<Sample> {
+    [regular_samples(), crate::linalg_lu::matrix_samples()].concat()
 }
 
 fn with_args(samples: Vec<Sample>, args: Vec<restride_ir::SampleArg>) -> Vec<Sample> {
@@ -631,12 +635,12 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         lu_factor_infer,
         lu_factor_run,
-        regular_samples(),
+        factor_samples(),
         "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
     ),
     composite!(
         lu_factor,
-        regular_samples(),
+        factor_samples(),
         "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
     ),
     kernel!(

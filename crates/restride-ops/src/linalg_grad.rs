@@ -206,6 +206,69 @@ fn qr<'c>(c: &'c Cx<'c>) {
     c.set(0, rest.map_or(g, |rest| c.cat(&[g, rest], -1)));
 }
 
+/// A triangle with nothing but zeros around it, of these sizes.
+fn padded<'c>(t: T<'c>, rows: &Expr, cols: &Expr) -> T<'c> {
+    let more = |to: &Expr, dim: i64| to.minus(&t.size(dim));
+    let (down, right) = (more(rows, -2), more(cols, -1));
+    if down.is(0) && right.is(0) {
+        return t;
+    }
+    op!(t.cx(), "aten.constant_pad_nd.default", t, vec![Expr::Int(0), right, Expr::Int(0), down])
+}
+
+fn upper(t: T<'_>) -> T<'_> {
+    op!(t.cx(), "aten.triu.default", t, 0)
+}
+
+/// Below the diagonal.
+fn lower(t: T<'_>) -> T<'_> {
+    op!(t.cx(), "aten.tril.default", t, -1)
+}
+
+/// `lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)`: the permutation is constant.
+fn lu_unpack<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    let (rows, cols) = (x.size(-2), x.size(-1));
+    if !c.is_none(2) && !c.flag(2) {
+        return c.zero(0);
+    }
+    let parts = [c.opt_grad(1).map(lower), c.opt_grad(2).map(upper)];
+    match parts.into_iter().flatten().map(|t| padded(t, &rows, &cols)).reduce(|a, b| a + b) {
+        Some(g) => c.set(0, g),
+        None => c.zero(0),
+    }
+}
+
+/// `linalg_lu_factor_ex(A, pivot, check_errors)`: from `PᵀA = L U`, as PyTorch has it, with the first rows and columns of L and
+/// U where A is not square.
+fn lu_factor<'c>(c: &'c Cx<'c>) {
+    let (lu, g) = (c.result(), c.grad());
+    let (Some(m), Some(n)) = (lu.size(-2).constant(), lu.size(-1).constant()) else {
+        return c.fail("the gradient of an LU decomposition of symbolic sizes");
+    };
+    let (m, n) = (m.as_i64(), n.as_i64());
+    let shorter = m.min(n);
+    let parts =
+        c.calls("aten.lu_unpack.default", &[lu.operand(), c.result_at(1).operand(), true.operand(), true.operand()]);
+    let [p, l, u] = parts[..] else { return };
+    let part = |t: T<'c>, dim: i64, from: i64, to: i64| t.slice(dim, Expr::Int(from), Expr::Int(to));
+    let (gl, gu) = (lower(part(g, -1, 0, shorter)), upper(part(g, -2, 0, shorter)));
+    // Divided by Uᵀ from the right, and by Lᵀ from the left.
+    let by_u = |t: T<'c>, u: T<'c>| op!(c, "aten.linalg_solve_triangular.default", u.mh(), t, false, false, false);
+    let by_l = |t: T<'c>, l: T<'c>| op!(c, "aten.linalg_solve_triangular.default", l.mh(), t, true, true, true);
+    let (of_l, of_u) = (l.mh().matmul(gl), gu.matmul(u.mh()));
+    let inner = if m == n {
+        by_l(by_u(lower(of_l) + upper(of_u), u), l)
+    } else if m < n {
+        let first = by_u(lower(of_l - of_u), part(u, -1, 0, m)) + part(gu, -1, 0, m);
+        by_l(c.cat(&[first, part(gu, -1, m, n)], -1), l)
+    } else {
+        let first = by_l(upper(of_u - of_l), part(l, -2, 0, n)) + part(gl, -2, 0, n);
+        by_u(c.cat(&[first, part(gl, -2, n, m)], -2), u)
+    };
+    c.set(0, p.matmul(inner));
+}
+
 /// `cdist(x1, x2, p)`: the slope of a p-norm along each difference.
 fn cdist<'c>(c: &'c Cx<'c>) {
     let p = c.float(2);
@@ -312,6 +375,8 @@ pub(crate) static GRADS: Rules = &[
     (&["aten._linalg_eigh.default"], rule!(eigh)),
     (&["aten._linalg_svd.default"], rule!(svd)),
     (&["aten.linalg_qr.default"], rule!(qr)),
+    (&["aten.lu_unpack.default"], rule!(lu_unpack)),
+    (&["aten.linalg_lu_factor_ex.default"], rule!(lu_factor)),
     (&["aten.cdist.default", "aten._cdist_forward.default"], rule!(cdist)),
     (&["aten.pdist.default", "aten._pdist_forward.default"], form!(pdist)),
     (

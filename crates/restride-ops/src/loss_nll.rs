@@ -7,7 +7,7 @@ use crate::promote::name;
 use crate::room::{lies, opt_lies};
 use crate::sample::{in_range, ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
-use restride_kernels::loss::{self, Ctc, Reduction};
+use restride_kernels::loss::{self, Reduction};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
@@ -249,68 +249,6 @@ fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(loss::binary_cross_entropy_room(x, y, opt_lies(a, 2)?, lies(&outs[0])))
 }
 
-/// `(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)`.
-fn ctc_infer(a: &Args<'_, Meta>) -> Metas {
-    let (x, t) = (a.tensor(0)?, a.tensor(1)?);
-    let (inputs, targets, blank) = (a.ints(2)?, a.ints(3)?, a.int(4)?);
-    ensure!(matches!(x.dtype, DType::F32 | DType::F64), "\"ctc_loss_cpu\" not implemented for '{}'", name(x.dtype));
-    ensure!(t.dtype == DType::I64 || t.dtype == DType::I32, "targets must be Long or Int, got {}", name(t.dtype));
-    ensure!(x.rank() == 3, "log_probs must have 3 dimensions, got {}", x.rank());
-    let [frames, batch, classes] = x.sizes()[..] else { return fail("log_probs must have 3 dimensions") };
-    ensure!((0..classes).contains(&blank), "blank must be in label range");
-    ensure!(inputs.len() as i64 == batch, "input_lengths must be of size batch_size");
-    ensure!(targets.len() as i64 == batch, "target_lengths must be of size batch_size");
-    ensure!(targets.iter().all(|&n| (0..1 << 40).contains(&n)), "target_lengths must be non-negative");
-    ensure!(
-        inputs.iter().all(|n| (0..=frames).contains(n)),
-        "Expected input_lengths to have value at most {frames}, got {inputs:?}"
-    );
-    let longest = targets.iter().copied().max().unwrap_or(0);
-    match t.rank() {
-        1 => ensure!(t.sizes()[0] == targets.iter().sum(), "targets are not as long as target_lengths say"),
-        2 => ensure!(t.sizes()[0] == batch && t.sizes()[1] >= longest, "targets are shorter than target_lengths say"),
-        r => return fail(format!("targets must have 1 or 2 dimensions, got {r}")),
-    }
-    let frames = inputs.iter().copied().max().unwrap_or(0);
-    Ok(smallvec![fresh(x.dtype, &[batch]), fresh(x.dtype, &[batch, frames.max(x.sizes()[0]), 2 * longest + 1])])
-}
-
-fn ctc_run(c: &Call<'_>) -> Result<()> {
-    let a = &c.args;
-    let (inputs, targets) = (a.ints(2)?, a.ints(3)?);
-    let ctc = Ctc { input_lengths: &inputs, target_lengths: &targets, blank: a.int(4)? };
-    ran(ctc.run(a.tensor(0)?, a.tensor(1)?, &c.outs[0], &c.outs[1]))
-}
-
-/// `(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)`.
-fn ctc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    let x = *a.tensor(0)?;
-    let (x, batched) = match e.meta(x).rank() {
-        2 => (emit!(e, "aten.unsqueeze.default", x, 1)?, false),
-        _ => (x, true),
-    };
-    let args = [x.operand(), pass(a, 1), pass(a, 2), pass(a, 3), pass(a, 4), pass(a, 6)];
-    let mut v = first(e.call("aten._ctc_loss.default", &args), "aten._ctc_loss.default")?;
-    if a.bool(6)? {
-        let lost = emit!(e, "aten.eq.Scalar", v, f64::INFINITY)?;
-        v = emit!(e, "aten.masked_fill.Scalar", v, lost, 0)?;
-    }
-    if a.int(5)? == 1 {
-        // The mean over the batch of losses divided by lengths.
-        let lengths: Vec<i64> = a.ints(3)?.into_iter().map(|n| n.max(1)).collect();
-        let (dtype, n) = (e.meta(x).dtype, lengths.len() as i64);
-        let mut parts = Vec::new();
-        for (i, &len) in lengths.iter().enumerate() {
-            let one = emit!(e, "aten.select.int", v, 0, i as i64)?;
-            parts.push(emit!(e, "aten.div.Tensor", one, len as f64)?);
-        }
-        v = if n == 0 { emit!(e, "aten.to.dtype", v, dtype)? } else { emit!(e, "aten.stack.default", parts, 0)? };
-    } else if !batched && a.int(5)? == 0 {
-        v = emit!(e, "aten.squeeze.dim", v, 0)?;
-    }
-    Ok(smallvec![reduced(e, v, a.int(5)?)?])
-}
-
 fn classes(n: i64, sizes: &[i64], ignore: Option<i64>) -> Tensor {
     let count: i64 = sizes.iter().product();
     let data: Vec<i64> = (0..count).map(|i| if i % 4 == 2 { ignore.unwrap_or(1) } else { (i * 7) % n }).collect();
@@ -410,32 +348,6 @@ fn bce_samples() -> Samples {
     out
 }
 
-/// PyTorch leaves forward variables of shorter samples undefined: without `whole`, all are of one length.
-fn ctc_samples(whole: bool) -> Samples {
-    let mut out = Samples::new();
-    for (d, flat) in [(DType::F32, false), (DType::F64, true)] {
-        let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
-        let t = if flat && whole {
-            ints(&[1, 2, 2, 3], &[4])
-        } else if flat {
-            ints(&[1, 2, 2, 3, 1, 1], &[6])
-        } else {
-            ints(&[1, 2, 2, 3, 1, 0], &[2, 3])
-        };
-        if !whole {
-            out.push(sample![&x, &t, [6, 6], [3, 3], if flat { 0 } else { 3 }]);
-            continue;
-        }
-        let lengths = if flat { [3, 1] } else { [3, 2] };
-        for reduction in 0..3 {
-            out.push(sample![&x, &t, [6, 5], lengths, 0, reduction]);
-            out.push(sample![&x, &t, [2, 5], lengths, 0, reduction, true]);
-        }
-        out.push(sample![&x, &t, [6, 7], lengths, 0, 0]);
-    }
-    out
-}
-
 macro_rules! nll {
     ($spatial:expr, $samples:expr, $schema:expr) => {
         OpDef {
@@ -493,17 +405,4 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
         )
     },
-    OpDef {
-        infer: Some(ctc_infer),
-        kernel: Kernel::Fixed(ctc_run),
-        samples: Some(|| ctc_samples(false)),
-        ..OpDef::new(
-            "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
-        )
-    },
-    loss!(
-        ctc,
-        ctc_samples(true),
-        "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"
-    ),
 ];

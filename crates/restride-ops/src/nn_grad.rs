@@ -286,13 +286,17 @@ fn embedding<'c>(c: &'c Cx<'c>) {
 
 /// `embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
 fn embedding_again<'c>(c: &'c Cx<'c>) {
-    if c.flag(4) {
-        return c.fail("the second gradient of an embedding that is scaled by frequency");
-    }
-    let padding = c.int(3);
+    let (padding, at) = (c.int(3), c.arg(1));
     c.give(0, || {
-        let rows = op!(c, "aten.embedding.default", c.grad(), c.arg(1));
-        if padding < 0 { rows } else { rows.except(c.arg(1).is("eq", padding).unsqueeze(-1)) }
+        let mut rows = op!(c, "aten.embedding.default", c.grad(), at);
+        if c.flag(4) {
+            // Divided by how often the row is looked up.
+            let flat = at.reshape(vec![at.numel()]).to(DType::I64);
+            let filled = |n: Expr, with: i64| op!(c, "aten.full.default", vec![n], with, rows.dtype());
+            let counts = op!(c, "aten.index_add.default", filled(c.num(2), 0), 0, flat, filled(at.numel(), 1));
+            rows = rows / op!(c, "aten.index_select.default", counts, 0, flat).reshape(at.sizes()).unsqueeze(-1);
+        }
+        if padding < 0 { rows } else { rows.except(at.is("eq", padding).unsqueeze(-1)) }
     });
 }
 

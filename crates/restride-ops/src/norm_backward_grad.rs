@@ -122,7 +122,7 @@ fn group_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 }
 
 /// `native_batch_norm_backward(grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
-/// output_mask)`
+/// output_mask)`, and `batch_norm_backward`, which has the same arguments in the same places and a reserve behind them.
 fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let (g, x, weight, eps) = (c.arg(0), c.arg(1), c.opt(2), c.float(8));
     let dims: Vec<i64> = (0..x.rank() as i64).filter(|d| *d != 1).collect();
@@ -159,5 +159,5 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.native_layer_norm_backward.default"], form!(layer_norm)),
     (&["aten._fused_rms_norm_backward.default"], form!(rms_norm)),
     (&["aten.native_group_norm_backward.default"], form!(group_norm)),
-    (&["aten.native_batch_norm_backward.default"], form!(batch_norm)),
+    (&["aten.native_batch_norm_backward.default", "aten.batch_norm_backward.default"], form!(batch_norm)),
 ];

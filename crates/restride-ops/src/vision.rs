@@ -50,6 +50,38 @@ fn roi(c: &Call<'_>) -> Result<()> {
     ran(vision::roi_align(a.tensor(0)?, a.tensor(1)?, how, &c.outs[0], c.ctx.threads))
 }
 
+/// `(grad, rois, spatial_scale, pooled_height, pooled_width, batch_size, channels, height, width, sampling_ratio, aligned)`.
+fn roi_back_infer(a: &Args<'_, Meta>) -> Metas {
+    let (g, r, h, w) = (a.tensor(0)?, a.tensor(1)?, a.int(3)?, a.int(4)?);
+    let mut sizes = [0; 4];
+    for (i, n) in sizes.iter_mut().enumerate() {
+        *n = a.int(5 + i)?;
+        ensure!((0..1 << 31).contains(n), "roi_align_backward: sizes are out of range");
+    }
+    ensure!(r.rank() == 2 && r.sizes()[1] == 5, "rois must have shape as Tensor[K, 5]");
+    ensure!(
+        g.sizes() == [r.sizes()[0], sizes[1], h, w],
+        "roi_align_backward: a gradient of sizes {:?}, expected {:?}",
+        g.sizes(),
+        [r.sizes()[0], sizes[1], h, w]
+    );
+    ensure!(
+        r.dtype == g.dtype,
+        "Expected tensor for grad to have the same type as rois, got {} and {}",
+        name(g.dtype),
+        name(r.dtype)
+    );
+    ensure!(g.dtype.is_float(), "\"roi_align_backward\" not implemented for '{}'", name(g.dtype));
+    ensure!(a.int(9)? < 1 << 12, "roi_align: sampling_ratio is out of range");
+    one(fresh(g.dtype, &sizes))
+}
+
+fn roi_back(c: &Call<'_>) -> Result<()> {
+    let a = &c.args;
+    let how = RoiAlign { scale: a.float(2)?, ratio: a.int(9)?, aligned: a.bool(10)? };
+    ran(vision::roi_align_backward(a.tensor(0)?, a.tensor(1)?, how, &c.outs[0], c.ctx.threads))
+}
+
 /// The geometry of a call, and the sizes of its windows' positions.
 fn deform_read<V>(a: &Args<'_, V>, x: &[i64], w: &[i64]) -> Result<(Deform, [i64; 2])> {
     let n = |i: usize| -> Result<i64> {
@@ -150,17 +182,18 @@ fn nms_samples() -> Samples {
     out
 }
 
+/// Regions of two images in turn.
+fn rois(d: DType, n: i64) -> Tensor {
+    let b = boxes(DType::F64, n, 3).to_elements::<f64>();
+    let data: Vec<f64> =
+        (0..n as usize).flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]]).collect();
+    let t = Tensor::zeros(d, Layout::contiguous(&[n, 5]));
+    restride_kernels::convert::scatter(&data, t.view_mut());
+    t
+}
+
 fn roi_samples() -> Samples {
     let d = DType::F32;
-    let rois = |d: DType, n: i64| {
-        let b = boxes(DType::F64, n, 3).to_elements::<f64>();
-        let data: Vec<f64> = (0..n as usize)
-            .flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]])
-            .collect();
-        let t = Tensor::zeros(d, Layout::contiguous(&[n, 5]));
-        restride_kernels::convert::scatter(&data, t.view_mut());
-        t
-    };
     let mut out: Samples =
         forms(d, &[2, 3, 7, 8], 1).into_iter().map(|x| sample![x, rois(d, 5), 1.0, 3, 2, 2, false]).collect();
     let x = tensor(d, &[2, 3, 7, 8], 1);
@@ -172,6 +205,22 @@ fn roi_samples() -> Samples {
         sample![&x, rois(d, 0), 1.0, 2, 2, 2, true],
         sample![tensor(DType::F64, &[2, 3, 7, 8], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, true],
         sample![&x, tensor(d, &[5, 4], 1), 1.0, 2, 2, 2, true],
+    ]);
+    out
+}
+
+fn roi_back_samples() -> Samples {
+    let d = DType::F32;
+    let mut out: Samples = forms(d, &[5, 3, 3, 2], 1)
+        .into_iter()
+        .map(|g| sample![g, rois(d, 5), 1.0, 3, 2, 2, 3, 7, 8, 2, false])
+        .collect();
+    let g = tensor(d, &[5, 3, 2, 2], 1);
+    out.extend([
+        sample![&g, rois(d, 5), 0.5, 2, 2, 2, 3, 7, 8, 0, true],
+        sample![&g, rois(d, 5), 1.5, 2, 2, 2, 3, 7, 8, -1, false],
+        sample![tensor(d, &[0, 3, 2, 2], 1), rois(d, 0), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
+        sample![tensor(DType::F64, &[5, 3, 2, 2], 1), rois(DType::F64, 5), 1.0, 2, 2, 2, 3, 7, 8, 2, true],
     ]);
     out
 }
@@ -229,6 +278,15 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(roi_samples),
         ..OpDef::new(
             "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
+        )
+    },
+    OpDef {
+        infer: Some(roi_back_infer),
+        kernel: Kernel::Fixed(roi_back),
+        scratch: Some(crate::room::packed),
+        samples: Some(roi_back_samples),
+        ..OpDef::new(
+            "torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor",
         )
     },
     OpDef {

@@ -14,6 +14,29 @@ type Result<T> = std::result::Result<T, String>;
 /// How a message begins that says that PyTorch does not take a call.
 pub const REFUSED: &str = "refused: ";
 
+/// Operators with operands that are constants, which have no gradient: running statistics, and regions, as in torchvision.
+const FIXED: &[(&[&str], &[usize])] = &[
+    (
+        &[
+            "aten.batch_norm.default",
+            "aten.native_batch_norm.default",
+            "aten._native_batch_norm_legit_functional.default",
+            "aten._native_batch_norm_legit_no_training.default",
+            "aten._batch_norm_no_update.default",
+            "aten._batch_norm_with_update_functional.default",
+            "aten.instance_norm.default",
+            "restride.instance_norm.default",
+        ],
+        &[3, 4],
+    ),
+    (&["torchvision.roi_align.default", "torchvision._roi_align_backward.default"], &[1]),
+];
+
+/// Positions of the arguments of an operator that are constants.
+pub fn fixed(op: Op) -> &'static [usize] {
+    FIXED.iter().find(|f| f.0.contains(&op.name())).map_or(&[], |f| f.1)
+}
+
 /// Adds calls to a program's main graph.
 pub struct Calls<'a> {
     /// The program.
@@ -108,8 +131,12 @@ fn lift(a: &Arg<ValueId, Scalar>) -> Arg {
 
 /// In double precision, row-major, with each number moved a little: so that none is where a function has a corner.
 pub fn widened(t: &Tensor, rng: &mut Rng) -> Tensor {
+    widened_by(t, 0.02, rng)
+}
+
+fn widened_by(t: &Tensor, most: f64, rng: &mut Rng) -> Tensor {
     let sizes = &t.layout().sizes;
-    let shake = |x: f64, rng: &mut Rng| x + (unit(rng) - 0.5) * 0.02 * (x.abs() + 0.5);
+    let shake = |x: f64, rng: &mut Rng| x + (unit(rng) - 0.5) * most * (x.abs() + 0.5);
     match t.dtype() {
         d if d.is_complex() => {
             let complex = |i: &Vec<i64>| match t.get(i) {
@@ -155,9 +182,10 @@ pub struct Case {
 }
 
 impl Case {
-    /// The call of a sample. The loss is made of the first `results` results. Operands at positions
-    /// `fixed` of the arguments are not differentiated. `None` where no result is a floating number, or no operand.
-    pub fn new(op: Op, args: &[SampleArg], results: usize, fixed: &[usize], rng: &mut Rng) -> Result<Option<Case>> {
+    /// The call of a sample. The loss is made of the first `results` results. Operands that are constants are not
+    /// differentiated, and stay as they are. `None` where no result is a floating number, or no operand.
+    pub fn new(op: Op, args: &[SampleArg], results: usize, rng: &mut Rng) -> Result<Option<Case>> {
+        let fixed = fixed(op);
         let mut program = Program::new("case", Stage::Functional);
         let mut calls = Calls::new(&mut program);
         let (mut inputs, mut wrt) = (Vec::new(), Vec::new());
@@ -168,7 +196,8 @@ impl Case {
                 Arg::DType(d) if d.is_complex() => Arg::DType(DType::C128),
                 other => other.clone(),
             };
-            let a = a.map_values(|t| widened(t, rng));
+            let most = if fixed.contains(&at) { 0.0 } else { 0.02 };
+            let a = a.map_values(|t| widened_by(t, most, rng));
             wide.push(a.clone());
             given.push(a.map_values(|t| {
                 let t = t.clone();

@@ -11,6 +11,32 @@ type Result<T> = std::result::Result<T, OpError>;
 /// Declared gradients: names of operators that share a rule, and the rule.
 pub type Rules = &'static [(&'static [&'static str], Grad)];
 
+/// Operators from floating numbers to floating numbers without a gradient, and why.
+static WITHOUT: &[(&[&str], &str)] = &[
+    (&["aten._ctc_loss_backward.default"], "PyTorch has none"),
+    (&["aten.nextafter.default"], "PyTorch has none: it is a function of bits"),
+    (
+        &["aten.embedding_renorm.default"],
+        "PyTorch has none: it replaces rows of a table outside of what is differentiated",
+    ),
+    (
+        &[
+            "aten.linspace.Tensor_Tensor",
+            "aten.linspace.Tensor_Scalar",
+            "aten.linspace.Scalar_Tensor",
+            "aten.logspace.Tensor_Tensor",
+            "aten.logspace.Tensor_Scalar",
+            "aten.logspace.Scalar_Tensor",
+        ],
+        "PyTorch has none: the ends are read as numbers",
+    ),
+];
+
+/// Why an operator has no gradient, where there is a reason.
+pub fn without(name: &str) -> Option<&'static str> {
+    WITHOUT.iter().find(|(names, _)| names.contains(&name)).map(|(_, why)| *why)
+}
+
 /// How an operator is differentiated: as declared, through its view rule, or through its composition.
 pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
     let mut tables = crate::GRADIENTS.iter().flat_map(|t| t.iter());
@@ -34,7 +60,10 @@ pub fn gradients(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Vec<Opt
         Some(Grad::Composed | Grad::Form(_)) => {
             return Err(OpError::new("a composed operator is taken apart before it is differentiated"));
         }
-        None => return Err(OpError::new(format!("there is no gradient of {} yet", call.op))),
+        None => {
+            let why = without(call.op.name()).map_or(" yet".into(), |why| format!(": {why}"));
+            return Err(OpError::new(format!("there is no gradient of {}{why}", call.op)));
+        }
     };
     let operands: Vec<Val> = call.args.iter().flat_map(|a| a.values().copied()).collect();
     let mut out = Vec::with_capacity(found.len());

@@ -1,0 +1,185 @@
+//! What LU decompositions are made of, and what is solved with them.
+
+use crate::composite::composed;
+use crate::linalg::{check, parts, regular, with};
+use crate::nn::*;
+use crate::room::lies;
+use crate::sample::{sample, tensor, transposed};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, Val};
+use restride_kernels::linalg as k;
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+
+/// `(LU_data, LU_pivots, unpack_data, unpack_pivots)`; what is not asked for has no elements.
+fn unpack_infer(a: &Args<'_, Meta>) -> Metas {
+    let (x, p, data, pivots) = (a.tensor(0)?, a.tensor(1)?, a.bool(2)?, a.bool(3)?);
+    check(x, "torch.lu_unpack", false)?;
+    let (batch, m, n) = parts(x);
+    let shorter = m.min(n);
+    if pivots {
+        ensure!(
+            p.dtype == DType::I32,
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n\
+             Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        );
+        ensure!(
+            p.sizes() == with(batch, &[shorter]),
+            "lu_unpack: pivots of sizes {:?}, expected {:?}",
+            p.sizes(),
+            with(batch, &[shorter])
+        );
+    }
+    let part = |asked: bool, rest: [i64; 2]| {
+        if asked { fresh(x.dtype, &with(batch, &rest)) } else { fresh(x.dtype, &[0]) }
+    };
+    Ok(smallvec![part(pivots, [m, m]), part(data, [m, shorter]), part(data, [shorter, n])])
+}
+
+fn unpack_run(c: &Call<'_>) -> Result<()> {
+    let (data, pivots) = (c.args.bool(2)?, c.args.bool(3)?);
+    let out = |asked: bool, i: usize| asked.then(|| &c.outs[i]);
+    ran(k::lu_unpack(c.args.tensor(0)?, c.args.tensor(1)?, out(pivots, 0), out(data, 1), out(data, 2)))
+}
+
+fn unpack_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let outs: Vec<_> = outs.iter().map(lies).collect();
+    Ok(k::lu_unpack_room(lies(a.tensor(0)?), lies(a.tensor(1)?), &outs))
+}
+
+/// `linalg_lu(A, *, pivot)`
+fn lu(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let made = emit_all!(e, "aten.linalg_lu_factor_ex.default", pass(a, 0), pass(a, 1), false)?;
+    let [lu, pivots, _] = made[..] else { return fail("linalg_lu_factor_ex has three results") };
+    emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)
+}
+
+/// `linalg_lu_solve(LU, pivots, B, *, left, adjoint)`
+fn lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    solve(e, (*a.tensor(0)?, *a.tensor(1)?), *a.tensor(2)?, a.bool(3)?, a.bool(4)?)
+}
+
+/// `lu_solve(self, LU_data, LU_pivots)`
+fn old_lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    solve(e, (*a.tensor(1)?, *a.tensor(2)?), *a.tensor(0)?, true, false)
+}
+
+/// `A X = B` (`X A = B` unless `left`) with the factors of A; with its transpose's in place of it if `adjoint`.
+fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint: bool) -> Vals {
+    let (own, right) = (sizes(e, lu), sizes(e, b));
+    ensure!(own.len() >= 2 && right.len() >= 2, "linalg.lu_solve: expected matrices, got {own:?} and {right:?}");
+    ensure!(own[own.len() - 2] == own[own.len() - 1], "linalg.lu_solve: LU must be square, got {own:?}");
+    let (n, side) = (own[own.len() - 1], right[right.len() - 1 - usize::from(left)]);
+    ensure!(n == side, "linalg.lu_solve: Incompatible shapes of LU and B for the equation: {own:?} and {right:?}");
+    let parts = emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)?;
+    let [p, l, u] = parts[..] else { return fail("lu_unpack has three results") };
+    let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
+    // A = P L U, its transpose Uᵀ Lᵀ Pᵀ; from the other side the order is the other.
+    let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
+        let own = if adjoint { turned(e, t)? } else { t };
+        emit!(e, "aten.linalg_solve_triangular.default", own, b, upper != adjoint, left, !upper)
+    };
+    let moved = |e: &mut dyn Emit, b: Val| {
+        // The inverse of a permutation is its transpose.
+        let p = if adjoint { p } else { turned(e, p)? };
+        if left { emit!(e, "aten.matmul.default", p, b) } else { emit!(e, "aten.matmul.default", b, p) }
+    };
+    let x = if left != adjoint {
+        let b = moved(e, b)?;
+        let y = triangle(e, l, b, false)?;
+        triangle(e, u, y, true)?
+    } else {
+        let y = triangle(e, u, b, true)?;
+        let y = triangle(e, l, y, false)?;
+        moved(e, y)?
+    };
+    Ok(smallvec![x])
+}
+
+/// Square matrices, taller and wider ones.
+pub(crate) fn matrix_samples() -> Vec<Sample> {
+    let d = DType::F32;
+    vec![
+        sample![regular(d, &[], 4, 1)],
+        sample![tensor(DType::F64, &[2, 5, 3], 3)],
+        sample![transposed(d, &[2, 3, 5], 4)],
+        sample![regular(DType::F64, &[2], 3, 5)],
+    ]
+}
+
+/// Factors, and row exchanges that stand for themselves.
+fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (Tensor, Tensor) {
+    let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
+    let shorter = m.min(n);
+    let count = batch.iter().product::<i64>() * shorter;
+    // Each row with itself or one below.
+    let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
+    (lu, Tensor::from_slice(&rows, &with(batch, &[shorter])))
+}
+
+fn unpack_samples() -> Vec<Sample> {
+    let d = DType::F32;
+    let mut out = Vec::new();
+    for (lu, pivots) in [
+        factors(d, &[], 4, 4, 1),
+        factors(DType::F64, &[2], 5, 3, 2),
+        factors(d, &[2, 2], 3, 5, 3),
+        factors(DType::F64, &[], 3, 3, 4),
+    ] {
+        out.push(sample![&lu, &pivots]);
+        out.push(sample![&lu, &pivots, true, false]);
+        out.push(sample![lu, pivots, false, true]);
+    }
+    let (_, pivots) = factors(d, &[], 4, 4, 1);
+    out.push(sample![transposed(d, &[4, 4], 3), &pivots]);
+    out.push(sample![Tensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
+    out
+}
+
+/// `left`, `adjoint` in all ways, as matrices from the left first where `from_left`.
+fn solve_samples(plain: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for d in [DType::F32, DType::F64] {
+        for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
+            let (lu, pivots) = factors(d, &[2], 4, 4, 1);
+            let b = tensor(d, if left { &[2, 4, 3] } else { &[2, 3, 4] }, 5);
+            match (plain, left && !adjoint) {
+                (true, true) => out.push(sample![b, lu, pivots]),
+                (true, false) => {}
+                (false, _) => out.push(sample![lu, pivots, b, left, adjoint]),
+            }
+        }
+        let (lu, pivots) = factors(d, &[], 3, 3, 2);
+        let b = tensor(d, &[2, 3, 2], 6);
+        out.push(if plain { sample![b, lu, pivots] } else { sample![lu, pivots, b] });
+    }
+    out
+}
+
+macro_rules! composite {
+    ($f:ident, $samples:expr, $schema:expr) => {
+        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
+    };
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        infer: Some(unpack_infer),
+        kernel: Kernel::Fixed(unpack_run),
+        scratch: Some(unpack_scratch),
+        samples: Some(unpack_samples),
+        ..OpDef::new(
+            "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+        )
+    },
+    composite!(lu, matrix_samples(), "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
+    composite!(
+        lu_solve,
+        solve_samples(false),
+        "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
+    ),
+    composite!(
+        old_lu_solve,
+        solve_samples(true),
+        "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"
+    ),
+];

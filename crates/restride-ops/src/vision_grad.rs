@@ -1,0 +1,152 @@
+//! Gradients of torchvision's operators.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, Operand, T, op, rule};
+use restride_ir::{DType, Dim, Expr};
+
+/// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`. Regions are constants, as
+/// in torchvision.
+fn roi_align<'c>(c: &'c Cx<'c>) {
+    let x = c.arg(0);
+    c.zero(1);
+    c.give(0, || {
+        let mut args = vec![c.grad().operand(), c.raw(1), c.raw(2), c.raw(3), c.raw(4)];
+        args.extend(x.sizes().into_iter().map(Operand::operand));
+        args.extend([c.raw(5), c.raw(6)]);
+        c.call("torchvision._roi_align_backward.default", &args)
+    });
+}
+
+/// It is linear: its gradient is the pooling again.
+fn roi_align_backward<'c>(c: &'c Cx<'c>) {
+    c.zero(1);
+    c.give(0, || {
+        let args = [c.grad().operand(), c.raw(1), c.raw(2), c.raw(3), c.raw(4), c.raw(9), c.raw(10)];
+        c.call("torchvision.roi_align.default", &args)
+    });
+}
+
+/// One of the four elements around each position: its part in what is sampled there, the element itself, and its place in
+/// the image; the part and the element are zero outside of the image.
+struct Corner<'c> {
+    part: T<'c>,
+    value: T<'c>,
+    place: T<'c>,
+}
+
+/// `deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
+/// offset_groups, use_mask)`: a matrix product with columns that are sampled from the image, as in `im2col`.
+fn deform_conv2d<'c>(c: &'c Cx<'c>) {
+    let (x, weight, offset) = (c.arg(0), c.arg(1), c.arg(2));
+    // Positions have more digits than half floats.
+    let wide = match x.dtype() {
+        DType::F16 | DType::BF16 => DType::F32,
+        d => d,
+    };
+    let g = c.grad().to(wide);
+    let (n, channels, h, w) = (x.size(0), x.size(1), x.size(2), x.size(3));
+    let (filters, kh, kw) = (weight.size(0), weight.size(2), weight.size(3));
+    let (oh, ow) = (g.size(2), g.size(3));
+    let (groups, shifts) = (c.num(11), c.num(12));
+    let (points, taps) = (oh.times(&ow), kh.times(&kw));
+    let each = channels.floor_div(&shifts);
+    c.give(4, || g.sum(vec![0, 2, 3], false));
+    if !(c.needs(0) || c.needs(1) || c.needs(2) || c.needs(3)) {
+        return;
+    }
+
+    // Where samples are taken: offset groups × kernel × result.
+    let grid = vec![n.clone(), shifts.clone(), kh.clone(), kw.clone(), oh.clone(), ow.clone()];
+    let along = |count: &Expr, step: usize, before: Option<usize>, dim: usize| {
+        let mut at = op!(c, "aten.arange.default", count).times(&c.num(step));
+        if let Some(pad) = before {
+            at = op!(c, "aten.sub.Scalar", at, c.num(pad));
+        }
+        let mut sizes = vec![Expr::Int(1); 6];
+        sizes[dim] = count.clone();
+        at.to(wide).reshape(sizes)
+    };
+    let shift = |k: i64| {
+        let mut sizes = grid.clone();
+        sizes.insert(4, Expr::Int(2));
+        offset.to(wide).reshape(sizes).select(4, k)
+    };
+    let y = along(&oh, 5, Some(7), 4) + along(&kh, 9, None, 2) + shift(0);
+    let x_at = along(&ow, 6, Some(8), 5) + along(&kw, 10, None, 3) + shift(1);
+    let both = |a: T<'c>, b: T<'c>| op!(c, "aten.logical_and.default", a, b);
+    let between = |t: T<'c>, n: &Expr| both(t.is("gt", -1), t.is("lt", n));
+    let inside = both(between(y, &h), between(x_at, &w));
+    let (y0, x0) = (y.unary("aten.floor.default"), x_at.unary("aten.floor.default"));
+    let (ly, lx) = (y - y0, x_at - x0);
+    let (hy, hx) = (1.0 - ly, 1.0 - lx);
+
+    // All samples of a group of channels one after the other.
+    let samples = taps.times(&points);
+    let flat = |t: T<'c>| t.reshape(vec![n.clone(), shifts.clone(), Expr::Int(1), samples.clone()]);
+    let rows = vec![n.clone(), shifts.clone(), each.clone(), samples.clone()];
+    let image = x.to(wide).reshape(vec![n.clone(), shifts.clone(), each.clone(), h.times(&w)]);
+    let corner = |down: bool, right: bool| {
+        let at = |from: T<'c>, next: bool| if next { from + 1.0 } else { from };
+        let (yi, xi) = (at(y0, down), at(x0, right));
+        let there = both(both(yi.is("ge", 0), yi.is("lt", &h)), both(xi.is("ge", 0), xi.is("lt", &w)));
+        let there = both(inside, there);
+        // Rows and columns are counted in integers: large images have more elements than floats have digits.
+        let (yi, xi) = (yi.only(there).to(DType::I64), xi.only(there).to(DType::I64));
+        let place = flat(yi.times(&w) + xi).expand(rows.clone());
+        let part = (if down { ly } else { hy }) * (if right { lx } else { hx });
+        Corner {
+            part: flat(part.only(there)),
+            value: op!(c, "aten.gather.default", image, -1, place).only(flat(there)),
+            place,
+        }
+    };
+    let corners = [corner(false, false), corner(false, true), corner(true, false), corner(true, true)];
+    let sampled = || {
+        let parts = corners.iter().map(|k| k.part * k.value);
+        parts.reduce(|a, b| a + b).unwrap_or(image)
+    };
+    let mask = c.flag(13).then(|| flat(c.arg(3).to(wide)));
+    if mask.is_none() {
+        c.zero(3);
+    }
+
+    // The product's two sides, by groups of the weight.
+    let inner = channels.floor_div(&groups).times(&taps);
+    let outer = filters.floor_div(&groups);
+    let g = g.reshape(vec![n.clone(), groups.clone(), outer.clone(), points.clone()]);
+    c.give(1, || {
+        let columns = mask.map_or_else(sampled, |m| sampled() * m);
+        let columns = columns.reshape(vec![n.clone(), groups.clone(), inner.clone(), points.clone()]);
+        g.matmul(columns.mt()).sum(vec![0], false).reshape(weight.sizes())
+    });
+    if !(c.needs(0) || c.needs(2) || c.needs(3)) {
+        return;
+    }
+    let weights = weight.to(wide).reshape(vec![groups.clone(), outer, inner]);
+    let columns = weights.mt().matmul(g).reshape(rows.clone());
+    if mask.is_some() {
+        c.give(3, || (columns * sampled()).sum(vec![2], false).reshape(c.arg(3).sizes()));
+    }
+    let g = mask.map_or(columns, |m| columns * m);
+    c.give(0, || {
+        let none = op!(c, "aten.full.default", image.sizes(), 0, wide);
+        let add = |sum: T<'c>, k: &Corner<'c>| op!(c, "aten.scatter_add.default", sum, -1, k.place, g * k.part);
+        corners.iter().fold(none, add).reshape(x.sizes())
+    });
+    c.give(2, || {
+        let [a, b, d, e] = &corners;
+        let slope = |near: T<'c>, one: T<'c>, far: T<'c>, other: T<'c>| {
+            let t = (g * (flat(near) * one + flat(far) * other)).sum(vec![2], false);
+            t.reshape(grid.clone())
+        };
+        let down = slope(hx, d.value - a.value, lx, e.value - b.value);
+        let right = slope(hy, b.value - a.value, ly, e.value - d.value);
+        op!(c, "aten.stack.default", vec![down, right], 4).reshape(offset.sizes())
+    });
+}
+
+pub(crate) static GRADS: Rules = &[
+    (&["torchvision.roi_align.default"], rule!(roi_align)),
+    (&["torchvision._roi_align_backward.default"], rule!(roi_align_backward)),
+    (&["torchvision.deform_conv2d.default"], rule!(deform_conv2d)),
+];
