@@ -73,26 +73,27 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     let parts = emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)?;
     let [p, l, u] = parts[..] else { return fail("lu_unpack has three results") };
     let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
-    // A = P L U, its transpose Uᵀ Lᵀ Pᵀ; from the other side the order is the other.
     let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
-        let own = if adjoint { turned(e, t)? } else { t };
-        emit!(e, "aten.linalg_solve_triangular.default", own, b, upper != adjoint, left, !upper)
+        emit!(e, "aten.linalg_solve_triangular.default", t, b, upper, true, false)
     };
-    let moved = |e: &mut dyn Emit, b: Val| {
+    // `X A = B` is `Aᵀ Xᵀ = Bᵀ`; so the result lies by columns from the left and by rows from the right, as PyTorch's.
+    let (b, adjoint) = if left { (b, adjoint) } else { (turned(e, b)?, !adjoint) };
+    let x = if adjoint {
+        // Uᵀ Lᵀ Pᵀ X = B
+        let (u, l) = (turned(e, u)?, turned(e, l)?);
+        let y = triangle(e, u, b, false)?;
+        let y = triangle(e, l, y, true)?;
+        let (y, p) = (turned(e, y)?, turned(e, p)?);
+        let x = emit!(e, "aten.matmul.default", y, p)?;
+        turned(e, x)?
+    } else {
         // The inverse of a permutation is its transpose.
-        let p = if adjoint { p } else { turned(e, p)? };
-        if left { emit!(e, "aten.matmul.default", p, b) } else { emit!(e, "aten.matmul.default", b, p) }
-    };
-    let x = if left != adjoint {
-        let b = moved(e, b)?;
+        let p = turned(e, p)?;
+        let b = emit!(e, "aten.matmul.default", p, b)?;
         let y = triangle(e, l, b, false)?;
         triangle(e, u, y, true)?
-    } else {
-        let y = triangle(e, u, b, true)?;
-        let y = triangle(e, l, y, false)?;
-        moved(e, y)?
     };
-    Ok(smallvec![x])
+    Ok(smallvec![if left { x } else { turned(e, x)? }])
 }
 
 /// Square matrices, taller and wider ones.

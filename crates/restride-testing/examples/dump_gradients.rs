@@ -32,8 +32,7 @@ fn main() -> std::io::Result<()> {
 
 /// One call; nothing where it has no gradient to compare.
 fn line(op: Op, index: usize, args: &[SampleArg]) -> Option<String> {
-    // The gradient of the first result: others may be for the gradient alone.
-    let case = Case::new(op, args, 1, &mut Rng::new(index as u64)).ok()??;
+    let case = Case::new(op, args, &mut Rng::new(index as u64)).ok()??;
     let gradients = case.gradients().ok()?;
     let list = |items: Vec<String>| format!("[{}]", items.join(", "));
     let operands = case.args.iter().flat_map(|a| a.values()).count();

@@ -33,8 +33,39 @@ const FIXED: &[(&[&str], &[usize])] = &[
 ];
 
 /// Positions of the arguments of an operator that are constants.
-pub fn fixed(op: Op) -> &'static [usize] {
+fn fixed(op: Op) -> &'static [usize] {
     FIXED.iter().find(|f| f.0.contains(&op.name())).map_or(&[], |f| f.1)
+}
+
+/// How many of the first results have gradients, where only the gradient reads the others.
+const FIRST: &[(&[&str], usize)] = &[
+    (
+        &[
+            "aten.native_layer_norm.default",
+            "aten._fused_rms_norm.default",
+            "aten.native_group_norm.default",
+            "aten.native_batch_norm.default",
+            "aten._native_batch_norm_legit_functional.default",
+            "aten._native_batch_norm_legit.no_stats",
+            "aten._native_batch_norm_legit_no_training.default",
+            "aten._batch_norm_no_update.default",
+            "aten._batch_norm_with_update_functional.default",
+            "aten.log_sigmoid_forward.default",
+            "aten.nll_loss_forward.default",
+            "aten.nll_loss2d_forward.default",
+            "aten._linalg_det.default",
+            "aten._linalg_solve_ex.default",
+            "aten._ctc_loss.default",
+            "restride.instance_norm.default",
+        ],
+        1,
+    ),
+    (&["aten._linalg_slogdet.default"], 2),
+];
+
+/// How many of an operator's first results have gradients.
+fn shown(op: Op) -> usize {
+    FIRST.iter().find(|f| f.0.contains(&op.name())).map_or(usize::MAX, |f| f.1)
 }
 
 /// Adds calls to a program's main graph.
@@ -182,10 +213,10 @@ pub struct Case {
 }
 
 impl Case {
-    /// The call of a sample. The loss is made of the first `results` results. Operands that are constants are not
+    /// The call of a sample. The loss is made of the results that have gradients. Operands that are constants are not
     /// differentiated, and stay as they are. `None` where no result is a floating number, or no operand.
-    pub fn new(op: Op, args: &[SampleArg], results: usize, rng: &mut Rng) -> Result<Option<Case>> {
-        let fixed = fixed(op);
+    pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<Case>> {
+        let (fixed, results) = (fixed(op), shown(op));
         let mut program = Program::new("case", Stage::Functional);
         let mut calls = Calls::new(&mut program);
         let (mut inputs, mut wrt) = (Vec::new(), Vec::new());
