@@ -4,7 +4,7 @@
     cargo run -q -p restride-testing --example dump_gradients [OP ...] | python scripts/grad_check.py --ops -
     python scripts/grad_check.py --programs [--restride PATH]
 
-The first: gradients of each operator's sample calls, in double precision. The second: training programs, exported with
+The first: gradients of each operator's sample calls, and of some their gradients, in double precision. The second: training programs, exported with
 torch.export, made joint by `restride grad`, run by `restride run` and, loaded by torch.export.load, by PyTorch itself.
 Prints one line per difference, then a summary; fails if there is a difference.
 """
@@ -56,22 +56,23 @@ BETTER = {
 }
 
 
-def check_op(record):
-    """What differs; None if nothing does; False if PyTorch has no gradient to compare with."""
-    args = [argument(a) for a in record["args"]]
-    operands = list(tensors(args))
-    wrt = [operands[i] for i, _ in record["gradients"]]
-    for t in wrt:
-        t.requires_grad_()
-    try:
-        # The first of the results that are floating numbers: others are for the gradient alone.
-        outs = [o for o in call(operator(record["op"]), args) if o.is_floating_point() or o.is_complex()]
-        outs = [torch.view_as_real(o) if o.is_complex() else o for o in outs[: len(record["weights"])]]
-        loss = sum((o * tensor(w)).sum() for o, w in zip(outs, record["weights"], strict=True))
-        theirs = torch.autograd.grad(loss, wrt, allow_unused=True)
-    except (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError):
-        return False
-    for (i, ours), t, g in zip(record["gradients"], wrt, theirs):
+# The same of gradients of gradients.
+BETTER_TWICE = {
+    "aten._weight_norm.default": ((0, 1), "the norms that PyTorch's backward reads are constants there"),
+}
+
+# What PyTorch raises where it has no gradient.
+NONE = (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError)
+
+
+def weighted(tensors, weights):
+    """The sum of floating tensors, each times its weights."""
+    real = [torch.view_as_real(t) if t.is_complex() else t for t in tensors]
+    return sum((t * tensor(w)).sum() for t, w in zip(real, weights, strict=True))
+
+
+def difference(gradients, wrt, theirs):
+    for (i, ours), t, g in zip(gradients, wrt, theirs, strict=True):
         ours = tensor(ours)
         g = torch.zeros_like(t) if g is None else g.resolve_conj()
         if not torch.allclose(ours, g, rtol=1e-6, atol=1e-8, equal_nan=True):
@@ -79,28 +80,75 @@ def check_op(record):
     return None
 
 
-def check_ops(lines):
-    seen, skipped, better, found = Counter(), Counter(), Counter(), []
-    for line in lines:
-        record = json.loads(line)
-        why = check_op(record)
+def check_op(record):
+    """What differs in first gradients and in second ones: None if nothing does; False where PyTorch has none."""
+    args = [argument(a) for a in record["args"]]
+    operands = list(tensors(args))
+    wrt = [operands[i] for i, _ in record["gradients"]]
+    for t in wrt:
+        t.requires_grad_()
+    twice = record.get("second")
+    try:
+        # The first of the results that are floating numbers: others are for the gradient alone.
+        outs = [o for o in call(operator(record["op"]), args) if o.is_floating_point() or o.is_complex()]
+        loss = weighted(outs[: len(record["weights"])], record["weights"])
+        theirs = torch.autograd.grad(loss, wrt, allow_unused=True, retain_graph=bool(twice))
+    except NONE:
+        return False, False
+    first = difference(record["gradients"], wrt, theirs)
+    if not twice or first:
+        return first, False
+    try:
+        theirs = torch.autograd.grad(loss, wrt, allow_unused=True, create_graph=True)
+        theirs = [torch.zeros_like(t) if g is None else g for g, t in zip(theirs, wrt)]
+        loss = weighted(theirs, twice["weights"])
+        again = torch.autograd.grad(loss, wrt, allow_unused=True) if loss.requires_grad else [None] * len(wrt)
+    except NONE:
+        return first, False
+    return first, difference(twice["gradients"], wrt, again)
+
+
+class Found:
+    """What was found of one order."""
+
+    def __init__(self, what, better):
+        self.what, self.better = what, better
+        self.seen, self.skipped, self.alone, self.differ = Counter(), Counter(), 0, []
+
+    def add(self, record, why):
+        op, index = record["op"], record["index"]
         if why is False:
-            skipped[record["op"]] += 1
-            continue
-        seen[record["op"]] += 1
-        expected = record["index"] in BETTER.get(record["op"], ((), ""))[0]
-        better[record["op"]] += expected
+            self.skipped[op] += 1
+            return
+        self.seen[op] += 1
+        expected = index in self.better.get(op, ((), ""))[0]
+        self.alone += expected
         if why and not expected:
-            found.append(f"{record['op']} #{record['index']}: {why}")
+            self.differ.append(f"{op} #{index}, {self.what}: {why}")
         if expected and not why:
             # A reason that has gone.
-            found.append(f"{record['op']} #{record['index']}: no longer different from PyTorch")
-    for line in found:
-        print(line)
-    alone = sorted(op for op in skipped if op not in seen)
-    print(f"no gradient in PyTorch: {', '.join(alone)}")
-    print(f"{len(seen)} operators, {sum(seen.values())} calls, {sum(better.values())} right here alone, {len(found)} differ")
-    return not found
+            self.differ.append(f"{op} #{index}, {self.what}: no longer different from PyTorch")
+
+    def tell(self):
+        for line in self.differ:
+            print(line)
+        none = sorted(op for op in self.skipped if op not in self.seen)
+        print(f"no {self.what} in PyTorch: {', '.join(none)}")
+        print(
+            f"{self.what}: {len(self.seen)} operators, {sum(self.seen.values())} calls, "
+            f"{self.alone} right here alone, {len(self.differ)} differ"
+        )
+        return not self.differ
+
+
+def check_ops(lines):
+    orders = Found("gradient", BETTER), Found("second gradient", BETTER_TWICE)
+    for line in lines:
+        record = json.loads(line)
+        for order, why in zip(orders, check_op(record)):
+            if order.what == "gradient" or "second" in record:
+                order.add(record, why)
+    return all([order.tell() for order in orders])
 
 
 class Mlp(torch.nn.Module):

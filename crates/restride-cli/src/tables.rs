@@ -294,8 +294,12 @@ fn how(c: &Coverage) -> &'static str {
 pub fn ops_json(rows: &[Coverage]) -> Value {
     rows.iter()
         .map(|c| {
-            json!({ "name": c.name, "schema": c.schema, "runs": how(c), "view": c.view, "mutates": c.mutates,
-                    "reuse": c.reuse, "grad": grad(c), "samples": c.samples })
+            let mut row = json!({ "name": c.name, "schema": c.schema, "runs": how(c), "view": c.view, "mutates": c.mutates,
+                    "reuse": c.reuse, "grad": grad(c), "samples": c.samples });
+            if let Some(why) = c.without {
+                row["no_grad"] = json!(why);
+            }
+            row
         })
         .collect()
 }
@@ -319,14 +323,15 @@ pub fn ops_text(rows: &[Coverage]) -> String {
     for c in rows {
         let _ = writeln!(
             out,
-            "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}",
+            "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}{}",
             c.name,
             how(c),
             yes(c.view),
             yes(c.mutates),
             yes(c.reuse),
             grad(c),
-            c.samples
+            c.samples,
+            c.without.map_or(String::new(), |why| format!("  no gradient: {why}"))
         );
     }
     let _ = writeln!(out, "{} operators declared; in-place, out= and _foreach_ forms follow from them", rows.len());

@@ -192,6 +192,7 @@ fn samples() -> Samples {
         out.extend(forms(d, &[6, 4], 1).into_iter().map(|w| sample![w, &at]));
     }
     let w = tensor(DType::F32, &[6, 4], 1);
+    out.insert(1, sample![&w, &at, 1, true]);
     out.push(sample![&w, tensor(DType::I32, &[0, 3], 1), 2]);
     out.push(sample![&w, ints(&[5], &[]), 2, true]);
     out.push(sample![&w, transposed(DType::U8, &[2, 2], 1)]);
@@ -237,6 +238,10 @@ fn bag_samples(wraps: bool) -> Samples {
     }
     let w = tensor(DType::F32, &[6, 4], 1);
     let s = tensor(DType::F32, &[5], 3);
+    // Gradients by frequency.
+    for (mode, padding) in [(0, crate::sample::IntoArg::arg(1)), (1, none())] {
+        out.insert(1, sample![&w, &at, &starts, true, mode, false, (), false, padding]);
+    }
     for mode in [0, 1, 2] {
         out.push(sample![&w, &at, &ends, false, mode, false, (), true, 5]);
         out.push(sample![&w, &at, &starts, false, mode, false, &s, false, none()]);

@@ -284,17 +284,22 @@ fn embedding<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.embedding_dense_backward.default", c.grad(), c.arg(1), rows, c.raw(2), c.raw(3)));
 }
 
+/// For each index into a table of so many rows, how often it is there.
+fn frequency<'c>(at: T<'c>, rows: Expr, dtype: DType) -> T<'c> {
+    let c = at.cx();
+    let filled = |n: Expr, with: i64| op!(c, "aten.full.default", vec![n], with, dtype);
+    let counts = op!(c, "aten.index_add.default", filled(rows, 0), 0, at, filled(at.numel(), 1));
+    op!(c, "aten.index_select.default", counts, 0, at)
+}
+
 /// `embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)`
 fn embedding_again<'c>(c: &'c Cx<'c>) {
     let (padding, at) = (c.int(3), c.arg(1));
     c.give(0, || {
         let mut rows = op!(c, "aten.embedding.default", c.grad(), at);
         if c.flag(4) {
-            // Divided by how often the row is looked up.
             let flat = at.reshape(vec![at.numel()]).to(DType::I64);
-            let filled = |n: Expr, with: i64| op!(c, "aten.full.default", vec![n], with, rows.dtype());
-            let counts = op!(c, "aten.index_add.default", filled(c.num(2), 0), 0, flat, filled(at.numel(), 1));
-            rows = rows / op!(c, "aten.index_select.default", counts, 0, flat).reshape(at.sizes()).unsqueeze(-1);
+            rows = rows / frequency(flat, c.num(2), rows.dtype()).reshape(at.sizes()).unsqueeze(-1);
         }
         if padding < 0 { rows } else { rows.except(at.is("eq", padding).unsqueeze(-1)) }
     });
@@ -303,9 +308,6 @@ fn embedding_again<'c>(c: &'c Cx<'c>) {
 /// `embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
 /// padding_idx)`; a padding index from the end counts where it `wraps`, and is none otherwise.
 fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
-    if c.flag(3) && c.needs(0) {
-        return c.fail("the gradient of embeddings that is scaled by frequency");
-    }
     let (table, at, g) = (c.arg(0), c.arg(1).to(DType::I64), c.grad());
     if at.rank() != 1 {
         return c.fail("the gradient of bags that are given as rows");
@@ -342,7 +344,10 @@ fn embedding_bag<'c>(c: &'c Cx<'c>, wraps: bool) {
     }
     let weights = c.opt(6);
     c.give(0, || {
-        let rows = weights.map_or(rows, |w| rows * w.unsqueeze(1));
+        let mut rows = weights.map_or(rows, |w| rows * w.unsqueeze(1));
+        if c.flag(3) {
+            rows = rows / frequency(at, table.size(0), rows.dtype()).unsqueeze(1);
+        }
         let rows = kept(rows, skipped.map(|m| m.unsqueeze(1)));
         op!(c, "aten.index_add.default", table.zeros_like(), 0, at, rows)
     });

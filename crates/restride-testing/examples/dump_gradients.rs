@@ -10,8 +10,9 @@ use restride_testing::differences::Case;
 use restride_testing::rng::Rng;
 use std::io::Write as _;
 
-/// Samples of each operator.
+/// Samples of each operator, and those of which second gradients are written too.
 const TRIED: usize = 6;
+const TWICE: usize = 2;
 
 fn main() -> std::io::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
@@ -22,27 +23,45 @@ fn main() -> std::io::Result<()> {
         if !known || !(wanted.is_empty() || wanted.iter().any(|w| w == op.name())) {
             continue;
         }
-        let lines = samples().into_iter().enumerate().filter_map(|(i, s)| line(op, i, &s.args)).take(TRIED);
-        for line in lines {
-            writeln!(out, "{line}")?;
+        let mut count = 0;
+        for (i, sample) in samples().into_iter().enumerate() {
+            if let Some(line) = line(op, i, &sample.args, count < TWICE) {
+                writeln!(out, "{line}")?;
+                count += 1;
+            }
+            if count == TRIED {
+                break;
+            }
         }
     }
     Ok(())
 }
 
-/// One call; nothing where it has no gradient to compare.
-fn line(op: Op, index: usize, args: &[SampleArg]) -> Option<String> {
-    let case = Case::new(op, args, &mut Rng::new(index as u64)).ok()??;
+fn list(items: Vec<String>) -> String {
+    format!("[{}]", items.join(", "))
+}
+
+/// Gradients, each with the position of its operand, and the weights of what they are the gradients of, which come behind
+/// `before` other inputs.
+fn gradients(case: &Case, before: usize) -> Option<String> {
     let gradients = case.gradients().ok()?;
-    let list = |items: Vec<String>| format!("[{}]", items.join(", "));
-    let operands = case.args.iter().flat_map(|a| a.values()).count();
-    let weights = case.inputs[operands..].iter().map(tensor).collect();
+    let weights = case.inputs[before..].iter().map(tensor).collect();
     let grads = gradients.iter().map(|(i, g)| format!("[{i}, {}]", tensor(g))).collect();
+    Some(format!("\"weights\": {}, \"gradients\": {}", list(weights), list(grads)))
+}
+
+/// One call; nothing where it has no gradient to compare.
+fn line(op: Op, index: usize, args: &[SampleArg], twice: bool) -> Option<String> {
+    let mut rng = Rng::new(index as u64);
+    let case = Case::new(op, args, &mut rng).ok()??;
+    let operands = case.args.iter().flat_map(|a| a.values()).count();
+    let first = gradients(&case, operands)?;
+    let second = if twice { case.second(&mut rng).ok().flatten() } else { None };
+    let second = second.and_then(|s| gradients(&s, case.inputs.len()));
     Some(format!(
-        "{{\"op\": {}, \"index\": {index}, \"args\": {}, \"weights\": {}, \"gradients\": {}}}",
+        "{{\"op\": {}, \"index\": {index}, \"args\": {}, {first}{}}}",
         string(op.name()),
         list(case.args.iter().map(argument).collect()),
-        list(weights),
-        list(grads)
+        second.map_or(String::new(), |s| format!(", \"second\": {{{s}}}"))
     ))
 }

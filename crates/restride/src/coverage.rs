@@ -19,6 +19,8 @@ pub struct Coverage {
     pub reuse: bool,
     /// How it is differentiated.
     pub grad: Differentiated,
+    /// Why it is not differentiated, where it could be.
+    pub without: Option<&'static str>,
     /// How many sample calls it declares.
     pub samples: usize,
 }
@@ -79,6 +81,7 @@ fn row(op: Op) -> Coverage {
             Some(Grad::Zero) => Differentiated::Zero,
             None => Differentiated::None,
         },
+        without: restride_ops::gradient::without(op.name()),
         samples: def.samples.map_or(0, |s| s().len()),
     }
 }
