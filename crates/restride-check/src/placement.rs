@@ -99,7 +99,7 @@ impl<'a> Walk<'a> {
                 }
                 Step::Move { value, from, .. } => {
                     last.set(*value, Some(at));
-                    seen_at.entry(*value).push(from.clone());
+                    seen_at.entry(*value).push(Place::clone(from));
                 }
             }
         }

@@ -56,7 +56,7 @@ pub fn dense_like(l: &Layout) -> Layout {
         return Layout::strided(&l.sizes, &l.strides, 0);
     }
     let perm = fastest_first(&l.sizes, &[&l.strides]);
-    let mut strides: Dims<i64> = Dims::from_elem(1, l.rank());
+    let mut strides: Dims<i64> = Dims::<i64>::from_elem(1, l.rank());
     let mut next = 1;
     for &d in &perm {
         strides[d] = next;

@@ -73,7 +73,7 @@ pub type ViewArgs<'a, D> = Args<'a, TensorType<D>, D>;
 
 /// What a view rule finds.
 #[derive(Clone, PartialEq, Debug)]
-pub enum ViewOutcome<D> {
+pub enum ViewOutcome<D: restride_tensor::Dim> {
     /// The results are these views of argument 0.
     Views(SmallVec<[TensorType<D>; 1]>),
     /// The result is fresh memory (`reshape` of what strides cannot express): the kernel runs.

@@ -59,9 +59,9 @@ pub enum Step {
         /// The value that is moved.
         value: ValueId,
         /// Where it is.
-        from: Place,
+        from: Box<Place>,
         /// Where it goes.
-        to: Place,
+        to: Box<Place>,
     },
     /// A node that costs nothing: its results already lie where `places` says, once the moves before it are done (a view,
     /// a scatter whose source was written into its region, a `cat` of parts written in place).

@@ -10,7 +10,7 @@ use std::fmt;
 /// PyTorch would show: seen at outputs and by operators that ask for strides; where the elements really
 /// are is the placement's business.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct TensorType<D = Expr> {
+pub struct TensorType<D: Dim = Expr> {
     /// Element type.
     pub dtype: DType,
     /// Sizes, strides, offset, in elements.

@@ -7,8 +7,7 @@ use crate::pack::{Compute, Packed, compute_room, pack_owned, unpack, with_comput
 use crate::par;
 use crate::scratch::Temp;
 use crate::softmax::{Real, Softmax, softmax_row};
-use restride_tensor::{DType, Layout, View, ViewMut};
-use smallvec::SmallVec;
+use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 
 /// Queries that are computed at a time.
 const TILE: usize = 64;
@@ -55,11 +54,11 @@ impl<'a, T: Compute> Batch<'a, T> {
             let own = pack_owned::<T>(&unsafe { view.with_layout(&once) });
             let places = Layout::contiguous(&once.sizes);
             let strides = places.strides.iter().zip(&once.sizes).map(|(&s, &n)| if n == 1 { 0 } else { s });
-            layout = Layout::strided(&layout.sizes, &strides.collect::<SmallVec<[i64; 6]>>(), 0);
+            layout = Layout::strided(&layout.sizes, &strides.collect::<Dims<i64>>(), 0);
             Packed::Owned(own)
         });
         let rank = layout.rank();
-        let mut full: SmallVec<[i64; 6]> = outer.into();
+        let mut full: Dims<i64> = outer.into();
         let shared = if rank > 2 { layout.sizes[rank - 3] } else { 0 };
         if repeat && shared > 0 && outer.last().is_some_and(|&n| n != shared) {
             let want = outer[outer.len() - 1];
@@ -71,7 +70,7 @@ impl<'a, T: Compute> Batch<'a, T> {
             layout = layout.unsqueeze(rank as i64 - 2).map_err(|e| e.0)?;
         }
         let rank = layout.rank();
-        let wide: SmallVec<[i64; 6]> = full.iter().chain(&layout.sizes[rank - 2..]).copied().collect();
+        let wide: Dims<i64> = full.iter().chain(&layout.sizes[rank - 2..]).copied().collect();
         let layout = layout.expand(&wide).map_err(|e| e.0)?;
         let base = own.as_ref().map_or(view.base() as *const T, |own| own.as_ptr());
         Ok(Batch { own, all: Matrices::new(base as *mut T, &layout, &full) })
@@ -144,7 +143,7 @@ fn run<T: Gemm + Real>(
     let s = k.sizes()[k.sizes().len() - 2] as usize;
     let entries: usize = outer.iter().map(|&n| n as usize).product();
     let rows = entries * l;
-    let full: SmallVec<[i64; 6]> = outer.iter().copied().chain([l as i64, e as i64]).collect();
+    let full: Dims<i64> = outer.iter().copied().chain([l as i64, e as i64]).collect();
     let wide = q.layout().expand(&full).map_err(|e| e.0)?;
     // SAFETY: the same cells, some of them repeated.
     let q = Batch::<T>::new(&unsafe { q.with_layout(&wide) }, outer, false)?;

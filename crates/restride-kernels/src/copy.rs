@@ -213,7 +213,7 @@ pub fn expanded<R>(t: &View<'_>, sizes: &[i64], f: impl FnOnce(&View<'_>) -> Res
 /// Overwrites a result with zeros.
 pub fn zero(dst: &ViewMut<'_>) {
     let zeros = Aligned([0; 16]);
-    let strides: Dims<i64> = Dims::from_elem(0, dst.sizes().len());
+    let strides: Dims<i64> = Dims::<i64>::from_elem(0, dst.sizes().len());
     let layout = Layout::strided(dst.sizes(), &strides, 0);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes are a zero of every element type.
     let view = unsafe { View::from_raw(zeros.0.as_ptr(), dst.dtype(), &layout) };

@@ -1,9 +1,9 @@
 //! Rows of a table by index, sums of them, and gradients.
 
 use crate::convert::load_row;
-use crate::pack::{Compute, Packed, Target, compute_room, pack, packed_room, unpack, with_compute};
+use crate::pack::{Compute, Packed, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute};
 use crate::par;
-use crate::scratch::Temp;
+use crate::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// The indices, all of them checked to lie in a table of `rows`.
@@ -95,6 +95,11 @@ pub fn rows_backward(
     Ok(())
 }
 
+/// Bytes of working memory of [`rows_backward`] for operands and a result that lie so.
+pub fn rows_backward_room(g: (DType, &Layout), indices: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    packed_rooms([g, indices, out]) + room::<u64>(out.1.sizes[0] as usize)
+}
+
 /// How the rows of a bag become one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bag {
@@ -106,14 +111,37 @@ pub enum Bag {
     Max,
 }
 
-/// Which entries form a bag, in order: (index, weight), those that are left out removed.
-pub type Entries = Vec<Vec<(i64, Option<f64>)>>;
+/// Which entries form the bags.
+#[derive(Clone, Copy, Debug)]
+pub struct Entries<'a> {
+    /// Rows of the table, those of one bag after those of the other; checked.
+    pub indices: &'a [i64],
+    /// Where each bag begins among them, and where the last one ends: never less than before, nor beyond the end.
+    pub offsets: &'a [i64],
+    /// What the rows are multiplied with.
+    pub weights: Option<&'a [f64]>,
+    /// The index that is left out.
+    pub skip: Option<i64>,
+}
+
+impl Entries<'_> {
+    /// Index and weight of the rows of a bag.
+    fn of(&self, bag: usize) -> impl Iterator<Item = (i64, Option<f64>)> {
+        let all = self.offsets[bag] as usize..self.offsets[bag + 1] as usize;
+        let kept = all.filter(|&j| Some(self.indices[j]) != self.skip);
+        kept.map(|j| (self.indices[j], self.weights.map(|w| w[j])))
+    }
+    /// How many rows each bag has.
+    pub fn counts(&self) -> impl Iterator<Item = i64> {
+        (1..self.offsets.len()).map(|end| self.of(end - 1).count() as i64)
+    }
+}
 
 /// One row per bag; a bag without entries is a row of zeros. Where asked for, `places` gets the index that each maximum came
 /// from.
 pub fn bags(
     table: &View<'_>,
-    entries: &Entries,
+    entries: &Entries<'_>,
     what: Bag,
     out: &ViewMut<'_>,
     places: Option<&ViewMut<'_>>,
@@ -123,9 +151,11 @@ pub fn bags(
     with_compute!(float out.dtype(), T => {
         let l = table.layout();
         let mut target = Target::<T>::new(out);
-        for (b, (row, bag)) in target.slice().chunks_mut(width.max(1)).zip(entries).enumerate() {
+        for (b, row) in target.slice().chunks_mut(width.max(1)).enumerate() {
             row.fill(T::default());
-            for (k, &(i, weight)) in bag.iter().enumerate() {
+            let mut count = 0;
+            for (k, (i, weight)) in entries.of(b).enumerate() {
+                count = k + 1;
                 let line = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
                 // SAFETY: a row of the table: who made the entries checked the index.
                 let data = pack::<T>(&unsafe { table.with_layout(&line) });
@@ -146,8 +176,8 @@ pub fn bags(
                     }
                 }
             }
-            if what == Bag::Mean && !bag.is_empty() {
-                let n = T::from_f64(bag.len() as f64);
+            if what == Bag::Mean && count > 0 {
+                let n = T::from_f64(count as f64);
                 row.iter_mut().for_each(|x| *x /= n);
             }
         }
@@ -157,6 +187,13 @@ pub fn bags(
         unpack(&from, places);
     }
     Ok(())
+}
+
+/// Bytes of working memory of [`bags`] for a table and a result that lie so.
+pub fn bags_room(table: (DType, &Layout), what: Bag, out: (DType, &Layout)) -> usize {
+    let places = if what == Bag::Max { room::<i64>(out.1.numel() as usize) } else { 0 };
+    let line = Layout::strided(&table.1.sizes[1..], &table.1.strides[1..], 0);
+    places + packed_rooms([(table.0, &line), out])
 }
 
 /// The table with every row that is indexed and whose norm is larger than `max_norm` scaled down to it.
@@ -191,6 +228,11 @@ pub fn renorm(
         unpack(&data, out);
     });
     Ok(())
+}
+
+/// Bytes of working memory of [`renorm`] for a table and indices that lie so.
+pub fn renorm_room(table: (DType, &Layout), indices: &Layout) -> usize {
+    room::<i64>(indices.numel() as usize) + compute_room(table.0, table.1.numel())
 }
 
 #[cfg(test)]

@@ -5,8 +5,7 @@ use crate::pack::{Compute, Target, fill, pack, with_compute};
 use crate::par;
 use crate::rows::Rows;
 use crate::scratch::Temp;
-use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
-use smallvec::SmallVec;
+use restride_tensor::{C32, C64, DType, Layout, PerDim, Scalar, View, ViewMut};
 
 /// A compute type with a matrix product.
 pub trait Gemm: Compute {
@@ -141,8 +140,8 @@ pub fn matmul<T: Gemm>(
 /// A batch of matrices, of which one is found by its number.
 pub(crate) struct Matrices<T> {
     base: *mut T,
-    sizes: SmallVec<[usize; 4]>,
-    strides: SmallVec<[isize; 4]>,
+    sizes: PerDim<usize>,
+    strides: PerDim<isize>,
     row: isize,
     col: isize,
 }
@@ -154,7 +153,7 @@ impl<T> Matrices<T> {
     pub(crate) fn new(base: *mut T, layout: &Layout, batch: &[i64]) -> Self {
         let rank = layout.rank();
         let own = rank - 2;
-        let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, batch.len());
+        let mut strides: PerDim<isize> = PerDim::from_elem(0, batch.len());
         for d in 0..own {
             if layout.sizes[d] != 1 {
                 strides[batch.len() - own + d] = layout.strides[d] as isize;

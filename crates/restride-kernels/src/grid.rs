@@ -4,6 +4,7 @@ use crate::pack::{Compute, Target, pack};
 use crate::par;
 use crate::softmax::Real;
 use restride_tensor::{DType, View, ViewMut};
+use smallvec::SmallVec;
 
 /// Which elements around a position count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,8 +104,11 @@ fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
 /// A weighted element: its offset in a plane, or nothing where it is outside.
 type Tap<T> = (Option<usize>, T);
 
-fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize], out: &mut Vec<Tap<T>>) {
-    out.clear();
+/// The elements around a position: up to four in each dimension of an image, two in those of a volume.
+type Taps<T> = SmallVec<[Tap<T>; 16]>;
+
+fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> Taps<T> {
+    let mut out = Taps::new();
     out.push((Some(0), T::one()));
     // Slowest dimension first; positions come fastest first.
     for (d, &n) in sizes.iter().enumerate() {
@@ -136,13 +140,14 @@ fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize], out: &mut Vec<Tap<T>>
                 4
             }
         };
-        let before = std::mem::take(out);
+        let before = std::mem::take(&mut out);
         for (at, w) in before {
             for &(i, v) in &of[..count] {
                 out.push((at.zip(i).map(|(at, i)| at * n + i), w * v));
             }
         }
     }
+    out
 }
 
 fn round_even(x: f64) -> f64 {
@@ -151,7 +156,7 @@ fn round_even(x: f64) -> f64 {
 
 fn sample<T: Real + Compute>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: &ViewMut<'_>, threads: usize) {
     let (data, grid_data) = (pack::<T>(x), pack::<T>(grid));
-    let sizes: Vec<usize> = x.sizes()[2..].iter().map(|&n| n as usize).collect();
+    let sizes: SmallVec<[usize; 3]> = x.sizes()[2..].iter().map(|&n| n as usize).collect();
     let (channels, dims) = (x.sizes()[1] as usize, sizes.len());
     let plane: usize = sizes.iter().product();
     let points: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
@@ -159,9 +164,8 @@ fn sample<T: Real + Compute>(x: &View<'_>, grid: &View<'_>, how: Sampling, out: 
     par::pieces(threads, target.slice(), channels * points, |b, dst| {
         let src = &data[b * channels * plane..][..channels * plane];
         let grid = &grid_data[b * points * dims..][..points * dims];
-        let mut of = Vec::new();
         for (p, at) in grid.chunks(dims).enumerate() {
-            taps(how, at, &sizes, &mut of);
+            let of = taps(how, at, &sizes);
             for c in 0..channels {
                 let src = &src[c * plane..][..plane];
                 let value = |i: Option<usize>| i.map_or(T::zero(), |i| src[i]);
@@ -194,9 +198,8 @@ mod tests {
     fn weights_of_a_position_sum_to_one() {
         for interpolation in [Interpolation::Linear, Interpolation::Nearest, Interpolation::Cubic] {
             let how = Sampling { interpolation, padding: Padding::Border, align_corners: false };
-            let mut of = Vec::new();
             for x in [-0.9, -0.2, 0.3, 0.77] {
-                taps::<f64>(how, &[x, 0.1], &[5, 7], &mut of);
+                let of = taps::<f64>(how, &[x, 0.1], &[5, 7]);
                 let total: f64 = of.iter().map(|t| t.1).sum();
                 assert!((total - 1.0).abs() < 1e-12 && of.iter().all(|t| t.0.is_some()));
             }

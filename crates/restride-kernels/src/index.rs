@@ -4,7 +4,7 @@ use crate::convert::{Compute, load_row, store_row};
 use crate::pack::{compute_room, with_compute};
 use crate::rows::{Rows, cells};
 use crate::scratch::{Temp, room};
-use restride_tensor::{C32, C64, DType, Dims, Layout, View, ViewMut};
+use restride_tensor::{C32, C64, DType, Dims, Layout, PerDim, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Runs the body with `$W` bound to a word of an element's size.
@@ -87,7 +87,7 @@ impl Arith for i64 {
 }
 
 /// Dimensions.
-pub type SomeDims = SmallVec<[usize; 6]>;
+pub type SomeDims = PerDim<usize>;
 
 /// Indexed dimensions of a tensor, and the rest of them: in what is picked, those of `before` come first, then those of
 /// the indices' shape, then those of `after`.
@@ -108,7 +108,7 @@ pub struct Axes {
 impl Axes {
     /// One dimension indexed by a vector.
     pub fn one(rank: usize, dim: usize, at: Temp<i64>) -> Axes {
-        let shape = Dims::from_slice(&[at.len() as i64]);
+        let shape = Dims::<i64>::from_slice(&[at.len() as i64]);
         let mut all = SmallVec::new();
         all.push(at);
         let indexed = SomeDims::from_slice(&[dim]);

@@ -1,19 +1,33 @@
 //! Dense linear algebra on small matrices, computed in `f64` whatever the element type.
+//!
+//! Matrices lie in working memory, which is given back from its end: what a function returns is made before what it needs
+//! on the way, and what it takes over was made before that.
 
 use crate::convert::gather;
-use crate::pack::{Compute, Target, pack, packed_rooms, unpack, with_compute};
+use crate::pack::{Compute, Target, pack, packed_rooms, with_compute};
 use crate::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// A row-major matrix.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub struct Matrix {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
     /// Elements, row by row.
-    pub data: Vec<f64>,
+    pub data: Temp<f64>,
+}
+
+/// The room of a matrix.
+pub fn matrix_room(rows: usize, cols: usize) -> usize {
+    room::<f64>(rows * cols)
+}
+
+impl Clone for Matrix {
+    fn clone(&self) -> Matrix {
+        Matrix { data: Temp::copied(&self.data), ..*self }
+    }
 }
 
 impl std::ops::Index<(usize, usize)> for Matrix {
@@ -28,36 +42,48 @@ impl std::ops::IndexMut<(usize, usize)> for Matrix {
     }
 }
 
-/// The matrices in the last two dimensions.
-pub fn matrices(x: &View<'_>) -> Vec<Matrix> {
-    let [.., rows, cols] = *x.sizes() else { return Vec::new() };
-    let (rows, cols) = (rows as usize, cols as usize);
-    let count = x.sizes()[..x.sizes().len() - 2].iter().product::<i64>() as usize;
-    let data = gather::<f64>(*x);
-    let each = rows * cols;
-    (0..count).map(|i| Matrix { rows, cols, data: data[i * each..(i + 1) * each].to_vec() }).collect()
+/// Matrices of equal sizes, one after the other.
+#[derive(Debug)]
+pub struct Matrices {
+    /// Rows of each.
+    pub rows: usize,
+    /// Columns of each.
+    pub cols: usize,
+    /// How many there are.
+    pub count: usize,
+    data: Temp<f64>,
 }
 
-/// Writes numbers in row-major order, rounded to the result's type.
-///
-/// # Panics
-/// If there are not as many as the result has elements.
-pub fn write(numbers: &[f64], out: &ViewMut<'_>) {
-    unpack(numbers, out);
-}
-
-/// Writes integers in row-major order.
-///
-/// # Panics
-/// As [`write`].
-pub fn write_ints(numbers: &[i64], out: &ViewMut<'_>) {
-    unpack(numbers, out);
+impl Matrices {
+    /// Those in the last two dimensions.
+    pub fn of(x: &View<'_>) -> Matrices {
+        let (batch, last) = x.sizes().split_at(x.sizes().len().saturating_sub(2));
+        let (rows, cols) = match *last {
+            [rows, cols] => (rows as usize, cols as usize),
+            [rows] => (rows as usize, 1),
+            _ => (1, 1),
+        };
+        Matrices { rows, cols, count: batch.iter().product::<i64>() as usize, data: gather::<f64>(*x) }
+    }
+    /// The vectors in the last dimension, as matrices of one column.
+    pub fn columns(x: &View<'_>) -> Matrices {
+        let rows = x.sizes().last().map_or(1, |&n| n as usize);
+        Matrices { rows, cols: 1, count: x.numel() / rows.max(1), data: gather::<f64>(*x) }
+    }
+    /// A copy of one of them.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn get(&self, i: usize) -> Matrix {
+        let each = self.rows * self.cols;
+        Matrix { rows: self.rows, cols: self.cols, data: Temp::copied(&self.data[i * each..][..each]) }
+    }
 }
 
 impl Matrix {
     /// Zeros.
     pub fn zeros(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: vec![0.0; rows * cols] }
+        Matrix { rows, cols, data: Temp::filled(rows * cols, 0.0) }
     }
     /// Ones on the diagonal.
     pub fn eye(rows: usize, cols: usize) -> Matrix {
@@ -75,16 +101,6 @@ impl Matrix {
         }
         m
     }
-    /// The first columns.
-    pub fn first_columns(&self, n: usize) -> Matrix {
-        let mut m = Matrix::zeros(self.rows, n);
-        for r in 0..self.rows {
-            for c in 0..n {
-                m[(r, c)] = self[(r, c)];
-            }
-        }
-        m
-    }
     fn swap_rows(&mut self, a: usize, b: usize) {
         if a != b {
             (0..self.cols).for_each(|c| self.data.swap(a * self.cols + c, b * self.cols + c));
@@ -93,22 +109,22 @@ impl Matrix {
 }
 
 /// `P A = L U`, both in one matrix, and with which row each row was exchanged (from 1, as LAPACK counts).
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Lu {
+    /// Row exchanges. (Made last, and so given back first.)
+    pub pivots: Temp<i64>,
     /// U, and L below its diagonal of ones.
     pub lu: Matrix,
-    /// Row exchanges.
-    pub pivots: Vec<i64>,
     /// The first pivot that is zero, from 1; 0 if none is.
     pub info: i64,
 }
 
 /// LU with exchanges of rows.
 pub fn lu(mut a: Matrix) -> Lu {
-    let (mut pivots, mut info) = (Vec::new(), 0);
-    for k in 0..a.rows.min(a.cols) {
+    let (mut pivots, mut info) = (Temp::filled(a.rows.min(a.cols), 0i64), 0);
+    for k in 0..pivots.len() {
         let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].abs() > a[(best, k)].abs() { r } else { best });
-        pivots.push(best as i64 + 1);
+        pivots[k] = best as i64 + 1;
         if a[(best, k)] == 0.0 {
             info = if info == 0 { k as i64 + 1 } else { info };
             continue;
@@ -123,7 +139,7 @@ pub fn lu(mut a: Matrix) -> Lu {
             }
         }
     }
-    Lu { lu: a, pivots, info }
+    Lu { pivots, lu: a, info }
 }
 
 impl Lu {
@@ -165,16 +181,11 @@ impl Lu {
         let swaps = self.pivots.iter().enumerate().filter(|&(k, &p)| p != k as i64 + 1).count();
         if swaps.is_multiple_of(2) { 1.0 } else { -1.0 }
     }
-    /// The matrix that the row exchanges are: `A = P L U`.
-    pub fn permutation(&self) -> Matrix {
-        let mut rows: Vec<usize> = (0..self.lu.rows).collect();
-        for (k, &p) in self.pivots.iter().enumerate() {
-            rows.swap(k, p as usize - 1);
-        }
-        let mut m = Matrix::zeros(self.lu.rows, self.lu.rows);
-        rows.iter().enumerate().for_each(|(i, &r)| m[(r, i)] = 1.0);
-        m
-    }
+}
+
+/// Bytes of the factors of a matrix.
+pub fn lu_room(rows: usize, cols: usize) -> usize {
+    matrix_room(rows, cols) + room::<i64>(rows.min(cols))
 }
 
 /// The factors that [`Lu`] has in one matrix (`lu` is batches of m × n, `pivots` of the shorter side): the permutation
@@ -282,37 +293,44 @@ pub fn cholesky(a: &Matrix) -> (Matrix, i64) {
 }
 
 /// `A = Q R` by reflections, with LAPACK's signs; Q is square if `complete`, otherwise as wide as the shorter side.
-pub fn qr(mut a: Matrix, complete: bool) -> (Matrix, Matrix) {
+pub fn qr(a: &Matrix, complete: bool) -> (Matrix, Matrix) {
     let (m, n) = (a.rows, a.cols);
     let k = m.min(n);
-    // Reflections: vectors with a leading one, and factors.
-    let mut reflections: Vec<(Vec<f64>, f64)> = Vec::new();
+    let wide = if complete { m } else { k };
+    let (mut q, mut r) = (Matrix::eye(m, wide), Matrix::zeros(wide, n));
+    let mut a = a.clone();
+    // Reflections: vectors with a leading one, in a row each, and factors; a factor of zero where there is none.
+    let (mut vectors, mut factors) = (Matrix::zeros(k, m), Temp::filled(k, 0.0));
     for j in 0..k {
         let below: f64 = (j + 1..m).map(|r| a[(r, j)] * a[(r, j)]).sum();
         let alpha = a[(j, j)];
         if below == 0.0 {
-            reflections.push((Vec::new(), 0.0));
             continue;
         }
         let beta = -(alpha * alpha + below).sqrt().copysign(alpha);
-        let mut v: Vec<f64> = (j..m).map(|r| a[(r, j)] / (alpha - beta)).collect();
+        let v = &mut vectors.data[j * m..][..m - j];
+        v.iter_mut().zip(j..m).for_each(|(v, r)| *v = a[(r, j)] / (alpha - beta));
         v[0] = 1.0;
-        let tau = (beta - alpha) / beta;
-        reflect(&mut a, j, &v, tau);
-        reflections.push((v, tau));
+        factors[j] = (beta - alpha) / beta;
+        reflect(&mut a, j, v, factors[j]);
     }
-    let wide = if complete { m } else { k };
-    let mut q = Matrix::eye(m, wide);
-    for (j, (v, tau)) in reflections.iter().enumerate().rev() {
-        reflect(&mut q, j, v, *tau);
+    for j in (0..k).rev().filter(|&j| factors[j] != 0.0) {
+        reflect(&mut q, j, &vectors.data[j * m..][..m - j], factors[j]);
     }
-    let mut r = Matrix::zeros(wide, n);
     for i in 0..wide {
         for c in i..n {
             r[(i, c)] = a[(i, c)];
         }
     }
     (q, r)
+}
+
+/// Bytes of working memory of [`qr`], its results among them.
+pub fn qr_room(m: usize, n: usize, complete: bool) -> usize {
+    let k = m.min(n);
+    let wide = if complete { m } else { k };
+    let [q, r, a, vectors] = [(m, wide), (wide, n), (m, n), (k, m)].map(|(rows, cols)| matrix_room(rows, cols));
+    q + r + a + vectors + room::<f64>(k)
 }
 
 /// Subtracts `tau v vᵀ` times the rows from `first`.
@@ -330,8 +348,9 @@ fn reflect(a: &mut Matrix, first: usize, v: &[f64], tau: f64) {
 const SWEEPS: usize = 100;
 
 /// Eigenvalues of a symmetric matrix (of which one triangle is read), smallest first, and their vectors as columns.
-pub fn eigh(a: &Matrix, upper: bool) -> (Vec<f64>, Matrix) {
+pub fn eigh(a: &Matrix, upper: bool) -> (Temp<f64>, Matrix) {
     let n = a.rows;
+    let (mut values, mut vectors) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
     let mut s = a.clone();
     for r in 0..n {
         for c in 0..r {
@@ -369,24 +388,50 @@ pub fn eigh(a: &Matrix, upper: bool) -> (Vec<f64>, Matrix) {
             break;
         }
     }
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| s[(a, a)].total_cmp(&s[(b, b)]));
-    let values = order.iter().map(|&i| s[(i, i)]).collect();
-    let mut vectors = Matrix::zeros(n, n);
+    let mut order: Temp<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| s[(a, a)].total_cmp(&s[(b, b)]).then(a.cmp(&b)));
     for (to, &from) in order.iter().enumerate() {
+        values[to] = s[(from, from)];
         (0..n).for_each(|r| vectors[(r, to)] = v[(r, from)]);
     }
     (values, vectors)
 }
 
-/// `A = U S Vᵀ`: U and V with as many columns as the shorter side (or square, if `full`), S largest first.
-pub fn svd(a: &Matrix, full: bool) -> (Matrix, Vec<f64>, Matrix) {
-    if a.rows < a.cols {
-        let (u, s, v) = svd(&a.transposed(), full);
-        return (v, s, u);
+/// Bytes of working memory of [`eigh`], its results among them.
+pub fn eigh_room(n: usize) -> usize {
+    3 * matrix_room(n, n) + room::<f64>(n) + room::<usize>(n)
+}
+
+/// `A = U S Vᵀ`.
+#[derive(Debug)]
+pub struct Svd {
+    // What was made last is given back first.
+    short: Matrix,
+    /// S, largest first.
+    pub values: Temp<f64>,
+    long: Matrix,
+    wide: bool,
+}
+
+impl Svd {
+    /// U.
+    pub fn u(&self) -> &Matrix {
+        if self.wide { &self.short } else { &self.long }
     }
-    let (m, n) = (a.rows, a.cols);
-    let (mut u, mut v) = (a.clone(), Matrix::eye(n, n));
+    /// V.
+    pub fn v(&self) -> &Matrix {
+        if self.wide { &self.long } else { &self.short }
+    }
+}
+
+/// `A = U S Vᵀ`: U and V with as many columns as the shorter side (or square, if `full`), S largest first.
+pub fn svd(a: &Matrix, full: bool) -> Svd {
+    // Of a wide matrix that of the transpose.
+    let wide = a.rows < a.cols;
+    let (m, n) = (a.rows.max(a.cols), a.rows.min(a.cols));
+    let mut left = Matrix::zeros(m, if full { m } else { n });
+    let (mut values, mut right) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
+    let (mut u, mut v) = (if wide { a.transposed() } else { a.clone() }, Matrix::eye(n, n));
     let dot = |u: &Matrix, p: usize, q: usize| (0..m).map(|r| u[(r, p)] * u[(r, q)]).sum::<f64>();
     for _ in 0..SWEEPS {
         let mut turned = false;
@@ -415,14 +460,12 @@ pub fn svd(a: &Matrix, full: bool) -> (Matrix, Vec<f64>, Matrix) {
             break;
         }
     }
-    let norms: Vec<f64> = (0..n).map(|c| dot(&u, c, c).sqrt()).collect();
-    let mut order: Vec<usize> = (0..n).collect();
-    order.sort_by(|&a, &b| norms[b].total_cmp(&norms[a]));
-    let values: Vec<f64> = order.iter().map(|&i| norms[i]).collect();
+    let norms: Temp<f64> = (0..n).map(|c| dot(&u, c, c).sqrt()).collect();
+    let mut order: Temp<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| norms[b].total_cmp(&norms[a]).then(a.cmp(&b)));
+    values.iter_mut().zip(&order).for_each(|(value, &i)| *value = norms[i]);
     let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * m as f64;
-    let mut left = Matrix::zeros(m, if full { m } else { n });
-    let mut right = Matrix::zeros(n, n);
-    let mut have = Vec::new();
+    let mut have = Columns { each: Temp::filled(left.cols, 0), count: 0 };
     for (to, &from) in order.iter().enumerate() {
         (0..n).for_each(|r| right[(r, to)] = v[(r, from)]);
         if norms[from] > least {
@@ -431,23 +474,44 @@ pub fn svd(a: &Matrix, full: bool) -> (Matrix, Vec<f64>, Matrix) {
         }
     }
     complete(&mut left, have);
-    (left, values, right)
+    Svd { short: right, values, long: left, wide }
+}
+
+/// Bytes of working memory of [`svd`], its results among them.
+pub fn svd_room(rows: usize, cols: usize, full: bool) -> usize {
+    let (m, n) = (rows.max(cols), rows.min(cols));
+    let left = if full { m } else { n };
+    let lists = 2 * room::<f64>(n) + room::<usize>(n) + room::<usize>(left) + room::<f64>(m);
+    matrix_room(m, left) + 2 * matrix_room(n, n) + matrix_room(m, n) + lists
+}
+
+/// Columns of a matrix, in the order in which they were found.
+struct Columns {
+    each: Temp<usize>,
+    count: usize,
+}
+
+impl Columns {
+    fn push(&mut self, c: usize) {
+        self.each[self.count] = c;
+        self.count += 1;
+    }
 }
 
 /// Fills the columns that are not in `have` so that all are orthonormal.
-fn complete(m: &mut Matrix, mut have: Vec<usize>) {
+fn complete(m: &mut Matrix, mut have: Columns) {
     let mut axis = 0;
     for c in 0..m.cols {
-        if have.contains(&c) {
+        if have.each[..have.count].contains(&c) {
             continue;
         }
         while axis < m.rows {
-            let mut v = vec![0.0; m.rows];
+            let mut v = Temp::filled(m.rows, 0.0);
             v[axis] = 1.0;
             axis += 1;
             // Twice, against what rounding leaves.
             for _ in 0..2 {
-                for &h in &have {
+                for &h in &have.each[..have.count] {
                     let d: f64 = (0..m.rows).map(|r| v[r] * m[(r, h)]).sum();
                     (0..m.rows).for_each(|r| v[r] -= d * m[(r, h)]);
                 }
@@ -467,8 +531,10 @@ mod tests {
     use super::*;
 
     fn matrix(rows: usize, cols: usize) -> Matrix {
-        let data = (0..rows * cols).map(|i| ((i * i * i * 17 + i * 29 + 3) % 101) as f64 / 25.0 - 2.0).collect();
-        Matrix { rows, cols, data }
+        matrix_of(rows, cols, |i| ((i * i * i * 17 + i * 29 + 3) % 101) as f64 / 25.0 - 2.0)
+    }
+    fn matrix_of(rows: usize, cols: usize, at: impl Fn(usize) -> f64) -> Matrix {
+        Matrix { rows, cols, data: (0..rows * cols).map(at).collect() }
     }
     fn product(a: &Matrix, b: &Matrix) -> Matrix {
         let mut out = Matrix::zeros(a.rows, b.cols);
@@ -503,14 +569,15 @@ mod tests {
         for (m, n) in [(5, 3), (3, 5), (4, 4)] {
             let a = matrix(m, n);
             for full in [false, true] {
-                let (q, r) = qr(a.clone(), full);
+                let (q, r) = qr(&a, full);
                 close(&product(&q, &r), &a);
                 close(&product(&q.transposed(), &q), &Matrix::eye(q.cols, q.cols));
-                let (u, s, v) = svd(&a, full);
+                let svd = svd(&a, full);
+                let (u, s, v) = (svd.u(), &svd.values, svd.v());
                 let mut d = Matrix::zeros(u.cols, v.cols);
                 s.iter().enumerate().for_each(|(i, &x)| d[(i, i)] = x);
-                close(&product(&product(&u, &d), &v.transposed()), &a);
-                close(&product(&u.transposed(), &u), &Matrix::eye(u.cols, u.cols));
+                close(&product(&product(u, &d), &v.transposed()), &a);
+                close(&product(&u.transposed(), u), &Matrix::eye(u.cols, u.cols));
                 assert!(s.windows(2).all(|w| w[0] >= w[1]));
             }
         }
@@ -518,7 +585,7 @@ mod tests {
         let (l, info) = cholesky(&a);
         assert_eq!(info, 0);
         close(&product(&l, &l.transposed()), &a);
-        assert_eq!(cholesky(&Matrix { rows: 1, cols: 1, data: vec![-1.0] }).1, 1);
+        assert_eq!(cholesky(&matrix_of(1, 1, |_| -1.0)).1, 1);
     }
 
     #[test]
@@ -535,9 +602,9 @@ mod tests {
 
     #[test]
     fn matrices_of_low_rank_have_whole_bases() {
-        let a = Matrix { rows: 3, cols: 2, data: vec![1.0, 2.0, 2.0, 4.0, 0.0, 0.0] };
-        let (u, s, _) = svd(&a, true);
-        close(&product(&u.transposed(), &u), &Matrix::eye(3, 3));
-        assert!(s[1].abs() < 1e-12);
+        let a = matrix_of(3, 2, |i| [1.0, 2.0, 2.0, 4.0, 0.0, 0.0][i]);
+        let svd = svd(&a, true);
+        close(&product(&svd.u().transposed(), svd.u()), &Matrix::eye(3, 3));
+        assert!(svd.values[1].abs() < 1e-12);
     }
 }

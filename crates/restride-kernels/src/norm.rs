@@ -1,12 +1,11 @@
 //! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
 
 use crate::convert::load_row;
-use crate::pack::{Compute, Target, pack, packed_room, packed_rooms, with_compute};
+use crate::pack::{Compute, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
 use crate::par;
 use crate::scratch::{self, Temp};
 use crate::softmax::{Real, rows_room, rowwise, sum};
-use restride_tensor::{DType, Layout, View, ViewMut};
-use smallvec::SmallVec;
+use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 
 /// Mean and sum of squared deviations.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +52,7 @@ pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
 
 /// The dimensions with the channels last, where that is how they lie in memory.
 fn channels_last(l: &Layout) -> Option<Layout> {
-    let dims: SmallVec<[i64; 6]> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
     l.permute(&dims).ok().filter(Layout::is_contiguous)
 }
 
@@ -354,6 +353,23 @@ pub fn rms_norm(
     Ok(())
 }
 
+/// Bytes of working memory of [`rms_norm`] for operands and a result that lie so; `stats` is the type of the inverse roots,
+/// where they are written.
+pub fn rms_norm_room(
+    x: (DType, &Layout),
+    len: usize,
+    weight: Option<&(DType, &Layout)>,
+    out: (DType, &Layout),
+    stats: Option<DType>,
+) -> usize {
+    let rows = out.1.numel() as usize / len.max(1);
+    // The weight is read in the type that the result is computed in.
+    let own = weight.map_or(0, |w| if w.0 == out.0 { packed_room(*w) } else { compute_room(out.0, w.1.numel()) });
+    let found =
+        stats.map_or(0, |d| scratch::room::<f64>(rows) + rows_room(x, len, out).max(compute_room(d, rows as i64)));
+    own + found.max(rows_room(x, len, out))
+}
+
 /// `v * (g / |v|)`, the norm over all dimensions but `dim` (all of them without it). The norms are written where
 /// asked for.
 pub fn weight_norm(
@@ -382,6 +398,20 @@ pub fn weight_norm(
         put(norms, norm.iter().copied());
     });
     Ok(())
+}
+
+/// Bytes of working memory of [`weight_norm`] for operands and a result that lie so, and norms of a type.
+pub fn weight_norm_room(
+    v: (DType, &Layout),
+    g: (DType, &Layout),
+    out: (DType, &Layout),
+    norms: Option<DType>,
+) -> usize {
+    let n = g.1.numel();
+    let lists = 2 * scratch::room::<f64>(n as usize) + compute_room(out.0, n);
+    let wide = if g.0 == DType::F64 { packed_room(g) } else { scratch::room::<f64>(n as usize) };
+    let written = norms.map_or(0, |d| compute_room(d, n));
+    packed_room(v) + wide + lists + packed_room(out).max(written)
 }
 
 /// A copy of running statistics, for operators that give new ones in every case.

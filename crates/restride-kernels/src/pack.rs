@@ -4,8 +4,7 @@
 pub use crate::convert::Compute;
 use crate::convert::{load_row, store_row};
 use crate::scratch::{self, Temp};
-use restride_tensor::{DType, Layout, View, ViewMut};
-use smallvec::SmallVec;
+use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 use std::ops::Deref;
 
 /// Runs the body with `$t` bound to the compute type of a dtype.
@@ -79,8 +78,8 @@ pub(crate) use with_compute;
 
 /// Dimensions of a layout without those of size 1, neighbours that are one run merged: (size, stride, row-major
 /// stride), slowest first.
-fn merged(layout: &Layout) -> SmallVec<[(usize, isize, usize); 6]> {
-    let mut dims: SmallVec<[(usize, isize, usize); 6]> = SmallVec::new();
+fn merged(layout: &Layout) -> PerDim<(usize, isize, usize)> {
+    let mut dims: PerDim<(usize, isize, usize)> = PerDim::new();
     let mut dense = 1usize;
     for (&n, &s) in layout.sizes.iter().zip(&layout.strides).rev() {
         let (n, s) = (n as usize, s as isize);

@@ -5,9 +5,9 @@ use crate::convert::{Compute, gather, store_row};
 use crate::pack::{compute_room, unpack, with_compute};
 use crate::par;
 use crate::rows::Rows;
-use crate::scratch::Temp;
+use crate::scratch::{Temp, room};
 use crate::stack::Stack;
-use restride_tensor::{C64, DType, View, ViewMut};
+use restride_tensor::{C64, DType, Layout, View, ViewMut};
 
 /// The draws of one call.
 #[derive(Clone, Copy, Debug)]
@@ -262,8 +262,11 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
     let n = weights.sizes().last().map_or(1, |&n| n as usize);
     let samples = out.sizes().last().map_or(1, |&n| n as usize);
     let all = gather::<f64>(*weights);
-    let mut picked = Vec::with_capacity(out.numel());
-    for (r, row) in all.chunks(n.max(1)).enumerate() {
+    let mut picked = Temp::filled(out.numel(), 0i64);
+    let mut running = Temp::filled(if replacement { n } else { 0 }, 0.0);
+    let mut order = Temp::filled(if replacement { 0 } else { n }, (0.0, 0));
+    let rows = all.chunks(n.max(1)).zip(picked.chunks_exact_mut(samples.max(1)));
+    for (r, (row, picked)) in rows.enumerate() {
         if !row.iter().all(|&w| w >= 0.0 && w.is_finite()) {
             return Err("probability tensor contains either `inf`, `nan` or element < 0".to_string());
         }
@@ -272,29 +275,36 @@ pub fn multinomial(draws: &Draws, weights: &View<'_>, replacement: bool, out: &V
             return Err("invalid multinomial distribution (sum of probabilities <= 0)".to_string());
         }
         if replacement {
-            let running: Vec<f64> = row
-                .iter()
-                .scan(0.0, |sum, w| {
-                    *sum += w;
-                    Some(*sum)
-                })
-                .collect();
+            let mut sum = 0.0;
+            for (to, w) in running.iter_mut().zip(row) {
+                sum += w;
+                *to = sum;
+            }
             let last = row.iter().rposition(|&w| w > 0.0).unwrap_or(0);
-            for s in 0..samples {
+            for (s, place) in picked.iter_mut().enumerate() {
                 let at = draws.unit((r * samples + s) as u64) * total;
-                picked.push(running.partition_point(|&sum| sum <= at).min(last) as i64);
+                *place = running.partition_point(|&sum| sum <= at).min(last) as i64;
             }
         } else {
             // Each category waits for an exponential time at the rate of its weight; the first to come are taken.
             let wait = |i: usize| -draws.positive((r * n + i) as u64).ln() / row[i];
-            let mut order: Vec<(f64, usize)> =
-                (0..n).map(|i| (if row[i] > 0.0 { wait(i) } else { f64::INFINITY }, i)).collect();
-            order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-            picked.extend(order.iter().take(samples).map(|o| o.1 as i64));
+            for (i, place) in order.iter_mut().enumerate() {
+                *place = (if row[i] > 0.0 { wait(i) } else { f64::INFINITY }, i);
+            }
+            // No two are equal.
+            order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+            picked.iter_mut().zip(order.iter()).for_each(|(place, o)| *place = o.1 as i64);
         }
     }
     unpack(&picked, out);
     Ok(())
+}
+
+/// Bytes of working memory of [`multinomial`] for weights of this layout, and so many elements of a result.
+pub fn multinomial_room(weights: &Layout, replacement: bool, out: i64) -> usize {
+    let n = weights.sizes.last().map_or(1, |&n| n as usize);
+    let each = if replacement { room::<f64>(n) } else { room::<(f64, usize)>(n) };
+    room::<f64>(weights.numel() as usize) + room::<i64>(out as usize) + each
 }
 
 /// How `dropout` treats what it keeps and what it drops: `x * (keep * scale) + shift`, by whether it is kept.

@@ -1,11 +1,11 @@
 //! Distances between rows.
 
 use crate::convert::Compute;
-use crate::pack::{Target, pack, with_compute};
+use crate::pack::{Target, compute_room, pack, packed_rooms, with_compute};
 use crate::par;
 use crate::reduce::{Field, norm};
 use crate::scratch::Temp;
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// p-norms of the differences of each row of `a` (the last dimension) and each of `b`, for every matrix of a batch:
 /// sizes `[.., n, m]`, `[.., k, m]` and `[.., n, k]`.
@@ -44,6 +44,12 @@ pub fn pairs(x: &View<'_>, p: f64, out: &ViewMut<'_>) -> Result<(), String> {
         target.finish();
     });
     Ok(())
+}
+
+/// Bytes of working memory of [`distances`] and [`pairs`], for operands (as they are broadcast) and a result that lie so.
+pub fn room(operands: &[(DType, &Layout)], out: (DType, &Layout)) -> usize {
+    let row = operands[0].1.sizes.last().copied().unwrap_or(0);
+    packed_rooms(operands.iter().copied().chain([out])) + compute_room(out.0, row)
 }
 
 fn between<T: Field<Abs = T> + Compute + std::ops::Sub<Output = T>>(

@@ -1,8 +1,10 @@
 //! Recurrent networks over packed sequences: the batch shrinks as sequences end, which only the data says.
 
-use crate::pack::{Compute, pack, unpack, with_compute};
+use crate::pack::{Compute, Packed, compute_room, pack, pack_owned, pack_to, packed_rooms, unpack, with_compute};
+use crate::scratch::{Temp, room};
 use crate::softmax::{Real, sum};
-use restride_tensor::{View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// Which cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,31 +69,52 @@ impl Network {
                 data.sizes()[0]
             ));
         }
-        let steps: Vec<usize> = batch_sizes.iter().map(|&n| n as usize).collect();
-        with_compute!(float data.dtype(), T => self.run::<T>(data, &steps, states, params, outs));
+        with_compute!(float data.dtype(), T => self.run::<T>(data, batch_sizes, states, params, outs));
         Ok(())
+    }
+
+    /// Bytes of working memory of [`Network::packed`] for operands that lie so.
+    pub fn room(
+        &self,
+        data: (DType, &Layout),
+        steps: i64,
+        states: &[(DType, &Layout)],
+        params: &[(DType, &Layout)],
+    ) -> usize {
+        let of = |n: i64| compute_room(data.0, n);
+        let (shown, inner) = (states[0].1.sizes[2], states[states.len() - 1].1.sizes[2]);
+        let wide = shown * (1 + self.bidirectional as i64);
+        let width = data.1.sizes[1].max(wide);
+        let state: usize = states.iter().map(|s| of(s.1.numel())).sum();
+        let packed = params.chunks(self.each()).map(|p| packed_rooms(p.iter().copied())).max().unwrap_or(0);
+        let step = 2 * of(self.cell.gates() as i64 * inner) + of(inner) + of(width.max(inner));
+        2 * of(data.1.sizes[0] * width) + state + packed + room::<usize>(steps as usize) + step
     }
 
     fn run<T: Real + Compute>(
         &self,
         data: &View<'_>,
-        steps: &[usize],
+        steps: &[i64],
         states: &[&View<'_>],
         params: &[&View<'_>],
         outs: &[ViewMut<'_>],
     ) {
         let rows = data.sizes()[0] as usize;
-        let mut x = pack::<T>(data).to_vec();
-        let mut last: Vec<Vec<T>> = states.iter().map(|s| pack::<T>(s).to_vec()).collect();
         let directions = 1 + self.bidirectional as usize;
         let wide = states[0].sizes()[2] as usize;
+        // What a layer reads and what it writes, by turns.
+        let mut width = data.sizes()[1] as usize;
+        let most = rows * width.max(wide * directions);
+        let (mut x, mut next) = (Temp::filled(most, T::zero()), Temp::filled(most, T::zero()));
+        pack_to(data, &mut x[..rows * width]);
+        let mut last: SmallVec<[Temp<T>; 2]> = states.iter().map(|s| pack_owned::<T>(s)).collect();
         for layer in 0..self.layers {
-            let mut next = vec![T::zero(); rows * wide * directions];
             for d in 0..directions {
                 let at = layer * directions + d;
-                let params: Vec<_> = params[at * self.each()..][..self.each()].iter().map(|p| pack::<T>(p)).collect();
-                let params: Vec<&[T]> = params.iter().map(|p| &p[..]).collect();
-                let mut own: Vec<&mut [T]> = last
+                let own = &params[at * self.each()..][..self.each()];
+                let mut packed: SmallVec<[Packed<'_, T>; 5]> = own.iter().map(|p| pack::<T>(p)).collect();
+                let params: SmallVec<[&[T]; 5]> = packed.iter().map(|p| &p[..]).collect();
+                let mut own: SmallVec<[&mut [T]; 2]> = last
                     .iter_mut()
                     .map(|s| {
                         let each = s.len() / (self.layers * directions);
@@ -101,11 +124,15 @@ impl Network {
                 let mut write = |row: usize, h: &[T]| {
                     next[(row * directions + d) * wide..][..wide].copy_from_slice(h);
                 };
-                self.layer(&x, x.len() / rows.max(1), steps, &params, &mut own, d == 1, &mut write);
+                self.layer(&x, width, steps, &params, &mut own, d == 1, &mut write);
+                // Working memory is given back from its end.
+                drop(params);
+                while packed.pop().is_some() {}
             }
-            x = next;
+            std::mem::swap(&mut x, &mut next);
+            width = wide * directions;
         }
-        unpack(&x, &outs[0]);
+        unpack(&x[..rows * width], &outs[0]);
         for (s, out) in last.iter().zip(&outs[1..]) {
             unpack(s, out);
         }
@@ -116,28 +143,28 @@ impl Network {
         &self,
         x: &[T],
         width: usize,
-        steps: &[usize],
+        steps: &[i64],
         params: &[&[T]],
         states: &mut [&mut [T]],
         backwards: bool,
         write: &mut impl FnMut(usize, &[T]),
     ) {
-        let starts: Vec<usize> = steps
-            .iter()
-            .scan(0, |at, &n| {
-                *at += n;
-                Some(*at - n)
-            })
-            .collect();
-        let shown = states[0].len() / steps[0];
-        let inner = states[states.len() - 1].len() / steps[0];
+        let starts = Temp::gather(
+            steps.len(),
+            steps.iter().scan(0, |at, &n| {
+                *at += n as usize;
+                Some(*at - n as usize)
+            }),
+        );
+        let shown = states[0].len() / steps[0] as usize;
+        let inner = states[states.len() - 1].len() / steps[0] as usize;
         let gates = self.cell.gates() * inner;
         let bias = |i: usize| if self.biases { Some(params[i]) } else { None };
-        let (mut input, mut hidden) = (vec![T::zero(); gates], vec![T::zero(); gates]);
-        let mut h = vec![T::zero(); inner];
+        let (mut input, mut hidden) = (Temp::filled(gates, T::zero()), Temp::filled(gates, T::zero()));
+        let mut h = Temp::filled(inner, T::zero());
         for i in 0..steps.len() {
             let t = if backwards { steps.len() - 1 - i } else { i };
-            for b in 0..steps[t] {
+            for b in 0..steps[t] as usize {
                 let row = starts[t] + b;
                 linear(&mut input, params[0], &x[row * width..][..width], bias(2));
                 linear(&mut hidden, params[1], &states[0][b * shown..][..shown], bias(3));
@@ -177,7 +204,7 @@ impl Network {
 /// `w x + b`.
 fn linear<T: Real>(out: &mut [T], w: &[T], x: &[T], b: Option<&[T]>) {
     let n = x.len();
-    let mut products = vec![T::zero(); n];
+    let mut products = Temp::filled(n, T::zero());
     for (i, o) in out.iter_mut().enumerate() {
         products.iter_mut().zip(&w[i * n..]).zip(x).for_each(|((p, &w), &x)| *p = w * x);
         let dot = sum(&products, |p| p);

@@ -1,7 +1,7 @@
 //! Walks over several layouts of equal sizes at once, a row at a time.
 
 use crate::scratch::Temp;
-use restride_tensor::Layout;
+use restride_tensor::{Layout, PerDim};
 use smallvec::SmallVec;
 
 type Steps = SmallVec<[isize; 4]>;
@@ -17,7 +17,7 @@ struct Dimension {
 #[derive(Clone, Debug)]
 pub struct Rows {
     row: Dimension,
-    outer: SmallVec<[Dimension; 6]>,
+    outer: PerDim<Dimension>,
     start: Steps,
     empty: bool,
 }
@@ -29,7 +29,7 @@ impl Rows {
     /// If the layouts' sizes differ, or there are none.
     pub fn logical(layouts: &[&Layout]) -> Rows {
         let rank = layouts[0].rank();
-        Rows::ordered(layouts, &(0..rank).collect::<SmallVec<[usize; 6]>>())
+        Rows::ordered(layouts, &(0..rank).collect::<PerDim<usize>>())
     }
 
     /// Rows in whichever order suits the first layout, which is the one that is written. Logical order where it
@@ -39,7 +39,7 @@ impl Rows {
     /// As [`Rows::logical`].
     pub fn any_order(layouts: &[&Layout]) -> Rows {
         let written = layouts[0];
-        let mut order: SmallVec<[usize; 6]> = (0..written.rank()).collect();
+        let mut order: PerDim<usize> = (0..written.rank()).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(written.strides[d].unsigned_abs()));
         // Each stride steps over all that the faster dimensions reach: no cell is written twice.
         let mut reach = 0u64;
@@ -58,7 +58,7 @@ impl Rows {
         for l in layouts {
             assert_eq!(l.sizes, *sizes, "layouts that are walked together have equal sizes");
         }
-        let mut dims: SmallVec<[Dimension; 6]> = SmallVec::new();
+        let mut dims: PerDim<Dimension> = PerDim::new();
         for &d in order.iter().filter(|&&d| sizes[d] != 1) {
             let size = sizes[d] as usize;
             let steps: Steps = layouts.iter().map(|l| l.strides[d] as isize).collect();
@@ -106,7 +106,7 @@ impl Rows {
             return Ok(());
         }
         let mut at = self.start.clone();
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.outer.len());
+        let mut index: PerDim<usize> = PerDim::from_elem(0, self.outer.len());
         loop {
             f(&at)?;
             let mut d = self.outer.len();

@@ -1,15 +1,21 @@
 //! Discrete Fourier transforms, and overlapping frames added up.
 
-use crate::pack::{Compute, Target, pack};
+use crate::pack::{Compute, Target, compute_room, pack, packed_room};
+use crate::scratch::{Temp, room};
 use num_complex::Complex;
-use restride_tensor::{C32, C64, DType, View, ViewMut};
-use rustfft::{FftDirection, FftNum, FftPlanner};
+use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Dimensions, or their sizes.
+pub type Axes = SmallVec<[usize; 8]>;
 
 /// What a transform does besides the sums.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
     /// Transformed dimensions.
-    pub dims: Vec<usize>,
+    pub dims: Axes,
     /// Whether the exponents are negative.
     pub forward: bool,
     /// What every element of the result is multiplied with.
@@ -19,16 +25,49 @@ pub struct Transform {
 /// Numbers that transforms are made of.
 trait Part: FftNum + num_traits::Float + Compute {
     fn of(x: f64) -> Self;
+    fn plans() -> &'static Plans<Self>;
 }
 impl Part for f32 {
     fn of(x: f64) -> f32 {
         x as f32
+    }
+    fn plans() -> &'static Plans<f32> {
+        static PLANS: Plans<f32> = Mutex::new(Vec::new());
+        &PLANS
     }
 }
 impl Part for f64 {
     fn of(x: f64) -> f64 {
         x
     }
+    fn plans() -> &'static Plans<f64> {
+        static PLANS: Plans<f64> = Mutex::new(Vec::new());
+        &PLANS
+    }
+}
+
+/// What was planned last, the latest at the end: whoever asks how much memory a transform takes has planned it.
+type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
+
+/// Plans that are kept of each element type: more lengths than a program has.
+const KEPT: usize = 64;
+
+/// How to transform so many elements.
+fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    let find =
+        |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
+    let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(plan) = find(&plans()) {
+        return plan;
+    }
+    // A planner of its own, so that a plan does not depend on what was planned before; without the lock, which others wait for.
+    let plan = FftPlanner::new().plan_fft(n, direction);
+    let mut plans = plans();
+    if plans.len() == KEPT {
+        plans.remove(0);
+    }
+    plans.push(plan.clone());
+    plan
 }
 
 /// Transforms one dimension of row-major data.
@@ -38,9 +77,10 @@ fn along<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, directio
     if n < 2 || inner == 0 {
         return;
     }
-    let fft = FftPlanner::new().plan_fft(n, direction);
-    let mut scratch = vec![Complex::new(T::zero(), T::zero()); fft.get_inplace_scratch_len()];
-    let mut line = vec![Complex::new(T::zero(), T::zero()); n];
+    let fft = planned::<T>(n, direction);
+    let zero = Complex::new(T::zero(), T::zero());
+    let mut scratch = Temp::filled(fft.get_inplace_scratch_len(), zero);
+    let mut line = Temp::filled(if inner == 1 { 0 } else { n }, zero);
     for block in data.chunks_mut(n * inner) {
         if inner == 1 {
             fft.process_with_scratch(block, &mut scratch);
@@ -54,18 +94,53 @@ fn along<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, directio
     }
 }
 
-fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], t: &Transform) {
-    let direction = if t.forward { FftDirection::Forward } else { FftDirection::Inverse };
-    for &d in &t.dims {
-        along(data, sizes, d, direction);
+fn direction(forward: bool) -> FftDirection {
+    if forward { FftDirection::Forward } else { FftDirection::Inverse }
+}
+
+fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
+    for &d in dims {
+        along(data, sizes, d, direction(forward));
     }
-    if t.scale != 1.0 {
-        let s = T::of(t.scale);
+    if scale != 1.0 {
+        let s = T::of(scale);
         data.iter_mut().for_each(|z| *z = Complex::new(z.re * s, z.im * s));
     }
 }
 
-fn sizes(v: &[i64]) -> Vec<usize> {
+/// Bytes that the transforms of dimensions of so many elements take, one after the other.
+fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
+    fn of<T: Part>(n: usize, direction: FftDirection) -> usize {
+        room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
+    }
+    let each = sizes.filter(|&n| n > 1).map(|n| match dtype.real() {
+        DType::F64 => of::<f64>(n as usize, direction(forward)),
+        _ => of::<f32>(n as usize, direction(forward)),
+    });
+    each.max().unwrap_or(0)
+}
+
+/// Bytes of working memory of [`c2c`] for an operand that lies so.
+pub fn c2c_room((dtype, x): (DType, &Layout), t: &Transform) -> usize {
+    compute_room(dtype, x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
+}
+
+/// Bytes of working memory of [`r2c`] for an operand and a result that lie so.
+pub fn r2c_room(x: (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+    let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
+    compute_room(out.0, x.1.numel()) + packed_room(x).max(lines).max(packed_room(out))
+}
+
+/// Bytes of working memory of [`c2r`] for an operand and a result that lie so.
+pub fn c2r_room((dtype, x): (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+    let last = t.dims.last().map(|&d| out.1.sizes[d]);
+    let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
+    let n = out.1.numel();
+    let lines = lines_room(dtype, rest.chain(last), t.forward);
+    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(out.0, n))
+}
+
+fn sizes(v: &[i64]) -> Axes {
     v.iter().map(|&n| n as usize).collect()
 }
 
@@ -76,7 +151,7 @@ pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
         Complex<T>: Compute,
     {
         let mut data = pack::<Complex<T>>(x).into_owned();
-        all(&mut data, &sizes(x.sizes()), t);
+        all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
         crate::pack::unpack(&data, out);
     }
     match x.dtype() {
@@ -93,9 +168,10 @@ pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
     where
         Complex<T>: Compute,
     {
-        let mut data: Vec<Complex<T>> = pack::<T>(x).iter().map(|&x| Complex::new(x, T::zero())).collect();
+        let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
+        data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
         let full = sizes(x.sizes());
-        all(&mut data, &full, t);
+        all(&mut data, &full, &t.dims, t.forward, t.scale);
         let cut = sizes(out.sizes());
         let Some(&last) = t.dims.last() else { return crate::pack::unpack(&data, out) };
         let inner: usize = full[last + 1..].iter().product();
@@ -124,12 +200,12 @@ pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
         let Some((&last, rest)) = t.dims.split_last() else { return };
         let half_sizes = sizes(x.sizes());
         let mut data = pack::<Complex<T>>(x).into_owned();
-        all(&mut data, &half_sizes, &Transform { dims: rest.to_vec(), scale: 1.0, ..t.clone() });
+        all(&mut data, &half_sizes, rest, t.forward, 1.0);
         let full_sizes = sizes(out.sizes());
         let (half, n) = (half_sizes[last], full_sizes[last]);
         let inner: usize = full_sizes[last + 1..].iter().product();
         let zero = Complex::new(T::zero(), T::zero());
-        let mut full = vec![zero; full_sizes.iter().product()];
+        let mut full = Temp::filled(full_sizes.iter().product(), zero);
         if inner > 0 {
             for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
                 for k in 0..n {
@@ -151,8 +227,8 @@ pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String>
                 }
             }
         }
-        all(&mut full, &full_sizes, &Transform { dims: vec![last], ..t.clone() });
-        let real: Vec<T> = full.iter().map(|z| z.re).collect();
+        all(&mut full, &full_sizes, &[last], t.forward, t.scale);
+        let real: Temp<T> = full.iter().map(|z| z.re).collect();
         crate::pack::unpack(&real, out);
     }
     match x.dtype() {
@@ -214,7 +290,7 @@ mod tests {
             let mid = Tensor::zeros(DType::C128, Layout::permuted(&half, &[1, 2, 0]));
             let out = Tensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
             let other = (dim + 1) % 3;
-            let dims = vec![other, dim];
+            let dims = Axes::from_slice(&[other, dim]);
             r2c(&x.view(), &Transform { dims: dims.clone(), forward: true, scale: 1.0 }, &mid.view_mut()).unwrap();
             let n = [2, 3, 5][dim] * [2, 3, 5][other];
             let back = Transform { dims, forward: false, scale: 1.0 / n as f64 };

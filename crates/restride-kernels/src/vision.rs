@@ -1,9 +1,11 @@
 //! Object detection: suppression of overlapping boxes, pooling of regions, deformable convolution.
 
-use crate::pack::{Compute, Target, pack};
+use crate::pack::{Compute, Target, compute_room, pack, packed_rooms};
 use crate::par;
+use crate::scratch::Temp;
 use crate::softmax::Real;
-use restride_tensor::{DType, View, ViewMut};
+use restride_tensor::{DType, Layout, View, ViewMut};
+use smallvec::SmallVec;
 
 /// The boxes (x1, y1, x2, y2) that no better box overlaps by more than the threshold, best first.
 pub fn nms(boxes: &View<'_>, scores: &View<'_>, threshold: f64) -> Result<Vec<i64>, String> {
@@ -146,26 +148,41 @@ fn roi_as<T: Real + Compute>(
         let (ys, xs) = region(r, how, (ph, pw));
         let count = T::of((ys.count * xs.count).max(1) as f64);
         let image = &data[r[0].wide() as usize * channels * h * w..][..channels * h * w];
-        let mut taps: Vec<(usize, T)> = Vec::new();
+        let mut taps = Taps::new();
         for py in 0..ph {
             for px in 0..pw {
-                taps.clear();
+                let sums = |taps: &mut Taps<T>, dst: &mut [T]| {
+                    for c in 0..channels {
+                        let (plane, sum) = (&image[c * h * w..][..h * w], &mut dst[(c * ph + py) * pw + px]);
+                        *sum = taps.iter().fold(*sum, |s, &(i, v)| s + v * plane[i]);
+                    }
+                    taps.clear();
+                };
+                (0..channels).for_each(|c| dst[(c * ph + py) * pw + px] = T::zero());
                 for iy in 0..ys.count {
                     for ix in 0..xs.count {
                         taps.extend(bilinear(ys.at(py, iy), xs.at(px, ix), h, w).into_iter().flatten());
+                        // How many there are only the regions say: not more at once than have room here.
+                        if taps.len() + 4 > TAPS {
+                            sums(&mut taps, dst);
+                        }
                     }
                 }
-                for c in 0..channels {
-                    let plane = &image[c * h * w..][..h * w];
-                    let sum = taps.iter().fold(T::zero(), |s, &(i, v)| s + v * plane[i]);
-                    dst[(c * ph + py) * pw + px] = sum / count;
-                }
+                sums(&mut taps, dst);
+                (0..channels).for_each(|c| {
+                    let sum = &mut dst[(c * ph + py) * pw + px];
+                    *sum = *sum / count;
+                });
             }
         }
     });
     target.finish();
     Ok(())
 }
+
+/// Weighted elements of an image that are added up at a time.
+const TAPS: usize = 64;
+type Taps<T> = SmallVec<[(usize, T); TAPS]>;
 
 /// The gradient of [`roi_align`]'s image: what each bin's gradient is spread over. `grad` is K × C × bins, `out` is
 /// N × C × H × W.
@@ -298,7 +315,7 @@ fn deform<T: Real + Compute>(
     let (per_group, per_offset) = (channels / how.groups, channels / how.offset_groups);
     let rows = per_group * taps;
     let mut target = Target::<T>::new(out);
-    let mut columns = vec![T::zero(); channels * taps * points];
+    let mut columns = Temp::filled(channels * taps * points, T::zero());
     for (b, dst) in target.slice().chunks_mut(filters * points).enumerate() {
         let image = &data[b * channels * h * w..][..channels * h * w];
         let offsets = &offsets[b * how.offset_groups * 2 * taps * points..];
@@ -328,6 +345,13 @@ fn deform<T: Real + Compute>(
         });
     }
     target.finish();
+}
+
+/// Bytes of working memory of [`deform_conv2d`] for operands and a result that lie so.
+pub fn deform_conv2d_room(operands: &[(DType, &Layout)], out: (DType, &Layout)) -> usize {
+    let (x, weight) = (operands[0].1, operands[1].1);
+    let (taps, points) = (weight.sizes[2] * weight.sizes[3], out.1.sizes[2] * out.1.sizes[3]);
+    packed_rooms(operands.iter().copied().chain([out])) + compute_room(out.0, x.sizes[1] * taps * points)
 }
 
 /// Between the four elements around a position; zeros lie outside.

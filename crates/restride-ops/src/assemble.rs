@@ -300,7 +300,7 @@ fn repeated(t: &Meta, repeats: &[i64]) -> Metas {
         "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
     );
     let lead = repeats.len() - t.rank();
-    let mut sizes: Dims<i64> = Dims::new();
+    let mut sizes: Dims<i64> = Dims::<i64>::new();
     for (d, &r) in repeats.iter().enumerate() {
         let n = if d < lead { 1 } else { t.sizes()[d - lead] };
         match n.checked_mul(r) {

@@ -204,7 +204,7 @@ fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D
         return Ok(out);
     }
     let ratio = D::from(new / old);
-    let divide = |x: &D, what: &str| -> Result<D> {
+    let divide = |x: &D, what: std::fmt::Arguments<'_>| -> Result<D> {
         let q = x.floor_div(&ratio);
         if q.times(&ratio).equals(x) == Some(false) {
             return fail(format!(
@@ -215,10 +215,10 @@ fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D
         }
         Ok(q)
     };
-    out.sizes[last] = divide(&l.sizes[last], "self.size(-1)")?;
-    out.offset = divide(&l.offset, "self.storage_offset()")?;
+    out.sizes[last] = divide(&l.sizes[last], format_args!("self.size(-1)"))?;
+    out.offset = divide(&l.offset, format_args!("self.storage_offset()"))?;
     for (d, s) in l.strides[..last].iter().enumerate() {
-        out.strides[d] = divide(s, &format!("self.stride({d})"))?;
+        out.strides[d] = divide(s, format_args!("self.stride({d})"))?;
     }
     Ok(out)
 }

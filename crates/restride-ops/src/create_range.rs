@@ -142,7 +142,7 @@ fn bound(c: &Call<'_>, i: usize) -> Result<Scalar> {
     }
 }
 /// From both ends to the middle, as PyTorch does it, each step rounded to the element type.
-fn spaced(dtype: DType, start: f64, end: f64, steps: usize, last: impl Fn(f64) -> f64) -> Vec<f64> {
+fn spaced(dtype: DType, start: f64, end: f64, steps: usize, last: impl Fn(f64) -> f64) -> Temp<f64> {
     let r = |x| round(dtype, x);
     let cut = |x: f64| if dtype.is_int() { x.trunc() } else { r(x) };
     let (start, end) = (cut(start), cut(end));
@@ -166,7 +166,8 @@ fn run_linspace(c: &Call<'_>) -> Result<()> {
     let (a, b) = (start.as_c64(), end.as_c64());
     let re = spaced(dtype.real(), a.re, b.re, n, |x| x);
     let im = spaced(dtype.real(), a.im, b.im, n, |x| x);
-    scatter(&re.into_iter().zip(im).map(|(re, im)| Complex::new(re, im)).collect::<Vec<_>>(), out);
+    let both: Temp<Complex> = re.iter().zip(&im).map(|(&re, &im)| Complex::new(re, im)).collect();
+    scatter(&both, out);
     Ok(())
 }
 fn run_logspace(c: &Call<'_>) -> Result<()> {
@@ -192,7 +193,7 @@ fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
 fn run_eye(c: &Call<'_>) -> Result<()> {
     let out = c.outs[0];
     let (n, m) = (out.sizes()[0] as usize, out.sizes()[1] as usize);
-    let mut data = vec![0i64; n * m];
+    let mut data = Temp::filled(n * m, 0i64);
     data.iter_mut().step_by(m + 1).take(n.min(m)).for_each(|x| *x = 1);
     scatter(&data, out);
     Ok(())
@@ -221,7 +222,7 @@ fn infer_indices(a: &Args<'_, Meta>, lower: bool) -> Result<Metas> {
 fn run_indices(c: &Call<'_>, lower: bool) -> Result<()> {
     let (rows, cols, offset) = (c.args.int(0)?, c.args.int(1)?, c.args.int(2)?);
     let all = || (0..rows).flat_map(|i| columns(lower, i, cols, offset).map(move |j| (i, j)));
-    let data: Vec<i64> = all().map(|(i, _)| i).chain(all().map(|(_, j)| j)).collect();
+    let data = Temp::gather(c.outs[0].numel(), all().map(|(i, _)| i).chain(all().map(|(_, j)| j)));
     scatter(&data, c.outs[0]);
     Ok(())
 }
@@ -261,7 +262,7 @@ fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f6
         Window::Blackman => 0.42 - 0.5 * turn(i).cos() + 0.08 * (2.0 * turn(i)).cos(),
         Window::Cosine => alpha - beta * turn(i).cos(),
     };
-    scatter(&(0..n).map(|i| one(i as f64)).collect::<Vec<_>>(), out);
+    scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
     Ok(())
 }
 /// Whether a window is periodic: argument 1, where there is one.
@@ -410,7 +411,12 @@ const fn made(
     kernel: fn(&Call<'_>) -> Result<()>,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
-    let scratch: restride_ir::ScratchFn = |_, outs| Ok(room::<f64>(outs[0].layout.numel() as usize));
+    // Complex numbers are made of two lists of parts.
+    let scratch: restride_ir::ScratchFn = |_, outs| {
+        let n = outs[0].layout.numel() as usize;
+        let parts = if outs[0].dtype.is_complex() { room::<f64>(n) + room::<Complex>(n) } else { 0 };
+        Ok(room::<f64>(n) + parts)
+    };
     OpDef {
         infer: Some(infer),
         kernel: Kernel::Fixed(kernel),

@@ -5,8 +5,9 @@ use crate::room::lies;
 use crate::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
-use restride_kernels::scratch::Temp;
-use restride_tensor::{Layout, Tensor, View};
+use restride_kernels::pack::{pack, packed_rooms, unpack};
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::{Layout, Tensor, ViewMut};
 use smallvec::smallvec;
 
 fn check_indices(i: &Meta, name: &str) -> Result<()> {
@@ -53,6 +54,10 @@ fn backward(c: &Call<'_>) -> Result<()> {
     ran(embedding::rows_backward(c.args.tensor(0)?, c.args.tensor(1)?, skip, c.args.bool(4)?, &c.outs[0]))
 }
 
+fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(embedding::rows_backward_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0])))
+}
+
 fn renorm_infer(a: &Args<'_, Meta>) -> Metas {
     let (w, i) = (a.tensor(0)?, a.tensor(1)?);
     ensure!(w.rank() == 2, "embedding_renorm: the table must be 2-D");
@@ -64,6 +69,10 @@ fn renorm_infer(a: &Args<'_, Meta>) -> Metas {
 fn renorm(c: &Call<'_>) -> Result<()> {
     let (w, i) = (c.args.tensor(0)?, c.args.tensor(1)?);
     ran(embedding::renorm(w, i, c.args.float(2)?, c.args.float(3)?, &c.outs[0]))
+}
+
+fn renorm_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(embedding::renorm_room(lies(a.tensor(0)?), &a.tensor(1)?.layout))
 }
 
 /// What `padding_idx` says is left out: `embedding_bag.padding_idx` counts from the end, `_embedding_bag` has -1 for nothing.
@@ -138,51 +147,48 @@ fn run_bag(c: &Call<'_>, wraps: bool) -> Result<()> {
     let rows = table.sizes()[0];
     let what = mode(c.args.int(4)?)?;
     let skip = padding(&c.args, rows, wraps)?;
-    let numbers = |v: &View<'_>| restride_kernels::pack::pack::<i64>(v).into_owned();
     let indices = embedding::checked(c.args.tensor(1)?, rows).map_err(restride_ir::OpError::new)?;
-    let mut offsets = numbers(c.args.tensor(2)?);
+    let starts = pack::<i64>(c.args.tensor(2)?);
     ensure!(
-        offsets.first().is_none_or(|&o| o == 0),
+        starts.first().is_none_or(|&o| o == 0),
         "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {}",
-        offsets[0]
+        starts[0]
     );
     let count = indices.len() as i64;
     ensure!(
-        offsets.is_sorted() && offsets.last().is_none_or(|&o| o <= count),
-        "offsets must not decrease and not be greater than the number of indices {count}, got {offsets:?}"
+        starts.is_sorted() && starts.last().is_none_or(|&o| o <= count),
+        "offsets must not decrease and not be greater than the number of indices {count}, got {:?}",
+        &starts[..]
     );
     // The end of the last bag: what is included, or all that is left.
-    if c.args.bool(7)? {
-        let last = offsets.len() - 1;
-        offsets[last] = count;
-    } else {
-        offsets = Temp::gather(offsets.len() + 1, offsets.iter().copied().chain([count]));
-    }
-    let weights = c.args.opt_tensor(6)?.map(|w| restride_kernels::pack::pack::<f64>(w).into_owned());
-    let entries: Entries = offsets
-        .windows(2)
-        .map(|w| {
-            let kept = (w[0] as usize..w[1] as usize).filter(|&j| Some(indices[j]) != skip);
-            kept.map(|j| (indices[j], weights.as_ref().map(|w| w[j]))).collect()
-        })
-        .collect();
+    let bags = starts.len() - c.args.bool(7)? as usize;
+    let offsets = Temp::gather(bags + 1, starts[..bags].iter().copied().chain([count]));
+    let weights = c.args.opt_tensor(6)?.map(pack::<f64>);
+    let entries = Entries { indices: &indices, offsets: &offsets, weights: weights.as_deref(), skip };
     let places = (what == Bag::Max).then(|| &c.outs[3]);
     ran(embedding::bags(table, &entries, what, &c.outs[0], places))?;
-    let put = |data: Vec<i64>, out: usize| restride_kernels::pack::unpack(&data, &c.outs[out]);
+    let put = |data: &mut dyn Iterator<Item = i64>, out: &ViewMut<'_>| unpack(&Temp::gather(out.numel(), data), out);
     if c.outs[1].numel() > 0 {
-        let bag_of =
+        let mut bag_of =
             offsets.windows(2).enumerate().flat_map(|(b, w)| std::iter::repeat_n(b as i64, (w[1] - w[0]) as usize));
-        put(bag_of.collect(), 1);
+        put(&mut bag_of, &c.outs[1]);
     }
-    let sizes: Vec<i64> = match what {
-        Bag::Sum => vec![0; c.outs[2].numel()],
-        Bag::Mean | Bag::Max => entries.iter().map(|e| e.len() as i64).collect(),
-    };
-    put(sizes.clone(), 2);
-    if what != Bag::Max {
-        put(sizes, 3);
+    for out in &c.outs[2..if what == Bag::Max { 3 } else { 4 }] {
+        match what {
+            Bag::Sum => put(&mut std::iter::repeat(0), out),
+            Bag::Mean | Bag::Max => put(&mut entries.counts(), out),
+        }
     }
     Ok(())
+}
+
+fn bag_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (table, i, o) = (lies(a.tensor(0)?), lies(a.tensor(1)?), lies(a.tensor(2)?));
+    let list = |n: i64| room::<i64>(n as usize);
+    let weights = if a.opt_tensor(6)?.is_some() { list(i.1.numel()) } else { 0 };
+    let lists = packed_rooms([i, o]) + list(o.1.numel() + 1) + weights;
+    let found = outs[1..].iter().map(|m| list(m.layout.numel())).max().unwrap_or(0);
+    Ok(lists + embedding::bags_room(table, mode(a.int(4)?)?, lies(&outs[0])).max(found))
 }
 
 fn samples() -> Samples {
@@ -267,6 +273,7 @@ macro_rules! bag {
         OpDef {
             infer: Some(|a| bag_infer(a, $wraps, $keeps)),
             kernel: Kernel::Fixed(|c| run_bag(c, $wraps)),
+            scratch: Some(bag_scratch),
             samples: Some($samples),
             ..OpDef::new($schema)
         }
@@ -287,6 +294,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(backward_infer),
         kernel: Kernel::Fixed(backward),
+        scratch: Some(backward_scratch),
         samples: Some(backward_samples),
         ..OpDef::new(
             "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
@@ -295,6 +303,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(renorm_infer),
         kernel: Kernel::Fixed(renorm),
+        scratch: Some(renorm_scratch),
         samples: Some(renorm_samples),
         doc: "The table with indexed rows of too large a norm scaled down to it",
         ..OpDef::new("aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor")

@@ -3,14 +3,15 @@
 use crate::composite::composed;
 use crate::nn::*;
 use crate::promote::name;
+use crate::room::lies;
 use crate::sample::{sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
-use restride_kernels::spectral::{self, Transform};
+use restride_kernels::spectral::{self, Axes, Transform};
 use smallvec::smallvec;
 
 /// Transformed dimensions as positions, each once.
-fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<Vec<usize>> {
-    let mut out = Vec::new();
+fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<Axes> {
+    let mut out = Axes::new();
     for d in a.ints(i)? {
         let d = l.dim(d)?;
         ensure!(!out.contains(&d), "FFT dims must be unique");
@@ -90,6 +91,10 @@ fn c2c(c: &Call<'_>) -> Result<()> {
     let t = transform(&c.args, x.layout(), x.sizes(), c.args.bool(3)?)?;
     ran(spectral::c2c(x, &t, &c.outs[0]))
 }
+fn c2c_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::c2c_room(lies(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
+}
 
 fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
@@ -106,6 +111,10 @@ fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
 fn r2c(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     ran(spectral::r2c(x, &transform(&c.args, x.layout(), x.sizes(), true)?, &c.outs[0]))
+}
+fn r2c_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::r2c_room(lies(x), &transform(a, &x.layout, x.sizes(), true)?, lies(&outs[0])))
 }
 
 fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
@@ -128,6 +137,10 @@ fn c2r(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let t = transform(&c.args, x.layout(), c.outs[0].sizes(), false)?;
     ran(spectral::c2r(x, &t, &c.outs[0]))
+}
+fn c2r_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::c2r_room(lies(x), &transform(a, &x.layout, outs[0].sizes(), false)?, lies(&outs[0])))
 }
 
 fn windows_infer(a: &Args<'_, Meta>) -> Metas {
@@ -371,6 +384,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(c2c_infer),
         kernel: Kernel::Fixed(c2c),
+        scratch: Some(c2c_scratch),
         samples: Some(|| {
             let arg = crate::sample::IntoArg::arg;
             let mut out = raw_samples(DType::C64, arg(true));
@@ -382,6 +396,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(r2c_infer),
         kernel: Kernel::Fixed(r2c),
+        scratch: Some(r2c_scratch),
         samples: Some(|| {
             let arg = crate::sample::IntoArg::arg;
             let mut out = raw_samples(DType::F32, arg(true));
@@ -393,6 +408,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(c2r_infer),
         kernel: Kernel::Fixed(c2r),
+        scratch: Some(c2r_scratch),
         samples: Some(|| {
             let mut out = Samples::new();
             for dims in [&[2i64][..], &[1, 2], &[2, 0]] {
@@ -407,6 +423,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(windows_infer),
         kernel: Kernel::Fixed(windows),
+        scratch: Some(crate::room::packed),
         samples: Some(|| {
             vec![
                 sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],

@@ -40,8 +40,8 @@ impl Fold {
         Ok(f)
     }
     /// Number of windows in each dimension.
-    fn windows(&self, image: &[i64]) -> Result<Vec<i64>> {
-        let mut out = Vec::new();
+    fn windows(&self, image: &[i64]) -> Result<[i64; 2]> {
+        let mut out = [0; 2];
         for d in 0..2 {
             let reach = self.dilation[d] * (self.kernel[d] - 1) + 1;
             let n = (image[d] + 2 * self.pad[d] - reach).div_euclid(self.stride[d]) + 1;
@@ -52,7 +52,7 @@ impl Fold {
                 self.dilation,
                 self.pad
             );
-            out.push(n);
+            out[d] = n;
         }
         Ok(out)
     }
@@ -183,6 +183,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(im2col_infer),
         kernel: Kernel::Fixed(im2col),
+        scratch: Some(crate::room::packed),
         exactness: Exactness::Exact,
         samples: Some(im2col_samples),
         ..OpDef::new(
@@ -192,6 +193,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(col2im_infer),
         kernel: Kernel::Fixed(col2im),
+        scratch: Some(crate::room::packed),
         samples: Some(col2im_samples),
         ..OpDef::new(
             "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",

@@ -172,6 +172,7 @@ macro_rules! sampler {
         OpDef {
             infer: Some(|a| infer(a, $dims)),
             kernel: Kernel::Fixed(|c| run(c, $dims)),
+            scratch: Some(crate::room::packed),
             samples: Some(|| samples($dims)),
             ..OpDef::new($schema)
         }

@@ -9,6 +9,7 @@ use restride_kernels::copy;
 use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
 use restride_kernels::rows::cells;
 use restride_kernels::scratch::{self, Temp, room, tensor_room};
+use restride_tensor::PerDim;
 use restride_tensor::{Tensor, View};
 use smallvec::{SmallVec, smallvec};
 
@@ -137,7 +138,7 @@ fn axes(sizes: &[i64], indices: &[Option<&View<'_>>]) -> Result<Axes> {
     let types: Operands<Option<(DType, &Layout)>> =
         indices.iter().map(|i| i.map(|v| (v.dtype(), v.layout()))).collect();
     check_indices(sizes.len(), sizes, &types)?;
-    let mut given: SmallVec<[Option<(Dims<i64>, Temp<i64>)>; 6]> = SmallVec::new();
+    let mut given: PerDim<Option<(Dims<i64>, Temp<i64>)>> = PerDim::new();
     for index in indices {
         match index {
             None => given.push(None),

@@ -3,7 +3,8 @@
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::convert::{gather, scatter};
 use restride_kernels::copy;
-use restride_kernels::index::nonzero;
+use restride_kernels::index::{nonzero, nonzero_room};
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
@@ -31,17 +32,20 @@ fn positions(c: &Call<'_>) -> Result<Tensor> {
     let flat = nonzero(t);
     let (n, rank) = (flat.len() as i64, t.sizes().len() as i64);
     let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
-    let mut rows = Vec::with_capacity(flat.len() * rank as usize);
-    for &i in &flat {
-        let (mut rest, start) = (i, rows.len());
-        for size in t.sizes().iter().rev() {
-            rows.push(rest % size);
-            rest /= size;
-        }
-        rows[start..].reverse();
-    }
+    let mut rows = Temp::filled(flat.len() * rank as usize, 0);
+    unflatten(&flat, t.sizes(), &mut rows);
     scatter(&rows, out.view_mut());
     Ok(out)
+}
+/// The indices of elements with these positions in row-major order, a row each, as many as there is room for.
+fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
+    for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len().max(1))) {
+        let mut rest = i;
+        for (place, size) in row.iter_mut().zip(sizes).rev() {
+            *place = rest % size;
+            rest /= size;
+        }
+    }
 }
 fn run_nonzero(c: &Call<'_>) -> Result<Vec<Tensor>> {
     Ok(vec![positions(c)?])
@@ -53,12 +57,16 @@ fn infer_nonzero_static(a: &Args<'_, Meta>) -> Metas {
     one(fresh(DType::I64, &[size, a.tensor(0)?.rank() as i64]))
 }
 fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
-    let (all, size, fill) = (positions(c)?, c.args.int(1)?, c.args.int(2)?);
-    let rank = all.layout().sizes[1];
-    let mut rows = gather::<i64>(all.view()).to_vec();
-    rows.resize((size * rank) as usize, fill);
+    let (t, fill) = (c.args.tensor(0)?, c.args.int(2)?);
+    let mut rows = Temp::filled(c.outs[0].numel(), fill);
+    unflatten(&nonzero(t), t.sizes(), &mut rows);
     scatter(&rows, c.outs[0]);
     Ok(())
+}
+fn room_nonzero_static(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let t = a.tensor(0)?;
+    let found: usize = nonzero_room(t.dtype, t.layout.numel()).into_iter().sum();
+    Ok(found + room::<i64>(outs[0].layout.numel() as usize))
 }
 
 /// The columns of `nonzero`, as tensors.
@@ -240,6 +248,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_nonzero_static),
         kernel: Kernel::Fixed(run_nonzero_static),
+        scratch: Some(room_nonzero_static),
         exactness: Exactness::Exact,
         samples: Some(s_nonzero_static),
         ..OpDef::new("aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")

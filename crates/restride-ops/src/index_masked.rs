@@ -1,7 +1,8 @@
 //! Indexing that looks only where a mask says so, and combinations of elements.
 
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
-use restride_kernels::index::take_flat;
+use restride_kernels::index::{take_flat, take_flat_room};
+use restride_kernels::scratch::{Temp, room};
 
 use crate::composite::composed;
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
@@ -84,10 +85,10 @@ fn run_combinations(c: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let (n, r) = (t.numel() as i64, c.args.int(1)? as usize);
-    let mut chosen: Vec<i64> = if again { vec![0; r] } else { (0..r as i64).collect() };
-    let mut all = Vec::with_capacity(out.numel());
-    loop {
-        all.extend_from_slice(&chosen);
+    let mut all = Temp::filled(out.numel(), 0i64);
+    let mut chosen: Temp<i64> = (0..r as i64).map(|i| if again { 0 } else { i }).collect();
+    for row in all.chunks_exact_mut(r) {
+        row.copy_from_slice(&chosen);
         // The last place that can go on does, and those after it start from there.
         let last = |i: usize| if again { n - 1 } else { n - (r - i) as i64 };
         let Some(i) = (0..r).rev().find(|&i| chosen[i] < last(i)) else { break };
@@ -97,6 +98,10 @@ fn run_combinations(c: &Call<'_>) -> Result<()> {
         }
     }
     take_flat(t, &all, out).map_err(OpError::new)
+}
+fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let n = outs[0].layout.numel();
+    Ok(room::<i64>(n as usize) + room::<i64>(a.int(1)?.max(0) as usize) + take_flat_room(n))
 }
 
 const F: DType = DType::F32;
@@ -159,6 +164,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(infer_combinations),
         kernel: Kernel::Fixed(run_combinations),
+        scratch: Some(room_combinations),
         exactness: Exactness::Exact,
         samples: Some(s_combinations),
         ..OpDef::new("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor")

@@ -8,7 +8,7 @@ type Result<T> = std::result::Result<T, OpError>;
 
 /// Sizes that all of the given sizes broadcast to.
 pub(crate) fn broadcast_sizes(operands: &[&[i64]]) -> Result<Dims<i64>> {
-    let mut out: Dims<i64> = Dims::new();
+    let mut out: Dims<i64> = Dims::<i64>::new();
     for (k, sizes) in operands.iter().enumerate() {
         if k == 0 {
             out.extend(sizes.iter().copied());
@@ -39,7 +39,7 @@ pub(crate) fn broadcast_sizes(operands: &[&[i64]]) -> Result<Dims<i64>> {
 /// If it does not broadcast to them.
 pub(crate) fn broadcast(layout: &Layout, sizes: &[i64]) -> Layout {
     let lead = sizes.len() - layout.rank();
-    let mut strides: Dims<i64> = Dims::from_elem(0, sizes.len());
+    let mut strides: Dims<i64> = Dims::<i64>::from_elem(0, sizes.len());
     for d in 0..layout.rank() {
         if layout.sizes[d] == sizes[lead + d] {
             strides[lead + d] = layout.strides[d];
@@ -93,7 +93,7 @@ fn ordered(sizes: &[i64], operands: &[&Layout]) -> Layout {
     if rank < 2 || perm.iter().enumerate().all(|(i, &d)| d == rank - 1 - i) {
         return Layout::contiguous(sizes);
     }
-    let mut strides: Dims<i64> = Dims::from_elem(0, rank);
+    let mut strides: Dims<i64> = Dims::<i64>::from_elem(0, rank);
     let mut next = 1;
     for &d in &perm {
         strides[d] = next;
@@ -120,7 +120,7 @@ fn follows(l: &Layout, fastest_first: &[usize]) -> bool {
 
 /// A dense layout with channels (dimension 1) fastest, of 4 or 5 dimensions.
 pub(crate) fn channels_last(sizes: &[i64]) -> Layout {
-    let mut strides: Dims<i64> = Dims::from_elem(1, sizes.len());
+    let mut strides: Dims<i64> = Dims::<i64>::from_elem(1, sizes.len());
     let mut next = sizes[1].max(1);
     for d in (2..sizes.len()).rev() {
         strides[d] = next;

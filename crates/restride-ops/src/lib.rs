@@ -39,6 +39,7 @@ mod iter;
 mod linalg;
 mod linalg_grad;
 mod linalg_lu;
+mod linalg_samples;
 mod loss;
 mod loss_backward;
 mod loss_ctc;

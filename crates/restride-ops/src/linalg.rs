@@ -1,12 +1,15 @@
 //! Dense linear algebra over the last two dimensions.
 
 use crate::composite::composed;
+use crate::linalg_samples::*;
 use crate::nn::*;
 use crate::promote::name;
-use crate::sample::{expanded, laid, sample, strided, tensor, transposed};
-use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Val};
-use restride_kernels::linalg::{self as k, Matrix};
-use restride_tensor::{Tensor, ViewMut};
+use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Val};
+use restride_kernels::linalg::{self as k, Matrices, Matrix};
+use restride_kernels::pack::unpack;
+use restride_kernels::rows::cells;
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::{Dims, ViewMut};
 use smallvec::smallvec;
 
 /// What an operator takes: matrices of `f32` or `f64`, square if they are to be.
@@ -51,13 +54,37 @@ fn rows(dtype: DType, batch: &[i64], rest: &[i64]) -> Meta {
     fresh(dtype, &with(batch, rest))
 }
 
-/// All numbers of matrices, one after the other.
-fn flat(ms: &[Matrix]) -> Vec<f64> {
-    ms.iter().flat_map(|m| m.data.iter().copied()).collect()
+/// Numbers for a result that come in equal pieces, one for each matrix of a batch.
+struct Pieces<'a, T: Copy> {
+    all: Temp<T>,
+    each: usize,
+    out: &'a ViewMut<'a>,
 }
 
-fn put(ms: &[Matrix], out: &ViewMut<'_>) {
-    k::write(&flat(ms), out);
+impl<'a, T: restride_kernels::pack::Compute> Pieces<'a, T> {
+    fn of(out: &'a ViewMut<'a>, count: usize) -> Self {
+        Pieces { all: Temp::filled(out.numel(), T::default()), each: out.numel() / count.max(1), out }
+    }
+    fn put(&mut self, i: usize, piece: &[T]) {
+        self.all[i * self.each..][..self.each].copy_from_slice(piece);
+    }
+    fn get(&self, i: usize) -> &[T] {
+        &self.all[i * self.each..][..self.each]
+    }
+    fn finish(self) {
+        unpack(&self.all, self.out);
+    }
+}
+
+/// The room of the [`Pieces`] of results of numbers, which are as wide as indices.
+fn pieces_room(outs: &[Meta]) -> usize {
+    outs.iter().map(|m| room::<f64>(m.layout.numel() as usize)).sum()
+}
+
+/// Of the elements of an operand, rows and columns of its matrices.
+fn matrices_room(x: &Meta) -> (usize, usize, usize) {
+    let (_, m, n) = parts(x);
+    (room::<f64>(x.layout.numel() as usize), m as usize, n as usize)
 }
 
 /// PyTorch names the batch element only where there is a batch.
@@ -72,10 +99,10 @@ fn inv_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn inv_run(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
-    let (mut out, mut info) = (Vec::new(), Vec::new());
-    for (i, m) in k::matrices(x).into_iter().enumerate() {
-        let n = m.rows;
-        let f = k::lu(m);
+    let ms = Matrices::of(x);
+    let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
+    for i in 0..ms.count {
+        let f = k::lu(ms.get(i));
         if c.args.bool(1)? && f.info != 0 {
             return fail(format!(
                 "linalg.inv: {}The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
@@ -83,12 +110,16 @@ fn inv_run(c: &Call<'_>) -> Result<()> {
                 f.info
             ));
         }
-        info.push(f.info);
-        out.push(f.solve(Matrix::eye(n, n)));
+        info.put(i, &[f.info]);
+        out.put(i, &f.solve(Matrix::eye(ms.rows, ms.rows)).data);
     }
-    put(&out, &c.outs[0]);
-    k::write_ints(&info, &c.outs[1]);
+    out.finish();
+    info.finish();
     Ok(())
+}
+fn inv_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, n, _) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + k::lu_room(n, n) + k::matrix_room(n, n))
 }
 
 fn cholesky_infer(a: &Args<'_, Meta>) -> Metas {
@@ -98,21 +129,32 @@ fn cholesky_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn cholesky_run(c: &Call<'_>) -> Result<()> {
     let (x, upper, checked) = (c.args.tensor(0)?, c.args.bool(1)?, c.args.bool(2)?);
-    let (mut out, mut info) = (Vec::new(), Vec::new());
-    for (i, m) in k::matrices(x).into_iter().enumerate() {
-        let (l, bad) = k::cholesky(&if upper { m.transposed() } else { m });
+    let ms = Matrices::of(x);
+    let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let turned = upper.then(|| m.transposed());
+        let (l, bad) = k::cholesky(turned.as_ref().unwrap_or(&m));
         if checked && bad != 0 {
             return fail(format!(
                 "linalg.cholesky: {}The factorization could not be completed because the input is not positive-definite (the leading minor of order {bad} is not positive-definite).",
                 element(i, x.sizes())
             ));
         }
-        info.push(bad);
-        out.push(if upper { l.transposed() } else { l });
+        info.put(i, &[bad]);
+        if upper {
+            out.put(i, &l.transposed().data);
+        } else {
+            out.put(i, &l.data);
+        }
     }
-    put(&out, &c.outs[0]);
-    k::write_ints(&info, &c.outs[1]);
+    out.finish();
+    info.finish();
     Ok(())
+}
+fn cholesky_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, n, _) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + if a.bool(1)? { 4 } else { 2 } * k::matrix_room(n, n))
 }
 
 fn pivots(x: &Meta) -> Meta {
@@ -131,29 +173,60 @@ fn slogdet_infer(a: &Args<'_, Meta>) -> Metas {
     let number = rows(x.dtype, parts(x).0, &[]);
     Ok(smallvec![number.clone(), number, by_columns(x.dtype, x.sizes()), pivots(x)])
 }
-/// Factors of all matrices into two results.
-fn factors(c: &Call<'_>, at: usize, turned: bool) -> Result<Vec<k::Lu>> {
-    let turn = |m: Matrix| if turned { m.transposed() } else { m };
-    let all: Vec<k::Lu> = k::matrices(c.args.tensor(0)?).into_iter().map(|m| k::lu(turn(m))).collect();
-    let lus: Vec<f64> = all.iter().flat_map(|f| f.lu.data.iter().copied()).collect();
-    k::write(&lus, &c.outs[at]);
-    k::write_ints(&all.iter().flat_map(|f| f.pivots.iter().copied()).collect::<Vec<_>>(), &c.outs[at + 1]);
-    Ok(all)
+/// The factors of all matrices, which are the results from `at`; each matrix's are shown to `f`.
+fn factors<'a>(
+    c: &Call<'a>,
+    at: usize,
+    turned: bool,
+    mut f: impl FnMut(usize, &k::Lu) -> Result<()>,
+) -> Result<(Pieces<'a, f64>, Pieces<'a, i64>)> {
+    let ms = Matrices::of(c.args.tensor(0)?);
+    let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let one = if turned { k::lu(m.transposed()) } else { k::lu(m.clone()) };
+        lus.put(i, &one.lu.data);
+        pivots.put(i, &one.pivots);
+        f(i, &one)?;
+    }
+    Ok((lus, pivots))
+}
+fn finish_both((lus, pivots): (Pieces<'_, f64>, Pieces<'_, i64>)) {
+    lus.finish();
+    pivots.finish();
+}
+/// The room of [`factors`] for its results.
+fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
+    let (all, m, n) = matrices_room(x);
+    all + pieces_room(outs) + k::matrix_room(m, n) + k::lu_room(m, n)
 }
 /// A determinant is that of the transpose: PyTorch factors that of row-major matrices, to spare a copy.
-fn det_factors(c: &Call<'_>, at: usize) -> Result<Vec<k::Lu>> {
-    factors(c, at, true)
-}
 fn det_run(c: &Call<'_>) -> Result<()> {
-    let all = det_factors(c, 1)?;
-    k::write(&all.iter().map(k::Lu::det).collect::<Vec<_>>(), &c.outs[0]);
+    let mut dets = Pieces::of(&c.outs[0], c.outs[0].numel());
+    let all = factors(c, 1, true, |i, f| {
+        dets.put(i, &[f.det()]);
+        Ok(())
+    })?;
+    finish_both(all);
+    dets.finish();
     Ok(())
 }
 fn slogdet_run(c: &Call<'_>) -> Result<()> {
-    let (signs, logs): (Vec<f64>, Vec<f64>) = det_factors(c, 2)?.iter().map(k::Lu::log_det).unzip();
-    k::write(&signs, &c.outs[0]);
-    k::write(&logs, &c.outs[1]);
+    let count = c.outs[0].numel();
+    let (mut signs, mut logs) = (Pieces::of(&c.outs[0], count), Pieces::of(&c.outs[1], count));
+    let all = factors(c, 2, true, |i, f| {
+        let (sign, log) = f.log_det();
+        signs.put(i, &[sign]);
+        logs.put(i, &[log]);
+        Ok(())
+    })?;
+    finish_both(all);
+    signs.finish();
+    logs.finish();
     Ok(())
+}
+fn factors_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(factors_room(a.tensor(0)?, outs))
 }
 
 /// `(A, *, pivot, check_errors)`.
@@ -164,14 +237,18 @@ fn lu_factor_infer(a: &Args<'_, Meta>) -> Metas {
     Ok(smallvec![by_columns(x.dtype, x.sizes()), pivots(x), rows(DType::I32, parts(x).0, &[])])
 }
 fn lu_factor_run(c: &Call<'_>) -> Result<()> {
-    let all = factors(c, 0, false)?;
-    let info: Vec<i64> = all.iter().map(|f| f.info).collect();
-    if let Some(bad) = info.iter().find(|&&i| i != 0).filter(|_| c.args.bool(2).unwrap_or(false)) {
+    let mut info = Pieces::of(&c.outs[2], c.outs[2].numel());
+    let all = factors(c, 0, false, |i, f| {
+        info.put(i, &[f.info]);
+        Ok(())
+    })?;
+    finish_both(all);
+    if let Some(bad) = info.all.iter().find(|&&i| i != 0).filter(|_| c.args.bool(2).unwrap_or(false)) {
         return fail(format!(
             "torch.linalg.lu_factor: U[{bad},{bad}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         ));
     }
-    k::write_ints(&info, &c.outs[2]);
+    info.finish();
     Ok(())
 }
 
@@ -180,24 +257,22 @@ struct Sides {
     /// The right side is a vector for each matrix.
     vector: bool,
     /// Batch dimensions of the result.
-    batch: Vec<i64>,
+    batch: Dims<i64>,
 }
 
 fn sides(a: &[i64], b: &[i64]) -> Result<Sides> {
     let vector = b.len() == 1 || (b.len() + 1 == a.len() && b == &a[..a.len() - 1]);
     if vector {
-        let batch = a[..a.len() - 2].to_vec();
-        return Ok(Sides { vector, batch });
+        return Ok(Sides { vector, batch: Dims::<i64>::from_slice(&a[..a.len() - 2]) });
     }
     ensure!(b.len() >= 2, "linalg.solve: The input tensor B must have at least 2 dimensions.");
-    let batch = crate::iter::broadcast_sizes(&[&a[..a.len() - 2], &b[..b.len() - 2]])?.to_vec();
+    let batch = Dims::<i64>::from_slice(&crate::iter::broadcast_sizes(&[&a[..a.len() - 2], &b[..b.len() - 2]])?);
     Ok(Sides { vector, batch })
 }
 
 /// For every element of a batch, the element of a smaller one that broadcasts to it.
-fn indices(own: &[i64], batch: &[i64]) -> Vec<usize> {
-    let wide = crate::iter::broadcast(&Layout::contiguous(own), batch);
-    wide.cells().into_iter().map(|c| c as usize).collect()
+fn indices(own: &[i64], batch: &[i64]) -> Temp<isize> {
+    cells(&crate::iter::broadcast(&Layout::contiguous(own), batch))
 }
 
 /// `(A, B, *, left, check_errors)`.
@@ -236,38 +311,50 @@ fn solve_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn solve_run(c: &Call<'_>) -> Result<()> {
     let (x, b, left, checked) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.bool(2)?, c.args.bool(3)?);
-    let all = factors(c, 1, false)?;
-    if let Some(i) = all.iter().position(|f| f.info != 0).filter(|_| checked) {
-        return fail(format!(
-            "torch.linalg.solve: {}The solver failed because the input matrix is singular.",
-            element(i, x.sizes())
-        ));
-    }
-    k::write_ints(&all.iter().map(|f| f.info).collect::<Vec<_>>(), &c.outs[3]);
     let s = sides(x.sizes(), b.sizes())?;
     let n = x.sizes()[x.sizes().len() - 1] as usize;
     let (from_a, from_b) = (indices(&x.sizes()[..x.sizes().len() - 2], &s.batch), {
         let own = if s.vector { &b.sizes()[..b.sizes().len() - 1] } else { &b.sizes()[..b.sizes().len() - 2] };
         indices(own, &s.batch)
     });
-    let rhs: Vec<Matrix> = if s.vector {
-        let data = restride_kernels::convert::gather::<f64>(*b);
-        data.chunks(n.max(1)).map(|v| Matrix { rows: n, cols: 1, data: v.to_vec() }).collect()
-    } else {
-        k::matrices(b)
-    };
-    let mut out = Vec::new();
-    if n > 0 {
-        for (&i, &j) in from_a.iter().zip(&from_b) {
-            out.push(if left {
-                all[i].solve(rhs[j].clone())
-            } else {
-                all[i].solve_transposed(rhs[j].transposed()).transposed()
-            });
+    let rhs = if s.vector { Matrices::columns(b) } else { Matrices::of(b) };
+    let mut info = Pieces::of(&c.outs[3], c.outs[3].numel());
+    let mut out = Pieces::of(&c.outs[0], from_a.len());
+    let (lus, pivots) = factors(c, 1, false, |i, f| {
+        if checked && f.info != 0 {
+            return fail(format!(
+                "torch.linalg.solve: {}The solver failed because the input matrix is singular.",
+                element(i, x.sizes())
+            ));
+        }
+        info.put(i, &[f.info]);
+        Ok(())
+    })?;
+    for (at, (&i, &j)) in from_a.iter().zip(&from_b).enumerate().filter(|_| n > 0) {
+        let lu = Matrix { rows: n, cols: n, data: Temp::copied(lus.get(i as usize)) };
+        let f = k::Lu { pivots: Temp::copied(pivots.get(i as usize)), lu, info: 0 };
+        let own = rhs.get(j as usize);
+        if left {
+            out.put(at, &f.solve(own).data);
+        } else {
+            let turned = f.solve_transposed(own.transposed());
+            out.put(at, &turned.transposed().data);
         }
     }
-    put(&out, &c.outs[0]);
+    finish_both((lus, pivots));
+    info.finish();
+    out.finish();
     Ok(())
+}
+fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, b) = (a.tensor(0)?, a.tensor(1)?);
+    let s = sides(x.sizes(), b.sizes())?;
+    let (n, batch) = (parts(x).1, s.batch.iter().product::<i64>() as usize);
+    let side = if s.vector { n } else { parts(b).1 * parts(b).2 };
+    // The right side of one system, turned and turned again; and the factors, turned.
+    let one = 3 * room::<f64>(side as usize) + k::matrix_room(n as usize, n as usize);
+    let rhs = room::<f64>(b.layout.numel() as usize);
+    Ok(factors_room(x, outs) + 2 * room::<isize>(batch) + rhs + one)
 }
 
 /// `(self, B, *, upper, left, unitriangular)`.
@@ -287,21 +374,28 @@ fn triangular_run(c: &Call<'_>) -> Result<()> {
     let (upper, left, unit) = (c.args.bool(2)?, c.args.bool(3)?, c.args.bool(4)?);
     let (sx, sb) = (&x.sizes()[..x.sizes().len() - 2], &b.sizes()[..b.sizes().len() - 2]);
     let batch = crate::iter::broadcast_sizes(&[sx, sb])?;
-    let (xs, bs) = (k::matrices(x), k::matrices(b));
-    let mut out = Vec::new();
-    for (i, j) in indices(sx, &batch).into_iter().zip(indices(sb, &batch)) {
-        let mut rhs = bs[j].clone();
+    let (xs, bs) = (Matrices::of(x), Matrices::of(b));
+    let (from_x, from_b) = (indices(sx, &batch), indices(sb, &batch));
+    let mut out = Pieces::of(&c.outs[0], from_x.len());
+    for (at, (&i, &j)) in from_x.iter().zip(&from_b).enumerate() {
+        let (m, mut rhs) = (xs.get(i as usize), bs.get(j as usize));
         if left {
-            k::triangular(&xs[i], &mut rhs, upper, unit);
+            k::triangular(&m, &mut rhs, upper, unit);
+            out.put(at, &rhs.data);
         } else {
-            rhs = rhs.transposed();
-            k::triangular(&xs[i].transposed(), &mut rhs, !upper, unit);
-            rhs = rhs.transposed();
+            let mut turned = rhs.transposed();
+            k::triangular(&m.transposed(), &mut turned, !upper, unit);
+            out.put(at, &turned.transposed().data);
         }
-        out.push(rhs);
     }
-    put(&out, &c.outs[0]);
+    out.finish();
     Ok(())
+}
+fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let ((x, n, _), (b, p, q)) = (matrices_room(a.tensor(0)?), matrices_room(a.tensor(1)?));
+    let batch = parts(&outs[0]).0.iter().product::<i64>() as usize;
+    let one = 2 * k::matrix_room(n, n) + 3 * k::matrix_room(p, q);
+    Ok(x + b + 2 * room::<isize>(batch) + pieces_room(outs) + one)
 }
 
 /// Whether Q is wanted, and whether it is square.
@@ -326,12 +420,24 @@ fn qr_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn qr_run(c: &Call<'_>) -> Result<()> {
     let (wanted, complete) = qr_mode(&c.args)?;
-    let (q, r): (Vec<_>, Vec<_>) = k::matrices(c.args.tensor(0)?).into_iter().map(|m| k::qr(m, complete)).unzip();
-    if wanted {
-        put(&q, &c.outs[0]);
+    let ms = Matrices::of(c.args.tensor(0)?);
+    let mut qs = wanted.then(|| Pieces::of(&c.outs[0], ms.count));
+    let mut rs = Pieces::of(&c.outs[1], ms.count);
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let (q, r) = k::qr(&m, complete);
+        if let Some(qs) = &mut qs {
+            qs.put(i, &q.data);
+        }
+        rs.put(i, &r.data);
     }
-    put(&r, &c.outs[1]);
+    qs.into_iter().for_each(Pieces::finish);
+    rs.finish();
     Ok(())
+}
+fn qr_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, m, n) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + k::matrix_room(m, n) + k::qr_room(m, n, qr_mode(a)?.1))
 }
 
 fn upper<V>(a: &Args<'_, V>) -> Result<bool> {
@@ -351,12 +457,24 @@ fn eigh_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn eigh_run(c: &Call<'_>) -> Result<()> {
     let upper = upper(&c.args)?;
-    let (values, vectors): (Vec<_>, Vec<_>) = k::matrices(c.args.tensor(0)?).iter().map(|m| k::eigh(m, upper)).unzip();
-    k::write(&values.concat(), &c.outs[0]);
-    if c.args.bool(2)? {
-        put(&vectors, &c.outs[1]);
+    let ms = Matrices::of(c.args.tensor(0)?);
+    let mut all = Pieces::of(&c.outs[0], ms.count);
+    let mut vectors = if c.args.bool(2)? { Some(Pieces::of(&c.outs[1], ms.count)) } else { None };
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let (values, own) = k::eigh(&m, upper);
+        all.put(i, &values);
+        if let Some(vectors) = &mut vectors {
+            vectors.put(i, &own.data);
+        }
     }
+    all.finish();
+    vectors.into_iter().for_each(Pieces::finish);
     Ok(())
+}
+fn eigh_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, n, _) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + k::matrix_room(n, n) + k::eigh_room(n))
 }
 
 /// `(A, full_matrices, compute_uv, *, driver)`.
@@ -380,19 +498,31 @@ fn svd_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn svd_run(c: &Call<'_>) -> Result<()> {
     let (full, vectors) = (c.args.bool(1)?, c.args.bool(2)?);
-    let (mut us, mut ss, mut vs) = (Vec::new(), Vec::new(), Vec::new());
-    for m in k::matrices(c.args.tensor(0)?) {
-        let (u, s, v) = k::svd(&m, full && vectors);
-        us.push(u);
-        ss.extend(s);
-        vs.push(v.transposed());
+    let ms = Matrices::of(c.args.tensor(0)?);
+    let pieces = |out: usize| Pieces::of(&c.outs[out], ms.count);
+    let mut values = pieces(1);
+    let mut sides = vectors.then(|| (pieces(0), pieces(2)));
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let svd = k::svd(&m, full && vectors);
+        values.put(i, &svd.values);
+        if let Some((us, vs)) = &mut sides {
+            us.put(i, &svd.u().data);
+            vs.put(i, &svd.v().transposed().data);
+        }
     }
-    k::write(&ss, &c.outs[1]);
-    if vectors {
-        put(&us, &c.outs[0]);
-        put(&vs, &c.outs[2]);
+    values.finish();
+    if let Some((us, vs)) = sides {
+        us.finish();
+        vs.finish();
     }
     Ok(())
+}
+fn svd_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, m, n) = matrices_room(a.tensor(0)?);
+    let full = a.bool(1)? && a.bool(2)?;
+    let turned = if full { n } else { m.min(n) };
+    Ok(all + pieces_room(outs) + k::matrix_room(m, n) + k::svd_room(m, n, full) + k::matrix_room(turned, n))
 }
 
 // Operators that are others with something left out.
@@ -430,159 +560,15 @@ fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.log.default", det)?])
 }
 
-/// Square matrices far from singular.
-pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> Tensor {
-    symmetric(d, batch, n, seed, false)
-}
-
-/// Matrices with large numbers on the diagonal; positive definite if `mirrored`.
-fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bool) -> Tensor {
-    let sizes = with(batch, &[n, n]);
-    let noise = laid(DType::F64, Layout::contiguous(&sizes), seed).to_elements::<f64>();
-    let n = n as usize;
-    let mut data = noise.clone();
-    for (i, x) in data.iter_mut().enumerate() {
-        let (m, r, c) = (i / (n * n), i / n % n, i % n);
-        if mirrored {
-            *x = (noise[i] + noise[m * n * n + c * n + r]) / 2.0;
-        }
-        if r == c {
-            *x += 2.0 * n as f64 + r as f64;
-        }
-    }
-    let t = Tensor::zeros(d, Layout::contiguous(&sizes));
-    restride_kernels::convert::scatter(&data, t.view_mut());
-    t
-}
-
-fn turned(t: &Tensor) -> Tensor {
-    let rank = t.layout().rank();
-    let l = t.layout().transpose(rank as i64 - 2, rank as i64 - 1).expect("two dimensions");
-    t.alias(t.dtype(), l).expect("the same cells")
-}
-
-fn square_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![symmetric(d, &[], 4, 1, true)],
-        sample![turned(&symmetric(d, &[2, 3], 3, 2, true))],
-        sample![symmetric(DType::F64, &[2], 5, 3, true)],
-        sample![symmetric(d, &[], 1, 3, true)],
-        sample![symmetric(d, &[2], 0, 3, true)],
-        sample![symmetric(d, &[0], 3, 3, true)],
-        sample![tensor(d, &[3, 4], 1)],
-        sample![tensor(d, &[3], 1)],
-        sample![tensor(DType::I64, &[3, 3], 1)],
-        sample![tensor(DType::F16, &[3, 3], 1)],
-    ]
-}
-
-fn regular_samples() -> Vec<Sample> {
-    let mut out = square_samples();
-    let d = DType::F32;
-    out.extend([
-        sample![regular(d, &[], 4, 1)],
-        sample![turned(&regular(d, &[2], 4, 1))],
-        sample![tensor(DType::F64, &[6, 6], 3)],
-        sample![expanded(DType::F64, &[2, 3, 3], 4)],
-        sample![Tensor::zeros(d, Layout::contiguous(&[3, 3]))],
-    ]);
-    out
-}
-
-fn factor_samples() -> Vec<Sample> {
-    [regular_samples(), crate::linalg_lu::matrix_samples()].concat()
-}
-
-fn with_args(samples: Vec<Sample>, args: Vec<restride_ir::SampleArg>) -> Vec<Sample> {
-    samples
-        .into_iter()
-        .map(|mut s| {
-            s.args.extend(args.iter().cloned());
-            s
-        })
-        .collect()
-}
-
-fn definite_samples() -> Vec<Sample> {
-    let mut out = square_samples();
-    let upper = with_args(square_samples(), vec![crate::sample::IntoArg::arg(true)]);
-    out.extend(upper.into_iter().take(2));
-    out
-}
-
-fn solve_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    let mut out = Vec::new();
-    for left in [true, false] {
-        out.push(sample![
-            regular(d, &[], 4, 1),
-            if left { tensor(d, &[4, 2], 2) } else { tensor(d, &[2, 4], 2) },
-            left
-        ]);
-        out.push(sample![
-            regular(d, &[3], 4, 1),
-            if left { tensor(d, &[4, 2], 2) } else { tensor(d, &[2, 4], 2) },
-            left
-        ]);
-        out.push(sample![regular(d, &[], 3, 1), tensor(d, &[2, 3, 3], 2), left]);
-        out.push(sample![turned(&regular(DType::F64, &[2], 3, 1)), transposed(DType::F64, &[2, 3, 3], 2), left]);
-        out.push(sample![regular(d, &[], 3, 1), strided(d, &[3], 2), left]);
-    }
-    out.extend([
-        sample![regular(d, &[2], 3, 1), tensor(d, &[2, 3], 2)],
-        sample![regular(d, &[2], 3, 1), tensor(d, &[3], 2)],
-        sample![regular(d, &[2], 3, 1), tensor(d, &[4, 2], 2)],
-        sample![regular(d, &[2], 3, 1), tensor(DType::F64, &[3, 2], 2)],
-        sample![regular(d, &[2], 3, 1), tensor(d, &[3, 0], 2)],
-    ]);
-    out
-}
-
-fn triangular_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    let mut out = Vec::new();
-    for (upper, left, unit) in [(true, true, false), (false, true, true), (true, false, false), (false, false, false)] {
-        let b = if left { tensor(d, &[4, 2], 2) } else { tensor(d, &[2, 4], 2) };
-        out.push(sample![regular(d, &[], 4, 1), &b, upper, left, unit]);
-        out.push(sample![turned(&regular(d, &[3], 4, 1)), &b, upper, left, unit]);
-    }
-    out.push(sample![regular(d, &[], 4, 1), tensor(d, &[3, 2], 2), true]);
-    out
-}
-
-fn qr_samples() -> Vec<Sample> {
-    let d = DType::F32;
-    let mut out: Vec<Sample> = forms(d, &[2, 4, 3], 1).into_iter().map(|x| sample![x]).collect();
-    for mode in ["reduced", "complete", "r", "full"] {
-        out.push(sample![tensor(d, &[4, 3], 1), mode]);
-        out.push(sample![tensor(DType::F64, &[2, 3, 5], 1), mode]);
-    }
-    out.push(sample![tensor(d, &[0, 3], 1)]);
-    out.push(sample![tensor(d, &[3], 1)]);
-    out
-}
-
-fn svd_shapes() -> Vec<Sample> {
-    let d = DType::F32;
-    vec![
-        sample![tensor(d, &[4, 3], 1)],
-        sample![transposed(d, &[2, 3, 5], 1)],
-        sample![strided(DType::F64, &[4, 4], 1)],
-        sample![tensor(d, &[0, 3], 1)],
-        sample![tensor(d, &[3], 1)],
-    ]
-}
-
-fn eigh_samples() -> Vec<Sample> {
-    let mut out = square_samples();
-    out.extend(with_args(regular_samples().split_off(10), vec![crate::sample::IntoArg::arg("U")]));
-    out
-}
-
 macro_rules! kernel {
-    ($infer:ident, $run:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: Some($infer), kernel: Kernel::Fixed($run), samples: Some(|| $samples), ..OpDef::new($schema) }
+    ($infer:ident, $run:ident, $room:ident, $samples:expr, $schema:expr) => {
+        OpDef {
+            infer: Some($infer),
+            kernel: Kernel::Fixed($run),
+            scratch: Some($room),
+            samples: Some(|| $samples),
+            ..OpDef::new($schema)
+        }
     };
 }
 macro_rules! composite {
@@ -597,6 +583,7 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         inv_infer,
         inv_run,
+        inv_scratch,
         regular_samples().split_off(2),
         "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
     ),
@@ -605,6 +592,7 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         cholesky_infer,
         cholesky_run,
+        cholesky_scratch,
         definite_samples(),
         "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
     ),
@@ -614,6 +602,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..kernel!(
             det_infer,
             det_run,
+            factors_scratch,
             regular_samples(),
             "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
         )
@@ -625,6 +614,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..kernel!(
             slogdet_infer,
             slogdet_run,
+            factors_scratch,
             regular_samples(),
             "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
         )
@@ -635,6 +625,7 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         lu_factor_infer,
         lu_factor_run,
+        factors_scratch,
         factor_samples(),
         "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
     ),
@@ -646,6 +637,7 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         solve_infer,
         solve_run,
+        solve_scratch,
         solve_samples(),
         "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
     ),
@@ -658,15 +650,23 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         triangular_infer,
         triangular_run,
+        triangular_scratch,
         triangular_samples(),
         "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
     ),
-    kernel!(qr_infer, qr_run, qr_samples(), "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"),
+    kernel!(
+        qr_infer,
+        qr_run,
+        qr_scratch,
+        qr_samples(),
+        "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"
+    ),
     OpDef {
         exactness: UP_TO_SIGN,
         ..kernel!(
             eigh_infer,
             eigh_run,
+            eigh_scratch,
             eigh_samples(),
             "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"
         )
@@ -685,6 +685,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..kernel!(
             svd_infer,
             svd_run,
+            svd_scratch,
             svd_shapes(),
             "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
         )

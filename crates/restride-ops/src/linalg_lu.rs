@@ -1,7 +1,8 @@
 //! What LU decompositions are made of, and what is solved with them.
 
 use crate::composite::composed;
-use crate::linalg::{check, parts, regular, with};
+use crate::linalg::{check, parts, with};
+use crate::linalg_samples::regular;
 use crate::nn::*;
 use crate::room::lies;
 use crate::sample::{sample, tensor, transposed};

@@ -83,8 +83,8 @@ fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let len = a.ints(1)?.iter().product::<i64>() as usize;
-    let affine = [opt_lies(a, 2)?, None];
-    Ok(norm::layer_norm_room(lies(a.tensor(0)?), len, affine, lies(&outs[0]), outs.len() > 1))
+    let stats = outs.get(1).map(|s| s.dtype);
+    Ok(norm::rms_norm_room(lies(a.tensor(0)?), len, opt_lies(a, 2)?.as_ref(), lies(&outs[0]), stats))
 }
 
 /// Result and inverse root of the mean square. The result is channels-last where the operand is.
@@ -206,6 +206,11 @@ fn weight(c: &Call<'_>) -> Result<()> {
     let (v, g): (&View<'_>, &View<'_>) = (c.args.tensor(0)?, c.args.tensor(1)?);
     let dim = kept_dim(c.args.int(2)?, v.sizes().len())?;
     ran(norm::weight_norm(v, g, dim, &c.outs[0], c.outs.get(1)))
+}
+
+fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let norms = outs.get(1).map(|n| n.dtype);
+    Ok(norm::weight_norm_room(lies(a.tensor(0)?), lies(a.tensor(1)?), lies(&outs[0]), norms))
 }
 
 pub(crate) const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
@@ -379,12 +384,14 @@ pub(crate) static OPS: &[OpDef] = &[
         doc: "v times g over the norm of v, taken over all dimensions but one",
         infer: Some(weight_infer),
         kernel: Kernel::Fixed(weight),
+        scratch: Some(weight_scratch),
         samples: Some(weight_samples),
         ..OpDef::new("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
     },
     OpDef {
         infer: Some(weight_interface_infer),
         kernel: Kernel::Fixed(weight),
+        scratch: Some(weight_scratch),
         samples: Some(weight_interface_samples),
         ..OpDef::new("aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)")
     },

@@ -7,7 +7,8 @@ use crate::sample::{expanded, sample, tensor};
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
 use restride_kernels::remap::{HOLE, remap};
 use restride_kernels::scratch::Temp;
-use smallvec::{SmallVec, smallvec};
+use restride_tensor::PerDim;
+use smallvec::smallvec;
 
 /// Beyond what any memory holds; sums of a few of them do not overflow.
 const MOST: u64 = 1 << 60;
@@ -68,7 +69,7 @@ fn constant_infer(a: &Args<'_, Meta>) -> Metas {
 fn constant(c: &Call<'_>) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
-    let maps: SmallVec<[Temp<usize>; 6]> = (0..sizes.len())
+    let maps: PerDim<Temp<usize>> = (0..sizes.len())
         .map(|d| {
             let ((lo, _), n) = (sides(&pad, sizes.len(), d), sizes[d]);
             let at = |i: i64| if (0..n).contains(&(i - lo)) { (i - lo) as usize } else { HOLE };
@@ -171,7 +172,7 @@ pub(crate) fn moving(mode: &str, dims: usize) -> Option<&'static str> {
 fn edge_run(c: &Call<'_>, edge: Edge) -> Result<()> {
     let (x, pad) = (c.args.tensor(0)?, c.args.ints(1)?);
     let sizes = x.sizes();
-    let maps: SmallVec<[Temp<usize>; 6]> = (0..sizes.len())
+    let maps: PerDim<Temp<usize>> = (0..sizes.len())
         .map(|d| {
             let ((lo, hi), n) = (sides(&pad, sizes.len(), d), sizes[d]);
             let (cut, left) = ((-lo).max(0), n + lo.min(0) + hi.min(0));

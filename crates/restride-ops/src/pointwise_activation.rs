@@ -6,7 +6,7 @@ use crate::promote::check_holds;
 use crate::sample::{sample, tensor, transposed};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
-use restride_tensor::DType::*;
+use restride_tensor::{DType::*, Dims};
 use smallvec::{SmallVec, smallvec};
 
 fn infer_one(a: &Args<'_, Meta>, op: &Pointwise) -> Result<Metas> {
@@ -79,7 +79,7 @@ fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
         )));
     }
     let count = w.layout.numel();
-    let mut sizes: SmallVec<[i64; 6]> = smallvec![1; t.rank()];
+    let mut sizes: Dims<i64> = smallvec![1; t.rank()];
     if count != 1 {
         let channels = t.sizes().get(1).or(t.sizes().first()).copied().unwrap_or(1);
         if t.rank() == 0 || channels != count {

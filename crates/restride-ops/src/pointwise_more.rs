@@ -8,6 +8,7 @@ use crate::promote::name;
 use crate::sample::{sample, tensor, transposed};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, Val};
 use restride_kernels::pointwise::{self as k, Input};
+use restride_kernels::scratch::{Temp, room};
 use restride_tensor::DType::*;
 use smallvec::{SmallVec, smallvec};
 
@@ -151,12 +152,16 @@ fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
     }
     let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
     let position = |i: usize| 2.0 * i as f64 / last - 1.0;
-    let data: Vec<f64> = (0..n)
+    let data: Temp<f64> = (0..n)
         .map(|i| (1.0 - position(i).powi(2)).max(0.0).sqrt() * beta)
         .map(|x| k::Real::bessel_i(x, 0, false) / k::Real::bessel_i(beta, 0, false))
         .collect();
     restride_kernels::convert::scatter(&data, out);
     Ok(())
+}
+
+fn room_kaiser(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room::<f64>(outs[0].layout.numel() as usize))
 }
 
 /// Bits shifted of a plain number.
@@ -327,6 +332,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_kaiser(a, 1)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, true, 12.0)),
+        scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[])),
         ..OpDef::new(
             "aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -335,6 +341,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_kaiser(a, 2)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, 12.0)),
+        scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
         ..OpDef::new(
             "aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
@@ -343,6 +350,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| infer_kaiser(a, 3)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?)),
+        scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
         ..OpDef::new(
             "aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",

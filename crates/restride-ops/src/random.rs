@@ -313,6 +313,11 @@ fn run_multinomial(c: &Call<'_>) -> Result<()> {
     k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError::new)
 }
 
+fn room_multinomial(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let replacement = a.opt_bool(2)?.unwrap_or(false);
+    Ok(k::multinomial_room(&a.tensor(0)?.layout, replacement, outs[0].layout.numel()))
+}
+
 fn infer_poisson(a: &Args<'_, Meta>) -> Metas {
     real(a.tensor(0)?.dtype)?;
     one(row_major(a)?)
@@ -624,6 +629,7 @@ pub(crate) static OPS: &[OpDef] = &[
          Tensor",
         infer_multinomial,
         run_multinomial,
+        room_multinomial,
         multinomials
     ),
     random!(

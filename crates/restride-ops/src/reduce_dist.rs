@@ -4,10 +4,12 @@ use crate::composite::composed;
 use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use crate::promote::name;
 use crate::reduce::wrapped;
+use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
-use restride_kernels::reduce_dist::{distances, pairs};
-use restride_tensor::{DType, Layout};
+use restride_kernels::copy;
+use restride_kernels::reduce_dist::{distances, pairs, room};
+use restride_tensor::{DType, Dims, Layout, View};
 use smallvec::smallvec;
 
 fn order(p: f64) -> Result<f64> {
@@ -56,29 +58,19 @@ fn infer_cdist(a: &Args<'_, Meta>) -> Metas {
 fn run_cdist(c: &Call<'_>) -> Result<()> {
     let (x, y) = (c.args.tensor(0)?, c.args.tensor(1)?);
     let p = c.args.opt_float(2)?.unwrap_or(2.0);
-    // Expanded by packing: broadcasting a view is not this crate's to do.
-    let (batch, n) = (c.outs[0].sizes(), x.sizes().len());
-    let wide = |v: &restride_tensor::View<'_>| {
-        let own = v.sizes();
-        let mut to = batch[..batch.len() - 2].to_vec();
-        to.extend(&own[own.len() - 2..]);
-        let all = restride_tensor::Tensor::zeros(v.dtype(), Layout::contiguous(&to));
-        let each = restride_kernels::convert::gather::<f64>(*v);
-        spread(&each, own, &to, &all);
-        all
-    };
-    if n == batch.len() && x.sizes()[..n - 2] == batch[..n - 2] && y.sizes()[..y.sizes().len() - 2] == batch[..n - 2] {
-        return distances(x, y, p, &c.outs[0], c.ctx.threads).map_err(OpError::new);
-    }
-    let (x, y) = (wide(x), wide(y));
-    distances(&x.view(), &y.view(), p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+    let out = &c.outs[0];
+    let wide = |v: &View<'_>| wide_sizes(v.sizes(), out.sizes());
+    let done = copy::expanded(x, &wide(x), |x| copy::expanded(y, &wide(y), |y| distances(x, y, p, out, c.ctx.threads)));
+    done.map_err(OpError::new)
 }
-
-/// Elements of row-major sizes `from`, repeated to sizes `to`. Doubles hold every element of the types there are here.
-fn spread(each: &[f64], from: &[i64], to: &[i64], out: &restride_tensor::Tensor) {
-    let layout = crate::iter::broadcast(&Layout::contiguous(from), to);
-    let data: Vec<f64> = layout.cells().into_iter().map(|c| each[c as usize]).collect();
-    restride_kernels::convert::scatter(&data, out.view_mut());
+/// A matrix's own sizes behind the batch of the result.
+fn wide_sizes(own: &[i64], out: &[i64]) -> Dims<i64> {
+    out[..out.len() - 2].iter().chain(&own[own.len() - 2..]).copied().collect()
+}
+fn room_cdist(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, y, _) = batched(&a.tensor(0)?.layout, &a.tensor(1)?.layout)?;
+    let dtype = outs[0].dtype;
+    Ok(room(&[(dtype, &x), (dtype, &y)], lies(&outs[0])))
 }
 
 fn infer_pdist(a: &Args<'_, Meta>) -> Metas {
@@ -95,6 +87,9 @@ fn infer_pdist_forward(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_pdist(c: &Call<'_>) -> Result<()> {
     pairs(c.args.tensor(0)?, c.args.opt_float(1)?.unwrap_or(2.0), &c.outs[0]).map_err(OpError::new)
+}
+fn room_pdist(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room(&[lies(a.tensor(0)?)], lies(&outs[0])))
 }
 
 /// `dist`: the norm of a difference.
@@ -305,10 +300,11 @@ macro_rules! composition {
     };
 }
 macro_rules! kernel {
-    ($schema:literal, $infer:ident, $run:ident, $samples:expr) => {
+    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
         OpDef {
             infer: Some($infer),
             kernel: Kernel::Fixed($run),
+            scratch: Some($room),
             // Roots of small differences lose half of their digits in PyTorch's way over products.
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-4 },
             samples: Some($samples),
@@ -322,16 +318,24 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
         infer_cdist,
         run_cdist,
+        room_cdist,
         || distance_samples("")
     ),
     kernel!(
         "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
         infer_cdist,
         run_cdist,
+        room_cdist,
         || distance_samples("forward")
     ),
-    kernel!("aten::pdist(Tensor self, float p=2.) -> Tensor", infer_pdist, run_pdist, pair_samples),
-    kernel!("aten::_pdist_forward(Tensor self, float p=2.) -> Tensor", infer_pdist_forward, run_pdist, pair_samples),
+    kernel!("aten::pdist(Tensor self, float p=2.) -> Tensor", infer_pdist, run_pdist, room_pdist, pair_samples),
+    kernel!(
+        "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
+        infer_pdist_forward,
+        run_pdist,
+        room_pdist,
+        pair_samples
+    ),
     composition!("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", dist, dist_samples),
     composition!(
         "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? \

@@ -2,16 +2,19 @@
 
 use crate::nn::*;
 use crate::promote::name;
+use crate::room::lies;
 use crate::sample::{IntoArg, ints, sample, tensor};
 use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Operands, Sample, SampleArg};
 use restride_kernels::rnn::{Cell, Network};
-use smallvec::SmallVec;
+use restride_kernels::scratch::room;
+use restride_tensor::Dims;
+use smallvec::{SmallVec, smallvec};
 
 /// `(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)`, checked.
-fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Vec<i64>) -> Result<(Network, Vec<i64>)> {
+fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Dims<i64>) -> Result<(Network, Dims<i64>)> {
     let states = states(a, cell)?;
     ensure!(states.len() == if cell == Cell::Lstm { 2 } else { 1 }, "expected two hidden states");
-    let shapes: Vec<Vec<i64>> = states.iter().map(|s| sizes(s)).collect();
+    let shapes: SmallVec<[Dims<i64>; 2]> = states.iter().map(|s| sizes(s)).collect();
     let (data, count) = (sizes(a.tensor(0)?), a.int(5)?);
     ensure!(
         !a.bool(7)? || a.float(6)? == 0.0,
@@ -45,17 +48,17 @@ fn network<V>(a: &Args<'_, V>, cell: Cell, sizes: impl Fn(&V) -> Vec<i64>) -> Re
     let gates = cell.gates() as i64 * inner;
     for (i, own) in params.chunks(net.each()).enumerate() {
         let wide = if i < 1 + bidirectional as usize { data[1] } else { shown * (1 + bidirectional as i64) };
-        let mut want = vec![vec![gates, wide], vec![gates, shown]];
+        let mut want: SmallVec<[Dims<i64>; 5]> = smallvec![smallvec![gates, wide], smallvec![gates, shown]];
         if net.biases {
-            want.extend([vec![gates], vec![gates]]);
+            want.extend([smallvec![gates], smallvec![gates]]);
         }
         if net.projected {
-            want.push(vec![shown, inner]);
+            want.push(smallvec![shown, inner]);
         }
-        let have: Vec<Vec<i64>> = own.iter().map(|p| sizes(p)).collect();
+        let have: SmallVec<[Dims<i64>; 5]> = own.iter().map(|p| sizes(p)).collect();
         ensure!(have == want, "RNN parameters of sizes {have:?}, expected {want:?}");
     }
-    let out = vec![data[0], shown * (1 + bidirectional as i64)];
+    let out = smallvec![data[0], shown * (1 + bidirectional as i64)];
     Ok((net, out))
 }
 
@@ -65,7 +68,7 @@ fn states<'a, V, S>(a: &Args<'a, V, S>, cell: Cell) -> Result<Operands<&'a V>> {
 
 fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {
     let x = a.tensor(0)?;
-    let (_, out) = network(a, cell, |m| m.sizes().to_vec())?;
+    let (_, out) = network(a, cell, |m| m.sizes().into())?;
     ensure!(x.dtype.is_float(), "packed RNNs are not implemented for '{}'", name(x.dtype));
     let steps = a.tensor(1)?;
     ensure!(steps.dtype == DType::I64 && steps.rank() == 1, "batch_sizes must be a 1-d tensor of int64");
@@ -87,9 +90,17 @@ fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {
 
 fn run(c: &Call<'_>, cell: Cell) -> Result<()> {
     let a = &c.args;
-    let (net, _) = network(a, cell, |v| v.sizes().to_vec())?;
+    let (net, _) = network(a, cell, |v| v.sizes().into())?;
     let steps = restride_kernels::convert::gather::<i64>(*a.tensor(1)?);
     ran(net.packed(a.tensor(0)?, &steps, &states(a, cell)?, &a.tensors(3)?, c.outs))
+}
+
+fn scratch(a: &Args<'_, Meta>, cell: Cell) -> Result<usize> {
+    let (net, _) = network(a, cell, |m| m.sizes().into())?;
+    let states: Vec<_> = states(a, cell)?.into_iter().map(lies).collect();
+    let params: Vec<_> = a.tensors(3)?.into_iter().map(lies).collect();
+    let steps = a.tensor(1)?.layout.numel();
+    Ok(room::<i64>(steps as usize) + net.room(lies(a.tensor(0)?), steps, &states, &params))
 }
 
 fn samples(cell: Cell) -> Samples {
@@ -137,6 +148,7 @@ macro_rules! packed {
         OpDef {
             infer: Some(|a| infer(a, $cell)),
             kernel: Kernel::Fixed(|c| run(c, $cell)),
+            scratch: Some(|a, _| scratch(a, $cell)),
             samples: Some(|| samples($cell)),
             ..OpDef::new($schema)
         }

@@ -240,7 +240,7 @@ fn room_put(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 /// Sizes of an operand and its indices, broadcast but for the dimension.
 fn along_sizes(t: &[i64], index: &[i64], d: usize) -> Result<(Dims<i64>, Dims<i64>)> {
     let set = |sizes: &[i64], n: i64| {
-        let mut out = Dims::from_slice(sizes);
+        let mut out = Dims::<i64>::from_slice(sizes);
         out[d] = n;
         out
     };

@@ -2,6 +2,7 @@
 
 use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Sample};
 use restride_kernels::{copy, scratch};
+use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
 use crate::assemble::{nhwc, own};
@@ -13,7 +14,7 @@ use crate::views::NO;
 const F: DType = DType::F32;
 
 /// Shifts of the dimensions of a roll, and whether the operand is rolled as one row.
-fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<SmallVec<[(usize, i64); 6]>> {
+fn shifts(l: &Layout, shifts: &[i64], dims: &[i64]) -> Result<PerDim<(usize, i64)>> {
     if dims.len() == 1 && shifts.len() == 1 {
         ensure!(l.rank() > 0, "Dimension specified as {} but tensor has no dimensions", dims[0]);
         return Ok(smallvec![(l.dim(dims[0])?, shifts[0])]);

@@ -8,6 +8,7 @@ use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scala
 use restride_kernels::remap::remap;
 use restride_kernels::resample::{Filter, Scaling, resample, resample_room};
 use restride_kernels::scratch::Temp;
+use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 
 fn show(sizes: &[i64]) -> String {
@@ -79,8 +80,7 @@ fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
     let filter = match mode {
         Mode::Filter(f) => f,
         _ => {
-            let mut maps: SmallVec<[Temp<usize>; 6]> =
-                x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
+            let mut maps: PerDim<Temp<usize>> = x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
             let exact = mode == Mode::NearestExact;
             maps.extend(each.into_iter().map(|(n, m, s)| match m {
                 // Whatever the factors that were given, PyTorch takes the sizes' here.

@@ -47,7 +47,7 @@ macro_rules! layout_rule {
 pub(crate) use layout_rule;
 
 /// One view.
-pub(crate) fn view<D>(dtype: restride_tensor::DType, layout: Layout<D>) -> ViewOutcome<D> {
+pub(crate) fn view<D: Dim>(dtype: restride_tensor::DType, layout: Layout<D>) -> ViewOutcome<D> {
     ViewOutcome::Views(smallvec![TensorType { dtype, layout }])
 }
 
@@ -109,6 +109,39 @@ fn copy_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
     };
     for (view, out) in views.iter().zip(c.outs) {
         restride_kernels::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out).map_err(OpError::new)?;
+    }
+    Ok(())
+}
+
+/// A `_copy` form whose result has the operand's elements in their order, whatever the sizes.
+pub(crate) const fn in_order(def: OpDef) -> OpDef {
+    OpDef { kernel: Kernel::Fixed(moves::same_order), scratch: Some(order_scratch), ..def }
+}
+fn order_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let t = a.tensor(0)?;
+    Ok(restride_kernels::copy::same_order_room((t.dtype, &t.layout), &outs[0].layout))
+}
+
+/// A `_copy` form of which a function of the arguments and the operand's layout gives what each result reads: the rule, without
+/// the lists that a rule's arguments are.
+macro_rules! reading {
+    ($def:expr, |$c:ident, $l:ident| $layouts:expr) => {
+        restride_ir::OpDef {
+            kernel: restride_ir::Kernel::Fixed(|$c| {
+                let $l = $c.args.tensor(0)?.layout();
+                $crate::views::read($c, $layouts)
+            }),
+            ..$def
+        }
+    };
+}
+pub(crate) use reading;
+
+/// Copies to each result what one of the layouts reads in argument 0's memory.
+pub(crate) fn read(c: &Call<'_>, layouts: impl Iterator<Item = Result<Layout>>) -> Result<()> {
+    let from = c.args.tensor(0)?;
+    for (out, layout) in c.outs.iter().zip(layouts) {
+        restride_kernels::copy::from_region(from, from.dtype(), &layout?, out).map_err(OpError::new)?;
     }
     Ok(())
 }

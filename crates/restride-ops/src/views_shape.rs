@@ -6,8 +6,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::sample::{sample, strided, tensor, transposed};
 use crate::views::{
-    NO, Result, Rule, a_copy, a_view, fail, in_place, itself, layout_rule, may_view, move_dims, must_view, resolves,
-    squeezed, view, view_or_copy,
+    NO, Result, Rule, a_copy, a_view, fail, in_order, in_place, itself, layout_rule, may_view, move_dims, must_view,
+    reading, resolves, squeezed, view, view_or_copy,
 };
 
 /// A rule that is a function of the arguments.
@@ -392,22 +392,30 @@ pub(crate) static OPS: &[OpDef] = &[
     in_place::<Unsqueeze>("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)"),
     in_place::<Identity>("aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
     in_place::<Identity>("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)"),
-    a_copy::<Reshape>("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", s_view),
-    a_copy::<Permute>("aten::permute_copy(Tensor self, int[] dims) -> Tensor", s_permute),
+    in_order(a_copy::<Reshape>("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", s_view)),
+    reading!(a_copy::<Permute>("aten::permute_copy(Tensor self, int[] dims) -> Tensor", s_permute), |c, l| {
+        std::iter::once(Ok(l.permute(&c.args.ints(1)?)?))
+    }),
     a_copy::<Transpose>("aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", s_transpose),
     a_copy::<T>("aten::t_copy(Tensor self) -> Tensor", s_matrix),
-    a_copy::<Expand>("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", s_expand),
+    reading!(
+        a_copy::<Expand>("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", s_expand),
+        |c, l| std::iter::once(expand(l, &c.args.ints(1)?))
+    ),
     a_copy::<Unsqueeze>("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", s_unsqueeze),
-    a_copy::<Squeeze>("aten::squeeze_copy(Tensor self) -> Tensor", s_squeeze),
-    a_copy::<SqueezeDim>("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", s_squeeze_dim),
-    a_copy::<SqueezeDims>("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", s_squeeze_dims),
+    in_order(a_copy::<Squeeze>("aten::squeeze_copy(Tensor self) -> Tensor", s_squeeze)),
+    in_order(a_copy::<SqueezeDim>("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", s_squeeze_dim)),
+    in_order(a_copy::<SqueezeDims>("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", s_squeeze_dims)),
     a_copy::<Identity>("aten::alias_copy(Tensor self) -> Tensor", s_any),
     a_copy::<Identity>("aten::detach_copy(Tensor self) -> Tensor", s_any),
     OpDef {
         strided: true,
-        ..a_copy::<ReshapeAlias>(
-            "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
-            s_reshape_alias,
+        ..reading!(
+            a_copy::<ReshapeAlias>(
+                "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
+                s_reshape_alias,
+            ),
+            |c, l| std::iter::once(Ok(Layout::strided(&c.args.ints(1)?, &c.args.ints(2)?, l.offset)))
         )
     },
 ];

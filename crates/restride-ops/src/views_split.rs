@@ -1,11 +1,11 @@
 //! Views of parts: slices, splits, windows, diagonals, and any strides at all.
 
 use restride_ir::{OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome};
-use restride_tensor::{DType, Dim, Layout};
+use restride_tensor::{DType, Dim, Layout, ViewMut};
 use smallvec::SmallVec;
 
 use crate::sample::{sample, strided, tensor, transposed};
-use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, resolves};
+use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, reading, resolves};
 
 layout_rule!(Slice, |a, l| l.slice(a.known(1)?, a.opt_number(2)?, a.opt_number(3)?, a.number(4)?)?);
 layout_rule!(Select, |a, l| {
@@ -74,6 +74,15 @@ pub(crate) fn as_strided<D: Dim>(l: &Layout<D>, sizes: &[D], strides: &[D], offs
         return fail(format!("Tensor: invalid storage offset {offset}"));
     }
     Ok(Layout::strided(sizes, strides, offset.clone()))
+}
+
+/// The parts that a layout is split into along a dimension, which are as long as the results are.
+fn one_by_one<'a>(l: &'a Layout, d: usize, outs: &'a [ViewMut<'_>]) -> impl Iterator<Item = Result<Layout>> {
+    outs.iter().scan(0, move |at, out| {
+        let (start, length) = (*at, out.sizes().get(d).copied().unwrap_or(0));
+        *at += length;
+        Some(Ok(cut(l, d, &start, &length)))
+    })
 }
 
 /// Views along a dimension from where each part starts and how long it is.
@@ -423,16 +432,31 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     a_copy::<Select>("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", s_select),
     a_copy::<Narrow>("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", s_narrow),
-    a_copy::<Split>("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", s_split),
-    a_copy::<SplitSizes>(
-        "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-        s_split_sizes,
+    reading!(
+        a_copy::<Split>("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", s_split),
+        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
     ),
-    a_copy::<Unbind>("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", s_unbind),
+    reading!(
+        a_copy::<SplitSizes>(
+            "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+            s_split_sizes,
+        ),
+        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
+    ),
+    reading!(a_copy::<Unbind>("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", s_unbind), |c, l| {
+        let dim = c.args.int(1)?;
+        (0..).map(move |i: i64| Ok(l.select(dim, &i)?))
+    }),
     a_copy::<Unfold>("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", s_unfold),
     a_copy::<Diagonal>("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", s_diagonal),
-    strided_op(a_copy::<AsStrided>(
-        "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-        s_as_strided,
+    strided_op(reading!(
+        a_copy::<AsStrided>(
+            "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+            s_as_strided,
+        ),
+        |c, l| {
+            let offset = c.args.opt_int(3)?;
+            std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
+        }
     )),
 ];

@@ -2,10 +2,12 @@
 
 use crate::nn::*;
 use crate::promote::name;
+use crate::room::lies;
 use crate::sample::{in_range, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef};
 use restride_kernels::vision::{self, Deform, RoiAlign};
 use restride_tensor::Tensor;
+use smallvec::SmallVec;
 
 fn nms(c: &Call<'_>) -> Result<Vec<Tensor>> {
     let (boxes, scores) = (c.args.tensor(0)?, c.args.tensor(1)?);
@@ -156,6 +158,12 @@ fn deform(c: &Call<'_>) -> Result<()> {
     ran(vision::deform_conv2d(x, w, a.tensor(2)?, mask, a.tensor(4)?, how, &c.outs[0], c.ctx.threads))
 }
 
+fn deform_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let mask = if a.bool(13)? { Some(a.tensor(3)?) } else { None };
+    let each = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(4)?].into_iter().chain(mask);
+    Ok(vision::deform_conv2d_room(&each.map(lies).collect::<SmallVec<[_; 5]>>(), lies(&outs[0])))
+}
+
 /// Boxes with their corners in order.
 fn boxes(d: DType, n: i64, seed: u64) -> Tensor {
     let at = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed, 0.0, 6.0).to_elements::<f64>();
@@ -275,6 +283,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(roi_infer),
         kernel: Kernel::Fixed(roi),
+        scratch: Some(crate::room::packed),
         samples: Some(roi_samples),
         ..OpDef::new(
             "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
@@ -292,6 +301,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(deform_infer),
         kernel: Kernel::Fixed(deform),
+        scratch: Some(deform_scratch),
         samples: Some(deform_samples),
         ..OpDef::new(
             "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",

@@ -4,14 +4,20 @@
 //! with dynamic shapes. Rules that must decide something ask [`Dim::equals`], which answers `None` when it
 //! cannot be proved either way.
 
-use smallvec::SmallVec;
+use smallvec::{Array, SmallVec};
 use std::fmt;
 
 /// Sizes or strides, one per dimension.
-pub type Dims<D> = SmallVec<[D; 5]>;
+pub type Dims<D> = SmallVec<<D as Dim>::Room>;
+
+/// Anything else that there is one of per dimension.
+pub type PerDim<T> = SmallVec<[T; 8]>;
 
 /// A size, stride or offset: known (`i64`) or symbolic.
 pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
+    /// How many need no memory of their own: of known ones all that kernels commonly see (windows of films have eight), so that
+    /// they need none; of symbolic ones, which are wider and many, those of most values.
+    type Room: Array<Item = Self>;
     /// The value, if it is known.
     fn known(&self) -> Option<i64>;
     /// Sum.
@@ -37,6 +43,7 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
 }
 
 impl Dim for i64 {
+    type Room = [i64; 8];
     fn known(&self) -> Option<i64> {
         Some(*self)
     }
@@ -84,7 +91,7 @@ fn fail<T>(message: impl Into<String>) -> Result<T> {
 
 /// Sizes, strides and offset, in elements, on one storage.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Layout<D = i64> {
+pub struct Layout<D: Dim = i64> {
     /// Number of indices in each dimension.
     pub sizes: Dims<D>,
     /// Cells between neighbours in each dimension. Never negative in an eager PyTorch tensor.
@@ -166,7 +173,7 @@ impl<D: Dim> Layout<D> {
             return fail(format!("permute: {} dimensions given for a tensor of {}", dims.len(), self.rank()));
         }
         let mut seen: SmallVec<[bool; 8]> = SmallVec::from_elem(false, self.rank());
-        let mut out = Layout { sizes: Dims::new(), strides: Dims::new(), offset: self.offset.clone() };
+        let mut out = Layout { sizes: SmallVec::new(), strides: SmallVec::new(), offset: self.offset.clone() };
         for &d in dims {
             let d = self.dim(d)?;
             if std::mem::replace(&mut seen[d], true) {
@@ -247,7 +254,7 @@ impl<D: Dim> Layout<D> {
             return fail(format!("expand: {} sizes given for a tensor of {} dimensions", sizes.len(), self.rank()));
         }
         let lead = sizes.len() - self.rank();
-        let mut out = Layout { sizes: Dims::new(), strides: Dims::new(), offset: self.offset.clone() };
+        let mut out = Layout { sizes: SmallVec::new(), strides: SmallVec::new(), offset: self.offset.clone() };
         for (i, want) in sizes.iter().enumerate() {
             if i < lead {
                 if want.is(-1) {
@@ -304,7 +311,7 @@ impl<D: Dim> Layout<D> {
                 drop[d] = true;
             }
         }
-        let mut out = Layout { sizes: Dims::new(), strides: Dims::new(), offset: self.offset.clone() };
+        let mut out = Layout { sizes: SmallVec::new(), strides: SmallVec::new(), offset: self.offset.clone() };
         for (d, droppable) in drop.into_iter().enumerate() {
             if !(droppable && self.sizes[d].is(1)) {
                 out.sizes.push(self.sizes[d].clone());
@@ -439,7 +446,7 @@ impl<D: Dim> Layout<D> {
     }
 
     /// The layout with every size, stride and the offset mapped.
-    pub fn map<E>(&self, mut f: impl FnMut(&D) -> E) -> Layout<E> {
+    pub fn map<E: Dim>(&self, mut f: impl FnMut(&D) -> E) -> Layout<E> {
         Layout {
             sizes: self.sizes.iter().map(&mut f).collect(),
             strides: self.strides.iter().map(&mut f).collect(),
@@ -536,7 +543,7 @@ impl Layout<i64> {
         if self.sizes.contains(&0) {
             return true;
         }
-        let mut dims: Dims<(i64, i64)> =
+        let mut dims: PerDim<(i64, i64)> =
             self.sizes.iter().zip(&self.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s, n)).collect();
         dims.sort_unstable();
         let mut expected = 1;

@@ -11,7 +11,7 @@ mod storage;
 mod view;
 
 pub use dtype::{DType, Element};
-pub use layout::{Dim, Dims, Layout, LayoutError};
+pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
 pub use overlap::{Overlap, index_by_index, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
 pub use storage::{Bytes, Storage, Tensor};

@@ -5,7 +5,8 @@
 //! cutting by the reach of the remaining dimensions and by their greatest common divisor; past a budget the
 //! answer is `Unknown`, which callers treat as overlapping.
 
-use crate::Layout;
+use crate::{Layout, PerDim};
+use smallvec::SmallVec;
 
 /// How the cells of one layout lie to those of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,9 @@ pub enum Overlap {
 }
 
 const BUDGET: u32 = 20_000;
+
+/// (stride, size) of the dimensions of two layouts.
+type Terms = SmallVec<[(i64, i64); 16]>;
 
 /// How the cells of `a` lie to those of `b`; both count the same elements on the same storage.
 pub fn overlap(a: &Layout, b: &Layout) -> Overlap {
@@ -84,7 +88,7 @@ fn in_bytes(l: &Layout, size: usize) -> Layout {
 /// The same cells in the same order with as few dimensions as that takes, so that elements of different types on the same
 /// bytes are seen to be on them.
 fn merged(l: &Layout) -> Layout {
-    let mut dims: Vec<(i64, i64)> = Vec::with_capacity(l.rank());
+    let mut dims = Terms::new();
     for (&n, &s) in l.sizes.iter().zip(&l.strides) {
         match dims.last_mut() {
             _ if n == 1 => {}
@@ -92,7 +96,7 @@ fn merged(l: &Layout) -> Layout {
             _ => dims.push((n, s)),
         }
     }
-    let (sizes, strides): (Vec<i64>, Vec<i64>) = dims.into_iter().unzip();
+    let (sizes, strides): (PerDim<i64>, PerDim<i64>) = dims.into_iter().unzip();
     Layout::strided(&sizes, &strides, l.offset)
 }
 
@@ -101,7 +105,7 @@ pub fn self_overlaps(l: &Layout) -> Option<bool> {
     if l.sizes.contains(&0) {
         return Some(false);
     }
-    let mut dims: Vec<(i64, i64)> =
+    let mut dims: Terms =
         l.sizes.iter().zip(&l.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s.abs(), n)).collect();
     dims.sort_unstable();
     if dims.first().is_some_and(|d| d.0 == 0) {
@@ -121,7 +125,7 @@ pub fn self_overlaps(l: &Layout) -> Option<bool> {
     // difference, in the order of dims, may be taken as positive.
     let mut budget = BUDGET;
     for first in 0..dims.len() {
-        let terms: Vec<(i64, i64)> = dims[first + 1..].iter().map(|&(s, n)| (s, 2 * n - 1)).collect();
+        let terms: Terms = dims[first + 1..].iter().map(|&(s, n)| (s, 2 * n - 1)).collect();
         let shift: i64 = dims[first + 1..].iter().map(|&(s, n)| s * (n - 1)).sum();
         let (s, n) = dims[first];
         let mut terms_first = terms;
@@ -148,7 +152,7 @@ fn meets(a: &Layout, b: &Layout) -> Option<bool> {
     }
     // a.offset + sum(sa * x) = b.offset + sum(sb * y); y is counted from the far end so that all signs agree.
     let mut target = b.offset - a.offset;
-    let mut terms = Vec::with_capacity(a.rank() + b.rank());
+    let mut terms = Terms::new();
     let mut add = |stride: i64, size: i64, sign: i64| {
         let s = stride * sign;
         if size > 1 && s != 0 {
@@ -168,11 +172,11 @@ fn meets(a: &Layout, b: &Layout) -> Option<bool> {
 }
 
 /// Whether `sum(s * x) = target` with `0 <= x < n` for terms `(s, n)`, all `s > 0`.
-fn solve(mut terms: Vec<(i64, i64)>, target: i64, budget: &mut u32) -> Option<bool> {
+fn solve(mut terms: Terms, target: i64, budget: &mut u32) -> Option<bool> {
     terms.retain(|t| t.1 > 1);
     terms.sort_unstable();
     // Terms of one stride are one term; so are terms that continue each other's runs.
-    let mut merged: Vec<(i64, i64)> = Vec::with_capacity(terms.len());
+    let mut merged = Terms::new();
     for (s, n) in terms {
         match merged.last_mut() {
             Some(last) if last.0 == s => last.1 = last.1.saturating_add(n - 1),
@@ -182,8 +186,8 @@ fn solve(mut terms: Vec<(i64, i64)>, target: i64, budget: &mut u32) -> Option<bo
             _ => merged.push((s, n)),
         }
     }
-    let mut reach = Vec::with_capacity(merged.len());
-    let mut gcd = Vec::with_capacity(merged.len());
+    let mut reach: SmallVec<[i64; 16]> = SmallVec::new();
+    let mut gcd: SmallVec<[i64; 16]> = SmallVec::new();
     let (mut r, mut g) = (0i64, 0i64);
     for &(s, n) in &merged {
         r = r.saturating_add(s.saturating_mul(n - 1));
@@ -233,8 +237,7 @@ fn contained(a: &Layout, b: &Layout) -> Overlap {
 /// Whether every index of `a` is provably an index of `b`: the dimensions of `b` nest (each stride steps over
 /// what the smaller ones reach), so that a cell has at most one index, found by division.
 fn box_inside(a: &Layout, b: &Layout) -> bool {
-    let mut dims: Vec<(i64, i64)> =
-        b.sizes.iter().zip(&b.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s, n)).collect();
+    let mut dims: Terms = b.sizes.iter().zip(&b.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s, n)).collect();
     dims.sort_unstable_by(|x, y| y.cmp(x));
     let mut reach = 0;
     for &(s, n) in dims.iter().rev() {
@@ -249,8 +252,8 @@ fn box_inside(a: &Layout, b: &Layout) -> bool {
     if rest < 0 {
         return false;
     }
-    let digits = |mut x: i64| -> Option<Vec<i64>> {
-        let mut out = Vec::with_capacity(dims.len());
+    let digits = |mut x: i64| -> Option<PerDim<i64>> {
+        let mut out = PerDim::new();
         for &(s, _) in &dims {
             out.push(x / s);
             x %= s;

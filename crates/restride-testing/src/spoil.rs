@@ -286,7 +286,7 @@ impl Damage<'_> {
                         place.iter_mut().filter(|p| **p == was).for_each(|p| *p = now.clone());
                     });
                 }
-                Step::Move { value, from, .. } if *value == v && *from == was => *from = now.clone(),
+                Step::Move { value, from, .. } if *value == v && **from == was => **from = now.clone(),
                 Step::Move { .. } | Step::Free { .. } => {}
             }
         }
@@ -303,7 +303,7 @@ impl Damage<'_> {
     fn straight(&mut self) -> Option<()> {
         let steps = &self.placement.steps;
         let moves = steps.iter().enumerate().filter_map(|(at, s)| match s {
-            Step::Move { value, from, to } => Some((at, *value, from.clone(), to.clone())),
+            Step::Move { value, from, to } => Some((at, *value, Place::clone(from), Place::clone(to))),
             _ => None,
         });
         let (at, value, from, to) = any(self.rng, moves.collect())?;

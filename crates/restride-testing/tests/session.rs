@@ -152,6 +152,54 @@ graph(%x: f32[2, 8, 8, 4], %k: f32[2, 8, 8, 4]) {
 }
 ";
 
+/// Windows of an image, in six dimensions: attention between the elements of each.
+const WINDOWS: &str = "program \"windows\"
+graph(%x: f32[1, 8, 8, 12], %n: f32[12], %m: f32[12], %w: f32[36, 12], %b: f32[36], %r: f32[4, 1, 3, 16, 16]) {
+  %l: f32[1, 8, 8, 12] = aten.layer_norm.default(%x, [12], %n, %m)
+  %s: f32[1, 8, 8, 12] = aten.roll.default(%l, [-2, -2], [1, 2])
+  %v: f32[1, 2, 4, 2, 4, 12] = aten.view.default(%s, [1, 2, 4, 2, 4, 12])
+  %p: f32[1, 2, 2, 4, 4, 12][768, 384, 48, 96, 12, 1] = aten.permute.default(%v, [0, 1, 3, 2, 4, 5])
+  %i: f32[4, 16, 12] = aten.reshape.default(%p, [4, 16, 12])
+  %q: f32[4, 16, 36] = aten.linear.default(%i, %w, %b)
+  %t: f32[4, 16, 3, 1, 3, 4] = aten.view.default(%q, [4, 16, 3, 1, 3, 4])
+  %u: f32[3, 4, 1, 3, 16, 4][12, 576, 12, 4, 36, 1] = aten.permute.default(%t, [2, 0, 3, 4, 1, 5])
+  %a: f32[4, 1, 3, 16, 4][576, 12, 4, 36, 1] = aten.select.int(%u, 0, 0)
+  %c: f32[4, 1, 3, 16, 4][576, 12, 4, 36, 1] = aten.select.int(%u, 0, 1)
+  %d: f32[4, 1, 3, 16, 4][576, 12, 4, 36, 1] = aten.select.int(%u, 0, 2)
+  %e: f32[4, 1, 3, 4, 16][576, 12, 4, 1, 36] = aten.transpose.int(%c, -2, -1)
+  %f: f32[4, 1, 3, 16, 16] = aten.matmul.default(%a, %e)
+  %g: f32[4, 1, 3, 16, 16] = aten.add.Tensor(%f, %r)
+  %h: f32[4, 1, 3, 16, 16] = aten.softmax.int(%g, -1)
+  %j: f32[4, 1, 3, 16, 4] = aten.matmul.default(%h, %d)
+  %k: f32[4, 1, 16, 3, 4][192, 192, 4, 64, 1] = aten.transpose.int(%j, 2, 3)
+  %o: f32[1, 2, 2, 4, 4, 12] = aten.reshape.default(%k, [1, 2, 2, 4, 4, 12])
+  %y: f32[1, 2, 4, 2, 4, 12][768, 384, 48, 192, 12, 1] = aten.permute.default(%o, [0, 1, 3, 2, 4, 5])
+  %z: f32[1, 8, 8, 12] = aten.reshape.default(%y, [1, 8, 8, 12])
+  %aa: f32[1, 8, 8, 12] = aten.add.Tensor(%x, %z)
+  return %aa
+}
+";
+
+/// Windows of a film, in eight dimensions.
+const FILM: &str = "program \"film\"
+graph(%x: f32[2, 4, 8, 8, 3], %m: f32[2, 2, 2, 2, 1, 4, 4, 3]) {
+  %v: f32[2, 2, 2, 2, 4, 2, 4, 3] = aten.view.default(%x, [2, 2, 2, 2, 4, 2, 4, 3])
+  %p: f32[2, 2, 2, 2, 2, 4, 4, 3][768, 384, 96, 12, 192, 24, 3, 1] = aten.permute.default(%v, [0, 1, 3, 5, 2, 4, 6, 7])
+  %g: f32[2, 2, 2, 2, 2, 4, 4, 3] = aten.gelu.default(%p)
+  %a: f32[2, 2, 2, 2, 2, 4, 4, 3] = aten.add.Tensor(%g, %m)
+  %s: f32[2, 2, 2, 2, 2, 4, 4, 3] = aten.softmax.int(%a, 5)
+  %t: f32[2, 2, 2, 2, 2, 4, 4, 3] = aten.mul.Tensor(%s, %p)
+  %q: f32[2, 2, 2, 2, 1, 4, 4, 1] = aten.mean.dim(%t, [4, 7], True)
+  %c: f32[2, 2, 2, 2, 3, 4, 4, 3] = aten.cat.default([%t, %m], 4)
+  %f: f32[2, 2, 2, 2, 3, 4, 4, 3] = aten.flip.default(%c, [1, 6])
+  %d: f32[2, 2, 2, 2, 3, 4, 4, 3] = aten.sub.Tensor(%f, %q)
+  %e: f32[2, 2, 2, 2, 3, 4, 4, 3] = aten.roll.default(%d, [1, 2], [3, 5])
+  %n: f32[2, 2, 3, 2, 4, 2, 4, 3][2304, 1152, 48, 576, 12, 288, 3, 1] = aten.permute.default(%e, [0, 1, 4, 2, 5, 3, 6, 7])
+  %o: f32[2, 6, 8, 8, 3] = aten.reshape.default(%n, [2, 6, 8, 8, 3])
+  return %o
+}
+";
+
 /// What a run allocates once it is going.
 fn allocated(compiled: &Compiled, inputs: &Inputs, threads: usize) -> Option<usize> {
     let options = RunOptions { threads, ..RunOptions::default() };
@@ -173,7 +221,9 @@ fn allocated(compiled: &Compiled, inputs: &Inputs, threads: usize) -> Option<usi
 }
 
 fn nothing_is_allocated(fixtures: &Path) {
-    for (text, threads) in [PROGRAM, NETWORK, LOOKING].into_iter().flat_map(|text| [(text, 1), (text, 2)]) {
+    for (text, threads) in
+        [PROGRAM, NETWORK, LOOKING, WINDOWS, FILM].into_iter().flat_map(|text| [(text, 1), (text, 2)])
+    {
         let (compiled, inputs) = of_text(text);
         assert_eq!(allocated(&compiled, &inputs, threads), Some(0), "{text}{threads} threads");
     }

@@ -336,8 +336,8 @@ impl<'a> Builder<'a> {
                 StepRow { kind, site: self.sites.get(id).cloned(), reads, writes, scratch, bytes: self.bytes(*id) }
             }
             Step::Move { value, from, to } => {
-                let reads = self.accesses([*value], &[Some(from.clone())]);
-                let writes = self.accesses([*value], &[Some(to.clone())]);
+                let reads = self.accesses([*value], &[Some(Place::clone(from))]);
+                let writes = self.accesses([*value], &[Some(Place::clone(to))]);
                 reads.iter().for_each(|a| self.values[a.value].read = Some(at));
                 let made = reads.first().and_then(|a| self.values[a.value].made);
                 let site = made.and_then(|m| self.steps[m].site.clone());

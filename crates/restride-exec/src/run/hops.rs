@@ -7,7 +7,7 @@ use super::steps::{Entry, Job, meet, number};
 use crate::interp::nested_iteration;
 use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Kept, Meta, Result, Scalar, Type};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{DType, Dims, Layout, View, ViewMut};
+use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 
 /// Elements somewhere: cell 0 and how they lie.
 #[derive(Clone)]
@@ -406,5 +406,5 @@ unsafe fn truth(d: &Data) -> Result<bool> {
     }
     // SAFETY: as promised by the caller.
     let view = unsafe { View::from_raw(d.base, d.dtype, &d.layout) };
-    Ok(view.get(&Dims::from_elem(0, d.layout.rank())).as_bool())
+    Ok(view.get(&PerDim::<i64>::from_elem(0, d.layout.rank())).as_bool())
 }

@@ -227,6 +227,8 @@ impl Expr {
 }
 
 impl Dim for Expr {
+    type Room = [Expr; 5];
+
     fn known(&self) -> Option<i64> {
         match self {
             Expr::Int(i) => Some(*i),

@@ -159,7 +159,7 @@ impl Parser<'_> {
 
     fn dims(&mut self) -> Result<Dims<Expr>> {
         self.expect('[')?;
-        let mut dims = Dims::new();
+        let mut dims = smallvec::SmallVec::new();
         while !self.is(']') {
             dims.push(self.dim()?);
             if !self.eat(',')? {

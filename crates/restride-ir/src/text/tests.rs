@@ -373,7 +373,7 @@ fn placements_show_where_everything_lies() {
     let steps = vec![
         Step::Run { node: g.order[0], reads: vec![Some(px)], writes: vec![Some(pa)] },
         Step::Free { node: g.order[1] },
-        Step::Move { value: t, from: pt, to: at(b2, &[2, 1], &[3, 2], 1) },
+        Step::Move { value: t, from: pt.into(), to: at(b2, &[2, 1], &[3, 2], 1).into() },
     ];
     let placement = Placement { buffers, places, steps, ..Placement::default() };
     let mut plan = Plan { arena_bytes: 64, lower_bound_bytes: 24, at_least_bytes: 24, ..Plan::default() };

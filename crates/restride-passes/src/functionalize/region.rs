@@ -4,7 +4,7 @@
 //! `permute`, …) mean the same whatever memory the base really has. What has no such relation is read and
 //! written by `as_strided` and `as_strided_scatter`, in terms of the base's eager layout.
 
-use restride_tensor::{Dim, Dims, Layout};
+use restride_tensor::{Dim, Dims, Layout, PerDim};
 use smallvec::SmallVec;
 
 /// What a region takes of one dimension of its base.
@@ -57,9 +57,9 @@ impl<D: Dim> Relation<D> {
 /// must run along one dimension of the base.
 pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D>> {
     let rank = base.rank();
-    let mut used: Dims<bool> = Dims::from_elem(false, rank);
+    let mut used: PerDim<bool> = PerDim::from_elem(false, rank);
     let mut source: SmallVec<[Option<usize>; 4]> = SmallVec::with_capacity(region.rank());
-    let mut steps: Dims<D> = Dims::from_elem(D::from(1), rank);
+    let mut steps: Dims<D> = SmallVec::from_elem(D::from(1), rank);
     for (size, stride) in region.sizes.iter().zip(&region.strides) {
         if size.is(1) || stride.is(0) {
             source.push(None);
@@ -143,10 +143,10 @@ fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, 
 fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Dims<D>> {
     let rank = base.rank();
     let mut shift = region.offset.minus(&base.offset);
-    let mut starts: Dims<D> = Dims::from_elem(D::from(0), rank);
+    let mut starts: Dims<D> = SmallVec::from_elem(D::from(0), rank);
     if let (Some(known), Some(_)) = (base.known(), shift.known()) {
         // Digits of the shift over the strides, largest first; unique as the strides nest.
-        let mut order: Dims<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
+        let mut order: PerDim<usize> = (0..rank).filter(|&d| known.sizes[d] > 1).collect();
         order.sort_by_key(|&d| std::cmp::Reverse(known.strides[d]));
         let mut reach = 0;
         for &d in order.iter().rev() {

@@ -57,7 +57,7 @@ impl Placer<'_> {
                 continue;
             }
             self.not_there(id, v, RemarkKind::AssembleInPlace);
-            self.memory.placement.steps.push(Step::Move { value: v, from, to });
+            self.memory.placement.steps.push(Step::Move { value: v, from: from.into(), to: to.into() });
         }
         self.memory.placement.steps.push(Step::Free { node: id });
         Ok(true)

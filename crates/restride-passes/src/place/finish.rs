@@ -43,7 +43,7 @@ impl Placer<'_> {
         let sources: BTreeSet<BufferId> = pending.iter().map(|p| p.from.buffer).collect();
         let (mut pending, free): (Vec<_>, Vec<_>) = pending.into_iter().partition(|p| sources.contains(&p.to.buffer));
         for p in free {
-            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
+            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from.into(), to: p.to.into() });
         }
         while !pending.is_empty() {
             let free = (0..pending.len()).find(|&k| {
@@ -64,15 +64,15 @@ impl Placer<'_> {
                     let aside = Place { buffer, layout };
                     self.memory.placement.steps.push(Step::Move {
                         value: p.value,
-                        from: p.from.clone(),
-                        to: aside.clone(),
+                        from: p.from.clone().into(),
+                        to: aside.clone().into(),
                     });
                     p.from = aside;
                     continue;
                 }
             };
             let p = pending.remove(k);
-            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from, to: p.to });
+            self.memory.placement.steps.push(Step::Move { value: p.value, from: p.from.into(), to: p.to.into() });
         }
         Ok(())
     }

@@ -59,7 +59,7 @@ impl Placer<'_> {
         self.remark(id, RemarkKind::ViewOnBase, reason, self.bytes_of(r), Some(from));
         let to = self.home(at, id, r)?;
         self.settle(r, to.clone(), want.dtype)?;
-        self.memory.placement.steps.push(Step::Move { value: from, from: place, to });
+        self.memory.placement.steps.push(Step::Move { value: from, from: place.into(), to: to.into() });
         self.memory.placement.steps.push(Step::Free { node: id });
         Ok(true)
     }
@@ -123,7 +123,7 @@ impl Placer<'_> {
                 self.settle(r, place.clone(), ty.dtype)?;
                 if !there(&from, &to) {
                     self.not_there(id, src, RemarkKind::SourceInRegion);
-                    self.memory.placement.steps.push(Step::Move { value: src, from, to });
+                    self.memory.placement.steps.push(Step::Move { value: src, from: from.into(), to: to.into() });
                 }
                 self.memory.placement.steps.push(Step::Free { node: id });
                 self.remark(id, RemarkKind::ScatterInBase, Reason::Taken, bytes, Some(base));
@@ -142,11 +142,11 @@ impl Placer<'_> {
         };
         self.settle(r, to.clone(), ty.dtype)?;
         self.not_there(id, src, RemarkKind::SourceInRegion);
-        self.memory.placement.steps.push(Step::Move { value: base, from: place, to: to.clone() });
+        self.memory.placement.steps.push(Step::Move { value: base, from: place.into(), to: to.clone().into() });
         self.memory.placement.steps.push(Step::Move {
             value: src,
-            from,
-            to: Place { buffer: to.buffer, layout: region },
+            from: from.into(),
+            to: Place { buffer: to.buffer, layout: region }.into(),
         });
         self.memory.placement.steps.push(Step::Free { node: id });
         Ok(true)

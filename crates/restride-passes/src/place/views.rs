@@ -166,7 +166,7 @@ impl Placer<'_> {
         let bytes = layout_bytes(&layout, eager.dtype.size());
         let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
         let to = Place { buffer, layout };
-        self.memory.placement.steps.push(Step::Move { value: v, from, to: to.clone() });
+        self.memory.placement.steps.push(Step::Move { value: v, from: from.into(), to: to.clone().into() });
         self.memory.settle(v, to.clone(), eager.dtype);
         Ok(to)
     }

@@ -222,7 +222,7 @@ impl Reader<'_> {
             }
             StepFile::Move { value, from, to } => {
                 let value = self.value(value)?;
-                Step::Move { value, from: self.place(from, value)?, to: self.place(to, value)? }
+                Step::Move { value, from: self.place(from, value)?.into(), to: self.place(to, value)?.into() }
             }
             StepFile::Free { node } => Step::Free { node: self.node(*node)? },
         })
