@@ -12,7 +12,7 @@ mod view;
 
 pub use dtype::{DType, Element};
 pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
-pub use overlap::{Overlap, index_by_index, overlap, overlap_bytes, self_overlaps};
+pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
 pub use storage::{Bytes, Storage, Tensor};
 pub use view::{View, ViewMut};

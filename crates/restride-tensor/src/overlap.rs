@@ -5,7 +5,7 @@
 //! cutting by the reach of the remaining dimensions and by their greatest common divisor; past a budget the
 //! answer is `Unknown`, which callers treat as overlapping.
 
-use crate::{Layout, PerDim};
+use crate::{Dim, Layout, PerDim};
 use smallvec::SmallVec;
 
 /// How the cells of one layout lie to those of another.
@@ -98,6 +98,23 @@ fn merged(l: &Layout) -> Layout {
     }
     let (sizes, strides): (PerDim<i64>, PerDim<i64>) = dims.into_iter().unzip();
     Layout::strided(&sizes, &strides, l.offset)
+}
+
+/// As [`self_overlaps`] for symbolic sizes and strides: whether each stride provably steps over all that the smaller ones reach,
+/// so that no two indices share a cell.
+pub fn nested<D: Dim>(l: &Layout<D>) -> bool {
+    let mut left: PerDim<usize> = (0..l.rank()).filter(|&d| !l.sizes[d].is(1)).collect();
+    // Cells from the first to the last that is reached so far.
+    let mut reach = D::from(1);
+    while !left.is_empty() {
+        let stride = |d: usize| &l.strides[d];
+        let fits = |d: usize| stride(d).less(&reach) == Some(false);
+        let smallest = |d: usize| left.iter().all(|&e| stride(e).less(stride(d)) != Some(true));
+        let Some(next) = left.iter().position(|&d| fits(d) && smallest(d)) else { return false };
+        let d = left.remove(next);
+        reach = reach.plus(&l.sizes[d].minus(&D::from(1)).times(&l.strides[d]));
+    }
+    true
 }
 
 /// Whether two indices of one layout share a cell; `None` if not decided within the budget.

@@ -87,6 +87,14 @@ impl Replay<'_> {
                     },
                 });
             }
+            // What is negated twice is itself, also where its neighbours are not.
+            if op == self.known.neg
+                && let [Given::Element(_, name)] = given[..]
+                && let Some(before) = self.names.applied_to(op.name(), name)
+            {
+                out.one(before);
+                continue;
+            }
             given.push(result.clone());
             out.one((self.names.term(Key::Call { op: op.name(), args: given, result: 0, draw: None }), 0));
         }

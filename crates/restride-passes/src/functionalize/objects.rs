@@ -3,7 +3,7 @@
 
 use super::access::rows_fit;
 use super::cells::Cells;
-use super::rewrite::{Bound, Scope, Step, Stop};
+use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes};
 use super::storages::{AliasId, StorageId};
 use restride_ir::{
     Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
@@ -39,6 +39,9 @@ impl Scope<'_> {
             if !inside {
                 return match state.input {
                     Some(input) => Err(Stop::NeedsStorage(input)),
+                    None if state.ty.known().is_none() || ty.known().is_none() => {
+                        Err(needs_sizes(&format!("whether {op} stays inside the storage of its operand")))
+                    }
                     None => {
                         Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand"))
                             .into())
@@ -60,8 +63,16 @@ impl Scope<'_> {
         if node.op.def().view.is_none() {
             return Err(Error::unsupported(format!("{} has no functional form", node.op)).into());
         }
-        let ViewOutcome::Views(types) = self.outcome(node)? else {
-            return Err(Error::unsupported(format!("{} that needs more memory than the tensor has", node.op)).into());
+        let types = match self.outcome(node)? {
+            ViewOutcome::Views(types) => types,
+            ViewOutcome::Unknown => {
+                return Err(needs_sizes(&format!("what {} makes of its tensor", node.op)));
+            }
+            ViewOutcome::Copy => {
+                return Err(
+                    Error::unsupported(format!("{} that needs more memory than the tensor has", node.op)).into()
+                );
+            }
         };
         // `set_` takes over another tensor's memory.
         let parent = match node.args.get(node.op.def().base as usize) {

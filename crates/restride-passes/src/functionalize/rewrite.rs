@@ -435,6 +435,12 @@ pub fn open_sharing(call: &str) -> Stop {
     Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
 }
 
+/// What cannot be said without sizes.
+pub(super) fn needs_sizes(what: &str) -> Stop {
+    let what = format!("{what} depends on sizes that are not known");
+    Stop::NeedsSizes(Box::new(Error::unsupported(what).help("give inputs with --inputs so that sizes are known")))
+}
+
 /// A number as view rules read it: a known one as an integer.
 pub(super) fn flag(e: &Expr) -> Expr {
     e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))

@@ -1,10 +1,13 @@
 //! How a write goes: at once, on a copy that is copied back, or in rounds.
 
 use super::eager::{self, Rounds};
-use super::rewrite::{Bound, Scope, Step, Stop};
+use super::region::{Relation, relate};
+use super::rewrite::{Bound, Scope, Step, needs_sizes};
 use super::storages::Alias;
-use restride_ir::{Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits};
-use restride_tensor::{LayoutError, self_overlaps};
+use restride_ir::{
+    Arg, Dim, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits,
+};
+use restride_tensor::{LayoutError, nested, self_overlaps};
 
 /// How a write goes.
 pub(super) enum Way {
@@ -17,6 +20,26 @@ pub(super) enum Way {
 }
 
 impl Scope<'_> {
+    /// That a write through symbolic sizes puts no two elements in one cell, which takes other operators: it is known of what
+    /// steps over itself, and of a part of indices of a base that does.
+    pub(super) fn prove_single_cells(&self, node: &Node, twin: &Twin) -> Step<()> {
+        for target in twin.writes.iter().filter_map(|(arg, _)| node.args.get(*arg as usize)).flat_map(Arg::values) {
+            let own = &self.storages[self.alias(*target)?];
+            let (layout, base) = (&own.ty.layout, &self.storages[own.storage].ty);
+            if own.ty.known().is_some() || nested(layout) {
+                continue;
+            }
+            let part =
+                (base.dtype == own.ty.dtype && nested(&base.layout)).then(|| relate(&base.layout, layout)).flatten();
+            let stretched =
+                |r: Relation<Expr>| r.source.iter().zip(&layout.sizes).any(|(s, n)| s.is_none() && !n.is(1));
+            if part.is_none_or(stretched) {
+                return Err(needs_sizes(&format!("whether {} writes a cell twice", node.op)));
+            }
+        }
+        Ok(())
+    }
+
     /// How a write goes.
     pub(super) fn way(&self, node: &Node, twin: &Twin) -> Step<Way> {
         let [(arg, result)] = twin.writes[..] else { return Ok(Way::Once) };
@@ -51,10 +74,7 @@ impl Scope<'_> {
                 (Some(ty), Some(_)) => operands.push(Visited { ty: ty.clone(), shares }),
                 _ if !shares || a.ty == own.ty || self.storages.disjoint(target, self.objects[o]) => {}
                 _ => {
-                    let what =
-                        format!("whether {} reads cells that it writes depends on sizes that are not known", node.op);
-                    let help = "give inputs with --inputs so that sizes are known";
-                    return Err(Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help))));
+                    return Err(needs_sizes(&format!("whether {} reads cells that it writes", node.op)));
                 }
             }
         }

@@ -63,6 +63,7 @@ impl Scope<'_> {
     /// A mutating call: its functional twin, and the results written where they belong.
     pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        self.prove_single_cells(node, twin)?;
         if self.copies_itself(node, twin)? {
             return self.bind_returns(node, twin, &[]);
         }
