@@ -10,6 +10,7 @@ pub mod convert;
 pub mod copy;
 pub mod ctc;
 pub mod cumulative;
+pub mod deform;
 pub mod embedding;
 pub mod gemm;
 pub mod grid;

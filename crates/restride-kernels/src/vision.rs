@@ -1,10 +1,9 @@
-//! Object detection: suppression of overlapping boxes, pooling of regions, deformable convolution.
+//! Object detection: suppression of overlapping boxes, pooling of regions.
 
-use crate::pack::{Compute, Target, compute_room, pack, packed_rooms};
+use crate::pack::{Compute, Target, pack};
 use crate::par;
-use crate::scratch::Temp;
 use crate::softmax::Real;
-use restride_tensor::{DType, Layout, View, ViewMut};
+use restride_tensor::{DType, View, ViewMut};
 use smallvec::SmallVec;
 
 /// The boxes (x1, y1, x2, y2) that no better box overlaps by more than the threshold, best first.
@@ -256,121 +255,6 @@ fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize) -> Option<[(usize, T); 4]> 
     let ((ya, yb, ly), (xa, xb, lx)) = (side(y, h), side(x, w));
     let (hy, hx) = (T::one() - ly, T::one() - lx);
     Some([(ya * w + xa, hy * hx), (ya * w + xb, hy * lx), (yb * w + xa, ly * hx), (yb * w + xb, ly * lx)])
-}
-
-/// Geometry of a deformable convolution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deform {
-    /// Steps between windows.
-    pub stride: [usize; 2],
-    /// Elements that the first window lies before the image.
-    pub pad: [usize; 2],
-    /// Steps between a window's elements.
-    pub dilation: [usize; 2],
-    /// Groups of the weight.
-    pub groups: usize,
-    /// Groups of channels with offsets of their own.
-    pub offset_groups: usize,
-}
-
-/// A convolution whose windows' elements are moved by `offset` and scaled by `mask`; everything is N × C × H × W.
-pub fn deform_conv2d(
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    bias: &View<'_>,
-    how: Deform,
-    out: &ViewMut<'_>,
-    threads: usize,
-) -> Result<(), String> {
-    match out.dtype() {
-        DType::F16 | DType::BF16 | DType::F32 => deform::<f32>(x, weight, offset, mask, bias, how, out, threads),
-        DType::F64 => deform::<f64>(x, weight, offset, mask, bias, how, out, threads),
-        other => return Err(format!("deform_conv2d is not implemented for {}", other.torch_name())),
-    }
-    Ok(())
-}
-
-fn deform<T: Real + Compute>(
-    x: &View<'_>,
-    weight: &View<'_>,
-    offset: &View<'_>,
-    mask: Option<&View<'_>>,
-    bias: &View<'_>,
-    how: Deform,
-    out: &ViewMut<'_>,
-    threads: usize,
-) {
-    if out.numel() == 0 {
-        return;
-    }
-    let (data, weights, offsets, bias) = (pack::<T>(x), pack::<T>(weight), pack::<T>(offset), pack::<T>(bias));
-    let mask = mask.map(|m| pack::<T>(m));
-    let (s, k, o) = (x.sizes(), weight.sizes(), out.sizes());
-    let (channels, h, w) = (s[1] as usize, s[2] as usize, s[3] as usize);
-    let (kh, kw) = (k[2] as usize, k[3] as usize);
-    let (filters, oh, ow) = (o[1] as usize, o[2] as usize, o[3] as usize);
-    let (taps, points) = (kh * kw, oh * ow);
-    let (per_group, per_offset) = (channels / how.groups, channels / how.offset_groups);
-    let rows = per_group * taps;
-    let mut target = Target::<T>::new(out);
-    let mut columns = Temp::filled(channels * taps * points, T::zero());
-    for (b, dst) in target.slice().chunks_mut(filters * points).enumerate() {
-        let image = &data[b * channels * h * w..][..channels * h * w];
-        let offsets = &offsets[b * how.offset_groups * 2 * taps * points..];
-        let mask = mask.as_ref().map(|m| &m[b * how.offset_groups * taps * points..]);
-        par::pieces(threads, &mut columns, points, |row, col| {
-            let (c, tap) = (row / taps, row % taps);
-            let plane = &image[c * h * w..][..h * w];
-            let at = c / per_offset * taps + tap;
-            for (p, v) in col.iter_mut().enumerate() {
-                let base = |i: usize, d: usize, t: usize| {
-                    T::of((i * how.stride[d] + t * how.dilation[d]) as f64 - how.pad[d] as f64)
-                };
-                let y = base(p / ow, 0, tap / kw) + offsets[2 * at * points + p];
-                let x = base(p % ow, 1, tap % kw) + offsets[(2 * at + 1) * points + p];
-                let scale = mask.map_or(T::one(), |m| m[at * points + p]);
-                *v = scale * corner(plane, h, w, y, x);
-            }
-        });
-        let each = filters / how.groups;
-        par::pieces(threads, dst, points, |f, line| {
-            let cols = &columns[f / each * rows * points..][..rows * points];
-            line.fill(T::zero());
-            for (&w, col) in weights[f * rows..][..rows].iter().zip(cols.chunks_exact(points)) {
-                line.iter_mut().zip(col).for_each(|(y, &c)| *y = *y + w * c);
-            }
-            line.iter_mut().for_each(|y| *y = *y + bias[f]);
-        });
-    }
-    target.finish();
-}
-
-/// Bytes of working memory of [`deform_conv2d`] for operands and a result that lie so.
-pub fn deform_conv2d_room(operands: &[(DType, &Layout)], out: (DType, &Layout)) -> usize {
-    let (x, weight) = (operands[0].1, operands[1].1);
-    let (taps, points) = (weight.sizes[2] * weight.sizes[3], out.1.sizes[2] * out.1.sizes[3]);
-    packed_rooms(operands.iter().copied().chain([out])) + compute_room(out.0, x.sizes[1] * taps * points)
-}
-
-/// Between the four elements around a position; zeros lie outside.
-fn corner<T: Real>(plane: &[T], h: usize, w: usize, y: T, x: T) -> T {
-    if !(y > -T::one() && y < T::of(h as f64) && x > -T::one() && x < T::of(w as f64)) {
-        return T::zero();
-    }
-    let (y0, x0) = (y.floor(), x.floor());
-    let (ly, lx) = (y - y0, x - x0);
-    let (y0, x0) = (y0.wide() as isize, x0.wide() as isize);
-    let value = |y: isize, x: isize| {
-        let inside = y >= 0 && x >= 0 && (y as usize) < h && (x as usize) < w;
-        if inside { plane[y as usize * w + x as usize] } else { T::zero() }
-    };
-    let (hy, hx) = (T::one() - ly, T::one() - lx);
-    hy * hx * value(y0, x0)
-        + hy * lx * value(y0, x0 + 1)
-        + ly * hx * value(y0 + 1, x0)
-        + ly * lx * value(y0 + 1, x0 + 1)
 }
 
 #[cfg(test)]

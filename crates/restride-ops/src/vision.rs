@@ -5,7 +5,8 @@ use crate::promote::name;
 use crate::room::lies;
 use crate::sample::{in_range, sample, strided, tensor, transposed};
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef};
-use restride_kernels::vision::{self, Deform, RoiAlign};
+use restride_kernels::deform::{self as k, Deform};
+use restride_kernels::vision::{self, RoiAlign};
 use restride_tensor::Tensor;
 use smallvec::SmallVec;
 
@@ -84,15 +85,15 @@ fn roi_back(c: &Call<'_>) -> Result<()> {
     ran(vision::roi_align_backward(a.tensor(0)?, a.tensor(1)?, how, &c.outs[0], c.ctx.threads))
 }
 
-/// The geometry of a call, and the sizes of its windows' positions.
-fn deform_read<V>(a: &Args<'_, V>, x: &[i64], w: &[i64]) -> Result<(Deform, [i64; 2])> {
+/// The geometry of a call whose numbers begin at argument `from`, and the sizes of its windows' positions.
+fn deform_read<V>(a: &Args<'_, V>, from: usize, x: &[i64], w: &[i64]) -> Result<(Deform, [i64; 2])> {
     let n = |i: usize| -> Result<i64> {
-        let v = a.int(i)?;
-        ensure!((0..1 << 31).contains(&v), "deform_conv2d: argument {i} is out of range");
+        let v = a.int(from + i)?;
+        ensure!((0..1 << 31).contains(&v), "deform_conv2d: argument {} is out of range", from + i);
         Ok(v)
     };
     let pair = |i: usize| -> Result<[i64; 2]> { Ok([n(i)?, n(i + 1)?]) };
-    let (stride, pad, dilation, groups, offset_groups) = (pair(5)?, pair(7)?, pair(9)?, n(11)?, n(12)?);
+    let (stride, pad, dilation, groups, offset_groups) = (pair(0)?, pair(2)?, pair(4)?, n(6)?, n(7)?);
     ensure!(stride.iter().chain(&dilation).all(|&v| v > 0), "deform_conv2d: stride and dilation must be positive");
     ensure!(groups > 0 && offset_groups > 0, "deform_conv2d: groups must be positive");
     let mut out = [0; 2];
@@ -111,9 +112,9 @@ fn deform_read<V>(a: &Args<'_, V>, x: &[i64], w: &[i64]) -> Result<(Deform, [i64
     Ok((how, out))
 }
 
-/// `(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask)`.
-fn deform_infer(a: &Args<'_, Meta>) -> Metas {
-    let (x, w, o, m, b) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(3)?, a.tensor(4)?);
+/// The sizes of the result of a call whose `input, weight, offset, mask, bias` begin at argument `at`, its numbers behind them.
+fn deform_sizes(a: &Args<'_, Meta>, at: usize) -> Result<[i64; 4]> {
+    let [x, w, o, m, b] = [a.tensor(at)?, a.tensor(at + 1)?, a.tensor(at + 2)?, a.tensor(at + 3)?, a.tensor(at + 4)?];
     ensure!(x.rank() == 4 && w.rank() == 4 && o.rank() == 4, "deform_conv2d expects 4 dimensions");
     ensure!(x.dtype.is_float(), "deform_conv2d is not implemented for '{}'", name(x.dtype));
     ensure!(
@@ -121,7 +122,7 @@ fn deform_infer(a: &Args<'_, Meta>) -> Metas {
         "deform_conv2d: all operands must have the input's type {}",
         name(x.dtype)
     );
-    let (how, [oh, ow]) = deform_read(a, x.sizes(), w.sizes())?;
+    let (how, [oh, ow]) = deform_read(a, at + 5, x.sizes(), w.sizes())?;
     let (groups, shifts) = (how.groups as i64, how.offset_groups as i64);
     let (n, c, taps) = (x.sizes()[0], x.sizes()[1], w.sizes()[2] * w.sizes()[3]);
     ensure!(w.sizes()[1] * groups == c, "deform_conv2d: the weight {:?} does not fit {c} channels", w.sizes());
@@ -133,7 +134,7 @@ fn deform_infer(a: &Args<'_, Meta>) -> Metas {
         o.sizes(),
         [n, shifts * 2 * taps, oh, ow]
     );
-    if a.bool(13)? {
+    if a.bool(at + 13)? {
         ensure!(
             m.sizes() == [n, shifts * taps, oh, ow] && m.dtype == x.dtype,
             "mask.shape[1] is not valid: got {:?} expected {:?}",
@@ -147,21 +148,58 @@ fn deform_infer(a: &Args<'_, Meta>) -> Metas {
         b.sizes(),
         w.sizes()[0]
     );
-    one(fresh(x.dtype, &[n, w.sizes()[0], oh, ow]))
+    Ok([n, w.sizes()[0], oh, ow])
+}
+
+/// `(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask)`.
+fn deform_infer(a: &Args<'_, Meta>) -> Metas {
+    one(fresh(a.tensor(0)?.dtype, &deform_sizes(a, 0)?))
 }
 
 fn deform(c: &Call<'_>) -> Result<()> {
     let a = &c.args;
     let (x, w) = (a.tensor(0)?, a.tensor(1)?);
-    let (how, _) = deform_read(a, x.sizes(), w.sizes())?;
+    let (how, _) = deform_read(a, 5, x.sizes(), w.sizes())?;
     let mask = if a.bool(13)? { Some(a.tensor(3)?) } else { None };
-    ran(vision::deform_conv2d(x, w, a.tensor(2)?, mask, a.tensor(4)?, how, &c.outs[0], c.ctx.threads))
+    ran(k::deform_conv2d(x, w, a.tensor(2)?, mask, a.tensor(4)?, how, &c.outs[0], c.ctx.threads))
 }
 
 fn deform_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let mask = if a.bool(13)? { Some(a.tensor(3)?) } else { None };
-    let each = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(4)?].into_iter().chain(mask);
-    Ok(vision::deform_conv2d_room(&each.map(lies).collect::<SmallVec<[_; 5]>>(), lies(&outs[0])))
+    let operands = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(3)?, a.tensor(4)?];
+    Ok(k::deform_room(&operands.map(lies), lies(&outs[0])))
+}
+
+/// `(grad, input, weight, offset, mask, bias, …)`, further as `deform_conv2d`; gradients of the tensors behind the first.
+fn deform_back_infer(a: &Args<'_, Meta>) -> Metas {
+    let (g, sizes) = (a.tensor(0)?, deform_sizes(a, 1)?);
+    ensure!(
+        g.sizes() == sizes && g.dtype == a.tensor(1)?.dtype,
+        "deform_conv2d: a gradient {g} of a result of sizes {sizes:?}"
+    );
+    let mut out = SmallVec::new();
+    for i in 1..=5 {
+        let t = a.tensor(i)?;
+        out.push(fresh(t.dtype, t.sizes()));
+    }
+    Ok(out)
+}
+
+fn deform_back(c: &Call<'_>) -> Result<()> {
+    let a = &c.args;
+    let (x, w) = (a.tensor(1)?, a.tensor(2)?);
+    let (how, _) = deform_read(a, 6, x.sizes(), w.sizes())?;
+    let mask = if a.bool(14)? { Some(a.tensor(4)?) } else { None };
+    let [of_x, of_weight, of_offset, of_mask, of_bias] = c.outs else {
+        return fail("deform_conv2d has five gradients");
+    };
+    let outs = [of_x, of_weight, of_offset, of_mask, of_bias];
+    ran(k::deform_conv2d_backward(a.tensor(0)?, x, w, a.tensor(3)?, mask, how, outs, c.ctx.threads))
+}
+
+fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let operands = [a.tensor(0)?, a.tensor(1)?, a.tensor(2)?, a.tensor(3)?, a.tensor(4)?];
+    let outs: SmallVec<[_; 5]> = outs.iter().map(lies).collect();
+    Ok(k::deform_backward_room(&operands.map(lies), &outs))
 }
 
 /// Boxes with their corners in order.
@@ -272,6 +310,20 @@ fn deform_samples() -> Samples {
     out
 }
 
+fn deform_back_samples() -> Samples {
+    let mut out = Samples::new();
+    for mut s in deform_samples() {
+        let metas: Vec<_> = s.args.iter().map(|a| a.map_values(|t| Meta::new(t.dtype(), t.layout().clone()))).collect();
+        let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
+        let d = s.args[0].values().next().map_or(DType::F32, Tensor::dtype);
+        // Every other gradient lies in another order.
+        let g = if out.len() % 2 == 0 { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
+        s.args.insert(0, restride_ir::Arg::Value(g));
+        out.push(s);
+    }
+    out
+}
+
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         kernel: Kernel::Dynamic(nms),
@@ -305,6 +357,15 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(deform_samples),
         ..OpDef::new(
             "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",
+        )
+    },
+    OpDef {
+        infer: Some(deform_back_infer),
+        kernel: Kernel::Fixed(deform_back),
+        scratch: Some(deform_back_scratch),
+        samples: Some(deform_back_samples),
+        ..OpDef::new(
+            "torchvision::_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
         )
     },
 ];

@@ -1,7 +1,7 @@
 //! Gradients of torchvision's operators.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, op, rule};
+use crate::gradient::terms::{Cx, Operand, T, form, op, rule};
 use restride_ir::{DType, Dim, Expr};
 
 /// `roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, aligned)`. Regions are constants, as
@@ -34,26 +34,37 @@ struct Corner<'c> {
     place: T<'c>,
 }
 
-/// `deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups,
-/// offset_groups, use_mask)`: a matrix product with columns that are sampled from the image, as in `im2col`.
+/// `deform_conv2d(input, weight, offset, mask, bias, …, use_mask)`
 fn deform_conv2d<'c>(c: &'c Cx<'c>) {
-    let (x, weight, offset) = (c.arg(0), c.arg(1), c.arg(2));
+    let mut args = vec![c.grad().operand()];
+    args.extend((0..14).map(|i| c.raw(i)));
+    if !c.flag(13) {
+        c.zero(3);
+    }
+    let all = c.calls("torchvision._deform_conv2d_backward.default", &args);
+    for (i, g) in all.into_iter().enumerate().filter(|(i, _)| *i != 3 || c.flag(13)) {
+        c.give(i, || g);
+    }
+}
+
+/// `_deform_conv2d_backward(grad, input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h,
+/// dilation_w, groups, offset_groups, use_mask)`: the gradients of a matrix product with columns that are sampled from the
+/// image, as in `im2col`.
+fn deform_conv2d_backward<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (x, weight, offset) = (c.arg(1), c.arg(2), c.arg(3));
+    let dtype = x.dtype();
     // Positions have more digits than half floats.
-    let wide = match x.dtype() {
+    let wide = match dtype {
         DType::F16 | DType::BF16 => DType::F32,
         d => d,
     };
-    let g = c.grad().to(wide);
+    let g = c.arg(0).to(wide);
     let (n, channels, h, w) = (x.size(0), x.size(1), x.size(2), x.size(3));
     let (filters, kh, kw) = (weight.size(0), weight.size(2), weight.size(3));
     let (oh, ow) = (g.size(2), g.size(3));
-    let (groups, shifts) = (c.num(11), c.num(12));
+    let (groups, shifts) = (c.num(12), c.num(13));
     let (points, taps) = (oh.times(&ow), kh.times(&kw));
     let each = channels.floor_div(&shifts);
-    c.give(4, || g.sum(vec![0, 2, 3], false));
-    if !(c.needs(0) || c.needs(1) || c.needs(2) || c.needs(3)) {
-        return;
-    }
 
     // Where samples are taken: offset groups × kernel × result.
     let grid = vec![n.clone(), shifts.clone(), kh.clone(), kw.clone(), oh.clone(), ow.clone()];
@@ -71,8 +82,8 @@ fn deform_conv2d<'c>(c: &'c Cx<'c>) {
         sizes.insert(4, Expr::Int(2));
         offset.to(wide).reshape(sizes).select(4, k)
     };
-    let y = along(&oh, 5, Some(7), 4) + along(&kh, 9, None, 2) + shift(0);
-    let x_at = along(&ow, 6, Some(8), 5) + along(&kw, 10, None, 3) + shift(1);
+    let y = along(&oh, 6, Some(8), 4) + along(&kh, 10, None, 2) + shift(0);
+    let x_at = along(&ow, 7, Some(9), 5) + along(&kw, 11, None, 3) + shift(1);
     let both = |a: T<'c>, b: T<'c>| op!(c, "aten.logical_and.default", a, b);
     let between = |t: T<'c>, n: &Expr| both(t.is("gt", -1), t.is("lt", n));
     let inside = both(between(y, &h), between(x_at, &w));
@@ -100,53 +111,40 @@ fn deform_conv2d<'c>(c: &'c Cx<'c>) {
             place,
         }
     };
-    let corners = [corner(false, false), corner(false, true), corner(true, false), corner(true, true)];
-    let sampled = || {
-        let parts = corners.iter().map(|k| k.part * k.value);
-        parts.reduce(|a, b| a + b).unwrap_or(image)
-    };
-    let mask = c.flag(13).then(|| flat(c.arg(3).to(wide)));
-    if mask.is_none() {
-        c.zero(3);
-    }
+    let [a, b, d, e] = [corner(false, false), corner(false, true), corner(true, false), corner(true, true)];
+    let sampled = a.part * a.value + b.part * b.value + d.part * d.value + e.part * e.value;
+    let mask = c.flag(14).then(|| flat(c.arg(4).to(wide)));
+    let masked = |t: T<'c>| mask.map_or(t, |m| t * m);
 
     // The product's two sides, by groups of the weight.
     let inner = channels.floor_div(&groups).times(&taps);
     let outer = filters.floor_div(&groups);
+    let of_bias = g.sum(vec![0, 2, 3], false);
     let g = g.reshape(vec![n.clone(), groups.clone(), outer.clone(), points.clone()]);
-    c.give(1, || {
-        let columns = mask.map_or_else(sampled, |m| sampled() * m);
-        let columns = columns.reshape(vec![n.clone(), groups.clone(), inner.clone(), points.clone()]);
-        g.matmul(columns.mt()).sum(vec![0], false).reshape(weight.sizes())
-    });
-    if !(c.needs(0) || c.needs(2) || c.needs(3)) {
-        return;
-    }
-    let weights = weight.to(wide).reshape(vec![groups.clone(), outer, inner]);
-    let columns = weights.mt().matmul(g).reshape(rows.clone());
-    if mask.is_some() {
-        c.give(3, || (columns * sampled()).sum(vec![2], false).reshape(c.arg(3).sizes()));
-    }
-    let g = mask.map_or(columns, |m| columns * m);
-    c.give(0, || {
-        let none = op!(c, "aten.full.default", image.sizes(), 0, wide);
-        let add = |sum: T<'c>, k: &Corner<'c>| op!(c, "aten.scatter_add.default", sum, -1, k.place, g * k.part);
-        corners.iter().fold(none, add).reshape(x.sizes())
-    });
-    c.give(2, || {
-        let [a, b, d, e] = &corners;
-        let slope = |near: T<'c>, one: T<'c>, far: T<'c>, other: T<'c>| {
-            let t = (g * (flat(near) * one + flat(far) * other)).sum(vec![2], false);
-            t.reshape(grid.clone())
-        };
-        let down = slope(hx, d.value - a.value, lx, e.value - b.value);
-        let right = slope(hy, b.value - a.value, ly, e.value - d.value);
-        op!(c, "aten.stack.default", vec![down, right], 4).reshape(offset.sizes())
-    });
+    let columns = masked(sampled).reshape(vec![n.clone(), groups.clone(), inner.clone(), points]);
+    let of_weight = g.matmul(columns.mt()).sum(vec![0], false).reshape(weight.sizes());
+    let weights = weight.to(wide).reshape(vec![groups, outer, inner]);
+    let slopes = weights.mt().matmul(g).reshape(rows);
+    let of_mask = match mask {
+        Some(_) => (slopes * sampled).sum(vec![2], false).reshape(c.arg(4).sizes()),
+        None => c.arg(4).zeros_like(),
+    };
+    let g = masked(slopes);
+    let none = op!(c, "aten.full.default", image.sizes(), 0, wide);
+    let add = |sum: T<'c>, k: &Corner<'c>| op!(c, "aten.scatter_add.default", sum, -1, k.place, g * k.part);
+    let of_x = [&a, &b, &d, &e].into_iter().fold(none, add).reshape(x.sizes());
+    let slope = |near: T<'c>, one: T<'c>, far: T<'c>, other: T<'c>| {
+        (g * (flat(near) * one + flat(far) * other)).sum(vec![2], false).reshape(grid.clone())
+    };
+    let down = slope(hx, d.value - a.value, lx, e.value - b.value);
+    let right = slope(hy, b.value - a.value, ly, e.value - d.value);
+    let of_offset = op!(c, "aten.stack.default", vec![down, right], 4).reshape(offset.sizes());
+    [of_x, of_weight, of_offset, of_mask, of_bias].map(|t| t.to(dtype)).to_vec()
 }
 
 pub(crate) static GRADS: Rules = &[
     (&["torchvision.roi_align.default"], rule!(roi_align)),
     (&["torchvision._roi_align_backward.default"], rule!(roi_align_backward)),
     (&["torchvision.deform_conv2d.default"], rule!(deform_conv2d)),
+    (&["torchvision._deform_conv2d_backward.default"], form!(deform_conv2d_backward)),
 ];
