@@ -317,7 +317,7 @@ fn deform_back_samples() -> Samples {
         let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
         let d = s.args[0].values().next().map_or(DType::F32, Tensor::dtype);
         // Every other gradient lies in another order.
-        let g = if out.len() % 2 == 0 { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
+        let g = if out.len().is_multiple_of(2) { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
         s.args.insert(0, restride_ir::Arg::Value(g));
         out.push(s);
     }
