@@ -34,7 +34,13 @@ pub struct Kernels<T: 'static> {
     vectors: usize,
     /// Most rows of `a` at a time.
     rows: usize,
+    /// Makes rows of columns, where the machine has instructions for it.
+    turn: Option<Turn<T>>,
 }
+
+/// Makes rows of a panel, `width` apart, of columns that are runs, some distance apart: so many rows of so many columns, both
+/// multiples of eight.
+type Turn<T> = unsafe fn(panel: *mut T, width: usize, columns: (*const T, isize), size: (usize, usize));
 
 impl<T> Kernels<T> {
     /// Columns of a panel.
@@ -44,31 +50,32 @@ impl<T> Kernels<T> {
 }
 
 macro_rules! kernels {
-    ($name:ident, $t:ty, $krate:ident, $ty:ident, $module:ident, $lanes:expr) => {{
+    ($t:ty, $krate:ident, $ty:ident, $module:ident, $lanes:expr, $turn:expr) => {{
         use $krate::microkernel::$module::$ty::{MR_DIV_N, NR, UKR};
         static TABLE: [[MicroKernelFn<$t>; NR]; MR_DIV_N] = UKR;
-        Kernels { table: TABLE.as_flattened(), lanes: $lanes, vectors: MR_DIV_N, rows: NR }
+        Kernels { table: TABLE.as_flattened(), lanes: $lanes, vectors: MR_DIV_N, rows: NR, turn: $turn }
     }};
 }
 
 macro_rules! choose {
-    ($name:ident, $t:ty, $krate:ident, $ty:ident, $wide:expr, $half:expr) => {
+    ($name:ident, $t:ty, $krate:ident, $ty:ident, $wide:expr, $half:expr, $turn:expr) => {
         /// The kernels for this machine.
         pub fn $name() -> Kernels<$t> {
             #[cfg(target_arch = "x86_64")]
             if std::arch::is_x86_feature_detected!("fma") {
-                return kernels!($name, $t, $krate, $ty, fma, $wide);
+                return kernels!($t, $krate, $ty, fma, $wide, $turn);
             }
             #[cfg(target_arch = "aarch64")]
             if std::arch::is_aarch64_feature_detected!("neon") {
-                return kernels!($name, $t, $krate, $ty, neon, $half);
+                return kernels!($t, $krate, $ty, neon, $half, None);
             }
-            kernels!($name, $t, $krate, $ty, scalar, 1)
+            kernels!($t, $krate, $ty, scalar, 1, None)
         }
     };
 }
-choose!(kernels_f32, f32, gemm_f32, f32, 8, 4);
-choose!(kernels_f64, f64, gemm_f64, f64, 4, 2);
+// Machines that multiply and add at once have the vectors that `turn_avx` needs.
+choose!(kernels_f32, f32, gemm_f32, f32, 8, 4, Some(turn_avx));
+choose!(kernels_f64, f64, gemm_f64, f64, 4, 2, None);
 
 /// Bytes of a panel of the widest kernels.
 const PANEL: usize = DEPTH * 64;
@@ -166,7 +173,7 @@ unsafe fn serial<T: Copy + Zero + One>(
                     let (left, step) = if b.2 == 1 && wide == width && (near || last - first <= 2 * rows) {
                         (from, b.1)
                     } else {
-                        pack(panel, width, (from, b.1, b.2), len, wide);
+                        pack(kernels.turn, panel, width, (from, b.1, b.2), len, wide);
                         (panel as *const T, width as isize)
                     };
                     let line = (wide.div_ceil(kernels.lanes) - 1) * rows;
@@ -202,8 +209,15 @@ unsafe fn serial<T: Copy + Zero + One>(
 /// Puts `wide` columns of `len` elements side by side, zeros after them.
 ///
 /// # Safety
-/// The elements are readable, and there is room for `len` rows of `width`.
-unsafe fn pack<T: Copy + Zero>(panel: *mut T, width: usize, b: Matrix<T>, len: usize, wide: usize) {
+/// The elements are readable, there is room for `len` rows of `width`, and the machine has what `turn` needs.
+unsafe fn pack<T: Copy + Zero>(
+    turn: Option<Turn<T>>,
+    panel: *mut T,
+    width: usize,
+    b: Matrix<T>,
+    len: usize,
+    wide: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe {
         if b.2 == 1 {
@@ -212,12 +226,17 @@ unsafe fn pack<T: Copy + Zero>(panel: *mut T, width: usize, b: Matrix<T>, len: u
             }
         } else if b.1 == 1 {
             // Columns are runs: blocks of eight by eight, so that each line of the cache is used while it is there.
+            if let Some(turn) = turn {
+                turn(panel, width, (b.0, b.2), (len / 8 * 8, wide / 8 * 8));
+            }
             for p in (0..len).step_by(8) {
                 for j in (0..wide).step_by(8) {
                     let (high, broad) = (8.min(len - p), 8.min(wide - j));
                     let (from, to) = (b.0.offset(p as isize + j as isize * b.2), panel.add(p * width + j));
                     if high == 8 && broad == 8 {
-                        transpose(from, b.2, to, width);
+                        if turn.is_none() {
+                            transpose(from, b.2, to, width);
+                        }
                     } else {
                         for (q, i) in (0..high).flat_map(|q| (0..broad).map(move |i| (q, i))) {
                             to.add(q * width + i).write(from.offset(q as isize + i as isize * b.2).read());
@@ -234,6 +253,41 @@ unsafe fn pack<T: Copy + Zero>(panel: *mut T, width: usize, b: Matrix<T>, len: u
             for (p, j) in (0..len).flat_map(|p| (wide..width).map(move |j| (p, j))) {
                 panel.add(p * width + j).write(T::zero());
             }
+        }
+    }
+}
+
+/// # Safety
+/// The elements are readable, there is room for them, and the machine has AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn turn_avx(panel: *mut f32, width: usize, (columns, step): (*const f32, isize), (rows, wide): (usize, usize)) {
+    use std::arch::x86_64::*;
+    let block = |p: usize, j: usize| {
+        // SAFETY: eight elements of each of eight columns, and eight rows of eight in the panel.
+        unsafe {
+            let (from, to) = (columns.offset(p as isize + j as isize * step), panel.add(p * width + j));
+            let column: [__m256; 8] = std::array::from_fn(|i| _mm256_loadu_ps(from.offset(i as isize * step)));
+            // Of two columns the elements 0, 1, 4, 5, or 2, 3, 6, 7, by turns.
+            let pair: [__m256; 8] = std::array::from_fn(|i| {
+                let (x, y) = (column[i / 2 * 2], column[i / 2 * 2 + 1]);
+                if i % 2 == 0 { _mm256_unpacklo_ps(x, y) } else { _mm256_unpackhi_ps(x, y) }
+            });
+            // Of four columns the elements `i % 4` and `i % 4 + 4`.
+            let four: [__m256; 8] = std::array::from_fn(|i| {
+                let (half, row) = (i / 4 * 4, i % 4);
+                let (x, y) = (pair[half + row / 2], pair[half + row / 2 + 2]);
+                if row % 2 == 0 { _mm256_shuffle_ps::<0x44>(x, y) } else { _mm256_shuffle_ps::<0xEE>(x, y) }
+            });
+            for row in 0..4 {
+                _mm256_storeu_ps(to.add(row * width), _mm256_permute2f128_ps::<0x20>(four[row], four[row + 4]));
+                _mm256_storeu_ps(to.add((row + 4) * width), _mm256_permute2f128_ps::<0x31>(four[row], four[row + 4]));
+            }
+        }
+    };
+    for p in (0..rows).step_by(8) {
+        for j in (0..wide).step_by(8) {
+            block(p, j);
         }
     }
 }
