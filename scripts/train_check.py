@@ -14,11 +14,10 @@ profiler records it (gradients are freed before the step: zero_grad sets them to
 outputs. What libraries allocate by themselves for a while inside of a kernel is in neither. `resident` is what the system
 says: how much the process grew at most, from before the model was there to behind the last step.
 
-restride is run twice: as it is, and with a budget, which is nine tenths of what the lower peak of PyTorch's two leaves beside the
-state, or of its own arena where that is less: some values are computed again then instead of kept. The losses are the same.
+restride is run twice: as `grad` makes the step, which computes again what is cheap (`--keep auto`), and with all of forward kept
+that backward reads (`--keep all`). The losses are the same.
 
-Prints a table, and writes it as Markdown (--markdown); fails where losses differ, or where restride's peak within the budget is
-not the lowest.
+Prints a table, and writes it as Markdown (--markdown); fails where losses differ, or where restride's peak is not the lowest.
 """
 
 import argparse
@@ -40,6 +39,8 @@ OPTIMIZERS = {
     "sgd": (dict(lr=0.01, momentum=0.9), ["--optimizer", "sgd", "--lr", "0.01", "--momentum", "0.9"]),
     "adam": (dict(lr=0.001), ["--optimizer", "adam", "--lr", "0.001"]),
 }
+# What backward keeps of forward.
+KEEP = {"restride": "auto", "all": "all"}
 # Steps that are left out of the time: compilation, first touches.
 WARM = 3
 
@@ -188,28 +189,27 @@ def by_torch(name, optimizer, compiled, steps):
     return dict(losses=losses, times=times[WARM:], peak=state + peak, state=state, resident=resident)
 
 
-def by_restride(name, optimizer, steps, budget, restride, train, folder):
+def by_restride(name, optimizer, steps, keep, restride, train, folder):
     import torch
 
     module, args = built(name)
     exported = torch.export.export(module, args, strict=False)
     whole, step = folder / "model.pt2", folder / "step.pt2"
     torch.export.save(exported, whole)
-    subprocess.run([restride, "grad", whole, "-o", step, *OPTIMIZERS[optimizer][1]], check=True)
-    command = [train, step, str(steps), *([str(budget)] if budget else [])]
-    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    subprocess.run([restride, "grad", whole, "-o", step, "--keep", keep, *OPTIMIZERS[optimizer][1]], check=True)
+    out = subprocess.run([train, step, str(steps)], check=True, stdout=subprocess.PIPE, text=True).stdout
     numbers = lambda pattern: [float(x) for x in re.findall(pattern, out)]  # noqa: E731
     plan = [int(x) for x in re.search(r"arena_bytes (\d+) state_bytes (\d+) output_bytes (\d+)", out).groups()]
     before, after = (int(x) for x in re.search(r"before_bytes (\d+) after_bytes (\d+)", out).groups())
     return dict(
         losses=numbers(r"loss (\S+)"), times=[t / 1e6 for t in numbers(r"time_us (\d+)")][WARM:],
-        peak=sum(plan), arena=plan[0], state=plan[1], resident=after - before, budget=budget,
+        peak=sum(plan), arena=plan[0], state=plan[1], resident=after - before,
     )  # fmt: skip
 
 
-def alone(name, optimizer, way, options, budget=0):
+def alone(name, optimizer, way, options):
     """One way in a process of its own."""
-    command = [sys.executable, __file__, "--one", name, optimizer, way, str(budget), "--steps", str(options.steps)]
+    command = [sys.executable, __file__, "--one", name, optimizer, way, "--steps", str(options.steps)]
     command += ["--restride", options.restride, "--train", options.train]
     made = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if made.returncode != 0:
@@ -218,10 +218,10 @@ def alone(name, optimizer, way, options, budget=0):
 
 
 def one(options):
-    name, optimizer, way, budget = options.one
-    if way == "restride":
+    name, optimizer, way = options.one
+    if way in KEEP:
         with tempfile.TemporaryDirectory() as folder:
-            made = by_restride(name, optimizer, options.steps, int(budget), options.restride, options.train, Path(folder))
+            made = by_restride(name, optimizer, options.steps, KEEP[way], options.restride, options.train, Path(folder))
     elif way == "double":
         made = in_double(name, optimizer, options.steps)
     else:
@@ -249,32 +249,30 @@ def drift(losses, double):
 def markdown(rows, options):
     """What docs/training.md says."""
     mb = lambda n: f"{n / 1e6:.1f}"  # noqa: E731
-    ways = ["eager", "compile", "restride", "budget"]
+    ways = ["eager", "compile", "restride", "all"]
     out = [
         "# Training steps beside PyTorch",
         "",
         f"`scripts/train_check.py` makes this table: {options.steps} steps of four models with SGD (momentum 0.9) and with Adam, by eager",
         "PyTorch, by torch.compile (model and optimizer) and by restride, each in a process of its own, one thread, one run on one",
         "machine. The peak is the state (parameters, buffers, what the optimizer keeps) and what a step needs beside it at most: what",
-        "PyTorch's allocator hands out, and restride's arena and outputs. The budget is nine tenths of what the lower peak of",
-        "PyTorch's two leaves beside the state, or of restride's own arena where that is less: `compile --budget`, which computes",
-        "some of forward again.",
+        "PyTorch's allocator hands out, and restride's arena and outputs. `grad` has what is cheap computed again, as torch.compile",
+        "does (`--keep auto`, the default); beside it stands what keeping all takes (`--keep all`).",
         "",
         "Losses are compared with PyTorch's in double precision, as training multiplies rounding: the largest relative difference of",
         "a step's loss.",
         *([] if not options.note else ["", options.note]),
         "",
-        "| model, optimizer | peak MB: eager | torch.compile | restride | within budget of | ms a step: eager | torch.compile | restride | in the budget "
-        "| loss differs: eager | torch.compile | restride | in the budget |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| model, optimizer | peak MB: eager | torch.compile | restride | keeping all | ms a step: eager | torch.compile | restride | keeping all "
+        "| loss differs: eager | torch.compile | restride |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for model, optimizer in dict.fromkeys((r["model"], r["optimizer"]) for r in rows):
         own = {r["way"]: r for r in rows if (r["model"], r["optimizer"]) == (model, optimizer)}
         cell = lambda way, say: say(own[way]) if way in own and "error" not in own[way] else "-"  # noqa: E731
-        peaks = [cell(w, lambda r: mb(r["peak"])) for w in ways[:3]]
-        peaks.append(cell("budget", lambda r: f"{mb(r['peak'])} ({mb(r['budget'])})"))
+        peaks = [cell(w, lambda r: mb(r["peak"])) for w in ways]
         times = [cell(w, lambda r: f"{median(r['times']) * 1e3:.0f}") for w in ways]
-        losses = [cell(w, lambda r: f"{r['drift']:.1e}") for w in ways]
+        losses = [cell(w, lambda r: f"{r['drift']:.1e}") for w in ways[:3]]
         out.append(f"| {model} {optimizer} | " + " | ".join([*peaks, *times, *losses]) + " |")
     return "\n".join(out) + "\n"
 
@@ -290,7 +288,7 @@ def main():
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown, as docs/training.md")
     parser.add_argument("--note", metavar="TEXT", help="a sentence above the table")
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         return one(options)
@@ -300,11 +298,7 @@ def main():
         for optimizer in options.optimizers.split(","):
             double = alone(name, optimizer, "double", options)
             theirs = ("eager", "compile") if options.compile else ("eager",)
-            made = {way: alone(name, optimizer, way, options) for way in (*theirs, "restride")}
-            if not any("error" in m for m in made.values()):
-                own = made["restride"]
-                room = min(made[way]["peak"] for way in theirs) - (own["peak"] - own["arena"])
-                made["budget"] = alone(name, optimizer, "restride", options, int(0.9 * min(room, own["arena"])))
+            made = {way: alone(name, optimizer, way, options) for way in (*theirs, *KEEP)}
             for way, m in made.items():
                 rows.append(dict(model=name, optimizer=optimizer, way=way, **m))
                 if "error" in m:
@@ -319,14 +313,15 @@ def main():
                 found.append(f"{name} {optimizer}: {double['error']}")
             if any("error" in m for m in [double, *made.values()]):
                 continue
-            for way in ("restride", "budget"):
+            for way in KEEP:
                 if why := differ(made[way]["losses"], made["eager"]["losses"], double["losses"]):
                     found.append(f"{name} {optimizer} {way}: {why}")
-            if made["restride"]["losses"] != made["budget"]["losses"]:
-                found.append(f"{name} {optimizer}: other losses within the budget")
-            for way in theirs:
-                if made["budget"]["peak"] >= made[way]["peak"]:
-                    found.append(f"{name} {optimizer}: a peak of {made['budget']['peak']} bytes, {way} {made[way]['peak']}")
+            own = made["restride"]
+            if own["losses"] != made["all"]["losses"]:
+                found.append(f"{name} {optimizer}: other losses with all kept")
+            for way in (*theirs, "all"):
+                if own["peak"] >= made[way]["peak"]:
+                    found.append(f"{name} {optimizer}: a peak of {own['peak']} bytes, {way} {made[way]['peak']}")
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
     if options.markdown:
