@@ -49,7 +49,7 @@ fn joint(name: &str, more: &[&str]) -> (File, String) {
 
 #[test]
 fn a_budget_is_met_or_refused_with_the_reason() {
-    let (joint, _) = joint("budget.pt2", &[]);
+    let (joint, _) = joint("budget.pt2", &["--keep", "all"]);
     let whole = plan(&joint.0, &[])["arena_bytes"].as_i64().expect("bytes");
     let budget = (whole * 3 / 4).to_string();
     let within = plan(&joint.0, &["--budget", &budget]);
@@ -77,6 +77,11 @@ fn backward_keeps_what_is_said() {
     assert!(said.contains("nodes of it run again"), "{said}");
     let run = |file: &File| text(&restride("run", &file.0, &[]));
     assert_eq!(run(&all), run(&none));
+    // What is cheap is computed again without being asked.
+    let (auto, said) = joint("auto.pt2", &[]);
+    assert!(said.contains("nodes of it run again"), "{said}");
+    assert_eq!(run(&all), run(&auto));
+    assert!(plan(&auto.0, &[])["arena_bytes"].as_i64() < plan(&all.0, &[])["arena_bytes"].as_i64());
     let few = File::new("few.pt2");
     let more = ["-o", few.0.to_str().expect("a name"), "--keep", "8B"];
     let refused = restride("grad", &example("classifier.pt2"), &more);
