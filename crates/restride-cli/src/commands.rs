@@ -234,10 +234,10 @@ fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -
     save(&kept.program, output)?;
     if kept.again > 0 || keep != restride::Keep::Auto {
         screen.print(&format!(
-            "backward keeps {} of forward instead of {}; {} nodes of it run again\n",
+            "backward keeps {} of forward instead of {}; {} of it computed again\n",
             tables::bytes(kept.bytes),
             tables::bytes(kept.all_bytes),
-            kept.again
+            if kept.again == 1 { "1 node".into() } else { format!("{} nodes", kept.again) }
         ));
     }
     Ok(())
