@@ -1,7 +1,7 @@
 //! Connectionist temporal classification: the likelihood of targets under all alignments, and its gradient.
 
-use crate::pack::{Compute, Target, pack, packed_room};
-use crate::scratch::{Temp, room};
+use crate::pack::{Compute, Target, compute_room, pack, packed_rooms};
+use crate::scratch::Temp;
 use crate::softmax::Real;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -32,14 +32,13 @@ pub struct Forward<'a, 'v> {
 
 /// Bytes that [`Ctc::run`] takes for operands and results that lie so.
 pub fn run_room(operands: [(DType, &Layout); 2], outs: [(DType, &Layout); 2]) -> usize {
-    operands.into_iter().chain(outs).map(packed_room).sum()
+    packed_rooms(operands.into_iter().chain(outs))
 }
 
 /// Bytes that [`Ctc::backward`] takes for operands and a result that lie so; `width` is the last size of the
 /// forward variables.
 pub fn backward_room(operands: &[(DType, &Layout)], out: (DType, &Layout), width: usize) -> usize {
-    let each = if out.0 == DType::F64 { room::<f64>(width) } else { room::<f32>(width) };
-    operands.iter().copied().chain([out]).map(packed_room).sum::<usize>() + 2 * each
+    packed_rooms(operands.iter().copied().chain([out])) + 2 * compute_room(out.0, width as i64)
 }
 
 /// One sample's targets with blanks between them.

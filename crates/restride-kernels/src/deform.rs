@@ -305,44 +305,43 @@ struct Near<T> {
     across: T,
 }
 
-/// The elements around a position, those that there are.
-fn around<T: Real>([h, w]: [usize; 2], y: T, x: T) -> [Option<Near<T>>; 4] {
+/// Four elements around a position, from the left and from above, those that are inside.
+struct Square<T> {
+    places: [Option<usize>; 4],
+    /// How far the position is down and across from the first of them.
+    low: [T; 2],
+    /// How far it is from there to the last.
+    high: [T; 2],
+}
+
+/// The elements around a position; nothing where none is inside.
+fn square<T: Real>([h, w]: [usize; 2], y: T, x: T) -> Option<Square<T>> {
     if !(y > -T::one() && y < T::of(h as f64) && x > -T::one() && x < T::of(w as f64)) {
-        return [None; 4];
+        return None;
     }
     let (y0, x0) = (y.floor(), x.floor());
     let (ly, lx) = (y - y0, x - x0);
-    let (hy, hx) = (T::one() - ly, T::one() - lx);
     let (y0, x0) = (y0.wide() as isize, x0.wide() as isize);
-    let near = |y: isize, x: isize, part: T, down: T, across: T| {
+    let place = |y: isize, x: isize| {
         let inside = y >= 0 && x >= 0 && (y as usize) < h && (x as usize) < w;
-        inside.then(|| Near { place: y as usize * w + x as usize, part, down, across })
+        inside.then(|| y as usize * w + x as usize)
     };
-    [
-        near(y0, x0, hy * hx, -hx, -hy),
-        near(y0, x0 + 1, hy * lx, -lx, hy),
-        near(y0 + 1, x0, ly * hx, hx, -ly),
-        near(y0 + 1, x0 + 1, ly * lx, lx, ly),
-    ]
+    let places = [place(y0, x0), place(y0, x0 + 1), place(y0 + 1, x0), place(y0 + 1, x0 + 1)];
+    Some(Square { places, low: [ly, lx], high: [T::one() - ly, T::one() - lx] })
+}
+
+/// The elements around a position, those that there are, with their parts.
+fn around<T: Real>(size: [usize; 2], y: T, x: T) -> [Option<Near<T>>; 4] {
+    let Some(Square { places, low: [ly, lx], high: [hy, hx] }) = square(size, y, x) else { return [None; 4] };
+    let near = |k: usize, part: T, down: T, across: T| places[k].map(|place| Near { place, part, down, across });
+    [near(0, hy * hx, -hx, -hy), near(1, hy * lx, -lx, hy), near(2, ly * hx, hx, -ly), near(3, ly * lx, lx, ly)]
 }
 
 /// Between the four elements around a position; zeros lie outside.
-fn corner<T: Real>(plane: &[T], [h, w]: [usize; 2], y: T, x: T) -> T {
-    if !(y > -T::one() && y < T::of(h as f64) && x > -T::one() && x < T::of(w as f64)) {
-        return T::zero();
-    }
-    let (y0, x0) = (y.floor(), x.floor());
-    let (ly, lx) = (y - y0, x - x0);
-    let (y0, x0) = (y0.wide() as isize, x0.wide() as isize);
-    let value = |y: isize, x: isize| {
-        let inside = y >= 0 && x >= 0 && (y as usize) < h && (x as usize) < w;
-        if inside { plane[y as usize * w + x as usize] } else { T::zero() }
-    };
-    let (hy, hx) = (T::one() - ly, T::one() - lx);
-    hy * hx * value(y0, x0)
-        + hy * lx * value(y0, x0 + 1)
-        + ly * hx * value(y0 + 1, x0)
-        + ly * lx * value(y0 + 1, x0 + 1)
+fn corner<T: Real>(plane: &[T], size: [usize; 2], y: T, x: T) -> T {
+    let Some(Square { places, low: [ly, lx], high: [hy, hx] }) = square(size, y, x) else { return T::zero() };
+    let [a, b, c, d] = places.map(|place| place.map_or(T::zero(), |k| plane[k]));
+    hy * hx * a + hy * lx * b + ly * hx * c + ly * lx * d
 }
 
 #[cfg(test)]

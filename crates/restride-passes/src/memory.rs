@@ -137,6 +137,16 @@ impl Model {
         self.nodes.iter().map(need).max().unwrap_or(0)
     }
 
+    /// The most that is there at once, in the order of the program.
+    pub(crate) fn own_peak(&self) -> i64 {
+        self.peak(&self.own_order())
+    }
+
+    /// The positions of all nodes, in the order of the program.
+    pub(crate) fn own_order(&self) -> Vec<usize> {
+        (0..self.nodes.len()).collect()
+    }
+
     /// The most that is there at once, in an order.
     pub(crate) fn peak(&self, order: &[usize]) -> i64 {
         let mut left: Vec<usize> = self.readers.iter().map(Vec::len).collect();

@@ -20,8 +20,7 @@ use std::ops::Range;
 pub fn order(program: &Program) -> Option<Program> {
     let model = Model::new(program.graph());
     let regions = model.regions();
-    let there: Vec<usize> = (0..model.nodes.len()).collect();
-    let peak = model.peak(&there);
+    let peak = model.own_peak();
     // No order needs less than its most demanding node alone.
     if peak <= model.floor() {
         return None;

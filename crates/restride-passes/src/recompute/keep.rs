@@ -74,8 +74,7 @@ pub fn keep(program: &Program, forward: usize, sizes: &Binding, keep: Keep) -> R
                     .min_by_key(|(_, peak)| *peak)
                     .expect("there are two"),
             };
-            let there: Vec<usize> = (0..model.nodes.len()).collect();
-            if peak >= model.peak(&there) {
+            if peak >= model.own_peak() {
                 return Ok(as_it_is());
             }
             let bytes = crossing(&model, &sequence, forward);

@@ -63,11 +63,7 @@ fn reach(program: &Program, model: &Model, costs: &[i64], aim: Aim) -> (Vec<usiz
         let added = work(costs, found.0.iter().copied()).saturating_sub(all);
         (added <= aim.work).then_some(found)
     };
-    let mut best = reach(aim.most).unwrap_or_else(|| {
-        let there: Vec<usize> = (0..model.nodes.len()).collect();
-        let peak = model.peak(&there);
-        (there, peak)
-    });
+    let mut best = reach(aim.most).unwrap_or_else(|| (model.own_order(), model.own_peak()));
     // Where it cannot be reached, aiming that low is not what comes closest: everything is dropped then, again and again.
     let (mut low, mut high) = (aim.most.max(model.floor()), best.1);
     for _ in 0..HALVINGS {
@@ -80,7 +76,9 @@ fn reach(program: &Program, model: &Model, costs: &[i64], aim: Aim) -> (Vec<usiz
             Some(found) if found.1 <= middle => high = found.1,
             _ => low = middle + 1,
         }
-        best = found.into_iter().fold(best, |best, found| if found.1 < best.1 { found } else { best });
+        if let Some(found) = found.filter(|found| found.1 < best.1) {
+            best = found;
+        }
     }
     best
 }
@@ -92,9 +90,7 @@ fn work(costs: &[i64], nodes: impl Iterator<Item = usize>) -> i64 {
 
 /// The most bytes that are there at once in a program of known sizes, by the model of memory.
 pub fn modelled(program: &Program) -> i64 {
-    let model = Model::new(program.graph());
-    let there: Vec<usize> = (0..model.nodes.len()).collect();
-    model.peak(&there)
+    Model::new(program.graph()).own_peak()
 }
 
 /// A program that computes some of its values again.
