@@ -1,0 +1,71 @@
+//! Sizes and strides: known numbers or symbolic ones.
+
+use smallvec::{Array, SmallVec};
+use std::fmt;
+
+/// Sizes or strides, one per dimension.
+pub type Dims<D> = SmallVec<<D as Dim>::Room>;
+
+/// Anything else that there is one of per dimension.
+pub type PerDim<T> = SmallVec<[T; 6]>;
+
+/// A size, stride or offset: known (`i64`) or symbolic.
+pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
+    /// How many need no memory of their own: of known ones those that kernels commonly see (windows of images have six), as long
+    /// as a layout is not longer than what is moved without a call, 128 bytes: with room for eight the kernels of small tensors
+    /// took up to a third longer. Of symbolic ones, which are wider and many, those of most values.
+    type Room: Array<Item = Self>;
+    /// The value, if it is known.
+    fn known(&self) -> Option<i64>;
+    /// Sum.
+    fn plus(&self, other: &Self) -> Self;
+    /// Difference.
+    fn minus(&self, other: &Self) -> Self;
+    /// Product.
+    fn times(&self, other: &Self) -> Self;
+    /// Quotient rounded towards minus infinity; the divisor is positive.
+    fn floor_div(&self, other: &Self) -> Self;
+    /// The smaller of two.
+    fn smaller(&self, other: &Self) -> Self;
+    /// The larger of two.
+    fn larger(&self, other: &Self) -> Self;
+    /// Whether two are equal, if that can be proved or refuted.
+    fn equals(&self, other: &Self) -> Option<bool>;
+    /// Whether this is less than the other, if that can be proved or refuted.
+    fn less(&self, other: &Self) -> Option<bool>;
+    /// `is(1)` and the like: provably equal to a number.
+    fn is(&self, n: i64) -> bool {
+        self.equals(&Self::from(n)) == Some(true)
+    }
+}
+
+impl Dim for i64 {
+    type Room = [i64; 6];
+    fn known(&self) -> Option<i64> {
+        Some(*self)
+    }
+    fn plus(&self, other: &Self) -> Self {
+        self.wrapping_add(*other)
+    }
+    fn minus(&self, other: &Self) -> Self {
+        self.wrapping_sub(*other)
+    }
+    fn times(&self, other: &Self) -> Self {
+        self.wrapping_mul(*other)
+    }
+    fn floor_div(&self, other: &Self) -> Self {
+        self.div_euclid(*other)
+    }
+    fn smaller(&self, other: &Self) -> Self {
+        (*self).min(*other)
+    }
+    fn larger(&self, other: &Self) -> Self {
+        (*self).max(*other)
+    }
+    fn equals(&self, other: &Self) -> Option<bool> {
+        Some(self == other)
+    }
+    fn less(&self, other: &Self) -> Option<bool> {
+        Some(self < other)
+    }
+}
