@@ -1,0 +1,170 @@
+//! LU factors, what they are made of, and what is solved with them and with other triangles.
+
+use super::matrix::{Matrix, matrix_room};
+use crate::pack::{Compute, Target, pack, packed_rooms, with_compute};
+use crate::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, View, ViewMut};
+
+/// `P A = L U`, both in one matrix, and with which row each row was exchanged (from 1, as LAPACK counts).
+#[derive(Debug)]
+pub struct Lu {
+    /// Row exchanges. (Made last, and so given back first.)
+    pub pivots: Temp<i64>,
+    /// U, and L below its diagonal of ones.
+    pub lu: Matrix,
+    /// The first pivot that is zero, from 1; 0 if none is.
+    pub info: i64,
+}
+
+/// LU with exchanges of rows.
+pub fn lu(mut a: Matrix) -> Lu {
+    let (mut pivots, mut info) = (Temp::filled(a.rows.min(a.cols), 0i64), 0);
+    for k in 0..pivots.len() {
+        let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].abs() > a[(best, k)].abs() { r } else { best });
+        pivots[k] = best as i64 + 1;
+        if a[(best, k)] == 0.0 {
+            info = if info == 0 { k as i64 + 1 } else { info };
+            continue;
+        }
+        a.swap_rows(k, best);
+        for r in k + 1..a.rows {
+            let f = a[(r, k)] / a[(k, k)];
+            a[(r, k)] = f;
+            for c in k + 1..a.cols {
+                let u = a[(k, c)];
+                a[(r, c)] -= f * u;
+            }
+        }
+    }
+    Lu { pivots, lu: a, info }
+}
+
+impl Lu {
+    /// Solves `A X = B`.
+    pub fn solve(&self, mut b: Matrix) -> Matrix {
+        for (k, &p) in self.pivots.iter().enumerate() {
+            b.swap_rows(k, p as usize - 1);
+        }
+        triangular(&self.lu, &mut b, false, true);
+        triangular(&self.lu, &mut b, true, false);
+        b
+    }
+    /// Solves `Aᵀ X = B`.
+    pub fn solve_transposed(&self, mut b: Matrix) -> Matrix {
+        let t = self.lu.transposed();
+        triangular(&t, &mut b, false, false);
+        triangular(&t, &mut b, true, true);
+        for (k, &p) in self.pivots.iter().enumerate().rev() {
+            b.swap_rows(k, p as usize - 1);
+        }
+        b
+    }
+    /// The determinant's sign and the logarithm of its magnitude.
+    pub fn log_det(&self) -> (f64, f64) {
+        let mut sign = self.parity();
+        let mut log = 0.0;
+        for i in 0..self.lu.rows {
+            let u = self.lu[(i, i)];
+            sign *= if u == 0.0 { 0.0 } else { u.signum() };
+            log += u.abs().ln();
+        }
+        (sign, log)
+    }
+    /// The determinant.
+    pub fn det(&self) -> f64 {
+        (0..self.lu.rows).fold(self.parity(), |d, i| d * self.lu[(i, i)])
+    }
+    fn parity(&self) -> f64 {
+        let swaps = self.pivots.iter().enumerate().filter(|&(k, &p)| p != k as i64 + 1).count();
+        if swaps.is_multiple_of(2) { 1.0 } else { -1.0 }
+    }
+}
+
+/// Bytes of the factors of a matrix.
+pub fn lu_room(rows: usize, cols: usize) -> usize {
+    matrix_room(rows, cols) + room::<i64>(rows.min(cols))
+}
+
+/// The factors that [`Lu`] has in one matrix (`lu` is batches of m × n, `pivots` of the shorter side): the permutation
+/// (m × m), L (m × shorter side) and U (shorter side × n), each where it is asked for.
+pub fn lu_unpack(
+    lu: &View<'_>,
+    pivots: &View<'_>,
+    p: Option<&ViewMut<'_>>,
+    l: Option<&ViewMut<'_>>,
+    u: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    with_compute!(float lu.dtype(), T => lu_unpack_as::<T>(lu, pivots, p, l, u))
+}
+
+/// Bytes that [`lu_unpack`] takes for operands and results that lie so.
+pub fn lu_unpack_room(lu: (DType, &Layout), pivots: (DType, &Layout), outs: &[(DType, &Layout)]) -> usize {
+    let rows = lu.1.sizes.get(lu.1.rank().saturating_sub(2)).map_or(0, |m| *m as usize);
+    packed_rooms([lu, pivots]) + packed_rooms(outs.iter().copied()) + room::<usize>(rows)
+}
+
+fn lu_unpack_as<T: Compute + num_traits::Float>(
+    lu: &View<'_>,
+    pivots: &View<'_>,
+    p: Option<&ViewMut<'_>>,
+    l: Option<&ViewMut<'_>>,
+    u: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let [.., m, n] = lu.sizes()[..] else { return Err("lu_unpack: expected matrices".into()) };
+    let (m, n) = (m as usize, n as usize);
+    let k = m.min(n);
+    if let Some(out) = p {
+        let pivots = pack::<i64>(pivots);
+        if let Some(bad) = pivots.iter().find(|&&p| p < 1 || p > m as i64) {
+            return Err(format!("lu_unpack: there is no row {bad} of {m}, as pivots count from 1"));
+        }
+        let mut target = Target::<T>::new(out);
+        target.slice().fill(T::zero());
+        let mut rows = Temp::filled(m, 0usize);
+        for (b, p) in target.slice().chunks_exact_mut((m * m).max(1)).enumerate() {
+            rows.iter_mut().enumerate().for_each(|(i, r)| *r = i);
+            pivots[b * k..][..k].iter().enumerate().for_each(|(i, &p)| rows.swap(i, p as usize - 1));
+            rows.iter().enumerate().for_each(|(i, &r)| p[r * m + i] = T::one());
+        }
+        target.finish();
+    }
+    let lu = pack::<T>(lu);
+    let part = |out: Option<&ViewMut<'_>>, rows: usize, cols: usize, of: &dyn Fn(usize, usize, T) -> T| {
+        let Some(out) = out else { return };
+        let mut target = Target::<T>::new(out);
+        for (b, own) in target.slice().chunks_exact_mut((rows * cols).max(1)).enumerate() {
+            for r in 0..rows {
+                let from = &lu[(b * m + r) * n..][..n];
+                own[r * cols..][..cols].iter_mut().enumerate().for_each(|(c, x)| *x = of(r, c, from[c]));
+            }
+        }
+        target.finish();
+    };
+    part(l, m, k, &|r, c, x| match r.cmp(&c) {
+        std::cmp::Ordering::Less => T::zero(),
+        std::cmp::Ordering::Equal => T::one(),
+        std::cmp::Ordering::Greater => x,
+    });
+    part(u, k, n, &|r, c, x| if r > c { T::zero() } else { x });
+    Ok(())
+}
+
+/// Solves `T X = B` in place of B, T being a triangle of `a`.
+pub fn triangular(a: &Matrix, b: &mut Matrix, upper: bool, unit: bool) {
+    let n = b.rows;
+    for i in 0..n {
+        let r = if upper { n - 1 - i } else { i };
+        let known = if upper { r + 1..n } else { 0..r };
+        for k in known {
+            let f = a[(r, k)];
+            for c in 0..b.cols {
+                let x = b[(k, c)];
+                b[(r, c)] -= f * x;
+            }
+        }
+        if !unit {
+            let d = a[(r, r)];
+            (0..b.cols).for_each(|c| b[(r, c)] /= d);
+        }
+    }
+}
