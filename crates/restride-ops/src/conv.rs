@@ -5,22 +5,22 @@ use crate::promote;
 use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
 use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind, Scalar};
-use restride_kernels::conv::{self, Gradients};
+use restride_kernels::conv::{self};
 use restride_kernels::conv_over;
 use restride_kernels::im2col::Window;
 use smallvec::smallvec;
 
 /// Where an operator has its arguments.
-struct Positions {
-    stride: usize,
-    padding: usize,
-    dilation: usize,
-    groups: usize,
-    transposed: Transposed,
-    output_padding: Option<usize>,
+pub(crate) struct Positions {
+    pub stride: usize,
+    pub padding: usize,
+    pub dilation: usize,
+    pub groups: usize,
+    pub transposed: Transposed,
+    pub output_padding: Option<usize>,
 }
 
-enum Transposed {
+pub(crate) enum Transposed {
     No,
     Yes,
     Arg(usize),
@@ -38,37 +38,29 @@ const GENERAL: Positions = Positions {
 };
 const TRANSPOSED: Positions =
     Positions { stride: 3, padding: 4, dilation: 7, groups: 6, transposed: Transposed::Yes, output_padding: Some(5) };
-const BACKWARD: Positions = Positions {
-    stride: 4,
-    padding: 5,
-    dilation: 6,
-    groups: 9,
-    transposed: Transposed::Arg(7),
-    output_padding: Some(8),
-};
 
 /// A convolution with everything checked.
 #[derive(Debug)]
-struct Conv {
+pub(crate) struct Conv {
     stride: Ints,
     /// Before the first element.
     pad: Ints,
     dilation: Ints,
-    groups: i64,
-    transposed: bool,
+    pub groups: i64,
+    pub transposed: bool,
     output_padding: Ints,
     /// Sizes of the result, without the batch where the input has none.
-    out: Ints,
+    pub out: Ints,
     /// Number of spatial dimensions.
     spatial: usize,
 }
 
-fn show(sizes: &[i64]) -> String {
+pub(crate) fn show(sizes: &[i64]) -> String {
     format!("[{}]", sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
 }
 
 impl Conv {
-    fn read<V>(a: &Args<'_, V>, p: &Positions, x: &[i64], w: &[i64]) -> Result<Conv> {
+    pub fn read<V>(a: &Args<'_, V>, p: &Positions, x: &[i64], w: &[i64]) -> Result<Conv> {
         let spatial = w.len().wrapping_sub(2);
         ensure!(
             (1..=3).contains(&spatial),
@@ -165,14 +157,14 @@ impl Conv {
     }
 
     /// The sliding window over the wide side: the input, or the result of a transposed convolution.
-    fn window(&self, x: &[i64], w: &[i64]) -> Window {
+    pub fn window(&self, x: &[i64], w: &[i64]) -> Window {
         let (x, out) = (&x[x.len() - self.spatial..], &self.out[self.out.len() - self.spatial..]);
         let (wide, narrow) = if self.transposed { (out, x) } else { (x, out) };
         Window::new(wide, &w[2..], narrow, &self.stride, &self.pad, &self.dilation)
     }
 
     /// Whether the results are channels-last, as PyTorch's CPU decides it.
-    fn channels_last(&self, x: &Meta, w: &Meta) -> Result<bool> {
+    pub fn channels_last(&self, x: &Meta, w: &Meta) -> Result<bool> {
         let batched = if x.rank() < w.rank() { x.layout.unsqueeze(0)? } else { x.layout.clone() };
         Ok(match self.spatial {
             // The input is made row-major before it becomes an image of one line.
@@ -191,7 +183,7 @@ impl Conv {
     }
 
     /// Layout of a result with these sizes.
-    fn layout(&self, sizes: &[i64], channels_last: bool) -> Result<Layout> {
+    pub fn layout(&self, sizes: &[i64], channels_last: bool) -> Result<Layout> {
         let batched = sizes.len() == self.spatial + 2;
         if !channels_last {
             return Ok(Layout::contiguous(sizes));
@@ -211,7 +203,7 @@ impl Conv {
     }
 }
 
-fn check_types(x: &Meta, w: &Meta, bias: Option<&Meta>, cout: i64) -> Result<()> {
+pub(crate) fn check_types(x: &Meta, w: &Meta, bias: Option<&Meta>, cout: i64) -> Result<()> {
     let lower = |d: DType| promote::name(d).to_lowercase();
     ensure!(
         x.dtype == w.dtype,
@@ -271,51 +263,6 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
     }
     let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);
     conv_over::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
-}
-
-fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
-    let conv = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
-    let window = conv.window(x.sizes(), w.sizes());
-    let mask = a.ints(10)?;
-    let out = |i: usize| (mask[i] != 0).then(|| lies(&outs[i]));
-    Ok(conv::conv_backward_room([g, x, w].map(lies), &window, conv.transposed, out(0), out(1), out(2)))
-}
-
-/// The three gradients; one that the mask leaves out is a tensor without elements.
-fn backward_infer(a: &Args<'_, Meta>) -> Metas {
-    let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.tensor(2)?);
-    let c = Conv::read(a, &BACKWARD, x.sizes(), w.sizes())?;
-    check_types(x, w, None, 0)?;
-    ensure!(
-        g.dtype == x.dtype && *g.sizes() == c.out[..],
-        "convolution_backward: the gradient should be {}{}, got {}{}",
-        x.dtype,
-        show(&c.out),
-        g.dtype,
-        show(g.sizes())
-    );
-    let mask = a.ints(10)?;
-    ensure!(mask.len() == 3, "output_mask must have 3 elements");
-    let last = c.channels_last(x, w)?;
-    let none = || fresh(x.dtype, &[0]);
-    let like = |t: &Meta| -> Result<Meta> { Ok(Meta::new(t.dtype, c.layout(t.sizes(), last)?)) };
-    let cout = if c.transposed { w.sizes()[1] * c.groups } else { w.sizes()[0] };
-    Ok(smallvec![
-        if mask[0] != 0 { like(x)? } else { none() },
-        if mask[1] != 0 { like(w)? } else { none() },
-        if mask[2] != 0 { fresh(x.dtype, &[cout]) } else { none() },
-    ])
-}
-
-fn backward(c: &Call<'_>) -> Result<()> {
-    let (g, x, w) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?);
-    let conv = Conv::read(&c.args, &BACKWARD, x.sizes(), w.sizes())?;
-    let window = conv.window(x.sizes(), w.sizes());
-    let mask = c.args.ints(10)?;
-    let out = |i: usize| (mask[i] != 0).then(|| c.outs[i]);
-    let grads = Gradients { input: out(0), weight: out(1), bias: out(2) };
-    ran(conv::conv_backward(g, x, w, &window, conv.transposed, conv.groups as usize, &grads, c.ctx.threads))
 }
 
 const TYPES: [DType; 4] = [DType::F64, DType::F16, DType::BF16, DType::C64];
@@ -450,68 +397,6 @@ fn transpose3d_samples() -> Samples {
     ]
 }
 
-fn backward_samples() -> Samples {
-    let d = DType::F32;
-    let all = || Arg::Scalars(vec![Scalar::Bool(true); 3]);
-    let (x, w) = (tensor(d, &[2, 4, 7, 8], 1), tensor(d, &[6, 2, 3, 3], 7));
-    let g = tensor(d, &[2, 6, 4, 6], 3);
-    vec![
-        sample![&g, &x, &w, [6], [2, 1], [1, 0], [1, 1], false, [0, 0], 2, all()],
-        sample![
-            nhwc(d, &[2, 6, 4, 6], 1),
-            nhwc(d, &[2, 4, 7, 8], 1),
-            &w,
-            [6],
-            [2, 1],
-            [1, 0],
-            [1, 1],
-            false,
-            [0, 0],
-            2,
-            all()
-        ],
-        sample![
-            tensor(d, &[2, 6, 13, 9], 3),
-            &x,
-            tensor(d, &[4, 3, 3, 2], 7),
-            [6],
-            [2, 1],
-            [1, 0],
-            [1, 1],
-            true,
-            [0, 0],
-            2,
-            all()
-        ],
-        sample![
-            tensor(d, &[2, 5, 7], 3),
-            tensor(d, &[2, 4, 9], 1),
-            tensor(d, &[5, 4, 3], 7),
-            [5],
-            [1],
-            [0],
-            [1],
-            false,
-            [0],
-            1,
-            all()
-        ],
-        sample![
-            tensor(DType::F64, &[1, 3, 5, 5], 3),
-            tensor(DType::F64, &[1, 3, 5, 5], 1),
-            tensor(DType::F64, &[3, 1, 3, 3], 7),
-            [3],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            false,
-            [0, 0],
-            3,
-            all()
-        ],
-    ]
-}
-
 macro_rules! convolution {
     ($schema:literal, $positions:expr, $samples:expr) => {
         OpDef {
@@ -595,14 +480,4 @@ pub(crate) static OPS: &[OpDef] = &[
         TRANSPOSED,
         transpose3d_samples
     ),
-    OpDef {
-        infer: Some(backward_infer),
-        kernel: Kernel::Fixed(backward),
-        scratch: Some(backward_scratch),
-        samples: Some(backward_samples),
-        doc: "A gradient that the mask leaves out is a tensor without elements",
-        ..OpDef::new(
-            "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        )
-    },
 ];

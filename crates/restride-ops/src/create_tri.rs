@@ -1,6 +1,7 @@
 //! Triangles of matrices, classes as unit vectors, and grids.
 
 use crate::create::row_major;
+use crate::nn::fail;
 use crate::pointwise::{Metas, Result};
 use crate::pointwise_samples::{ALL, forms};
 use crate::sample::{ints, sample, strided, tensor, transposed};
@@ -12,10 +13,6 @@ use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::scratch::{self, Temp, room};
 use restride_tensor::{DType, DType::*, Tensor};
 use smallvec::SmallVec;
-
-fn fail<T>(text: impl Into<String>) -> Result<T> {
-    Err(OpError::new(text.into()))
-}
 
 fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
     let t = a.tensor(0)?;

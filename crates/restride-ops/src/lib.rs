@@ -12,9 +12,11 @@ mod attention_grad;
 mod casts;
 mod composite;
 mod conv;
+mod conv_backward;
 mod create;
 mod create_range;
 mod create_tri;
+mod create_window;
 mod cumulative;
 mod custom;
 mod derive;
@@ -24,6 +26,7 @@ mod embedding;
 mod fft;
 mod fold;
 mod foreach;
+mod gather;
 pub mod gradient;
 mod grid;
 mod grid_grad;
@@ -37,15 +40,18 @@ mod index_reduce;
 mod index_select;
 mod iter;
 mod linalg;
+mod linalg_decompose;
 mod linalg_grad;
 mod linalg_lu;
 mod linalg_samples;
+mod linalg_solve;
 mod loss;
 mod loss_backward;
 mod loss_ctc;
 mod loss_nll;
 mod matmul;
 mod matmul_chain;
+mod matmul_composed;
 mod matmul_grad;
 mod moves;
 mod moves_grad;
@@ -60,9 +66,11 @@ mod pointwise;
 mod pointwise_activation;
 mod pointwise_activation_grad;
 mod pointwise_arith;
+mod pointwise_bits;
 mod pointwise_compare;
 mod pointwise_grad;
 mod pointwise_more;
+mod pointwise_power;
 mod pointwise_samples;
 mod pointwise_unary;
 mod pool;
@@ -70,6 +78,7 @@ mod pool_samples;
 mod promote;
 mod random;
 mod random_dropout;
+mod random_int;
 mod reduce;
 mod reduce_dist;
 mod reduce_grad;
@@ -106,12 +115,15 @@ pub use registry::{lookup, ops, register_custom, torch_names};
 /// Every family's declarations, in the order in which coverage is printed.
 static FAMILIES: &[&[OpDef]] = &[
     pointwise_arith::OPS,
+    pointwise_power::OPS,
+    pointwise_bits::OPS,
     pointwise_unary::OPS,
     pointwise_compare::OPS,
     pointwise_activation::OPS,
     pointwise_more::OPS,
     create::OPS,
     create_range::OPS,
+    create_window::OPS,
     create_tri::OPS,
     views_shape::OPS,
     views_split::OPS,
@@ -124,6 +136,7 @@ static FAMILIES: &[&[OpDef]] = &[
     index_masked::OPS,
     index_select::OPS,
     index_reduce::OPS,
+    gather::OPS,
     scatter::OPS,
     sort::OPS,
     unique::OPS,
@@ -132,11 +145,13 @@ static FAMILIES: &[&[OpDef]] = &[
     asserts::OPS,
     foreach::OPS,
     matmul::OPS,
+    matmul_composed::OPS,
     matmul_chain::OPS,
     einsum::OPS,
     grouped::OPS,
     diagonal::OPS,
     conv::OPS,
+    conv_backward::OPS,
     softmax::OPS,
     norm::OPS,
     norm_batch::OPS,
@@ -149,6 +164,7 @@ static FAMILIES: &[&[OpDef]] = &[
     reduce_dist::OPS,
     reduce_search::OPS,
     random::OPS,
+    random_int::OPS,
     random_dropout::OPS,
     cumulative::OPS,
     pad::OPS,
@@ -165,6 +181,8 @@ static FAMILIES: &[&[OpDef]] = &[
     fft::OPS,
     spectral::OPS,
     linalg::OPS,
+    linalg_decompose::OPS,
+    linalg_solve::OPS,
     linalg_lu::OPS,
     rnn_packed::OPS,
 ];

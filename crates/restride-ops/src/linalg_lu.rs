@@ -1,8 +1,10 @@
-//! What LU decompositions are made of, and what is solved with them.
+//! LU decompositions, what they are made of, and what is solved with them.
 
 use crate::composite::composed;
-use crate::linalg::{check, parts, with};
-use crate::linalg_samples::regular;
+use crate::linalg::{
+    self, Pieces, by_columns, check, composite, factors_scratch, finish_both, kernel, parts, picks, pivots, rows, with,
+};
+use crate::linalg_samples::{factor_samples, regular};
 use crate::nn::*;
 use crate::room::lies;
 use crate::sample::{sample, tensor, transposed};
@@ -10,6 +12,29 @@ use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, 
 use restride_kernels::linalg as k;
 use restride_tensor::Tensor;
 use smallvec::smallvec;
+
+/// `(A, *, pivot, check_errors)`.
+fn lu_factor_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    check(x, "torch.lu_factor", false)?;
+    ensure!(a.bool(1)?, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+    Ok(smallvec![by_columns(x.dtype, x.sizes()), pivots(x), rows(DType::I32, parts(x).0, &[])])
+}
+fn lu_factor_run(c: &Call<'_>) -> Result<()> {
+    let mut info = Pieces::of(&c.outs[2], c.outs[2].numel());
+    let all = linalg::factors(c, 0, false, |i, f| {
+        info.put(i, &[f.info]);
+        Ok(())
+    })?;
+    finish_both(all);
+    if let Some(bad) = info.all.iter().find(|&&i| i != 0).filter(|_| c.args.bool(2).unwrap_or(false)) {
+        return fail(format!(
+            "torch.linalg.lu_factor: U[{bad},{bad}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        ));
+    }
+    info.finish();
+    Ok(())
+}
 
 /// `(LU_data, LU_pivots, unpack_data, unpack_pivots)`; what is not asked for has no elements.
 fn unpack_infer(a: &Args<'_, Meta>) -> Metas {
@@ -157,13 +182,23 @@ fn solve_samples(plain: bool) -> Vec<Sample> {
     out
 }
 
-macro_rules! composite {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
+picks! {
+    lu_factor => "aten.linalg_lu_factor_ex.default" [|a| pass(a, 0), |a| pass(a, 1), |_| true.operand()] [0, 1];
 }
 
 pub(crate) static OPS: &[OpDef] = &[
+    kernel!(
+        lu_factor_infer,
+        lu_factor_run,
+        factors_scratch,
+        factor_samples(),
+        "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
+    ),
+    composite!(
+        lu_factor,
+        factor_samples(),
+        "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
+    ),
     OpDef {
         infer: Some(unpack_infer),
         kernel: Kernel::Fixed(unpack_run),

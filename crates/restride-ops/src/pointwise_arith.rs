@@ -4,12 +4,11 @@ use crate::pointwise::{
     Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
 };
 use crate::pointwise_samples::*;
-use crate::promote::{Operand, result_type, to_float};
+use crate::promote::Operand;
 use crate::sample::{in_range, sample, tensor, transposed};
 use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::pointwise::{self as k, Input, Pointwise};
 use restride_tensor::{DType, DType::*};
-use smallvec::smallvec;
 
 /// `add`, `sub` and `rsub`: two operands and `alpha` after them.
 fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
@@ -81,56 +80,6 @@ fn run_div_mode(c: &Call<'_>) -> Result<()> {
     run(c, &[0, 1], &[], rule, op)
 }
 
-/// Powers: integers take no negative plain number as exponent.
-fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
-    let out = infer(a, &[0, 1], &[], Rule::NoBool, &k::POW)?;
-    if let Operand::Number(Scalar::Int(e)) = Operand::read(a, 1)?
-        && e < 0
-        && out[0].dtype.is_int()
-    {
-        return Err(OpError::new("Integers to negative integer powers are not allowed."));
-    }
-    Ok(out)
-}
-/// A plain number to the power of a tensor: PyTorch gives it row-major strides.
-fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Result<Metas> {
-    let out = infer(a)?;
-    Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
-}
-/// The exponents that programs use most are products and roots.
-fn run_pow(c: &Call<'_>) -> Result<()> {
-    let dtype = common(&operands(&c.args, &[0, 1])?, Rule::NoBool)?;
-    let x = input(&c.args, 0)?;
-    let exponent = match input(&c.args, 1)? {
-        Input::Number(e) => e,
-        y => return compute(c, &k::POW, dtype, &[x, y]),
-    };
-    let whole = !dtype.is_float() && !dtype.is_complex();
-    let special = match exponent.as_f64() {
-        _ if matches!(exponent, Scalar::Complex(_)) => None,
-        2.0 => Some(&k::SQUARE),
-        3.0 if !dtype.is_complex() => Some(&k::CUBE),
-        0.5 if !whole => Some(&k::SQRT),
-        -0.5 if !whole => Some(&k::RSQRT),
-        -1.0 if !whole => Some(&k::RECIPROCAL),
-        _ => None,
-    };
-    match special {
-        Some(op) => compute(c, op, dtype, &[x]),
-        None => compute(c, &k::POW, dtype, &[x, Input::Number(exponent)]),
-    }
-}
-
-/// `float_power` computes in double precision whatever comes.
-fn infer_float_power(a: &Args<'_, Meta>) -> Result<Metas> {
-    let operands = operands(a, &[0, 1])?;
-    let dtype = if operands.iter().any(|o| o.dtype().is_complex()) { C128 } else { F64 };
-    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
-}
-fn run_float_power(c: &Call<'_>) -> Result<()> {
-    compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
-}
-
 /// `addcmul` and `addcdiv`.
 fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
     let operands = operands(a, &[0, 1, 2])?;
@@ -198,26 +147,6 @@ fn run_isclose(c: &Call<'_>) -> Result<()> {
     k::decide(&k::IS_CLOSE, dtype, &all, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
-/// `ldexp`: the first operand times two to the power of the second.
-fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
-    let operands = operands(a, &[0, 1])?;
-    let power = to_float(result_type(&[operands[1], Operand::Number(Scalar::Float(2.0))])?);
-    let dims = Layout::contiguous(&[1i64]);
-    let exponent = match operands[1] {
-        Operand::Tensor(_, l) if l.rank() > 0 => Operand::Tensor(power, &dims),
-        _ => Operand::Tensor(power, l0()),
-    };
-    let dtype = result_type(&[operands[0], exponent])?;
-    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
-}
-fn l0() -> &'static Layout {
-    static ZERO: std::sync::OnceLock<Layout> = std::sync::OnceLock::new();
-    ZERO.get_or_init(|| Layout::contiguous(&[] as &[i64]))
-}
-fn run_ldexp(c: &Call<'_>) -> Result<()> {
-    compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
-}
-
 /// Calls with `alpha`.
 fn scaled(types: Types) -> Vec<Sample> {
     let mut out = binary_mixed(types);
@@ -256,34 +185,6 @@ fn divisions(types: Types) -> Vec<Sample> {
     out.push(sample![restride_tensor::Tensor::from_slice(&a, &[36]), restride_tensor::Tensor::from_slice(&b, &[36])]);
     out
 }
-fn powers() -> Vec<Sample> {
-    let mut out = Vec::new();
-    for e in [2.0, 3.0, 0.5, -0.5, -1.0, 1.7, 0.0] {
-        for t in forms(REAL, 0.1, 3.0).into_iter().take(4) {
-            out.push(sample![t, e]);
-        }
-    }
-    for e in [0, 1, 2, 3, 5] {
-        out.push(sample![tensor(I64, &[7], 1), e]);
-        out.push(sample![tensor(U8, &[7], 1), e]);
-        out.push(sample![tensor(F32, &[7], 1), e]);
-        out.push(sample![tensor(C64, &[7], 1), e]);
-    }
-    out.push(sample![tensor(I64, &[7], 1), 2.0]);
-    out
-}
-fn positive_pairs() -> Vec<Sample> {
-    let pair = |d, seed, b: &[i64]| {
-        sample![
-            in_range(d, Layout::contiguous(&[2, 3]), seed, 0.1, 3.0),
-            in_range(d, Layout::contiguous(b), seed + 1, -2.0, 2.5)
-        ]
-    };
-    let mut out = vec![pair(F32, 1, &[2, 3]), pair(F64, 3, &[3]), pair(F16, 5, &[]), pair(BF16, 7, &[2, 1])];
-    out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
-    out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
-    out
-}
 fn triples(ints: bool) -> Vec<Sample> {
     let three = |d: DType| {
         let one = |seed| in_range(d, Layout::contiguous(&[2, 3]), seed, 1.0, 4.0);
@@ -320,21 +221,6 @@ fn lerps(number: bool) -> Vec<Sample> {
         }
     }
     out
-}
-fn shifts() -> Vec<Sample> {
-    [I64, I32, I8, U8]
-        .into_iter()
-        .map(|d| {
-            let by: Vec<i64> = vec![0, 1, 3, 7];
-            let by = restride_tensor::Tensor::from_slice(&by, &[4]);
-            let shift = restride_tensor::Tensor::zeros(d, Layout::contiguous(&[4]));
-            restride_kernels::convert::copy_convert(by.view(), shift.view_mut());
-            sample![tensor(d, &[3, 4], 1), shift]
-        })
-        .collect()
-}
-fn shift_numbers() -> Vec<Sample> {
-    vec![sample![tensor(I64, &[3, 4], 1), 2], sample![tensor(I32, &[3], 1), 40], sample![tensor(U8, &[], 1), 1]]
 }
 fn closeness() -> Vec<Sample> {
     let a = [1.0f32, 1.000001, f32::NAN, f32::INFINITY, 0.0, 2.0];
@@ -446,36 +332,6 @@ pub(crate) static OPS: &[OpDef] = &[
         divisions(NO_BOOL)
     ))),
     op!("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::FMOD, || with_number(NO_BOOL)),
-    own!("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
-    own!("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", infer_pow, run_pow, (0), powers),
-    own!(
-        "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-        |a| infer_number_pow(a, infer_pow),
-        run_pow,
-        (1),
-        || number_first(REAL)
-    ),
-    own!(
-        "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-        infer_float_power,
-        run_float_power,
-        (),
-        positive_pairs
-    ),
-    own!(
-        "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-        infer_float_power,
-        run_float_power,
-        (),
-        powers
-    ),
-    own!(
-        "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
-        |a| infer_number_pow(a, infer_float_power),
-        run_float_power,
-        (),
-        || number_first(REAL)
-    ),
     op!("aten::atan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
     op!("aten::arctan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
     op!("aten::hypot(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::HYPOT, || binary(REAL)),
@@ -522,39 +378,6 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::fmin(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::FMIN, || comparisons_of(ALL_REAL)),
     op!("aten::gcd(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::GCD, || binary(INTS)),
     op!("aten::lcm(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::LCM, || binary(INTS)),
-    op!("aten::bitwise_and.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::AND, || binary(BITS)),
-    op!("aten::bitwise_and.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::AND, || with_number(BITS)),
-    op!("aten::bitwise_and.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", Same(0, 1), k::AND, || swapped(BITS)),
-    op!("aten::bitwise_or.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::OR, || binary(BITS)),
-    op!("aten::bitwise_or.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::OR, || with_number(BITS)),
-    op!("aten::bitwise_or.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", Same(0, 1), k::OR, || swapped(BITS)),
-    op!("aten::bitwise_xor.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::XOR, || binary(BITS)),
-    op!("aten::bitwise_xor.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::XOR, || with_number(BITS)),
-    op!("aten::bitwise_xor.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", Same(0, 1), k::XOR, || swapped(BITS)),
-    op!("aten::__and__.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::AND, || binary(BITS)),
-    op!("aten::__and__.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::AND, || with_number(BITS)),
-    op!("aten::__or__.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::OR, || binary(BITS)),
-    op!("aten::__or__.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::OR, || with_number(BITS)),
-    op!("aten::__xor__.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::XOR, || binary(BITS)),
-    op!("aten::__xor__.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::XOR, || with_number(BITS)),
-    op!("aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts),
-    op!(
-        "aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor",
-        NoBool(0, 1),
-        k::SHIFT_LEFT,
-        shift_numbers
-    ),
-    op!("aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts),
-    op!(
-        "aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor",
-        NoBool(0, 1),
-        k::SHIFT_RIGHT,
-        shift_numbers
-    ),
-    op!("aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts),
-    op!("aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::SHIFT_LEFT, shift_numbers),
-    op!("aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts),
-    op!("aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shift_numbers),
     own!(
         "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
         |a| infer_addc(a, false),
@@ -590,13 +413,6 @@ pub(crate) static OPS: &[OpDef] = &[
         (),
         closeness
     ),
-    own!("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor", infer_ldexp, run_ldexp, (0), || {
-        vec![
-            sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
-            sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
-            sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
-        ]
-    }),
 ];
 
 /// `heaviside` takes operands of one element type.
@@ -612,9 +428,4 @@ fn run_heaviside(c: &Call<'_>) -> Result<()> {
 
 fn comparisons_of(types: Types) -> Vec<Sample> {
     tensors(comparisons(types))
-}
-fn swapped(types: Types) -> Vec<Sample> {
-    let mut out = with_number(types);
-    out.iter_mut().for_each(|s| s.args.swap(0, 1));
-    out
 }
