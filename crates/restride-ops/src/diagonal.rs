@@ -9,7 +9,15 @@ use smallvec::smallvec;
 /// The tensor in row-major order with every `step`-th element replaced.
 fn fill_diagonal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
-    let (meta, wrap) = (e.meta(x), a.bool(2)?);
+    let wrap = a.bool(2)?;
+    if let (Some((dtype, 2)), false) = (e.unsized_type(x), wrap) {
+        let ones = emit!(e, "aten.ones_like.default", x, DType::Bool)?;
+        let below = emit!(e, "aten.tril.default", ones)?;
+        let diagonal = emit!(e, "aten.triu.default", below)?;
+        let value = emit!(e, "aten.full.default", Vec::<i64>::new(), a.scalar(1)?, dtype)?;
+        return Ok(smallvec![emit!(e, "aten.where.self", diagonal, value, x)?]);
+    }
+    let meta = e.meta(x);
     let n = meta.sizes().to_vec();
     ensure!(n.len() >= 2, "dimensions must larger than 1");
     ensure!(n.len() == 2 || n.iter().all(|s| *s == n[0]), "all dimensions of input must be of equal length");

@@ -16,6 +16,7 @@ pub mod plan;
 mod portable;
 pub mod recompute;
 pub mod segment;
+mod shapes;
 mod simplify;
 mod symbols;
 mod written;

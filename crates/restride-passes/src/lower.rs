@@ -4,12 +4,14 @@
 //! only moves data.
 
 use crate::build::{Names, Rebuilt, rebuild};
+use crate::shapes::result_types;
 use restride_ir::{
-    Arg, Args, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program, Result,
-    Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, DType, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program,
+    Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::sync::Arc;
 
 /// Compositions of compositions deeper than this are taken for a mistake in the table.
@@ -29,7 +31,7 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
 ///
 /// # Errors
-/// Such an operator on sizes that are not known, with the node.
+/// Such an operator on sizes that are not known, if it is composed by them, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
     take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride"))
 }
@@ -58,9 +60,15 @@ pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) 
     let Rebuilt { graph, names, map, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
-    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values: Vec::new(), depth: 0, whole };
+    let values = Vec::new();
+    let asked = Cell::new(false);
+    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values, depth: 0, whole, asked };
     let args = emit.import(&new_args)?;
     let made = match emit.expand(node.op, &args) {
+        _ if emit.asked.get() => {
+            let what = format!("{} is composed by sizes that are not known", node.op);
+            return Err(Error::unsupported(what).help("give it the program with known sizes"));
+        }
         Ok(made) => made,
         // A mask's sizes are only known at the run: the executor composes such a call then.
         Err(_) if node.op.def().composed.is_some() => {
@@ -81,7 +89,9 @@ pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) 
     }
     for (&o, &n) in node.results.iter().zip(&made) {
         let (want, have) = (old.tensor(o), graph.tensor(n));
-        if want.dtype != have.dtype || want.layout.sizes != have.layout.sizes {
+        let differ = |(a, b): (&Expr, &Expr)| a.equals(b) == Some(false);
+        let sizes = want.layout.sizes.iter().zip(&have.layout.sizes);
+        if want.dtype != have.dtype || want.layout.rank() != have.layout.rank() || sizes.into_iter().any(differ) {
             return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
         }
         // The declared eager layout is the one that counts, for values that this composition made.
@@ -144,6 +154,8 @@ struct GraphEmit<'a> {
     values: Vec<ValueId>,
     depth: u32,
     whole: &'a dyn Fn(Op) -> bool,
+    /// Whether a composition asked for sizes that are not known.
+    asked: Cell<bool>,
 }
 
 impl GraphEmit<'_> {
@@ -195,6 +207,33 @@ impl GraphEmit<'_> {
         Ok(out)
     }
 
+    /// A call on sizes that are not known. PyTorch has the operator, so it stays whole.
+    fn call_unsized(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
+        let args = self.over_values(args);
+        let types = result_types(op, &args, |v| self.graph.tensor(v).clone())?;
+        Ok(self.add(op, args, types))
+    }
+
+    fn over_values(&self, args: &[Arg<Val, Scalar>]) -> Vec<Arg> {
+        let one = |a: &Arg<Val, Scalar>| {
+            let mapped: std::result::Result<_, std::convert::Infallible> =
+                a.try_map(|v| Ok(self.values[v.0 as usize]), |s| Ok(Expr::from(*s)));
+            match mapped {
+                Ok(a) => a,
+            }
+        };
+        args.iter().map(one).collect()
+    }
+
+    /// Adds a node.
+    fn add(&mut self, op: Op, args: Vec<Arg>, types: Vec<TensorType>) -> SmallVec<[Val; 1]> {
+        let results: Vec<(Arc<str>, Type)> =
+            types.into_iter().map(|ty| (self.names.fresh(&self.hint), Type::Tensor(ty))).collect();
+        let id: NodeId = self.graph.add_node(op, args, results, self.origin.clone());
+        let made = self.graph.nodes[id].results.clone();
+        made.into_iter().map(|v| self.handle(v)).collect()
+    }
+
     fn metas(&self, args: &[Arg<Val, Scalar>]) -> Vec<Arg<Meta, Scalar>> {
         args.iter().map(|a| a.map_values(|v| self.meta(*v))).collect()
     }
@@ -206,6 +245,10 @@ impl Emit for GraphEmit<'_> {
         let mut args = args.to_vec();
         op.fill_defaults_or_none(&mut args);
         let def = op.def();
+        let unsized_operand = args.iter().flat_map(Arg::values).any(|v| self.unsized_type(*v).is_some());
+        if unsized_operand && op.schema().namespace != "restride" {
+            return self.call_unsized(op, &args);
+        }
         let metas = self.metas(&args);
         let mut types: Option<Vec<Meta>> = None;
         if let Some(rule) = def.view
@@ -224,29 +267,61 @@ impl Emit for GraphEmit<'_> {
                 infer(&Args(&metas))?.to_vec()
             }
         };
-        let results: Vec<(Arc<str>, Type)> = types
-            .into_iter()
-            .map(|m| {
-                let ty = TensorType { dtype: m.dtype, layout: m.layout.map(|d| Expr::Int(*d)) };
-                (self.names.fresh(&self.hint), Type::Tensor(ty))
-            })
-            .collect();
-        let args = args
-            .iter()
-            .map(|a| {
-                let mapped: std::result::Result<_, std::convert::Infallible> =
-                    a.try_map(|v| Ok(self.values[v.0 as usize]), |s| Ok(Expr::from(*s)));
-                match mapped {
-                    Ok(a) => a,
-                }
-            })
-            .collect();
-        let id: NodeId = self.graph.add_node(op, args, results, self.origin.clone());
-        let made = self.graph.nodes[id].results.clone();
-        Ok(made.into_iter().map(|v| self.handle(v)).collect())
+        let lift = |m: Meta| TensorType { dtype: m.dtype, layout: m.layout.map(|d| Expr::Int(*d)) };
+        let args = self.over_values(&args);
+        Ok(self.add(op, args, types.into_iter().map(lift).collect()))
     }
 
     fn meta(&self, v: Val) -> Meta {
-        self.graph.tensor(self.values[v.0 as usize]).known().expect("sizes are known while lowering")
+        let ty = self.graph.tensor(self.values[v.0 as usize]);
+        ty.known().unwrap_or_else(|| {
+            self.asked.set(true);
+            Meta::contiguous(ty.dtype, &vec![2; ty.layout.rank()])
+        })
+    }
+
+    fn unsized_type(&self, v: Val) -> Option<(DType, usize)> {
+        let ty = self.graph.tensor(self.values[v.0 as usize]);
+        ty.known().is_none().then(|| (ty.dtype, ty.layout.rank()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(source: &str) -> Result<String> {
+        let program = restride_ir::text::parse(source, &lookup).expect("a program");
+        expand_own(&program).map(|p| restride_ir::text::print(&p))
+    }
+
+    #[test]
+    fn own_operators_are_composed_without_sizes_where_they_can_be() {
+        let text = expanded(
+            "stage: functional
+            symbol s0 in [2, inf]
+            graph(%x: f32[s0, 5], %t: f32[]) {
+              %d: f32[s0, 5] = restride.fill_diagonal.default(%x, 2)
+              %e: f32[s0, 5] = restride.addcmul.Tensor_value(%d, %x, %x, %t)
+              return %e
+            }",
+        )
+        .unwrap();
+        assert!(!text.contains("restride."), "{text}");
+        assert!(text.contains("f32[s0, 5] = aten.where.self("), "{text}");
+    }
+
+    #[test]
+    fn what_is_composed_by_sizes_is_refused_where_they_are_not_known() {
+        let error = expanded(
+            "stage: functional
+            symbol s0 in [2, inf]
+            graph(%x: f32[s0, 5]) {
+              %d: f32[s0, 5] = restride.fill_diagonal.default(%x, 2, True)
+              return %d
+            }",
+        )
+        .unwrap_err();
+        assert!(error.to_string().contains("composed by sizes that are not known"), "{error}");
     }
 }

@@ -1,7 +1,7 @@
 //! Gradient rules' calls as nodes of a graph.
 
-use super::shapes::result_types;
 use crate::build::Names;
+use crate::shapes::result_types;
 use restride_ir::{Arg, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
 use restride_ops::lookup;
 use smallvec::SmallVec;

@@ -7,7 +7,6 @@ mod control;
 mod emit;
 mod optimizers;
 mod prepare;
-mod shapes;
 mod step;
 mod tied;
 

@@ -17,7 +17,7 @@ const WITNESSES: [[i64; 8]; 3] =
     [[7, 11, 13, 17, 19, 23, 29, 31], [37, 41, 43, 47, 53, 59, 61, 67], [101, 89, 83, 79, 73, 71, 103, 97]];
 
 /// Types of a call's results.
-pub(super) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorType) -> Result<Vec<TensorType>> {
+pub(crate) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorType) -> Result<Vec<TensorType>> {
     let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(|a| a.map_values(|v| ty(*v))).collect();
     let known: Option<Vec<Arg<Meta, Scalar>>> =
         typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
