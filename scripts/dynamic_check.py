@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Hold random programs with symbolic sizes to eager PyTorch.
 
-  dynamic_check.py [--seeds FROM..TO] [--seconds N] [--binary F] [--show SEED] [--keep DIR]
+  dynamic_check.py [--seeds FROM..TO] [--seconds N] [--binary F] [--written] [--show SEED]
+                   [--keep DIR]
 
 A program is lines of Python on tensors with sizes `n` and `m`: views, writes through them, what only reads. A line is
 kept if eager runs it for every binding of the two, so that all lines have a meaning. The program is exported once with
 both sizes dynamic (`torch.export.export`, for training: with its views and mutations), and restride runs that file for
 each binding on each of its ways: interp, functional and plan (compiled without sizes, then bound). What is compared is
 what alias_check.py compares: values, inputs in full, metadata, and what shares storage. All numbers are small integers.
+With --written torch.export.load also takes what `restride reinplace` makes of the file, in place and in the view form, and
+runs it for the bindings that it is for: values and inputs must be equal.
 
 What torch cannot export is counted and left out, and so is what its own exported module computes otherwise than the
 program did. Exit status 1 when any program differs; with --show one program is printed and run.
@@ -164,7 +167,39 @@ def exported(torch, program):
         return torch.export.export(program.module(), program.inputs(*BINDINGS[0]), dynamic_shapes=shapes)
 
 
-def check(torch, restride, program, folder):
+WRITTEN = {"in place": [], "in views": ["--views"]}
+
+
+def written(torch, restride, file, folder):
+    """What restride makes of a file, by name, as torch runs it."""
+    made = {}
+    for name, options in WRITTEN.items():
+        out = os.path.join(folder, f"{name.replace(' ', '_')}.pt2")
+        ran = common.run([restride, "reinplace", file, "-o", out, *options], 60)
+        if ran.kind == "refused":
+            continue
+        made[name] = torch.export.load(out).module() if ran else ran
+    return made
+
+
+def written_problems(torch, program, made, binding, eager):
+    """Where it differs from eager, at one binding."""
+    problems = []
+    for name, module in made.items():
+        if isinstance(module, common.Outcome):
+            problems.append(f"{name}: {module.kind} {module.line}")
+            continue
+        try:
+            with torch.no_grad():
+                _, own = after(program, module, binding)
+        except AssertionError:
+            continue  # it is for other sizes
+        bad = [i for i, (a, b) in enumerate(zip(eager, own)) if a.shape != b.shape or not torch.equal(a, b)]
+        problems += [f"n, m = {binding}, {name}: tensor {i} (inputs come first)" for i in bad]
+    return problems
+
+
+def check(torch, restride, program, folder, with_written):
     """(what became of it, detail)."""
     try:
         made = exported(torch, program)
@@ -173,6 +208,7 @@ def check(torch, restride, program, folder):
     except Exception as e:
         return "not exported", type(e).__name__
     module, problems, bound = made.module(), [], 0
+    ours = written(torch, restride, file, folder) if with_written else {}
     for binding in BINDINGS:
         want, eager = after(program, program.module(), binding)
         try:
@@ -182,6 +218,7 @@ def check(torch, restride, program, folder):
         if any(a.shape != b.shape or not torch.equal(a, b) for a, b in zip(eager, own)):
             return "torch differs", f"for n, m = {binding}"
         bound += 1
+        problems += written_problems(torch, program, ours, binding, own)
         given, out = os.path.join(folder, "in.json"), os.path.join(folder, "out.json")
         with open(given, "w") as f:
             json.dump(described(program.inputs(*binding)), f)
@@ -206,6 +243,7 @@ def main():
     p.add_argument("--seeds", default="0..100000")
     p.add_argument("--seconds", type=float)
     p.add_argument("--binary")
+    p.add_argument("--written", action="store_true", help="files that are written back, too")
     p.add_argument("--show", type=int)
     p.add_argument("--keep", metavar="DIR")
     o = p.parse_args()
@@ -226,7 +264,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="restride-dynamic-") as tmp:
             folder = o.keep or tmp
             os.makedirs(folder, exist_ok=True)
-            status, detail = check(torch, restride, program, folder)
+            status, detail = check(torch, restride, program, folder, o.written)
         counts[status] += 1
         if status == "refused":
             # Sizes and names differ from program to program.

@@ -68,6 +68,9 @@ pub enum Command {
         /// Use only operators that other compilers commonly take, where that takes a few more of them.
         #[arg(long)]
         portable: bool,
+        /// Views for copies of views, and no copies that change nothing.
+        #[arg(long, conflicts_with = "portable")]
+        views: bool,
         /// Inputs and seed.
         #[command(flatten)]
         run: RunArgs,
@@ -81,7 +84,8 @@ pub enum Command {
         /// Where to write it (.pt2, or .fx for text).
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
-        /// Only views for copies of views, and no copies that change nothing: the program stays without mutation.
+        /// The view form: views for copies of views, `cat` and `stack` computed in slices of new memory, no copies that change
+        /// nothing. Nothing that has contents is overwritten; what inputs become are declared outputs.
         #[arg(long)]
         views: bool,
         /// Inputs and seed.

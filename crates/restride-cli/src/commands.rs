@@ -6,7 +6,7 @@ use crate::progress::Screen;
 use crate::{bench, explain, optimizer, page, tables};
 use restride::{
     CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, Report, RunOptions, State, Times,
-    files,
+    ViewOptions, files,
 };
 use std::path::Path;
 
@@ -21,8 +21,13 @@ pub fn run(command: Command) -> Result<()> {
             run_program(screen, &program, &run, outputs.as_deref(), via, json.as_deref())
         }
         Command::Verify { program, run, json } => verify(screen, &program, &run, json.as_deref()),
-        Command::Functionalize { program, output, portable, run } => {
-            functionalize(screen, &program, &output, portable, &run)
+        Command::Functionalize { program, output, portable, views, run } => {
+            let operators = match (portable, views) {
+                (true, _) => Operators::Portable,
+                (_, true) => Operators::Views,
+                _ => Operators::AsTheyAre,
+            };
+            functionalize(screen, &program, &output, operators, &run)
         }
         Command::Reinplace { program, output, views, run } => reinplace(screen, &program, &output, views, &run),
         Command::Compile { program, output, report, json, run } => {
@@ -192,14 +197,28 @@ fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path
     }
 }
 
-fn functionalize(screen: &Screen, args: &ProgramArgs, output: &Path, portable: bool, run: &RunArgs) -> Result<()> {
+/// What a functional program is written with.
+enum Operators {
+    AsTheyAre,
+    Portable,
+    Views,
+}
+
+fn functionalize(
+    screen: &Screen,
+    args: &ProgramArgs,
+    output: &Path,
+    operators: Operators,
+    run: &RunArgs,
+) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
-    if portable {
-        return save(&restride::portable(compiled.functional())?, output);
+    match operators {
+        Operators::AsTheyAre => save(compiled.functional(), output),
+        Operators::Portable => save(&restride::portable(compiled.functional())?, output),
+        Operators::Views => save(&compiled.with_views(ViewOptions { slices: false })?, output),
     }
-    save(compiled.functional(), output)
 }
 
 /// What `grad` is told.
@@ -248,9 +267,9 @@ fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, ru
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     if views {
-        return save(&compiled.with_views()?, output);
+        return save(&compiled.with_views(ViewOptions::default())?, output);
     }
-    save(&compiled.reinplaced(&inputs)?, output)
+    save(&compiled.reinplaced()?, output)
 }
 
 fn save(program: &Program, output: &Path) -> Result<()> {

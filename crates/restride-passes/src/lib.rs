@@ -25,7 +25,7 @@ pub use dce::dce;
 pub use functionalize::functionalize;
 pub use grad::grad;
 pub use lower::{expand_own, lower};
-pub use materialize::{materialize, views};
+pub use materialize::{ViewOptions, materialize, views};
 pub use order::order;
 pub use place::place;
 pub use portable::portable;

@@ -40,7 +40,7 @@ use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
 use restride_passes::recompute::{again, modelled, recompute};
-use restride_passes::{functionalize, lower, materialize, place, plan::plan, simplify, specialize, views};
+use restride_passes::{ViewOptions, functionalize, lower, materialize, place, plan::plan, simplify, specialize, views};
 use restride_tensor::{Bytes, Storage, Tensor};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -136,7 +136,8 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),
             "reinplace" => functional(program, shares).and_then(|p| materialize(&p)).map(|(p, _)| print(&p)),
-            "views" => functional(program, shares).and_then(|p| views(&p)).map(|p| print(&p)),
+            "views" => view_form(program, shares, true),
+            "functional-views" => view_form(program, shares, false),
             "run" => return Ok((command.to_string(), test.ran()?)),
             "share-later" => return Ok((command.to_string(), test.later(&[], shares)?)),
             "part-later" => return Ok((command.to_string(), test.later(shares, &[])?)),
@@ -145,6 +146,12 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
         Ok((command.to_string(), text.unwrap_or_else(|e| format!("error: {e}"))))
     };
     commands.iter().map(made).collect()
+}
+
+fn view_form(program: &Program, shares: &[Share], slices: bool) -> restride_ir::Result<String> {
+    let out = views(&functional(program, shares)?, ViewOptions { slices })?;
+    restride_ir::verify(&out)?;
+    Ok(print(&out))
 }
 
 /// `s0=3 s1=4`

@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 use restride::files::element_bytes;
-use restride::{CompileOptions, Compiled, PlaceOptions};
+use restride::{CompileOptions, Compiled, PlaceOptions, ViewOptions};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
@@ -281,15 +281,17 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
     if kinds.into_iter().any(|k| matches!(k, OutputKind::Metadata(_))) {
         return Ok(());
     }
-    let in_place = match compiled.reinplaced(inputs) {
+    let in_place = match compiled.reinplaced() {
         Ok(p) => p,
         Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
         Err(e) => return Err(format!("written back in place: {e}")),
     };
     let interpreted = |p: &Program| Left::interp(p, inputs, &options);
     let original = interpreted(program).map_err(words)?;
-    let with_views = compiled.with_views().map_err(|e| format!("with views: {e}"))?;
-    for (what, written) in [("in place", &in_place), ("with views", &with_views)] {
+    let with_views =
+        |slices| compiled.with_views(ViewOptions { slices }).map_err(|e| format!("with views (slices: {slices}): {e}"));
+    let (sliced, viewed) = (with_views(true)?, with_views(false)?);
+    for (what, written) in [("in place", &in_place), ("in slices", &sliced), ("with views", &viewed)] {
         let left = match interpreted(written) {
             Ok(left) => left,
             // What the program grows has no place in a file.

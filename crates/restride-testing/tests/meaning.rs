@@ -97,7 +97,7 @@ fn what_is_in_place_means_the_same() {
         }
         let compile = |p: &Program| Compiled::new(p.clone(), Some(&sample.inputs), &CompileOptions::default());
         let Ok(compiled) = compile(&sample.program) else { continue };
-        let Ok(in_place) = compiled.reinplaced(&sample.inputs) else { continue };
+        let Ok(in_place) = compiled.reinplaced() else { continue };
         let Ok(again) = compile(&in_place) else { continue };
         for (program, functional) in [(&sample.program, again.functional()), (&in_place, compiled.functional())] {
             asked += 1;

@@ -45,8 +45,8 @@ pub use restride_passes::grad::{
 };
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{PlanOptions, PlanOrder, SearchOptions};
-pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
+pub use restride_passes::{ViewOptions, portable};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::Tensor as RawTensor;
 pub use save::save;

@@ -3,7 +3,8 @@
 use crate::{CompileOptions, Compiled, OpenOptions, open};
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::{Inputs, State};
-use restride_ir::{Program, Result};
+use restride_ir::{Program, Result, Stage};
+use restride_passes::ViewOptions;
 use restride_passes::recompute::{Keep, Kept};
 use restride_pt2::export::{export_file, export_file_with};
 use restride_pt2::placed::{PlacedPiece, placed_files};
@@ -113,20 +114,22 @@ impl Compiled {
     ///
     /// # Errors
     /// Memory that PyTorch's operators cannot express, with the node.
-    pub fn reinplaced(&self, _inputs: &Inputs) -> Result<Program> {
-        Ok(restride_passes::materialize(self.functional())?.0)
+    pub fn reinplaced(&self) -> Result<Program> {
+        let out = restride_passes::materialize(self.functional())?.0;
+        restride_ir::verify(&out)?;
+        Ok(out)
     }
 
-    /// The functional program with views for copies of views, and without copies that change nothing: for compilers that
-    /// take views but no mutation.
+    /// The view form: the functional program with views for copies of views, without copies that change nothing, and, if asked
+    /// for, with what is put together computed in slices of its memory. For compilers that take views.
     ///
     /// # Errors
     /// A result that is not sound.
-    pub fn with_views(&self) -> Result<Program> {
-        let out = restride_passes::views(self.functional())?;
-        if self.checks() {
-            restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
+    pub fn with_views(&self, options: ViewOptions) -> Result<Program> {
+        let out = restride_passes::views(self.functional(), options)?;
+        match out.stage {
+            Stage::Functional => self.sound(out),
+            Stage::Imported => restride_ir::verify(&out).map(|()| out),
         }
-        Ok(out)
     }
 }

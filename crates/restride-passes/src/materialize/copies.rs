@@ -1,7 +1,7 @@
 //! Copies that change nothing, and the copying forms of views.
 
 use super::Materializer;
-use restride_ir::{Arg, Movement, Node, Op, Result};
+use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, ViewOutcome};
 use restride_ops::lookup;
 
 impl Materializer<'_> {
@@ -25,22 +25,29 @@ impl Materializer<'_> {
                 self.counts.copies += 1;
                 Ok(true)
             }
-            Some(Movement::View(_)) if self.as_views => {
+            Some(Movement::View(_)) if !self.kept.contains(result) && self.facts[target].sure => {
                 let Some(view) = view_of_copy(op) else { return Ok(false) };
                 let args = self.mapped(node)?;
-                // Strides do not express every view, and a type that is not known cannot be changed.
-                let metas = self.metas(&args).filter(|_| self.facts[target].sure);
-                let known = self.old.tensor(*result).known().is_some();
-                let rule = view.def().view.zip(metas).filter(|_| known && !view.def().strided);
-                if !rule.is_some_and(|(r, m)| matches!(r.of(&m), Ok(restride_ir::ViewOutcome::Views(_)))) {
-                    return Ok(false);
-                }
-                let node = Node { op: view, ..node.clone() };
-                self.call(&node, view, args)?;
+                let Some(ty) = self.view_type(view, &args) else { return Ok(false) };
+                let hint = self.old.values[*result].name.clone();
+                let v = self.view(view.name(), args, ty, &hint, target, node)?;
+                self.viewed.insert(*result);
+                self.bind(*result, v);
                 self.counts.copies += 1;
                 Ok(true)
             }
             _ => Ok(false),
+        }
+    }
+
+    /// What the view of these arguments is, if strides express it; `None` where that is not known for all sizes.
+    fn view_type(&self, view: Op, args: &[Arg]) -> Option<TensorType> {
+        let rule = view.def().view.filter(|_| !view.def().strided)?;
+        let typed = |a: &Arg| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(e.clone())).ok();
+        let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(typed).collect::<Option<_>>()?;
+        match (rule.symbolic)(&Args(&typed)) {
+            Ok(ViewOutcome::Views(mut views)) if views.len() == 1 => views.pop(),
+            _ => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The end of the program: inputs get their new contents, outputs become what they are in eager PyTorch.
 
-use super::{Materializer, filled, refuse};
+use super::{Form, Materializer, filled, refuse};
 use restride_ir::{AliasRoot, Arg, Error, Origin, OutputKind, OutputSpec, Result, TensorType, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,19 +13,22 @@ impl Materializer<'_> {
             self.old.outputs.iter().cloned().zip(program.signature.outputs.iter().cloned()).collect();
         let none: Arc<Origin> = Arc::default();
         // What is to be copied where.
-        let mut copies: Vec<(ValueId, ValueId)> = Vec::new();
+        let mut copies: Vec<(usize, ValueId)> = Vec::new();
         for (arg, spec) in &outputs {
             let (OutputKind::Mutation(i), Arg::Value(v)) = (&spec.kind, arg) else { continue };
             let (input, v) = (self.value(program.signature.inputs[*i].value)?, self.value(*v)?);
             if self.facts[v].identity == self.facts[input].identity && self.facts[v].identity.is_some() {
                 self.counts.written_back += 1;
             } else {
-                copies.push((input, v));
+                copies.push((*i, v));
                 self.counts.copied_back += 1;
             }
         }
-        let overwritten: BTreeSet<usize> =
-            copies.iter().flat_map(|(input, _)| self.facts[*input].roots.iter().copied()).collect();
+        let mut overwritten: BTreeSet<usize> = BTreeSet::new();
+        for (i, _) in &copies {
+            let input = self.value(program.signature.inputs[*i].value)?;
+            overwritten.extend(&self.facts[input].roots);
+        }
         // Values that the copies would change under our hands are saved first.
         let mut saved: BTreeMap<ValueId, ValueId> = BTreeMap::new();
         for copy in &mut copies {
@@ -52,7 +55,15 @@ impl Materializer<'_> {
                 self.save(&mut saved, &overwritten, base, &none)?;
             }
         }
-        for (input, v) in copies {
+        let mut specs = Vec::new();
+        let mut made = Vec::new();
+        for (i, v) in copies {
+            if self.form == Form::Slices {
+                made.push(Arg::Value(v));
+                specs.push(OutputSpec { kind: OutputKind::Mutation(i), alias: None });
+                continue;
+            }
+            let input = self.value(program.signature.inputs[i].value)?;
             let (op, args) = filled("aten.copy_.default", vec![Arg::Value(input), Arg::Value(v)])?;
             let name = self.names.fresh("write_back");
             let ty = self.new.values[input].ty.clone();
@@ -62,8 +73,6 @@ impl Materializer<'_> {
         let inputs: BTreeSet<usize> =
             self.specs.iter().flat_map(|s| self.facts[s.value].roots.iter().copied()).collect();
         let mut bases: BTreeMap<usize, ValueId> = BTreeMap::new();
-        let mut specs = Vec::new();
-        let mut made = Vec::new();
         for (k, arg) in users {
             let spec = &outputs[k].1;
             let arg = match arg {
@@ -145,6 +154,9 @@ impl Materializer<'_> {
                             let own =
                                 self.facts[base].roots.is_disjoint(inputs) && self.facts[base].roots.is_disjoint(taken);
                             let starts = self.new.tensor(base).layout.offset == ty.layout.offset;
+                            if own && (!self.lies_as(base, &ty) || !starts) {
+                                self.showing.push(b_old);
+                            }
                             if !own || !self.lies_as(base, &ty) || !starts {
                                 // A storage of its own that starts where the base is said to start: cells from 0 on.
                                 if ty.layout.offset != restride_ir::Expr::Int(0) {
@@ -177,6 +189,9 @@ impl Materializer<'_> {
             None => {
                 let roots = self.facts[v].roots.clone();
                 let own = roots.is_disjoint(inputs) && roots.is_disjoint(taken);
+                if own && !self.lies_as(v, &want) {
+                    self.showing.push(old);
+                }
                 let v = if !own || !self.lies_as(v, &want) {
                     match self.copy_of(v, &want, &none)? {
                         Some(copy) => copy,

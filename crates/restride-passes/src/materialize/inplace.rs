@@ -47,18 +47,19 @@ impl Materializer<'_> {
         have.is_some_and(|have| made.dtype == have.dtype && made.layout.sizes == have.layout.sizes)
     }
 
-    /// Whether a result that the caller gets would lie in memory of an input that becomes something else: it would have to be
-    /// saved from that at the end.
+    /// Whether a result that the caller gets would lie where it cannot stay: in memory of an input that becomes something else,
+    /// or in other strides than the caller is to see.
     fn misplaced(&self, result: ValueId, target: ValueId) -> bool {
-        let roots = &self.facts[target].roots;
-        if !self.visible.contains(&result) || roots.is_disjoint(&self.input_roots) {
+        if !self.visible.contains(&result) {
             return false;
         }
+        let roots = &self.facts[target].roots;
         match self.wants.get(&result) {
-            Some(Want::Input(i)) => {
+            Some(Want::Input(i)) if !roots.is_disjoint(&self.input_roots) => {
                 self.map[self.program.signature.inputs[*i].value].is_none_or(|input| self.facts[input].roots != *roots)
             }
-            _ => true,
+            Some(_) => false,
+            None => !roots.is_disjoint(&self.input_roots) || !self.lies_as(target, self.old.tensor(result)),
         }
     }
 

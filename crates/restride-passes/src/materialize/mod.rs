@@ -8,10 +8,9 @@
 //!
 //! The decisions are this pass's own, not those of a placement: a placement holds for one binding of the symbols, a file for
 //! all, and PyTorch's kernels make results that are placed here. Each is taken where nobody needs what was there: no value that
-//! may lie in the same storage is used later, and the storage is one that the program may write. Of that, only parts of a
-//! `cat` ask for known sizes; everything else holds for symbolic ones as well. What a mutated input holds at the end is copied
-//! back unless it came to lie there already, and outputs that are views in eager PyTorch are views of what they are views of
-//! there.
+//! may lie in the same storage is used later, and the storage is one that the program may write. All of it holds for symbolic
+//! sizes as well. What a mutated input holds at the end is copied back unless it came to lie there already, and outputs that
+//! are views in eager PyTorch are views of what they are views of there.
 //!
 //! Operators that ask for strides must see the declared ones; where PyTorch's kernels may have given others, a copy of
 //! exactly these strides is put before them.
@@ -19,17 +18,22 @@
 //! What it makes is for inference: PyTorch refuses out= forms, and may refuse to go back through what is written in place,
 //! where it records gradients.
 //!
-//! [`views`] keeps a program functional, and only turns copies of views into views.
+//! A view, or a part of a whole, may give what is computed of it other strides than declared. Where those show, in an output or
+//! to an operator that asks for strides, the copy that would be needed there is weighed against the copy that was left out
+//! (`shown.rs`).
+//!
+//! [`views`] makes the view form: nothing that has contents is overwritten, and inputs' new contents stay declared outputs.
 
 mod copies;
 mod finish;
 mod forms;
 mod inplace;
 mod parts;
+mod shown;
 mod views;
 mod wants;
 
-pub use views::views;
+pub use views::{ViewOptions, views};
 
 use crate::build::{Builder, Names};
 use forms::Forms;
@@ -71,20 +75,54 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program can be made to write in place"));
     }
-    let mut m = Materializer::new(program)?;
-    m.inputs()?;
+    let made = shown::with_fewest_copies(program, Form::InPlace)?;
+    Ok((made.program, made.counts))
+}
+
+/// What is made of a functional program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Results in any memory that is free.
+    InPlace,
+    /// Views, and wholes put together in new memory; inputs' new contents are declared outputs.
+    Slices,
+    /// Views alone: a functional program.
+    Views,
+}
+
+/// What was made.
+struct Made {
+    program: Program,
+    counts: Counts,
+    /// Where strides showed that are not the declared ones.
+    shown: shown::Shown,
+}
+
+/// The program in a form, with the copies in `kept` as they are, and no part of a whole among them.
+fn made(program: &Program, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made> {
+    let mut m = Materializer::new(program, form, kept)?;
+    match form {
+        Form::Views => m.inputs_as_they_are(),
+        _ => m.inputs()?,
+    }
     m.look_ahead()?;
     for (at, &id) in m.old.order.iter().enumerate() {
         let node = &m.old.nodes[id];
         m.node(at, node).map_err(|e| e.at(m.old, id))?;
     }
-    let outputs = m.finish()?;
+    let outputs = match form {
+        Form::Views => m.outputs_as_they_are()?,
+        _ => m.finish()?,
+    };
+    let shown = m.shown();
     let mut out = program.clone();
-    out.stage = Stage::Imported;
+    if form != Form::Views {
+        out.stage = Stage::Imported;
+    }
     let main = out.main;
     out.graphs[main] = m.new;
     out.signature = Signature { inputs: m.specs, outputs };
-    Ok((out, m.counts))
+    Ok(Made { program: out, counts: m.counts, shown })
 }
 
 /// What is known of a new value.
@@ -108,6 +146,7 @@ struct Busy {
 
 struct Materializer<'a> {
     program: &'a Program,
+    form: Form,
     old: &'a Graph,
     new: Graph,
     names: Names,
@@ -136,15 +175,19 @@ struct Materializer<'a> {
     parts: Parts,
     /// Writing forms by functional operator.
     forms: Forms,
-    /// Whether copying forms of views become views.
-    as_views: bool,
+    /// Copies that stay, and what is no part of a whole.
+    kept: &'a BTreeSet<ValueId>,
+    /// Old values that are views for copies.
+    viewed: BTreeSet<ValueId>,
+    /// Old values whose strides show, and are not the declared ones.
+    showing: Vec<ValueId>,
     specs: Vec<InputSpec>,
     next: usize,
     counts: Counts,
 }
 
 impl<'a> Materializer<'a> {
-    fn new(program: &'a Program) -> Result<Self> {
+    fn new(program: &'a Program, form: Form, kept: &'a BTreeSet<ValueId>) -> Result<Self> {
         let old = program.graph();
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
         let mut use_before: Table<ValueId, Option<usize>> = Table::new();
@@ -160,6 +203,7 @@ impl<'a> Materializer<'a> {
         old.output_values().for_each(|v| used(v, usize::MAX));
         Ok(Materializer {
             program,
+            form,
             old,
             new: Graph::new(),
             names: Names::default(),
@@ -177,7 +221,9 @@ impl<'a> Materializer<'a> {
             in_region: BTreeMap::new(),
             parts: Parts::default(),
             forms: Forms::default(),
-            as_views: true,
+            kept,
+            viewed: BTreeSet::new(),
+            showing: Vec::new(),
             specs: Vec::new(),
             next: 0,
             counts: Counts::default(),
@@ -324,12 +370,14 @@ impl<'a> Materializer<'a> {
         let done = self.pass_through(node)?
             || self.assemble(at, node)?
             || self.straight(at, node)?
-            || self.in_place(at, node)?
-            || self.scatter(at, node)?;
+            || self.form == Form::InPlace && (self.in_place(at, node)? || self.scatter(at, node)?);
         if done {
             return Ok(());
         }
         let mut args = self.mapped(node)?;
+        if self.form == Form::Views {
+            return self.as_it_is(node, args);
+        }
         self.settle(node, &mut args)?;
         self.call(node, node.op, args)
     }
@@ -404,6 +452,9 @@ impl<'a> Materializer<'a> {
         let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
         let strides = self.lies_as(*new, &want);
         let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
+        if op.def().strided && !start || asks_for_strides(op) && !strides {
+            self.showing.push(*old);
+        }
         if op.def().strided && !start {
             let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
             args[0] = Arg::Value(copy);

@@ -3,56 +3,77 @@
 //! The whole is an `empty` tensor that is there before its parts: a part is computed in its region of it or copied there, and a
 //! `cat` of parts that stand side by side in a larger one is a slice of that. A region is only ever given the elements of the
 //! one value that belongs there, and nothing else may be written in place in the whole before it is complete. This is
-//! decided where sizes are known, and done where it saves memory.
+//! done where it saves memory. Regions are said with symbols and held against the operator's own at the witness.
 
 use super::forms::Forms;
 use super::{Fact, Materializer, filled};
 use restride_ir::{
-    Arg, Args, DType, Expr, Graph, Layout, Meta, Movement, Node, Op, Piece, Result, Scalar, TensorType, Type, ValueId,
+    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Piece, Result, Scalar, TensorType, Type,
+    ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
 type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<Piece>, restride_ir::OpError>;
 
 /// A step from a region to one inside it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 enum Cut {
-    Slice { dim: i64, start: i64, length: i64 },
-    Select { dim: i64, index: i64 },
+    Slice { dim: usize, start: Expr, length: Expr },
+    Select { dim: usize, index: i64 },
 }
 
 impl Cut {
-    fn of(self, from: &Layout) -> Option<Layout> {
+    /// The region that the step leads to.
+    fn of(&self, from: &Layout<Expr>) -> Layout<Expr> {
+        let mut to = from.clone();
         match self {
-            Cut::Slice { dim, start, length } => from.slice(dim, Some(&start), Some(&(start + length)), &1).ok(),
-            Cut::Select { dim, index } => from.select(dim, &index).ok(),
-        }
-    }
-
-    /// The step that leads to a region.
-    fn between(from: &Layout, to: &Layout) -> Option<Vec<Cut>> {
-        let distance = to.offset - from.offset;
-        let index = |d: usize| {
-            let stride = from.strides[d];
-            (stride > 0 && distance >= 0 && distance % stride == 0).then(|| distance / stride)
-        };
-        let cut = if to.rank() == from.rank() {
-            let mut differ = (0..to.rank()).filter(|d| to.sizes[*d] != from.sizes[*d]);
-            let Some(d) = differ.next() else { return (distance == 0).then(Vec::new) };
-            if differ.next().is_some() {
-                return None;
+            Cut::Slice { dim, start, length } => {
+                to.offset = to.offset.plus(&start.times(&from.strides[*dim]));
+                to.sizes[*dim] = length.clone();
             }
-            Cut::Slice { dim: d as i64, start: index(d)?, length: to.sizes[d] }
-        } else {
-            let found = |d: &usize| {
-                let cut = index(*d).map(|index| Cut::Select { dim: *d as i64, index });
-                cut.and_then(|c| c.of(from)).is_some_and(|l| l == *to)
-            };
-            let d = (0..from.rank()).find(found)?;
-            Cut::Select { dim: d as i64, index: index(d)? }
-        };
-        cut.of(from).filter(|l| l == to).map(|_| vec![cut])
+            Cut::Select { dim, index } => {
+                to.offset = to.offset.plus(&Expr::Int(*index).times(&from.strides[*dim]));
+                to.sizes.remove(*dim);
+                to.strides.remove(*dim);
+            }
+        }
+        to
     }
+}
+
+/// How a region of a tensor is cut out of it, at known sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Between {
+    /// It is all of it.
+    Nothing,
+    /// It is a slice of this dimension, from the index on.
+    Slice { dim: usize, start: i64 },
+    /// It is this index of the dimension.
+    Select { dim: usize, index: i64 },
+}
+
+fn between(from: &Layout, to: &Layout) -> Option<Between> {
+    let distance = to.offset - from.offset;
+    let index = |d: usize| {
+        let stride = from.strides[d];
+        (stride > 0 && distance >= 0 && distance % stride == 0).then(|| distance / stride)
+    };
+    if to.rank() == from.rank() {
+        let mut differ = (0..to.rank()).filter(|d| to.sizes[*d] != from.sizes[*d]);
+        let Some(dim) = differ.next() else { return (distance == 0).then_some(Between::Nothing) };
+        if differ.next().is_some() {
+            return None;
+        }
+        let start = index(dim)?;
+        let cut = from.slice(dim as i64, Some(&start), Some(&(start + to.sizes[dim])), &1).ok()?;
+        return (cut == *to).then_some(Between::Slice { dim, start });
+    }
+    let found = |dim: usize| {
+        let index = index(dim)?;
+        let cut = from.select(dim as i64, &index).ok()?;
+        (cut == *to).then_some(Between::Select { dim, index })
+    };
+    (0..from.rank()).find_map(found)
 }
 
 /// Where a value is to lie in a whole.
@@ -62,7 +83,15 @@ pub(super) struct Spot {
     root: ValueId,
     /// The way there from the whole.
     cuts: Vec<Cut>,
-    layout: Layout,
+    layout: Layout<Expr>,
+}
+
+impl Spot {
+    /// The spot inside this one.
+    fn inner(&self, cut: Option<Cut>) -> Spot {
+        let layout = cut.as_ref().map_or_else(|| self.layout.clone(), |c| c.of(&self.layout));
+        Spot { root: self.root, cuts: self.cuts.iter().cloned().chain(cut).collect(), layout }
+    }
 }
 
 /// A `cat` or its like.
@@ -70,31 +99,68 @@ struct Cat {
     at: usize,
     result: ValueId,
     operands: Vec<ValueId>,
+    /// Sizes of the operands.
+    sizes: Vec<Vec<Expr>>,
     args: Vec<Arg<Meta, Scalar>>,
     pieces: Pieces,
 }
 
 impl Cat {
-    fn of(graph: &Graph, at: usize, node: &Node) -> Option<Cat> {
+    fn of(graph: &Graph, witness: &Binding, at: usize, node: &Node) -> Option<Cat> {
         let (Some(Movement::Assemble(pieces)), [result]) = (node.op.def().movement, &node.results[..]) else {
             return None;
         };
-        let known = |v: ValueId| graph.values[v].ty.tensor().and_then(TensorType::known);
-        let whole = known(*result)?;
+        let meta_of = |v: ValueId| {
+            let ty = graph.values[v].ty.tensor()?;
+            Some(Meta::new(ty.dtype, known(&ty.layout, witness)?))
+        };
+        let whole = meta_of(*result)?;
         let operands: Vec<ValueId> = node.operands().collect();
-        let alike = operands.iter().all(|v| known(*v).is_some_and(|m| m.dtype == whole.dtype));
-        let meta = |a: &Arg| a.try_map(|v| known(*v).ok_or(()), |e| e.constant().ok_or(())).ok();
+        let alike = operands.iter().all(|v| meta_of(*v).is_some_and(|m| m.dtype == whole.dtype));
+        let sizes = operands.iter().map(|v| graph.tensor(*v).layout.sizes.to_vec()).collect();
+        let meta = |a: &Arg| a.try_map(|v| meta_of(*v).ok_or(()), |e| e.eval(witness).map_err(|_| ())).ok();
         let args: Option<Vec<_>> = node.args.iter().map(meta).collect();
-        Some(Cat { at, result: *result, operands, args: args?, pieces }).filter(|_| alike)
+        Some(Cat { at, result: *result, operands, sizes, args: args?, pieces }).filter(|_| alike)
     }
 
-    /// The region of each operand, in their order, if they cover all of the whole.
-    fn regions(&self, whole: &Layout) -> Option<Vec<Layout>> {
-        let pieces = (self.pieces)(&Args(&self.args), whole).ok()?;
+    /// The way to each operand's region, in their order, if they cover all of the whole and each is a slice or an index of
+    /// it.
+    fn regions(&self, whole: &Layout<Expr>, witness: &Binding) -> Option<Vec<Option<Cut>>> {
+        let at = known(whole, witness)?;
+        let pieces = (self.pieces)(&Args(&self.args), &at).ok()?;
         let each = pieces.iter().enumerate().all(|(k, p)| p.operand == k) && pieces.len() == self.operands.len();
         let cells: i64 = pieces.iter().map(|p| p.region.numel()).sum();
-        (each && cells == whole.numel() && cells > 0).then(|| pieces.into_iter().map(|p| p.region).collect())
+        if !each || cells != at.numel() || cells == 0 {
+            return None;
+        }
+        let mut ends: BTreeMap<usize, Expr> = BTreeMap::new();
+        let mut cuts = Vec::with_capacity(pieces.len());
+        for (piece, sizes) in pieces.iter().zip(&self.sizes) {
+            let cut = match between(&at, &piece.region)? {
+                Between::Nothing => None,
+                Between::Select { dim, index } => Some(Cut::Select { dim, index }),
+                Between::Slice { dim, start } => {
+                    // Operands follow each other: what one starts at is what those before it take.
+                    let end = ends.entry(dim).or_insert(Expr::Int(0));
+                    let (from, length) = (end.clone(), sizes.get(dim)?.clone());
+                    *end = end.plus(&length);
+                    let same = from.eval(witness).is_ok_and(|n| n.as_i64() == start);
+                    Some(Cut::Slice { dim, start: from, length }).filter(|_| same).map(Some)?
+                }
+            };
+            let region = cut.as_ref().map_or_else(|| whole.clone(), |c| c.of(whole));
+            if known(&region, witness)? != piece.region {
+                return None;
+            }
+            cuts.push(cut);
+        }
+        Some(cuts)
     }
+}
+
+/// A layout at the witness.
+fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
+    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
 }
 
 /// What is put together in place, and where.
@@ -119,11 +185,17 @@ impl Parts {
     pub(super) fn lies(&mut self, v: ValueId) {
         self.lies.insert(v);
     }
+
+    /// Whether a value lies in a whole that is larger.
+    pub(super) fn lies_in_place(&self, v: ValueId) -> bool {
+        self.lies.contains(&v) && self.spots.get(&v).is_some_and(|s| s.root != v)
+    }
 }
 
 /// What the choice of parts looks at.
 struct Chooser<'a> {
     graph: &'a Graph,
+    witness: &'a Binding,
     forms: &'a mut Forms,
     /// Nodes that make values, where a value may be a part.
     makers: BTreeMap<ValueId, &'a Node>,
@@ -143,7 +215,8 @@ impl Chooser<'_> {
         }
         let saves = self.parts.cats.contains_key(&v) || maker.results.len() == 1 && self.forms.out(maker.op).is_some();
         if saves {
-            let bytes = spot.layout.numel() * self.graph.tensor(v).dtype.size() as i64;
+            let cells = known(&spot.layout, self.witness).map_or(0, |l| l.numel());
+            let bytes = cells * self.graph.tensor(v).dtype.size() as i64;
             *self.saved.entry(spot.root).or_default() += bytes;
         }
         self.parts.spots.insert(v, spot);
@@ -154,20 +227,17 @@ impl Chooser<'_> {
         let spot = match self.parts.spots.get(&cat.result) {
             Some(spot) => spot.clone(),
             None => {
-                let Some(whole) = self.graph.tensor(cat.result).known() else { return };
-                if whole.layout.offset != 0 || !whole.layout.is_dense() {
+                let whole = self.graph.tensor(cat.result).layout.clone();
+                if !known(&whole, self.witness).is_some_and(|l| l.offset == 0 && l.is_dense()) {
                     return;
                 }
-                Spot { root: cat.result, cuts: Vec::new(), layout: whole.layout }
+                Spot { root: cat.result, cuts: Vec::new(), layout: whole }
             }
         };
-        let Some(regions) = cat.regions(&spot.layout) else { return };
+        let Some(regions) = cat.regions(&spot.layout, self.witness) else { return };
         self.parts.spots.insert(cat.result, spot.clone());
         for (k, v) in cat.operands.iter().enumerate() {
-            if let Some(cuts) = Cut::between(&spot.layout, &regions[k]) {
-                let cuts = spot.cuts.iter().copied().chain(cuts).collect();
-                self.settle(*v, Spot { root: spot.root, cuts, layout: regions[k].clone() });
-            }
+            self.settle(*v, spot.inner(regions[k].clone()));
             if cat.operands[..k].contains(v) {
                 continue;
             }
@@ -178,28 +248,31 @@ impl Chooser<'_> {
                 if inner.at >= cat.at || cat.operands.get(k..end) != Some(&inner.operands[..]) {
                     continue;
                 }
-                let (Some(part), Some(ty)) = (self.run(&spot, &regions[k..end]), self.graph.tensor(*smaller).known())
-                else {
-                    continue;
-                };
-                let alike = part.layout.sizes == ty.layout.sizes
-                    && inner.regions(&part.layout).is_some_and(|r| r == regions[k..end]);
+                let Some(part) = run(&spot, &regions[k..end]) else { continue };
+                let lie = |cut: &Option<Cut>, of: &Spot| of.inner(cut.clone()).layout;
+                let alike = part.layout.sizes == self.graph.tensor(*smaller).layout.sizes
+                    && inner.regions(&part.layout, self.witness).is_some_and(|inner| {
+                        inner.iter().zip(&regions[k..end]).all(|(a, b)| lie(a, &part) == lie(b, &spot))
+                    });
                 if alike {
                     self.settle(*smaller, part);
                 }
             }
         }
     }
+}
 
-    /// Regions side by side as one.
-    fn run(&self, spot: &Spot, regions: &[Layout]) -> Option<Spot> {
-        let first = Cut::between(&spot.layout, regions.first()?)?;
-        let [Cut::Slice { dim, start, .. }] = first[..] else { return None };
-        let length = regions.iter().map(|r| r.sizes.get(dim as usize).copied().unwrap_or(0)).sum();
-        let cut = Cut::Slice { dim, start, length };
-        let layout = cut.of(&spot.layout)?;
-        Some(Spot { root: spot.root, cuts: spot.cuts.iter().copied().chain([cut]).collect(), layout })
+/// Regions side by side as one.
+fn run(spot: &Spot, regions: &[Option<Cut>]) -> Option<Spot> {
+    let Some(Some(Cut::Slice { dim, start, .. })) = regions.first() else { return None };
+    let mut length = Expr::Int(0);
+    for region in regions {
+        match region {
+            Some(Cut::Slice { dim: d, length: more, .. }) if d == dim => length = length.plus(more),
+            _ => return None,
+        }
     }
+    Some(spot.inner(Some(Cut::Slice { dim: *dim, start: start.clone(), length })))
 }
 
 fn is_assembled(op: Op) -> bool {
@@ -207,8 +280,8 @@ fn is_assembled(op: Op) -> bool {
 }
 
 impl Materializer<'_> {
-    /// Chooses what is put together in place.
-    pub(super) fn plan_parts(&mut self, may_be_part: impl Fn(ValueId) -> bool) -> Result<()> {
+    /// Chooses what is put together in place, where `apart` are no parts of anything.
+    pub(super) fn plan_parts(&mut self, apart: &BTreeSet<ValueId>) -> Result<()> {
         let graph = self.old;
         let mut makers = BTreeMap::new();
         let mut any_strides: BTreeSet<ValueId> = BTreeSet::new();
@@ -217,7 +290,7 @@ impl Materializer<'_> {
         let mut order: Vec<ValueId> = Vec::new();
         let mut starting: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
-            let cat = Cat::of(graph, at, node);
+            let cat = Cat::of(graph, &self.witness, at, node);
             let is_cat = cat.is_some();
             if let Some(cat) = cat {
                 order.push(cat.result);
@@ -230,7 +303,7 @@ impl Materializer<'_> {
             if may_alias && !is_cat || !self.effects.node(graph, node)?.aliases.is_empty() {
                 continue;
             }
-            for &r in node.results.iter().filter(|r| may_be_part(**r)) {
+            for &r in node.results.iter().filter(|r| !apart.contains(*r)) {
                 makers.insert(r, node);
                 any_strides.insert(r);
                 only_parts.insert(r);
@@ -248,7 +321,8 @@ impl Materializer<'_> {
             }
         }
         let parts = Parts { cats, only_parts, ..Parts::default() };
-        let mut chooser = Chooser { graph, forms: &mut self.forms, makers, any_strides, saved: BTreeMap::new(), parts };
+        let (witness, forms) = (&self.witness, &mut self.forms);
+        let mut chooser = Chooser { graph, witness, forms, makers, any_strides, saved: BTreeMap::new(), parts };
         for result in order.iter().rev() {
             let cat = chooser.parts.cats.remove(result).expect("every one was noted");
             chooser.cat(&cat, &starting);
@@ -272,17 +346,19 @@ impl Materializer<'_> {
             Some(v) => *v,
             None => self.whole(spot.root, &ty, node),
         };
-        let known = |ty: &TensorType| ty.known().expect("wholes have known sizes").layout;
-        let mut layout = known(&ty);
+        let mut layout = ty.layout.clone();
         let hint = format!("{}_part", self.old.values[spot.root].name);
-        for &cut in &spot.cuts {
-            layout = cut.of(&layout).expect("a cut that was made before");
-            let (view, args) = match cut {
-                Cut::Slice { dim, start, length } => ("aten.slice.Tensor", vec![dim, start, start + length]),
-                Cut::Select { dim, index } => ("aten.select.int", vec![dim, index]),
+        for cut in &spot.cuts {
+            layout = cut.of(&layout);
+            let (view, dim, of) = match cut {
+                Cut::Slice { dim, start, length } => {
+                    ("aten.slice.Tensor", dim, vec![start.clone(), start.plus(length)])
+                }
+                Cut::Select { dim, index } => ("aten.select.int", dim, vec![Expr::Int(*index)]),
             };
-            let args = std::iter::once(Arg::Value(v)).chain(args.into_iter().map(|n| Arg::Scalar(Expr::Int(n))));
-            v = self.view(view, args.collect(), typed(ty.dtype, &layout), &hint, v, node)?;
+            let numbers = std::iter::once(Expr::Int(*dim as i64)).chain(of).map(Arg::Scalar);
+            let args = std::iter::once(Arg::Value(v)).chain(numbers).collect();
+            v = self.view(view, args, TensorType::new(ty.dtype, layout.clone()), &hint, v, node)?;
         }
         Ok(v)
     }
@@ -308,21 +384,14 @@ impl Materializer<'_> {
         let (Some(spot), Some(cat)) = (self.parts.spots.get(&result).cloned(), self.parts.cats.remove(&result)) else {
             return Ok(false);
         };
-        let Some(regions) = cat.regions(&spot.layout) else { return Ok(false) };
-        for (&v, region) in cat.operands.iter().zip(&regions) {
-            let own = self.parts.spots.get(&v).filter(|s| s.root == spot.root && s.layout == *region).cloned();
+        let Some(regions) = cat.regions(&spot.layout, &self.witness) else { return Ok(false) };
+        for (&v, cut) in cat.operands.iter().zip(regions) {
+            let target = spot.inner(cut);
+            let own = self.parts.spots.get(&v).filter(|s| s.root == spot.root && s.layout == target.layout).cloned();
             if own.is_some() && self.parts.lies.contains(&v) {
                 continue;
             }
-            let target = match &own {
-                Some(own) => own.clone(),
-                None => {
-                    let cuts = Cut::between(&spot.layout, region)
-                        .ok_or_else(|| restride_ir::Error::unsupported("a part of a whole that is no slice of it"))?;
-                    let cuts = spot.cuts.iter().copied().chain(cuts).collect();
-                    Spot { root: spot.root, cuts, layout: region.clone() }
-                }
-            };
+            let target = own.clone().unwrap_or(target);
             let target = self.region_at(&target, node)?;
             let source = self.value(v)?;
             self.copy_into(target, source, node)?;
@@ -376,25 +445,30 @@ impl Materializer<'_> {
     }
 }
 
-fn typed(dtype: DType, layout: &Layout) -> TensorType {
-    TensorType::new(dtype, layout.map(|n| Expr::Int(*n)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_step_leads_to_a_part() {
+    fn what_lies_between_is_a_slice_or_an_index() {
         let whole = Layout::contiguous(&[2, 6, 3]);
         let slice = whole.slice(1, Some(&2), Some(&5), &1).unwrap();
-        let cut = Cut::between(&whole, &slice).unwrap();
-        assert_eq!(cut, [Cut::Slice { dim: 1, start: 2, length: 3 }]);
+        assert_eq!(between(&whole, &slice), Some(Between::Slice { dim: 1, start: 2 }));
         let select = whole.select(1, &4).unwrap();
-        assert_eq!(Cut::between(&whole, &select).unwrap(), [Cut::Select { dim: 1, index: 4 }]);
-        assert_eq!(Cut::between(&whole, &whole).unwrap(), []);
+        assert_eq!(between(&whole, &select), Some(Between::Select { dim: 1, index: 4 }));
+        assert_eq!(between(&whole, &whole), Some(Between::Nothing));
         let two = slice.slice(0, Some(&1), None, &1).unwrap();
-        assert_eq!(Cut::between(&whole, &two), None);
-        assert_eq!(Cut::between(&whole, &whole.permute(&[0, 2, 1]).unwrap()), None);
+        assert_eq!(between(&whole, &two), None);
+        assert_eq!(between(&whole, &whole.permute(&[0, 2, 1]).unwrap()), None);
+    }
+
+    #[test]
+    fn a_cut_leads_to_what_lies_between() {
+        let ints = |l: &Layout| l.map(|n| Expr::Int(*n));
+        let whole = Layout::contiguous(&[2, 6, 3]);
+        let slice = Cut::Slice { dim: 1, start: Expr::Int(2), length: Expr::Int(3) };
+        assert_eq!(slice.of(&ints(&whole)), ints(&whole.slice(1, Some(&2), Some(&5), &1).unwrap()));
+        let select = Cut::Select { dim: 1, index: 4 };
+        assert_eq!(select.of(&ints(&whole)), ints(&whole.select(1, &4).unwrap()));
     }
 }

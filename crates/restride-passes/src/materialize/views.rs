@@ -1,83 +1,99 @@
-//! The view form: a functional program whose copies of views are views.
+//! The view form: views for copies of views, and what is put together in slices of its memory.
 
-use super::Materializer;
-use restride_ir::{Arg, Error, InputSpec, Node, Program, Result, Stage, Type};
+use super::{Form, Materializer, shown};
+use restride_ir::{Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type};
+use std::collections::BTreeSet;
 
-/// The program with views for copying forms of views, and without copies that change nothing, where the caller sees
-/// neither. It stays functional.
+/// What the view form may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ViewOptions {
+    /// The parts of a `cat` are computed in slices of it: new memory, of which every cell is written once. Without it the
+    /// program stays functional.
+    pub slices: bool,
+}
+
+impl Default for ViewOptions {
+    fn default() -> ViewOptions {
+        ViewOptions { slices: true }
+    }
+}
+
+/// The program with views for copying forms of views, without copies that change nothing, and with `cat` and `stack` built in
+/// slices by what computes their parts, where the caller sees none of that. Nothing that has contents is overwritten, and
+/// what inputs become stays declared outputs. It stays functional where nothing is built in slices.
 ///
 /// # Errors
 /// A program that is not functional.
-pub fn views(program: &Program) -> Result<Program> {
+pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program has a view form"));
     }
-    // Views can give what is computed of them other strides. Where they show, only copies that change nothing are left out.
-    match made(program, true)? {
-        Some(out) => Ok(out),
-        None => Ok(made(program, false)?.unwrap_or_else(|| program.clone())),
-    }
-}
-
-/// The view form, unless it changes strides that the caller sees or an operator asks for.
-fn made(program: &Program, as_views: bool) -> Result<Option<Program>> {
-    let mut m = Materializer::new(program)?;
-    m.as_views = as_views;
-    m.visible = super::wants::visible(m.old, &m.effects)?;
-    for spec in &program.signature.inputs {
-        let value = &m.old.values[spec.value];
-        let name = m.names.fresh(&value.name);
-        let v = m.new.add_input(name, value.ty.clone());
-        if matches!(value.ty, Type::Tensor(_)) {
-            m.own(v, true);
-        }
-        m.bind(spec.value, v);
-        m.specs.push(InputSpec { value: v, kind: spec.kind.clone() });
-    }
-    for (&id, node) in m.old.order.iter().map(|id| (id, &m.old.nodes[*id])) {
-        if !m.as_it_is(node).map_err(|e| e.at(m.old, id))? {
-            return Ok(None);
+    // What these ask for is said in functional programs alone.
+    let signature = &program.signature;
+    let flat = signature.inputs.iter().any(|s| matches!(s.kind, InputKind::Storage(_)));
+    let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
+    if options.slices && !flat && !becomes {
+        match shown::with_fewest_copies(program, Form::Slices) {
+            Ok(made) if made.counts.assembled > 0 => return Ok(made.program),
+            Ok(_) => {}
+            Err(e) if e.kind == restride_ir::ErrorKind::Unsupported => {}
+            Err(e) => return Err(e),
         }
     }
-    let mut outputs = Vec::with_capacity(m.old.outputs.len());
-    for arg in &m.old.outputs {
-        outputs.push(arg.try_map(|v| m.value(*v), |e| Ok::<_, Error>(e.clone()))?);
+    let made = shown::with_fewest_copies(program, Form::Views)?;
+    if made.shown.none() {
+        return Ok(made.program);
     }
-    let changed = |(old, new): (&Arg, &Arg)| match (old, new) {
-        (Arg::Value(old), Arg::Value(new)) => m.old.values[*old].ty != m.new.values[*new].ty,
-        _ => false,
-    };
-    if m.old.outputs.iter().zip(&outputs).any(changed) {
-        return Ok(None);
-    }
-    let mut out = program.clone();
-    m.new.outputs = outputs;
-    let main = out.main;
-    out.graphs[main] = m.new;
-    out.signature.inputs = m.specs;
-    Ok(Some(out))
+    // What cannot be weighed: only copies that change nothing are left out.
+    let all: BTreeSet<_> = program.graph().values.ids().collect();
+    let made = super::made(program, Form::Views, &all)?;
+    Ok(if made.shown.none() { made.program } else { program.clone() })
 }
 
 impl Materializer<'_> {
-    /// A node of a program that stays functional. False if it would see other strides than it asks for.
-    fn as_it_is(&mut self, node: &Node) -> Result<bool> {
-        if self.pass_through(node)? {
-            return Ok(true);
+    /// Inputs of a program that stays functional.
+    pub(super) fn inputs_as_they_are(&mut self) {
+        for spec in &self.program.signature.inputs {
+            let value = &self.old.values[spec.value];
+            let name = self.names.fresh(&value.name);
+            let v = self.new.add_input(name, value.ty.clone());
+            if matches!(value.ty, Type::Tensor(_)) {
+                self.own(v, true);
+            }
+            self.bind(spec.value, v);
+            self.specs.push(InputSpec { value: v, kind: spec.kind.clone() });
         }
-        let args = self.mapped(node)?;
-        let other = |(old, new): (&Arg, &Arg)| match (old, new) {
-            (Arg::Value(old), Arg::Value(new)) => self.old.values[*old].ty != self.new.values[*new].ty,
-            _ => false,
-        };
-        let changed = node.args.iter().zip(&args).any(other);
-        if changed && (node.op.def().strided || super::asks_for_strides(node.op)) {
-            return Ok(false);
+    }
+
+    /// A node of a program that stays functional.
+    pub(super) fn as_it_is(&mut self, node: &Node, args: Vec<Arg>) -> Result<()> {
+        let changed: Vec<_> = node.operands().filter(|v| self.differs(*v)).collect();
+        if node.op.def().strided || super::asks_for_strides(node.op) {
+            self.showing.extend(&changed);
         }
-        self.call_typed(node, node.op, args, !changed)?;
+        self.call_typed(node, node.op, args, changed.is_empty())?;
         // Of other strides it must be known what they become.
-        let known = |r: &restride_ir::ValueId| {
-            self.map[*r].is_some_and(|v| self.new.values[v].ty.tensor().is_none() || self.facts[v].sure)
+        let unknown = |r: &restride_ir::ValueId| {
+            self.map[*r].is_some_and(|v| self.new.values[v].ty.tensor().is_some() && !self.facts[v].sure)
         };
-        Ok(!changed || node.results.iter().all(known))
+        if !changed.is_empty() && node.results.iter().any(unknown) {
+            self.showing.extend(changed);
+        }
+        Ok(())
+    }
+
+    /// Outputs of a program that stays functional.
+    pub(super) fn outputs_as_they_are(&mut self) -> Result<Vec<OutputSpec>> {
+        for arg in &self.old.outputs {
+            let new = arg.try_map(|v| self.value(*v), |e| Ok::<_, Error>(e.clone()))?;
+            self.showing.extend(arg.values().copied().filter(|v| self.differs(*v)).collect::<Vec<_>>());
+            self.new.outputs.push(new);
+        }
+        Ok(self.program.signature.outputs.clone())
+    }
+
+    /// Whether a value has become one of another type.
+    fn differs(&self, old: restride_ir::ValueId) -> bool {
+        self.map[old].is_some_and(|new| self.old.values[old].ty != self.new.values[new].ty)
     }
 }

@@ -1,6 +1,6 @@
 //! Where results are wanted: as the new content of an input, in the region of a scatter, as a part of a whole.
 
-use super::Materializer;
+use super::{Form, Materializer};
 use restride_ir::{Arg, Effects, Graph, Movement, OutputKind, Program, Result, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,12 +39,22 @@ impl Materializer<'_> {
     pub(super) fn look_ahead(&mut self) -> Result<()> {
         let Materializer { program, old, .. } = *self;
         let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect();
-        let mut wants = new_contents(program, &made);
-        let visible = visible(old, &self.effects)?;
-        self.plan_parts(|v| !visible.contains(&v) && !wants.contains_key(&v))?;
-        self.visible = visible;
+        self.visible = visible(old, &self.effects)?;
+        if self.form == Form::Views {
+            return Ok(());
+        }
+        let mut wants = match self.form {
+            Form::InPlace => new_contents(program, &made),
+            _ => BTreeMap::new(),
+        };
+        let apart = self.visible.iter().chain(wants.keys()).chain(self.kept).copied().collect();
+        self.plan_parts(&apart)?;
         for v in self.parts.straight() {
             wants.entry(v).or_insert(Want::Part);
+        }
+        if self.form == Form::Slices {
+            self.wants = wants;
+            return Ok(());
         }
         for (at, (_, node)) in old.ordered().enumerate() {
             let Some(Movement::Scatter { base: 0, src: 1, .. }) = node.op.def().movement else { continue };

@@ -1,6 +1,6 @@
 // A result takes over whichever operand nobody needs any more; the first by the in-place form, another one by the out= form.
 // What is still read, is of another type or is broadcast stays.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[2, 3], %y: f32[3], %k: i64[2, 3]) {
   %a: f32[2, 3] = aten.neg.default(%x)
   %b: f32[2, 3] = aten.sub.Tensor(%x, %a)
@@ -36,6 +36,19 @@ graph(%x: f32[2, 3], %y: f32[3], %k: i64[2, 3]) {
 //   %f: f32[2, 3] = aten.add.Tensor(%x, %e)
 //   %g: f32[2, 3] = aten.add_.Tensor(%f, %d)
 //   %h: f32[2, 3] = aten.sub_.Tensor(%d, %g)
+//   return %h
+// }
+
+// == views
+// graph(%x: f32[2, 3], %y: f32[3], %k: i64[2, 3]) {
+//   %a: f32[2, 3] = aten.neg.default(%x)
+//   %b: f32[2, 3] = aten.sub.Tensor(%x, %a)
+//   %c: f32[3] = aten.neg.default(%y)
+//   %d: f32[2, 3] = aten.mul.Tensor(%c, %b)
+//   %e: i64[2, 3] = aten.neg.default(%k)
+//   %f: f32[2, 3] = aten.add.Tensor(%x, %e)
+//   %g: f32[2, 3] = aten.add.Tensor(%f, %d)
+//   %h: f32[2, 3] = aten.sub.Tensor(%d, %g)
 //   return %h
 // }
 

@@ -1,6 +1,6 @@
 // What is computed of an item and put back in its place is computed there; what is computed of another item or of the whole
 // is not, and what is read after it stays as it was.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[4, 3]) {
   %a: f32[4, 3] = aten.clone.default(%x)
   %i: f32[3] = aten.select.int(%a, 0, 0)
@@ -53,6 +53,25 @@ graph(%x: f32[4, 3]) {
 //   %s_region: f32[3]+9 = aten.select.int(%j_1, 0, 3)
 //   %s_region_1: f32[3]+9 = aten.copy_.default(%s_region, %q)
 //   return %j_1, %r
+// }
+
+// == views
+// stage: functional
+//
+// graph(%x: f32[4, 3]) {
+//   %i: f32[3] = aten.select.int(%x, 0, 0)
+//   %j: f32[3] = aten.add.Tensor(%i, 1)
+//   %j_1: f32[4, 3] = aten.select_scatter.default(%x, %j, 0, 0)
+//   %k: f32[3]+3 = aten.select.int(%j_1, 0, 1)
+//   %l: f32[3]+3 = aten.relu.default(%k)
+//   %l_1: f32[4, 3] = aten.select_scatter.default(%j_1, %l, 0, 1)
+//   %n: f32[3] = aten.mul.Tensor(%l, %l)
+//   %o: f32[4, 3] = aten.select_scatter.default(%l_1, %n, 0, 2)
+//   %p: f32[3]+9 = aten.select.int(%o, 0, 3)
+//   %q: f32[3] = aten.neg.default(%p)
+//   %r: f32[3] = aten.exp.default(%p)
+//   %s: f32[4, 3] = aten.select_scatter.default(%o, %q, 0, 3)
+//   return %s, %r
 // }
 
 // == run

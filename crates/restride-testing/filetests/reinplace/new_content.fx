@@ -1,5 +1,5 @@
 // What an input holds at the end is computed in its memory, once nobody reads what was there.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[3], %y: f32[3], %g: f32[3]) {
   %m: f32[3] = aten.mul.Tensor(%y, %g)
   %n: f32[3] = aten.add.Tensor(%x, %m)
@@ -27,6 +27,17 @@ graph(%x: f32[3], %y: f32[3], %g: f32[3]) {
 //   %z: f32[3] = aten.neg.default(%n)
 //   %write_back: f32[3] = aten.copy_.default(%x, %m)
 //   return %z
+// }
+
+// == views
+// output 0: mutation of %x
+// output 1: mutation of %y
+//
+// graph(%x: f32[3], %y: f32[3], %g: f32[3]) {
+//   %m: f32[3] = aten.mul.Tensor(%y, %g)
+//   %n: f32[3] = aten.add.Tensor(%x, %m)
+//   %z: f32[3] = aten.neg.default(%n)
+//   return %m, %n, %z
 // }
 
 // == run

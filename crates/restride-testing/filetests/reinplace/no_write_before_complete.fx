@@ -1,5 +1,5 @@
 // While the whole is not complete nothing takes over the memory of a part of it, and after that what is free does.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[1, 4], %y: f32[1, 4]) {
   %a: f32[1, 4] = aten.mul.Tensor(%x, %y)
   %b: f32[1, 4] = aten.exp.default(%a)
@@ -35,6 +35,21 @@ graph(%x: f32[1, 4], %y: f32[1, 4]) {
 //   %w_part_3: f32[2, 4]+8 = aten.slice.Tensor(%w, 0, 2, 4)
 //   %c: f32[2, 4]+8 = aten.sub.out(%x, %s, out=%w_part_3)
 //   %z: f32[4, 4] = aten.mul.out(2, %w, out=%w)
+//   return %z
+// }
+
+// == views
+// graph(%x: f32[1, 4], %y: f32[1, 4]) {
+//   %w: f32[4, 4] = aten.empty_strided.default([4, 4], [4, 1], dtype=f32)
+//   %w_part: f32[1, 4] = aten.slice.Tensor(%w, 0, 0, 1)
+//   %a: f32[1, 4] = aten.mul.out(%x, %y, out=%w_part)
+//   %w_part_1: f32[1, 4]+4 = aten.slice.Tensor(%w, 0, 1, 2)
+//   %b: f32[1, 4]+4 = aten.exp.out(%a, out=%w_part_1)
+//   %w_part_2: f32[2, 4] = aten.slice.Tensor(%w, 0, 0, 2)
+//   %s: f32[2, 4] = aten.neg.default(%w_part_2)
+//   %w_part_3: f32[2, 4]+8 = aten.slice.Tensor(%w, 0, 2, 4)
+//   %c: f32[2, 4]+8 = aten.sub.out(%x, %s, out=%w_part_3)
+//   %z: f32[4, 4] = aten.mul.Tensor(2, %w)
 //   return %z
 // }
 

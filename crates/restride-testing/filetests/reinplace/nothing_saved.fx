@@ -1,5 +1,5 @@
 // A cat of what is there already would save nothing: it stays.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[2], %y: f32[2]) {
   %a: f32[2] = aten.relu.default(%x)
   %c: f32[4] = aten.cat.default([%a, %y])
@@ -16,6 +16,13 @@ graph(%x: f32[2], %y: f32[2]) {
 // == reinplace
 // stage: imported
 //
+// graph(%x: f32[2], %y: f32[2]) {
+//   %a: f32[2] = aten.relu.default(%x)
+//   %c: f32[4] = aten.cat.default([%a, %y])
+//   return %c
+// }
+
+// == views
 // graph(%x: f32[2], %y: f32[2]) {
 //   %a: f32[2] = aten.relu.default(%x)
 //   %c: f32[4] = aten.cat.default([%a, %y])

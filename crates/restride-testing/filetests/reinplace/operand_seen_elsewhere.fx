@@ -1,5 +1,5 @@
 // A view of the operand is read later: nothing is written over it. One that is an operand as well is in the way, too.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[3, 3]) {
   %a: f32[3, 3] = aten.neg.default(%x)
   %t: f32[3, 3][1, 3] = aten.transpose.int(%a, 0, 1)
@@ -31,6 +31,20 @@ graph(%x: f32[3, 3]) {
 //   %b: f32[3, 3] = aten.sub.Tensor(%x, %a)
 //   %t: f32[3, 3][1, 3] = aten.transpose.int(%a, 0, 1)
 //   %c: f32[3, 3] = aten.mul_.Tensor(%b, %t)
+//   %d: f32[3, 3] = aten.neg.default(%x)
+//   %s: f32[3, 3][1, 3] = aten.transpose.int(%d, 0, 1)
+//   %e: f32[3, 3] = aten.sub.Tensor(%d, %s)
+//   return %c, %e
+// }
+
+// == views
+// stage: functional
+//
+// graph(%x: f32[3, 3]) {
+//   %a: f32[3, 3] = aten.neg.default(%x)
+//   %b: f32[3, 3] = aten.sub.Tensor(%x, %a)
+//   %t: f32[3, 3][1, 3] = aten.transpose.int(%a, 0, 1)
+//   %c: f32[3, 3] = aten.mul.Tensor(%b, %t)
 //   %d: f32[3, 3] = aten.neg.default(%x)
 //   %s: f32[3, 3][1, 3] = aten.transpose.int(%d, 0, 1)
 //   %e: f32[3, 3] = aten.sub.Tensor(%d, %s)

@@ -1,5 +1,5 @@
 // The source of a scatter is computed in the region of its base, unless the base is read in between.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[2], %y: f32[4], %z: f32[4]) {
   %s: f32[2] = aten.add.Tensor(%x, %x)
   %r: f32[2]+1 = aten.slice.Tensor(%y, 0, 1, 3)
@@ -33,6 +33,19 @@ graph(%x: f32[2], %y: f32[4], %z: f32[4]) {
 //   %v_region: f32[2] = aten.slice.Tensor(%z, 0, 0, 2)
 //   %v_region_1: f32[2] = aten.copy_.default(%v_region, %t)
 //   return %n
+// }
+
+// == views
+// output 0: mutation of %y
+// output 1: mutation of %z
+//
+// graph(%x: f32[2], %y: f32[4], %z: f32[4]) {
+//   %s: f32[2] = aten.add.Tensor(%x, %x)
+//   %w: f32[4] = aten.slice_scatter.default(%y, %s, 0, 1, 3)
+//   %t: f32[2] = aten.mul.Tensor(%x, %x)
+//   %n: f32[4] = aten.exp.default(%z)
+//   %v: f32[4] = aten.slice_scatter.default(%z, %t, 0, 0, 2)
+//   return %w, %v, %n
 // }
 
 // == run

@@ -1,5 +1,5 @@
 // Each of two inputs becomes what is computed of the other: one of them is copied at the end.
-// run: functionalize, reinplace, run
+// run: functionalize, reinplace, views, run
 graph(%x: f32[3], %y: f32[3]) {
   %a: f32[3] = aten.mul.Tensor(2, %y)
   %b: f32[3] = aten.mul.Tensor(3, %x)
@@ -25,6 +25,17 @@ graph(%x: f32[3], %y: f32[3]) {
 //   %b: f32[3] = aten.mul.out(3, %x, out=%y)
 //   %write_back: f32[3] = aten.copy_.default(%x, %a)
 //   return %x
+// }
+
+// == views
+// output 0: mutation of %x
+// output 1: mutation of %y
+// output 2: user as view f32[3] of input %x
+//
+// graph(%x: f32[3], %y: f32[3]) {
+//   %a: f32[3] = aten.mul.Tensor(2, %y)
+//   %b: f32[3] = aten.mul.Tensor(3, %x)
+//   return %a, %b, %a
 // }
 
 // == run

@@ -1,0 +1,96 @@
+//! Strides that show: views and parts of wholes whose memory is seen further on, weighed against copies there.
+
+use super::{Form, Made, Materializer, made};
+use restride_ir::{Node, NodeId, Program, Result, Table, ValueId};
+use std::collections::BTreeSet;
+
+/// How often a program is made anew with more copies kept: keeping one can change what follows from it.
+const ROUNDS: usize = 4;
+
+/// Where strides showed that are not the declared ones, and why.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Shown {
+    /// Copies that were left out, and parts of wholes, that the strides follow from.
+    causes: BTreeSet<ValueId>,
+    /// Bytes of these.
+    cause_bytes: i64,
+    /// Bytes of the values that show.
+    bytes: i64,
+    count: usize,
+}
+
+impl Shown {
+    /// Whether no strides show but those that are declared.
+    pub(super) fn none(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The program in a form. Where a copy that is left out costs one further on that is as large, it is kept; in a program that
+/// stays functional, which has no words for the other, always.
+pub(super) fn with_fewest_copies(program: &Program, form: Form) -> Result<Made> {
+    let mut kept = BTreeSet::new();
+    let mut best = made(program, form, &kept)?;
+    for _ in 0..ROUNDS {
+        let shown = &best.shown;
+        if shown.causes.is_empty() || form != Form::Views && shown.cause_bytes > shown.bytes {
+            break;
+        }
+        kept.extend(&shown.causes);
+        let next = made(program, form, &kept)?;
+        if form != Form::Views && next.shown.bytes + shown.cause_bytes > shown.bytes {
+            break;
+        }
+        best = next;
+    }
+    Ok(best)
+}
+
+impl Materializer<'_> {
+    /// What the strides that show follow from.
+    pub(super) fn shown(&self) -> Shown {
+        if self.showing.is_empty() {
+            return Shown::default();
+        }
+        let mut makers: Table<ValueId, Option<NodeId>> = Table::new();
+        for (id, node) in self.old.ordered() {
+            node.results.iter().for_each(|r| makers.set(*r, Some(id)));
+        }
+        let showing: BTreeSet<ValueId> = self.showing.iter().copied().collect();
+        let mut seen = BTreeSet::new();
+        let mut todo: Vec<ValueId> = showing.iter().copied().collect();
+        let mut causes = BTreeSet::new();
+        while let Some(v) = todo.pop() {
+            if !seen.insert(v) {
+                continue;
+            }
+            if self.viewed.contains(&v) || self.parts.lies_in_place(v) {
+                causes.insert(v);
+                continue;
+            }
+            let node: Option<&Node> = makers[v].map(|id| &self.old.nodes[id]);
+            todo.extend(node.into_iter().flat_map(Node::operands).filter(|o| self.lies_otherwise(*o)));
+        }
+        Shown {
+            cause_bytes: causes.iter().map(|v| self.bytes(*v)).sum(),
+            bytes: showing.iter().map(|v| self.bytes(*v)).sum(),
+            count: showing.len(),
+            causes,
+        }
+    }
+
+    /// Whether a value's memory is, or may be, laid out otherwise than declared.
+    fn lies_otherwise(&self, old: ValueId) -> bool {
+        match (self.old.values[old].ty.tensor(), self.map[old]) {
+            (Some(want), Some(new)) => {
+                !self.lies_as(new, want) || self.new.tensor(new).layout.offset != want.layout.offset
+            }
+            _ => false,
+        }
+    }
+
+    fn bytes(&self, old: ValueId) -> i64 {
+        let known = self.old.values[old].ty.tensor().and_then(|t| self.known(t));
+        known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
+    }
+}
