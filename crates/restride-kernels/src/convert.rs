@@ -9,6 +9,7 @@ use crate::scratch::Temp;
 use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16};
 
 use crate::rows::Rows;
+use crate::stack::Stack;
 
 /// The type in which elements of a [`DType`] are computed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -380,9 +381,12 @@ pub fn copy_convert(src: View<'_>, dst: ViewMut<'_>) {
     }
 }
 
+// By itself for each type: the rooms of all of them are not touched then.
+#[inline(never)]
 fn copy_as<C: Compute>(src: View<'_>, dst: ViewMut<'_>) {
     let rows = Rows::any_order(&[dst.layout(), src.layout()]);
-    let mut buffer = [C::default(); CHUNK];
+    let mut buffer = Stack::<C, CHUNK>::new();
+    let buffer = buffer.filled(rows.len().min(CHUNK), C::default());
     rows.for_each(|at| {
         for start in (0..rows.len()).step_by(CHUNK) {
             let row = &mut buffer[..CHUNK.min(rows.len() - start)];

@@ -4,29 +4,32 @@ use crate::scratch::Temp;
 use restride_tensor::{Layout, PerDim};
 use smallvec::SmallVec;
 
+/// One for each layout.
 type Steps = SmallVec<[isize; 4]>;
-
-#[derive(Clone, Debug)]
-struct Dimension {
-    size: usize,
-    steps: Steps,
-}
 
 /// The rows of a box of indices: the fastest dimension is a row, the others are walked over. Dimensions that lie
 /// as one run in every layout are merged, so fully contiguous layouts are a single row.
+///
+/// Made for every call of a kernel, however few its elements: so all is in flat lists, which need no memory of their own where
+/// up to four layouts have up to six dimensions.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    row: Dimension,
-    outer: PerDim<Dimension>,
+    /// Elements in a row, and from one to the next in each layout.
+    len: usize,
+    strides: Steps,
+    /// Sizes of the dimensions that are walked over, slowest first.
+    outer: PerDim<usize>,
+    /// Steps along these: each dimension's in each layout, dimension by dimension.
+    steps: SmallVec<[isize; 20]>,
     start: Steps,
     empty: bool,
 }
 
 impl Rows {
-    /// Rows in logical (row-major) order of the indices.
+    /// Rows in logical (row-major) order of the indices. The layouts broadcast to the first one's sizes.
     ///
     /// # Panics
-    /// If the layouts' sizes differ, or there are none.
+    /// If the layouts do not, or there are none.
     pub fn logical(layouts: &[&Layout]) -> Rows {
         let rank = layouts[0].rank();
         Rows::ordered(layouts, &(0..rank).collect::<PerDim<usize>>())
@@ -54,29 +57,50 @@ impl Rows {
     }
 
     fn ordered(layouts: &[&Layout], order: &[usize]) -> Rows {
-        let sizes = &layouts[0].sizes;
-        for l in layouts {
-            assert_eq!(l.sizes, *sizes, "layouts that are walked together have equal sizes");
+        let sizes = &layouts[0].sizes[..];
+        for l in &layouts[1..] {
+            assert!(
+                broadcasts(l, sizes),
+                "{l} is walked together with sizes {sizes:?}, to which it does not broadcast"
+            );
         }
-        let mut dims: PerDim<Dimension> = PerDim::new();
+        let mut rows = Rows {
+            len: 1,
+            strides: SmallVec::new(),
+            outer: PerDim::new(),
+            steps: SmallVec::new(),
+            start: SmallVec::new(),
+            empty: sizes.contains(&0),
+        };
+        for l in layouts {
+            rows.strides.push(1);
+            rows.start.push(l.offset as isize);
+        }
+        let mut first = true;
         for &d in order.iter().filter(|&&d| sizes[d] != 1) {
             let size = sizes[d] as usize;
-            let steps: Steps = layouts.iter().map(|l| l.strides[d] as isize).collect();
-            match dims.last_mut() {
-                Some(last) if last.steps.iter().zip(&steps).all(|(&a, &b)| b.checked_mul(size as isize) == Some(a)) => {
-                    *last = Dimension { size: last.size * size, steps };
+            let step = |l: &Layout| step(l, sizes, d);
+            // The run so far goes on in this dimension where each of its steps is over all of it.
+            let goes_on =
+                |(&have, l): (&isize, &&Layout)| step(l).checked_mul(size as isize).is_some_and(|all| all == have);
+            if !first && rows.strides.iter().zip(layouts).all(goes_on) {
+                rows.len *= size;
+            } else {
+                if !first {
+                    rows.outer.push(rows.len);
+                    rows.steps.extend_from_slice(&rows.strides);
                 }
-                _ => dims.push(Dimension { size, steps }),
+                rows.len = size;
             }
+            first = false;
+            rows.strides.iter_mut().zip(layouts).for_each(|(s, l)| *s = step(l));
         }
-        let row = dims.pop().unwrap_or_else(|| Dimension { size: 1, steps: layouts.iter().map(|_| 1).collect() });
-        let start = layouts.iter().map(|l| l.offset as isize).collect();
-        Rows { row, outer: dims, start, empty: sizes.contains(&0) }
+        rows
     }
 
     /// Elements in a row.
     pub fn len(&self) -> usize {
-        self.row.size
+        self.len
     }
 
     /// Whether there are no elements.
@@ -86,7 +110,7 @@ impl Rows {
 
     /// Cells from an element of a row to the next, in one of the layouts.
     pub fn stride(&self, layout: usize) -> isize {
-        self.row.steps[layout]
+        self.strides[layout]
     }
 
     /// Calls `f` for each row with the cell of its first element in each layout.
@@ -105,6 +129,9 @@ impl Rows {
         if self.empty {
             return Ok(());
         }
+        if self.outer.is_empty() {
+            return f(&self.start);
+        }
         let mut at = self.start.clone();
         let mut index: PerDim<usize> = PerDim::from_elem(0, self.outer.len());
         loop {
@@ -115,16 +142,30 @@ impl Rows {
                     return Ok(());
                 }
                 d -= 1;
-                let dim = &self.outer[d];
+                let steps = &self.steps[d * at.len()..][..at.len()];
                 index[d] += 1;
-                if index[d] < dim.size {
-                    at.iter_mut().zip(&dim.steps).for_each(|(a, s)| *a += s);
+                if index[d] < self.outer[d] {
+                    at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
                     break;
                 }
-                at.iter_mut().zip(&dim.steps).for_each(|(a, s)| *a -= s * (dim.size as isize - 1));
+                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * (self.outer[d] as isize - 1));
                 index[d] = 0;
             }
         }
+    }
+}
+
+/// Whether a layout's sizes broadcast to these.
+fn broadcasts(l: &Layout, sizes: &[i64]) -> bool {
+    let own = &l.sizes[..];
+    own.len() <= sizes.len() && own.iter().zip(&sizes[sizes.len() - own.len()..]).all(|(&n, &m)| n == m || n == 1)
+}
+
+/// Cells from an index of a dimension of the sizes, which is not of size 1, to the next in a layout that broadcasts to them.
+fn step(l: &Layout, sizes: &[i64], d: usize) -> isize {
+    match (d + l.rank()).checked_sub(sizes.len()) {
+        Some(own) if l.sizes[own] != 1 => l.strides[own] as isize,
+        _ => 0,
     }
 }
 
@@ -176,6 +217,24 @@ mod tests {
         assert_eq!(Rows::logical(&[&a, &b]).len(), 5);
         let t = Layout::contiguous(&[5i64, 4]).transpose(0, 1).unwrap();
         assert_eq!(Rows::any_order(&[&t, &t]).len(), 20);
+    }
+
+    #[test]
+    fn layouts_broadcast_to_the_first() {
+        let out = Layout::contiguous(&[2i64, 3, 4]);
+        for own in [&[4i64][..], &[], &[1], &[3, 1], &[2, 1, 4], &[1, 3, 4], &[2, 3, 4]] {
+            let own = Layout { offset: 5, ..Layout::contiguous(own) };
+            let mut got = Vec::new();
+            let rows = Rows::logical(&[&out, &own]);
+            rows.for_each(|at| got.extend((0..rows.len() as isize).map(|i| (at[1] + i * rows.stride(1)) as i64)));
+            assert_eq!(got, own.expand(&out.sizes).unwrap().cells(), "{own}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "does not broadcast")]
+    fn other_sizes_are_refused() {
+        Rows::logical(&[&Layout::contiguous(&[2i64, 3]), &Layout::contiguous(&[2i64])]);
     }
 
     #[test]

@@ -23,8 +23,13 @@ pub(crate) enum Rule {
 }
 
 /// Reads operands at positions.
+#[inline(always)] // lists that are given back by a call are copied more than once
 pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Result<SmallVec<[Operand<'a>; 3]>> {
-    at.iter().map(|&i| Operand::read(args, i)).collect()
+    let mut out = SmallVec::new();
+    for &i in at {
+        out.push(Operand::read(args, i)?);
+    }
+    Ok(out)
 }
 
 /// The element type that an operator computes in.
@@ -97,8 +102,13 @@ pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Inpu
 }
 
 /// Operands as the kernels take them.
+#[inline(always)] // as `operands`
 pub(crate) fn inputs<'a>(args: &Args<'a, View<'a>>, at: &[usize]) -> Result<SmallVec<[Input<'a>; 5]>> {
-    at.iter().map(|&i| input(args, i)).collect()
+    let mut out = SmallVec::new();
+    for &i in at {
+        out.push(input(args, i)?);
+    }
+    Ok(out)
 }
 
 /// One operand as the kernels take it.

@@ -107,6 +107,13 @@ pub enum Input<'a> {
 }
 
 impl<'a> Input<'a> {
+    /// The tensor, if it is one.
+    fn view(&self) -> Option<&View<'a>> {
+        match self {
+            Input::View(v) | Input::Mask(v) => Some(v),
+            Input::Number(_) | Input::Parameter(_) => None,
+        }
+    }
     /// The same operand where it only matters whether it is zero: it is not converted to the common element type.
     pub fn as_mask(self) -> Input<'a> {
         match self {
@@ -229,24 +236,17 @@ const ROWS: usize = 5;
 ///
 /// # Panics
 /// If an operand does not broadcast to the sizes of `out`.
+// By itself for each type: together their rooms on the stack are 24 pages, and each is touched at every call.
+#[inline(never)]
 pub fn drive<T: Compute, R: Answer>(
     common: DType,
     inputs: &[Input<'_>],
     out: ViewMut<'_>,
     f: &mut dyn FnMut(&[&[T]], &mut [R]) -> Result<(), PointwiseError>,
 ) -> Result<(), PointwiseError> {
-    let views: SmallVec<[(usize, View<'_>, Layout); 3]> = inputs
-        .iter()
-        .enumerate()
-        .filter_map(|(i, input)| match input {
-            Input::View(v) | Input::Mask(v) => {
-                Some((i, *v, v.layout().expand(out.sizes()).expect("operands broadcast to the result's sizes")))
-            }
-            Input::Number(_) | Input::Parameter(_) => None,
-        })
-        .collect();
-    let layouts: SmallVec<[&Layout; 4]> =
-        std::iter::once(out.layout()).chain(views.iter().map(|(_, _, layout)| layout)).collect();
+    let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();
+    layouts.push(out.layout());
+    inputs.iter().filter_map(|i| i.view()).for_each(|v| layouts.push(v.layout()));
     let rows = Rows::any_order(&layouts);
     if rows.is_empty() {
         return Ok(());
@@ -259,8 +259,7 @@ pub fn drive<T: Compute, R: Answer>(
         many.resize(inputs.len() * width, T::default());
         &mut many[..]
     };
-    let mut buffers: SmallVec<[&mut [T]; ROWS]> = gathered.chunks_mut(width).collect();
-    for (row, input) in buffers.iter_mut().zip(inputs) {
+    for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
         match input {
             Input::View(_) | Input::Mask(_) => {}
             Input::Number(s) => row.fill(round_scalar(common, *s)),
@@ -273,25 +272,26 @@ pub fn drive<T: Compute, R: Answer>(
         for start in (0..rows.len()).step_by(width) {
             let n = width.min(rows.len() - start);
             let cell = |k: usize| at[k] + start as isize * rows.stride(k);
-            for (k, (i, view, _)) in views.iter().enumerate() {
-                if direct::<T>(common, view, rows.stride(k + 1)) {
-                    continue;
+            let mut xs: SmallVec<[&[T]; ROWS]> = SmallVec::new();
+            let mut k = 0;
+            for (row, input) in gathered.chunks_exact_mut(width).zip(inputs) {
+                let row = &mut row[..n];
+                if let Some(view) = input.view() {
+                    k += 1;
+                    if direct::<T>(common, view, rows.stride(k)) {
+                        let first = (view.base() as *const T).wrapping_offset(cell(k));
+                        // SAFETY: `n` cells of the view's own element type, one after the other. The result may lie on
+                        // them, but is only written when the slice is no longer used.
+                        xs.push(unsafe { std::slice::from_raw_parts(first, n) });
+                        continue;
+                    }
+                    // SAFETY: the cells are the view's, by the walk over its layout.
+                    unsafe { load_row(view.dtype(), view.base(), cell(k), rows.stride(k), row) };
+                    if view.dtype() != common && !matches!(input, Input::Mask(_)) {
+                        round_through(common, row);
+                    }
                 }
-                let row = &mut buffers[*i][..n];
-                // SAFETY: the cells are the view's, by the walk over its layout.
-                unsafe { load_row(view.dtype(), view.base(), cell(k + 1), rows.stride(k + 1), row) };
-                if view.dtype() != common && !matches!(inputs[*i], Input::Mask(_)) {
-                    round_through(common, row);
-                }
-            }
-            let mut xs: SmallVec<[&[T]; ROWS]> = buffers.iter().map(|b| &b[..n]).collect();
-            for (k, (i, view, _)) in views.iter().enumerate() {
-                if direct::<T>(common, view, rows.stride(k + 1)) {
-                    let first = (view.base() as *const T).wrapping_offset(cell(k + 1));
-                    // SAFETY: `n` cells of the view's own element type, one after the other. The result may lie on
-                    // them, but is only written when the slice is no longer used.
-                    xs[*i] = unsafe { std::slice::from_raw_parts(first, n) };
-                }
+                xs.push(row);
             }
             f(&xs, &mut result[..n])?;
             // SAFETY: the cells are those of the result, by the walk over its layout.
