@@ -33,15 +33,7 @@ macro_rules! with_compute {
                 type $t = i64;
                 $body
             }
-            restride_tensor::DType::F16 | restride_tensor::DType::BF16 | restride_tensor::DType::F32 => {
-                type $t = f32;
-                $body
-            }
-            restride_tensor::DType::F64 => {
-                type $t = f64;
-                $body
-            }
-            other => return Err(format!("not implemented for {}", other.torch_name())),
+            other => $crate::pack::with_compute!(float other, $t => $body),
         }
     };
     (any $dtype:expr, $t:ident => $body:expr) => {

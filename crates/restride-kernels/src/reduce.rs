@@ -169,8 +169,9 @@ pub(crate) fn fold<T: Copy, A: Copy>(
     value
 }
 
+/// A row in eight interleaved parts, which are joined at the end: an order that depends on the length alone.
 #[inline(always)]
-fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
     let mut lanes = [unit; 8];
     let chunks = row.chunks_exact(8);
     let rest = chunks.remainder();

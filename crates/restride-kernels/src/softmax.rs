@@ -3,6 +3,7 @@
 
 use crate::pack::{Compute, Packed, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute};
 use crate::par;
+use crate::reduce::lanes;
 use crate::scratch::Temp;
 use restride_tensor::{DType, Layout, View, ViewMut};
 
@@ -67,19 +68,7 @@ impl Real for f64 {
 /// The sum of `f` over a row in eight interleaved parts: an order that depends on the length alone.
 #[inline(always)]
 pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f: impl Fn(T) -> A) -> A {
-    let mut lanes = [A::default(); 8];
-    let chunks = row.chunks_exact(8);
-    let rest = chunks.remainder();
-    for c in chunks {
-        for (l, &x) in lanes.iter_mut().zip(c) {
-            *l = *l + f(x);
-        }
-    }
-    for (l, &x) in lanes.iter_mut().zip(rest) {
-        *l = *l + f(x);
-    }
-    let [a, b, c, d, e, g, h, i] = lanes;
-    ((a + b) + (c + d)) + ((e + g) + (h + i))
+    lanes(row, A::default(), f, |a, b| a + b)
 }
 
 /// The largest element; NaN if there is one.

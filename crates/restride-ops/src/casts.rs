@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::iter::in_format;
 use crate::moves;
+use crate::nn::suggests_channels_last;
 use crate::sample::{sample, strided, tensor, transposed};
 use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, itself, rule, view, view_or_copy};
 use crate::views_shape::{Adjoint, Identity, MatH, MatrixH};
@@ -142,34 +143,11 @@ fn suggests<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Option<bool> {
 /// PyTorch's `suggest_memory_format`, of known sizes.
 fn suggested<D: Dim>(l: &Layout<D>) -> Option<MemoryFormat> {
     let l = l.known()?;
-    Some(match l.rank() {
-        4 if strides_like(&l, &[1, 3, 2, 0]) => MemoryFormat::ChannelsLast,
-        5 if strides_like(&l, &[1, 4, 3, 2, 0]) => MemoryFormat::ChannelsLast3d,
-        _ => MemoryFormat::Contiguous,
+    Some(match (suggests_channels_last(&l), l.rank()) {
+        (true, 4) => MemoryFormat::ChannelsLast,
+        (true, _) => MemoryFormat::ChannelsLast3d,
+        (false, _) => MemoryFormat::Contiguous,
     })
-}
-
-/// PyTorch's `is_channels_last_strides`: a guess that also knows cut and degenerate tensors.
-fn strides_like(l: &Layout, fastest_first: &[usize]) -> bool {
-    let mut least = 0;
-    // A tensor of one channel that is a view is taken as row-major.
-    if l.strides[1] == 0 {
-        return false;
-    }
-    for &d in fastest_first {
-        if l.sizes[d] == 0 || l.strides[d] < least {
-            return false;
-        }
-        // N111 tensors and those of one channel are ambiguous: row-major.
-        if d == 0 && least == l.strides[1] {
-            return false;
-        }
-        least = l.strides[d];
-        if l.sizes[d] > 1 {
-            least *= l.sizes[d];
-        }
-    }
-    true
 }
 
 fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D>> {

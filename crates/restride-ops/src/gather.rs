@@ -1,10 +1,10 @@
 //! Reading by indices: along a dimension (`gather`, `take_along_dim`) and flat (`take`).
 
 use crate::iter::broadcast_sizes;
-use crate::nn::{Metas, Result, ensure, fail, fresh, one};
+use crate::nn::{Metas, Result, ensure, exact, fail, fresh, one};
 use crate::promote::name;
 use crate::sample::{expanded, ints, sample, strided, tensor};
-use crate::scatter::{F, flat, has_elements, index, is_index, nonempty, odd_index, p, reads};
+use crate::scatter::{F, flat, has_elements, index, is_index, nonempty, odd_index, p};
 use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError, Sample};
 use restride_kernels::convert::gather as values_of;
 use restride_kernels::copy;
@@ -173,15 +173,15 @@ fn s_along() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    reads(
+    exact(
         "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
         infer_gather,
         run_gather,
         room_gather,
         s_gather,
     ),
-    reads("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, room_take, s_take),
-    reads(
+    exact("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, room_take, s_take),
+    exact(
         "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
         infer_along,
         run_along,

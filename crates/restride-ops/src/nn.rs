@@ -1,6 +1,9 @@
-//! Small helpers of the neural-network families.
+//! Small helpers that families of operators share: results, arguments, refusals, declarations.
 
-use restride_ir::{Arg, Args, DType, Emit, Ints, Layout, Meta, OpError, Sample, Scalar, Val};
+use restride_ir::{
+    Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar,
+    ScratchFn, Val,
+};
 use restride_tensor::Tensor;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -48,7 +51,8 @@ pub(crate) fn suggested(like: &Layout, dtype: DType, sizes: &[i64]) -> Meta {
     }
 }
 
-/// PyTorch's `suggest_memory_format`: strides that channels-last tensors of 4 or 5 dimensions have.
+/// PyTorch's `suggest_memory_format`: strides that channels-last tensors of 4 or 5 dimensions have, a guess that also knows
+/// cut and degenerate tensors.
 pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
     let order: &[usize] = match l.rank() {
         4 => &[1, 3, 2, 0],
@@ -56,6 +60,7 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
         _ => return false,
     };
     let mut least = 0;
+    // A tensor of one channel that is a view is taken as row-major.
     if l.strides[1] == 0 {
         return false;
     }
@@ -63,7 +68,7 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
         if l.sizes[d] == 0 || l.strides[d] < least {
             return false;
         }
-        // NCHW with a single element per plane or channel is row-major.
+        // N111 tensors and those of one channel are ambiguous: row-major.
         if d == 0 && least == l.strides[1] {
             return false;
         }
@@ -73,6 +78,25 @@ pub(crate) fn suggests_channels_last(l: &Layout) -> bool {
         }
     }
     true
+}
+
+/// An operator with a kernel whose results are PyTorch's to the bit: schema, shape rule, kernel, its working memory, sample
+/// calls.
+pub(crate) const fn exact(
+    schema: &'static str,
+    infer: InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    room: ScratchFn,
+    samples: fn() -> Samples,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(run),
+        scratch: Some(room),
+        exactness: Exactness::Exact,
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
 }
 
 /// One result.

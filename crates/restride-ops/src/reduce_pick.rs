@@ -1,6 +1,6 @@
 //! Reductions that take one element of a row and say which: `max`, `argmax`, `median`, `mode`, quantiles.
 
-use crate::nn::{Metas, Result, ensure, fail, fresh};
+use crate::nn::{Metas, Result, ensure, exact, fail, fresh};
 use crate::pointwise_samples::{ALL_REAL, NO_BOOL, REAL};
 use crate::promote::{AsTensor, name};
 use crate::reduce::{kept, marked, nonempty};
@@ -186,18 +186,6 @@ fn room_quantile(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(room::<f64>(q as usize) + quantiles_room(lies(a.tensor(0)?), &outs[0].layout))
 }
 
-macro_rules! pick {
-    ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed($run),
-            scratch: Some($room),
-            exactness: Exactness::Exact,
-            samples: Some($samples),
-            ..OpDef::new($schema)
-        }
-    };
-}
 macro_rules! number {
     ($schema:literal, $run:expr, $samples:expr) => {
         OpDef {
@@ -326,139 +314,139 @@ fn truths() -> Vec<Sample> {
 pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         overlap: OverlapCheck::Unseen,
-        ..pick!(
+        ..exact(
             "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Max),
             |a, _| room_pick(a, Some(1), Pick::Max),
-            dims
+            dims,
         )
     },
     OpDef {
         overlap: OverlapCheck::Unseen,
-        ..pick!(
+        ..exact(
             "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Min),
             |a, _| room_pick(a, Some(1), Pick::Min),
-            dims
+            dims,
         )
     },
-    pick!(
+    exact(
         "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         infer_index,
         |c| run_index(c, Pick::Max),
         |a, _| room_pick(a, Some(1), Pick::Max),
-        indices
+        indices,
     ),
-    pick!(
+    exact(
         "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         infer_index,
         |c| run_index(c, Pick::Min),
         |a, _| room_pick(a, Some(1), Pick::Min),
-        indices
+        indices,
     ),
-    pick!(
+    exact(
         "aten::median(Tensor self) -> Tensor",
         infer_value,
         |c| run_value(c, Pick::Median),
         |a, _| room_pick(a, None, Pick::Median),
-        middle
+        middle,
     ),
-    pick!(
+    exact(
         "aten::nanmedian(Tensor self) -> Tensor",
         infer_value,
         |c| run_value(c, Pick::NanMedian),
         |a, _| room_pick(a, None, Pick::NanMedian),
-        middle
+        middle,
     ),
-    pick!(
+    exact(
         "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::Median),
         |a, _| room_pick(a, Some(1), Pick::Median),
-        medians
+        medians,
     ),
-    pick!(
+    exact(
         "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::NanMedian),
         |a, _| room_pick(a, Some(1), Pick::NanMedian),
-        medians
+        medians,
     ),
-    pick!(
+    exact(
         "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
         |a| infer_dim(a, 1, 2),
         |c| run_dim(c, 1, Pick::Mode),
         |a, _| room_pick(a, Some(1), Pick::Mode),
-        modes
+        modes,
     ),
     OpDef {
         overlap: OverlapCheck::Unseen,
-        ..pick!(
+        ..exact(
             "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
             |a| infer_both(a, Some((1, 2))),
             |c| run_both(c, Some(1)),
             |a, outs| room_both(a, outs, Some(1)),
-            both
+            both,
         )
     },
-    pick!(
+    exact(
         "aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
         |a| infer_both(a, None),
         |c| run_both(c, None),
         |a, outs| room_both(a, outs, None),
-        || { over_all(ALL_REAL) }
+        || over_all(ALL_REAL),
     ),
-    pick!(
+    exact(
         "aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
         |a| infer_both(a, Some((1, 2))),
         |c| run_both(c, Some(1)),
         |a, outs| room_both(a, outs, Some(1)),
-        || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect()
+        || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect(),
     ),
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..pick!(
+        ..exact(
             "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") \
              -> Tensor",
             infer_quantile,
             |c| run_quantile(c, false),
             room_quantile,
-            || quantile_samples(true)
+            || quantile_samples(true),
         )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..pick!(
+        ..exact(
             "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, false),
             room_quantile,
-            || quantile_samples(false)
+            || quantile_samples(false),
         )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..pick!(
+        ..exact(
             "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
             room_quantile,
-            || quantile_samples(true)
+            || quantile_samples(true),
         )
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..pick!(
+        ..exact(
             "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
             room_quantile,
-            || quantile_samples(false)
+            || quantile_samples(false),
         )
     },
     number!("aten::equal(Tensor self, Tensor other) -> bool", run_equal, equals),

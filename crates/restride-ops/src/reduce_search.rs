@@ -1,6 +1,6 @@
 //! Finding numbers among others: `searchsorted`, `bucketize`, `isin`, `histc`, `bincount`.
 
-use crate::nn::{Metas, Result, ensure, fresh};
+use crate::nn::{Metas, Result, ensure, exact, fresh};
 use crate::promote::{AsTensor, name};
 use crate::room::lies;
 use crate::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
@@ -295,89 +295,80 @@ fn counts() -> Vec<Sample> {
     ]
 }
 
-macro_rules! search {
-    ($schema:literal, $infer:ident, $run:ident, $room:ident, $samples:expr) => {
-        OpDef {
-            infer: Some($infer),
-            kernel: Kernel::Fixed($run),
-            scratch: Some($room),
-            exactness: Exactness::Exact,
-            samples: Some($samples),
-            ..OpDef::new($schema)
-        }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    search!(
+    exact(
         "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? \
          side=None, Tensor? sorter=None) -> Tensor",
         infer_sorted,
         run_sorted,
         room_sorted,
-        sorted_samples
+        sorted_samples,
     ),
-    search!(
+    exact(
         "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? \
          side=None, Tensor? sorter=None) -> Tensor",
         infer_sorted,
         run_sorted,
         room_sorted,
-        number_samples
+        number_samples,
     ),
-    search!(
+    exact(
         "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
         infer_buckets,
         run_buckets,
         room_buckets,
-        || swapped(sorted_samples())
+        || swapped(sorted_samples()),
     ),
-    search!(
+    exact(
         "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
         infer_buckets,
         run_buckets,
         room_buckets,
-        || swapped(number_samples())
+        || swapped(number_samples()),
     ),
-    search!(
+    exact(
         "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool \
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
         room_is_in,
-        members
+        members,
     ),
-    search!(
+    exact(
         "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool \
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
         room_is_in,
-        || vec![
-            sample![transposed(DType::I64, &[2, 5], 1), 2],
-            sample![tensor(F, &[5], 1), 2.0, false, true],
-            sample![tensor(DType::I64, &[5], 1), 2.5],
-            sample![tensor(DType::I64, &[0], 1), 2],
-        ]
+        || {
+            vec![
+                sample![transposed(DType::I64, &[2, 5], 1), 2],
+                sample![tensor(F, &[5], 1), 2.0, false, true],
+                sample![tensor(DType::I64, &[5], 1), 2.5],
+                sample![tensor(DType::I64, &[0], 1), 2],
+            ]
+        },
     ),
-    search!(
+    exact(
         "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool \
          invert=False) -> Tensor",
         infer_is_in,
         run_is_in,
         room_is_in,
-        || vec![
-            sample![2, tensor(DType::I64, &[9], 1)],
-            sample![2.0, tensor(F, &[5], 1), false, true],
-            sample![2.5, tensor(DType::I64, &[5], 1)],
-        ]
+        || {
+            vec![
+                sample![2, tensor(DType::I64, &[9], 1)],
+                sample![2.0, tensor(F, &[5], 1), false, true],
+                sample![2.5, tensor(DType::I64, &[5], 1)],
+            ]
+        },
     ),
-    search!(
+    exact(
         "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
         infer_histogram,
         run_histogram,
         room_histogram,
-        histograms
+        histograms,
     ),
     OpDef {
         kernel: Kernel::Dynamic(run_count),

@@ -1,7 +1,7 @@
 //! Writing by indices: along a dimension, flat, by masks. Reading is in `gather.rs`.
 
 use restride_ir::{
-    Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
+    Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
 };
 use restride_kernels::convert::gather as values_of;
 use restride_kernels::copy;
@@ -12,7 +12,7 @@ use restride_tensor::{Tensor, View};
 
 use crate::iter::{broadcast_sizes, dense_like};
 use crate::moves::CARRIED;
-use crate::nn::{Metas, Result, ensure, fail, fresh, one};
+use crate::nn::{Metas, Result, ensure, exact, fail, fresh, one};
 use crate::promote::{check_holds, name};
 use crate::room::lies;
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
@@ -345,22 +345,6 @@ fn s_masked() -> Vec<Sample> {
     ]
 }
 
-pub(crate) const fn reads(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    run: fn(&Call<'_>) -> Result<()>,
-    room: ScratchFn,
-    samples: fn() -> Vec<Sample>,
-) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(room),
-        exactness: Exactness::Exact,
-        samples: Some(samples),
-        ..OpDef::new(schema)
-    }
-}
 /// A write: what is not reached is carried over.
 const fn writes(
     schema: &'static str,
@@ -369,7 +353,7 @@ const fn writes(
     room: ScratchFn,
     samples: fn() -> Vec<Sample>,
 ) -> OpDef {
-    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..reads(schema, infer, run, room, samples) }
+    OpDef { reuse: CARRIED, overlap: OverlapCheck::Any, ..exact(schema, infer, run, room, samples) }
 }
 /// A write whose in-place form PyTorch does in `f32` for 16-bit floats, on all of the target.
 const fn aside(def: OpDef) -> OpDef {

@@ -1,12 +1,12 @@
 //! Sorting: `sort`, `argsort`, `topk`, `kthvalue`. Ties have the lower index first; those of
 //! `topk` are as PyTorch's selection happens to leave them.
 
-use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, ScratchFn};
+use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, OpError, Sample};
 use restride_kernels::sort::{Pick, sort, sort_room};
 use smallvec::smallvec;
 
 use crate::iter::dense_like;
-use crate::nn::{Metas, Result, ensure, fail, one};
+use crate::nn::{Metas, Result, ensure, exact, fail, one};
 use crate::promote::name;
 use crate::room::lies;
 use crate::sample::{expanded, sample, strided, tensor, transposed};
@@ -204,32 +204,15 @@ fn s_kth() -> Vec<Sample> {
     ]
 }
 
-const fn sorting(
-    schema: &'static str,
-    infer: restride_ir::InferFn,
-    run: fn(&Call<'_>) -> Result<()>,
-    room: ScratchFn,
-    samples: fn() -> Vec<Sample>,
-) -> OpDef {
-    OpDef {
-        infer: Some(infer),
-        kernel: Kernel::Fixed(run),
-        scratch: Some(room),
-        exactness: Exactness::Exact,
-        samples: Some(samples),
-        ..OpDef::new(schema)
-    }
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    sorting(
+    exact(
         "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
         infer_sort,
         run_sort,
         room,
         s_sort,
     ),
-    sorting(
+    exact(
         "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor \
          indices)",
         infer_stable,
@@ -237,22 +220,22 @@ pub(crate) static OPS: &[OpDef] = &[
         room_stable,
         s_stable,
     ),
-    sorting(
+    exact(
         "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
         infer_argsort,
         run_argsort,
         room,
         s_sort,
     ),
-    sorting(
+    exact(
         "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
         infer_argstable,
         run_argstable,
         room_stable,
         s_argstable,
     ),
-    sorting("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, room_msort, s_msort),
-    sorting(
+    exact("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, room_msort, s_msort),
+    exact(
         "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor \
          indices)",
         infer_topk,
@@ -260,7 +243,7 @@ pub(crate) static OPS: &[OpDef] = &[
         room_topk,
         s_topk,
     ),
-    sorting(
+    exact(
         "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
         infer_kth,
         run_kth,

@@ -2,8 +2,8 @@
 //! `(L['x'].size()[0] % 2) == 0`.
 
 use crate::error::{Pt2Error, Result};
-pub use crate::pyexpr::Compare;
-use crate::pyexpr::{self, Binary, Expr, Unary};
+use crate::pyexpr::{self, Expr, Unary};
+pub use crate::pyexpr::{Binary, Compare};
 use std::fmt;
 
 /// One condition.
@@ -54,24 +54,6 @@ pub struct InputRef {
     pub what: Quantity,
 }
 
-/// Arithmetic between two numbers, with Python's meaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are Python's operators
-pub enum GuardOp {
-    Add,
-    Sub,
-    Mul,
-    TrueDiv,
-    FloorDiv,
-    Mod,
-    Pow,
-    LShift,
-    RShift,
-    BitAnd,
-    BitOr,
-    BitXor,
-}
-
 /// A function in a guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are Python's
@@ -101,7 +83,7 @@ pub enum GuardExpr {
     Input(InputRef),
     Neg(Box<GuardExpr>),
     Not(Box<GuardExpr>),
-    Binary(GuardOp, Box<GuardExpr>, Box<GuardExpr>),
+    Binary(Binary, Box<GuardExpr>, Box<GuardExpr>),
     /// A chain: every neighbouring pair must compare so.
     Compare(Box<GuardExpr>, Vec<(Compare, GuardExpr)>),
     And(Vec<GuardExpr>),
@@ -157,7 +139,7 @@ fn convert(e: &Expr) -> Result<GuardExpr> {
         Expr::Unary(Unary::Pos, a) => convert(a)?,
         Expr::Unary(Unary::Not, a) => GuardExpr::Not(boxed(a)?),
         Expr::Unary(Unary::Invert, _) | Expr::Index(..) => return Err(unknown()),
-        Expr::Binary(op, a, b) => GuardExpr::Binary(operator(*op), boxed(a)?, boxed(b)?),
+        Expr::Binary(op, a, b) => GuardExpr::Binary(*op, boxed(a)?, boxed(b)?),
         Expr::Compare(first, rest) => {
             let rest = rest.iter().map(|(c, e)| Ok((*c, convert(e)?))).collect::<Result<_>>()?;
             GuardExpr::Compare(boxed(first)?, rest)
@@ -176,23 +158,6 @@ fn convert(e: &Expr) -> Result<GuardExpr> {
             GuardExpr::Call(f, all(args)?)
         }
     })
-}
-
-fn operator(op: Binary) -> GuardOp {
-    match op {
-        Binary::Add => GuardOp::Add,
-        Binary::Sub => GuardOp::Sub,
-        Binary::Mul => GuardOp::Mul,
-        Binary::TrueDiv => GuardOp::TrueDiv,
-        Binary::FloorDiv => GuardOp::FloorDiv,
-        Binary::Mod => GuardOp::Mod,
-        Binary::Pow => GuardOp::Pow,
-        Binary::LShift => GuardOp::LShift,
-        Binary::RShift => GuardOp::RShift,
-        Binary::BitAnd => GuardOp::BitAnd,
-        Binary::BitOr => GuardOp::BitOr,
-        Binary::BitXor => GuardOp::BitXor,
-    }
 }
 
 /// A function by its Python name, and how many arguments it takes if that is fixed.
@@ -358,7 +323,7 @@ mod tests {
         assert_eq!(
             check("(L['x'].size()[0] % 2) == 0"),
             GuardExpr::Compare(
-                Box::new(GuardExpr::Binary(GuardOp::Mod, Box::new(size("x", 0)), Box::new(GuardExpr::Int(2)))),
+                Box::new(GuardExpr::Binary(Binary::Mod, Box::new(size("x", 0)), Box::new(GuardExpr::Int(2)))),
                 vec![(Compare::Eq, GuardExpr::Int(0))]
             )
         );

@@ -14,8 +14,10 @@ pub(crate) enum Unary {
     Not,
 }
 
+/// Arithmetic between two numbers, with Python's meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Binary {
+#[allow(missing_docs)] // the names are Python's operators
+pub enum Binary {
     Add,
     Sub,
     Mul,

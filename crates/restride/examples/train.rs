@@ -5,8 +5,6 @@
 //! cargo run --release -p restride --example train -- step.pt2 10
 //! ```
 //!
-//! A third argument is a budget: an arena of at most so many bytes, for which some values are computed again.
-//!
 //! Prints the loss of every step and how long it took, then what memory the plan says a step needs. Where the system tells
 //! it, the process's largest resident size is there as well: before the first step, and after the last.
 
@@ -17,23 +15,21 @@ use std::time::Instant;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let steps = args.get(1).map_or(Ok(10), |n| n.parse());
-    let budget = args.get(2).map(|n| n.parse()).transpose();
-    let (Some(file), Ok(steps), Ok(budget)) = (args.first(), steps, budget) else {
-        eprintln!("usage: train STEP.pt2 [STEPS [BYTES]]");
+    let (Some(file), Ok(steps)) = (args.first(), steps) else {
+        eprintln!("usage: train STEP.pt2 [STEPS]");
         std::process::exit(2);
     };
-    if let Err(e) = train(Path::new(file), steps, budget) {
+    if let Err(e) = train(Path::new(file), steps) {
         eprintln!("{e}");
         std::process::exit(1);
     }
 }
 
-fn train(file: &Path, steps: usize, budget: Option<i64>) -> Result<()> {
+fn train(file: &Path, steps: usize) -> Result<()> {
     let program = open(file, &OpenOptions::default())?;
     let inputs = Inputs::from_samples(&program)
         .unwrap_or_else(|| Err(restride::Error::invalid("the file has no sample inputs to train on")))?;
-    let options = CompileOptions { budget, ..CompileOptions::default() };
-    let compiled = Compiled::new(program, Some(&inputs), &options)?;
+    let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
     let plan = compiled.report(&inputs)?.plan;
     let mut instance = compiled.instance()?;
     let before = resident();

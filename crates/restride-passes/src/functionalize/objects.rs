@@ -3,7 +3,7 @@
 
 use super::access::rows_fit;
 use super::cells::Cells;
-use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes};
+use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes, with_sizes};
 use super::storages::{AliasId, StorageId};
 use restride_ir::{
     Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
@@ -150,10 +150,10 @@ impl Scope<'_> {
     fn make_room(&mut self, node: &Node, storage: StorageId, region: &TensorType) -> Step<()> {
         let ty = TensorType::clone(&self.storages[storage].ty);
         let Some(needed) = cells(region, ty.dtype.size() as i64) else {
-            return Err(self.unsure(node, "of sizes that are not known"));
+            return Err(unsure(node, "of sizes that are not known"));
         };
         let Some(have) = cells(&ty, ty.dtype.size() as i64) else {
-            return Err(self.unsure(node, "of memory of sizes that are not known"));
+            return Err(unsure(node, "of memory of sizes that are not known"));
         };
         let gaps = |l: &Layout<Expr>| match l.known() {
             Some(l) => !l.is_dense() || !l.cell_range().is_empty() && l.cell_range().start != 0,
@@ -166,16 +166,16 @@ impl Scope<'_> {
         if let Some(input) = self.storages[storage].input {
             // To the byte: a region of small cells may end within a larger one.
             let Some(bytes) = cells(region, 1).and_then(|n| n.known()) else {
-                return Err(self.unsure(node, "of an input of sizes that are not known"));
+                return Err(unsure(node, "of an input of sizes that are not known"));
             };
             // It has its room from the start then: what is there is read by nobody before.
             return Err(Stop::NeedsRoom(input, bytes));
         }
         if gaps(&ty.layout) {
-            return Err(self.unsure(node, "of memory with gaps"));
+            return Err(unsure(node, "of memory with gaps"));
         }
         if needed.less(&have) != Some(false) {
-            return Err(self.unsure(node, "of sizes that are not known"));
+            return Err(unsure(node, "of sizes that are not known"));
         }
         let flat = TensorType::contiguous(ty.dtype, std::slice::from_ref(&have));
         let grown = TensorType::contiguous(ty.dtype, std::slice::from_ref(&needed));
@@ -195,13 +195,12 @@ impl Scope<'_> {
         self.storages.extend(storage, value, ty);
         Ok(())
     }
+}
 
-    /// Where memory may have to grow by what nobody knows: with sizes known it can be said.
-    fn unsure(&self, node: &Node, what: &str) -> Stop {
-        let what = format!("{} {what}, where memory may have to grow", node.op);
-        let help = "give inputs with --inputs so that sizes are known, or give the tensor its sizes where it is made";
-        Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
-    }
+/// Where memory may have to grow by what nobody knows.
+fn unsure(node: &Node, what: &str) -> Stop {
+    let what = format!("{} {what}, where memory may have to grow", node.op);
+    with_sizes(what, ", or give the tensor its sizes where it is made")
 }
 
 /// Cells of `size` bytes up to the end of a region.

@@ -431,14 +431,18 @@ pub fn open_sharing(call: &str) -> Stop {
         return Error::unsupported(what).help("clone what the call returns, or what its graphs return").into();
     }
     let what = format!("whether {call} copies or aliases depends on sizes that are not known, and it matters here");
-    let help = "give inputs with --inputs so that sizes are known, or call .clone() or .view() in the model";
-    Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
+    with_sizes(what, ", or call .clone() or .view() in the model")
 }
 
 /// What cannot be said without sizes.
 pub(super) fn needs_sizes(what: &str) -> Stop {
-    let what = format!("{what} depends on sizes that are not known");
-    Stop::NeedsSizes(Box::new(Error::unsupported(what).help("give inputs with --inputs so that sizes are known")))
+    with_sizes(format!("{what} depends on sizes that are not known"), "")
+}
+
+/// What can be done with sizes known, and what helps besides giving them.
+pub(super) fn with_sizes(what: String, or: &str) -> Stop {
+    let help = format!("give inputs with --inputs so that sizes are known{or}");
+    Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
 }
 
 /// A number as view rules read it: a known one as an integer.

@@ -1,6 +1,6 @@
 //! Guards: conditions over the inputs' sizes become conditions over symbols.
 
-use crate::guard::{self, Compare, Guard, GuardExpr, GuardFn, GuardOp, InputRef, PathStep, Quantity};
+use crate::guard::{self, Binary, Compare, Guard, GuardExpr, GuardFn, InputRef, PathStep, Quantity};
 use crate::model::ExportedProgram;
 use crate::pytree::TreeSpec;
 use restride_ir::{Expr, ExprFn, InputKind, Program, Result, Type, ValueId};
@@ -84,18 +84,18 @@ fn convert(e: &GuardExpr, input: &dyn Fn(&InputRef) -> Option<Expr>) -> Option<E
         GuardExpr::Binary(op, a, b) => {
             let (a, b) = (go(a)?, go(b)?);
             let f = match op {
-                GuardOp::Add => ExprFn::Add,
-                GuardOp::Sub => return call(ExprFn::Add, vec![a, Expr::call(ExprFn::Mul, vec![Expr::Int(-1), b])]),
-                GuardOp::Mul => ExprFn::Mul,
-                GuardOp::TrueDiv => ExprFn::TrueDiv,
-                GuardOp::FloorDiv => ExprFn::FloorDiv,
-                GuardOp::Mod => ExprFn::Mod,
-                GuardOp::Pow => ExprFn::Pow,
-                GuardOp::LShift => ExprFn::LShift,
-                GuardOp::RShift => ExprFn::RShift,
-                GuardOp::BitAnd => ExprFn::BitAnd,
-                GuardOp::BitOr => ExprFn::BitOr,
-                GuardOp::BitXor => return None,
+                Binary::Add => ExprFn::Add,
+                Binary::Sub => return call(ExprFn::Add, vec![a, Expr::call(ExprFn::Mul, vec![Expr::Int(-1), b])]),
+                Binary::Mul => ExprFn::Mul,
+                Binary::TrueDiv => ExprFn::TrueDiv,
+                Binary::FloorDiv => ExprFn::FloorDiv,
+                Binary::Mod => ExprFn::Mod,
+                Binary::Pow => ExprFn::Pow,
+                Binary::LShift => ExprFn::LShift,
+                Binary::RShift => ExprFn::RShift,
+                Binary::BitAnd => ExprFn::BitAnd,
+                Binary::BitOr => ExprFn::BitOr,
+                Binary::BitXor => return None,
             };
             call(f, vec![a, b])
         }
