@@ -8,7 +8,7 @@ use restride_kernels::copy;
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one, suggests_channels_last};
 use crate::promote::{Operand, result_type};
 use crate::sample::{expanded, ints, laid, sample, strided, tensor, transposed};
@@ -475,14 +475,8 @@ fn s_repeat_int() -> Vec<Sample> {
     ]
 }
 macro_rules! composition {
-    ($schema:expr, $f:ident, $samples:ident) => {
-        OpDef {
-            infer: composed!($f),
-            decompose: Some($f),
-            exactness: Exactness::Exact,
-            samples: Some($samples),
-            ..OpDef::new($schema)
-        }
+    ($schema:literal, $f:ident, $samples:expr) => {
+        OpDef { exactness: Exactness::Exact, ..composite!($f, $samples(), $schema) }
     };
 }
 

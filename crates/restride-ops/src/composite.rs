@@ -78,3 +78,16 @@ macro_rules! composed {
     };
 }
 pub(crate) use composed;
+
+/// Declares an operator that is composed of others: composition, sample calls, schema.
+macro_rules! composite {
+    ($f:ident, $samples:expr, $schema:expr) => {
+        restride_ir::OpDef {
+            infer: $crate::composite::composed!($f),
+            decompose: Some($f),
+            samples: Some(|| $samples),
+            ..restride_ir::OpDef::new($schema)
+        }
+    };
+}
+pub(crate) use composite;

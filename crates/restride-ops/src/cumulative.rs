@@ -1,6 +1,6 @@
 //! Running sums and their like, differences, and what follows from them.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
 use crate::pointwise_samples::{ALL, ALL_REAL, REAL};
 use crate::promote::{AsTensor, name};
@@ -163,13 +163,7 @@ macro_rules! extreme {
 }
 macro_rules! composition {
     ($schema:literal, $f:ident, $samples:expr) => {
-        OpDef {
-            infer: composed!($f),
-            decompose: Some($f),
-            exactness: CLOSE,
-            samples: Some($samples),
-            ..OpDef::new($schema)
-        }
+        OpDef { exactness: CLOSE, ..composite!($f, $samples(), $schema) }
     };
 }
 

@@ -1,6 +1,6 @@
 //! Discrete Fourier transforms.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::promote::name;
 use crate::room::lies;
@@ -369,12 +369,6 @@ fn many_samples(d: &[DType]) -> Samples {
         out.push(sample![tensor(d, &SHAPE, 1), [3, 4], [2, 0], "forward"]);
     }
     out
-}
-
-macro_rules! composite {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
 }
 
 const ANY: &[DType] = &[DType::F32, DType::C64, DType::F64, DType::I64];

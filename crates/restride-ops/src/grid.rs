@@ -1,6 +1,6 @@
 //! Sampling of images at given positions.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::promote::name;
 use crate::sample::{in_range, sample, tensor};
@@ -188,18 +188,14 @@ pub(crate) static OPS: &[OpDef] = &[
         3,
         "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
     ),
-    OpDef {
-        infer: composed!(grid_sampler),
-        decompose: Some(grid_sampler),
-        samples: Some(|| samples(2).into_iter().chain(samples(3)).collect()),
-        ..OpDef::new(
-            "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-        )
-    },
-    OpDef {
-        infer: composed!(affine),
-        decompose: Some(affine),
-        samples: Some(affine_samples),
-        ..OpDef::new("aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor")
-    },
+    composite!(
+        grid_sampler,
+        samples(2).into_iter().chain(samples(3)).collect(),
+        "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
+    ),
+    composite!(
+        affine,
+        affine_samples(),
+        "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"
+    ),
 ];

@@ -4,7 +4,7 @@ use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, 
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::scratch::{Temp, room};
 
-use crate::composite::composed;
+use crate::composite::{composed, composite};
 use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
 use crate::promote::name;
 use crate::sample::{ints, sample, strided, tensor, transposed};
@@ -152,15 +152,12 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(s_masked_index),
         ..OpDef::new("aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor")
     },
-    OpDef {
-        infer: composed!(masked_put),
-        decompose: Some(masked_put),
-        samples: Some(s_masked_put),
-        ..OpDef::new(
-            "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> \
-             Tensor",
-        )
-    },
+    composite!(
+        masked_put,
+        s_masked_put(),
+        "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> \
+             Tensor"
+    ),
     OpDef {
         infer: Some(infer_combinations),
         kernel: Kernel::Fixed(run_combinations),

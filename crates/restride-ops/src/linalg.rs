@@ -1,6 +1,6 @@
 //! Dense linear algebra over the last two dimensions: what its families share, inverses and determinants.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::linalg_samples::*;
 use crate::nn::*;
 use crate::promote::name;
@@ -238,13 +238,6 @@ macro_rules! kernel {
     };
 }
 pub(crate) use kernel;
-macro_rules! composite {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
-}
-pub(crate) use composite;
-
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(
         inv_infer,

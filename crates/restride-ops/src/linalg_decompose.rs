@@ -1,9 +1,7 @@
 //! Matrices as products of simpler ones: Cholesky, QR, eigenvectors, singular vectors. LU is in `linalg_lu.rs`.
 
-use crate::composite::composed;
-use crate::linalg::{
-    Pieces, by_columns, check, composite, element, kernel, matrices_room, parts, picks, pieces_room, rows, with,
-};
+use crate::composite::composite;
+use crate::linalg::{Pieces, by_columns, check, element, kernel, matrices_room, parts, picks, pieces_room, rows, with};
 use crate::linalg_samples::{definite_samples, eigh_samples, qr_samples, svd_shapes};
 use crate::nn::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef};

@@ -1,8 +1,8 @@
 //! LU decompositions, what they are made of, and what is solved with them.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::linalg::{
-    self, Pieces, by_columns, check, composite, factors_scratch, finish_both, kernel, parts, picks, pivots, rows, with,
+    self, Pieces, by_columns, check, factors_scratch, finish_both, kernel, parts, picks, pivots, rows, with,
 };
 use crate::linalg_samples::{factor_samples, regular};
 use crate::nn::*;

@@ -1,9 +1,9 @@
 //! What is solved: equations with square and with triangular matrices.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::linalg::{
-    Pieces, by_columns, check, composite, element, factors, factors_room, finish_both, kernel, matrices_room, parts,
-    picks, pieces_room, pivots, rows, with,
+    Pieces, by_columns, check, element, factors, factors_room, finish_both, kernel, matrices_room, parts, picks,
+    pieces_room, pivots, rows, with,
 };
 use crate::linalg_samples::{solve_samples, triangular_samples};
 use crate::nn::*;

@@ -1,6 +1,6 @@
 //! Losses and distances, composed of pointwise operators and reductions.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::promote::name;
 use crate::sample::{IntoArg, in_range, ints, sample, strided, tensor, transposed};
@@ -410,75 +410,73 @@ fn poisson_samples() -> Samples {
     vec![call(true, false, 1), call(false, true, 2), call(true, true, 0)]
 }
 
-macro_rules! loss {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    loss!(
+    composite!(
         mse,
         pair_samples(|r| vec![r.arg()]),
         "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     ),
-    loss!(l1, pair_samples(|r| vec![r.arg()]), "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
-    loss!(
+    composite!(
+        l1,
+        pair_samples(|r| vec![r.arg()]),
+        "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
+    ),
+    composite!(
         smooth_l1,
         pair_samples(|r| vec![r.arg(), [0.0, 0.7, 1.0][r as usize].arg()]),
         "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor"
     ),
-    loss!(
+    composite!(
         huber,
         pair_samples(|r| vec![r.arg(), [0.3, 0.7, 1.0][r as usize].arg()]),
         "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"
     ),
-    loss!(
+    composite!(
         kl_div,
         pair_samples(|r| vec![r.arg(), (r != 1).arg()]),
         "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"
     ),
-    loss!(
+    composite!(
         bce_logits,
         logits_samples(),
         "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         hinge,
         signed_samples(),
         "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         soft_margin,
         pair_samples(|r| vec![r.arg()]),
         "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         margin_ranking,
         margin_samples(),
         "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         poisson,
         poisson_samples(),
         "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"
     ),
-    loss!(
+    composite!(
         cosine_embedding,
         embedding_samples(),
         "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         pairwise,
         distance_samples(),
         "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor"
     ),
-    loss!(
+    composite!(
         triplet,
         triplet_samples(),
         "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor"
     ),
-    loss!(
+    composite!(
         cosine_similarity,
         similarity_samples(),
         "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"

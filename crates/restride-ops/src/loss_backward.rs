@@ -1,6 +1,6 @@
 //! Gradients of losses over classes, as PyTorch's operators, composed.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::sample::{IntoArg, in_range, ints, sample, tensor};
 use restride_ir::{DType, Emit, Layout, OpDef, Sample, SampleArg};
@@ -94,24 +94,18 @@ fn bce_samples() -> Samples {
     out
 }
 
-macro_rules! backward {
-    ($f:ident, $samples:expr, $schema:literal) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    backward!(
+    composite!(
         nll,
         nll_samples(&[]),
         "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
     ),
-    backward!(
+    composite!(
         nll,
         nll_samples(&[2, 3]),
         "aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
     ),
-    backward!(
+    composite!(
         bce,
         bce_samples(),
         "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"

@@ -1,6 +1,6 @@
 //! Connectionist temporal classification.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, T, op, rule};
 use crate::loss::reduced;
@@ -198,14 +198,11 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
         )
     },
-    OpDef {
-        infer: composed!(ctc),
-        decompose: Some(ctc),
-        samples: Some(|| ctc_samples(true)),
-        ..OpDef::new(
-            "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor",
-        )
-    },
+    composite!(
+        ctc,
+        ctc_samples(true),
+        "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"
+    ),
 ];
 
 /// `_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)`. PyTorch's gradient is that of the

@@ -1,6 +1,6 @@
 //! Losses over classes: negative log likelihood, cross entropy, and those whose data must be checked.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::loss::reduced;
 use crate::nn::*;
 use crate::promote::name;
@@ -359,12 +359,6 @@ macro_rules! nll {
         }
     };
 }
-macro_rules! loss {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
     nll!(
         0,
@@ -376,22 +370,22 @@ pub(crate) static OPS: &[OpDef] = &[
         forward_samples(&[2, 3]),
         "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
     ),
-    loss!(
+    composite!(
         nll,
         flat_samples(),
         "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     ),
-    loss!(
+    composite!(
         nll2d,
         forward_samples(&[2, 3]),
         "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     ),
-    loss!(
+    composite!(
         nll_nd,
         nd_samples(),
         "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
     ),
-    loss!(
+    composite!(
         cross_entropy,
         entropy_samples(),
         "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"

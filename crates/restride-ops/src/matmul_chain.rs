@@ -1,6 +1,6 @@
 //! Products of several matrices, and other names of the product of two.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::sample::{sample, tensor, transposed};
 use restride_ir::{DType, Emit, OpDef, Val};
@@ -112,16 +112,10 @@ fn matmul_samples() -> Samples {
     vec![sample![tensor(d, &[5, 2, 3], 1), transposed(d, &[3, 4], 2)], sample![tensor(d, &[3], 1), tensor(d, &[3], 2)]]
 }
 
-macro_rules! composition {
-    ($schema:literal, $f:ident, $samples:ident) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some($samples), ..OpDef::new($schema) }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    composition!("aten::chain_matmul(Tensor[] matrices) -> Tensor", chain, chain_samples),
-    composition!("aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", multi_dot, multi_dot_samples),
-    composition!("aten::linalg_matmul(Tensor self, Tensor other) -> Tensor", matmul, matmul_samples),
+    composite!(chain, chain_samples(), "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
+    composite!(multi_dot, multi_dot_samples(), "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
+    composite!(matmul, matmul_samples(), "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
 ];
 
 #[cfg(test)]

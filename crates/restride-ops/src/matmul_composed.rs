@@ -1,6 +1,6 @@
 //! Products that are put together of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::matmul::bmm_meta;
 use crate::nn::*;
 use crate::sample::{ints, sample, strided, tensor, transposed};
@@ -172,48 +172,27 @@ fn inner_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        infer: composed!(outer),
-        decompose: Some(outer),
-        samples: Some(outer_samples),
-        ..OpDef::new("aten::outer(Tensor self, Tensor vec2) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(outer),
-        decompose: Some(outer),
-        samples: Some(outer_samples),
-        ..OpDef::new("aten::ger(Tensor self, Tensor vec2) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(addr),
-        decompose: Some(addr),
-        samples: Some(addr_samples),
-        ..OpDef::new("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(addbmm),
-        decompose: Some(addbmm),
-        samples: Some(addbmm_samples),
-        ..OpDef::new(
-            "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-        )
-    },
-    OpDef {
-        infer: composed!(bilinear),
-        decompose: Some(bilinear),
-        samples: Some(bilinear_samples),
-        ..OpDef::new("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(tensordot),
-        decompose: Some(tensordot),
-        samples: Some(tensordot_samples),
-        ..OpDef::new("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(inner),
-        decompose: Some(inner),
-        samples: Some(inner_samples),
-        ..OpDef::new("aten::inner(Tensor self, Tensor other) -> Tensor")
-    },
+    composite!(outer, outer_samples(), "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
+    composite!(outer, outer_samples(), "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
+    composite!(
+        addr,
+        addr_samples(),
+        "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    ),
+    composite!(
+        addbmm,
+        addbmm_samples(),
+        "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    ),
+    composite!(
+        bilinear,
+        bilinear_samples(),
+        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"
+    ),
+    composite!(
+        tensordot,
+        tensordot_samples(),
+        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"
+    ),
+    composite!(inner, inner_samples(), "aten::inner(Tensor self, Tensor other) -> Tensor"),
 ];

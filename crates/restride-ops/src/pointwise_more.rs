@@ -1,6 +1,6 @@
 //! Special functions, derivatives with more than one result, and operators made of others element by element.
 
-use crate::composite::composed;
+use crate::composite::{composed, composite};
 use crate::iter::dense_like;
 use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
 use crate::pointwise_samples::*;
@@ -301,20 +301,12 @@ pub(crate) static OPS: &[OpDef] = &[
         (0),
         || masked(None)
     ),
-    OpDef {
-        infer: composed!(glu_backward),
-        decompose: Some(glu_backward),
-        samples: Some(glu_gradients),
-        ..OpDef::new("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor")
-    },
-    OpDef {
-        infer: composed!(rrelu),
-        decompose: Some(rrelu),
-        samples: Some(|| unary(REAL, -2.0, 2.0)),
-        ..OpDef::new(
-            "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor",
-        )
-    },
+    composite!(glu_backward, glu_gradients(), "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"),
+    composite!(
+        rrelu,
+        unary(REAL, -2.0, 2.0),
+        "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
+    ),
     OpDef {
         infer: composed!(isreal),
         decompose: Some(isreal),

@@ -1,6 +1,6 @@
 //! Distances between rows and norms of matrices.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use crate::promote::name;
 use crate::reduce::wrapped;
@@ -290,13 +290,7 @@ fn frobenius_samples() -> Vec<Sample> {
 
 macro_rules! composition {
     ($schema:literal, $f:ident, $samples:expr) => {
-        OpDef {
-            infer: composed!($f),
-            decompose: Some($f),
-            exactness: CLOSE,
-            samples: Some($samples),
-            ..OpDef::new($schema)
-        }
+        OpDef { exactness: CLOSE, ..composite!($f, $samples(), $schema) }
     };
 }
 macro_rules! kernel {

@@ -1,6 +1,6 @@
 //! Recurrent networks, composed of linear layers and pointwise operators step by step, as PyTorch's CPU does it.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::sample::{sample, strided, tensor, transposed};
 use restride_ir::{Arg, DType, Emit, OpDef, Sample, SampleArg, Val};
@@ -309,49 +309,43 @@ fn sequence_samples(cell: Cell) -> Samples {
     out
 }
 
-macro_rules! rnn {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
-}
-
 pub(crate) static OPS: &[OpDef] = &[
-    rnn!(
+    composite!(
         lstm,
         sequence_samples(Cell::Lstm),
         "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"
     ),
-    rnn!(
+    composite!(
         gru,
         sequence_samples(Cell::Gru),
         "aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     ),
-    rnn!(
+    composite!(
         rnn_tanh,
         sequence_samples(Cell::Tanh),
         "aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     ),
-    rnn!(
+    composite!(
         rnn_relu,
         sequence_samples(Cell::Relu),
         "aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
     ),
-    rnn!(
+    composite!(
         lstm_cell,
         cell_samples(Cell::Lstm),
         "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"
     ),
-    rnn!(
+    composite!(
         gru_cell,
         cell_samples(Cell::Gru),
         "aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
     ),
-    rnn!(
+    composite!(
         rnn_tanh_cell,
         cell_samples(Cell::Tanh),
         "aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
     ),
-    rnn!(
+    composite!(
         rnn_relu_cell,
         cell_samples(Cell::Relu),
         "aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"

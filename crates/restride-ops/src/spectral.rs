@@ -1,6 +1,6 @@
 //! Short-time Fourier transforms.
 
-use crate::composite::composed;
+use crate::composite::composite;
 use crate::nn::*;
 use crate::sample::{in_range, sample, strided, tensor};
 use restride_ir::{DType, Emit, Layout, OpDef, Val};
@@ -234,12 +234,6 @@ fn istft_samples() -> Samples {
         sample![tensor(c, &[8, 6], 1), 16, 4],
         sample![tensor(DType::C128, &[2, 9, 6], 1), 16],
     ]
-}
-
-macro_rules! composite {
-    ($f:ident, $samples:expr, $schema:expr) => {
-        OpDef { infer: composed!($f), decompose: Some($f), samples: Some(|| $samples), ..OpDef::new($schema) }
-    };
 }
 
 pub(crate) static OPS: &[OpDef] = &[
