@@ -464,6 +464,7 @@ pub(crate) static GRADS: Rules = &[
     (
         &[
             "aten.detach.default",
+            "aten.detach_.default",
             "aten.detach_copy.default",
             "aten.full_like.default",
             "aten.new_full.default",

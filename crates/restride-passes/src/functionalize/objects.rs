@@ -6,7 +6,8 @@ use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes, with_sizes};
 use super::storages::{AliasId, StorageId};
 use restride_ir::{
-    Arg, Dim, Error, ErrorKind, Expr, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast,
+    Arg, Dim, Error, ErrorKind, Expr, Grad, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome,
+    refuse_cast,
 };
 
 impl Scope<'_> {
@@ -96,6 +97,9 @@ impl Scope<'_> {
         }
         // The lazy bits are the object's own.
         self.objects[object] = self.storages.region_like(self.objects[object], storage, ty);
+        if matches!(node.op.def().grad, Some(Grad::Zero)) {
+            self.storages.detached(self.objects[object], true);
+        }
         for &r in &node.results {
             self.bind(r, Bound::Object(object));
         }

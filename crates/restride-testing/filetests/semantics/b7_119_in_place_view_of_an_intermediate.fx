@@ -20,8 +20,9 @@ graph(%a: f32[2, 3]) {
 //   %x: f32[2, 3] = aten.mul.Tensor(%a, 2)
 //   %y: f32[2, 3] = aten.add.Tensor(%a, 1)
 //   %v: f32[3, 2][1, 3] = aten.permute.default(%x, [1, 0])
-//   %v_1: f32[1, 2, 3] = aten.reshape.default(%y, [1, 2, 3])
-//   return %v, %v_1, %x, %y
+//   %v_1: f32[3, 2][1, 3] = aten.detach.default(%v)
+//   %v_2: f32[1, 2, 3] = aten.reshape.default(%y, [1, 2, 3])
+//   return %v_1, %v_2, %x, %y
 // }
 
 // == run
