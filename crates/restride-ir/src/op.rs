@@ -364,6 +364,9 @@ pub struct OpDef {
     /// A view that PyTorch does not know to be one: of a lazily mapped tensor, of a copy that has the bits applied
     /// (`unsafe_split`).
     pub resolves: bool,
+    /// A list of views that PyTorch makes one by one, so that they may be written where something is differentiated
+    /// (`tensor_split`, not `split`).
+    pub one_by_one: bool,
     /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
     /// A change of argument 0 that makes room for itself where the memory is too small (`resize_`).
@@ -424,6 +427,7 @@ impl OpDef {
             math: None,
             itself: false,
             resolves: false,
+            one_by_one: false,
             metadata: false,
             grows: false,
             strided: false,

@@ -371,6 +371,11 @@ const fn strided_op(def: OpDef) -> OpDef {
     OpDef { strided: true, ..def }
 }
 
+/// A list of views that PyTorch makes one by one.
+const fn apart(def: OpDef) -> OpDef {
+    OpDef { one_by_one: true, ..def }
+}
+
 pub(crate) static OPS: &[OpDef] = &[
     a_view::<Slice>(
         "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
@@ -398,20 +403,20 @@ pub(crate) static OPS: &[OpDef] = &[
         s_split_sizes,
     )),
     resolves(a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk)),
-    a_view::<Sections>(
+    apart(a_view::<Sections>(
         "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
         s_sections,
-    ),
-    a_view::<Indices>(
+    )),
+    apart(a_view::<Indices>(
         "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
         s_indices,
-    ),
-    a_view::<HSplit>("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_hsplit),
-    a_view::<HSplitAt>("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_hsplit_at),
-    a_view::<VSplit>("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_vsplit),
-    a_view::<VSplitAt>("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_vsplit_at),
-    a_view::<DSplit>("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_dsplit),
-    a_view::<DSplitAt>("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_dsplit_at),
+    )),
+    apart(a_view::<HSplit>("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_hsplit)),
+    apart(a_view::<HSplitAt>("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_hsplit_at)),
+    apart(a_view::<VSplit>("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_vsplit)),
+    apart(a_view::<VSplitAt>("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_vsplit_at)),
+    apart(a_view::<DSplit>("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_dsplit)),
+    apart(a_view::<DSplitAt>("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_dsplit_at)),
     a_view::<Unbind>("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", s_unbind),
     a_view::<Unfold>("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", s_unfold),
     a_view::<Diagonal>("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", s_diagonal),

@@ -1,14 +1,16 @@
 //! Calls of operators that write nothing: run by the interpreter, and recorded where something is differentiated.
 
 use super::emit::Frame;
+use super::guards;
 use super::memory::SavedValue;
-use super::mode::{self, is_grad_enabled};
+use super::mode::{self, Saved, is_grad_enabled};
 use super::node::{Edge, Held, Kind, Node, Recorded};
 use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
 use crate::interp::{Slot, call_slots};
 use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Op, OpError, Result, Scalar, Val};
+use restride_ops::gradient::kept;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,47 +66,64 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     if def.metadata {
         return object::change(op, args);
     }
-    refuse_views_behind(op, args)?;
     if let Some(twin) = op.twin()
         && op.mutates(&plain(args))
     {
         return write::mutate(op, twin, args);
     }
-    if !is_grad_enabled() || !operands(args).any(Tensor::requires_grad) {
+    refuse_views_behind(op, args)?;
+    if !is_grad_enabled() || !operands(args).any(asks) {
         return native(op, args);
     }
     match def.grad {
+        // PyTorch gives zeros for what moves in steps.
+        Some(Grad::Zero) if mode::strict() && kept(op).is_some() => recorded(op, args),
         Some(Grad::Zero) => constants(native(op, args)?, args),
         Some(Grad::Form(form)) => {
+            let composed = guards::composed(op, args);
             let mut frame = Frame::default();
             let given: Vec<Arg<Val, Expr>> = frame.enter(args);
             let needs = vec![true; operands(args).count()];
             let call = GradCall { op, args: &given, results: &[], grads: &[], needs: &needs };
             let made = form(&mut frame, &call);
-            frame.leave(made)
+            composed_of(frame.leave(made)?, composed)
         }
         Some(Grad::Composed) => {
             let decompose = def.decompose.ok_or_else(|| Error::invalid(format!("{op} is composed of nothing")))?;
+            let composed = guards::composed(op, args);
             let mut frame = Frame::default();
             let given: Vec<Arg<Val, Scalar>> = frame.enter_numbers(args);
             let made = decompose(&mut frame, &Args(&given)).map(|made| made.into_vec());
-            frame.leave(made)
+            composed_of(frame.leave(made)?, composed)
         }
         _ if def.strided && def.view.is_none() => strided_copy(op, args),
         _ => recorded(op, args),
     }
 }
 
+/// Results of a call that was run as several.
+fn composed_of(made: Vec<Value>, composed: Option<guards::Composed>) -> Result<Vec<Value>> {
+    if let Some(composed) = composed {
+        composed.results(&made.iter().filter_map(Value::tensor).collect::<Vec<_>>());
+    }
+    Ok(made)
+}
+
+/// Whether PyTorch records a call with this operand: views made under `no_grad` of what is differentiated ask as well,
+/// though nothing goes through them.
+pub(super) fn asks(t: &Tensor) -> bool {
+    t.requires_grad() || mode::strict() && t.view().is_some_and(|v| v.base.requires_grad())
+}
+
 /// PyTorch's refusals of views that it cannot make the history of anew when their base was written.
-fn refuse_views_behind(op: Op, args: &EagerArgs) -> Result<()> {
-    if !mode::strict() || !is_grad_enabled() || matches!(op.def().grad, Some(Grad::Zero)) {
+pub(super) fn refuse_views_behind(op: Op, args: &EagerArgs) -> Result<()> {
+    let constant = matches!(op.def().grad, Some(Grad::Zero)) && kept(op).is_none();
+    if !mode::strict() || !is_grad_enabled() || constant || !operands(args).any(asks) {
         return Ok(());
     }
-    // Asking whether one is differentiated makes its history.
-    let behind = operands(args).find_map(Tensor::behind);
-    match behind {
-        Some(origin) if operands(args).any(Tensor::requires_grad) => refuse_written_base(origin),
-        _ => Ok(()),
+    match operands(args).find_map(Tensor::behind) {
+        Some(origin) => refuse_written_base(origin),
+        None => Ok(()),
     }
 }
 
@@ -172,9 +191,9 @@ fn resolved(t: &Tensor) -> Result<Tensor> {
 /// A call by the interpreter that is not recorded. Results that share memory with an operand are views.
 pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let made = call_slots(op, &slots(args), mode::next_key(), &mode::options())?;
-    // PyTorch does not know that some are views.
+    // PyTorch does not know that some are views, and makes others one by one.
     let listed = op.schema().returns.iter().any(|r| r.ty == ArgType::Tensors);
-    let many = (made.len() > 1 || listed) && !op.def().resolves;
+    let many = (made.len() > 1 || listed) && !op.def().resolves && !op.def().one_by_one;
     wrap(made, args, many)
 }
 
@@ -224,7 +243,9 @@ fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tenso
         (true, false) => ViewOrigin::Call,
     };
     let (base, origin) = match operand.view() {
-        Some(v) if v.origin != ViewOrigin::Call => (v.base, v.origin),
+        Some(v) if own == ViewOrigin::Call => (v.base, v.origin),
+        // Nothing goes through it, though PyTorch remembers how it was made last.
+        Some(v) if v.origin == ViewOrigin::NoGrad && !mode::strict() => (v.base, v.origin),
         Some(v) => (v.base, own),
         None => (operand.clone(), own),
     };
@@ -274,13 +295,7 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         r.view().is_some() && (op.def().strided || bits)
     };
     if results.iter().any(of_base) {
-        results.iter().for_each(|t| {
-            t.renew();
-            if mode::strict() {
-                // Later it could not be told from one whose base was written.
-                t.edge();
-            }
-        });
+        results.iter().for_each(|t| t.renew());
         return Ok(made);
     }
     let edges: Vec<Option<Edge>> = sources.iter().map(Tensor::edge).collect();
@@ -301,15 +316,18 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         operands: sources.iter().map(held).collect(),
         results: results.iter().map(|t| held(t)).collect(),
     };
+    let guards = guards::of_call(op, args, &results);
+    // What PyTorch does not keep may be written over.
+    let how = if guards.is_some() { Saved::CloneOnWrite } else { mode::saved() };
     let read = probe::reads(op, &call.args, &call.operands, &call.results, &needs);
     let all = call.operands.iter_mut().chain(&mut call.results).zip(sources.iter().chain(results.iter().copied()));
     for ((held, t), read) in all.zip(read) {
         if read {
-            held.value = Some(SavedValue::new(t)?);
+            held.value = Some(SavedValue::guarded(t, how)?);
         }
     }
     let types = results.iter().map(|t| t.meta()).collect();
-    let node = Node::new(Kind::Call(RefCell::new(Some(call)), op), edges, types);
+    let node = Node::guarded(Kind::Call(RefCell::new(Some(call)), op), edges, types, guards);
     for (slot, t) in results.iter().enumerate().filter(|(_, t)| differentiable(t.dtype())) {
         let edge = Some(Edge { node: node.clone(), slot });
         match t.view() {

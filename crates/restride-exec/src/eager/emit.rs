@@ -5,7 +5,9 @@ use super::memory::SavedValue;
 use super::node::{Edge, Kind, Node};
 use super::probe::lifted;
 use super::tensor::{Tensor, words};
-use restride_ir::{Arg, Emit, Error, Expr, GradCall, GradEmit, Meta, Op, OpError, Result, Scalar, TensorType, Val};
+use restride_ir::{
+    Arg, Emit, Error, Expr, Grad, GradCall, GradEmit, Meta, Op, OpError, Result, Scalar, TensorType, Val,
+};
 use restride_ops::{
     gradient::{fit, gradients},
     lookup,
@@ -51,11 +53,7 @@ impl Frame<'_> {
             Some(Entry::Tensor(t)) => return Ok(t.clone()),
             Some(Entry::Saved { slot, result, .. }) => (*slot, *result),
             // Rules that are run on types read zeros of them.
-            Some(Entry::Type(ty)) => {
-                let ty = ty.known().ok_or_else(|| Error::invalid("a type of unknown sizes"))?;
-                let zeros = crate::copy::allocate(ty.dtype, Layout::contiguous(&ty.layout.sizes))?;
-                return Ok(Tensor::fresh(Rc::new(std::cell::RefCell::new(zeros))));
-            }
+            Some(Entry::Type(ty)) => return zeros(ty),
             Some(Entry::Other(_)) => return Err(Error::invalid("a rule reads a number as a tensor")),
             None => return Err(Error::invalid("a rule uses a value that it did not make")),
         };
@@ -172,6 +170,12 @@ impl Emit for Frame<'_> {
     }
 }
 
+fn zeros(ty: &TensorType) -> Result<Tensor> {
+    let ty = ty.known().ok_or_else(|| Error::invalid("a type of unknown sizes"))?;
+    let zeros = crate::copy::allocate(ty.dtype, Layout::contiguous(&ty.layout.sizes))?;
+    Ok(Tensor::fresh(Rc::new(std::cell::RefCell::new(zeros))))
+}
+
 /// Operand or result of a recorded call, with its history.
 fn saved(node: &Rc<Node>, slot: usize, result: bool) -> Result<Tensor> {
     let Kind::Call(call, op) = &node.kind else { return Err(Error::invalid("a saved value of no call")) };
@@ -230,6 +234,11 @@ fn given(grads: &[Option<Tensor>]) -> Result<Tensor> {
 
 fn of_call(node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
     let Kind::Call(cell, op) = &node.kind else { return Err(Error::invalid("no call")) };
+    if matches!(op.def().grad, Some(Grad::Zero)) {
+        let call = cell.borrow();
+        let operands = call.as_ref().ok_or_else(freed)?.operands.iter().zip(needs);
+        return operands.map(|(h, needs)| needs.then(|| zeros(&h.ty)).transpose()).collect();
+    }
     let mut frame = Frame { node: Some(node), ..Frame::default() };
     let (args, results) = {
         let call = cell.borrow();

@@ -2,7 +2,7 @@
 
 use super::call::{Value, call_op};
 use super::emit::{backward_of, fitted};
-use super::mode::set_grad_enabled;
+use super::mode::{self, set_grad_enabled};
 use super::node::{Edge, Kind, Node, run_hooks};
 use super::tensor::{Tensor, refuse};
 use crate::copy::{allocate, copy_into};
@@ -90,7 +90,7 @@ fn pass(
             Some(g) => checked(g, t, k)?,
             None => ones(t)?,
         };
-        arrive(&mut arrived, &edge, g)?;
+        arrive(&mut arrived, &edge, Some(g))?;
     }
     let needed = wanted.map(|w| leading_to(arrived.values().map(|(n, _)| n.clone()).collect(), w));
     let needs = |n: &Rc<Node>| needed.as_ref().is_none_or(|all| all.contains(&n.id));
@@ -113,11 +113,18 @@ fn pass(
             }
             continue;
         }
+        node.check()?;
         let wants: Vec<bool> = node.edges.iter().map(|e| e.as_ref().is_some_and(|e| needs(&e.node))).collect();
         if wants.contains(&true) {
-            let given = backward_of(&node, &grads, &wants)?;
+            let given = match grads.iter().all(Option::is_none) {
+                true => vec![None; wants.len()],
+                false => backward_of(&node, &grads, &wants)?,
+            };
             for ((edge, wanted), g) in node.edges.iter().zip(&wants).zip(given) {
-                if let (Some(edge), true, Some(g)) = (edge, wanted, g) {
+                // PyTorch goes on with zeros, and looks at what was saved there.
+                if let (Some(edge), true) = (edge, wanted)
+                    && (g.is_some() || mode::strict())
+                {
                     arrive(&mut arrived, edge, g)?;
                 }
             }
@@ -159,10 +166,11 @@ fn one(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Tensor> {
     t.ok_or_else(|| Error::invalid(format!("{name} gives no tensor")))
 }
 
-/// Adds a gradient to those that have arrived at a result.
-fn arrive(arrived: &mut Arrived, edge: &Edge, g: Tensor) -> Result<()> {
+/// Adds a gradient to those that have arrived at a result; `None` is zero.
+fn arrive(arrived: &mut Arrived, edge: &Edge, g: Option<Tensor>) -> Result<()> {
     let count = edge.node.types.len();
     let (_, grads) = arrived.entry(edge.node.id).or_insert_with(|| (edge.node.clone(), vec![None; count]));
+    let Some(g) = g else { return Ok(()) };
     let (Some(place), Some(ty)) = (grads.get_mut(edge.slot), edge.node.types.get(edge.slot)) else {
         return Err(Error::invalid("a gradient of no result"));
     };

@@ -1,7 +1,7 @@
 //! Functions with a backward pass of their own.
 
 use super::emit::freed;
-use super::memory::SavedValue;
+use super::memory::{Memory, SavedValue};
 use super::mode::{is_grad_enabled, no_grad};
 use super::node::{Edge, Kind, Node};
 use super::tensor::{Tensor, differentiable, refuse};
@@ -135,6 +135,54 @@ impl Applied {
     }
 }
 
+thread_local! {
+    /// What functions that run now were given, the innermost last.
+    static GIVEN: RefCell<Vec<Given>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Given {
+    function: Rc<dyn Function>,
+    inputs: Vec<Rc<Memory>>,
+}
+
+/// As long as it lives, the inputs of a function are not written.
+struct Running;
+
+impl Running {
+    fn new(function: &Rc<dyn Function>, inputs: &[Tensor]) -> Running {
+        let given = Given { function: function.clone(), inputs: inputs.iter().map(Tensor::memory).collect() };
+        GIVEN.with_borrow_mut(|all| all.push(given));
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        GIVEN.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Refuses a write to what a function that runs now was given, before it happens.
+pub(super) fn refuse_given<'t>(mut targets: impl Iterator<Item = &'t Tensor>) -> Result<()> {
+    GIVEN.with_borrow(|all| {
+        if all.is_empty() {
+            return Ok(());
+        }
+        let found = targets.find_map(|t| {
+            let memory = t.memory();
+            let place = |g: &Given| Some((g.function.clone(), g.inputs.iter().position(|m| Rc::ptr_eq(m, &memory))?));
+            all.iter().rev().find_map(place)
+        });
+        match found {
+            Some((function, i)) => {
+                Err(Error::unsupported(format!("function {} writes its input {i}", function.name()))
+                    .help("write a clone of it in forward, and copy that into the input afterwards"))
+            }
+            None => Ok(()),
+        }
+    })
+}
+
 /// Calls a function on inputs, and records it as one step if one of them is differentiated. Results are in memory of their own:
 /// one that shows an input's memory, or another result's, is refused.
 ///
@@ -146,17 +194,13 @@ pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor
         true => inputs.iter().map(Tensor::edge).collect(),
         false => vec![None; inputs.len()],
     };
-    let versions: Vec<u64> = inputs.iter().map(Tensor::version).collect();
     let given: Vec<Tensor> = inputs.iter().map(Tensor::detach).collect();
     let mut saving = Saving::default();
     let made = {
         let _off = no_grad();
+        let _running = Running::new(&function, inputs);
         function.forward(&given, &mut saving)?
     };
-    if let Some(i) = (0..inputs.len()).find(|&i| inputs[i].version() != versions[i]) {
-        return Err(Error::unsupported(format!("function {name} writes its input {i}"))
-            .help("write a clone of it in forward, and copy that into the input afterwards"));
-    }
     for (k, r) in made.iter().enumerate() {
         let same = |t: &Tensor| t.raw().storage().same(r.raw().storage()) && t.numel() > 0;
         let what = match (inputs.iter().position(same), made[..k].iter().position(same)) {

@@ -97,7 +97,7 @@ fn pending(targets: impl Iterator<Item = Pending>) -> Writing {
 
 /// Whether a value that is saved now is about to be written over by the call that saves it. PyTorch copies the target
 /// itself then, and no other operand.
-fn about_to_be_written(t: &Tensor) -> bool {
+pub(super) fn about_to_be_written(t: &Tensor) -> bool {
     WRITING.with_borrow(|w| {
         w.iter().any(|p| {
             Rc::ptr_eq(&p.memory, &t.memory())
@@ -113,6 +113,11 @@ impl Memory {
     /// How often it was written.
     pub fn version(&self) -> u64 {
         self.version.get()
+    }
+
+    /// It counts as written, though no cell was.
+    pub fn touch(&self) {
+        self.version.set(self.version.get() + 1);
     }
 
     fn live(&self) -> Vec<Rc<Record>> {
@@ -152,7 +157,7 @@ pub(super) fn before_write(target: &Tensor) -> Result<Write> {
 impl Write {
     /// The write has happened.
     pub fn done(self) {
-        self.memory.version.set(self.memory.version.get() + 1);
+        self.memory.touch();
         for r in self.hit {
             *r.state.borrow_mut() = State::Overwritten;
         }
@@ -169,6 +174,16 @@ pub(super) fn copied(raw: &Raw) -> Result<Raw> {
     Ok(own)
 }
 
+/// PyTorch's error about a value that was written over after it was saved. `whose` says whose result it is.
+pub(super) fn overwritten(dtype: DType, sizes: &[i64], whose: &str, version: u64, expected: u64) -> Error {
+    let what = format!(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: [{dtype}{sizes:?}]{whose}, \
+         is at version {version}; expected version {expected} instead"
+    );
+    Error::new(ErrorKind::Program, what)
+        .help("write a clone of it, or keep copies of what is written over (Saved::CloneOnWrite)")
+}
+
 /// A value that a gradient reads.
 pub(super) struct SavedValue {
     raw: Raw,
@@ -180,12 +195,16 @@ pub(super) struct SavedValue {
 impl SavedValue {
     /// Saves what a tensor shows now.
     pub fn new(t: &Tensor) -> Result<SavedValue> {
+        SavedValue::guarded(t, mode::saved())
+    }
+
+    /// Saves what a tensor shows now, guarded in this way.
+    pub fn guarded(t: &Tensor, how: Saved) -> Result<SavedValue> {
         let raw = t.raw();
         if about_to_be_written(t) {
             return Ok(SavedValue { raw: copied(&raw)?, memory: Rc::default(), record: None });
         }
         let memory = t.memory();
-        let how = mode::saved();
         let (region, version) = (Region::of(&raw), memory.version());
         // One record, and one copy, for a value that is saved many times.
         let same = |r: &Rc<Record>| {
@@ -203,26 +222,22 @@ impl SavedValue {
     /// The value as it was when it was saved. `whose` says which call's result it is.
     pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(Raw, Rc<Memory>)> {
         let Some(record) = &self.record else { return Ok((self.raw.clone(), self.memory.clone())) };
-        let overwritten = match (&*record.state.borrow(), record.how) {
+        let written = match (&*record.state.borrow(), record.how) {
             (State::Kept(own), _) => return Ok((own.clone(), Rc::default())),
             (State::Overwritten, _) => true,
             (State::Fresh, Saved::Strict) => self.memory.version() != record.version,
             (State::Fresh, _) => false,
         };
-        if !overwritten {
+        if !written {
             return Ok((self.raw.clone(), self.memory.clone()));
         }
-        let what = format!(
-            "one of the variables needed for gradient computation has been modified by an inplace operation: [{}{:?}]{}, \
-             is at version {}; expected version {} instead",
-            self.raw.dtype(),
-            &self.raw.layout().sizes[..],
-            whose(),
-            self.memory.version(),
-            record.version
-        );
-        Err(Error::new(ErrorKind::Program, what)
-            .help("write a clone of it, or keep copies of what is written over (Saved::CloneOnWrite)"))
+        let sizes = &self.raw.layout().sizes;
+        Err(overwritten(self.raw.dtype(), sizes, &whose(), self.memory.version(), record.version))
+    }
+
+    /// How it is guarded; `None` for a copy.
+    pub fn how(&self) -> Option<Saved> {
+        self.record.as_ref().map(|r| r.how)
     }
 
     /// Whether it is what a tensor shows.

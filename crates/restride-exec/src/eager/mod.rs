@@ -9,7 +9,8 @@
 //!
 //! - [`tensor`] is the tensor object; [`methods`] its convenient methods.
 //! - [`call`] runs operators; [`write`] those that write; [`object`] those that change the tensor object.
-//! - [`memory`] keeps versions, and what is saved for the gradient; [`probe`] finds out what a rule reads.
+//! - [`memory`] keeps versions, and what is saved for the gradient; [`probe`] finds out what a rule reads, [`guards`] what PyTorch
+//!   keeps.
 //! - [`node`] is the graph, [`emit`] runs rules on it, [`engine`] goes backwards through it.
 //! - [`function`] is for functions whose gradient is written down.
 //! - [`mode`] says whether calls are recorded and how saved values are guarded.
@@ -18,6 +19,7 @@ mod call;
 mod emit;
 mod engine;
 mod function;
+mod guards;
 mod memory;
 mod methods;
 mod mode;

@@ -10,8 +10,8 @@ pub enum Saved {
     /// An error in the backward pass if some cell of the value was written; writes elsewhere in its memory do not matter.
     #[default]
     Regions,
-    /// PyTorch's strictness: an error if anything that shares memory with the value was written, and refusals of
-    /// writes through views that PyTorch refuses.
+    /// PyTorch's strictness: an error if anything was written that shares memory with a value that PyTorch keeps, whether the
+    /// rule here reads it or not, and PyTorch's refusals of views. Everything else is copied before it is written over.
     Strict,
     /// Values are copied before they are written over, once each.
     CloneOnWrite,

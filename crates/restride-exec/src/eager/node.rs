@@ -1,6 +1,8 @@
 //! The graph of what was computed: calls and the moves of elements between a base and its regions.
 
+use super::emit::freed;
 use super::function::Applied;
+use super::guards::Guards;
 use super::memory::{Region, SavedValue};
 use super::tensor::{Tensor, WeakTensor};
 use restride_ir::{Arg, Expr, Meta, Op, Result, TensorType, Val};
@@ -103,13 +105,19 @@ pub(super) struct Node {
     pub hooks: RefCell<Vec<(usize, SharedHooks)>>,
     /// Tensors that keep the gradients of results.
     pub retained: RefCell<Vec<(usize, WeakTensor)>>,
+    /// What PyTorch keeps of the call, where one is to be as strict.
+    pub guards: Option<Rc<Guards>>,
 }
 
 impl Node {
     pub fn new(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<Node> {
+        Node::guarded(kind, edges, types, None)
+    }
+
+    pub fn guarded(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>, guards: Option<Rc<Guards>>) -> Rc<Node> {
         let id = NEXT.get();
         NEXT.set(id + 1);
-        Rc::new(Node { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default() })
+        Rc::new(Node { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default(), guards })
     }
 
     /// What PyTorch would call it.
@@ -148,13 +156,23 @@ impl Drop for Node {
 }
 
 impl Node {
+    /// Whether what was saved can still be read, and, where one is as strict as PyTorch, what that keeps.
+    pub fn check(&self) -> Result<()> {
+        match (&self.kind, &self.guards) {
+            (Kind::Call(call, _), Some(_)) if call.borrow().is_none() => Err(freed()),
+            (_, Some(guards)) => guards.check(),
+            (_, None) => Ok(()),
+        }
+    }
+
     /// Lets go of what was saved. A node that saved nothing can be gone through again.
     pub fn release(&self) {
         if let Kind::Function(f) = &self.kind {
             f.release();
         }
         if let Kind::Call(cell, _) = &self.kind {
-            let saves = |c: &Recorded| c.operands.iter().chain(&c.results).any(|h| h.value.is_some());
+            let reads = |c: &Recorded| c.operands.iter().chain(&c.results).any(|h| h.value.is_some());
+            let saves = |c: &Recorded| self.guards.as_ref().map_or_else(|| reads(c), |g| g.keeps());
             let mut call = cell.borrow_mut();
             if call.as_ref().is_some_and(saves) {
                 *call = None;
@@ -162,15 +180,22 @@ impl Node {
         }
     }
 
-    /// A result was written into a target: what is saved of it is the target's cells, as in PyTorch.
-    pub fn repoint(&self, slot: usize, new: &Tensor, target: &Tensor) -> Result<()> {
+    /// A result was written into a target: what is saved of it is the target's cells, as in PyTorch, where they show the result
+    /// as it is.
+    pub fn repoint(&self, slot: usize, new: &Tensor, target: &Tensor, same: bool) -> Result<()> {
+        if let Some(guards) = &self.guards {
+            guards.moved(new, target);
+        }
         let Kind::Call(cell, _) = &self.kind else { return Ok(()) };
+        if !same {
+            return Ok(());
+        }
         let mut call = cell.borrow_mut();
         let held = call.as_mut().and_then(|c| c.results.get_mut(slot));
         if let Some(value) = held.and_then(|h| h.value.as_mut())
             && value.is_of(new)
         {
-            *value = SavedValue::new(target)?;
+            *value = SavedValue::guarded(target, value.how().unwrap_or_default())?;
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Operators that change a tensor object itself: `t_`, `unsqueeze_`, `as_strided_`, `resize_`, `set_`.
 
-use super::call::{EagerArgs, Value, native, operands};
+use super::call::{EagerArgs, Value, asks, native, operands, refuse_views_behind};
 use super::memory::Memory;
 use super::mode::is_grad_enabled;
 use super::node::{Edge, Kind, Node};
 use super::tensor::{Tensor, refuse, refuse_in_place_view};
 use super::write::refuse_leaf;
-use restride_ir::{Arg, Error, Op, Result};
+use restride_ir::{Arg, Error, Grad, Op, Result};
 use std::rc::Rc;
 
 /// Runs such a call.
@@ -14,11 +14,21 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let Some(Arg::Value(t)) = args.first() else {
         return Err(Error::invalid(format!("argument 0 of {op} is not a tensor")));
     };
-    if is_grad_enabled() {
-        refuse_in_place_view(t, true)?;
-        refuse_leaf(t)?;
-    }
     let def = op.def();
+    if matches!(def.grad, Some(Grad::Zero)) {
+        if t.view().is_some() {
+            return refuse("Can't detach views in-place. Use detach() instead.");
+        }
+        t.cut();
+        return native(op, args);
+    }
+    if is_grad_enabled() {
+        if operands(args).any(asks) {
+            refuse_in_place_view(t)?;
+        }
+        refuse_leaf(t)?;
+        refuse_views_behind(op, args)?;
+    }
     if def.grows && (t.requires_grad() || t.root().requires_grad()) {
         return refuse("cannot resize variables that require grad");
     }
@@ -39,6 +49,8 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         return Ok(made);
     }
     let (before, old) = (t.region(), t.edge());
+    // PyTorch counts it as a write.
+    t.memory().touch();
     if t.view().is_some() {
         let made = native(op, args)?;
         t.renew();

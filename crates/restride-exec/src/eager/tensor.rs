@@ -43,6 +43,8 @@ struct State {
     retains: bool,
     grad: Option<Tensor>,
     view: Option<ViewOf>,
+    /// Who waits for `detach_`.
+    cut: Option<Rc<Cell<bool>>>,
     /// The bases that this shows as a constant: writes are seen there. One that is gone is seen by nobody, and its history
     /// need not be kept.
     detached_from: Vec<WeakTensor>,
@@ -53,6 +55,8 @@ pub(super) struct ViewOf {
     pub base: Tensor,
     /// The base's history that the view's is made from.
     pub made: u64,
+    /// The memory's version when the view was made.
+    pub version: u64,
     pub origin: ViewOrigin,
 }
 
@@ -100,7 +104,7 @@ impl Tensor {
     /// A view of a base, whose history is made when it is asked for.
     pub(super) fn region_of(base: &Tensor, object: Object, origin: ViewOrigin) -> Tensor {
         // Never the number of a history: it has not been made.
-        let view = Some(ViewOf { base: base.clone(), made: u64::MAX, origin });
+        let view = Some(ViewOf { base: base.clone(), made: u64::MAX, version: base.version(), origin });
         Tensor::of(object, base.memory(), State { view, ..State::default() })
     }
 
@@ -355,11 +359,25 @@ impl Tensor {
         self.view().map_or_else(|| self.clone(), |v| v.base)
     }
 
-    /// How a view came to be that PyTorch does not let its base's writes be followed by, if its base was written since its
-    /// history was made.
+    /// How a view came to be that PyTorch does not let follow what is written to its memory, if that was written since it was
+    /// made.
     pub(super) fn behind(&self) -> Option<ViewOrigin> {
-        let view = self.view().filter(|v| v.made != u64::MAX && v.made != v.base.history())?;
-        (view.origin != ViewOrigin::Call).then_some(view.origin)
+        let view = self.view().filter(|v| v.origin != ViewOrigin::Call && v.version != self.version())?;
+        (self.0.state.borrow().edge.is_some() || view.base.requires_grad()).then_some(view.origin)
+    }
+
+    /// PyTorch has made its history.
+    pub(super) fn looked_at(&self) {
+        if mode::strict() {
+            self.edge();
+        }
+    }
+
+    /// Whether it is a view without a history of its own, of a base that has one by now: PyTorch takes it for a leaf until somebody
+    /// looks at its history.
+    pub(super) fn is_unseen_view(&self) -> bool {
+        let Some(view) = self.view().filter(|v| v.made != u64::MAX) else { return false };
+        self.0.state.borrow().edge.is_none() && differentiable(self.dtype()) && view.base.requires_grad()
     }
 
     /// Has a view make its history from its base when it is asked for it.
@@ -377,7 +395,22 @@ impl Tensor {
         let old = State { edge: state.edge.take(), detached_from, ..State::default() };
         let base = Tensor::of(now, self.memory(), old);
         base.0.history.set(self.0.history.get() + 1);
-        state.view = Some(ViewOf { base, made: u64::MAX, origin: ViewOrigin::Call });
+        let version = base.version();
+        state.view = Some(ViewOf { base, made: u64::MAX, version, origin: ViewOrigin::Call });
+    }
+
+    /// Cuts it off from what it was computed from (`detach_`). Views that have their histories keep them.
+    pub(super) fn cut(&self) {
+        let mut state = self.0.state.borrow_mut();
+        (state.edge, state.requires_grad) = (None, false);
+        if let Some(cut) = state.cut.take() {
+            cut.set(true);
+        }
+    }
+
+    /// Becomes true when it is cut off from what it was computed from.
+    pub(super) fn cut_off(&self) -> Rc<Cell<bool>> {
+        self.0.state.borrow_mut().cut.get_or_insert_default().clone()
     }
 
     /// Forgets the node of a leaf whose sizes changed.
@@ -413,7 +446,11 @@ impl Tensor {
     pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<Tensor>) {
         *self.0.memory.borrow_mut() = memory;
         let mut state = self.0.state.borrow_mut();
-        state.view = base.map(|base| ViewOf { base, made: u64::MAX, origin: ViewOrigin::Call });
+        let view = |base: Tensor| {
+            let version = base.version();
+            ViewOf { base, made: u64::MAX, version, origin: ViewOrigin::Call }
+        };
+        state.view = base.map(view);
         state.detached_from = Vec::new();
     }
 
@@ -459,10 +496,6 @@ impl Tensor {
             let now = v.base.history();
             if v.made != now {
                 let edge = self.region_edge(&v.base);
-                // What PyTorch refuses to follow stays refused, whoever asks.
-                if mode::strict() && self.behind().is_some() {
-                    return edge;
-                }
                 self.set_view_edge(edge, now, v.origin);
             }
             return self.0.state.borrow().edge.clone();
@@ -528,27 +561,26 @@ pub(super) fn words(e: &Error) -> OpError {
     }
 }
 
-/// Whether views may be written that PyTorch does not let be written.
-pub(super) fn refuse_in_place_view(t: &Tensor, view_operator: bool) -> Result<()> {
-    let Some(v) = t.view() else { return Ok(()) };
-    let asks = t.requires_grad() || v.base.requires_grad();
-    if !mode::strict() || !asks && !view_operator {
-        return Ok(());
+/// PyTorch's refusal of views that must not be written where something is differentiated.
+pub(super) fn refuse_in_place_view(t: &Tensor) -> Result<()> {
+    match t.view().filter(|_| mode::strict()) {
+        Some(v) => refuse_origin(v.origin, "is being modified inplace"),
+        None => Ok(()),
     }
-    refuse_origin(v.origin, "is being modified inplace")
 }
 
 /// PyTorch's refusal of a view whose base was written.
 pub(super) fn refuse_written_base(origin: ViewOrigin) -> Result<()> {
-    refuse_origin(origin, "and its base or another view of its base has been modified inplace")
+    refuse_origin(origin, "its base or another view of its base has been modified inplace")
 }
 
 fn refuse_origin(origin: ViewOrigin, what: &str) -> Result<()> {
     match origin {
         ViewOrigin::Call => Ok(()),
         ViewOrigin::Many => refuse(format!(
-            "a view that is the output of a function that returns multiple views {what}. Such functions do not allow the \
-             output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+            "a tensor is a view and {what}. This view is the output of a function that returns multiple views. Such functions \
+             do not allow the output views to be modified inplace. You should replace the inplace operation by an out-of-place \
+             one.",
         )),
         ViewOrigin::NoGrad => refuse(format!(
             "A view was created in no_grad mode and {what} with grad mode enabled. Given that this use case is ambiguous and \

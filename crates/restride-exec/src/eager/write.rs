@@ -1,9 +1,11 @@
 //! Calls that write: the functional twin is what is recorded, and what was written becomes part of the base's history.
 
-use super::call::{EagerArgs, Value, native, operands, run, slots};
+use super::call::{EagerArgs, Value, native, operands, refuse_views_behind, run, slots};
 use super::emit::{fitted, place, rule_on_types};
+use super::function::refuse_given;
+use super::guards;
 use super::memory::{Region, Write, before_write, copied, writing, writing_parts};
-use super::mode::{self, enable_grad, is_grad_enabled};
+use super::mode::{self, Saved, enable_grad, is_grad_enabled};
 use super::node::{Edge, Kind, Node};
 use super::probe::lifted;
 use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
@@ -35,10 +37,13 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             _ => return Err(Error::unsupported(format!("{op} writes argument {arg}, which is no tensor"))),
         }
     }
+    refuse_given(targets.iter().map(|t| &t.tensor))?;
     let grad = is_grad_enabled();
     let moved = targets.iter().any(|t| moves(&t.tensor));
+    let unseen = mode::strict() && grad && targets.iter().any(|t| t.tensor.is_unseen_view());
     let asks = targets.iter().any(|t| t.tensor.root().requires_grad());
-    let asked = grad && (moved || asks || operands(args).any(Tensor::requires_grad));
+    let seen = grad && operands(args).any(super::call::asks);
+    let asked = grad && (moved || asks || seen || operands(args).any(Tensor::requires_grad));
     if asked {
         if twin.resizes {
             let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
@@ -46,9 +51,15 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             return refuse(what);
         }
         for t in &targets {
-            refuse_in_place_view(&t.tensor, false)?;
+            if seen {
+                refuse_in_place_view(&t.tensor)?;
+            }
             refuse_leaf(&t.tensor)?;
         }
+        if unseen {
+            return refuse(LEAF);
+        }
+        refuse_views_behind(op, args)?;
     }
     if !asked && !moved {
         return plainly(op, args, &targets);
@@ -75,9 +86,21 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         [one] if one.result == 0 => visits_for(twin, &slots(&given(false)), one.tensor.object())?,
         _ => None,
     };
+    // In-place forms that PyTorch has other formulas of.
+    let own = {
+        let _writing = writing(targets.iter().map(|t| &t.tensor));
+        if grad { guards::composed(op, args) } else { None }
+    };
     let made = match (&targets[..], visits) {
         ([one], Some(visits)) => {
-            by_parts(twin, &given(false), &one.tensor, &visits)?;
+            let kept = {
+                let _writing = writing(std::iter::once(&one.tensor));
+                if grad { guards::composed(twin.op, &given(true)) } else { None }
+            };
+            by_parts(twin, &given(false), &one.tensor, &visits, grad)?;
+            if let Some(kept) = kept {
+                kept.results(&[&one.tensor]);
+            }
             vec![Value::Tensor(one.tensor.clone())]
         }
         (many, _) if many.iter().any(|t| self_overlaps(&t.tensor.layout()) != Some(false)) => {
@@ -87,7 +110,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         _ => {
             let made = {
                 let _writing = writing(targets.iter().map(|t| &t.tensor));
-                run(twin.op, &given(true))?
+                new_content(twin, &given(true), grad)?
             };
             for (t, regions) in targets.iter().zip(&regions) {
                 let new = made.get(t.result).and_then(Value::tensor);
@@ -98,11 +121,15 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             made
         }
     };
+    if let Some(own) = own {
+        own.results(&targets.iter().map(|t| &t.tensor).collect::<Vec<_>>());
+    }
     for t in &targets {
         // Writing it in grad mode makes what a view shows part of what is differentiated.
         if grad && let Some(v) = t.tensor.view().filter(|v| v.origin == ViewOrigin::NoGrad) {
             t.tensor.set_view(Some(ViewOf { origin: ViewOrigin::Call, ..v }));
         }
+        t.tensor.looked_at();
     }
     twin.returns
         .iter()
@@ -124,10 +151,12 @@ fn moves(t: &Tensor) -> bool {
     t.bases().iter().any(|b| b.grad_fn().is_some())
 }
 
+const LEAF: &str = "a leaf Variable that requires grad is being used in an in-place operation.";
+
 /// PyTorch's refusals of writes to leaves.
 pub(super) fn refuse_leaf(t: &Tensor) -> Result<()> {
     if t.is_asking_leaf() && t.view().is_none() {
-        return refuse("a leaf Variable that requires grad is being used in an in-place operation.");
+        return refuse(LEAF);
     }
     if t.view().is_some_and(|v| v.base.is_asking_leaf()) {
         return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
@@ -197,9 +226,8 @@ fn store(target: &Tensor, new: &Tensor, regions: &[Region], keep: Keep) -> Resul
     if let (Some(e), Keep::Target) = (&edge, keep) {
         let (have, want) = (new.raw(), target.raw());
         let same = have.dtype() == want.dtype() && have.layout().sizes == want.layout().sizes;
-        if same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false) {
-            e.node.repoint(e.slot, new, target)?;
-        }
+        let same = same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false);
+        e.node.repoint(e.slot, new, target, same)?;
     }
     move_history(target, edge.map(|e| (e, new.meta())), regions);
     Ok(())
@@ -227,6 +255,8 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]
                     region: region.clone(),
                     value: value.as_ref().map(|(_, ty)| ty.clone()),
                 };
+                // Nothing is left of a base that is overwritten as a whole; PyTorch goes on with zeros.
+                let old = old.filter(|_| !whole || mode::strict());
                 let node = Node::new(kind, vec![old, value.map(|(e, _)| e)], vec![b.meta()]);
                 b.set_edge(Some(Edge { node, slot: 0 }));
             }
@@ -234,8 +264,14 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]
     }
 }
 
+/// What a write writes. PyTorch records none under `no_grad`, so that it guards nothing of it.
+fn new_content(twin: &Twin, args: &EagerArgs, grad: bool) -> Result<Vec<Value>> {
+    let _unseen = (!grad && mode::strict()).then(|| mode::saved_tensors(Saved::CloneOnWrite));
+    run(twin.op, args)
+}
+
 /// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
-fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> Result<()> {
+fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits, grad: bool) -> Result<()> {
     let sizes = target.sizes();
     // What cannot be broadcast into the target is refused before anything is written.
     let apart: Vec<Arg<Slot, Scalar>> = own
@@ -263,7 +299,7 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
         };
         let args: Vec<Arg<Tensor, Scalar>> = own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
         let cell = part(target)?;
-        let made = run(twin.op, &args)?;
+        let made = new_content(twin, &args, grad)?;
         let new = made.first().and_then(Value::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         store(&cell, new, &places(&cell)?, Keep::Result)?;

@@ -5,7 +5,7 @@ mod json;
 mod run;
 
 use json::{argument, number, string, tensor};
-use restride_ir::{Arg, Exactness, Op, SampleArg};
+use restride_ir::{Arg, Exactness, Grad, Op, SampleArg};
 use restride_tensor::Tensor;
 use std::io::Write as _;
 
@@ -45,8 +45,16 @@ fn line(op: Op, index: usize, args: &[SampleArg]) -> String {
         Exactness::Random => "\"random\"".to_string(),
         Exactness::Within { rtol, atol } => format!("[{rtol:?}, {atol:?}]"),
     };
+    let gradient = match op.def().grad {
+        None => "null",
+        Some(Grad::Zero) => "\"zero\"",
+        Some(Grad::View) => "\"view\"",
+        Some(Grad::Rule(_)) => "\"rule\"",
+        Some(Grad::Form(_)) => "\"form\"",
+        Some(Grad::Composed) => "\"composed\"",
+    };
     format!(
-        "{{\"op\": {}, \"index\": {index}, \"tolerance\": {tolerance}, \"args\": [{}], {outcome}}}",
+        "{{\"op\": {}, \"index\": {index}, \"gradient\": {gradient}, \"tolerance\": {tolerance}, \"args\": [{}], {outcome}}}",
         string(op.name()),
         shown.join(", ")
     )

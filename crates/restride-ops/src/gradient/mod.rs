@@ -1,12 +1,15 @@
 //! Gradients of calls: the operator's rule, and what every rule shares: gradients are summed to the operand's sizes where
 //! it was broadcast, and cast to its type.
 
+mod saved;
 pub(crate) mod terms;
 mod views;
 
 use restride_ir::{Arg, Dim, Expr, Grad, GradCall, GradEmit, OpDef, OpError, TensorType, Val};
 
 type Result<T> = std::result::Result<T, OpError>;
+
+pub use saved::{Kept, KeptArg, kept};
 
 /// Declared gradients: names of operators that share a rule, and the rule.
 pub type Rules = &'static [(&'static [&'static str], Grad)];

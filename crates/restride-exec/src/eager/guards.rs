@@ -1,0 +1,162 @@
+//! As strict as PyTorch: the values that it keeps of a call, whether the rule here reads them or not, with the version
+//! of their memory. The version has to be the same when the gradient goes through the call.
+
+use super::call::EagerArgs;
+use super::memory::{Memory, about_to_be_written, overwritten};
+use super::mode;
+use super::node::{Edge, Kind};
+use super::tensor::{Tensor, refuse};
+use restride_ir::{Arg, Op, Result};
+use restride_ops::gradient::{Kept, kept};
+use restride_tensor::DType;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+/// What PyTorch keeps of a call. The nodes of a call that is composed here, and not in PyTorch, share it.
+#[derive(Default)]
+pub(super) struct Guards {
+    all: RefCell<Vec<Guard>>,
+    /// Whether PyTorch keeps anything, copies included.
+    keeps: bool,
+    /// An operator that PyTorch has no gradient of.
+    without: Option<Op>,
+}
+
+struct Guard {
+    memory: Rc<Memory>,
+    version: u64,
+    dtype: DType,
+    sizes: Vec<i64>,
+    source: Source,
+    /// Whether the tensor, which had a history, was detached in place.
+    detached: Option<Rc<Cell<bool>>>,
+}
+
+/// Whose result a value is.
+enum Source {
+    Leaf,
+    Edge(Edge),
+    Result(Op, usize),
+}
+
+thread_local! {
+    /// Those of the call that is being taken apart.
+    static COMPOSED: RefCell<Option<Rc<Guards>>> = const { RefCell::new(None) };
+}
+
+/// A call that is run as several, as long as it lives.
+pub(super) struct Composed {
+    op: Op,
+    kept: &'static Kept,
+    guards: Rc<Guards>,
+}
+
+impl Drop for Composed {
+    fn drop(&mut self) {
+        COMPOSED.set(None);
+    }
+}
+
+impl Composed {
+    /// The results of the call are known.
+    pub fn results(&self, results: &[&Tensor]) {
+        self.guards.add_results(self.op, self.kept, results);
+    }
+}
+
+/// Begins a call that is run as several, if PyTorch keeps values of it as of one.
+pub(super) fn composed(op: Op, args: &EagerArgs) -> Option<Composed> {
+    if !mode::strict() || COMPOSED.with_borrow(Option::is_some) {
+        return None;
+    }
+    let kept = kept(op)?;
+    let guards = Rc::new(Guards::of_args(op, kept, args));
+    COMPOSED.set(Some(guards.clone()));
+    Some(Composed { op, kept, guards })
+}
+
+/// What PyTorch keeps of a call that is recorded as one node; `None` where that is not known, or nobody is strict.
+pub(super) fn of_call(op: Op, args: &EagerArgs, results: &[&Tensor]) -> Option<Rc<Guards>> {
+    if !mode::strict() {
+        return None;
+    }
+    if let Some(shared) = COMPOSED.with_borrow(Clone::clone) {
+        return Some(shared);
+    }
+    let kept = kept(op)?;
+    let guards = Guards::of_args(op, kept, args);
+    guards.add_results(op, kept, results);
+    Some(Rc::new(guards))
+}
+
+impl Guards {
+    fn of_args(op: Op, kept: &Kept, args: &EagerArgs) -> Guards {
+        let tensors = |i: usize| args.get(i).into_iter().flat_map(Arg::values);
+        let asked = |i: &usize| tensors(*i).any(|t| t.edge().is_some());
+        let here = kept.args.iter().filter(|k| k.asked.is_empty() || k.asked.iter().any(asked));
+        let all: Vec<&Tensor> = here.flat_map(|k| tensors(k.arg)).collect();
+        let keeps = !all.is_empty() || !kept.results.is_empty();
+        // Of what the call itself is about to write, PyTorch keeps a copy.
+        let all = all.into_iter().filter(|t| !about_to_be_written(t)).map(|t| {
+            let source = match t.edge() {
+                Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => Source::Edge(e),
+                _ => Source::Leaf,
+            };
+            Guard::new(t, source)
+        });
+        Guards { all: RefCell::new(all.collect()), keeps, without: kept.without.then_some(op) }
+    }
+
+    fn add_results(&self, op: Op, kept: &Kept, results: &[&Tensor]) {
+        let found = kept.results.iter().filter_map(|k| Some((*k, *results.get(*k)?)));
+        self.all.borrow_mut().extend(found.map(|(k, t)| Guard::new(t, Source::Result(op, k))));
+    }
+
+    /// A result was written into a target: it is kept there.
+    pub fn moved(&self, result: &Tensor, target: &Tensor) {
+        let from = result.memory();
+        for g in self.all.borrow_mut().iter_mut().filter(|g| Rc::ptr_eq(&g.memory, &from)) {
+            (g.memory, g.version) = (target.memory(), target.version());
+        }
+    }
+
+    /// Whether PyTorch keeps anything that it lets go of after a backward pass.
+    pub fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// PyTorch's refusal where one of the values may have been written over, or where it has no gradient.
+    pub fn check(&self) -> Result<()> {
+        if let Some(op) = self.without {
+            let schema = op.schema();
+            return refuse(format!("derivative for {}::{} is not implemented", schema.namespace, schema.name));
+        }
+        if self.all.borrow().iter().any(|g| g.detached.as_ref().is_some_and(|d| d.get())) {
+            return refuse(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_(). This is not supported, please \
+                 use out-of-place `.detach()` instead",
+            );
+        }
+        match self.all.borrow().iter().find(|g| g.memory.version() != g.version) {
+            Some(g) => Err(overwritten(g.dtype, &g.sizes, &g.source.words(), g.memory.version(), g.version)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Guard {
+    fn new(t: &Tensor, source: Source) -> Guard {
+        let detached = matches!(source, Source::Edge(_)).then(|| t.cut_off());
+        Guard { memory: t.memory(), version: t.version(), dtype: t.dtype(), sizes: t.sizes(), source, detached }
+    }
+}
+
+impl Source {
+    fn words(&self) -> String {
+        match self {
+            Source::Leaf => String::new(),
+            Source::Edge(e) => format!(", which is output {} of {}", e.slot, e.node.name()),
+            Source::Result(op, k) => format!(", which is output {k} of {op}"),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What PyTorch's autograd keeps of calls for their backward passes, as data: `saved.txt`, which `scripts/saved_values.py` writes from
+//! PyTorch's formulas. Rules here read less or other values; a tape that is to be as strict as PyTorch guards those that
+//! PyTorch keeps.
+
+use restride_ir::Op;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+static TEXT: &str = include_str!("saved.txt");
+
+/// What PyTorch keeps of an operator's calls.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Kept {
+    /// Arguments.
+    pub args: Vec<KeptArg>,
+    /// Positions of results.
+    pub results: Vec<usize>,
+    /// PyTorch has no gradient of it and says so in the backward pass.
+    pub without: bool,
+}
+
+/// An argument that PyTorch keeps.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeptArg {
+    /// Its position.
+    pub arg: usize,
+    /// It is kept if the gradient of one of these arguments is asked for; always, if there are none.
+    pub asked: Vec<usize>,
+}
+
+/// What PyTorch keeps of calls of an operator; `None` where it does not differentiate it, composes it, or where that is not known.
+pub fn kept(op: Op) -> Option<&'static Kept> {
+    static TABLE: OnceLock<BTreeMap<&'static str, Kept>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| lines().filter_map(|l| parse(l).ok()).collect());
+    table.get(op.name())
+}
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    TEXT.lines().filter(|l| !l.starts_with('#'))
+}
+
+/// A line of the file: an operator, and what is kept of it.
+fn parse(line: &'static str) -> Result<(&'static str, Kept), String> {
+    let mut words = line.split(' ');
+    let name = words.next().unwrap_or_default();
+    let op = crate::lookup(name).ok_or_else(|| format!("there is no operator {name}"))?;
+    let schema = op.schema();
+    let position = |arg: &str| {
+        let at = schema.args.iter().position(|a| &*a.name == arg);
+        at.ok_or_else(|| format!("{name} has no argument {arg}"))
+    };
+    let mut kept = Kept::default();
+    for word in words {
+        if word == "!" {
+            kept.without = true;
+            continue;
+        }
+        if let Some(result) = word.strip_prefix('=') {
+            let at = result.parse().ok().filter(|k| *k < schema.returns.len());
+            kept.results.push(at.ok_or_else(|| format!("{name} has no result {result}"))?);
+            continue;
+        }
+        let (arg, asked) = word.split_once('?').unwrap_or((word, ""));
+        let asked = asked.split('|').filter(|a| !a.is_empty()).map(position).collect::<Result<_, _>>()?;
+        kept.args.push(KeptArg { arg: position(arg)?, asked });
+    }
+    Ok((name, kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_lines_are_of_operators_with_a_gradient() {
+        for line in lines() {
+            let (name, _) = parse(line).unwrap();
+            let op = crate::lookup(name).unwrap();
+            assert!(op.def().grad.is_some() || op.is_mutable(), "{name} has no gradient");
+        }
+        assert!(lines().count() > 400);
+    }
+
+    #[test]
+    fn arguments_and_results() {
+        let of = |name| kept(crate::lookup(name).unwrap());
+        assert_eq!(of("aten.exp.default"), Some(&Kept { results: vec![0], ..Kept::default() }));
+        let mul = [(0, 1), (1, 0)].map(|(arg, other)| KeptArg { arg, asked: vec![other] });
+        assert_eq!(of("aten.mul.Tensor"), Some(&Kept { args: mul.to_vec(), ..Kept::default() }));
+        assert_eq!(of("aten.floor_divide.default"), Some(&Kept { without: true, ..Kept::default() }));
+        assert_eq!(of("aten.einsum.default"), None);
+    }
+}
