@@ -5,11 +5,13 @@
     python scripts/grad_check.py --programs [--restride PATH]
 
 The first: gradients of each operator's sample calls, and of some their gradients, in double precision. The second: training programs, exported with
-torch.export, made joint by `restride grad`, run by `restride run` and, loaded by torch.export.load, by PyTorch itself.
+torch.export, made joint by `restride grad`, run by `restride run` and, loaded by torch.export.load, by PyTorch itself;
+some of them again with sizes left open, for several sizes.
 Prints one line per difference, then a summary; fails if there is a difference.
 """
 
 import argparse
+import copy
 import json
 import subprocess
 import sys
@@ -256,16 +258,46 @@ class Solve(torch.nn.Module):
         return y.square().mean() + (torch.linalg.lu(x)[2] + z.mT).sin().mean()
 
 
+class Attention(torch.nn.Module):
+    """Attention with its weights and feed-forward layers, as PyTorch has them; parts put together and written in place."""
+
+    def __init__(self):
+        super().__init__()
+        self.e = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.g = torch.nn.GRU(8, 5, batch_first=True)
+        self.o = torch.nn.Linear(10, 3)
+
+    def forward(self, x, y):
+        h = self.e(x)
+        steps, _ = self.g(h[:, :3])
+        z = torch.cat([steps[:, -1], steps.mean(1)], 1)
+        z[:, 1:].mul_(2.0)
+        z.masked_fill_(z > 1.5, 0.5)
+        return torch.nn.functional.cross_entropy(self.o(z), y)
+
+
 def programs():
-    ints = torch.randint
-    yield "mlp", Mlp(), (torch.randn(5, 8), ints(0, 3, (5,)))
-    yield "convolutions", Convolutions(), (torch.randn(4, 3, 16, 16), ints(0, 5, (4,)))
-    yield "transformer", Transformer(), (ints(0, 11, (2, 7)),)
-    yield "recurrent", Recurrent(), (torch.randn(3, 5, 4),)
+    """(name, module, inputs, sizes that are open for each input, or none, inputs of other sizes)"""
+    ints, randn = torch.randint, torch.randn
+    mlp = lambda n: (randn(n, 8), ints(0, 3, (n,)))  # noqa: E731
+    images = lambda n: (randn(n, 3, 16, 16), ints(0, 5, (n,)))  # noqa: E731
+    text = lambda n, t: (ints(0, 11, (n, t)),)  # noqa: E731
+    steps = lambda n: (randn(n, 5, 4),)  # noqa: E731
+    tokens = lambda n, t: (randn(n, t, 8), ints(0, 3, (n,)))  # noqa: E731
+    yield "mlp", Mlp(), mlp(5), None, ()
+    yield "convolutions", Convolutions(), images(4), None, ()
+    yield "transformer", Transformer(), text(2, 7), None, ()
+    yield "recurrent", Recurrent(), steps(3), None, ()
     corners = torch.rand(5, 2) * 4
     regions = torch.cat([(torch.arange(5.0) % 2)[:, None], corners, corners + torch.rand(5, 2) * 5], 1)
-    yield "detection", Detection(), (torch.randn(2, 4, 9, 9), regions)
-    yield "solve", Solve(), (torch.randn(2, 4, 4),)
+    yield "detection", Detection(), (torch.randn(2, 4, 9, 9), regions), None, ()
+    yield "solve", Solve(), (torch.randn(2, 4, 4),), None, ()
+    one, two = ((0,), (0,)), ((0, 1),)
+    yield "mlp, any batch", Mlp(), mlp(5), one, (mlp(2), mlp(9))
+    yield "convolutions, any batch", Convolutions(), images(4), one, (images(2), images(3))
+    yield "transformer, any batch and length", Transformer(), text(2, 7), two, (text(3, 4), text(5, 9))
+    yield "recurrent, any batch", Recurrent(), steps(3), ((0,),), (steps(2), steps(6))
+    yield "attention, any batch and length", Attention(), tokens(4, 6), ((0, 1), (0,)), (tokens(2, 5), tokens(7, 9))
 
 
 def close(ours, theirs):
@@ -273,23 +305,33 @@ def close(ours, theirs):
     return torch.allclose(ours, theirs, rtol=1e-4, atol=1e-6 + 1e-5 * size)
 
 
-def check_program(folder, restride, name, module, args):
-    """What differs, as lines."""
-    exported = torch.export.export(module, args)
+def check_program(folder, restride, name, module, args, opened, others):
+    """What differs, as lines, and how many gradients there are."""
+    shapes = opened and tuple({d: torch.export.Dim.AUTO for d in dims} for dims in opened)
+    exported = torch.export.export(module, args, dynamic_shapes=shapes)
     names = [s.arg.name for s in exported.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
-    given = {n: a.clone().requires_grad_(a.is_floating_point()) for n, a in zip(names, args)}
-    torch.export.save(exported, folder / f"{name}.pt2")
-    np.savez(folder / "in.npz", **{n: a.numpy() for n, a in zip(names, args)})
-    joint = folder / f"{name}.joint.pt2"
-    subprocess.run([restride, "grad", folder / f"{name}.pt2", "-o", joint], check=True)
+    torch.export.save(exported, folder / "program.pt2")
+    joint = folder / "joint.pt2"
+    subprocess.run([restride, "grad", folder / "program.pt2", "-o", joint], check=True)
+    found, count = [], 0
+    for inputs in (args, *others):
+        more, gradients = check_gradients(folder, restride, joint, copy.deepcopy(module), dict(zip(names, inputs)))
+        found += [f"{name}, {[list(a.shape) for a in inputs]}: {f}" for f in more]
+        count += gradients
+    return found, count
+
+
+def check_gradients(folder, restride, joint, module, inputs):
+    """What differs at these inputs, and how many gradients there are."""
+    given = {n: a.clone().requires_grad_(a.is_floating_point()) for n, a in inputs.items()}
+    np.savez(folder / "in.npz", **{n: a.numpy() for n, a in inputs.items()})
     run = [restride, "run", joint, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
     subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
     ours = {k: torch.from_numpy(v) for k, v in np.load(folder / "out.npz").items()}
-    # PyTorch on the file that restride wrote, before the module's own state changes.
+    # PyTorch on the file that restride wrote.
     loaded = torch.export.load(joint)
     state = {**loaded.state_dict, **loaded.constants}
-    by_name = dict(zip(names, args))
-    values = [state[s.target] if s.target in state else by_name[s.arg.name] for s in loaded.graph_signature.input_specs]
+    values = [state[s.target] if s.target in state else inputs[s.arg.name] for s in loaded.graph_signature.input_specs]
     with torch.no_grad():
         results = loaded.graph_module(*[v.clone() for v in values])
     theirs_of_ours = {
@@ -306,14 +348,14 @@ def check_program(folder, restride, name, module, args):
             found.append(f"grad.{n}")
         if not close(theirs_of_ours[n], g):
             found.append(f"grad.{n} as PyTorch runs the file")
-    return [f"{name}: {f}" for f in found], len(expected)
+    return found, len(expected)
 
 
 def check_programs(restride):
     found, count, total = [], 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, module, args in programs():
-            more, gradients = check_program(Path(folder), restride, name, module, args)
+        for program in programs():
+            more, gradients = check_program(Path(folder), restride, *program)
             found += more
             count, total = count + 1, total + gradients
     for line in found:

@@ -292,13 +292,8 @@ pub trait Emit {
     /// Calls an operator by name (`aten.mul.Tensor`); trailing arguments left out take their defaults. Gives
     /// the results, lists spread.
     fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>>;
-    /// Type of a value. Where its sizes are not known, it is one that it may have, and what is composed after that is refused.
+    /// Type of a value.
     fn meta(&self, v: Val) -> Meta;
-    /// Element type and rank of a value whose sizes are not known; `None` where they are. For compositions that have a way
-    /// without sizes.
-    fn unsized_type(&self, _: Val) -> Option<(DType, usize)> {
-        None
-    }
 }
 
 /// Composes an operator of others. Results in the schema's order, lists spread.

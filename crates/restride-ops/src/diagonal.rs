@@ -9,23 +9,18 @@ use smallvec::smallvec;
 /// The tensor in row-major order with every `step`-th element replaced.
 fn fill_diagonal(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
-    let wrap = a.bool(2)?;
-    if let (Some((dtype, 2)), false) = (e.unsized_type(x), wrap) {
-        let ones = emit!(e, "aten.ones_like.default", x, DType::Bool)?;
-        let below = emit!(e, "aten.tril.default", ones)?;
-        let diagonal = emit!(e, "aten.triu.default", below)?;
-        let value = emit!(e, "aten.full.default", Vec::<i64>::new(), a.scalar(1)?, dtype)?;
-        return Ok(smallvec![emit!(e, "aten.where.self", diagonal, value, x)?]);
-    }
-    let meta = e.meta(x);
+    let (meta, wrap) = (e.meta(x), a.bool(2)?);
     let n = meta.sizes().to_vec();
     ensure!(n.len() >= 2, "dimensions must larger than 1");
     ensure!(n.len() == 2 || n.iter().all(|s| *s == n[0]), "all dimensions of input must be of equal length");
+    if n.len() == 2 && !(wrap && n[0] > n[1] + 1) {
+        let value = emit!(e, "aten.full.default", [n[0].min(n[1])], a.scalar(1)?, meta.dtype)?;
+        return Ok(smallvec![emit!(e, "aten.diagonal_scatter.default", x, value)?]);
+    }
     let numel: i64 = n.iter().product();
     // The distance between neighbours on the diagonal, in row-major order.
     let step: i64 = (1..=n.len()).map(|d| n[d..].iter().product::<i64>()).sum();
-    let whole = n.len() == 2 && wrap && n[0] > n[1] + 1;
-    let count = if whole { (numel + step - 1) / step } else { n[0].min(n[1]) };
+    let count = if n.len() == 2 { (numel + step - 1) / step } else { n[0] };
     let flat = emit!(e, "aten.reshape.default", x, [numel])?;
     let value = emit!(e, "aten.full.default", [count], a.scalar(1)?, meta.dtype)?;
     let end = (count - 1).max(0) * step + i64::from(count > 0);

@@ -19,6 +19,7 @@ pub mod segment;
 mod shapes;
 mod simplify;
 mod symbols;
+mod witnesses;
 mod written;
 
 pub use dce::dce;

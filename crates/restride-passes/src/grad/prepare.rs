@@ -39,14 +39,7 @@ pub(super) fn prepare(
         };
         out = rebuild(&out, |new, node| match node.op.def().grad {
             Some(Grad::Form(form)) if new.id == main && formed(node) => reform(new, node, form),
-            _ if new.id == main && composed(node) => {
-                if node.operands().any(|v| new.old.tensor(v).known().is_none()) {
-                    let what =
-                        format!("its gradient goes through what {} is composed of, which needs known sizes", node.op);
-                    return Err(Error::unsupported(what).help("export the program with these sizes fixed"));
-                }
-                lower_node(new, node, &whole)
-            }
+            _ if new.id == main && composed(node) => lower_node(new, node, &whole),
             _ => {
                 let args = new.args(node);
                 new.keep(node, args);

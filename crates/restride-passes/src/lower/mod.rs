@@ -1,17 +1,17 @@
 //! Lowering: operators without a kernel become the operators that they are composed of.
 //!
 //! Works on functional programs with known sizes, as compositions look at sizes. What is left has a kernel, is a view, or
-//! only moves data.
+//! only moves data. Single operators are also taken apart on sizes that are not known (`symbolic.rs`).
+
+mod symbolic;
 
 use crate::build::{Names, Rebuilt, rebuild};
-use crate::shapes::result_types;
 use restride_ir::{
-    Arg, Args, DType, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program,
+    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program,
     Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// Compositions of compositions deeper than this are taken for a mistake in the table.
@@ -31,7 +31,7 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
 ///
 /// # Errors
-/// Such an operator on sizes that are not known, if it is composed by them, with the node.
+/// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
     take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride"))
 }
@@ -56,19 +56,15 @@ fn has_kernel(op: Op) -> bool {
 /// Takes a node apart, down to operators that stay `whole` (those that only move data always do).
 pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) -> bool) -> Result<()> {
     let new_args = new.args(node);
+    let sized = new_args.iter().flat_map(Arg::values).all(|v| new.graph.tensor(*v).known().is_some());
+    if !sized || new_args.iter().flat_map(Arg::scalars).any(|e| e.constant().is_none()) {
+        return symbolic::lower_node(new, node, new_args, whole);
+    }
     let old = new.old;
-    let Rebuilt { graph, names, map, .. } = new;
+    let Rebuilt { graph, names, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
-    let values = Vec::new();
-    let asked = Cell::new(false);
-    let mut emit = GraphEmit { graph, names, origin: &node.origin, hint, values, depth: 0, whole, asked };
-    let args = emit.import(&new_args)?;
-    let made = match emit.expand(node.op, &args) {
-        _ if emit.asked.get() => {
-            let what = format!("{} is composed by sizes that are not known", node.op);
-            return Err(Error::unsupported(what).help("give it the program with known sizes"));
-        }
+    let made = match compose(graph, names, &node.origin, hint, node.op, &new_args, whole) {
         Ok(made) => made,
         // A mask's sizes are only known at the run: the executor composes such a call then.
         Err(_) if node.op.def().composed.is_some() => {
@@ -78,7 +74,28 @@ pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) 
         }
         Err(e) => return Err(e.into()),
     };
-    let made: Vec<ValueId> = made.iter().map(|v| emit.values[v.0 as usize]).collect();
+    replace(new, node, &made, before)
+}
+
+/// Adds to a graph what a call of known sizes is composed of; gives its results.
+fn compose(
+    graph: &mut Graph,
+    names: &mut Names,
+    origin: &Arc<Origin>,
+    hint: Arc<str>,
+    op: Op,
+    args: &[Arg],
+    whole: &dyn Fn(Op) -> bool,
+) -> Result<Vec<ValueId>, OpError> {
+    let mut emit = GraphEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, whole };
+    let args = emit.import(args)?;
+    let made = emit.expand(op, &args)?;
+    Ok(made.iter().map(|v| emit.values[v.0 as usize]).collect())
+}
+
+/// Says that a node's results are these values; those from `before` on were made for it.
+fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) -> Result<()> {
+    let Rebuilt { old, graph, names, map, .. } = new;
     if made.len() != node.results.len() {
         return Err(Error::invalid(format!(
             "{} is composed of {} results, not {}",
@@ -87,7 +104,7 @@ pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) 
             node.results.len()
         )));
     }
-    for (&o, &n) in node.results.iter().zip(&made) {
+    for (&o, &n) in node.results.iter().zip(made) {
         let (want, have) = (old.tensor(o), graph.tensor(n));
         let differ = |(a, b): (&Expr, &Expr)| a.equals(b) == Some(false);
         let sizes = want.layout.sizes.iter().zip(&have.layout.sizes);
@@ -154,8 +171,6 @@ struct GraphEmit<'a> {
     values: Vec<ValueId>,
     depth: u32,
     whole: &'a dyn Fn(Op) -> bool,
-    /// Whether a composition asked for sizes that are not known.
-    asked: Cell<bool>,
 }
 
 impl GraphEmit<'_> {
@@ -164,8 +179,9 @@ impl GraphEmit<'_> {
         Val(self.values.len() as u32 - 1)
     }
 
-    fn import(&mut self, args: &[Arg]) -> Result<Vec<Arg<Val, Scalar>>> {
-        args.iter().map(|a| a.try_map(|v| Ok(self.handle(*v)), number)).collect()
+    fn import(&mut self, args: &[Arg]) -> Result<Vec<Arg<Val, Scalar>>, OpError> {
+        let known = |e: &Expr| e.constant().ok_or_else(|| OpError::unsupported(format!("the number {e} is not known")));
+        args.iter().map(|a| a.try_map(|v| Ok(self.handle(*v)), known)).collect()
     }
 
     fn expand(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
@@ -207,13 +223,6 @@ impl GraphEmit<'_> {
         Ok(out)
     }
 
-    /// A call on sizes that are not known. PyTorch has the operator, so it stays whole.
-    fn call_unsized(&mut self, op: Op, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
-        let args = self.over_values(args);
-        let types = result_types(op, &args, |v| self.graph.tensor(v).clone())?;
-        Ok(self.add(op, args, types))
-    }
-
     fn over_values(&self, args: &[Arg<Val, Scalar>]) -> Vec<Arg> {
         let one = |a: &Arg<Val, Scalar>| {
             let mapped: std::result::Result<_, std::convert::Infallible> =
@@ -245,10 +254,6 @@ impl Emit for GraphEmit<'_> {
         let mut args = args.to_vec();
         op.fill_defaults_or_none(&mut args);
         let def = op.def();
-        let unsized_operand = args.iter().flat_map(Arg::values).any(|v| self.unsized_type(*v).is_some());
-        if unsized_operand && op.schema().namespace != "restride" {
-            return self.call_unsized(op, &args);
-        }
         let metas = self.metas(&args);
         let mut types: Option<Vec<Meta>> = None;
         if let Some(rule) = def.view
@@ -273,16 +278,7 @@ impl Emit for GraphEmit<'_> {
     }
 
     fn meta(&self, v: Val) -> Meta {
-        let ty = self.graph.tensor(self.values[v.0 as usize]);
-        ty.known().unwrap_or_else(|| {
-            self.asked.set(true);
-            Meta::contiguous(ty.dtype, &vec![2; ty.layout.rank()])
-        })
-    }
-
-    fn unsized_type(&self, v: Val) -> Option<(DType, usize)> {
-        let ty = self.graph.tensor(self.values[v.0 as usize]);
-        ty.known().is_none().then(|| (ty.dtype, ty.layout.rank()))
+        self.graph.tensor(self.values[v.0 as usize]).known().expect("sizes are known where operators are composed")
     }
 }
 
@@ -296,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn own_operators_are_composed_without_sizes_where_they_can_be() {
+    fn own_operators_are_composed_on_symbolic_sizes() {
         let text = expanded(
             "stage: functional
             symbol s0 in [2, inf]
@@ -308,11 +304,11 @@ mod tests {
         )
         .unwrap();
         assert!(!text.contains("restride."), "{text}");
-        assert!(text.contains("f32[s0, 5] = aten.where.self("), "{text}");
+        assert!(text.contains("aten.full.default([Min(5, s0)], 2, dtype=f32)"), "{text}");
     }
 
     #[test]
-    fn what_is_composed_by_sizes_is_refused_where_they_are_not_known() {
+    fn what_is_composed_otherwise_for_other_sizes_is_refused() {
         let error = expanded(
             "stage: functional
             symbol s0 in [2, inf]
@@ -322,6 +318,6 @@ mod tests {
             }",
         )
         .unwrap_err();
-        assert!(error.to_string().contains("composed by sizes that are not known"), "{error}");
+        assert!(error.to_string().contains("its composition depends on sizes that are not known"), "{error}");
     }
 }
