@@ -121,6 +121,7 @@ impl Materializer<'_> {
         let hint = self.new.values[v].name.clone();
         let copy = self.build(origin, &hint, |b| b.call("aten.clone.default", vec![Arg::Value(v)], ty));
         self.own(copy, false);
+        self.copied += self.bytes(copy);
         Ok(copy)
     }
 

@@ -96,6 +96,8 @@ struct Made {
     counts: Counts,
     /// Where strides showed that are not the declared ones.
     shown: shown::Shown,
+    /// Bytes that parts of wholes do not copy, less those that other values are copied for it.
+    saved: i64,
 }
 
 /// The program in a form, with the copies in `kept` as they are, and no part of a whole among them.
@@ -122,7 +124,7 @@ fn made(program: &Program, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made>
     let main = out.main;
     out.graphs[main] = m.new;
     out.signature = Signature { inputs: m.specs, outputs };
-    Ok(Made { program: out, counts: m.counts, shown })
+    Ok(Made { program: out, counts: m.counts, shown, saved: m.parts.saved() - m.copied })
 }
 
 /// What is known of a new value.
@@ -181,6 +183,8 @@ struct Materializer<'a> {
     viewed: BTreeSet<ValueId>,
     /// Old values whose strides show, and are not the declared ones.
     showing: Vec<ValueId>,
+    /// Bytes of copies that the functional program does not make.
+    copied: i64,
     specs: Vec<InputSpec>,
     next: usize,
     counts: Counts,
@@ -224,6 +228,7 @@ impl<'a> Materializer<'a> {
             kept,
             viewed: BTreeSet::new(),
             showing: Vec::new(),
+            copied: 0,
             specs: Vec::new(),
             next: 0,
             counts: Counts::default(),
@@ -506,7 +511,14 @@ impl<'a> Materializer<'a> {
             })
         };
         self.own(made, true);
+        self.copied += self.bytes(made);
         Ok(Some(made))
+    }
+
+    /// Bytes of a new value, at the witness.
+    fn bytes(&self, v: ValueId) -> i64 {
+        let known = self.new.values[v].ty.tensor().and_then(|t| self.known(t));
+        known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
     }
 
     fn known(&self, ty: &TensorType) -> Option<Meta> {

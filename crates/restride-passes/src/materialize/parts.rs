@@ -174,6 +174,8 @@ pub(super) struct Parts {
     only_parts: BTreeSet<ValueId>,
     /// Values that lie where they are to.
     lies: BTreeSet<ValueId>,
+    /// Bytes that are not copied.
+    saved: i64,
 }
 
 impl Parts {
@@ -184,6 +186,11 @@ impl Parts {
 
     pub(super) fn lies(&mut self, v: ValueId) {
         self.lies.insert(v);
+    }
+
+    /// Bytes that parts which are computed where they belong save.
+    pub(super) fn saved(&self) -> i64 {
+        self.saved
     }
 
     /// Whether a value lies in a whole that is larger.
@@ -330,6 +337,7 @@ impl Materializer<'_> {
         }
         let Chooser { saved, mut parts, .. } = chooser;
         parts.spots.retain(|_, spot| saved.get(&spot.root).is_some_and(|s| *s > 0));
+        parts.saved = saved.values().sum();
         self.parts = parts;
         Ok(())
     }

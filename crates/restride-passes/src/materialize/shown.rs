@@ -72,8 +72,8 @@ impl Materializer<'_> {
             todo.extend(node.into_iter().flat_map(Node::operands).filter(|o| self.lies_otherwise(*o)));
         }
         Shown {
-            cause_bytes: causes.iter().map(|v| self.bytes(*v)).sum(),
-            bytes: showing.iter().map(|v| self.bytes(*v)).sum(),
+            cause_bytes: causes.iter().map(|v| self.old_bytes(*v)).sum(),
+            bytes: showing.iter().map(|v| self.old_bytes(*v)).sum(),
             count: showing.len(),
             causes,
         }
@@ -89,8 +89,7 @@ impl Materializer<'_> {
         }
     }
 
-    fn bytes(&self, old: ValueId) -> i64 {
-        let known = self.old.values[old].ty.tensor().and_then(|t| self.known(t));
-        known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
+    fn old_bytes(&self, old: ValueId) -> i64 {
+        self.map[old].map_or(0, |new| self.bytes(new))
     }
 }

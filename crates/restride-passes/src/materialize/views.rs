@@ -34,7 +34,7 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
     if options.slices && !flat && !becomes {
         match shown::with_fewest_copies(program, Form::Slices) {
-            Ok(made) if made.counts.assembled > 0 => return Ok(made.program),
+            Ok(made) if made.counts.assembled > 0 && made.saved > 0 => return Ok(made.program),
             Ok(_) => {}
             Err(e) if e.kind == restride_ir::ErrorKind::Unsupported => {}
             Err(e) => return Err(e),
