@@ -5,7 +5,9 @@ pub mod eager;
 pub mod inputs;
 pub mod interp;
 pub mod outputs;
+mod random_inputs;
 pub mod run;
 pub mod symbols;
 
 pub use inputs::{Inputs, RunValue, State};
+pub use random_inputs::random_inputs;

@@ -33,9 +33,9 @@ pub use progress::{Doing, Progress};
 pub use report::{Counts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use restride_check::Judged;
 pub use restride_exec::eager::Tensor;
-pub use restride_exec::inputs::{random_inputs, user_inputs};
+pub use restride_exec::inputs::user_inputs;
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
-pub use restride_exec::{Inputs, RunValue, State};
+pub use restride_exec::{Inputs, RunValue, State, random_inputs};
 pub use restride_ir::{
     DType, Error, ErrorKind, Layout, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
 };

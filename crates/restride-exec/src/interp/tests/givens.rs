@@ -1,7 +1,7 @@
 //! What a run is given: inputs, state, symbols, conditions.
 
 use super::*;
-use crate::inputs::random_inputs;
+use crate::random_inputs;
 use restride_ir::Weight;
 use restride_tensor::{Bytes, Scalar};
 use std::sync::Arc;
