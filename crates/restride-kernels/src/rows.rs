@@ -129,26 +129,27 @@ impl Rows {
         if self.empty {
             return Ok(());
         }
-        if self.outer.is_empty() {
-            return f(&self.start);
-        }
-        let mut at = self.start.clone();
-        let mut index: PerDim<usize> = PerDim::from_elem(0, self.outer.len());
+        let (outer, steps) = (&self.outer[..], &self.steps[..]);
+        let mut at = Steps::from_slice(&self.start);
+        let at = &mut at[..];
+        let mut index: PerDim<usize> = PerDim::from_elem(0, outer.len());
+        let index = &mut index[..];
+        // `f` is called in one place, so that it becomes part of the loop.
         loop {
-            f(&at)?;
-            let mut d = self.outer.len();
+            f(at)?;
+            let mut d = outer.len();
             loop {
                 if d == 0 {
                     return Ok(());
                 }
                 d -= 1;
-                let steps = &self.steps[d * at.len()..][..at.len()];
+                let steps = &steps[d * at.len()..][..at.len()];
                 index[d] += 1;
-                if index[d] < self.outer[d] {
+                if index[d] < outer[d] {
                     at.iter_mut().zip(steps).for_each(|(a, s)| *a += s);
                     break;
                 }
-                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * (self.outer[d] as isize - 1));
+                at.iter_mut().zip(steps).for_each(|(a, s)| *a -= s * (outer[d] as isize - 1));
                 index[d] = 0;
             }
         }

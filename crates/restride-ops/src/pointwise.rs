@@ -89,7 +89,10 @@ pub(crate) fn as_empty_like(a: &Args<'_, Meta>, mut out: Metas) -> Result<Metas>
 /// parameters.
 pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: &Pointwise) -> Result<()> {
     let dtype = common(&operands(&c.args, at)?, rule)?;
-    let mut inputs = inputs(&c.args, at)?;
+    let mut inputs: SmallVec<[Input<'_>; 5]> = SmallVec::new();
+    for &i in at {
+        inputs.push(input(&c.args, i)?);
+    }
     for &p in params {
         inputs.push(Input::Parameter(c.args.scalar(p)?));
     }

@@ -43,6 +43,7 @@ impl<'a> Operand<'a> {
         Operand::Tensor(t.dtype(), t.layout())
     }
     /// The argument at a position.
+    #[inline]
     pub(crate) fn read<T: AsTensor>(args: &Args<'a, T>, i: usize) -> Result<Self, OpError> {
         match args.as_tensor(i) {
             Some(t) => Ok(Operand::of(t)),
