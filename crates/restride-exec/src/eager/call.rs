@@ -242,6 +242,10 @@ fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tenso
         (true, true) => ViewOrigin::Many,
         (true, false) => ViewOrigin::Call,
     };
+    if write::unit(operand.root().dtype(), object.borrow().dtype()).is_none() {
+        // Bits that are read as another type are constants.
+        return Tensor::constant_of(&operand.root(), object);
+    }
     let (base, origin) = match operand.view() {
         Some(v) if own == ViewOrigin::Call => (v.base, v.origin),
         // Nothing goes through it, though PyTorch remembers how it was made last.
@@ -286,6 +290,11 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let results: Vec<&Tensor> = made.iter().filter_map(Value::tensor).collect();
     if results.len() != made.len() || results.iter().any(|r| sources.iter().any(|s| s.is(r))) {
         // Numbers, and operands given back.
+        return Ok(made);
+    }
+    // Bits that are read as another type.
+    let shares = |r: &Tensor| sources.iter().any(|s| Rc::ptr_eq(&s.memory(), &r.memory()));
+    if results.iter().any(|r| r.view().is_none() && shares(r)) {
         return Ok(made);
     }
     // A view that sees strides reads its base; so does one whose elements are of another type.

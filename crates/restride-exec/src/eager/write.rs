@@ -193,19 +193,58 @@ fn written_out(op: Op, args: &EagerArgs, targets: &[Target], regions: &[Vec<Regi
 fn places(t: &Tensor) -> Result<Vec<Region>> {
     let mut out = Vec::new();
     for b in t.bases() {
-        let mut region = t.region();
-        let (from, to) = (b.dtype(), region.dtype);
-        if unit(from, to).is_none() {
-            if from.size() != to.size() {
-                let what = format!("a write as {to} into what is differentiated as {from}");
-                return Err(Error::unsupported(what).help("detach it and write a clone"));
-            }
-            region.dtype = from;
-            (region.conj, region.neg) = (false, false);
-        }
-        out.push(region);
+        let region = t.region();
+        out.push(match unit(b.dtype(), region.dtype) {
+            Some(_) => region,
+            None => touched(&region, b.dtype())?,
+        });
     }
     Ok(out)
+}
+
+/// The cells of a base of which some bytes are in a region of another element type. What was there is gone, whichever bits of
+/// it are left.
+fn touched(region: &Region, base: DType) -> Result<Region> {
+    // Of a complex number each half is a cell.
+    let cell = if base.is_complex() { base.real() } else { base };
+    let layout = in_cells(&region.layout, region.dtype.size() as i64, cell.size() as i64);
+    let layout = layout.ok_or_else(|| {
+        let what = format!(
+            "a write as {} into what is differentiated as {base}, in steps that are no whole cells",
+            region.dtype
+        );
+        Error::unsupported(what).help("detach it and write a clone")
+    })?;
+    Ok(Region { dtype: cell, layout, conj: false, neg: false })
+}
+
+/// A layout in elements of `from` bytes as one in cells of `to` bytes: of those that it touches.
+fn in_cells(l: &Layout, from: i64, to: i64) -> Option<Layout> {
+    let (mut sizes, mut strides) = (l.sizes.to_vec(), l.strides.to_vec());
+    if from >= to {
+        // Several cells for each element.
+        let cells = from / to;
+        strides.iter_mut().for_each(|s| *s *= cells);
+        sizes.push(cells);
+        strides.push(1);
+        return Some(Layout::strided(&sizes, &strides, l.offset * cells));
+    }
+    let elements = to / from;
+    let first = l.offset.rem_euclid(elements);
+    let mut run = 1;
+    for (size, stride) in sizes.iter_mut().zip(&mut strides) {
+        match *stride {
+            s if s % elements == 0 => *stride = s / elements,
+            // Neighbours: a run of elements, which begins somewhere in a cell.
+            1 if run == 1 => {
+                run = *size;
+                *size = (first + *size - 1) / elements + 1;
+            }
+            _ if *size == 1 => *stride = 0,
+            _ => return None,
+        }
+    }
+    Some(Layout::strided(&sizes, &strides, l.offset.div_euclid(elements)))
 }
 
 /// Where a result is that was saved and written.
@@ -308,7 +347,7 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits, grad
 }
 
 /// The element type in whose cells both lie: the same, or the parts of complex numbers.
-fn unit(a: DType, b: DType) -> Option<DType> {
+pub(super) fn unit(a: DType, b: DType) -> Option<DType> {
     match () {
         () if a == b => Some(a),
         () if a.is_complex() && a.real() == b => Some(b),

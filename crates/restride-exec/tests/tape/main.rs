@@ -1,6 +1,7 @@
 //! What PyTorch's own tests hold about eager autograd with in-place operators on views; numbers are those of
 //! `docs/semantics.md`.
 
+mod bits;
 mod passes;
 mod saved;
 mod strict;

@@ -54,6 +54,25 @@ pub fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorTyp
     Ok(b.as_strided(value, ty.clone()))
 }
 
+/// A value that is written to a region of elements of its type as cells of another type, with the region in those, so that the
+/// other cells stay what they are. `None` where its elements are not known to be whole cells.
+pub fn as_cells(
+    b: &mut Builder<'_>,
+    value: ValueId,
+    region: &Layout<Expr>,
+    dtype: DType,
+) -> Option<(ValueId, Layout<Expr>)> {
+    let own = b.graph.tensor(value).clone();
+    let (from, to) = (own.dtype.size() as i64, dtype.size() as i64);
+    let whole = |l: &Layout<Expr>| l.known().is_some() && rows_fit(l, from, to);
+    if from != to && !(whole(region) && whole(&own.layout)) {
+        return None;
+    }
+    let ty = TensorType::new(dtype, rescale(&own.layout, from, to));
+    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(dtype)], ty);
+    Some((value, rescale(region, from, to)))
+}
+
 /// Whether the cells of every row are whole cells of another size. Symbolic sizes were asked when the view was made.
 pub fn rows_fit(l: &Layout<Expr>, from: i64, to: i64) -> bool {
     let whole = |n: &Expr| n.known().is_none_or(|n| n * from % to == 0);

@@ -4,7 +4,7 @@
 //! through an alias makes a new base in which exactly the region's cells changed; other aliases are read again only
 //! when somebody asks for them and a write since may have touched their cells.
 
-use super::access::{math, read, read_steps, retype, untype, write};
+use super::access::{as_cells, math, read, read_steps, retype, untype, write};
 use super::cells::Cells;
 use super::region::{Relation, relate};
 use crate::build::Builder;
@@ -364,6 +364,8 @@ impl Storages {
         let (old, old_ty) = (s.base, s.ty.clone());
         let base = if a.ty.dtype == old_ty.dtype {
             write(b, old, &old_ty, &a.ty.layout, stored)?
+        } else if let Some((cells, region)) = as_cells(b, stored, &a.ty.layout, old_ty.dtype) {
+            write(b, old, &old_ty, &region, cells)?
         } else {
             let (typed, typed_ty) = retype(b, old, &old_ty, a.ty.dtype)?;
             let changed = write(b, typed, &typed_ty, &a.ty.layout, stored)?;

@@ -21,9 +21,9 @@ graph(%b: u8[9], %a: i32[2]) {
 //   %n: u8[8] = aten.slice.Tensor(%w_1, 0, 0, 8)
 //   %n_1: i32[2] = aten.view.dtype(%n, i32)
 //   %n_2: i32[2] = aten.neg.default(%n_1)
-//   %n_5: u8[8] = aten.view.dtype(%n_2, u8)
-//   %n_6: u8[9] = aten.slice_scatter.default(%w_1, %n_5, 0, 0, 8)
-//   return %n_6, %n_6
+//   %n_3: u8[8] = aten.view.dtype(%n_2, u8)
+//   %n_4: u8[9] = aten.slice_scatter.default(%w_1, %n_3, 0, 0, 8)
+//   return %n_4, %n_4
 // }
 
 // == run

@@ -21,13 +21,10 @@ graph(%x: f32[2, 3][4, 1]) {
 //   %v: i64[2, 1][2, 1] = aten.view.dtype(%f, i64)
 //   %e: i64[1]+2 = aten.select.int(%v, 0, 1)
 //   %w_1: i64[1]+2 = aten.fill.Scalar(%e, 0)
-//   %w_2: f32[6] = aten.slice.Tensor(%storage_x, 0, 0, 6)
-//   %w_3: i64[3] = aten.view.dtype(%w_2, i64)
-//   %w_4: i64[3] = aten.slice_scatter.default(%w_3, %w_1, 0, 2, 3)
-//   %w_5: f32[6] = aten.view.dtype(%w_4, f32)
-//   %w_6: f32[7] = aten.slice_scatter.default(%storage_x, %w_5, 0, 0, 6)
-//   %v_1: f32[2, 3][4, 1] = aten.as_strided.default(%w_6, [2, 3], [4, 1], 0)
-//   return %w_6, %v_1
+//   %w_2: f32[2]+4 = aten.view.dtype(%w_1, f32)
+//   %w_3: f32[7] = aten.slice_scatter.default(%storage_x, %w_2, 0, 4, 6)
+//   %v_1: f32[2, 3][4, 1] = aten.as_strided.default(%w_3, [2, 3], [4, 1], 0)
+//   return %w_3, %v_1
 // }
 
 // == run

@@ -32,12 +32,9 @@ graph(%x: f32[3, 2][1, 3]) {
 //   %g: f32[5]+1 = aten.slice.Tensor(%z, 0, 1, 6)
 //   %u: u8[20]+4 = aten.view.dtype(%g, u8)
 //   %z_1: u8[20]+4 = aten.fill.Scalar(%u, 1)
-//   %z_2: f32[6] = aten.as_strided.default(%w_5, [6], [1], 0)
-//   %z_3: u8[24] = aten.view.dtype(%z_2, u8)
-//   %z_4: u8[24] = aten.slice_scatter.default(%z_3, %z_1, 0, 4, 24)
-//   %z_5: f32[6] = aten.view.dtype(%z_4, f32)
-//   %z_6: f32[3, 2][1, 3] = aten.as_strided.default(%z_5, [3, 2], [1, 3], 0)
-//   return %z_6
+//   %z_2: f32[5]+1 = aten.view.dtype(%z_1, f32)
+//   %z_3: f32[3, 2][1, 3] = aten.as_strided_scatter.default(%w_5, %z_2, [5], [1], 1)
+//   return %z_3
 // }
 
 // == run
