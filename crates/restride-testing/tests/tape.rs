@@ -3,6 +3,7 @@
 
 use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
+use restride_ir::text;
 use restride_tensor::Tensor;
 use restride_testing::differences::against;
 use restride_testing::rng::Rng;
@@ -84,4 +85,50 @@ fn scenarios_with_clones_on_write() {
 #[test]
 fn scenarios_as_strict_as_pytorch() {
     scenarios(Saved::Strict, PYTORCH);
+}
+
+/// Gradients of a program of two inputs on the tape, and differences.
+fn control(text: &str) {
+    let program = text::parse(text, &restride_ops::lookup).unwrap();
+    let tensors = [[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]].map(|x: [f64; 3]| Tensor::from_slice(&x, &[3]));
+    for how in [Saved::Regions, Saved::Strict] {
+        let _how = saved_tensors(how);
+        let run = taped(&program, &given(&tensors), true).unwrap();
+        let gradients = run.gradients(&[(0, Tensor::from_slice(&[1.0f64], &[]))]).unwrap();
+        against(|at| loss(&program, at), &tensors, &gradients, 1e-6, &mut Rng::new(1)).unwrap();
+    }
+}
+
+#[test]
+fn control_flow_is_run_as_it_goes() {
+    control(
+        "graph(%x: f64[3], %y: f64[3]) {
+            %s: f64[] = aten.sum.default(%x)
+            %p: bool[] = aten.gt.Scalar(%s, 0)
+            %c: f64[3] = higher_order.cond(%p, @big, @small, [%x, %y])
+            %carry: f64[], %ys: f64[3] = higher_order.scan(@step, [%s], [%c], [%y])
+            %m: f64[3] = higher_order.map_impl(@each, [%ys], [%carry])
+            %l: f64[] = aten.sum.default(%m)
+            return %l
+        }
+        graph @big(%a: f64[3], %b: f64[3]) {
+            %r: f64[3] = aten.mul.Tensor(%a, %b)
+            return %r
+        }
+        graph @small(%a: f64[3], %b: f64[3]) {
+            %r: f64[3] = aten.sin.default(%a)
+            return %r
+        }
+        graph @step(%a: f64[], %b: f64[], %w: f64[3]) {
+            %t: f64[] = aten.sum.default(%w)
+            %u: f64[] = aten.mul.Tensor(%a, %b)
+            %n: f64[] = aten.add.Tensor(%u, %t)
+            %v: f64[] = aten.sin.default(%n)
+            return %n, %v
+        }
+        graph @each(%a: f64[], %b: f64[]) {
+            %r: f64[] = aten.mul.Tensor(%a, %b)
+            return %r
+        }",
+    );
 }

@@ -1,24 +1,29 @@
 //! Programs run call by call on the tape, as eager PyTorch runs the Python that they were exported from.
 
 use super::call::{Value, run};
-use super::mode::{no_grad, set_grad_enabled};
+use super::mode::set_grad_enabled;
 use super::tensor::{Tensor, at};
 use crate::interp::numbers_of;
 use crate::symbols::{Unified, unify};
-use restride_ir::{Arg, Binding, Error, Expr, Graph, Id, Node, Program, Result, Scalar, Type, ValueId};
+use restride_ir::{Arg, Binding, Error, Expr, Graph, GraphId, Id, Node, Program, Result, Scalar, Type, ValueId};
 
 /// Runs the main graph of a program on one value per input of the graph, which it may write. Gives its outputs, those that
-/// are not the user's included. Control flow is not run.
+/// are not the user's included. Of control flow what is taken is run.
 ///
 /// # Errors
 /// Inputs that do not fit the program, and whatever its calls say.
 pub fn run_program(program: &Program, inputs: &[Value]) -> Result<Vec<Value>> {
-    let graph = program.graph();
+    run_graph(program, program.main, inputs, Binding::new(), true)
+}
+
+/// Runs a graph. `grad` says whether calls are recorded that are not under `no_grad` themselves.
+fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding, grad: bool) -> Result<Vec<Value>> {
+    let graph = &program.graphs[id];
     if graph.inputs.len() != inputs.len() {
         let (want, have) = (graph.inputs.len(), inputs.len());
         return Err(Error::invalid(format!("a graph of {want} inputs is given {have}")));
     }
-    let mut frame = Frame { graph, values: vec![None; graph.values.len()], symbols: Binding::new() };
+    let mut frame = Frame { program, graph, values: vec![None; graph.values.len()], symbols, grad };
     for (v, given) in graph.inputs.iter().zip(inputs) {
         frame.set(*v, given.clone())?;
     }
@@ -41,17 +46,30 @@ pub fn run_program(program: &Program, inputs: &[Value]) -> Result<Vec<Value>> {
         .collect()
 }
 
-struct Frame<'g> {
+/// A run of a graph.
+pub(super) struct Frame<'g> {
+    program: &'g Program,
     graph: &'g Graph,
     values: Vec<Option<Value>>,
     symbols: Binding,
+    grad: bool,
 }
 
 impl Frame<'_> {
+    /// Runs a body of a higher-order call. Its symbols end with it.
+    pub fn body(&self, node: &Node, graph: GraphId, inputs: &[Value]) -> Result<Vec<Value>> {
+        run_graph(self.program, graph, inputs, self.symbols.clone(), self.grad && !node.origin.no_grad)
+    }
+
     fn node(&mut self, node: &Node) -> Result<()> {
-        let made = match numbers_of(self.graph, &self.symbols, node) {
-            Some(numbers) => numbers.into_iter().map(Value::Scalar).collect(),
-            None => {
+        let grad = self.grad && !node.origin.no_grad;
+        let made = match (numbers_of(self.graph, &self.symbols, node), node.op.def().hop) {
+            (Some(numbers), _) => numbers.into_iter().map(Value::Scalar).collect(),
+            (None, Some(hop)) => {
+                let _mode = set_grad_enabled(grad);
+                self.hop(node, hop).map_err(|e| at(node.op, e))?
+            }
+            (None, None) => {
                 let mut args = Vec::with_capacity(node.args.len());
                 for a in &node.args {
                     args.push(match self.arg(a)? {
@@ -62,7 +80,7 @@ impl Frame<'_> {
                         )?,
                     });
                 }
-                let _mode = if node.origin.no_grad { no_grad() } else { set_grad_enabled(true) };
+                let _mode = set_grad_enabled(grad);
                 run(node.op, &args).map_err(|e| at(node.op, e))?
             }
         };
@@ -75,21 +93,24 @@ impl Frame<'_> {
 
     /// An argument with values for names: nothing is a value too.
     fn arg(&self, a: &Arg) -> Result<Arg<Option<Tensor>, Scalar>> {
-        let number = |e: &Expr| e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")));
-        let value = |v: &ValueId| {
-            let found = self.values.get(v.index()).cloned().flatten();
-            found
-                .ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[*v].name)))
-        };
         if let Arg::Value(v) = a {
-            return Ok(match value(v)? {
+            return Ok(match self.value(*v)? {
                 Value::Tensor(t) => Arg::Value(Some(t)),
                 Value::Scalar(s) => Arg::Scalar(s),
                 Value::Str(s) => Arg::Str(s),
                 Value::None => Arg::None,
             });
         }
-        a.try_map(|v| Ok(value(v)?.tensor().cloned()), number)
+        a.try_map(|v| Ok(self.value(*v)?.tensor().cloned()), |e| self.number(e))
+    }
+
+    pub fn number(&self, e: &Expr) -> Result<Scalar> {
+        e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")))
+    }
+
+    pub fn value(&self, v: ValueId) -> Result<Value> {
+        let found = self.values.get(v.index()).cloned().flatten();
+        found.ok_or_else(|| Error::invalid(format!("%{} is used before it has a value", self.graph.values[v].name)))
     }
 
     fn set(&mut self, v: ValueId, value: Value) -> Result<()> {
