@@ -416,8 +416,16 @@ impl<'a> Explainer<'a> {
                 let needed = by_node.get(&node);
                 // A scatter's base is carried over as the scatter is not in its memory; its source is moved as it was
                 // not computed in the region, and so is a part of what is put together.
-                let kinds = if self.source(node) == Some(value) { &SOURCE[..] } else { &NEEDED };
-                first(needed, kinds, Some(&name)).or_else(|| first(made, &MADE, None))
+                let base = self.base_of(node, value);
+                let kinds = if base.is_some() { &SOURCE[..] } else { &NEEDED };
+                let moved = first(needed, kinds, Some(&name));
+                // Why it was made elsewhere is said where it was made.
+                let said = |over: Option<&str>| self.made(value).find_map(|m| first(by_node.get(&m), &MADE, over));
+                let made = || base.as_deref().and_then(|b| said(Some(b))).or_else(|| said(None));
+                match moved {
+                    Some(d) if d.reason != Reason::MadeElsewhere => Some(d),
+                    moved => made().or(moved),
+                }
             }
         };
         let why = match why {
@@ -439,13 +447,28 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    /// What a scatter puts into its base.
-    fn source(&self, id: NodeId) -> Option<ValueId> {
+    /// The base of a scatter that puts a value into it.
+    fn base_of(&self, id: NodeId, value: ValueId) -> Option<String> {
         let node = &self.graph.nodes[id];
         match node.op.def().movement {
-            Some(Movement::Scatter { src, .. }) => value_at(node, src as usize),
+            Some(Movement::Scatter { base, src, .. }) if value_at(node, src as usize) == Some(value) => {
+                value_at(node, base as usize).map(|b| format!("%{}", self.graph.values[b].name))
+            }
             _ => None,
         }
+    }
+
+    /// The node that makes a value; where that is a view of all of another value, the one that makes that, too, and so on.
+    fn made(&self, value: ValueId) -> impl Iterator<Item = NodeId> {
+        let made = |v: ValueId| self.makers.get(&v).copied();
+        std::iter::successors(made(value), move |id| {
+            let node = &self.graph.nodes[*id];
+            let def = node.op.def();
+            let free = def.view.is_some() || matches!(def.movement, Some(Movement::View(_) | Movement::Same));
+            let (&[w], base) = (&node.results[..], value_at(node, def.base as usize)?) else { return None };
+            let numel = |v: ValueId| self.graph.values[v].ty.tensor().map(|t| t.layout.numel());
+            (free && numel(w) == numel(base)).then(|| made(base)).flatten()
+        })
     }
 
     /// For each view that costs nothing, the first node that reads what it shows, if a node does.

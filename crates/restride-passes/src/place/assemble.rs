@@ -68,7 +68,7 @@ impl Placer<'_> {
         if self.ahead.get(&v).is_some_and(|(p, _)| p == place) {
             return Ok(0);
         }
-        let elsewhere = self.homes(at, v)?.iter().any(|h| matches!(&h.spot, Spot::At(p) if !there(p, place)));
+        let elsewhere = self.homes(at, v)?.iter().any(|h| matches!(&h.spot, Ok(Spot::At(p)) if !there(p, place)));
         Ok(if elsewhere { self.bytes_of(v) } else { 0 })
     }
 

@@ -33,7 +33,8 @@ pub(super) enum Spot {
 /// A wish.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
-    pub spot: Spot,
+    /// The memory; or why the value cannot have it, where that is known without looking at what else lies there.
+    pub spot: std::result::Result<Spot, Reason>,
     /// What it is about; `None` where it is another value's wish.
     pub kind: Option<RemarkKind>,
     /// Whose memory it is.
@@ -135,7 +136,7 @@ impl Placer<'_> {
                     {
                         let (kind, over) = (Some(RemarkKind::AssembleInPlace), Some(node.results[0]));
                         let bytes = self.bytes_of(node.results[0]);
-                        out.push(Home { spot: Spot::At(place), kind, over, except, bytes });
+                        out.push(Home { spot: Ok(Spot::At(place)), kind, over, except, bytes });
                     }
                 }
                 _ => self.through(at, id, node, v, depth, out)?,
@@ -158,18 +159,19 @@ impl Placer<'_> {
             let Some(place) = self.input_place(i) else { continue };
             if self.ty(input)?.dtype == ty.dtype && place.layout.sizes == ty.layout.sizes {
                 let (kind, over) = (Some(RemarkKind::WriteBack), Some(input));
-                out.push(Home { spot: Spot::At(place), kind, over, except: Vec::new(), bytes });
+                out.push(Home { spot: Ok(Spot::At(place)), kind, over, except: Vec::new(), bytes });
             }
         }
         for i in wanted.outputs {
             let place = self.output_place(i, v)?;
             let kind = Some(RemarkKind::OutputInCaller);
-            out.push(Home { spot: Spot::At(place), kind, over: None, except: Vec::new(), bytes });
+            out.push(Home { spot: Ok(Spot::At(place)), kind, over: None, except: Vec::new(), bytes });
         }
         Ok(())
     }
 
-    /// The region of a scatter's base, if the base is replaced by the scatter and not read as a whole before that.
+    /// The region of a scatter's base, if the base is replaced by the scatter and not read as a whole before that. `None`
+    /// where there is no such memory yet, or the scatter is a kernel of its own.
     fn in_region(
         &mut self,
         at: usize,
@@ -181,24 +183,34 @@ impl Placer<'_> {
     ) -> Result<Option<Home>> {
         let ty = self.ty(v)?.clone();
         let Some(place) = self.memory.place(base).cloned() else { return Ok(None) };
-        if !self.options.straight
-            || !self.options.scatter
-            || self.ty(base)?.dtype != ty.dtype
-            || self.last_use[base] != at_use
-            || self_overlaps(&place.layout) != Some(false)
-        {
+        if self.ty(base)?.dtype != ty.dtype {
             return Ok(None);
         }
         // Nobody reads the base from now on but the scatter.
-        let next = self.uses[base].partition_point(|u| *u < at);
-        if self.uses[base].get(next) != Some(&at_use) {
-            return Ok(None);
-        }
-        let Some(region) = self.region_of(id, base, rule, &place.layout)? else { return Ok(None) };
-        if region.sizes != ty.layout.sizes {
-            return Ok(None);
-        }
-        let spot = Spot::At(Place { buffer: place.buffer, layout: region });
+        let next = self.uses[base].get(self.uses[base].partition_point(|u| *u < at)).copied();
+        let denied = if !self.options.straight || !self.options.scatter {
+            Some(Reason::SwitchedOff)
+        } else if !self.memory.may_write(place.buffer) {
+            Some(Reason::CallerVisible)
+        } else if self_overlaps(&place.layout) != Some(false) {
+            Some(Reason::NotDense)
+        } else if next == Some(at) {
+            Some(Reason::PartialOverlap)
+        } else if next != Some(at_use) {
+            Some(Reason::StillRead { by: next.map(|u| self.graph.order[u]) })
+        } else if self.last_use[base] != at_use {
+            Some(Reason::StillRead { by: self.reader(base, at_use) })
+        } else {
+            None
+        };
+        let spot = match denied {
+            Some(reason) => Err(reason),
+            None => match self.region_of(id, base, rule, &place.layout)? {
+                None => Err(Reason::NoStrides),
+                Some(region) if region.sizes != ty.layout.sizes => Err(Reason::SizesDiffer),
+                Some(layout) => Ok(Spot::At(Place { buffer: place.buffer, layout })),
+            },
+        };
         let (kind, over) = (Some(RemarkKind::SourceInRegion), Some(base));
         Ok(Some(Home { spot, kind, over, except: vec![base], bytes: self.bytes_of(base) }))
     }
@@ -244,14 +256,15 @@ impl Placer<'_> {
         if same && from.layout.sizes != to.layout.sizes {
             // Where the elements lie in the order of the copy there is nothing to copy.
             let bytes = self.bytes_of(w);
-            let spot = Spot::Fresh(dense(&to));
+            let spot = Ok(Spot::Fresh(dense(&to)));
             found.push(Home { spot, kind: None, over: None, except: Vec::new(), bytes });
         }
         for home in found {
             let spot = match &home.spot {
-                Spot::At(p) => before(&p.layout, &seen, &from.layout.sizes)
-                    .map(|layout| Spot::At(Place { buffer: p.buffer, layout })),
-                Spot::Fresh(l) => before(l, &seen, &from.layout.sizes).map(Spot::Fresh),
+                Ok(Spot::At(p)) => before(&p.layout, &seen, &from.layout.sizes)
+                    .map(|layout| Ok(Spot::At(Place { buffer: p.buffer, layout }))),
+                Ok(Spot::Fresh(l)) => before(l, &seen, &from.layout.sizes).map(|l| Ok(Spot::Fresh(l))),
+                Err(reason) => Some(Err(*reason)),
             };
             out.extend(spot.map(|spot| Home { spot, ..home }));
         }
@@ -301,15 +314,16 @@ impl Placer<'_> {
         let mut layout = None;
         for home in homes {
             match home.spot {
-                Spot::At(place) => {
+                Ok(Spot::At(place)) => {
                     let write = Write { at, id: self.graph.order[at], result: None, taken: &[] };
                     if self.may_write(&write, &place, ty, &home.except)?.0 == Reason::Taken {
                         return Ok((place, home.except));
                     }
                 }
-                Spot::Fresh(fresh) => {
+                Ok(Spot::Fresh(fresh)) => {
                     layout.get_or_insert(fresh);
                 }
+                Err(_) => {}
             }
         }
         Ok((self.memory.fresh_as(layout.unwrap_or_else(|| dense(ty)), ty.dtype), Vec::new()))
@@ -335,9 +349,13 @@ impl Placer<'_> {
         let homes = if as_eager || self.avoids(v) { Vec::new() } else { self.homes(write.at, v)? };
         for home in homes {
             let place = match home.spot {
-                Spot::At(place) => place,
-                Spot::Fresh(fresh) => {
+                Ok(Spot::At(place)) => place,
+                Ok(Spot::Fresh(fresh)) => {
                     layout.get_or_insert(fresh);
+                    continue;
+                }
+                Err(reason) => {
+                    self.remark_home(write.id, &home.kind, reason, bytes, home.over);
                     continue;
                 }
             };
