@@ -158,7 +158,9 @@ pub(super) fn refuse_leaf(t: &Tensor) -> Result<()> {
     if t.is_asking_leaf() && t.view().is_none() {
         return refuse(LEAF);
     }
-    if t.view().is_some_and(|v| v.base.is_asking_leaf()) {
+    // Of a base that was detached in place views keep their histories, and PyTorch takes it for a leaf.
+    let detached = |base: &Tensor| mode::strict() && base.is_leaf() && t.requires_grad();
+    if t.view().is_some_and(|v| v.base.is_asking_leaf() || detached(&v.base)) {
         return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
     }
     Ok(())

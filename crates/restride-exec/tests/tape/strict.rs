@@ -240,6 +240,15 @@ fn detached_in_place() {
             "Can't detach views in-place",
         );
     }
+    // Views keep their histories, and PyTorch takes their base for a leaf.
+    strict_alone(VIEW_OF_LEAF, &|x| {
+        let y = x.mul_number(2)?;
+        let v = y.slice(0, 0, 2)?;
+        call("aten.detach_.default", &[(&y).into()])?;
+        let z = v.add(&x.select(0, 0)?)?;
+        v.mul_number_(3)?;
+        Ok(z)
+    });
     strict_alone("a saved tensor that has been detached in-place", &|x| {
         let y = x.mul_number(2)?;
         let z = y.mul(&y)?;
