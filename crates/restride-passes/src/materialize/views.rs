@@ -1,7 +1,9 @@
 //! The view form: views for copies of views, and what is put together in slices of its memory.
 
 use super::{Form, Materializer, shown};
-use restride_ir::{Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type};
+use restride_ir::{
+    Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
+};
 use std::collections::BTreeSet;
 
 /// What the view form may do.
@@ -68,14 +70,17 @@ impl Materializer<'_> {
     /// A node of a program that stays functional.
     pub(super) fn as_it_is(&mut self, node: &Node, args: Vec<Arg>) -> Result<()> {
         let changed: Vec<_> = node.operands().filter(|v| self.differs(*v)).collect();
-        if node.op.def().strided || super::asks_for_strides(node.op) {
+        if node.op.def().strided {
             self.showing.extend(&changed);
+        } else if super::asks_for_strides(node.op) {
+            let other = |v: &&ValueId| !self.map[**v].is_some_and(|n| self.lies_as(n, self.old.tensor(**v)));
+            let other: Vec<_> = changed.iter().filter(other).copied().collect();
+            self.showing.extend(other);
         }
         self.call_typed(node, node.op, args, changed.is_empty())?;
         // Of other strides it must be known what they become.
-        let unknown = |r: &restride_ir::ValueId| {
-            self.map[*r].is_some_and(|v| self.new.values[v].ty.tensor().is_some() && !self.facts[v].sure)
-        };
+        let unknown =
+            |r: &ValueId| self.map[*r].is_some_and(|v| self.new.values[v].ty.tensor().is_some() && !self.facts[v].sure);
         if !changed.is_empty() && node.results.iter().any(unknown) {
             self.showing.extend(changed);
         }
@@ -93,7 +98,7 @@ impl Materializer<'_> {
     }
 
     /// Whether a value has become one of another type.
-    fn differs(&self, old: restride_ir::ValueId) -> bool {
+    fn differs(&self, old: ValueId) -> bool {
         self.map[old].is_some_and(|new| self.old.values[old].ty != self.new.values[new].ty)
     }
 }

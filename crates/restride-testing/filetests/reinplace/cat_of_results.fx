@@ -1,5 +1,5 @@
 // Parts are computed in their regions of the whole; what comes from elsewhere is copied there.
-// run: functionalize, reinplace, views, run
+// run: functionalize, reinplace, views, functional-views, run
 graph(%x: f32[2, 3], %y: f32[2, 3]) {
   %a: f32[2, 3] = aten.mul.Tensor(%x, %y)
   %b: f32[2, 3] = aten.add.Tensor(%a, %y)
@@ -39,6 +39,15 @@ graph(%x: f32[2, 3], %y: f32[2, 3]) {
 //   %b: f32[2, 3][9, 1]+6 = aten.add.out(%a, %y, out=%c_part_1)
 //   %c_part_2: f32[2, 3][9, 1]+3 = aten.slice.Tensor(%c, 1, 3, 6)
 //   %c_part_2_1: f32[2, 3][9, 1]+3 = aten.copy_.default(%c_part_2, %x)
+//   %d: f32[2, 9] = aten.neg.default(%c)
+//   return %d
+// }
+
+// == functional-views
+// graph(%x: f32[2, 3], %y: f32[2, 3]) {
+//   %a: f32[2, 3] = aten.mul.Tensor(%x, %y)
+//   %b: f32[2, 3] = aten.add.Tensor(%a, %y)
+//   %c: f32[2, 9] = aten.cat.default([%a, %x, %b], 1)
 //   %d: f32[2, 9] = aten.neg.default(%c)
 //   return %d
 // }
