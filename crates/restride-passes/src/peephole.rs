@@ -2,7 +2,9 @@
 
 use crate::build::Rebuilt;
 use crate::simplify::{known, meta, seen};
-use restride_ir::{Arg, Dim, Expr, Graph, Layout, Node, NodeId, Op, TensorType, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, DType, Dim, Expr, Graph, Layout, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
+};
 
 /// A value that a call about to be made is equal to, if there is one.
 pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
@@ -26,6 +28,89 @@ pub fn copies(node: &Node) -> bool {
         ("aten.constant_pad_nd.default", Some(Arg::Scalars(pads))) => pads.iter().all(|n| n.known() == Some(0)),
         _ => false,
     }
+}
+
+/// How far before a padding the border is filled.
+const NEAR: usize = 64;
+
+/// A padding of what a node just made and nobody else reads: the border is filled before that, so that it can be made in
+/// its place (`full`, then a scatter). False if it is none such.
+pub fn padding(new: &mut Rebuilt<'_>, node: &Node) -> bool {
+    let old = new.old;
+    let (true, Some(Arg::Value(x)), Some(Arg::Scalars(pads)), &[r]) =
+        (pads(node), node.args.first(), node.args.get(1), &node.results[..])
+    else {
+        return false;
+    };
+    let plan = || {
+        let (from, to) = (meta(old, *x)?, meta(old, r)?);
+        let value = node.args.get(2).and_then(|a| a.scalars().first()).map_or(Some(Scalar::Int(0)), Expr::constant)?;
+        let exact = from.dtype.is_float() || matches!(value, Scalar::Int(_)) && from.dtype != DType::Bool;
+        let pads: Option<Vec<i64>> = pads.iter().map(Dim::known).collect();
+        let pads = pads?;
+        let grows = pads.iter().all(|n| *n >= 0) && pads.iter().any(|n| *n > 0) && from.layout.numel() > 0;
+        if !exact || !grows || !to.layout.is_contiguous() {
+            return None;
+        }
+        let mut cuts = Vec::new();
+        for (k, pair) in pads.chunks(2).enumerate() {
+            let d = to.layout.rank().checked_sub(k + 1)?;
+            if pair.iter().any(|n| *n > 0) {
+                cuts.push((d, pair[0], from.layout.sizes[d]));
+            }
+        }
+        let start = start(&new.graph, new.map[*x]?, new.graph.order.len().saturating_sub(NEAR))?;
+        Some((cuts, to.layout, value, start))
+    };
+    let Some((cuts, whole, value, start)) = plan() else { return false };
+    let (src, want) = (new.map[*x].expect("operands come first"), old.tensor(r).clone());
+    let mut b = new.builder(node, r);
+    let sizes = Arg::Scalars(want.layout.sizes.to_vec());
+    let args = vec![sizes, Arg::Scalar(Expr::from(value)), Arg::DType(want.dtype)];
+    let border = b.call("aten.full.default", args, want.clone());
+    let mut args = vec![Arg::Value(border), Arg::Value(src)];
+    let ints = |of: &[i64]| Arg::Scalars(of.iter().map(|n| Expr::Int(*n)).collect());
+    // A slice can be taken of what lies anywhere.
+    let scatter = match cuts[..] {
+        [(dim, from, length)] => {
+            args.extend([dim as i64, from, from + length].map(|n| Arg::Scalar(Expr::Int(n))));
+            "aten.slice_scatter.default"
+        }
+        _ => {
+            let offset = cuts.iter().map(|(d, from, _)| from * whole.strides[*d]).sum();
+            let part = meta(old, *x).expect("its sizes are known");
+            args.extend([ints(&part.layout.sizes), ints(&whole.strides), Arg::Scalar(Expr::Int(offset))]);
+            "aten.as_strided_scatter.default"
+        }
+    };
+    let made = b.call(scatter, args, want);
+    let filled = new.graph.order.len() - 2;
+    new.graph.order[start..=filled].rotate_right(1);
+    new.map.set(r, Some(made));
+    true
+}
+
+/// Whether a call pads with a constant.
+pub fn pads(node: &Node) -> bool {
+    node.op.name() == "aten.constant_pad_nd.default"
+}
+
+/// Where in the order, from `first` on, that begins which a value is made by: it itself, what it is put together of, what it
+/// is written into. `None` if that is a view, was there before, or is further away.
+fn start(graph: &Graph, v: ValueId, first: usize) -> Option<usize> {
+    let found = graph.order[first..].iter().rposition(|id| graph.nodes[*id].results.contains(&v))?;
+    let node = &graph.nodes[graph.order[first + found]];
+    let def = node.op.def();
+    if def.hop.is_some() || node.op.is_view() || node.results.len() != 1 {
+        return None;
+    }
+    let before: Vec<ValueId> = match def.movement {
+        Some(Movement::Assemble(_)) => node.operands().collect(),
+        Some(Movement::Scatter { base, .. }) => node.args.get(base as usize)?.values().copied().collect(),
+        _ => Vec::new(),
+    };
+    let before = before.into_iter().filter_map(|v| start(graph, v, first));
+    Some(before.min().unwrap_or(first + found).min(first + found))
 }
 
 /// A `cat` that is only read through a view that tells its operands apart in a dimension of their own, and permutations of

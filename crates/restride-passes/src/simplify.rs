@@ -12,6 +12,8 @@
 //! So it is with what takes matrices one by one (`by_batch`): keys that are repeated for several heads, `reshape(expand(k))`,
 //! are read as they are repeated, and a cache is not copied for it.
 //!
+//! What is padded is made in the middle of its border (`peephole.rs`).
+//!
 //! A view of a `cat` that is copied after that is a `cat` of views, so that the operands can be made in the copy
 //! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
 
@@ -42,6 +44,7 @@ pub fn simplify(program: &Program) -> Result<Program> {
             || rows_before(new, node, uses)
             || rows_after(new, node, uses)
             || batches(new, node, uses)
+            || padding(new, node, uses)
             || {
                 let chain = cat_chain(old, node, uses);
                 chain.is_some_and(|chain| peephole::cat_of_views(new, node, &chain))
@@ -67,6 +70,12 @@ fn copy(new: &mut Rebuilt<'_>, node: &Node) -> bool {
     true
 }
 
+/// What is padded is made in its place, where nobody else reads it.
+fn padding(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
+    let only = matches!(node.args.first(), Some(Arg::Value(v)) if uses.only(*v).is_some());
+    only && peephole::padding(new, node)
+}
+
 /// Who makes and who reads each value.
 struct Uses {
     maker: Table<ValueId, Option<NodeId>>,
@@ -88,7 +97,7 @@ impl Uses {
             }
             node.results.iter().for_each(|r| uses.maker.set(*r, Some(id)));
             uses.something |= matches!(node.op.def().movement, Some(Movement::Assemble(_)))
-                || peephole::copies(node)
+                || peephole::pads(node)
                 || reshaped(graph, node).is_some();
         }
         graph.output_values().for_each(|v| *uses.count.entry(v) += 1);

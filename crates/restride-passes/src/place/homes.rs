@@ -212,7 +212,12 @@ impl Placer<'_> {
             },
         };
         let (kind, over) = (Some(RemarkKind::SourceInRegion), Some(base));
-        Ok(Some(Home { spot, kind, over, except: vec![base], bytes: self.bytes_of(base) }))
+        Ok(Some(Home { spot, kind, over, except: self.replaced_with(base), bytes: self.bytes_of(base) }))
+    }
+
+    /// A base and the values that it has replaced in its cells: who writes it takes nothing else from them.
+    pub(super) fn replaced_with(&self, base: ValueId) -> Vec<ValueId> {
+        std::iter::once(base).chain(self.replaced.get(&base).into_iter().flatten().copied()).collect()
     }
 
     /// The wishes for what a view, or a copy in the same order, makes of a value.
@@ -363,6 +368,9 @@ impl Placer<'_> {
             self.remark_home(write.id, &home.kind, reason, bytes, home.over);
             if reason == Reason::Taken {
                 self.chose(v, if home.kind.is_some() { bytes } else { 0 });
+                if !home.except.is_empty() {
+                    self.replaced.insert(v, home.except);
+                }
                 if on.is_some() {
                     self.remark(write.id, RemarkKind::ReuseOperand, Reason::Taken, bytes, on);
                 }

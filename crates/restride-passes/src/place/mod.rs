@@ -190,6 +190,8 @@ struct Placer<'a> {
     owner: Table<ValueId, Option<ValueId>>,
     /// Values that kept the last place asked for from being written.
     in_the_way: Vec<ValueId>,
+    /// Of what was made where it is wanted: values whose cells there are gone, and replaced before anybody reads them.
+    replaced: BTreeMap<ValueId, Vec<ValueId>>,
     /// Values whose places stood in the way of something better.
     regrets: Avoid,
 }
@@ -265,6 +267,7 @@ impl<'a> Placer<'a> {
             chosen: Table::new(),
             owner: Table::new(),
             in_the_way: Vec::new(),
+            replaced: BTreeMap::new(),
             regrets: Avoid::new(),
         })
     }

@@ -120,6 +120,9 @@ impl Placer<'_> {
             };
             if reason == Reason::Taken {
                 self.owner.set(r, Some(self.owner[base].unwrap_or(base)));
+                if let Some(gone) = self.replaced.get(&base).cloned() {
+                    self.replaced.insert(r, gone);
+                }
                 self.settle(r, place.clone(), ty.dtype)?;
                 if !there(&from, &to) {
                     self.not_there(id, src, RemarkKind::SourceInRegion);
@@ -182,7 +185,8 @@ impl Placer<'_> {
             }
         }
         let needed = Needed { last_use: &self.last_use, at, reading: false };
-        let losers = self.memory.losers(place.buffer, region, ty.dtype, needed, &[base]);
+        let except = self.replaced_with(base);
+        let losers = self.memory.losers(place.buffer, region, ty.dtype, needed, &except);
         if !losers.is_empty() {
             self.in_the_way = losers.iter().map(|l| l.0).collect();
             self.regret(self.bytes_of(base));
