@@ -8,7 +8,7 @@ graph(%x: f32[3], %y: f32[3], %b: f32[9]) {
   %n: f32[9] = aten.copy_.default(%b, %c)
   %o: f32[3] = aten.copy_.default(%x, %y)
   %p: f32[3] = aten.copy_.default(%y, %a)
-  %v: f32[2] = aten.slice.Tensor(%n, 0, 1, 3)
+  %v: f32[2]+1 = aten.slice.Tensor(%n, 0, 1, 3)
   %e: f32[9] = aten.neg.default(%c)
   return %v, %e, %a
 }
