@@ -43,6 +43,8 @@ pub struct Fault {
     pub value: Option<String>,
     /// Which cells.
     pub place: Option<Place>,
+    /// The first element of the value that is wrong, by its index in each dimension, where that is known.
+    pub element: Option<Vec<i64>>,
     /// What is wrong, in words.
     pub what: String,
 }
@@ -58,7 +60,11 @@ impl fmt::Display for Fault {
         if let Some(place) = &self.place {
             write!(f, "at {} {} ", place.buffer, place.layout)?;
         }
-        f.write_str(&self.what)
+        f.write_str(&self.what)?;
+        match &self.element {
+            Some(index) => write!(f, ", first at element {index:?}"),
+            None => Ok(()),
+        }
     }
 }
 

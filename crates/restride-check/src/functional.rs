@@ -31,7 +31,16 @@ struct Judge<'a> {
 
 impl Judge<'_> {
     fn fault(&mut self, graph: Option<GraphId>, node: Option<NodeId>, kind: FaultKind, what: impl Into<String>) {
-        self.faults.push(Fault { kind, graph, step: None, node, value: None, place: None, what: what.into() });
+        self.faults.push(Fault {
+            kind,
+            graph,
+            step: None,
+            node,
+            value: None,
+            place: None,
+            element: None,
+            what: what.into(),
+        });
     }
 
     fn graph(&mut self, id: GraphId, graph: &Graph) {

@@ -29,9 +29,11 @@
 //! # How
 //! The placement judge keeps facts, "the cells of this layout hold that value", with holes: a write makes a hole in every
 //! fact whose cells it may touch. A read needs a fact without holes. Views, scatters and the like make new facts of old
-//! ones and take along only the holes that concern them. Facts go when their value is used no more.
+//! ones and take along only the holes that concern them. Facts go when their value is used no more. A fault names the step, the
+//! value and the first of its elements that is not known to be where it is read.
 #![forbid(unsafe_code)]
 
+mod element;
 mod fault;
 mod functional;
 mod meaning;

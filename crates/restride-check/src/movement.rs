@@ -26,7 +26,9 @@ impl Walk<'_> {
         for &r in &node.results {
             let empty = self.metas[r].as_ref().is_some_and(|m| m.layout.sizes.contains(&0));
             if !empty && self.needed_later(r) && !found.iter().any(|f| f.value == r) {
-                self.fault(FaultKind::NotThere, Some(r), None, "does not follow from where the node's operands lie");
+                let (place, element) = self.gap(id, r).unzip();
+                let what = "does not follow from where the node's operands lie";
+                self.fault_at(FaultKind::NotThere, Some(r), place.as_ref(), element, what);
             }
         }
         for f in found {
@@ -70,7 +72,7 @@ impl Walk<'_> {
     }
 
     /// Arguments for a rule, with one operand lying at a given layout.
-    fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> Step<Vec<Arg<Meta, Scalar>>> {
+    pub(crate) fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> Step<Vec<Arg<Meta, Scalar>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(a.try_map(
@@ -87,7 +89,13 @@ impl Walk<'_> {
     }
 
     /// What a view rule says of a base at a layout; `None` if it cannot be a view there.
-    fn views_at(&self, node: &Node, rule: &ViewRule, base: usize, layout: &Layout) -> Step<Option<Vec<Meta>>> {
+    pub(crate) fn views_at(
+        &self,
+        node: &Node,
+        rule: &ViewRule,
+        base: usize,
+        layout: &Layout,
+    ) -> Step<Option<Vec<Meta>>> {
         let (_, eager) = self.operand(node, base)?;
         // An operator that speaks of strides means eager's; where the base has those, only its start may differ.
         let strided = node.op.def().strided;

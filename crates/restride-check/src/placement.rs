@@ -1,10 +1,11 @@
 //! The placement judge: walks the steps over facts about memory.
 
+use crate::element::first;
 use crate::memory::{Fact, Memory};
 use crate::{Fault, FaultKind};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId, OutputKind,
-    Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
+    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Movement, Nested, NodeId,
+    OutputKind, Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,7 @@ fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usi
             node: None,
             value: None,
             place: None,
+            element: None,
             what,
         }];
     };
@@ -65,6 +67,8 @@ pub(crate) struct Walk<'a> {
     mutated: BTreeMap<BufferId, Meta>,
     /// Working memory, which no place may be in.
     working: BTreeSet<BufferId>,
+    /// Results of scatters and of `cat` that cost nothing.
+    pub put_together: BTreeSet<ValueId>,
     inputs: BTreeMap<usize, BufferId>,
     outputs: BTreeMap<usize, BufferId>,
     done: BTreeSet<NodeId>,
@@ -84,6 +88,7 @@ impl<'a> Walk<'a> {
         }
         let mut last = Table::new();
         let mut seen_at: Table<ValueId, Vec<Place>> = Table::new();
+        let mut put_together = BTreeSet::new();
         for (at, step) in placement.steps.iter().enumerate() {
             match step {
                 Step::Run { node, reads, .. } => {
@@ -95,7 +100,12 @@ impl<'a> Walk<'a> {
                     }
                 }
                 Step::Free { node } => {
-                    graph.nodes.get(*node).iter().for_each(|n| n.operands().for_each(|v| last.set(v, Some(at))));
+                    if let Some(node) = graph.nodes.get(*node) {
+                        node.operands().for_each(|v| last.set(v, Some(at)));
+                        if let Some(Movement::Scatter { .. } | Movement::Assemble(_)) = node.op.def().movement {
+                            put_together.extend(node.results.iter().copied());
+                        }
+                    }
                 }
                 Step::Move { value, from, .. } => {
                     last.set(*value, Some(at));
@@ -115,6 +125,7 @@ impl<'a> Walk<'a> {
             seen_at,
             mutated: BTreeMap::new(),
             working: BTreeSet::new(),
+            put_together,
             inputs: BTreeMap::new(),
             outputs: BTreeMap::new(),
             done: BTreeSet::new(),
@@ -126,9 +137,21 @@ impl<'a> Walk<'a> {
     }
 
     pub fn fault(&mut self, kind: FaultKind, value: Option<ValueId>, place: Option<&Place>, what: impl Into<String>) {
+        self.fault_at(kind, value, place, None, what);
+    }
+
+    /// A fault of one element of a value.
+    pub fn fault_at(
+        &mut self,
+        kind: FaultKind,
+        value: Option<ValueId>,
+        place: Option<&Place>,
+        element: Option<Vec<i64>>,
+        what: impl Into<String>,
+    ) {
         let value = value.and_then(|v| self.graph.values.get(v)).map(|v| v.name.to_string());
         let (graph, place, what) = (Some(self.id), place.cloned(), what.into());
-        self.faults.push(Fault { kind, graph, step: self.at, node: self.node, value, place, what });
+        self.faults.push(Fault { kind, graph, step: self.at, node: self.node, value, place, element, what });
     }
 
     /// Whether a value is used after this step.
@@ -278,7 +301,10 @@ impl<'a> Walk<'a> {
             return None;
         }
         if !self.inside(place, meta.dtype.size()) {
-            self.fault(FaultKind::Outside, Some(v), Some(place), "leaves its buffer");
+            let element = first(&place.layout, |part| {
+                !self.inside(&Place { buffer: place.buffer, layout: part.clone() }, meta.dtype.size())
+            });
+            self.fault_at(FaultKind::Outside, Some(v), Some(place), element, "leaves its buffer");
             return None;
         }
         Some(meta)
@@ -299,14 +325,14 @@ impl<'a> Walk<'a> {
         if meta.layout.sizes.contains(&0) {
             return;
         }
-        match self.memory.find(v, place.buffer, &place.layout).map(|f| f.holes.first().map(|h| h.step)) {
-            Some(None) => {}
-            Some(Some(by)) => {
-                let what = format!("is read after step {by} wrote over it");
-                self.fault(FaultKind::Overwritten, Some(v), Some(place), what);
-            }
-            None => self.fault(FaultKind::NotThere, Some(v), Some(place), "is read and was not put there"),
-        }
+        let (kind, what) =
+            match self.memory.find(v, place.buffer, &place.layout).map(|f| f.holes.first().map(|h| h.step)) {
+                Some(None) => return,
+                Some(Some(by)) => (FaultKind::Overwritten, format!("is read after step {by} wrote over it")),
+                None => (FaultKind::NotThere, "is read and was not put there".to_string()),
+            };
+        let element = self.not_held(v, place).ok().flatten();
+        self.fault_at(kind, Some(v), Some(place), element, what);
     }
 
     /// Whether a value may be written at a place.
@@ -326,7 +352,13 @@ impl<'a> Walk<'a> {
             };
             let how = overlap_bytes(&place.layout, meta.dtype.size(), &input.layout, input.dtype.size());
             if !matches!(how, Overlap::Same | Overlap::Inside) {
-                self.fault(FaultKind::ReadOnly, Some(v), Some(place), "is written beside the cells of the input");
+                let beside = |part: &Layout| {
+                    let how = overlap_bytes(part, meta.dtype.size(), &input.layout, input.dtype.size());
+                    !matches!(how, Overlap::Same | Overlap::Inside)
+                };
+                let element = first(&place.layout, beside);
+                let what = "is written beside the cells of the input";
+                self.fault_at(FaultKind::ReadOnly, Some(v), Some(place), element, what);
                 return None;
             }
         }
@@ -340,7 +372,12 @@ impl<'a> Walk<'a> {
             match overlap_bytes(&from.layout, meta.dtype.size(), &to.layout, meta.dtype.size()) {
                 Overlap::Disjoint => {}
                 Overlap::Same => return,
-                _ => self.fault(FaultKind::Overlap, Some(v), Some(to), "is moved onto cells that the move reads"),
+                _ => {
+                    let size = meta.dtype.size();
+                    let meets = |part: &Layout| overlap_bytes(part, size, &from.layout, size) != Overlap::Disjoint;
+                    let (element, what) = (first(&to.layout, meets), "is moved onto cells that the move reads");
+                    self.fault_at(FaultKind::Overlap, Some(v), Some(to), element, what);
+                }
             }
         }
         if self_overlaps(&apart(&to.layout, &from.layout)) != Some(false) {

@@ -134,7 +134,16 @@ pub fn meaning(
 }
 
 fn plain(what: impl Into<String>) -> Fault {
-    Fault { kind: FaultKind::Meaning, graph: None, step: None, node: None, value: None, place: None, what: what.into() }
+    Fault {
+        kind: FaultKind::Meaning,
+        graph: None,
+        step: None,
+        node: None,
+        value: None,
+        place: None,
+        element: None,
+        what: what.into(),
+    }
 }
 
 /// Where the functional program's inputs lie: the imported one's, and flat storages.

@@ -6,6 +6,7 @@ mod build;
 mod plans;
 mod twin;
 
+use restride_check::FaultKind;
 use restride_passes::place::{PlaceOptions, place};
 use restride_testing::rng::Rng;
 use restride_testing::spoil::{KINDS, spoil};
@@ -42,7 +43,7 @@ fn placements_are_right_element_by_element() {
             )
         };
         if let Err(what) = twin::judge(&program, &placed.placement) {
-            panic!("{round}: {what}\n{}\n{}", restride_ir::text::print(&program), shown());
+            panic!("{round}: {}\n{}\n{}", what.what, restride_ir::text::print(&program), shown());
         }
         if let Err(faults) = restride_check::placement(&program, &placed.placement) {
             panic!("{round}: {}\n{}\n{}", faults[0], restride_ir::text::print(&program), shown());
@@ -72,7 +73,8 @@ fn what_the_model_rejects_the_judge_rejects() {
                         None,
                         &restride_ir::text::PrintOptions::default(),
                     );
-                    panic!("{round}: {kind:?} passes, and {what}\n{}\n{shown}", restride_ir::text::print(&program));
+                    let (what, program) = (&what.what, restride_ir::text::print(&program));
+                    panic!("{round}: {kind:?} passes, and {what}\n{program}\n{shown}");
                 }
                 (Err(_), Err(_)) => {
                     count.1 += 1;
@@ -87,4 +89,43 @@ fn what_the_model_rejects_the_judge_rejects() {
     assert_eq!(by_kind.len(), KINDS.len(), "{by_kind:?}");
     assert!(by_kind.values().all(|c| c.1 > 10), "{by_kind:?}");
     assert!(wrong > 1000 && harmless > 100, "{wrong} wrong, {harmless} harmless, {strict} rejected without need");
+}
+
+/// The first fault of a spoilt placement names the element that the model misses first, or one before it that the judge does
+/// not know to be there after all.
+#[test]
+fn faults_name_the_element() {
+    let mut rng = Rng::new(3);
+    let (mut same, mut inner, mut before, mut there, mut none) = (0, 0, 0, 0, 0);
+    for round in 0..300 {
+        let program = build::random(&mut rng);
+        let placed = place(&program, &options(&mut rng)).unwrap().placement;
+        for kind in KINDS.into_iter().flat_map(|k| [k; 2]) {
+            let Some(spoilt) = spoil(&program, &placed, kind, &mut rng) else { continue };
+            let Err(faults) = restride_check::placement(&program, &spoilt) else { continue };
+            let fault = &faults[0];
+            if !matches!(fault.kind, FaultKind::NotThere | FaultKind::Overwritten) {
+                continue;
+            }
+            let (Some(index), Some(place)) = (&fault.element, &fault.place) else {
+                none += 1;
+                continue;
+            };
+            let graph = program.graph();
+            let (v, _) = graph.values.iter().find(|(_, v)| fault.value.as_deref() == Some(&*v.name)).unwrap();
+            let named = index.iter().zip(&place.layout.sizes).fold(0, |n, (i, size)| n * *size as usize + *i as usize);
+            let step = fault.step.unwrap_or(spoilt.steps.len());
+            let Some(missed) = twin::missed(&program, &spoilt, step, v, place) else {
+                there += 1;
+                continue;
+            };
+            assert!(named <= missed, "{round}: {kind:?}: {fault}, and the model misses {missed}");
+            assert!(fault.to_string().ends_with(&format!(", first at element {index:?}")), "{fault}");
+            same += usize::from(named == missed);
+            inner += usize::from(named == missed && missed > 0);
+            before += usize::from(named < missed);
+        }
+    }
+    let counts = format!("{same} the same, {inner} of them inner ones, {before} before, {there} there, {none} without");
+    assert!(same > 2500 && inner > 300 && before * 20 < same && none * 5 < same, "{counts}");
 }

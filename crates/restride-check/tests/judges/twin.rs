@@ -9,6 +9,26 @@ use std::collections::BTreeMap;
 
 type Names = Vec<u32>;
 
+/// What is wrong first.
+#[derive(Debug)]
+pub struct Wrong {
+    pub what: String,
+    /// For what is read: the first element, counted row by row, that is not there.
+    pub element: Option<usize>,
+}
+
+impl From<String> for Wrong {
+    fn from(what: String) -> Wrong {
+        Wrong { what, element: None }
+    }
+}
+
+impl From<&str> for Wrong {
+    fn from(what: &str) -> Wrong {
+        what.to_string().into()
+    }
+}
+
 struct Model<'a> {
     program: &'a Program,
     /// Names of each value's elements in row-major order.
@@ -19,7 +39,28 @@ struct Model<'a> {
 }
 
 /// Walks the steps. All tensors are of `f32`.
-pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
+pub fn judge(program: &Program, placement: &Placement) -> Result<(), Wrong> {
+    let (graph, model) = (program.graph(), walk(program, placement, placement.steps.len())?);
+    for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
+        let Arg::Value(v) = arg else { continue };
+        let meta = graph.tensor(*v).known().unwrap();
+        let (kind, layout) = match spec.kind {
+            OutputKind::Mutation(k) => (BufferKind::Input(k), graph.tensor(graph.inputs[k]).known().unwrap().layout),
+            _ => (BufferKind::Output(i), border_layout(&meta)),
+        };
+        let buffer = placement.buffers.iter().find(|(_, b)| b.kind == kind).ok_or("an output without memory")?.0;
+        model.read(*v, &Place { buffer, layout })?;
+    }
+    Ok(())
+}
+
+/// The first element of a value that a place does not hold before a step.
+pub fn missed(program: &Program, placement: &Placement, step: usize, v: ValueId, place: &Place) -> Option<usize> {
+    walk(program, placement, step).unwrap().read(v, place).err().and_then(|wrong| wrong.element)
+}
+
+/// Memory after the first steps.
+fn walk<'a>(program: &'a Program, placement: &Placement, steps: usize) -> Result<Model<'a>, Wrong> {
     let graph = program.graph();
     let cells = placement.buffers.iter().map(|(_, b)| vec![None; (b.bytes / 4) as usize]).collect();
     let writable = placement.buffers.iter().map(|(_, b)| match b.kind {
@@ -39,7 +80,7 @@ pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
             }
         }
     }
-    for step in &placement.steps {
+    for step in &placement.steps[..steps] {
         match step {
             Step::Free { node } => {
                 if !seen.insert(*node) {
@@ -55,51 +96,42 @@ pub fn judge(program: &Program, placement: &Placement) -> Result<(), String> {
             }
         }
     }
-    for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
-        let Arg::Value(v) = arg else { continue };
-        let meta = graph.tensor(*v).known().unwrap();
-        let (kind, layout) = match spec.kind {
-            OutputKind::Mutation(k) => (BufferKind::Input(k), graph.tensor(graph.inputs[k]).known().unwrap().layout),
-            _ => (BufferKind::Output(i), border_layout(&meta)),
-        };
-        let buffer = placement.buffers.iter().find(|(_, b)| b.kind == kind).ok_or("an output without memory")?.0;
-        model.read(*v, &Place { buffer, layout })?;
-    }
-    Ok(())
+    Ok(model)
 }
 
 impl Model<'_> {
-    fn at(&self, place: &Place) -> Result<Vec<usize>, String> {
+    fn at(&self, place: &Place) -> Result<Vec<usize>, Wrong> {
         let cells = place.layout.cells();
         let room = self.cells[place.buffer.index()].len() as i64;
         if cells.iter().any(|c| *c < 0 || *c >= room) {
-            return Err(format!("{} {} leaves the buffer", place.buffer, place.layout));
+            return Err(format!("{} {} leaves the buffer", place.buffer, place.layout).into());
         }
         Ok(cells.into_iter().map(|c| c as usize).collect())
     }
 
-    fn read(&self, v: ValueId, place: &Place) -> Result<Vec<usize>, String> {
+    fn read(&self, v: ValueId, place: &Place) -> Result<Vec<usize>, Wrong> {
         let at = self.at(place)?;
         let names = &self.names[&v];
         if at.len() != names.len() {
-            return Err(format!("%{} is read with other sizes", self.program.graph().values[v].name));
+            return Err(format!("%{} is read with other sizes", self.program.graph().values[v].name).into());
         }
-        for (cell, name) in at.iter().zip(names) {
+        for (k, (cell, name)) in at.iter().zip(names).enumerate() {
             if self.cells[place.buffer.index()][*cell] != Some(*name) {
-                return Err(format!("%{} is not at {} {}", self.program.graph().values[v].name, place.buffer, cell));
+                let what = format!("%{} is not at {} {}", self.program.graph().values[v].name, place.buffer, cell);
+                return Err(Wrong { what, element: Some(k) });
             }
         }
         Ok(at)
     }
 
-    fn write(&mut self, v: ValueId, place: &Place) -> Result<(), String> {
+    fn write(&mut self, v: ValueId, place: &Place) -> Result<(), Wrong> {
         let at = self.at(place)?;
         let names = self.names[&v].clone();
         if at.len() != names.len() {
             return Err("written with other sizes".into());
         }
         if !at.is_empty() && !self.writable[place.buffer.index()] {
-            return Err(format!("{} is only read", place.buffer));
+            return Err(format!("{} is only read", place.buffer).into());
         }
         for (cell, name) in at.iter().zip(names) {
             self.cells[place.buffer.index()][*cell] = Some(name);
@@ -107,7 +139,7 @@ impl Model<'_> {
         Ok(())
     }
 
-    fn moved(&mut self, v: ValueId, from: &Place, to: &Place) -> Result<(), String> {
+    fn moved(&mut self, v: ValueId, from: &Place, to: &Place) -> Result<(), Wrong> {
         let (src, dst) = (self.read(v, from)?, self.at(to)?);
         if from.buffer == to.buffer {
             // The order of the copy is not said: nothing may be written that is read as another element.
@@ -121,7 +153,7 @@ impl Model<'_> {
         self.read(v, to).map(|_| ())
     }
 
-    fn run(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), String> {
+    fn run(&mut self, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> Result<(), Wrong> {
         let graph = self.program.graph();
         let node = &graph.nodes[id];
         let operands: Vec<ValueId> = node.operands().collect();
@@ -166,7 +198,7 @@ impl Model<'_> {
                 let trails = licence(o, &|l| l == ReuseKind::Trailing) && met.len() == 1 && ends();
                 let first = licence(o, &|l| l == ReuseKind::ReadsFirst);
                 if !(alike || carried || first || trails && copes().is_some()) {
-                    return Err(format!("{} writes what it reads", node.op));
+                    return Err(format!("{} writes what it reads", node.op).into());
                 }
             }
             for other in &writes[..k] {

@@ -1,0 +1,161 @@
+//! Which element of a value it is that is wrong: found by halving boxes, not by looking at each.
+
+use crate::memory::Fact;
+use crate::placement::Walk;
+use restride_ir::{Arg, Args, Layout, Movement, NodeId, Place, ValueId};
+use restride_tensor::{Overlap, overlap_bytes};
+
+/// The index of the first element, row by row, of which `bad` holds. It is asked of boxes, and holds of a box if it holds of
+/// one of its elements. `None` if it holds of no element, or of boxes only, where it could not be decided.
+pub(crate) fn first(layout: &Layout, bad: impl Fn(&Layout) -> bool) -> Option<Vec<i64>> {
+    if layout.sizes.contains(&0) || !bad(layout) {
+        return None;
+    }
+    let mut rest = layout.clone();
+    let mut index = Vec::with_capacity(rest.rank());
+    for d in 0..rest.rank() {
+        // Nothing bad before `from`, something in `from..to`.
+        let (mut from, mut to) = (0, rest.sizes[d]);
+        let part = |from: i64, to: i64| {
+            let mut part = rest.clone();
+            part.offset = part.offset.saturating_add(from.saturating_mul(part.strides[d]));
+            part.sizes[d] = to - from;
+            part
+        };
+        while to - from > 1 {
+            let half = from + (to - from) / 2;
+            if bad(&part(from, half)) { to = half } else { from = half }
+        }
+        rest = part(from, to);
+        index.push(from);
+    }
+    bad(&rest).then_some(index)
+}
+
+/// The first element that a layout has elsewhere than a fact has it, or that the fact has no longer.
+fn differs(fact: &Fact, layout: &Layout) -> Option<Vec<i64>> {
+    let hole = first(layout, |part| !fact.holes_in(part, fact.element).is_empty());
+    let start = vec![0; layout.rank()];
+    let other = if fact.layout.offset != layout.offset {
+        Some(start)
+    } else {
+        let apart = |d: &usize| layout.sizes[*d] > 1 && layout.strides[*d] != fact.layout.strides[*d];
+        (0..layout.rank()).rev().find(apart).map(|d| {
+            let mut index = start;
+            index[d] = 1;
+            index
+        })
+    };
+    match (hole, other) {
+        (Some(hole), Some(other)) => Some(hole.min(other)),
+        (hole, other) => hole.or(other),
+    }
+}
+
+/// Nothing is known.
+pub(crate) struct Unknown;
+
+impl Walk<'_> {
+    /// The first element of a value that a place does not hold, by all that is known of the value in that buffer; `None` of
+    /// it where it holds all. An error if nothing is known and the value is put together of others, some of which may be there.
+    pub(crate) fn not_held(&self, v: ValueId, place: &Place) -> Result<Option<Vec<i64>>, Unknown> {
+        let facts = self.memory.of(v).into_iter().filter(|(buffer, _)| *buffer == place.buffer);
+        let alike = facts.filter(|(_, f)| f.layout.rank() == place.layout.rank());
+        let mut known = alike.map(|(_, f)| differs(&f, &place.layout)).peekable();
+        if known.peek().is_none() {
+            let whole = vec![0; place.layout.rank()];
+            return if self.put_together.contains(&v) { Err(Unknown) } else { Ok(Some(whole)) };
+        }
+        // What one of the facts holds is there.
+        Ok(known.try_fold(Vec::new(), |most, index| index.map(|index| most.max(index))))
+    }
+
+    /// The first element of a result of a scatter, or of its like or of `cat`, that is not where the placement has the
+    /// result, and that place. `None` where it is not known.
+    pub(crate) fn gap(&self, id: NodeId, r: ValueId) -> Option<(Place, Vec<i64>)> {
+        let node = &self.graph.nodes[id];
+        let place = self.placement.places[r].as_ref().or(self.seen_at[r].first())?;
+        let meta = self.metas[r].as_ref().filter(|m| m.layout.sizes == place.layout.sizes)?;
+        // Where a part's elements lie, and which they are of the whole.
+        let rows = Layout::contiguous(&meta.layout.sizes);
+        let in_part = |v: ValueId, at: &Layout, of: &Layout| {
+            let place = Place { buffer: place.buffer, layout: at.clone() };
+            let index = if at.sizes.contains(&0) { None } else { self.not_held(v, &place).ok()? };
+            let Some(index) = index else { return Some(None) };
+            let number = index.iter().zip(&of.strides).fold(of.offset, |n, (i, stride)| n + i * stride);
+            let index = rows.strides.iter().zip(&rows.sizes).map(|(stride, size)| number / stride % size);
+            Some(Some(index.collect::<Vec<i64>>()))
+        };
+        let element = match &node.op.def().movement {
+            Some(Movement::Assemble(pieces)) => {
+                let args = self.args(node, None).ok()?;
+                let operands: Vec<ValueId> = node.operands().collect();
+                let [at, of] = [&place.layout, &rows].map(|l| pieces(&Args(&args), l).ok());
+                let missing = |(at, of): (restride_ir::Piece, restride_ir::Piece)| {
+                    in_part(*operands.get(at.operand)?, &at.region, &of.region)
+                };
+                let all: Option<Vec<_>> = at?.into_iter().zip(of?).map(missing).collect();
+                all?.into_iter().flatten().min()?
+            }
+            Some(Movement::Scatter { base, src, region }) => {
+                let (Some(Arg::Value(b)), Some(Arg::Value(s))) =
+                    (node.args.get(*base as usize), node.args.get(*src as usize))
+                else {
+                    return None;
+                };
+                let part = |l: &Layout| self.views_at(node, region, *base as usize, l).ok()??.into_iter().next();
+                let (at, of) = (part(&place.layout)?.layout, part(&rows)?.layout);
+                let size = meta.dtype.size();
+                let meets = |part: &Layout| overlap_bytes(part, size, &of, size);
+                let beside = |part: &Layout| !matches!(meets(part), Overlap::Same | Overlap::Inside);
+                // What the base had in the region is not asked for.
+                let of_base = match (first(&rows, beside), in_part(*b, &place.layout, &rows)?) {
+                    (None, _) | (_, None) => None,
+                    (Some(outside), Some(index)) if index <= outside => Some(outside),
+                    (_, Some(index)) => {
+                        let number = index.iter().zip(&rows.strides).map(|(i, stride)| i * stride).sum();
+                        if meets(&Layout::strided(&[], &[], number)) != Overlap::Disjoint {
+                            return None;
+                        }
+                        Some(index)
+                    }
+                };
+                [of_base, in_part(*s, &at, &of)?].into_iter().flatten().min()?
+            }
+            _ => return None,
+        };
+        Some((place.clone(), element))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{Overlap, overlap_bytes};
+
+    /// As looking at each element.
+    #[test]
+    fn first_as_one_by_one() {
+        let mut state = 7u64;
+        let mut below = |n: i64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            ((state >> 33) % n as u64) as i64
+        };
+        let mut found = 0;
+        for _ in 0..500 {
+            let mut layout = || {
+                let sizes: Vec<i64> = (0..3).map(|_| 1 + below(4)).collect();
+                let strides: Vec<i64> = (0..3).map(|_| below(6)).collect();
+                Layout::strided(&sizes, &strides, below(20))
+            };
+            let (a, b) = (layout(), layout());
+            let index = first(&a, |part| overlap_bytes(part, 4, &b, 4) != Overlap::Disjoint);
+            let cells = b.cells();
+            let k = a.cells().iter().position(|c| cells.contains(c));
+            let number = |i: &Vec<i64>| ((i[0] * a.sizes[1] + i[1]) * a.sizes[2] + i[2]) as usize;
+            assert_eq!(index.as_ref().map(number), k, "{a} {b}");
+            found += usize::from(k.is_some_and(|k| k > 0));
+        }
+        assert!(found > 50, "{found}");
+    }
+}
