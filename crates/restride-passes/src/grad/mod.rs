@@ -3,6 +3,7 @@
 //! Nothing is overwritten in a functional program, so every value that a rule needs is there. Composed operators without a
 //! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
 
+mod bits;
 mod control;
 mod emit;
 mod optimizers;
@@ -134,7 +135,8 @@ impl Joint {
             Arg::Value(v) => Ok(*v),
             _ => Err(Error::invalid("an output that is a constant")),
         };
-        let starts = losses.iter().map(start).collect::<Result<_>>()?;
+        let starts = losses.iter().map(start).collect::<Result<Vec<_>>>()?;
+        bits::no_parts_of_elements(graph, &flow, &starts)?;
         Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips })
     }
 
