@@ -43,6 +43,8 @@ pub struct Origin {
     pub no_grad: bool,
     /// Part of what the user's program wrote in place, where that became functional.
     pub in_place: bool,
+    /// Such a write through a tensor that was detached: it is differentiated where that tensor is read, not where others are.
+    pub detached: bool,
 }
 
 impl Origin {

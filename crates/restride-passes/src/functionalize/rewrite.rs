@@ -145,7 +145,11 @@ impl<'a> Scope<'a> {
             return self.control(node);
         }
         if op.mutates(&node.args) && !node.origin.in_place {
-            let origin = Arc::new(Origin { in_place: true, ..(*node.origin).clone() });
+            let detached = match node.args.first() {
+                Some(Arg::Value(v)) => self.alias(*v).is_ok_and(|a| self.storages[a].detached),
+                _ => false,
+            };
+            let origin = Arc::new(Origin { in_place: true, detached, ..(*node.origin).clone() });
             return self.node(&Node { origin, ..node.clone() });
         }
         if let (Some(member), true) = (op.member(), op.mutates(&node.args)) {

@@ -3,8 +3,8 @@
 //! Nothing is overwritten in a functional program, so every value that a rule needs is there. Composed operators without a
 //! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
 
-mod bits;
 mod control;
+mod cuts;
 mod emit;
 mod optimizers;
 mod prepare;
@@ -136,7 +136,7 @@ impl Joint {
             _ => Err(Error::invalid("an output that is a constant")),
         };
         let starts = losses.iter().map(start).collect::<Result<Vec<_>>>()?;
-        bits::no_parts_of_elements(graph, &flow, &starts)?;
+        cuts::refuse(graph, &flow, &starts)?;
         Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips })
     }
 
@@ -386,7 +386,7 @@ fn add_to(emit: &mut GraphEmit<'_>, grads: &mut Found, v: ValueId, more: ValueId
 /// The origin of what is added for a node: itself differentiable, whatever region the node is in.
 fn differentiable(origin: &Arc<Origin>) -> Arc<Origin> {
     if origin.no_grad || origin.in_place {
-        Arc::new(Origin { no_grad: false, in_place: false, ..(**origin).clone() })
+        Arc::new(Origin { no_grad: false, in_place: false, detached: false, ..(**origin).clone() })
     } else {
         origin.clone()
     }

@@ -229,7 +229,8 @@ impl<'a> GraphWriter<'a> {
             }
             out.insert("nn_module_stack".into(), stack.join(";"));
         }
-        let marks = [(self.origin.no_grad, "no_grad"), (self.origin.in_place, "in_place")];
+        let origin = &self.origin;
+        let marks = [(origin.no_grad, "no_grad"), (origin.in_place, "in_place"), (origin.detached, "detached")];
         let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
         if !marks.is_empty() {
             out.insert("custom".into(), serde_json::json!({ MARKS: marks.join(" ") }).to_string());

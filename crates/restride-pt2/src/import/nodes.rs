@@ -487,5 +487,6 @@ fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
         module,
         no_grad: no_grad || marked("no_grad"),
         in_place: marked("in_place"),
+        detached: marked("detached"),
     }
 }
