@@ -136,11 +136,7 @@ mod tests {
     /// As looking at each element.
     #[test]
     fn first_as_one_by_one() {
-        let mut state = 7u64;
-        let mut below = |n: i64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((state >> 33) % n as u64) as i64
-        };
+        let mut below = crate::draws(7);
         let mut found = 0;
         for _ in 0..500 {
             let mut layout = || {

@@ -49,3 +49,13 @@ pub use functional::functional;
 pub use meaning::{Judged, Known, Lies, meaning};
 pub use placement::placement;
 pub use plan::plan;
+
+/// Numbers below what is asked for, the same for every seed.
+#[cfg(test)]
+fn draws(seed: u64) -> impl FnMut(i64) -> i64 {
+    let mut state = seed;
+    move |n| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((state >> 33) % n as u64) as i64
+    }
+}

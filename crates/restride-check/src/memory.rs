@@ -164,11 +164,7 @@ mod tests {
     /// What is near a range holds all that touches it.
     #[test]
     fn extents_miss_nothing() {
-        let mut state = 5u64;
-        let mut below = |n: i64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((state >> 33) % n as u64) as i64
-        };
+        let mut below = crate::draws(5);
         for _ in 0..200 {
             let mut extents = Extents::default();
             let mut all: Vec<Range<i64>> = Vec::new();

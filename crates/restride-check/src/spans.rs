@@ -76,11 +76,7 @@ mod tests {
 
     #[test]
     fn as_byte_by_byte() {
-        let mut state = 5u64;
-        let mut below = |n: i64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((state >> 33) % n as u64) as i64
-        };
+        let mut below = crate::draws(5);
         for _ in 0..300 {
             let mut spans = Spans::default();
             let mut model: Vec<Option<i64>> = vec![None; 40];

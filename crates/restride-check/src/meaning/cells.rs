@@ -293,11 +293,7 @@ mod tests {
     /// Against one name a byte.
     #[test]
     fn an_interval_map_is_an_array_of_names() {
-        let mut state = 7u64;
-        let mut below = |n: i64| {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            ((state >> 33) % n as u64) as i64
-        };
+        let mut below = crate::draws(7);
         let mut names = Names::default();
         let terms: Vec<Term> = (0..4).map(|i| names.term(Key::Input(i))).collect();
         for _ in 0..300 {
