@@ -90,18 +90,20 @@ def writes(node):
     return given.get("running_mean") is not None and given.get(SILENT_WRITERS[op._schema.name]) is not False
 
 
+def calls(ep):
+    """Every call of a program that writes, subgraphs included, and whether it stands in the main graph."""
+    graphs = [m for m in ep.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+    return [(n, g is ep.graph_module) for g in graphs for n in g.graph.nodes if writes(n)]
+
+
 def writers(ep):
     """Every mutating call of a program, subgraphs included."""
-    graphs = [m for m in ep.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
-    return [f"{n.name} = {n.target}" for g in graphs for n in g.graph.nodes if writes(n)]
+    return [f"{n.name} = {n.target}" for n, _ in calls(ep)]
 
 
 def overwriters(ep):
-    """Mutating calls of a program that write anything but (parts of) what `empty` made."""
-    return [f"{n.name} = {n.target}" for n in ep.graph.nodes if writes(n) and not all(map(fresh, written(n)))] + [
-        w for g in ep.graph_module.modules() if g is not ep.graph_module and isinstance(g, torch.fx.GraphModule)
-        for w in (f"{n.name} = {n.target}" for n in g.graph.nodes if writes(n))
-    ]
+    """Mutating calls of a program, but those in the main graph that write (parts of) what `empty` made."""
+    return [f"{n.name} = {n.target}" for n, main in calls(ep) if not (main and all(map(fresh, written(n))))]
 
 
 def written(node):
