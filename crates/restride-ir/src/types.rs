@@ -43,6 +43,13 @@ impl<D: Dim> TensorType<D> {
     }
 }
 
+/// Known sizes as expressions.
+impl From<Meta> for TensorType {
+    fn from(m: Meta) -> TensorType {
+        TensorType { dtype: m.dtype, layout: m.layout.map(|n| Expr::Int(*n)) }
+    }
+}
+
 impl<D: Dim> fmt::Display for TensorType<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |dims: &[D]| dims.iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");

@@ -191,10 +191,7 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
 fn viewed(graph: &Graph, op: Op, args: &[Arg]) -> Option<TensorType> {
     let rule = op.def().view?;
     match rule.of(&known(args, |v| meta(graph, v))?).ok()? {
-        ViewOutcome::Views(views) => {
-            let one = views.first()?;
-            Some(TensorType::new(one.dtype, one.layout.map(|n| Expr::Int(*n))))
-        }
+        ViewOutcome::Views(views) => views.into_iter().next().map(TensorType::from),
         _ => None,
     }
 }

@@ -16,8 +16,7 @@ pub(crate) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorT
     let known: Option<Vec<Arg<Meta, Scalar>>> =
         typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
     if let Some(known) = known {
-        let lift = |m: Meta| TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d)));
-        return Ok(types_of(op, &known)?.into_iter().map(lift).collect());
+        return Ok(types_of(op, &known)?.into_iter().map(TensorType::from).collect());
     }
     if let Some(rule) = op.def().view
         && let ViewOutcome::Views(types) = (rule.symbolic)(&Args(&typed))?

@@ -1,7 +1,7 @@
 //! Whether results have the types that the operators' own rules give.
 
 use crate::{
-    Arena, Arg, Args, Error, ErrorKind, Expr, Graph, Id, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
+    Arena, Arg, Args, Error, ErrorKind, Graph, Id, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
     TwinReturn, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_tensor::{Layout, Scalar};
@@ -144,7 +144,7 @@ pub fn relay(program: &mut Program) {
                     if have
                         .is_some_and(|h| same(&h, &want, Stage::Functional) && h.layout.strides != want.layout.strides)
                     {
-                        laid.push((result, TensorType::new(want.dtype, want.layout.map(|n| Expr::Int(*n)))));
+                        laid.push((result, want.into()));
                     }
                 }
             }

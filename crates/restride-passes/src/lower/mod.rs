@@ -107,8 +107,8 @@ fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) 
     for (&o, &n) in node.results.iter().zip(made) {
         let (want, have) = (old.tensor(o), graph.tensor(n));
         let differ = |(a, b): (&Expr, &Expr)| a.equals(b) == Some(false);
-        let sizes = want.layout.sizes.iter().zip(&have.layout.sizes);
-        if want.dtype != have.dtype || want.layout.rank() != have.layout.rank() || sizes.into_iter().any(differ) {
+        let mut sizes = want.layout.sizes.iter().zip(&have.layout.sizes);
+        if want.dtype != have.dtype || want.layout.rank() != have.layout.rank() || sizes.any(differ) {
             return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
         }
         // The declared eager layout is the one that counts, for values that this composition made.
@@ -272,9 +272,8 @@ impl Emit for GraphEmit<'_> {
                 infer(&Args(&metas))?.to_vec()
             }
         };
-        let lift = |m: Meta| TensorType { dtype: m.dtype, layout: m.layout.map(|d| Expr::Int(*d)) };
         let args = self.over_values(&args);
-        Ok(self.add(op, args, types.into_iter().map(lift).collect()))
+        Ok(self.add(op, args, types.into_iter().map(TensorType::from).collect()))
     }
 
     fn meta(&self, v: Val) -> Meta {

@@ -39,8 +39,8 @@ use crate::build::{Builder, Names};
 use forms::Forms;
 use parts::Parts;
 use restride_ir::{
-    Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Meta, Node, Op, Origin, Program, Result,
-    Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Layout, Meta, Node, Op, Origin, Program,
+    Result, Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
 };
 use restride_ops::lookup;
 use restride_tensor::self_overlaps;
@@ -414,7 +414,7 @@ impl<'a> Materializer<'a> {
                     if known.as_ref().is_some_and(|d| d.lies_like(meta) && d.layout.offset == meta.layout.offset) {
                         (value.ty.clone(), true)
                     } else if t.known().is_some() && !declared {
-                        (Type::Tensor(TensorType::new(meta.dtype, meta.layout.map(|n| Expr::Int(*n)))), true)
+                        (Type::Tensor(meta.clone().into()), true)
                     } else {
                         (value.ty.clone(), false)
                     }
@@ -522,7 +522,7 @@ impl<'a> Materializer<'a> {
     }
 
     fn known(&self, ty: &TensorType) -> Option<Meta> {
-        ty.known().or_else(|| TensorType::new(ty.dtype, ty.layout.map(|e| e.substitute(&self.witness))).known())
+        Some(Meta::new(ty.dtype, known(&ty.layout, &self.witness)?))
     }
 
     fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
@@ -536,6 +536,11 @@ impl<'a> Materializer<'a> {
             })
             .collect()
     }
+}
+
+/// A layout at the witness.
+fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
+    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
 }
 
 fn refuse(op: Op) -> Error {

@@ -6,7 +6,7 @@
 //! done where it saves memory. Regions are said with symbols and held against the operator's own at the witness.
 
 use super::forms::Forms;
-use super::{Fact, Materializer, filled};
+use super::{Fact, Materializer, filled, known};
 use restride_ir::{
     Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Piece, Result, Scalar, TensorType, Type,
     ValueId,
@@ -156,11 +156,6 @@ impl Cat {
         }
         Some(cuts)
     }
-}
-
-/// A layout at the witness.
-fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
-    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
 }
 
 /// What is put together in place, and where.
