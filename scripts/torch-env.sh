@@ -11,7 +11,7 @@
 set -euo pipefail
 
 venv=${RESTRIDE_TORCH_VENV:-${HOME:?}/.cache/restride/torch-venv}
-packages=(torch==2.15.0 torchvision==0.29.2 timm==1.0.31 transformers==5.23.0 numpy safetensors)
+packages=(torch==2.15.0 torchvision==0.29.2 timm==1.0.31 transformers==5.23.0 numpy safetensors expecttest)
 stamp=$venv/.restride-stamp
 python=$venv/bin/python
 
@@ -39,11 +39,21 @@ if [[ ! -x $python || ! -f $stamp || $(cat "$stamp") != "${packages[*]}" ]]; the
             echo "torch-env: $venv is there and is no virtual environment; not touching it" >&2
             exit 1
         fi
+        install() {
+            "$python" -m pip install --quiet --disable-pip-version-check \
+                ${RESTRIDE_TORCH_INDEX:+--extra-index-url "$RESTRIDE_TORCH_INDEX"} "${packages[@]}" >&2
+        }
+        # A finished environment of an older list gets what is new; checks that run in it go on.
+        if [[ -x $python && -f $stamp ]]; then
+            echo "torch-env: adding to $venv" >&2
+            install || true
+        fi
+    fi
+    if ! works; then
         echo "torch-env: making $venv" >&2
         rm -rf "$venv" # a half-made one is of no use
         "${PYTHON:-python3}" -m venv "$venv"
-        "$python" -m pip install --quiet --disable-pip-version-check \
-            ${RESTRIDE_TORCH_INDEX:+--extra-index-url "$RESTRIDE_TORCH_INDEX"} "${packages[@]}" >&2
+        install
         works || { echo "torch-env: $venv was made but does not import ${packages[*]}" >&2; exit 1; }
     fi
     echo "${packages[*]}" >"$stamp"
