@@ -43,6 +43,7 @@ mod placement;
 mod plan;
 mod run;
 mod spans;
+mod well_formed;
 
 pub use fault::{Fault, FaultKind, error};
 pub use functional::functional;

@@ -37,6 +37,10 @@ fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usi
         }];
     };
     let mut walk = Walk::new(program, id, graph, placement, body);
+    if !walk.well_formed() {
+        walk.faults.truncate(MOST);
+        return walk.faults;
+    }
     walk.start();
     for step in 0..placement.steps.len() {
         walk.at = Some(step);
@@ -74,7 +78,7 @@ pub(crate) struct Walk<'a> {
     done: BTreeSet<NodeId>,
     pub memory: Memory,
     pub faults: Vec<Fault>,
-    at: Option<usize>,
+    pub at: Option<usize>,
     pub node: Option<NodeId>,
 }
 
@@ -185,9 +189,6 @@ impl<'a> Walk<'a> {
             specs.flat_map(|s| if let InputKind::Storage(of) = &s.kind { of.clone() } else { Vec::new() }).collect()
         };
         for (id, buffer) in self.placement.buffers.iter() {
-            if buffer.bytes < 0 {
-                self.fault(FaultKind::Malformed, None, None, format!("{id} has {} bytes", buffer.bytes));
-            }
             let (taken, there, what) = match buffer.kind {
                 BufferKind::Arena => continue,
                 BufferKind::Input(i) => (self.inputs.insert(i, id), i < self.graph.inputs.len(), "input"),

@@ -6,6 +6,7 @@
 //! that is wrong.
 
 use crate::spans::Spans;
+use crate::well_formed::MOST as MOST_BYTES;
 use crate::{Fault, FaultKind};
 use restride_ir::{
     ARENA_ALIGN, BufferId, BufferKind, Graph, GraphId, Id, Place, Placement, Plan, Program, Step, ValueId, aligned,
@@ -76,6 +77,9 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
             fault(FaultKind::Outside, Some(start), format!("{id} at {offset} is not aligned"));
         }
         offsets[id.index()] = Some(offset);
+    }
+    if placement.buffers.iter().any(|(_, b)| !(0..=MOST_BYTES).contains(&b.bytes)) {
+        return fault(FaultKind::Malformed, None, "a buffer has a number of bytes that no memory has".into());
     }
     let mut walk = Walk::new(placement, offsets);
     for (at, step) in placement.steps.iter().enumerate() {

@@ -269,7 +269,7 @@ pub struct RunArgs {
     /// Threads that kernels may use.
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// Do not run the checkers.
+    /// Do not check what this run decides. What a file decides is checked all the same
     #[arg(long)]
     pub no_check: bool,
     /// An arena of at most so many bytes (as 4000000, 10MB or 4GiB): what is cheap is computed again instead of kept.

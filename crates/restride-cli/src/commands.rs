@@ -118,7 +118,7 @@ fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunA
     let program = open(screen, args)?;
     let wanted = |s: StageArg| stage.is_none() || stage == Some(s);
     if wanted(StageArg::Imported) {
-        screen.print(&restride::text::print(&program));
+        screen.print(&restride::text::print(&program))?;
     }
     if stage == Some(StageArg::Imported) {
         return Ok(());
@@ -126,13 +126,13 @@ fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunA
     let inputs = optional_inputs(&program, run)?;
     let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
     if wanted(StageArg::Functional) {
-        screen.print(&restride::text::print(compiled.functional()));
+        screen.print(&restride::text::print(compiled.functional()))?;
     }
     if wanted(StageArg::Placed) {
         let Some(inputs) = inputs else {
             return Err(Failure::Usage("a placement needs sizes: give --inputs FILE or --random SEED".into()));
         };
-        screen.print(&compiled.show_placed(&inputs)?);
+        screen.print(&compiled.show_placed(&inputs)?)?;
     }
     Ok(())
 }
@@ -181,7 +181,7 @@ fn run_program(
     }
     let summary = tables::outputs(&program, (&before, &state_before), &outputs, &state);
     write_json(json, || summary.clone())?;
-    screen.print(&tables::outputs_text(&summary));
+    screen.print(&tables::outputs_text(&summary))?;
     Ok(())
 }
 
@@ -190,7 +190,7 @@ fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path
     let inputs = inputs(&program, run)?;
     let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run))?;
     write_json(json, || tables::verdict_json(&verdict))?;
-    screen.print(&tables::verdict_text(&verdict));
+    screen.print(&tables::verdict_text(&verdict))?;
     match verdict.fault() {
         None => Ok(()),
         Some(why) => Err(Error::new(ErrorKind::Check, why).into()),
@@ -257,7 +257,7 @@ fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -
             tables::bytes(kept.bytes),
             tables::bytes(kept.all_bytes),
             if kept.again == 1 { "1 node".into() } else { format!("{} nodes", kept.again) }
-        ));
+        ))?;
     }
     Ok(())
 }
@@ -311,7 +311,7 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
         screen.doing("writing the program");
         compiled.save(&inputs, path)?;
     }
-    screen.print(&tables::report_text(&report));
+    screen.print(&tables::report_text(&report))?;
     Ok(())
 }
 
@@ -321,7 +321,7 @@ fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs)
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
     let plan = compiled.plan_table(&inputs)?;
     write_json(json, || tables::plan_json(&plan))?;
-    screen.print(&tables::plan_text(&plan));
+    screen.print(&tables::plan_text(&plan))?;
     Ok(())
 }
 
@@ -341,7 +341,7 @@ fn explain(
         found = found.about(name, &[&program, compiled.functional()])?;
     }
     write_json(json, || explain::json(&found))?;
-    screen.print(&explain::text(&found, node, all || node.is_some()));
+    screen.print(&explain::text(&found, node, all || node.is_some()))?;
     Ok(())
 }
 
@@ -352,13 +352,13 @@ fn time(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs)
     screen.doing("running");
     let found = bench::measure(&program, &compiled, &inputs, &run_options(run))?;
     write_json(json, || bench::json(&found))?;
-    screen.print(&bench::text(&found));
+    screen.print(&bench::text(&found))?;
     Ok(())
 }
 
 fn ops(screen: &Screen, json: Option<&Path>) -> Result<()> {
     let rows = restride::coverage();
     write_json(json, || tables::ops_json(&rows))?;
-    screen.print(&tables::ops_text(&rows));
+    screen.print(&tables::ops_text(&rows))?;
     Ok(())
 }

@@ -13,6 +13,7 @@ mod tables;
 use clap::Parser;
 use clap::error::ErrorKind as ClapError;
 use restride::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Passes make many small objects, and so does a file's JSON.
@@ -38,19 +39,26 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => {
             let help = matches!(e.kind(), ClapError::DisplayHelp | ClapError::DisplayVersion);
-            // A closed pipe is nobody's error.
-            let _ = e.print();
-            return ExitCode::from(if help { 0 } else { 2 });
+            let printed = e.print().and_then(|()| std::io::stdout().flush());
+            return match printed {
+                _ if !help => ExitCode::from(2),
+                // A closed pipe is nobody's error.
+                Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                    progress::say(&format!("restride: standard output: {e}"));
+                    ExitCode::from(1)
+                }
+                _ => ExitCode::SUCCESS,
+            };
         }
     };
     match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Error(e)) => {
-            eprintln!("restride: {}", one_line(&e.to_string()));
+            progress::say(&format!("restride: {}", one_line(&e.to_string())));
             ExitCode::from(1)
         }
         Err(Failure::Usage(message)) => {
-            eprintln!("restride: {}", one_line(&message));
+            progress::say(&format!("restride: {}", one_line(&message)));
             ExitCode::from(2)
         }
     }

@@ -1,7 +1,7 @@
 //! What the command says while it works: on a terminal one line of what it is at and for how long, which is gone when
 //! the work is done; where nobody looks, nothing.
 
-use restride::Progress;
+use restride::{Error, ErrorKind, Progress, Result};
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -109,14 +109,22 @@ impl Screen {
             state.erase();
             state
         });
-        eprintln!("{text}");
+        say(text);
     }
 
     /// Text on standard output. The work is done then.
-    pub fn print(&self, text: &str) {
+    ///
+    /// # Errors
+    /// Output that cannot be written, such as to a full device. A closed pipe ends the output quietly.
+    pub fn print(&self, text: &str) -> Result<()> {
         self.end();
-        // A closed pipe ends the output, quietly.
-        let _ = std::io::stdout().write_all(text.as_bytes());
+        let mut out = std::io::stdout();
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(Error::new(ErrorKind::File, format!("standard output: {e}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn end(&self) {
@@ -127,6 +135,11 @@ impl Screen {
             line.changed.notify_all();
         }
     }
+}
+
+/// A line on standard error. That it cannot be written is no reason to fail otherwise.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 impl Drop for Screen {

@@ -112,6 +112,10 @@ impl State {
         let storages: Vec<Storage> = weights.storages.iter().map(|b| Storage::from_bytes(b.clone())).collect();
         let mut tensors = BTreeMap::new();
         for (name, w) in &weights.tensors {
+            if storages.is_empty() {
+                return Err(Error::new(ErrorKind::Inputs, format!("there is no data for {name}"))
+                    .help("give the weights of a .fx with --weights FILE.pt2"));
+            }
             let tensor = storages
                 .get(w.storage)
                 .and_then(|s| Tensor::new(s.clone(), w.dtype, w.layout.clone()))

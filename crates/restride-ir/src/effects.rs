@@ -238,7 +238,7 @@ fn returns_of_results(op: Op, results: usize) -> Vec<Option<usize>> {
 }
 
 /// The graphs that can be reached from the main one, each after those that it calls; an error if one calls itself.
-pub(crate) fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
+pub fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
     #[derive(Clone, Copy, Default, PartialEq)]
     enum Mark {
         #[default]

@@ -34,7 +34,7 @@ pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
 pub use bits::LazyBits;
 pub use compact::compact;
 pub use eager::dense_like;
-pub use effects::{Effect, Effects, Summary, operands_of, schema_effect};
+pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};

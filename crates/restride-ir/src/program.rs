@@ -135,6 +135,20 @@ pub struct Weights {
     pub tensors: BTreeMap<Arc<str>, Weight>,
 }
 
+impl Weights {
+    /// Bytes of each storage that has weights. The weights of a text have no memory yet: then the bytes that they reach.
+    pub fn storage_bytes(&self) -> BTreeMap<usize, i64> {
+        let mut bytes: BTreeMap<usize, i64> = BTreeMap::new();
+        for w in self.tensors.values() {
+            let reached = || w.layout.cell_range().end.saturating_mul(w.dtype.size() as i64);
+            let own = self.storages.get(w.storage).map_or_else(reached, |memory| memory.len() as i64);
+            let most = bytes.entry(w.storage).or_default();
+            *most = own.max(*most);
+        }
+        bytes
+    }
+}
+
 impl PartialEq for Weights {
     fn eq(&self, other: &Self) -> bool {
         self.tensors == other.tensors

@@ -135,7 +135,9 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
             "place" => test.placed().map(|p| p.text()),
             "remarks" => test.placed().map(|p| p.remarks()),
             "copies" => test.placed().map(|p| p.copies()),
-            "reinplace" => functional(program, shares).and_then(|p| materialize(&p)).map(|(p, _)| print(&p)),
+            "reinplace" => functional(program, shares)
+                .and_then(|p| materialize(&p))
+                .and_then(|(p, _)| restride_ir::verify(&p).map(|()| print(&p))),
             "views" => view_form(program, shares, true),
             "functional-views" => view_form(program, shares, false),
             "run" => return Ok((command.to_string(), test.ran()?)),

@@ -61,11 +61,15 @@ impl Saved {
     }
 
     fn run(&self, plan: Option<&Path>) -> restride::Result<Left> {
+        self.run_with(plan, CompileOptions { poison: true, ..CompileOptions::default() })
+    }
+
+    fn run_with(&self, plan: Option<&Path>, options: CompileOptions) -> restride::Result<Left> {
         let saved = match plan {
             Some(path) => Some(Arc::new(saved_plan(path, &OpenOptions::default())?.expect("a plan"))),
             None => None,
         };
-        let options = CompileOptions { saved, poison: true, ..CompileOptions::default() };
+        let options = CompileOptions { saved, ..options };
         let compiled = Compiled::new(self.program.clone(), Some(&self.inputs), &options)?;
         Left::planned(&compiled, &self.inputs, &RunOptions::default())
     }
@@ -119,7 +123,9 @@ fn a_spoilt_plan_is_refused_or_right() {
             for by in [1, -64, i64::MAX] {
                 let mut spoilt = json.clone();
                 assert!(change(&mut spoilt, &mut at.clone(), by));
-                match saved.run(Some(&saved.with(&spoilt))) {
+                // What a file decides is checked, whether what this process decides is or not.
+                let options = CompileOptions { poison: true, check: by != -64, ..CompileOptions::default() };
+                match saved.run_with(Some(&saved.with(&spoilt)), options) {
                     Ok(left) => {
                         assert_eq!(difference(&want, &left), None, "{name}: number {at} by {by}");
                         right += 1;

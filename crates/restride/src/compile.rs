@@ -8,7 +8,7 @@ use crate::report::Counts;
 use restride_exec::inputs::{Strides, bind};
 use restride_exec::run::Runnable;
 use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Scalar, Table};
+use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Scalar, Stage, Table};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed, cost};
 use restride_passes::plan::PlanOptions;
@@ -26,7 +26,8 @@ const KEPT: usize = 64;
 /// What compiling may do.
 #[derive(Clone, Debug)]
 pub struct CompileOptions {
-    /// Run the checkers on every decision (on by default).
+    /// Run the checkers on what this process decides (on by default). What comes from a file (a functional program, a saved
+    /// plan) is checked whatever this says.
     pub check: bool,
     /// Change the order of nodes where that makes the arena smaller (on by default).
     pub order: bool,
@@ -145,12 +146,13 @@ impl Compiled {
     pub fn new(program: Program, inputs: Option<&Inputs>, options: &CompileOptions) -> Result<Compiled> {
         options.progress.tell(Doing::Functionalizing);
         let imported = Counts::of(&program);
+        let given_functional = program.stage == Stage::Functional;
         let start = Instant::now();
         let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
         let sizes = inputs.map_or_else(|| Ok(Binding::new()), |i| sizes(&program, i))?;
         let functional = functionalize(&program, &FunctionalizeOptions { shares, sizes })?;
         let time = start.elapsed();
-        if options.check {
+        if options.check || given_functional {
             options.progress.tell(Doing::Checking);
             restride_check::functional(&functional).map_err(|f| restride_check::error(&functional, &f))?;
         }
@@ -280,6 +282,8 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
             .help("the plan beside the program is not a plan for it: compile the program again"),
         None => error,
     };
+    // What another process wrote is never trusted.
+    let options = &CompileOptions { check: options.check || saved.is_some(), ..options.clone() };
     finish(made, options, times, blame)
 }
 

@@ -39,7 +39,9 @@ fn known() -> Result<Known> {
 /// Where each tensor among the inputs lies: weights on their storages, user inputs as given.
 fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<Lies>> {
     let shares = shares(program, inputs);
-    let weights = program.weights.storages.len();
+    let bytes = program.weights.storage_bytes();
+    let of_weight: BTreeMap<usize, usize> = bytes.keys().enumerate().map(|(k, storage)| (*storage, k)).collect();
+    let weights = of_weight.len();
     let mut next = weights + shares.len();
     let known = |i: usize| program.graph().values[program.signature.inputs[i].value].ty.tensor()?.known();
     let mut of_share = BTreeMap::new();
@@ -52,8 +54,8 @@ fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<Lies>> {
         let ty = known(i)?;
         let weight = program.weight_name(i).and_then(|n| program.weights.tensors.get(n));
         if let Some(w) = weight {
-            let bytes = program.weights.storages[w.storage].len() as i64;
-            return Some(Lies { storage: w.storage, bytes, layout: w.layout.clone() });
+            let bytes = bytes[&w.storage];
+            return Some(Lies { storage: of_weight[&w.storage], bytes, layout: w.layout.clone() });
         }
         if let Some(&(s, k)) = of_share.get(&i) {
             let share = &shares[s];

@@ -31,8 +31,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
             let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
             let mut program = restride_ir::text::parse(&text, &lookup)?;
             if let Some(weights) = &options.weights {
-                program.weights =
-                    open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
+                let given = open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
+                restride_ir::text::attach_weights(&mut program, given)?;
             }
             restride_ir::verify(&program)?;
             Ok(program)

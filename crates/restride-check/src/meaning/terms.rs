@@ -14,6 +14,9 @@ impl Replay<'_> {
             if op == self.known.conj && t.dtype.is_complex() {
                 return Ok(vec![self.conjugate(&t)?]);
             }
+            if op == self.known.neg && t.dtype.is_complex() {
+                return Ok(vec![self.negate_parts(&t)?]);
+            }
             // What is negated twice is itself.
             if op == self.known.neg {
                 let runs = self.read(&t)?;
@@ -55,6 +58,20 @@ impl Replay<'_> {
         let ty = Meta::contiguous(imaginary.dtype, &t.layout.sizes);
         let negated = self.compute(self.known.neg, &[Arg::Value(Slot::new(imaginary.clone()))], &[Some(ty)], 0)?;
         imaginary.cells.borrow_mut().write(&imaginary.layout, imaginary.dtype.size(), &negated[0]);
+        self.read(&whole)
+    }
+
+    /// Negated complex numbers: real and imaginary parts are negated, so that parts are known by name.
+    fn negate_parts(&mut self, t: &Tensor) -> Step<Runs> {
+        let runs = self.read(t)?;
+        let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
+        let mut parts = Tensor { dtype: t.dtype.real(), ..whole.clone() };
+        parts.layout.strides.iter_mut().for_each(|s| *s *= 2);
+        parts.layout.sizes.push(2);
+        parts.layout.strides.push(1);
+        let ty = Meta::contiguous(parts.dtype, &parts.layout.sizes);
+        let negated = self.compute(self.known.neg, &[Arg::Value(Slot::new(parts.clone()))], &[Some(ty)], 0)?;
+        parts.cells.borrow_mut().write(&parts.layout, parts.dtype.size(), &negated[0]);
         self.read(&whole)
     }
 

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod build;
+mod malformed;
 mod plans;
 mod twin;
 

@@ -2,7 +2,7 @@
 
 use super::{Interp, Object, Outputs, Slot};
 use crate::copy::{allocate, copy_into};
-use crate::inputs::{State, evaluate, input_name, user_inputs};
+use crate::inputs::{RunValue, State, evaluate, input_name, user_inputs};
 use restride_ir::{
     AliasRoot, Arg, Binding, Error, OutputAlias, OutputKind, Program, Result, Stage, TensorType, border_layout,
 };
@@ -61,7 +61,7 @@ impl Interp<'_> {
                 (Some(alias), _) => Slot::new(on_root(self.program, alias, objects, &kept, symbols)?),
             };
             match spec.kind {
-                OutputKind::User | OutputKind::Loss => out.values.push(slot.to_value()),
+                OutputKind::User | OutputKind::Loss => out.values.push(shown(slot.to_value())?),
                 OutputKind::Gradient(i) => {
                     let t = slot.tensor().ok_or_else(|| Error::invalid("a gradient that is no tensor"))?;
                     out.gradients.push((i, t));
@@ -112,6 +112,14 @@ impl Interp<'_> {
             return Err(Error::invalid(format!("{name} is {of}{have:?}, its new content {new_of}{new:?}")));
         }
         Ok(copy_into(&target, &value)?)
+    }
+}
+
+/// The value without lazy bits: what is lazily conjugated or negated becomes the elements that it shows, on memory of its own.
+fn shown(value: RunValue) -> Result<RunValue> {
+    match value {
+        RunValue::Tensor(t) if t.conj || t.neg => copy_of(&t, t.layout().clone()).map(RunValue::Tensor),
+        other => Ok(other),
     }
 }
 

@@ -347,6 +347,9 @@ fn weights(program: &Program) -> Result<()> {
         }
         known_layout(&w.layout, w.dtype.size())
             .map_err(|e| Error { what: format!("weight {name:?}: {}", e.what), ..e })?;
+        if u32::try_from(w.storage).is_err() {
+            return wrong("has a storage number that is too large");
+        }
         // A program that was read from text has no memory for its weights yet.
         if weights.storages.is_empty() || w.layout.sizes.contains(&0) {
             continue;

@@ -189,6 +189,7 @@ fn storage_input(
 /// Inputs by storage, in the order of their first members.
 fn groups(program: &Program, options: &Options) -> Vec<Group> {
     let mut out: Vec<Group> = Vec::new();
+    let bytes = program.weights.storage_bytes();
     let mut of_weight: BTreeMap<usize, usize> = BTreeMap::new();
     let mut of_share: BTreeMap<usize, usize> = BTreeMap::new();
     for i in 0..program.signature.inputs.len() {
@@ -203,9 +204,7 @@ fn groups(program: &Program, options: &Options) -> Vec<Group> {
             Some(k) if *k < out.len() => out[*k].members.push(i),
             _ => out.push(Group {
                 members: vec![i],
-                bytes: weight
-                    .map(|w| program.weights.storages[w].len() as i64)
-                    .or(share.map(|s| options.shares[s].bytes)),
+                bytes: weight.and_then(|w| bytes.get(&w).copied()).or(share.map(|s| options.shares[s].bytes)),
             }),
         }
     }

@@ -9,7 +9,7 @@ use restride_tensor::self_overlaps;
 impl Materializer<'_> {
     /// Whether the tensor `target` may be overwritten at this position: nobody sees what was there afterwards, but for
     /// the readers of `except`.
-    fn may_overwrite(&self, at: usize, target: ValueId, except: Option<ValueId>) -> bool {
+    pub(super) fn may_overwrite(&self, at: usize, target: ValueId, except: Option<ValueId>) -> bool {
         let fact = &self.facts[target];
         let free = |root: &usize| {
             self.writable.contains(root)
@@ -49,7 +49,7 @@ impl Materializer<'_> {
 
     /// Whether a result that the caller gets would lie where it cannot stay: in memory of an input that becomes something else,
     /// or in other strides than the caller is to see.
-    fn misplaced(&self, result: ValueId, target: ValueId) -> bool {
+    pub(super) fn misplaced(&self, result: ValueId, target: ValueId) -> bool {
         if !self.visible.contains(&result) {
             return false;
         }

@@ -24,10 +24,13 @@
 //!
 //! [`views`] makes the view form: nothing that has contents is overwritten, and inputs' new contents stay declared outputs.
 
+mod bodies;
 mod copies;
+mod custom;
 mod finish;
 mod forms;
 mod inplace;
+mod members;
 mod parts;
 mod shown;
 mod views;
@@ -39,8 +42,8 @@ use crate::build::{Builder, Names};
 use forms::Forms;
 use parts::Parts;
 use restride_ir::{
-    Arg, Binding, Dim, Effects, Error, Expr, Graph, InputKind, InputSpec, Layout, Meta, Node, Op, Origin, Program,
-    Result, Scalar, Signature, Stage, Table, TensorType, Type, ValueId,
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Layout, Meta, Node, Op, Origin,
+    Program, Result, Scalar, Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
 };
 use restride_ops::lookup;
 use restride_tensor::self_overlaps;
@@ -75,8 +78,11 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program can be made to write in place"));
     }
-    let made = shown::with_fewest_copies(program, Form::InPlace)?;
-    Ok((made.program, made.counts))
+    let apart = members::apart(program)?;
+    let ctx = Context::new(apart.as_ref().unwrap_or(program), Form::InPlace)?;
+    let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
+    let counts = made.counts;
+    Ok((ctx.with(made, Form::InPlace), counts))
 }
 
 /// What is made of a functional program.
@@ -90,9 +96,13 @@ enum Form {
     Views,
 }
 
-/// What was made.
+/// What was made of a graph.
 struct Made {
-    program: Program,
+    graph: Graph,
+    /// Of the main graph.
+    signature: Signature,
+    /// The outputs of a body.
+    results: Vec<bodies::BodyResult>,
     counts: Counts,
     /// Where strides showed that are not the declared ones.
     shown: shown::Shown,
@@ -100,10 +110,55 @@ struct Made {
     saved: i64,
 }
 
-/// The program in a form, with the copies in `kept` as they are, and no part of a whole among them.
-fn made(program: &Program, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made> {
-    let mut m = Materializer::new(program, form, kept)?;
+/// A functional program with what its graphs have become.
+struct Context<'a> {
+    program: &'a Program,
+    effects: Effects,
+    /// Values of symbols at which layouts are compared.
+    witness: Binding,
+    /// The bodies of higher-order calls that are made already.
+    bodies: BTreeMap<GraphId, Made>,
+}
+
+impl<'a> Context<'a> {
+    /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
+    fn new(program: &'a Program, form: Form) -> Result<Self> {
+        let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
+        let mut ctx = Context { program, effects, witness, bodies: BTreeMap::new() };
+        if form == Form::Views {
+            return Ok(ctx);
+        }
+        for id in callees_first(program)? {
+            if id != program.main {
+                let made = shown::with_fewest_copies(&ctx, id, form)?;
+                ctx.bodies.insert(id, made);
+            }
+        }
+        Ok(ctx)
+    }
+
+    /// The program with the main graph that was made, and the bodies.
+    fn with(self, main: Made, form: Form) -> Program {
+        let mut out = self.program.clone();
+        if form != Form::Views {
+            out.stage = Stage::Imported;
+        }
+        for (id, made) in self.bodies {
+            out.graphs[id] = made.graph;
+        }
+        let id = out.main;
+        out.graphs[id] = main.graph;
+        out.signature = main.signature;
+        out
+    }
+}
+
+/// A graph in a form, with the copies in `kept` as they are, and no part of a whole among them.
+fn made(ctx: &Context<'_>, id: GraphId, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made> {
+    let mut m = Materializer::new(ctx, id, form, kept);
+    let main = id == ctx.program.main;
     match form {
+        _ if !main => m.parameters(),
         Form::Views => m.inputs_as_they_are(),
         _ => m.inputs()?,
     }
@@ -112,19 +167,16 @@ fn made(program: &Program, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made>
         let node = &m.old.nodes[id];
         m.node(at, node).map_err(|e| e.at(m.old, id))?;
     }
-    let outputs = match form {
-        Form::Views => m.outputs_as_they_are()?,
-        _ => m.finish()?,
-    };
-    let shown = m.shown();
-    let mut out = program.clone();
-    if form != Form::Views {
-        out.stage = Stage::Imported;
+    let (mut outputs, mut results) = (Vec::new(), Vec::new());
+    match form {
+        _ if !main => results = m.results()?,
+        Form::Views => outputs = m.outputs_as_they_are()?,
+        _ => outputs = m.finish()?,
     }
-    let main = out.main;
-    out.graphs[main] = m.new;
-    out.signature = Signature { inputs: m.specs, outputs };
-    Ok(Made { program: out, counts: m.counts, shown, saved: m.parts.saved() - m.copied })
+    let shown = m.shown();
+    let saved = m.parts.saved() - m.copied;
+    let signature = Signature { inputs: m.specs, outputs };
+    Ok(Made { graph: m.new, signature, results, counts: m.counts, shown, saved })
 }
 
 /// What is known of a new value.
@@ -147,14 +199,14 @@ struct Busy {
 }
 
 struct Materializer<'a> {
+    ctx: &'a Context<'a>,
     program: &'a Program,
+    /// Whether it is the main graph; the bodies of higher-order calls have no signature.
+    main: bool,
     form: Form,
     old: &'a Graph,
     new: Graph,
     names: Names,
-    effects: Effects,
-    /// Values of symbols at which layouts are compared.
-    witness: Binding,
     map: Table<ValueId, Option<ValueId>>,
     facts: Table<ValueId, Fact>,
     /// When the values that may lie in a storage are used last.
@@ -191,8 +243,9 @@ struct Materializer<'a> {
 }
 
 impl<'a> Materializer<'a> {
-    fn new(program: &'a Program, form: Form, kept: &'a BTreeSet<ValueId>) -> Result<Self> {
-        let old = program.graph();
+    fn new(ctx: &'a Context<'a>, id: GraphId, form: Form, kept: &'a BTreeSet<ValueId>) -> Self {
+        let program = ctx.program;
+        let old = &program.graphs[id];
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
         let mut use_before: Table<ValueId, Option<usize>> = Table::new();
         let mut used = |v: ValueId, at: usize| {
@@ -205,14 +258,14 @@ impl<'a> Materializer<'a> {
             node.operands().for_each(|v| used(v, at));
         }
         old.output_values().for_each(|v| used(v, usize::MAX));
-        Ok(Materializer {
+        Materializer {
+            ctx,
             program,
+            main: id == program.main,
             form,
             old,
-            new: Graph::new(),
+            new: Graph { name: old.name.clone(), ..Graph::new() },
             names: Names::default(),
-            effects: Effects::new(program)?,
-            witness: crate::symbols::witness(program),
             map: Table::new(),
             facts: Table::new(),
             busy: BTreeMap::new(),
@@ -232,7 +285,7 @@ impl<'a> Materializer<'a> {
             specs: Vec::new(),
             next: 0,
             counts: Counts::default(),
-        })
+        }
     }
 
     fn fresh(&mut self) -> usize {
@@ -375,7 +428,8 @@ impl<'a> Materializer<'a> {
         let done = self.pass_through(node)?
             || self.assemble(at, node)?
             || self.straight(at, node)?
-            || self.form == Form::InPlace && (self.in_place(at, node)? || self.scatter(at, node)?);
+            || self.form == Form::InPlace
+                && (self.in_place(at, node)? || self.scatter(at, node)? || self.custom(at, node)?);
         if done {
             return Ok(());
         }
@@ -384,6 +438,7 @@ impl<'a> Materializer<'a> {
             return self.as_it_is(node, args);
         }
         self.settle(node, &mut args)?;
+        self.settle_parameters(node, &mut args)?;
         self.call(node, node.op, args)
     }
 
@@ -405,6 +460,7 @@ impl<'a> Materializer<'a> {
         let metas = if sure { self.metas(&args).and_then(|m| op.eager_metas(&m)) } else { None };
         let mut results = Vec::with_capacity(node.results.len());
         let mut sures = Vec::with_capacity(node.results.len());
+        let given = self.given(node, op)?;
         for (i, &r) in node.results.iter().enumerate() {
             let value = &self.old.values[r];
             let meta = metas.as_ref().filter(|m| m.len() == node.results.len()).map(|m| &m[i]);
@@ -419,24 +475,30 @@ impl<'a> Materializer<'a> {
                         (value.ty.clone(), false)
                     }
                 }
-                (ty, _) => (ty.clone(), false),
+                (ty, _) => (ty.clone(), given.get(i) == Some(&true)),
             };
             results.push((self.names.fresh(&value.name), ty));
             sures.push(sure);
         }
         let id = self.new.add_node(op, args, results, node.origin.clone());
         let made = self.new.nodes[id].results.clone();
-        let effect = self.effects.node(self.old, node)?;
+        let aliases = self.aliases(node)?;
+        let together = self.together(node)?;
         for (i, (&old, &new)) in node.results.iter().zip(&made).enumerate() {
             if self.new.values[new].ty.tensor().is_some() {
                 let mut roots = BTreeSet::new();
-                for (_, o) in effect.aliases.iter().filter(|a| a.0 == i) {
+                for (_, o) in aliases.iter().filter(|a| a.0 == i) {
                     roots.extend(self.facts[operands[*o]].roots.iter().copied());
                 }
                 if roots.is_empty() && op.may_pass_through() {
                     roots.extend(operands.iter().flat_map(|o| self.facts[*o].roots.iter()).copied());
                     // Or in memory of its own, which nobody knows to be free.
                     roots.insert(self.fresh());
+                }
+                if let Some(root) = together.get(i) {
+                    // In memory of its own, or in an operand's.
+                    self.writable.insert(*root);
+                    roots.insert(*root);
                 }
                 if roots.is_empty() {
                     self.own(new, sures[i]);
@@ -522,7 +584,7 @@ impl<'a> Materializer<'a> {
     }
 
     fn known(&self, ty: &TensorType) -> Option<Meta> {
-        Some(Meta::new(ty.dtype, known(&ty.layout, &self.witness)?))
+        Some(Meta::new(ty.dtype, known(&ty.layout, &self.ctx.witness)?))
     }
 
     fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
@@ -530,7 +592,7 @@ impl<'a> Materializer<'a> {
             .map(|a| {
                 a.try_map(
                     |v| self.new.values[*v].ty.tensor().and_then(|t| self.known(t)).ok_or(()),
-                    |e| e.eval(&self.witness).map_err(|_| ()),
+                    |e| e.eval(&self.ctx.witness).map_err(|_| ()),
                 )
                 .ok()
             })

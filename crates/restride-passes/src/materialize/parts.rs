@@ -292,7 +292,7 @@ impl Materializer<'_> {
         let mut order: Vec<ValueId> = Vec::new();
         let mut starting: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
-            let cat = Cat::of(graph, &self.witness, at, node);
+            let cat = Cat::of(graph, &self.ctx.witness, at, node);
             let is_cat = cat.is_some();
             if let Some(cat) = cat {
                 order.push(cat.result);
@@ -302,7 +302,7 @@ impl Materializer<'_> {
                 cats.insert(cat.result, cat);
             }
             let may_alias = node.op.is_view() || node.op.def().hop.is_some() || node.op.may_pass_through();
-            if may_alias && !is_cat || !self.effects.node(graph, node)?.aliases.is_empty() {
+            if may_alias && !is_cat || !self.ctx.effects.node(graph, node)?.aliases.is_empty() {
                 continue;
             }
             for &r in node.results.iter().filter(|r| !apart.contains(*r)) {
@@ -323,7 +323,7 @@ impl Materializer<'_> {
             }
         }
         let parts = Parts { cats, only_parts, ..Parts::default() };
-        let (witness, forms) = (&self.witness, &mut self.forms);
+        let (witness, forms) = (&self.ctx.witness, &mut self.forms);
         let mut chooser = Chooser { graph, witness, forms, makers, any_strides, saved: BTreeMap::new(), parts };
         for result in order.iter().rev() {
             let cat = chooser.parts.cats.remove(result).expect("every one was noted");
@@ -387,7 +387,7 @@ impl Materializer<'_> {
         let (Some(spot), Some(cat)) = (self.parts.spots.get(&result).cloned(), self.parts.cats.remove(&result)) else {
             return Ok(false);
         };
-        let Some(regions) = cat.regions(&spot.layout, &self.witness) else { return Ok(false) };
+        let Some(regions) = cat.regions(&spot.layout, &self.ctx.witness) else { return Ok(false) };
         for (&v, cut) in cat.operands.iter().zip(regions) {
             let target = spot.inner(cut);
             let own = self.parts.spots.get(&v).filter(|s| s.root == spot.root && s.layout == target.layout).cloned();

@@ -1,7 +1,7 @@
 //! Strides that show: views and parts of wholes whose memory is seen further on, weighed against copies there.
 
-use super::{Form, Made, Materializer, made};
-use restride_ir::{Node, NodeId, Program, Result, Table, ValueId};
+use super::{Context, Form, Made, Materializer, made};
+use restride_ir::{GraphId, Node, NodeId, Result, Table, ValueId};
 use std::collections::BTreeSet;
 
 /// How often a program is made anew with more copies kept: keeping one can change what follows from it.
@@ -26,18 +26,18 @@ impl Shown {
     }
 }
 
-/// The program in a form. Where a copy that is left out costs one further on that is as large, it is kept; in a program that
+/// A graph in a form. Where a copy that is left out costs one further on that is as large, it is kept; in a program that
 /// stays functional, which has no words for the other, always.
-pub(super) fn with_fewest_copies(program: &Program, form: Form) -> Result<Made> {
+pub(super) fn with_fewest_copies(ctx: &Context<'_>, id: GraphId, form: Form) -> Result<Made> {
     let mut kept = BTreeSet::new();
-    let mut best = made(program, form, &kept)?;
+    let mut best = made(ctx, id, form, &kept)?;
     for _ in 0..ROUNDS {
         let shown = &best.shown;
         if shown.causes.is_empty() || form != Form::Views && shown.cause_bytes > shown.bytes {
             break;
         }
         kept.extend(&shown.causes);
-        let next = made(program, form, &kept)?;
+        let next = made(ctx, id, form, &kept)?;
         if form != Form::Views && next.shown.bytes + shown.cause_bytes > shown.bytes {
             break;
         }

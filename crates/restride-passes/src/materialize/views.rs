@@ -1,6 +1,6 @@
 //! The view form: views for copies of views, and what is put together in slices of its memory.
 
-use super::{Form, Materializer, shown};
+use super::{Context, Form, Materializer, shown};
 use restride_ir::{
     Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
 };
@@ -35,21 +35,24 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     let flat = signature.inputs.iter().any(|s| matches!(s.kind, InputKind::Storage(_)));
     let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
     if options.slices && !flat && !becomes {
-        match shown::with_fewest_copies(program, Form::Slices) {
-            Ok(made) if made.counts.assembled > 0 && made.saved > 0 => return Ok(made.program),
+        let slices = Context::new(program, Form::Slices)
+            .and_then(|ctx| Ok((shown::with_fewest_copies(&ctx, program.main, Form::Slices)?, ctx)));
+        match slices {
+            Ok((made, ctx)) if made.counts.assembled > 0 && made.saved > 0 => return Ok(ctx.with(made, Form::Slices)),
             Ok(_) => {}
             Err(e) if e.kind == restride_ir::ErrorKind::Unsupported => {}
             Err(e) => return Err(e),
         }
     }
-    let made = shown::with_fewest_copies(program, Form::Views)?;
+    let ctx = Context::new(program, Form::Views)?;
+    let made = shown::with_fewest_copies(&ctx, program.main, Form::Views)?;
     if made.shown.none() {
-        return Ok(made.program);
+        return Ok(ctx.with(made, Form::Views));
     }
     // What cannot be weighed: only copies that change nothing are left out.
     let all: BTreeSet<_> = program.graph().values.ids().collect();
-    let made = super::made(program, Form::Views, &all)?;
-    Ok(if made.shown.none() { made.program } else { program.clone() })
+    let made = super::made(&ctx, program.main, Form::Views, &all)?;
+    Ok(if made.shown.none() { ctx.with(made, Form::Views) } else { program.clone() })
 }
 
 impl Materializer<'_> {

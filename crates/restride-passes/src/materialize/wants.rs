@@ -39,12 +39,13 @@ impl Materializer<'_> {
     pub(super) fn look_ahead(&mut self) -> Result<()> {
         let Materializer { program, old, .. } = *self;
         let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect();
-        self.visible = visible(old, &self.effects)?;
-        if self.form == Form::Views {
+        self.visible = visible(old, &self.ctx.effects)?;
+        // What the slices form writes is the main graph's own memory.
+        if self.form == Form::Views || self.form == Form::Slices && !self.main {
             return Ok(());
         }
         let mut wants = match self.form {
-            Form::InPlace => new_contents(program, &made),
+            Form::InPlace if self.main => new_contents(program, &made),
             _ => BTreeMap::new(),
         };
         let apart = self.visible.iter().chain(wants.keys()).chain(self.kept).copied().collect();

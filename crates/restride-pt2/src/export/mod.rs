@@ -42,14 +42,20 @@ pub fn export_file_with(program: &Program, path: &Path, extra: &[(String, Vec<u8
     let root = if root.is_empty() { "archive".to_string() } else { root };
     let contents = contents(program, root, extra)?;
     let failed = |e: std::io::Error| Error::new(ErrorKind::File, format!("{}: {e}", path.display()));
+    let write = |to: &Path| {
+        let file = std::fs::File::create(to).map_err(failed)?;
+        let mut out = write_archive(std::io::BufWriter::new(file), &contents)?;
+        out.flush().map_err(failed)
+    };
+    // A link is followed; a device or a pipe is written to, not replaced.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    if path.metadata().is_ok_and(|m| !m.is_file()) {
+        return write(&path);
+    }
     // The file is put in place whole: the program's own weights may be mapped from one of this name.
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = std::fs::File::create(&beside).map_err(failed).and_then(|file| {
-        let mut out = write_archive(std::io::BufWriter::new(file), &contents)?;
-        out.flush().map_err(failed)
-    });
-    let done = written.and_then(|()| std::fs::rename(&beside, path).map_err(failed));
+    let done = write(&beside).and_then(|()| std::fs::rename(&beside, &path).map_err(failed));
     if done.is_err() {
         // What is left of a failed write is of no use; that it cannot be removed says nothing more.
         let _ = std::fs::remove_file(&beside);

@@ -53,7 +53,9 @@ pub fn files(program: &Program) -> Result<WeightFiles<'_>> {
     let mut paths: BTreeMap<(bool, usize), String> = BTreeMap::new();
     for name in order {
         let in_state = kept[name];
-        let Some(weight) = program.weights.tensors.get(name) else {
+        let weight = program.weights.tensors.get(name);
+        let memory = weight.and_then(|w| program.weights.storages.get(w.storage));
+        let (Some(weight), Some(memory)) = (weight, memory) else {
             return Err(Error::invalid(format!("there is no data for {name}"))
                 .help("give the weights of a .fx with --weights FILE.pt2"));
         };
@@ -70,7 +72,7 @@ pub fn files(program: &Program) -> Result<WeightFiles<'_>> {
         };
         let path = paths.entry((in_state, weight.storage)).or_insert_with(|| {
             let path = format!("{prefix}{}", files.len());
-            files.push(File { name: path.clone(), bytes: Cow::Borrowed(&program.weights.storages[weight.storage]) });
+            files.push(File { name: path.clone(), bytes: Cow::Borrowed(memory) });
             path
         });
         let ty = TensorType::new(weight.dtype, weight.layout.map(|n| restride_ir::Expr::Int(*n)));

@@ -1,0 +1,213 @@
+//! Bodies of higher-order calls, and what the calls give.
+//!
+//! A body is a graph of its own: what it is given is not its to write, and what it gives lies as it is declared. So a call
+//! that is given what its bodies declare gives results whose strides are known.
+
+use super::{Fact, Materializer};
+use restride_ir::{Arg, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// An output of a body that was made.
+pub(super) struct BodyResult {
+    /// It is sure to lie as the functional graph declares it.
+    sure: bool,
+    /// Storages that it may lie in, as the body numbers them.
+    roots: BTreeSet<usize>,
+    /// Inputs in whose memory it may lie.
+    inputs: BTreeSet<usize>,
+}
+
+impl Materializer<'_> {
+    /// Inputs of a body: each may lie in the caller's memory, and none may be written.
+    pub(super) fn parameters(&mut self) {
+        for &old in &self.old.inputs {
+            let value = &self.old.values[old];
+            let name = self.names.fresh(&value.name);
+            let v = self.new.add_input(name, value.ty.clone());
+            if matches!(value.ty, Type::Tensor(_)) {
+                let root = self.fresh();
+                self.input_roots.insert(root);
+                self.facts.set(v, Fact { roots: [root].into(), identity: Some(root), sure: true });
+            }
+            self.bind(old, v);
+        }
+    }
+
+    /// Outputs of a body, laid out as they are declared.
+    pub(super) fn results(&mut self) -> Result<Vec<BodyResult>> {
+        let mut results = Vec::with_capacity(self.old.outputs.len());
+        for arg in &self.old.outputs {
+            let mut new = arg.try_map(|v| self.value(*v), |e| Ok::<_, restride_ir::Error>(e.clone()))?;
+            let mut lies = true;
+            if let (Arg::Value(old), Arg::Value(v)) = (arg, &mut new)
+                && let Some(want) = self.old.values[*old].ty.tensor().cloned()
+            {
+                lies = self.lies_as(*v, &want);
+                if !lies && self.facts[*v].sure {
+                    self.showing.push(*old);
+                    if let Some(copy) = self.copy_of(*v, &want, &Arc::default())? {
+                        (*v, lies) = (copy, true);
+                    }
+                }
+            }
+            let roots = match &new {
+                Arg::Value(v) => self.facts[*v].roots.clone(),
+                _ => BTreeSet::new(),
+            };
+            let meets = |v: &ValueId| !self.facts[*v].roots.is_disjoint(&roots);
+            let inputs = self.new.inputs.iter().enumerate().filter(|(_, v)| meets(v)).map(|(i, _)| i).collect();
+            self.new.outputs.push(new);
+            results.push(BodyResult { sure: lies, roots, inputs });
+        }
+        Ok(results)
+    }
+
+    /// Gives the bodies of a higher-order call operands that lie as the bodies declare.
+    pub(super) fn settle_parameters(&mut self, node: &Node, args: &mut [Arg]) -> Result<()> {
+        let Some(call) = HopCall::of(self.old, node)? else { return Ok(()) };
+        let mut instead: BTreeMap<ValueId, ValueId> = BTreeMap::new();
+        for (old, want) in self.handed_over(&call) {
+            let new = self.value(old)?;
+            if !self.facts[new].sure || instead.contains_key(&new) || self.lies_as(new, &want) {
+                continue;
+            }
+            self.showing.push(old);
+            if let Some(copy) = self.copy_of(new, &want, &node.origin)? {
+                instead.insert(new, copy);
+            }
+        }
+        if !instead.is_empty() {
+            for arg in args {
+                *arg = arg.map_values(|v| instead.get(v).copied().unwrap_or(*v));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tensors that a call hands over as they are, with the types that its bodies declare for them.
+    fn handed_over(&self, call: &HopCall) -> Vec<(ValueId, restride_ir::TensorType)> {
+        let Some(body) = call.bodies.last().map(|b| &self.program.graphs[*b]) else { return Vec::new() };
+        let tensor = |(i, item): (usize, &HopItem)| match item {
+            HopItem::Tensor { value, .. } if !call.is_slice(i) => {
+                Some((*value, body.values[*body.inputs.get(i)?].ty.tensor()?.clone()))
+            }
+            _ => None,
+        };
+        call.inputs().enumerate().filter_map(tensor).collect()
+    }
+
+    /// Which results of a call that has no shape rule lie as they are declared: those of a higher-order call whose bodies
+    /// see to it, and those of a user's operator that is called as the exporter called it.
+    pub(super) fn given(&self, node: &Node, op: Op) -> Result<Vec<bool>> {
+        let count = node.results.len();
+        let Some(call) = HopCall::of(self.old, node)? else {
+            let as_recorded = |v: ValueId| match (self.old.values[v].ty.tensor(), self.map[v]) {
+                (Some(want), Some(new)) => self.lies_as(new, want),
+                _ => true,
+            };
+            let recorded = !op.can_run() && !op.is_view() && node.operands().all(as_recorded);
+            return Ok(vec![recorded; count]);
+        };
+        for (old, want) in self.handed_over(&call) {
+            // What did not lie so was copied, if it was known.
+            if !self.facts[self.value(old)?].sure || self.known(&want).is_none() {
+                return Ok(vec![false; count]);
+            }
+        }
+        (0..count).map(|i| self.lies_by_its_bodies(&call, node.results[i], i)).collect()
+    }
+
+    fn lies_by_its_bodies(&self, call: &HopCall, result: ValueId, i: usize) -> Result<bool> {
+        let Some(want) = self.old.values[result].ty.tensor() else { return Ok(true) };
+        let Some(declared) = self.known(want) else { return Ok(false) };
+        // What is stacked is row-major.
+        if matches!(call.hop, Hop::Scan | Hop::Map) && i >= call.carried.len() {
+            return Ok(declared.layout.is_contiguous());
+        }
+        let as_declared = |body: &restride_ir::GraphId| {
+            let made = self.ctx.bodies.get(body)?;
+            let Some(Arg::Value(v)) = made.graph.outputs.get(i) else { return None };
+            let lies = self.known(made.graph.values[*v].ty.tensor()?)?;
+            Some(made.results.get(i).is_some_and(|r| r.sure) && lies.lies_like(&declared))
+        };
+        let bodies = if call.hop == Hop::Cond { &call.bodies[..] } else { &call.bodies[call.bodies.len() - 1..] };
+        if bodies.iter().any(|b| as_declared(b) != Some(true)) {
+            return Ok(false);
+        }
+        // A loop that does not run gives a clone of what it was to carry.
+        match call.carried.get(i) {
+            Some(HopItem::Tensor { value, .. }) if call.hop == Hop::WhileLoop => {
+                let started = self.value(*value)?;
+                Ok(self.lies_as(started, want)
+                    && dense_like(&declared.layout).same_cells(&Layout { offset: 0, ..declared.layout.clone() }))
+            }
+            _ => Ok(true),
+        }
+    }
+
+    /// Pairs of a result and an operand, by their positions, that may share memory when PyTorch runs the node.
+    pub(super) fn aliases(&self, node: &Node) -> Result<Vec<(usize, usize)>> {
+        let Some(call) = HopCall::of(self.old, node)? else {
+            return Ok(self.ctx.effects.node(self.old, node)?.aliases.to_vec());
+        };
+        let Some(bodies) = call.bodies.iter().map(|b| self.ctx.bodies.get(b)).collect::<Option<Vec<_>>>() else {
+            return Ok(self.ctx.effects.node(self.old, node)?.aliases.to_vec());
+        };
+        let operand: Vec<Option<usize>> = call
+            .inputs()
+            .map(|item| if let HopItem::Tensor { operand, .. } = item { Some(*operand) } else { None })
+            .collect();
+        let given =
+            |inputs: &BTreeSet<usize>| -> BTreeSet<usize> { inputs.iter().filter_map(|j| *operand.get(*j)?).collect() };
+        let mut on: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); node.results.len()];
+        if call.hop == Hop::Cond {
+            for body in bodies {
+                on.iter_mut().zip(&body.results).for_each(|(on, r)| on.extend(given(&r.inputs)));
+            }
+        } else if let Some(step) = bodies.last() {
+            // What an iteration gives may be what it was given, by the call or by the iteration before. PyTorch clones what a
+            // loop carries if it does not run, and stacks what is not carried.
+            let carried = call.carried.len().min(step.results.len()).min(on.len());
+            let mut grown = true;
+            while std::mem::take(&mut grown) {
+                for k in 0..carried {
+                    let inputs = &step.results[k].inputs;
+                    let mut more = given(inputs);
+                    more.extend(inputs.iter().filter(|j| **j < carried).flat_map(|j| on[*j].clone()));
+                    grown |= more.iter().any(|o| !on[k].contains(o));
+                    on[k].extend(more);
+                }
+            }
+        }
+        Ok(on.into_iter().enumerate().flat_map(|(k, on)| on.into_iter().map(move |o| (k, o))).collect())
+    }
+
+    /// For each result of a higher-order call, the storage of its own that it may lie in: one for those that a body may give
+    /// in the same memory. Empty for other calls.
+    pub(super) fn together(&mut self, node: &Node) -> Result<Vec<usize>> {
+        let Some(call) = HopCall::of(self.old, node)? else { return Ok(Vec::new()) };
+        let count = node.results.len();
+        let mut group: Vec<usize> = (0..count).collect();
+        for body in call.bodies.iter().filter_map(|b| self.ctx.bodies.get(b)) {
+            // By storage, the first result that may lie there.
+            let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+            for (k, result) in body.results.iter().enumerate().take(count) {
+                for root in &result.roots {
+                    let (to, from) = (group[*first.entry(*root).or_insert(k)], group[k]);
+                    group.iter_mut().filter(|g| **g == from).for_each(|g| *g = to);
+                }
+            }
+        }
+        let mut roots: BTreeMap<usize, usize> = BTreeMap::new();
+        Ok(group
+            .iter()
+            .map(|g| {
+                *roots.entry(*g).or_insert_with(|| {
+                    self.next += 1;
+                    self.next - 1
+                })
+            })
+            .collect())
+    }
+}
