@@ -73,7 +73,7 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
             fault(FaultKind::Outside, Some(start), what);
             continue;
         }
-        if offset % ARENA_ALIGN != 0 {
+        if offset % ARENA_ALIGN != 0 || plan.align > ARENA_ALIGN && offset % plan.align != 0 {
             fault(FaultKind::Outside, Some(start), format!("{id} at {offset} is not aligned"));
         }
         offsets[id.index()] = Some(offset);
@@ -86,6 +86,97 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
         walk.step(graph, at, step, fault);
     }
     claims(plan, walk.most(), fault);
+    if !plan.memories.is_empty() {
+        spaces(graph, placement, plan, &first, fault);
+    }
+}
+
+/// Judges the memories that the arena consists of: they lie side by side, none holds more than it has, every buffer that a step
+/// uses is in one of them as a whole, pinned values are where they must be, and the traffic is what the steps move.
+fn spaces(
+    graph: &Graph,
+    placement: &Placement,
+    plan: &Plan,
+    used: &[Option<usize>],
+    fault: &mut impl FnMut(FaultKind, Option<usize>, String),
+) {
+    let mut end = 0i128;
+    for m in &plan.memories {
+        let (start, bytes) = (i128::from(m.start), i128::from(m.bytes));
+        if start < end || bytes < 0 || start + bytes > i128::from(plan.arena_bytes) {
+            let what = format!("memory {} of {bytes} bytes at {start} meets another one or leaves the arena", m.name);
+            fault(FaultKind::Outside, None, what);
+        }
+        if let Some(capacity) = m.capacity.filter(|c| m.bytes > *c) {
+            fault(FaultKind::Outside, None, format!("memory {} holds {bytes} bytes of {capacity}", m.name));
+        }
+        end = end.max(start + bytes);
+    }
+    let space_of = |id: BufferId| {
+        let (start, bytes) = (i128::from(plan.offsets[id]?), i128::from(placement.buffers.get(id)?.bytes));
+        plan.memories.iter().position(|m| {
+            let (from, to) = (i128::from(m.start), i128::from(m.start) + i128::from(m.bytes));
+            from <= start && start + bytes <= to
+        })
+    };
+    for (id, buffer) in placement.buffers.iter() {
+        let first = used.get(id.index()).copied().flatten();
+        if buffer.kind == BufferKind::Arena && buffer.bytes > 0 && first.is_some() && space_of(id).is_none() {
+            fault(FaultKind::Outside, first, format!("{id} is in no memory as a whole"));
+        }
+    }
+    for (k, m) in plan.memories.iter().enumerate() {
+        for v in &m.pinned {
+            let place = placement.places[*v].as_ref();
+            if place.is_none_or(|p| space_of(p.buffer) != Some(k)) {
+                fault(FaultKind::Outside, None, format!("{v} is pinned to memory {} and is not in it", m.name));
+            }
+        }
+    }
+    let mut traffic = vec![0i128; plan.memories.len()];
+    let mut moved = |buffer: BufferId, bytes: i128| {
+        if placement.buffers.get(buffer).is_some_and(|b| b.kind == BufferKind::Arena && b.bytes > 0)
+            && let Some(k) = space_of(buffer)
+        {
+            traffic[k] += bytes;
+        }
+    };
+    let bytes = |v: ValueId, place: &Place| {
+        let element = graph.values.get(v).and_then(|v| v.ty.tensor()).map_or(1, |t| t.dtype.size() as i128);
+        i128::from(place.layout.numel()) * element
+    };
+    for step in &placement.steps {
+        match step {
+            Step::Run { node, reads, writes } => {
+                let Some(n) = graph.nodes.get(*node) else { continue };
+                let operands = n.operands().zip(reads).chain(n.results.iter().copied().zip(writes));
+                operands.for_each(|(v, p)| p.iter().for_each(|p| moved(p.buffer, bytes(v, p))));
+                if let Some(&scratch) = placement.scratch.get(node)
+                    && let Some(buffer) = placement.buffers.get(scratch)
+                {
+                    moved(scratch, i128::from(buffer.bytes));
+                }
+            }
+            Step::Move { value, from, to } => {
+                moved(from.buffer, bytes(*value, from));
+                moved(to.buffer, bytes(*value, to));
+            }
+            Step::Free { .. } => {}
+        }
+    }
+    for (m, found) in plan.memories.iter().zip(&traffic) {
+        if i128::from(m.traffic) != *found {
+            let what = format!("memory {} is said to have traffic of {} bytes, and has {found}", m.name, m.traffic);
+            fault(FaultKind::Claim, None, what);
+        }
+    }
+    // That no other choice spills less than is claimed is not judged.
+    let spilled: i128 = traffic.iter().skip(1).sum();
+    if i128::from(plan.spilled_at_least) > spilled {
+        let what =
+            format!("{spilled} bytes of traffic are spilled, and {} are called the least", plan.spilled_at_least);
+        fault(FaultKind::Claim, None, what);
+    }
 }
 
 fn claims(plan: &Plan, bound: i128, fault: &mut impl FnMut(FaultKind, Option<usize>, String)) {

@@ -278,6 +278,19 @@ pub struct RunArgs {
     /// Leave nodes in the order of the program, also where another one needs less memory.
     #[arg(long)]
     pub no_reorder: bool,
+    /// Memories that the arena consists of, fastest first, each with the bytes that it has (as fast=512kB,slow). Buffers with much
+    /// traffic go into the first ones; what does not fit spills.
+    #[arg(long, value_name = "NAME[=BYTES],…", value_delimiter = ',', value_parser = memory)]
+    pub memories: Vec<(String, Option<i64>)>,
+    /// Store a value in one of the memories, by its name in the placed program. May be given several times.
+    #[arg(long, value_name = "VALUE=MEMORY", requires = "memories", value_parser = pin)]
+    pub pin: Vec<(String, String)>,
+    /// Alignment of buffers in the arena: a power of two, 64 or more.
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    pub align: Option<i64>,
+    /// Copy instead of viewing: every view gets memory of its own.
+    #[arg(long)]
+    pub no_views: bool,
     /// Steps that the search for the smallest plan may take; 0 for best fit alone.
     #[arg(long, value_name = "N")]
     pub search_steps: Option<u64>,
@@ -289,6 +302,26 @@ fn keep(text: &str) -> Result<restride::Keep, String> {
         "auto" => Ok(restride::Keep::Auto),
         "none" => Ok(restride::Keep::None),
         _ => bytes(text).map(restride::Keep::Bytes).map_err(|e| format!("auto, all, none or bytes: {e}")),
+    }
+}
+
+fn memory(text: &str) -> Result<(String, Option<i64>), String> {
+    let (name, size) = text.split_once('=').map_or((text, None), |(name, size)| (name, Some(size)));
+    if name.is_empty() {
+        return Err("a memory needs a name, as in fast=512kB".into());
+    }
+    Ok((name.to_string(), size.map(bytes).transpose()?))
+}
+
+fn pin(text: &str) -> Result<(String, String), String> {
+    let (value, memory) = text.split_once('=').ok_or("a value and a memory, as in add_1=fast")?;
+    Ok((value.to_string(), memory.to_string()))
+}
+
+fn alignment(text: &str) -> Result<i64, String> {
+    match bytes(text)? {
+        n if n >= 64 && n <= 1 << 30 && n.count_ones() == 1 => Ok(n),
+        _ => Err("an alignment is a power of two from 64 (which kernels expect) to 1GiB".into()),
     }
 }
 

@@ -5,8 +5,8 @@ use crate::args::{Command, OptimizerArgs, ProgramArgs, RunArgs, StageArg, Via};
 use crate::progress::Screen;
 use crate::{bench, explain, optimizer, page, tables};
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, OpenOptions, Program, Report, RunOptions, State, Times,
-    ViewOptions, files,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, MemorySpec, OpenOptions, Program, Report, RunOptions,
+    State, Times, ViewOptions, files,
 };
 use std::path::Path;
 
@@ -85,7 +85,7 @@ fn inputs(program: &Program, run: &RunArgs) -> Result<Inputs> {
     })
 }
 
-fn compile_options(screen: &Screen, run: &RunArgs) -> CompileOptions {
+fn compile_options(screen: &Screen, run: &RunArgs) -> Result<CompileOptions> {
     let mut options = CompileOptions {
         check: !run.no_check,
         order: !run.no_reorder,
@@ -93,10 +93,28 @@ fn compile_options(screen: &Screen, run: &RunArgs) -> CompileOptions {
         progress: screen.progress(),
         ..CompileOptions::default()
     };
+    options.place.views = !run.no_views;
+    options.memories = memories(run)?;
+    if let Some(align) = run.align {
+        options.plan.align = align;
+    }
     if let Some(steps) = run.search_steps {
         options.plan.search.budget = steps;
     }
-    options
+    Ok(options)
+}
+
+fn memories(run: &RunArgs) -> Result<Vec<MemorySpec>> {
+    if let Some((value, memory)) = run.pin.iter().find(|p| run.memories.iter().all(|m| m.0 != p.1)) {
+        return Err(Failure::Usage(format!("{value} is pinned to {memory}, and --memories names no such memory")));
+    }
+    let pins = |memory: &str| run.pin.iter().filter(|p| p.1 == memory).map(|p| p.0.clone()).collect();
+    let spec = |(name, capacity): &(String, Option<i64>)| MemorySpec {
+        name: name.clone(),
+        capacity: *capacity,
+        pins: pins(name),
+    };
+    Ok(run.memories.iter().map(spec).collect())
 }
 
 fn run_options(run: &RunArgs) -> RunOptions {
@@ -124,7 +142,7 @@ fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunA
         return Ok(());
     }
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
     if wanted(StageArg::Functional) {
         screen.print(&restride::text::print(compiled.functional()))?;
     }
@@ -158,7 +176,7 @@ fn run_program(
             (outputs, state, old)
         }
         Via::Functional => {
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
             let mut state = State::new(&program)?;
             let old = state.deep_clone();
             screen.doing(Doing::InterpretingFunctional);
@@ -167,7 +185,7 @@ fn run_program(
         }
         Via::Plan => {
             let saved = restride::saved_plan(&args.file, &open_options(args))?.map(std::sync::Arc::new);
-            let making = CompileOptions { saved, ..compile_options(screen, run) };
+            let making = CompileOptions { saved, ..compile_options(screen, run)? };
             let compiled = Compiled::new(program.clone(), Some(&inputs), &making)?;
             let mut instance = compiled.instance()?;
             let old = instance.state().deep_clone();
@@ -188,7 +206,7 @@ fn run_program(
 fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run))?;
+    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run)?)?;
     write_json(json, || tables::verdict_json(&verdict))?;
     screen.print(&tables::verdict_text(&verdict))?;
     match verdict.fault() {
@@ -213,7 +231,7 @@ fn functionalize(
 ) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
     match operators {
         Operators::AsTheyAre => save(compiled.functional(), output),
         Operators::Portable => save(&restride::portable(compiled.functional())?, output),
@@ -240,7 +258,7 @@ fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -
     };
     let program = open(screen, args)?;
     let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
     let options = restride::GradOptions { loss: restride::Loss::Output(position), wrt, max_trips };
     let made = match optimizer {
         Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
@@ -265,7 +283,7 @@ fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -
 fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
     if views {
         return save(&compiled.with_views(ViewOptions::default())?, output);
     }
@@ -292,7 +310,7 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
     let program = open(screen, args)?;
     let import = start.elapsed();
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
     let report = match to.report {
         None => {
             let report = compiled.report(&inputs)?;
@@ -318,7 +336,7 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
 fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
     let plan = compiled.plan_table(&inputs)?;
     write_json(json, || tables::plan_json(&plan))?;
     screen.print(&tables::plan_text(&plan))?;
@@ -335,7 +353,7 @@ fn explain(
 ) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
     let mut found = compiled.explain(&inputs)?;
     if let Some(name) = node {
         found = found.about(name, &[&program, compiled.functional()])?;
@@ -348,7 +366,7 @@ fn explain(
 fn time(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run))?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
     screen.doing("running");
     let found = bench::measure(&program, &compiled, &inputs, &run_options(run))?;
     write_json(json, || bench::json(&found))?;

@@ -2,8 +2,8 @@
 
 use restride::files::differs;
 use restride::{
-    Coverage, Differentiated, How, Inputs, Judged, Live, Outputs, PlanCounts, PlanTable, Program, Report, RunValue,
-    State, Verdict,
+    Coverage, Differentiated, How, Inputs, Judged, Live, Memories, MemoryCounts, Outputs, PlanCounts, PlanTable,
+    Program, Report, RunValue, State, Verdict,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -160,8 +160,32 @@ fn plan_of(r: &Report) -> Value {
     let mut out = counts_json(&r.plan);
     out["upper_bound_bytes"] = json!(r.plan.upper_bound_bytes);
     out["unbounded"] = json!(r.unbounded);
+    out["memories"] = memories_json(&r.memories);
+    out["spilled_bytes"] = json!(r.memories.spilled());
+    out["spilled_at_least_bytes"] = json!(r.memories.spilled_at_least);
     out["computed_again"] = json!(r.again.0);
     out["computed_again_bytes"] = json!(r.again.1);
+    out
+}
+
+fn memories_json(m: &Memories) -> Value {
+    let row = |m: &MemoryCounts| json!({ "name": m.name, "capacity": m.capacity, "bytes": m.bytes, "traffic": m.traffic, "buffers": m.buffers });
+    m.all.iter().map(row).collect()
+}
+
+/// One line a memory, and what spilled from the first one.
+fn memories_text(m: &Memories) -> String {
+    let mut out = String::new();
+    for m in &m.all {
+        let of = m.capacity.map_or_else(String::new, |c| format!(" of {}", bytes(c)));
+        let what = format!("{}{of}, {} buffers, {} moved a run", bytes(m.bytes), m.buffers, bytes(m.traffic));
+        let _ = writeln!(out, "{:<24} {what}", format!("memory {}", m.name));
+    }
+    if !m.all.is_empty() {
+        let (have, least) = (m.spilled(), m.spilled_at_least);
+        let proved = if have == least { "proved least".into() } else { format!("at least {}", bytes(least)) };
+        let _ = writeln!(out, "{:<24} {} moved a run ({proved})", "spilled", bytes(have));
+    }
     out
 }
 
@@ -195,7 +219,7 @@ pub fn report_text(r: &Report) -> String {
         let _ = writeln!(out, "{name:<24} {a:>12} {b:>12} {c:>12}");
     }
     let _ = writeln!(out);
-    let _ = write!(out, "{}", counts_text(&r.plan));
+    let _ = write!(out, "{}{}", counts_text(&r.plan), memories_text(&r.memories));
     if r.again.0 > 0 {
         let _ = writeln!(out, "{:<24} {} nodes, {}", "computed again", r.again.0, bytes(r.again.1));
     }
@@ -256,26 +280,30 @@ pub fn plan_json(p: &PlanTable) -> Value {
                 json!({ "first_step": l.steps.start(), "last_step": l.steps.end(), "from": l.bytes.start,
                         "to": l.bytes.end.min(r.bytes) })
             };
-            json!({ "segment": r.segment, "offset": r.offset, "bytes": r.bytes, "first_step": r.steps.0,
+            json!({ "segment": r.segment, "memory": r.memory, "offset": r.offset, "bytes": r.bytes, "first_step": r.steps.0,
                     "last_step": r.steps.1, "lives": r.lives.iter().map(part).collect::<Vec<_>>(), "values": r.values })
         })
         .collect();
     let mut out = counts_json(&p.totals);
+    out["memories"] = memories_json(&p.memories);
     out["buffers"] = Value::Array(rows);
     out
 }
 
 /// A memory plan as text.
 pub fn plan_text(p: &PlanTable) -> String {
-    let mut out = counts_text(&p.totals);
-    let _ = writeln!(out, "\n{:>12} {:>12} {:>13}  values", "offset", "bytes", "steps");
+    let mut out = counts_text(&p.totals) + &memories_text(&p.memories);
+    let named = p.memories.all.iter().map(|m| m.name.len().max("memory".len()) + 1).max().unwrap_or(0);
+    let title = if named > 0 { "memory" } else { "" };
+    let _ = writeln!(out, "\n{title:<named$}{:>12} {:>12} {:>13}  values", "offset", "bytes", "steps");
     for r in &p.rows {
         let steps = format!("{}..{}", r.steps.0, r.steps.1);
         let mut values = r.values.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
         if r.values.len() > 4 {
             let _ = write!(values, ", … ({} in all)", r.values.len());
         }
-        let _ = writeln!(out, "{:>12} {:>12} {steps:>13}  {values}", r.offset, r.bytes);
+        let memory = r.memory.as_deref().unwrap_or("");
+        let _ = writeln!(out, "{memory:<named$}{:>12} {:>12} {steps:>13}  {values}", r.offset, r.bytes);
     }
     out
 }

@@ -122,3 +122,43 @@ fn the_bound_over_sizes_is_said_or_why_there_is_none() {
     let said = text(&restride("compile", &learnt.0, &["--random", "1"]));
     assert!(said.contains("memory when size is known what comes after %a = aten.nonzero.default"), "{said}");
 }
+
+#[test]
+fn memories_are_filled_in_their_order_and_say_what_spills() {
+    let program = example("vit_small.pt2");
+    let whole = plan(&program, &[])["arena_bytes"].as_i64().expect("bytes");
+    let half = format!("fast={},slow", whole / 2);
+    let counts = plan(&program, &["--memories", &half]);
+    let [fast, slow] = &counts["memories"].as_array().expect("memories")[..] else { panic!("{counts}") };
+    assert!(fast["bytes"].as_i64() <= Some(whole / 2) && slow["capacity"].is_null(), "{counts}");
+    assert!(fast["traffic"].as_i64() > slow["traffic"].as_i64(), "{counts}");
+    assert_eq!(counts["spilled_bytes"], slow["traffic"]);
+    for command in ["run", "verify", "plan", "compile"] {
+        text(&restride(command, &program, &["--memories", &half, "--align", "4096"]));
+    }
+    // In the file too, and checked there.
+    let saved = File::new("memories.pt2");
+    text(&restride("compile", &program, &["--memories", &half, "-o", saved.0.to_str().expect("a name")]));
+    assert_eq!(text(&restride("run", &saved.0, &[])), text(&restride("run", &program, &[])));
+    let refused = restride("plan", &program, &["--memories", "fast=1kB,slow=1kB"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("do not fit into the memories"));
+    let missing = restride("plan", &program, &["--memories", "fast=1kB,slow", "--pin", "x=none"]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert_eq!(restride("plan", &program, &["--align", "48"]).status.code(), Some(2));
+}
+
+#[test]
+fn views_are_a_switch() {
+    let program = example("vit_small.pt2");
+    let json = |more: &[&str]| {
+        let json = File::new(&format!("views{}.json", more.join("")));
+        text(&restride("compile", &program, &[more, &["--json", json.0.to_str().expect("a name")]].concat()));
+        let read: Value = serde_json::from_slice(&std::fs::read(&json.0).expect("it was written")).expect("JSON");
+        read["placed"].clone()
+    };
+    let (with, without) = (json(&[]), json(&["--no-views"]));
+    assert!(without["copies"].as_i64() >= without["views"].as_i64(), "each view is copied to: {without}");
+    assert!(without["copy_bytes"].as_i64() > with["copy_bytes"].as_i64(), "{with} {without}");
+    assert_eq!(text(&restride("run", &program, &["--no-views"])), text(&restride("run", &program, &[])));
+}

@@ -49,7 +49,7 @@ pub use op::{
     OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, TrailingFn, Twin, TwinDecl,
     TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
-pub use placement::{Buffer, BufferId, BufferKind, Place, Placement, Plan, Step, carried_over};
+pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{
     AliasRoot, Guard, InputKind, InputSpec, OutputAlias, OutputKind, OutputSpec, Program, SampleInput, SampleInputs,
     Signature, Stage, Weight, Weights,

@@ -117,11 +117,34 @@ pub fn carried_over(node: &Node, reads: &[Option<Place>], writes: &[Option<Place
     carried.filter_map(copied).collect()
 }
 
-/// Each arena buffer's byte offset.
+/// A memory of the target, such as on-chip SRAM: a range of the arena. Every buffer is stored in one memory as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemorySpace {
+    /// Its name.
+    pub name: String,
+    /// Byte offset of its first byte in the arena.
+    pub start: i64,
+    /// Bytes that the plan uses of it.
+    pub bytes: i64,
+    /// Bytes that it has; `None` for no limit.
+    pub capacity: Option<i64>,
+    /// Bytes that the steps of one run read and write in it.
+    pub traffic: i64,
+    /// Values whose buffers are required to be in it.
+    pub pinned: Vec<ValueId>,
+}
+
+/// Byte offset of each buffer in the arena.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// Byte offset in the arena, for buffers of kind `Arena`: a multiple of `ARENA_ALIGN`.
+    /// Byte offset in the arena, for buffers of kind `Arena`: a multiple of `ARENA_ALIGN` and of `align`.
     pub offsets: Table<BufferId, Option<i64>>,
+    /// Alignment of the offsets in bytes, where it is more than `ARENA_ALIGN`.
+    pub align: i64,
+    /// The memories that the arena consists of, fastest first, one behind the other; none for a single one without a name.
+    pub memories: Vec<MemorySpace>,
+    /// No assignment of buffers to these memories has less traffic outside of the first one. 0 without memories.
+    pub spilled_at_least: i64,
     /// Bytes of the arena: a multiple of `ARENA_ALIGN`.
     pub arena_bytes: i64,
     /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`.
@@ -131,4 +154,16 @@ pub struct Plan {
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be: no larger than that.
     pub optimal: bool,
+}
+
+impl Plan {
+    /// Bytes that the steps of one run read and write outside of the first memory.
+    pub fn spilled(&self) -> i64 {
+        self.memories.iter().skip(1).fold(0, |sum, m| sum.saturating_add(m.traffic))
+    }
+
+    /// The memory in which a buffer at this offset of the arena is stored.
+    pub fn memory_at(&self, offset: i64) -> Option<&MemorySpace> {
+        self.memories.iter().rfind(|m| m.start <= offset && m.bytes > 0)
+    }
 }

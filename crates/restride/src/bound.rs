@@ -54,7 +54,7 @@ impl AtLargest {
         let pairs = || placement.buffers.iter().zip(self.placement.buffers.iter());
         let same = placement.buffers.len() == self.placement.buffers.len()
             && pairs().all(|((_, a), (_, b))| a.kind == b.kind && a.bytes <= b.bytes);
-        if !same {
+        if !same || !own.memories.is_empty() {
             return None;
         }
         let end = |(id, b): (BufferId, &Buffer)| self.plan.offsets[id].map_or(0, |at| at + aligned(b.bytes));

@@ -11,7 +11,7 @@ use restride_exec::{Inputs, State};
 use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Scalar, Stage, Table};
 use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 use restride_passes::place::{PlaceOptions, Placed, cost};
-use restride_passes::plan::PlanOptions;
+use restride_passes::plan::{MemorySpec, PlanOptions, plan_memories};
 use restride_passes::recompute::{Again, again};
 use restride_passes::segment::{Segment, segments};
 use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
@@ -38,6 +38,8 @@ pub struct CompileOptions {
     pub place: PlaceOptions,
     /// What the memory plan may do.
     pub plan: PlanOptions,
+    /// The memories that the arena consists of, fastest first; none for a single one. What they have no room for is an error.
+    pub memories: Vec<MemorySpec>,
     /// Fill memory with NaN bytes where nothing may be read, at every run: for tests.
     pub poison: bool,
     /// Who is told what is going on.
@@ -55,6 +57,7 @@ impl Default for CompileOptions {
             budget: None,
             place: PlaceOptions::default(),
             plan: PlanOptions::default(),
+            memories: Vec::new(),
             poison: false,
             progress: Progress::default(),
             saved: None,
@@ -272,7 +275,8 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
     options.progress.tell(Doing::Simplifying);
     let program = timed(&mut times.simplify, || lowered(program, symbols))?;
     let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let saved = options.saved.as_ref().filter(|s| s.is_for(symbols)).filter(fits);
+    let own_memories = options.memories.is_empty();
+    let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
     let made = match saved {
         Some(saved) => taken_over(saved, segment, program)?,
         None => made(program, options, &mut times)?,
@@ -367,7 +371,11 @@ pub(crate) fn attempt(program: Program, options: &CompileOptions, times: &mut Ti
     options.progress.tell(Doing::Placing);
     let placed = timed(&mut times.place, || place(&program, &options.place))?;
     options.progress.tell(Doing::Planning);
-    let plan = timed(&mut times.plan, || plan(program.graph(), &placed.placement, &options.plan));
+    let (graph, placement) = (program.graph(), &placed.placement);
+    let plan = timed(&mut times.plan, || match &options.memories[..] {
+        [] => Ok(plan(graph, placement, &options.plan)),
+        memories => plan_memories(graph, placement, &options.plan, memories),
+    })?;
     Ok(Attempt { program, placed, plan })
 }
 
@@ -381,7 +389,8 @@ fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> R
     let Some(other) = order(program) else { return Ok(first) };
     let second = attempt(other, options, times)?;
     let moved = |a: &Attempt| cost(program, &a.placed.placement).0;
-    let better = second.plan.arena_bytes < first.plan.arena_bytes && moved(&second) <= moved(&first);
+    let needs = |a: &Attempt| (a.plan.spilled(), a.plan.arena_bytes);
+    let better = needs(&second) < needs(&first) && moved(&second) <= moved(&first);
     Ok(if better { second } else { first })
 }
 

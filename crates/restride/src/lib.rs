@@ -30,7 +30,7 @@ pub use instance::Instance;
 pub use meaning::meaning;
 pub use open::{OpenOptions, open, saved_plan};
 pub use progress::{Doing, Progress};
-pub use report::{Counts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
+pub use report::{Counts, Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use restride_check::Judged;
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
@@ -44,7 +44,7 @@ pub use restride_passes::grad::{
     Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Step, Update, grad, train,
 };
 pub use restride_passes::place::PlaceOptions;
-pub use restride_passes::plan::{PlanOptions, PlanOrder, SearchOptions};
+pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOptions};
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_passes::{ViewOptions, portable};
 pub use restride_pt2::placed::SavedPlan;

@@ -77,6 +77,37 @@ pub struct PlanCounts {
     pub upper_bound_bytes: Option<i64>,
 }
 
+/// What is stored in one of the memories that the arena consists of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MemoryCounts {
+    /// Its name.
+    pub name: String,
+    /// Bytes that it has; `None` for no limit.
+    pub capacity: Option<i64>,
+    /// Bytes that the plan uses of it.
+    pub bytes: i64,
+    /// Bytes that the steps of one run read and write in it.
+    pub traffic: i64,
+    /// How many buffers are stored in it.
+    pub buffers: usize,
+}
+
+/// The memories of a plan, fastest first.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Memories {
+    /// Each of them.
+    pub all: Vec<MemoryCounts>,
+    /// No assignment of these buffers has less traffic outside of the first memory.
+    pub spilled_at_least: i64,
+}
+
+impl Memories {
+    /// Traffic outside of the first memory, in bytes.
+    pub fn spilled(&self) -> i64 {
+        self.all.iter().skip(1).map(|m| m.traffic).sum()
+    }
+}
+
 /// What compiling a program for certain inputs found and decided.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -92,6 +123,8 @@ pub struct Report {
     pub placed: PlacedCounts,
     /// Memory.
     pub plan: PlanCounts,
+    /// The memories that the arena consists of, where some were named.
+    pub memories: Memories,
     /// Why there is no bound of the arena over all sizes, where there is none.
     pub unbounded: Option<String>,
     /// Nodes from whose results sizes are learnt: what comes after one gets its memory when it has run.
@@ -109,8 +142,10 @@ pub struct Report {
 pub struct PlanRow {
     /// Which piece of a program that is cut where sizes are learnt from data.
     pub segment: usize,
-    /// Offset in the arena, in bytes.
+    /// Offset in the arena, or in the memory where some were named, in bytes.
     pub offset: i64,
+    /// The memory that it is stored in, where some were named.
+    pub memory: Option<String>,
     /// Size in bytes.
     pub bytes: i64,
     /// First and last step that touches it.
@@ -126,6 +161,8 @@ pub struct PlanRow {
 pub struct PlanTable {
     /// Totals.
     pub totals: PlanCounts,
+    /// The memories that the arena consists of, where some were named.
+    pub memories: Memories,
     /// Buffers of the arena, by offset.
     pub rows: Vec<PlanRow>,
 }
@@ -180,6 +217,7 @@ impl Compiled {
             mutated,
             placed,
             plan: PlanCounts { upper_bound_bytes: bound.bytes(), ..totals(pieces) },
+            memories: memories(pieces),
             unbounded,
             learns: self.learns(),
             again,
@@ -204,7 +242,7 @@ impl Compiled {
     pub fn plan_table(&self, inputs: &Inputs) -> Result<PlanTable> {
         let pieces = self.pieces(inputs)?;
         let rows = pieces.iter().enumerate().flat_map(|(i, p)| plan_rows(i, p)).collect();
-        Ok(PlanTable { totals: totals(&pieces), rows })
+        Ok(PlanTable { totals: totals(&pieces), memories: memories(&pieces), rows })
     }
 }
 
@@ -239,10 +277,39 @@ fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
     for (id, buffer) in placement.buffers.iter() {
         let (Some(offset), Some(steps)) = (piece.plan.offsets[id], spans[id.index()]) else { continue };
         let (values, lives) = (std::mem::take(&mut values[id.index()]), std::mem::take(lives.entry(id)));
-        rows.push(PlanRow { segment, offset, bytes: buffer.bytes, steps, lives, values });
+        let space = piece.plan.memory_at(offset);
+        let offset = offset - space.map_or(0, |m| m.start);
+        let memory = space.map(|m| m.name.clone());
+        rows.push(PlanRow { segment, offset, memory, bytes: buffer.bytes, steps, lives, values });
     }
-    rows.sort_by_key(|r| (r.offset, r.steps));
+    let rank = |r: &PlanRow| piece.plan.memories.iter().position(|m| Some(&m.name) == r.memory.as_ref());
+    rows.sort_by_key(|r| (rank(r), r.offset, r.steps));
     rows
+}
+
+/// The memories that serve all pieces: the most bytes of each, and the traffic of a run.
+fn memories(pieces: &[Arc<Piece>]) -> Memories {
+    let mut out = Memories::default();
+    for p in pieces {
+        out.spilled_at_least = out.spilled_at_least.saturating_add(p.plan.spilled_at_least);
+        for (k, m) in p.plan.memories.iter().enumerate() {
+            if out.all.len() == k {
+                let (name, capacity) = (m.name.clone(), m.capacity);
+                out.all.push(MemoryCounts { name, capacity, bytes: 0, traffic: 0, buffers: 0 });
+            }
+            let counts = &mut out.all[k];
+            counts.bytes = counts.bytes.max(m.bytes);
+            counts.traffic = counts.traffic.saturating_add(m.traffic);
+            let here = |offset: i64| p.plan.memory_at(offset).is_some_and(|at| at.name == m.name);
+            let spans = spans(&p.placement);
+            let stored =
+                p.placement.buffers.iter().filter(|(id, b)| {
+                    b.bytes > 0 && spans[id.index()].is_some() && p.plan.offsets[*id].is_some_and(here)
+                });
+            counts.buffers += stored.count();
+        }
+    }
+    out
 }
 
 fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {

@@ -6,6 +6,8 @@
 //! (`search.rs`). [`solve`] does all of it on plain numbers, [`plan`] for a placement.
 
 mod fit;
+mod load;
+mod memories;
 mod problem;
 mod search;
 mod sections;
@@ -14,18 +16,21 @@ mod solve;
 mod tests;
 
 pub use fit::PlanOrder;
+pub use memories::{MemorySpec, plan_memories};
 pub use problem::{Item, Part, Problem, Proof, Solution};
 pub use search::{Rank, SearchOptions};
 pub use solve::solve;
 
 use problem::most;
-use restride_ir::{BufferKind, Graph, Live, Placement, Plan, aligned, lives};
+use restride_ir::{ARENA_ALIGN, BufferId, BufferKind, Graph, Live, Placement, Plan, aligned, lives};
 
 /// What `plan` may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanOptions {
     /// Whether buffers that do not live at the same time may share bytes.
     pub reuse: bool,
+    /// Alignment of offsets in bytes: a power of two. Less than [`ARENA_ALIGN`], which kernels expect, means that.
+    pub align: i64,
     /// Orders to try; none of them means one after another.
     pub orders: Vec<PlanOrder>,
     /// Budget of the orders other than `Time` for looking at pairs of buffers alive at the same time; an order for which
@@ -38,61 +43,88 @@ pub struct PlanOptions {
 impl Default for PlanOptions {
     fn default() -> Self {
         let orders = vec![PlanOrder::Time, PlanOrder::Size, PlanOrder::Area, PlanOrder::Lifetime];
-        PlanOptions { reuse: true, orders, pairs: 8_000_000, search: SearchOptions::default() }
+        PlanOptions { reuse: true, align: ARENA_ALIGN, orders, pairs: 8_000_000, search: SearchOptions::default() }
     }
 }
 
 /// An item with more parts than this is given fewer, larger ones.
 const PARTS: usize = 128;
 
-/// Gives every arena buffer of a graph's placement an offset.
-pub fn plan(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Plan {
+/// What a placement needs memory for.
+struct Needs {
+    /// The buffers, in the order of the items.
+    ids: Vec<BufferId>,
+    items: Vec<Item>,
+    /// Arena buffers that no step uses, or of no bytes.
+    idle: Vec<BufferId>,
+    /// Largest sum of bytes that are needed at one step.
+    lower_bound: i64,
+    /// Some items need less than they are planned for.
+    simplified: bool,
+}
+
+fn needs(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Needs {
     let lives = lives(graph, placement);
-    let mut ids = Vec::new();
-    let mut problem = Problem::default();
-    let mut plan = Plan::default();
-    let (mut needed, mut simplified) = (Vec::new(), false);
+    let align = options.align.max(ARENA_ALIGN);
+    let up = |n: i64| n.checked_add(align - 1).map_or(i64::MAX - (align - 1), |n| n - n % align);
+    let mut out = Needs { ids: Vec::new(), items: Vec::new(), idle: Vec::new(), lower_bound: 0, simplified: false };
+    let mut needed = Vec::new();
     for (id, buffer) in placement.buffers.iter() {
         if buffer.kind != BufferKind::Arena {
             continue;
         }
-        match item(aligned(buffer.bytes), &lives[id]) {
-            // Never used, or nothing to hold: any offset will do.
-            None => plan.offsets.set(id, Some(0)),
+        let wide = |l: &Live| Live {
+            steps: l.steps.clone(),
+            bytes: l.bytes.start - l.bytes.start % align..up(l.bytes.end).min(up(aligned(buffer.bytes))),
+        };
+        let own: Vec<Live> = if align > ARENA_ALIGN { lives[id].iter().map(wide).collect() } else { lives[id].clone() };
+        // Parts that meet where they are widened need no more than what they make up together.
+        let meet = align > ARENA_ALIGN && own.len() > 1;
+        match item(up(aligned(buffer.bytes)), &own, meet) {
+            None => out.idle.push(id),
             Some(item) => {
-                ids.push(id);
-                problem.items.push(item);
+                out.ids.push(id);
+                out.items.push(item);
             }
         }
-        simplified |= lives[id].len() > PARTS;
+        out.simplified |= lives[id].len() > PARTS || meet;
         for l in &lives[id] {
             let size = l.bytes.end - l.bytes.start;
             needed.extend([(*l.steps.start(), size), (l.steps.end() + 1, -size)]);
         }
     }
     // Of all parts, also of those that are planned as larger ones.
-    plan.lower_bound_bytes = most(needed);
-    problem.capacity = Some(plan.lower_bound_bytes);
+    out.lower_bound = most(needed);
+    out
+}
+
+/// Gives every arena buffer of a graph's placement an offset.
+pub fn plan(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Plan {
+    let Needs { ids, items, idle, lower_bound, simplified } = needs(graph, placement, options);
+    let mut plan = Plan { align: options.align, lower_bound_bytes: lower_bound, ..Plan::default() };
+    idle.into_iter().for_each(|id| plan.offsets.set(id, Some(0)));
+    let problem = Problem { items, capacity: Some(lower_bound) };
     let solution = if options.reuse { solve(&problem, options) } else { solve::apart(&problem) };
     for (id, offset) in ids.into_iter().zip(&solution.offsets) {
         plan.offsets.set(id, Some(*offset));
     }
     plan.arena_bytes = solution.height;
     // What was planned as more than it needs may need less.
+    let coarse = simplified || options.align > ARENA_ALIGN;
     let largest = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
-    plan.at_least_bytes = if simplified { plan.lower_bound_bytes.max(largest) } else { solution.at_least() };
+    plan.at_least_bytes = if coarse { lower_bound.max(largest) } else { solution.at_least() };
     plan.optimal = plan.arena_bytes == plan.at_least_bytes;
     plan
 }
 
 /// A buffer to be planned, if it needs memory at all.
-fn item(size: i64, lives: &[Live]) -> Option<Item> {
+fn item(size: i64, lives: &[Live], meet: bool) -> Option<Item> {
     let start = lives.iter().map(|l| *l.steps.start()).min()?;
     let end = lives.iter().map(|l| l.steps.end() + 1).max()?;
     let part =
         |l: &Live| Part { start: *l.steps.start(), end: l.steps.end() + 1, from: l.bytes.start, to: l.bytes.end };
     let mut parts: Vec<Part> = lives.iter().map(part).collect();
-    if parts.len() > PARTS {
+    if parts.len() > PARTS || meet {
         parts = spans(parts);
     }
     let whole = |p: &Part| (p.start, p.end, p.from, p.to) == (start, end, 0, size);

@@ -94,7 +94,7 @@ fn many_parts_are_fewer_spans() {
     let again = parts.iter().flat_map(|p| [Part { end: p.start + 1, ..*p }, Part { start: p.end - 1, ..*p }]).collect();
     assert_eq!(spans(again), parts);
     let live = |p: &Part| Live { steps: p.start..=p.end - 1, bytes: p.from..p.to };
-    let whole = item(140 * 64, &parts.iter().map(live).collect::<Vec<_>>()).unwrap();
+    let whole = item(140 * 64, &parts.iter().map(live).collect::<Vec<_>>(), false).unwrap();
     assert_eq!(whole, Item::whole(0, 300, 140 * 64));
 }
 

@@ -57,6 +57,14 @@ struct GraphPlan {
     lower_bound_bytes: i64,
     at_least_bytes: i64,
     optimal: bool,
+    /// Alignment of offsets, where it is more than usual.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    align: i64,
+    /// Memories that the arena consists of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    memories: Vec<MemoryFile>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    spilled_at_least: i64,
     buffers: Vec<BufferFile>,
     /// By name.
     values: BTreeMap<String, PlaceFile>,
@@ -70,6 +78,24 @@ struct GraphPlan {
     /// The nodes that are placed, as positions among those of the program, where some of them run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sequence: Option<Vec<usize>>,
+}
+
+fn is_zero(n: &i64) -> bool {
+    *n == 0
+}
+
+#[derive(Clone, PartialEq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+struct MemoryFile {
+    name: String,
+    start: i64,
+    bytes: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    capacity: Option<i64>,
+    traffic: i64,
+    /// Names of values that must be in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pinned: Vec<String>,
 }
 
 /// The body of a higher-order node.
@@ -172,6 +198,14 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         };
         BufferFile { kind, position, bytes: b.bytes, offset: plan.offsets[id] }
     });
+    let memory = |m: &restride_ir::MemorySpace| MemoryFile {
+        name: m.name.clone(),
+        start: m.start,
+        bytes: m.bytes,
+        capacity: m.capacity,
+        traffic: m.traffic,
+        pinned: m.pinned.iter().map(|v| name(*v)).collect(),
+    };
     let body = |(id, n): (&GraphId, &restride_ir::Nested)| {
         (id.index(), BodyPlan { carried: n.carried, graph: graph_plan(program, *id, &n.placement, &n.plan) })
     };
@@ -180,6 +214,9 @@ fn graph_plan(program: &Program, id: GraphId, placement: &Placement, plan: &Plan
         lower_bound_bytes: plan.lower_bound_bytes,
         at_least_bytes: plan.at_least_bytes,
         optimal: plan.optimal,
+        align: if plan.align > restride_ir::ARENA_ALIGN { plan.align } else { 0 },
+        memories: plan.memories.iter().map(memory).collect(),
+        spilled_at_least: plan.spilled_at_least,
         buffers: buffers.collect(),
         values: graph.values.ids().filter_map(|v| placement.places[v].as_ref().map(|p| (name(v), place(p)))).collect(),
         steps: placement.steps.iter().map(step).collect(),

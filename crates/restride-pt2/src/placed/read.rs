@@ -4,14 +4,17 @@ use super::{FORMAT, GraphPlan, KindFile, PLAN, PlaceFile, PlanFile, StepFile, di
 use crate::archive::Archive;
 use crate::model;
 use restride_ir::{
-    Binding, Buffer, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Layout, Meta, Nested, NodeId, Place,
-    Placement, Plan, Program, Result, Scalar, Step, ValueId, aligned,
+    Binding, Buffer, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Layout, MemorySpace, Meta, Nested,
+    NodeId, Place, Placement, Plan, Program, Result, Scalar, Step, ValueId, aligned,
 };
 use restride_tensor::Bytes;
 use std::collections::HashMap;
 
 /// Bytes, strides and offsets beyond this are no memory's.
 const MOST: i64 = 1 << 48;
+
+/// Buffers are aligned to no more than this.
+const MOST_ALIGN: i64 = 1 << 30;
 
 /// What to do about a plan that does not fit.
 const HELP: &str = "compile the program again with this version, or run the file that was compiled";
@@ -110,8 +113,13 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
         lower_bound_bytes: file.lower_bound_bytes,
         at_least_bytes: file.at_least_bytes,
         optimal: file.optimal,
+        align: file.align,
+        spilled_at_least: file.spilled_at_least,
         ..Plan::default()
     };
+    if !(0..=MOST_ALIGN).contains(&file.align) || file.align.count_ones() > 1 {
+        return refuse(format!("{PLAN} has buffers aligned to {} bytes", file.align));
+    }
     let mut whole = 0i64;
     for b in &file.buffers {
         let kind = match (b.kind, b.position) {
@@ -127,7 +135,7 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
             return refuse(format!("{PLAN} has a buffer of {} bytes at {:?}", b.bytes, b.offset));
         }
         if kind == BufferKind::Arena {
-            whole = whole.saturating_add(aligned(b.bytes));
+            whole = whole.saturating_add(aligned(b.bytes).saturating_add(file.align));
         }
         let buffer = placement.buffers.push(Buffer { kind, bytes: b.bytes });
         if b.offset.is_some() {
@@ -147,6 +155,11 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
     for (name, place) in &file.values {
         let value = reader.value(name)?;
         placement.places.set(value, Some(reader.place(place, value)?));
+    }
+    for m in &file.memories {
+        let pinned = m.pinned.iter().map(|name| reader.value(name)).collect::<Result<_>>()?;
+        let (name, start, bytes) = (m.name.clone(), m.start, m.bytes);
+        plan.memories.push(MemorySpace { name, start, bytes, capacity: m.capacity, traffic: m.traffic, pinned });
     }
     placement.steps = file.steps.iter().map(|s| reader.step(s)).collect::<Result<_>>()?;
     for &(node, buffer) in &file.scratch {
