@@ -27,6 +27,37 @@ def program(folder, layouts=False, **options):
 # ------------------------------------------------------------------------------- examples
 
 
+class Attention(nn.Module):
+    """Attention over a key-value cache of 16 positions: a prompt of several tokens, then one token at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+        self.register_buffer("k", torch.zeros(1, 2, 16, 4))
+        self.register_buffer("v", torch.zeros(1, 2, 16, 4))
+
+    def split(self, x):
+        heads = self.qkv(x).view(1, -1, 3, 2, 4).permute(2, 0, 3, 1, 4)
+        return heads.unbind(0)
+
+    def attend(self, q, mask):
+        y = F.scaled_dot_product_attention(q, self.k, self.v, mask)
+        return self.out(y.transpose(1, 2).flatten(2))
+
+    def prefill(self, x):
+        q, k, v = self.split(x)
+        n = x.shape[1]
+        self.k[:, :, :n] = k
+        self.v[:, :, :n] = v
+        return self.attend(q, torch.arange(16) <= torch.arange(n)[:, None])
+
+    def decode(self, x, position):
+        q, k, v = self.split(x)
+        self.k.index_copy_(2, position, k)
+        self.v.index_copy_(2, position, v)
+        return self.attend(q, torch.arange(16) <= position[:, None])
+
+
 @program("examples", nograd=True)
 def llama_decode():
     """One decode step of a small llama over a static key-value cache, as transformers exports it."""

@@ -140,6 +140,8 @@ def other_archives(out):
         f.write(buffer.getvalue())
     check_file(os.path.join(folder, "two_models.pt2"))
 
+    methods(folder)
+
     # Compressed entries and an extra file: torch reads both.
     ep, args, kwargs, given, want = export(PROGRAMS["kv_cache"][3], PROGRAMS["kv_cache"][2])
     stem = save(out, "pt2", "deflated_with_extra", ep, given, want)
@@ -148,6 +150,39 @@ def other_archives(out):
     check_file(stem + ".pt2")
     reload_and_compare(stem, args, kwargs, want, False)
     return ["foreign_minimal", "deflated_with_extra"]
+
+
+def methods(folder):
+    """Two methods of one module over its key-value cache, and what eager PyTorch gives for one prompt and three tokens."""
+    from example_programs import Attention
+    from torch.export.pt2_archive._package import package_pt2
+
+    class Method(torch.nn.Module):
+        def __init__(self, attention, name):
+            super().__init__()
+            self.attention, self.name = attention, name
+
+        def forward(self, *args):
+            return getattr(self.attention, self.name)(*args)
+
+    torch.manual_seed(0)
+    attention = Attention().eval()
+    prompt, tokens = torch.randn(1, 4, 8), [torch.randn(1, 1, 8) for _ in range(3)]
+    calls = [("prefill", (prompt,))] + [("decode", (t, torch.tensor([4 + i]))) for i, t in enumerate(tokens)]
+    stem = os.path.join(folder, "prefill_decode")
+    with torch.no_grad():
+        exported = {name: torch.export.export(Method(attention, name), args) for name, args in dict(reversed(calls)).items()}
+        for ep in exported.values():
+            clean(ep)
+        buffer = io.BytesIO()
+        package_pt2(buffer, exported_programs=exported)
+        results = [getattr(attention, name)(*args) for name, args in calls]
+    with open(stem + ".pt2", "wb") as f:
+        f.write(buffer.getvalue())
+    check_file(stem + ".pt2")
+    arrays = {f"{i}.{name}.{j}": a.numpy() for i, (name, args) in enumerate(calls) for j, a in enumerate(args)}
+    arrays |= {f"{i}.{name}.output": r.numpy() for i, ((name, _), r) in enumerate(zip(calls, results))}
+    np.savez(stem + ".calls.npz", **arrays, **{"buffer.k": attention.k.numpy(), "buffer.v": attention.v.numpy()})
 
 
 def write_index(out, rows):

@@ -288,7 +288,7 @@ pub struct RunArgs {
     /// Alignment of buffers in the arena: a power of two, 64 or more.
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     pub align: Option<i64>,
-    /// Copy instead of viewing: every view gets memory of its own.
+    /// Copy instead of viewing: no view is stored in the memory of its base.
     #[arg(long)]
     pub no_views: bool,
     /// Steps that the search for the smallest plan may take; 0 for best fit alone.
@@ -320,7 +320,7 @@ fn pin(text: &str) -> Result<(String, String), String> {
 
 fn alignment(text: &str) -> Result<i64, String> {
     match bytes(text)? {
-        n if n >= 64 && n <= 1 << 30 && n.count_ones() == 1 => Ok(n),
+        n if (64..=1 << 30).contains(&n) && n.count_ones() == 1 => Ok(n),
         _ => Err("an alignment is a power of two from 64 (which kernels expect) to 1GiB".into()),
     }
 }

@@ -53,6 +53,17 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
     }
 }
 
+/// The names of the models in a `.pt2`, in the archive's order. A plain `torch.export.save` has one, `model`.
+///
+/// # Errors
+/// A file that is not there, damaged, or of another format.
+pub fn models(path: &Path) -> Result<Vec<String>> {
+    let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
+    let archive = restride_pt2::archive::Archive::open(&bytes).map_err(Error::from);
+    let archive = archive.map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })?;
+    Ok(archive.models().to_vec())
+}
+
 /// Placement and plan that [`crate::Compiled::save`] wrote beside a program, for [`crate::CompileOptions::saved`]; `None` for
 /// files without.
 ///

@@ -1,0 +1,168 @@
+//! Several programs of one archive over one state: `prefill` and `decode`, say.
+
+use crate::compile::{CompileOptions, Compiled};
+use crate::instance::Instance;
+use crate::open::{OpenOptions, models, open};
+use restride_exec::interp::{Options, Outputs};
+use restride_exec::run::Arena;
+use restride_exec::{Inputs, State};
+use restride_ir::{Error, ErrorKind, Result};
+use restride_tensor::{Storage, Tensor};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Programs that share parameters and buffers by name, as the methods of one module do, and one arena: as large as the largest of
+/// theirs. What one program writes into a buffer is what the next one reads.
+///
+/// ```
+/// use restride::{CompileOptions, Inputs, Methods, OpenOptions, RunOptions};
+/// # fn main() -> restride::Result<()> {
+/// # let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pt2/prefill_decode.pt2");
+/// let mut methods = Methods::open(&path, &OpenOptions::default(), &CompileOptions::default())?;
+/// # let samples = |m: &Methods, name: &str| Inputs::from_samples(m.compiled(name).expect("a method").functional()).expect("samples");
+/// let prompt = samples(&methods, "prefill")?;
+/// methods.run("prefill", &prompt, &RunOptions::default())?; // writes the key-value cache
+/// let token = samples(&methods, "decode")?;
+/// let outputs = methods.run("decode", &token, &RunOptions::default())?; // reads it, and writes one position
+/// # assert!(outputs.values[0].tensor().is_some());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Methods {
+    compiled: BTreeMap<String, Compiled>,
+    state: State,
+    arena: Arena,
+    runs: u64,
+}
+
+impl Methods {
+    /// Opens and compiles every model of an archive.
+    ///
+    /// # Errors
+    /// As [`open`], [`Compiled::new`] and [`Methods::new`].
+    pub fn open(path: &Path, how: &OpenOptions, options: &CompileOptions) -> Result<Methods> {
+        let compile = |name: String| {
+            let program = open(path, &OpenOptions { model: Some(name.clone()), ..how.clone() })?;
+            let samples = Inputs::from_samples(&program).transpose()?;
+            Ok((name, Compiled::new(program, samples.as_ref(), options)?))
+        };
+        Methods::new(models(path)?.into_iter().map(compile).collect::<Result<_>>()?)
+    }
+
+    /// Programs under their names, over one state: that of the first program, with what only later ones have.
+    ///
+    /// # Errors
+    /// A tensor of the state that two programs have under one name in different types, sizes, strides or storages, or with
+    /// different contents.
+    pub fn new(programs: Vec<(String, Compiled)>) -> Result<Methods> {
+        let mut state = State::default();
+        for (method, compiled) in &programs {
+            share(&mut state, &State::new(compiled.functional())?, method)?;
+        }
+        let compiled = programs.into_iter().collect();
+        Ok(Methods { compiled, state, arena: Arena::default(), runs: 0 })
+    }
+
+    /// The names of the programs, in alphabetical order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.compiled.keys().map(String::as_str)
+    }
+
+    /// One of the programs.
+    pub fn compiled(&self, method: &str) -> Option<&Compiled> {
+        self.compiled.get(method)
+    }
+
+    /// Runs one of the programs, as [`Instance::run`].
+    ///
+    /// # Errors
+    /// A name that no program has; as [`Instance::run`].
+    pub fn run(&mut self, method: &str, inputs: &Inputs, options: &Options) -> Result<Outputs> {
+        let Some(compiled) = self.compiled.get(method) else {
+            let have = self.names().collect::<Vec<_>>().join(", ");
+            let what = format!("there is no program {method}; there are {have}");
+            return Err(Error::new(ErrorKind::Inputs, what));
+        };
+        let (state, arena) = (std::mem::take(&mut self.state), std::mem::take(&mut self.arena));
+        let mut instance = Instance::from_parts(compiled.clone(), state, arena, self.runs);
+        let outputs = instance.run(inputs, options);
+        (_, self.state, self.arena, self.runs) = instance.into_parts();
+        outputs
+    }
+
+    /// Parameters, buffers and constants as they are now.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Goes on from another state, such as one saved before.
+    pub fn set_state(&mut self, state: State) {
+        self.state = state;
+    }
+
+    /// Bytes that the arena has: what the largest of the programs that have run needs.
+    pub fn arena_bytes(&self) -> i64 {
+        self.arena.bytes() as i64
+    }
+}
+
+/// Adds a program's state: what has a name that is there already becomes that tensor, and what shares its storage with such a
+/// tensor shares the storage that is there.
+fn share(all: &mut State, own: &State, method: &str) -> Result<()> {
+    let refuse = |name: &str, why: &str| {
+        let what = format!("{method} and another program of the archive have {name}, {why}");
+        Err(Error::unsupported(what).help("export the programs from one module, or open them one by one"))
+    };
+    // By the program's own storage, the one that stands for it here.
+    let mut storages: BTreeMap<usize, Storage> = BTreeMap::new();
+    for (name, tensor) in own.iter() {
+        let Some(there) = all.get(name) else { continue };
+        if there.dtype() != tensor.dtype() || there.layout() != tensor.layout() {
+            return refuse(name, "in different types, sizes or strides");
+        }
+        match storages.get(&tensor.storage().id()) {
+            Some(known) if !known.same(there.storage()) => {
+                return refuse(name, "which shares its memory with other tensors in one of them only");
+            }
+            Some(_) => {}
+            None => {
+                if there.storage().len() != tensor.storage().len()
+                    || there.storage().to_vec() != tensor.storage().to_vec()
+                {
+                    return refuse(name, "with different contents");
+                }
+                storages.insert(tensor.storage().id(), there.storage().clone());
+            }
+        }
+    }
+    for (name, tensor) in own.iter() {
+        if all.get(name).is_some() {
+            continue;
+        }
+        let shared = storages.get(&tensor.storage().id()).cloned().unwrap_or_else(|| tensor.storage().clone());
+        let tensor = Tensor::new(shared, tensor.dtype(), tensor.layout().clone())
+            .ok_or_else(|| Error::invalid(format!("weight {name} leaves its storage")))?;
+        all.set(Arc::clone(name), tensor);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RunOptions;
+
+    fn program(text: &str) -> Compiled {
+        let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+        Compiled::new(program, None, &CompileOptions::default()).expect("it compiles")
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_said_with_those_that_are() {
+        let one = program("graph(%x: f32[2]) {\n  %y: f32[2] = aten.neg.default(%x)\n  return %y\n}\n");
+        let mut methods = Methods::new(vec![("one".into(), one)]).expect("no state");
+        let error = methods.run("two", &Inputs::default(), &RunOptions::default()).expect_err("no such program");
+        assert_eq!(error.what, "there is no program two; there are one");
+    }
+}
