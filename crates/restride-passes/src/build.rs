@@ -132,7 +132,31 @@ pub struct Rebuilt<'a> {
     pub map: Table<ValueId, Option<ValueId>>,
 }
 
-impl Rebuilt<'_> {
+impl<'a> Rebuilt<'a> {
+    /// A graph with the inputs of the old one.
+    pub fn new(id: GraphId, old: &'a Graph) -> Self {
+        let graph = Graph { name: old.name.clone(), ..Graph::new() };
+        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new() };
+        for &v in &old.inputs {
+            let value = &old.values[v];
+            let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
+            new.map.set(v, Some(given));
+        }
+        new
+    }
+
+    /// Puts the graph in the place of the old one; every output has been mapped.
+    pub fn finish(mut self, program: &mut Program) {
+        let output = |a: &Arg| a.map_values(|v| self.map[*v].expect("outputs are made by nodes or given"));
+        self.graph.outputs = self.old.outputs.iter().map(output).collect();
+        if self.id == program.main {
+            for spec in &mut program.signature.inputs {
+                spec.value = self.map[spec.value].expect("every input was mapped");
+            }
+        }
+        program.graphs[self.id] = self.graph;
+    }
+
     /// A node's arguments over new values.
     pub fn args(&self, node: &Node) -> Vec<Arg> {
         node.args.iter().map(|a| a.map_values(|v| self.map[*v].expect("operands come first"))).collect()
@@ -140,8 +164,12 @@ impl Rebuilt<'_> {
 
     /// A builder of what stands for a node: it comes from there, and is named after a value of the old graph.
     pub fn builder(&mut self, node: &Node, named: ValueId) -> Builder<'_> {
-        let hint = self.old.values[named].name.clone();
-        Builder { graph: &mut self.graph, names: &mut self.names, origin: node.origin.clone(), hint }
+        self.builder_of(node.origin.clone(), self.old.values[named].name.clone())
+    }
+
+    /// A builder of what comes from `origin`.
+    pub fn builder_of(&mut self, origin: Arc<Origin>, hint: Arc<str>) -> Builder<'_> {
+        Builder { graph: &mut self.graph, names: &mut self.names, origin, hint }
     }
 
     /// Takes a node over as it is.
@@ -161,26 +189,12 @@ impl Rebuilt<'_> {
 /// What a step says, with the node.
 pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Result<()>) -> Result<Program> {
     let mut out = program.clone();
-    for id in program.graphs.ids() {
-        let old = &program.graphs[id];
-        let graph = Graph { name: old.name.clone(), ..Graph::new() };
-        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new() };
-        for &v in &old.inputs {
-            let value = &old.values[v];
-            let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
-            new.map.set(v, Some(given));
-        }
+    for (id, old) in program.graphs.iter() {
+        let mut new = Rebuilt::new(id, old);
         for (n, node) in old.ordered() {
             step(&mut new, node).map_err(|e| e.at(old, n))?;
         }
-        let output = |a: &Arg| a.map_values(|v| new.map[*v].expect("outputs are made by nodes or given"));
-        new.graph.outputs = old.outputs.iter().map(output).collect();
-        if id == program.main {
-            for spec in &mut out.signature.inputs {
-                spec.value = new.map[spec.value].expect("every input was mapped");
-            }
-        }
-        out.graphs[id] = new.graph;
+        new.finish(&mut out);
     }
     Ok(out)
 }

@@ -15,6 +15,7 @@ pub mod place;
 pub mod plan;
 mod portable;
 pub mod recompute;
+mod scatters;
 pub mod segment;
 mod shapes;
 mod simplify;

@@ -18,7 +18,7 @@
 //! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
 
 use crate::build::{Rebuilt, rebuild};
-use crate::{dce, peephole};
+use crate::{dce, peephole, scatters};
 use restride_ir::{
     Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Scalar, Table, TensorType,
     ValueId, ViewOutcome,
@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// None that a valid lowered program can give.
 pub fn simplify(program: &Program) -> Result<Program> {
+    let program = &reshapes(&scatters::merge(program)?)?;
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     if !uses.values().any(|u| u.something) {
         return Ok(program.clone());
@@ -52,6 +53,43 @@ pub fn simplify(program: &Program) -> Result<Program> {
         if !done {
             let args = new.args(node);
             new.keep(node, args);
+        }
+        Ok(())
+    })?;
+    dce(&mut out);
+    Ok(out)
+}
+
+/// A copy that is only read in another shape is a reshape: decomposed programs say `clone`, then `_unsafe_view`. A `copy` of what
+/// has its target's sizes is that.
+fn reshapes(program: &Program) -> Result<Program> {
+    let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
+    let found = |id: GraphId, graph: &Graph| {
+        graph
+            .ordered()
+            .any(|(_, n)| uses[&id].copy_seen(graph, n).is_some() || peephole::replace(n.op, &n.args, graph).is_some())
+    };
+    if !program.graphs.iter().any(|(id, graph)| found(id, graph)) {
+        return Ok(program.clone());
+    }
+    let mut out = rebuild(program, |new, node| {
+        let args = new.args(node);
+        match uses[&new.id].copy_seen(new.old, node) {
+            Some(x) => {
+                let (x, r) = (new.map[x].expect("operands come first"), node.results[0]);
+                let ty = new.old.tensor(r).clone();
+                let sizes = Arg::Scalars(ty.layout.sizes.to_vec());
+                let made = new.builder(node, r).call("aten.reshape.default", vec![Arg::Value(x), sizes], ty);
+                new.map.set(r, Some(made));
+            }
+            None => match peephole::replace(node.op, &args, &new.graph) {
+                Some(value) => {
+                    let ty = new.old.tensor(node.results[0]).clone();
+                    let made = new.builder(node, node.results[0]).declare(value, &ty);
+                    new.map.set(node.results[0], Some(made));
+                }
+                None => new.keep(node, args),
+            },
         }
         Ok(())
     })?;
@@ -108,6 +146,21 @@ impl Uses {
     fn copied_from(&self, graph: &Graph, v: ValueId) -> Option<ValueId> {
         let maker = self.maker[v].filter(|_| self.count[v] == 1)?;
         reshaped(graph, &graph.nodes[maker])
+    }
+
+    /// What a copy has copied that only this view reads, in another shape of the same order; views between them are like it.
+    fn copy_seen(&self, graph: &Graph, node: &Node) -> Option<ValueId> {
+        let mut view = node;
+        loop {
+            let (base, _) = seen(graph, view).filter(|(_, rows)| rows.is_contiguous())?;
+            let maker = &graph.nodes[self.maker[base].filter(|_| self.count[base] == 1)?];
+            match same_order(graph, maker) {
+                Some((x, from, to)) => {
+                    return (to.layout.is_contiguous() && !from.layout.sizes.contains(&0)).then_some(x);
+                }
+                None => view = maker,
+            }
+        }
     }
 
     /// The one reader of a value.

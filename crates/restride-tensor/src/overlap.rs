@@ -256,6 +256,15 @@ fn contained(a: &Layout, b: &Layout) -> Overlap {
 fn box_inside(a: &Layout, b: &Layout) -> bool {
     let mut dims: Terms = b.sizes.iter().zip(&b.strides).filter(|(n, _)| **n > 1).map(|(&n, &s)| (s, n)).collect();
     dims.sort_unstable_by(|x, y| y.cmp(x));
+    // The same cells in fewer dimensions: rows that follow each other are one.
+    let mut joined = Terms::new();
+    for (s, n) in dims {
+        match joined.last_mut() {
+            Some(last) if s.checked_mul(n) == Some(last.0) => *last = (s, last.1.saturating_mul(n)),
+            _ => joined.push((s, n)),
+        }
+    }
+    let dims = joined;
     let mut reach = 0;
     for &(s, n) in dims.iter().rev() {
         if s <= reach {
@@ -354,6 +363,9 @@ mod tests {
         let col = |s: i64| base.slice(1, Some(&s), None, &4).unwrap();
         assert_eq!(overlap(&col(0), &col(1)), Overlap::Disjoint);
         assert_eq!(overlap(&col(0), &base), Overlap::Inside);
+        // The same cells in one dimension and in two.
+        let flat = Layout::strided(&[24i64], &[8], 5);
+        assert_eq!(overlap(&flat, &Layout::strided(&[6i64, 4], &[32, 8], 5)), Overlap::Inside);
         assert_eq!(overlap(&base, &col(3)), Overlap::Contains);
         assert_eq!(overlap(&col(2), &col(2)), Overlap::Same);
     }

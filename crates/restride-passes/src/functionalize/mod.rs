@@ -7,14 +7,14 @@
 //!
 //! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
 
-mod access;
-mod cells;
+pub(crate) mod access;
+pub(crate) mod cells;
 mod control;
 mod custom;
 mod eager;
 mod objects;
-mod region;
-mod rewrite;
+pub(crate) mod region;
+pub(crate) mod rewrite;
 mod rounds;
 mod signature;
 mod storages;

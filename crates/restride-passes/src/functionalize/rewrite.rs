@@ -3,6 +3,7 @@
 use super::cells::Cells;
 use super::storages::{AliasId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
+use crate::peephole;
 use restride_ir::{
     Arg, Args, Error, Expr, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type, ValueId,
     ViewOutcome, dense_like,
@@ -186,6 +187,12 @@ impl<'a> Scope<'a> {
         for a in &node.args {
             args.push(if node.op.def().strided { self.declared_arg(node, a)? } else { self.read_arg(node, a)? });
         }
+        if let ([r], Some(value)) = (&node.results[..], peephole::replace(node.op, &args, &self.new)) {
+            let ty = self.old.tensor(*r).clone();
+            let value = self.build(node, |b, _| b.declare(value, &ty));
+            self.bind_fresh(*r, value);
+            return Ok(());
+        }
         self.add_pure(node, node.op, args)
     }
 
@@ -265,14 +272,14 @@ impl<'a> Scope<'a> {
             of_copy.args[0] = Arg::Value(self.settled(node, *base)?);
             return self.view(&of_copy);
         }
-        let types = match self.outcome(node)? {
+        let types: SmallVec<[Cells; 1]> = match self.outcome(node)? {
             ViewOutcome::Copy => return Ok(false),
             ViewOutcome::Unknown => {
                 self.pure(node)?;
                 self.link(node)?;
                 return Ok(true);
             }
-            ViewOutcome::Views(types) => types.into_iter().map(Cells::from).collect::<SmallVec<[Cells; 1]>>(),
+            ViewOutcome::Views(types) => self.spelled(node, types)?.into_iter().map(Cells::from).collect(),
         };
         let Some(Arg::Value(base)) = node.args.first() else {
             return Err(Error::invalid("a view of something that is no tensor").into());
@@ -301,6 +308,24 @@ impl<'a> Scope<'a> {
             self.bind(old, bound);
         }
         Ok(true)
+    }
+
+    /// Symbolic types of views as the program says them, which holds them to be simpler under its guards: `s - 1` for
+    /// `s - Max(0, Min(s, 1))`. It says them of tensors that lie as declared.
+    fn spelled(&self, node: &Node, types: SmallVec<[TensorType; 1]>) -> Step<SmallVec<[TensorType; 1]>> {
+        let Some(Arg::Value(base)) = node.args.first() else { return Ok(types) };
+        let said_of = &self.storages[self.alias(*base)?].ty;
+        let known = types.iter().all(|ty| ty.known().is_some());
+        if known || self.old.values.get(*base).and_then(|v| v.ty.tensor()) != Some(said_of) {
+            return Ok(types);
+        }
+        let witness = crate::symbols::witness(self.program);
+        let at = |ty: &TensorType| ty.layout.map(|e| e.substitute(&witness)).known();
+        let spell = |(found, r): (TensorType, &ValueId)| match self.old.values[*r].ty.tensor() {
+            Some(said) if said.dtype == found.dtype && at(said).is_some() && at(said) == at(&found) => said.clone(),
+            _ => found,
+        };
+        Ok(types.into_iter().zip(&node.results).map(spell).collect())
     }
 
     /// The lazy bits of a tensor.
@@ -450,7 +475,7 @@ pub(super) fn with_sizes(what: String, or: &str) -> Stop {
 }
 
 /// A number as view rules read it: a known one as an integer.
-pub(super) fn flag(e: &Expr) -> Expr {
+pub(crate) fn flag(e: &Expr) -> Expr {
     e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
 }
 

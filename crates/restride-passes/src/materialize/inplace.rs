@@ -218,11 +218,19 @@ impl Materializer<'_> {
             self.counts.scatters += 1;
             return Ok(true);
         }
-        let (target, src) = (self.value(*old)?, self.value(*src)?);
-        if !self.may_overwrite(at, target, None) || self.touched_by_others(node, target, Some(0), false)? {
-            return Ok(false);
-        }
+        let (mut target, src) = (self.value(*old)?, self.value(*src)?);
         let source = self.new.tensor(src).clone();
+        if !self.may_overwrite(at, target, None) || self.touched_by_others(node, target, Some(0), false)? {
+            // The copy that the scatter makes, and a write into it.
+            let own = self.old.tensor(*result).clone();
+            let dense = own.layout.is_contiguous() || own.known().is_some_and(|m| m.layout.is_dense());
+            let told = !op.def().strided || own.layout == self.old.tensor(*old).layout;
+            if !dense || !told || self.region_of(node, target, &source)?.is_none() {
+                return Ok(false);
+            }
+            let Some(copy) = self.copy_of(target, &own, &node.origin)? else { return Ok(false) };
+            target = copy;
+        }
         let Some(Region { view, args, ty, hint }) = self.region_of(node, target, &source)? else { return Ok(false) };
         let region = self.view(view.name(), args, ty, &hint, target, node)?;
         self.copy_into(region, src, node)?;

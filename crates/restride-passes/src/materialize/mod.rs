@@ -79,7 +79,8 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
         return Err(Error::invalid("only a functional program can be made to write in place"));
     }
     let apart = members::apart(program)?;
-    let ctx = Context::new(apart.as_ref().unwrap_or(program), Form::InPlace)?;
+    let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
+    let ctx = Context::new(&merged, Form::InPlace)?;
     let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
     let counts = made.counts;
     Ok((ctx.with(made, Form::InPlace), counts))

@@ -182,6 +182,8 @@ impl Placer<'_> {
         rule: &restride_ir::ViewRule,
     ) -> Result<Option<Home>> {
         let ty = self.ty(v)?.clone();
+        let Some((first, at_use)) = self.scattered_from(base, at_use)? else { return Ok(None) };
+        let (whole, base) = (base, first);
         let Some(place) = self.memory.place(base).cloned() else { return Ok(None) };
         if self.ty(base)?.dtype != ty.dtype {
             return Ok(None);
@@ -205,14 +207,53 @@ impl Placer<'_> {
         };
         let spot = match denied {
             Some(reason) => Err(reason),
-            None => match self.region_of(id, base, rule, &place.layout)? {
+            None => match self.region_of(id, whole, rule, &place.layout)? {
                 None => Err(Reason::NoStrides),
                 Some(region) if region.sizes != ty.layout.sizes => Err(Reason::SizesDiffer),
                 Some(layout) => Ok(Spot::At(Place { buffer: place.buffer, layout })),
             },
         };
+        if whole != base && spot.is_err() {
+            // When the source is made it may be another reason.
+            return Ok(None);
+        }
         let (kind, over) = (Some(RemarkKind::SourceInRegion), Some(base));
         Ok(Some(Home { spot, kind, over, except: self.replaced_with(base), bytes: self.bytes_of(base) }))
+    }
+
+    /// The base that a scatter's base will be on, and the scatter that reads that: itself, or the first of the scatters that
+    /// are still to come and whose sources lie in their regions already. `None` where that is not known.
+    fn scattered_from(&self, base: ValueId, at_use: usize) -> Result<Option<(ValueId, usize)>> {
+        let (mut base, mut at_use, mut between) = (base, at_use, Vec::new());
+        while self.memory.place(base).is_none() {
+            let maker = self.makers[base].map(|at| (at, self.graph.order[at]));
+            let Some((at, id)) = maker.filter(|_| between.len() < DEPTH) else { return Ok(None) };
+            let node = &self.graph.nodes[id];
+            let Some(Movement::Scatter { base: b, src, region }) = node.op.def().movement else { return Ok(None) };
+            let (Some(Arg::Value(from)), Some(Arg::Value(src))) =
+                (node.args.get(b as usize), node.args.get(src as usize))
+            else {
+                return Ok(None);
+            };
+            if self.uses[base][..] != [at_use]
+                || self.wanted.contains_key(&base)
+                || self.types[*from] != self.types[base]
+            {
+                return Ok(None);
+            }
+            between.push((id, *from, *src, region));
+            (base, at_use) = (*from, at);
+        }
+        let place = self.memory.place(base).expect("it has a place now");
+        for (id, from, src, rule) in between {
+            let region = self.region_of(id, from, &rule, &place.layout)?;
+            let there =
+                |l: Layout| self.memory.place(src).is_some_and(|p| p.buffer == place.buffer && p.layout.same_cells(&l));
+            if !region.is_some_and(there) {
+                return Ok(None);
+            }
+        }
+        Ok(Some((base, at_use)))
     }
 
     /// A base and the values that it has replaced in its cells: who writes it takes nothing else from them.

@@ -27,6 +27,7 @@ use restride_ir::{
 pub use revise::Avoid;
 use revise::{Attempt, best};
 use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use views::view_rule;
 
 /// Which kinds of sharing may be taken. All, by default; tests and measurements switch them off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,6 +164,8 @@ struct Placer<'a> {
     types: Table<ValueId, Option<Meta>>,
     /// Position of the last node that reads a value; past the last node for what the caller gets.
     last_use: Table<ValueId, usize>,
+    /// Position of the node that makes a value.
+    makers: Table<ValueId, Option<usize>>,
     /// Positions of the nodes that read a value, in order.
     uses: Table<ValueId, Vec<usize>>,
     /// What the caller gets of a value: positions of outputs, inputs that it becomes.
@@ -221,7 +224,9 @@ impl<'a> Placer<'a> {
         let end = graph.order.len();
         let mut last_use: Table<ValueId, usize> = Table::new();
         let mut uses: Table<ValueId, Vec<usize>> = Table::new();
+        let mut makers: Table<ValueId, Option<usize>> = Table::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
+            node.results.iter().for_each(|r| makers.set(*r, Some(at)));
             for v in node.operands() {
                 last_use.set(v, at);
                 let u = uses.entry(v);
@@ -253,6 +258,7 @@ impl<'a> Placer<'a> {
             memory,
             types,
             last_use,
+            makers,
             uses,
             wanted,
             remarks,

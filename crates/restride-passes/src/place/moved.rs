@@ -108,6 +108,10 @@ impl Placer<'_> {
         let place = self.memory.place(base).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
         let from = self.memory.place(src).cloned().ok_or_else(|| Error::invalid("a value without a place"))?;
         let bytes = self.bytes_of(base);
+        if self.region_of(id, base, &rule, &ty.layout)?.is_some_and(|r| self_overlaps(&r) != Some(false)) {
+            // Which element stays in a cell is the kernel's business.
+            return Ok(false);
+        }
         let mut reason = Reason::SwitchedOff;
         if self.options.scatter
             && let Some(region) = self.region_of(id, base, &rule, &place.layout)?
@@ -166,6 +170,9 @@ impl Placer<'_> {
         ty: &Meta,
     ) -> Result<Reason> {
         if !self.memory.may_write(place.buffer) {
+            // A copy of the base that was left out is made here after all, and the source is moved as well.
+            self.in_the_way = vec![base];
+            self.regret(self.bytes_of(base) + self.bytes_of(src));
             return Ok(Reason::CallerVisible);
         }
         if self_overlaps(&place.layout) != Some(false) || self_overlaps(region) != Some(false) {

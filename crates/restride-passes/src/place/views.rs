@@ -187,7 +187,7 @@ impl Placer<'_> {
 
 /// The view rule of a node, the position of its base, and whether it copies where strides cannot say it: the copy form of
 /// a view has the same elements, and a kernel for that.
-pub(super) fn view_rule(node: &Node) -> Option<(ViewRule, usize, bool)> {
+pub(crate) fn view_rule(node: &Node) -> Option<(ViewRule, usize, bool)> {
     let def = node.op.def();
     match (def.view, &def.movement) {
         _ if def.metadata || def.math.is_some() => None,

@@ -9,6 +9,7 @@ mod autocast;
 mod custom;
 mod guards;
 mod nodes;
+mod returned;
 mod samples;
 mod symbols;
 mod weights;
@@ -76,6 +77,7 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     program.sample_inputs = samples::read(&archive, &model, &mut program)?.map(Arc::new);
     guards::read(&mut program, &exported)?;
     restride_ir::relay(&mut program);
+    returned::write(&mut program, options.lookup)?;
     drop_unused_notes(&mut program);
     Ok(program)
 }

@@ -17,27 +17,16 @@ graph(%x: f32[4, 3]) {
 // %v = aten.select.int(%a, 0, 2)
 //   view on its base, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region, %s: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 12 bytes
+//   source straight in its region, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 12 bytes
-// %s = aten.slice.Tensor(%a, 0, 1, 3)
-//   view on its base, %a: taken, 24 bytes
-// %t = aten.select_scatter.default(%s, %b, 0, 1)
-//   scatter in its base, %s: still read by %c = aten.slice_scatter.default(%a, %t, 0, 1, 3), 24 bytes
-// %t = aten.select_scatter.default(%s, %b, 0, 1)
-//   source straight in its region, %a: still read by %t = aten.select_scatter.default(%s, %b, 0, 1), 24 bytes
-// %c = aten.slice_scatter.default(%a, %t, 0, 1, 3)
+//   result on a dying operand, %v: taken, 12 bytes
+// %c = aten.select_scatter.default(%a, %b, 0, 2)
 //   scatter in its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
-// %s to the arena, for %t = aten.select_scatter.default, 24 bytes
-//   not scatter in its base: still read by %c = aten.slice_scatter.default
-// %t to the arena, for %c = aten.slice_scatter.default, 24 bytes
-//   not source straight in its region: still read by %t = aten.select_scatter.default
-// %b to the arena, for %t = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %c = aten.slice_scatter.default
+// none
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

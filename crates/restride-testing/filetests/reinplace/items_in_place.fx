@@ -41,18 +41,20 @@ graph(%x: f32[4, 3]) {
 // graph(%x: f32[4, 3]) {
 //   %i: f32[3] = aten.select.int(%x, 0, 0)
 //   %j: f32[3] = aten.add.Tensor(%i, 1)
-//   %j_1: f32[4, 3] = aten.select_scatter.default(%x, %j, 0, 0)
-//   %k: f32[3]+3 = aten.select.int(%j_1, 0, 1)
+//   %x_laid_out: f32[4, 3] = aten.clone.default(%x, memory_format=contiguous_format)
+//   %j_1_region: f32[3] = aten.select.int(%x_laid_out, 0, 0)
+//   %j_1_region_1: f32[3] = aten.copy_.default(%j_1_region, %j)
+//   %k: f32[3]+3 = aten.select.int(%x_laid_out, 0, 1)
 //   %l: f32[3]+3 = aten.relu_.default(%k)
 //   %n: f32[3] = aten.mul.Tensor(%l, %l)
-//   %o_region: f32[3]+6 = aten.select.int(%j_1, 0, 2)
+//   %o_region: f32[3]+6 = aten.select.int(%x_laid_out, 0, 2)
 //   %o_region_1: f32[3]+6 = aten.copy_.default(%o_region, %n)
-//   %p: f32[3]+9 = aten.select.int(%j_1, 0, 3)
+//   %p: f32[3]+9 = aten.select.int(%x_laid_out, 0, 3)
 //   %q: f32[3] = aten.neg.default(%p)
 //   %r: f32[3] = aten.exp.default(%p)
-//   %s_region: f32[3]+9 = aten.select.int(%j_1, 0, 3)
+//   %s_region: f32[3]+9 = aten.select.int(%x_laid_out, 0, 3)
 //   %s_region_1: f32[3]+9 = aten.copy_.default(%s_region, %q)
-//   return %j_1, %r
+//   return %x_laid_out, %r
 // }
 
 // == views

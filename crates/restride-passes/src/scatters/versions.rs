@@ -1,0 +1,379 @@
+//! What the values of a functional graph show: regions of versions of roots.
+//!
+//! A root is a value that is no part of another one here: an input, or what a kernel makes. A view shows a region of what
+//! its operand shows. A scatter makes a new version of the root, in which the cells of one region hold its source. A scatter
+//! that puts a version of a region back where the region came from makes no version: it shows more of that one.
+
+use crate::functionalize::cells::Cells;
+use crate::functionalize::rewrite::flag;
+use crate::place::view_rule;
+use restride_ir::{
+    Arg, Args, Binding, Dim, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewOutcome, ViewRule,
+};
+use restride_tensor::{Overlap, nested, overlap, self_overlaps};
+use std::collections::HashMap;
+
+/// Versions that are looked at for one value before it is taken to be touched by all of them.
+const LOOK_BACK: usize = 64;
+
+/// Versions that are looked at for the scatters of a graph, for each of its nodes.
+const EFFORT: usize = 64;
+
+/// One version of a root.
+pub(super) struct Version {
+    /// The write that made it; `None` for a root's first.
+    pub write: Option<Write>,
+    root: usize,
+    depth: usize,
+    /// A value that shows all of the root.
+    whole: Option<ValueId>,
+}
+
+/// The write that made a version.
+pub(super) struct Write {
+    /// The version before it.
+    pub parent: usize,
+    /// The cells that changed.
+    pub region: Cells,
+    /// What they hold.
+    pub src: ValueId,
+    /// Regions that `region` is known to lie in.
+    inside: Vec<Cells>,
+    /// Regions that show the version and not only the part that was written, each inside the next.
+    pub raised: Vec<Raised>,
+}
+
+/// A region that shows a version because a scatter put a part of it back, or because it is seen through a view.
+pub(super) struct Raised {
+    /// What showed the region before the write.
+    pub base: ValueId,
+    /// The region.
+    pub cells: Cells,
+}
+
+/// What a value shows.
+#[derive(Clone)]
+pub(super) struct Shown {
+    /// Which version.
+    pub version: usize,
+    /// Where its elements are in the root.
+    pub cells: Cells,
+    /// Whether no two elements are known to be in one cell.
+    single: bool,
+}
+
+/// The versions of all roots of a graph.
+pub(super) struct Versions<'a> {
+    graph: &'a Graph,
+    pub list: Vec<Version>,
+    shown: Table<ValueId, Option<Shown>>,
+    /// Results of scatters that change nothing: their bases.
+    same: Table<ValueId, Option<ValueId>>,
+    /// What view rules find with symbolic sizes, as the program says it: `s - Max(0, Min(s, 1))` as `s - 1`.
+    spelled: HashMap<Layout<Expr>, Layout<Expr>>,
+    witness: &'a Binding,
+    effort: usize,
+}
+
+impl<'a> Versions<'a> {
+    /// Looks at all nodes of a graph; at the values of symbols in `witness` its types are compared.
+    pub fn of(graph: &'a Graph, witness: &'a Binding) -> Self {
+        let effort = graph.order.len().saturating_mul(EFFORT);
+        let (shown, same, spelled) = (Table::new(), Table::new(), HashMap::new());
+        let mut all = Versions { graph, list: Vec::new(), shown, same, spelled, witness, effort };
+        graph.inputs.iter().for_each(|v| all.root(*v));
+        for (_, node) in graph.ordered() {
+            if all.scatter(node).or_else(|| all.view(node)).is_none() {
+                node.results.iter().for_each(|r| all.root(*r));
+            }
+        }
+        all
+    }
+
+    /// What a value shows, if it is a tensor.
+    pub fn shown(&self, v: ValueId) -> Option<&Shown> {
+        self.shown[v].as_ref()
+    }
+
+    /// The base of a scatter that changes nothing, by its result.
+    pub fn same(&self, v: ValueId) -> Option<ValueId> {
+        self.same[v]
+    }
+
+    /// The source of the last write that may have touched what is shown, if it wrote just that.
+    pub fn source(&self, shown: &Shown) -> Option<ValueId> {
+        let mut version = shown.version;
+        for _ in 0..LOOK_BACK {
+            let write = self.list[version].write.as_ref()?;
+            if write.region.layout.same_cells(&shown.cells.layout) {
+                return Some(write.src);
+            }
+            if !write.region.disjoint(&shown.cells) {
+                return None;
+            }
+            version = write.parent;
+        }
+        None
+    }
+
+    fn root(&mut self, v: ValueId) {
+        let Some(ty) = self.graph.values[v].ty.tensor() else { return };
+        let layout = if single(&ty.layout) { ty.layout.clone() } else { Layout::contiguous(&ty.layout.sizes) };
+        let version = self.list.len();
+        self.list.push(Version { write: None, root: version, depth: 0, whole: Some(v) });
+        let cells = Cells::from(TensorType::new(ty.dtype, layout));
+        self.shown.set(v, Some(Shown { version, cells, single: true }));
+    }
+
+    /// What a rule finds in what the operand `base` shows.
+    fn seen(&self, node: &Node, rule: &ViewRule, base: ValueId) -> Option<(Shown, Vec<TensorType>)> {
+        let shown = self.shown(base)?.clone();
+        let declared = self.graph.tensor(base);
+        // Strides that are not the declared ones mean something else to it.
+        if node.op.def().strided && shown.cells.layout != declared.layout {
+            return None;
+        }
+        let ty = |v: &ValueId| {
+            if *v == base { Some(TensorType::clone(&shown.cells)) } else { self.graph.values[*v].ty.tensor().cloned() }
+        };
+        let args: Result<Vec<Arg<TensorType, Expr>>, ()> =
+            node.args.iter().map(|a| a.try_map(|v| ty(v).ok_or(()), |e| Ok(flag(e)))).collect();
+        match (rule.symbolic)(&Args(&args.ok()?)) {
+            Ok(ViewOutcome::Views(mut views)) if views.iter().all(|w| w.dtype == shown.cells.dtype) => {
+                for w in views.iter_mut() {
+                    if let Some(spelled) = self.spelled.get(&w.layout) {
+                        w.layout = spelled.clone();
+                    }
+                }
+                Some((shown, views.into_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A region with symbolic sizes as the program says it, where it says it of a value that lies as declared.
+    fn spell(&mut self, base: (ValueId, &Shown), result: ValueId, found: &mut Layout<Expr>) {
+        if found.known().is_some() || base.1.cells.layout != self.graph.tensor(base.0).layout {
+            return;
+        }
+        let Some(said) = self.graph.values[result].ty.tensor() else { return };
+        let at = |l: &Layout<Expr>| l.map(|e| e.substitute(self.witness)).known();
+        if said.layout != *found && at(found).is_some_and(|l| at(&said.layout) == Some(l)) {
+            self.spelled.insert(found.clone(), said.layout.clone());
+            *found = said.layout.clone();
+        }
+    }
+
+    /// A view shows a part of what its operand shows. `None` if the node is none.
+    fn view(&mut self, node: &Node) -> Option<()> {
+        let (rule, position, _) = view_rule(node)?;
+        let Some(Arg::Value(base)) = node.args.get(position) else { return None };
+        let (shown, views) = self.seen(node, &rule, *base)?;
+        if views.len() != node.results.len() {
+            return None;
+        }
+        for (&r, mut view) in node.results.iter().zip(views) {
+            self.spell((*base, &shown), r, &mut view.layout);
+            let single = self.single_part(&shown, &view.layout, node.op.def().strided);
+            self.shown.set(r, Some(Shown { version: shown.version, cells: view.into(), single }));
+            self.sees_whole(r);
+        }
+        Some(())
+    }
+
+    /// Whether a part of what is shown has no two elements in one cell. With symbolic sizes: it has as many elements as the
+    /// whole, or each of its dimensions runs along one of the whole.
+    fn single_part(&self, of: &Shown, part: &Layout<Expr>, strided: bool) -> bool {
+        if single(part) {
+            return true;
+        }
+        let from = &of.cells.layout;
+        if !of.single || strided || part.known().is_some() {
+            return false;
+        }
+        let fits = |n: &Expr, whole: &Expr| {
+            let at = |e: &Expr| e.eval(self.witness).map(|n| n.as_i64()).ok();
+            whole.less(n) != Some(true) && at(n).zip(at(whole)).is_some_and(|(n, whole)| n <= whole)
+        };
+        let mut used = vec![false; from.rank()];
+        let along = |(n, stride): (&Expr, &Expr)| {
+            let same =
+                |d: &usize| !used[*d] && from.strides[*d].equals(stride) == Some(true) && fits(n, &from.sizes[*d]);
+            n.is(1) || (0..from.rank()).find(same).map(|d| used[d] = true).is_some()
+        };
+        part.numel().equals(&from.numel()) == Some(true) || part.sizes.iter().zip(&part.strides).all(along)
+    }
+
+    /// Notes that a value may show all of its root. Versions that were written in another view of it are raised to that.
+    fn sees_whole(&mut self, v: ValueId) {
+        let Some(shown) = self.shown[v].clone() else { return };
+        if self.list[shown.version].whole.is_some() || !self.is_whole(&shown) {
+            return;
+        }
+        let (mut path, mut at) = (Vec::new(), shown.version);
+        let base = loop {
+            if let Some(base) = self.list[at].whole {
+                break base;
+            }
+            let Some(effort) = self.effort.checked_sub(1) else { return };
+            self.effort = effort;
+            path.push(at);
+            at = write_of(&self.list, at).parent;
+        };
+        for x in path {
+            self.raise(x, Raised { base, cells: shown.cells.clone() });
+        }
+        self.list[shown.version].whole = Some(v);
+    }
+
+    fn is_whole(&self, shown: &Shown) -> bool {
+        let root = self.list[self.list[shown.version].root].whole.and_then(|v| self.shown(v));
+        root.is_some_and(|root| root.cells.layout.same_cells(&shown.cells.layout))
+    }
+
+    /// Says that a region shows a version; nothing is larger than the whole.
+    fn raise(&mut self, version: usize, raised: Raised) {
+        let shown = |r: &Raised| Shown { version, cells: r.cells.clone(), single: true };
+        let write = write_of(&self.list, version);
+        if write.raised.last().is_some_and(|last| self.is_whole(&shown(last))) {
+            return;
+        }
+        let write = self.list[version].write.as_mut().expect("what is raised was written");
+        write.inside.push(raised.cells.clone());
+        write.raised.push(raised);
+    }
+
+    /// A scatter makes a version, or shows more of one. `None` if the node is none, or it cannot be said in cells.
+    fn scatter(&mut self, node: &Node) -> Option<()> {
+        let Some(Movement::Scatter { base, src, region }) = node.op.def().movement else { return None };
+        let (Some(Arg::Value(b)), Some(Arg::Value(src)), [r]) =
+            (node.args.get(base as usize), node.args.get(src as usize), &node.results[..])
+        else {
+            return None;
+        };
+        let (from, to) = (self.graph.values[*src].ty.tensor()?, self.graph.tensor(*b));
+        if from.dtype != to.dtype {
+            return None;
+        }
+        let (shown, mut views) = self.seen(node, &region, *b)?;
+        let region = Cells::from(views.pop().filter(|_| views.is_empty())?);
+        let sizes = region.layout.sizes.iter().zip(&from.layout.sizes);
+        let fits = region.rank() == from.rank() && { sizes }.all(|(a, b)| a.equals(b) == Some(true));
+        if region.is_empty() || !fits || !shown.single || !self.single_region(node, &region) {
+            return None;
+        }
+        let part = self.shown(*src).filter(|s| s.cells.layout.same_cells(&region.layout)).map(|s| s.version);
+        let put_back = part.and_then(|part| self.put_back(&shown, *b, part, &region));
+        let version = match put_back {
+            Some(version) => version,
+            None => {
+                let inside = vec![shown.cells.clone(), region.clone()];
+                self.write(
+                    shown.version,
+                    Write { parent: shown.version, region, src: *src, inside, raised: Vec::new() },
+                )
+            }
+        };
+        if version == shown.version {
+            self.same.set(*r, Some(*b));
+        }
+        let shown = Shown { version, ..shown };
+        if self.is_whole(&shown) && self.list[version].whole.is_none() {
+            self.list[version].whole = Some(*r);
+        }
+        self.shown.set(*r, Some(shown));
+        Some(())
+    }
+
+    /// Whether the region of a scatter into a base without two elements in a cell has none either: so it is, unless strides say
+    /// where it lies.
+    fn single_region(&self, node: &Node, region: &Cells) -> bool {
+        !node.op.def().strided || single(&region.layout)
+    }
+
+    fn write(&mut self, parent: usize, write: Write) -> usize {
+        let (root, depth) = (self.list[parent].root, self.list[parent].depth + 1);
+        self.list.push(Version { write: Some(write), root, depth, whole: None });
+        self.list.len() - 1
+    }
+
+    /// The version that is `whole` with the region as it is in the version `part`, where only the region differs.
+    fn put_back(&mut self, whole: &Shown, base: ValueId, part: usize, region: &Cells) -> Option<usize> {
+        let (to_part, to_whole) = self.paths(part, whole.version)?;
+        let write = |version: &usize| self.list[*version].write.as_ref().expect("versions on a path were written");
+        if !to_part.iter().all(|x| write(x).lies_in(region)) {
+            return None;
+        }
+        // What the whole lost in the region since must be written there again.
+        let restored = |y: &usize| {
+            let lost = &write(y).region;
+            lost.disjoint(region) || to_part.iter().any(|x| contained(lost, &write(x).region))
+        };
+        if !to_whole.iter().all(restored) {
+            return None;
+        }
+        let raised = || Raised { base, cells: whole.cells.clone() };
+        if to_whole.is_empty() {
+            to_part.iter().for_each(|x| self.raise(*x, raised()));
+            return Some(part);
+        }
+        let mut version = whole.version;
+        for x in to_part {
+            let Write { region, src, inside, .. } = write_of(&self.list, x);
+            let (region, src) = (region.clone(), *src);
+            let inside = inside.iter().chain([&whole.cells]).cloned().collect();
+            version = self.write(version, Write { parent: version, region, src, inside, raised: vec![raised()] });
+        }
+        Some(version)
+    }
+
+    /// The versions from the last that two have in common to each of them, oldest first. `None` if they are of two roots, or
+    /// that takes too long.
+    fn paths(&mut self, a: usize, b: usize) -> Option<(Vec<usize>, Vec<usize>)> {
+        if self.list[a].root != self.list[b].root {
+            return None;
+        }
+        let (mut x, mut y, mut to_a, mut to_b) = (a, b, Vec::new(), Vec::new());
+        while x != y {
+            self.effort = self.effort.checked_sub(1)?;
+            let (of, path) =
+                if self.list[x].depth >= self.list[y].depth { (&mut x, &mut to_a) } else { (&mut y, &mut to_b) };
+            path.push(*of);
+            *of = write_of(&self.list, *of).parent;
+        }
+        // Every pair of writes on the two may be compared.
+        self.effort = self.effort.checked_sub(to_a.len().saturating_mul(to_b.len()))?;
+        to_a.reverse();
+        to_b.reverse();
+        Some((to_a, to_b))
+    }
+}
+
+fn write_of(list: &[Version], version: usize) -> &Write {
+    list[version].write.as_ref().expect("a version that is not a root's first was written")
+}
+
+impl Write {
+    fn lies_in(&self, region: &Cells) -> bool {
+        self.inside.iter().any(|own| own.layout.same_cells(&region.layout)) || contained(&self.region, region)
+    }
+}
+
+/// Whether all cells of a region are known to be cells of another one.
+fn contained(a: &Cells, b: &Cells) -> bool {
+    if a.layout.same_cells(&b.layout) {
+        return true;
+    }
+    match (a.known(), b.known()) {
+        (Some(a), Some(b)) => matches!(overlap(&a.layout, &b.layout), Overlap::Same | Overlap::Inside),
+        _ => false,
+    }
+}
+
+/// Whether no two elements are known to be in one cell.
+fn single(layout: &Layout<Expr>) -> bool {
+    match layout.known() {
+        Some(known) => self_overlaps(&known) == Some(false),
+        None => nested(layout) || layout.is_contiguous(),
+    }
+}
