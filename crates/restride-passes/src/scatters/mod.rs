@@ -24,7 +24,7 @@ use restride_ir::{
     Arg, Args, Binding, Error, Expr, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId,
     ViewOutcome,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use versions::{Raised, Shown, Versions, Write};
 
 /// The program with nested scatters as one write each, and reads of what was written as what was written.
@@ -56,6 +56,7 @@ struct Merger<'a> {
     versions: Versions<'a>,
     /// The nodes of values that are made when they are asked for.
     waiting: Table<ValueId, Option<NodeId>>,
+    outputs: BTreeSet<ValueId>,
     /// Values of versions in a region: version, position in its `raised`.
     made: BTreeMap<(usize, usize), ValueId>,
 }
@@ -73,7 +74,8 @@ enum Made {
 impl<'a> Merger<'a> {
     fn new(new: Rebuilt<'a>, witness: &'a Binding) -> Self {
         let versions = Versions::of(new.old, witness);
-        Merger { new, versions, waiting: Table::new(), made: BTreeMap::new() }
+        let outputs = new.old.output_values().collect();
+        Merger { new, versions, waiting: Table::new(), outputs, made: BTreeMap::new() }
     }
 
     fn node(&mut self, id: NodeId, node: &Node) -> Result<()> {
@@ -100,13 +102,19 @@ impl<'a> Merger<'a> {
             return true;
         }
         let Some((shown, write)) = self.written(r) else { return false };
-        if self.versions.source(shown).is_some() {
+        if self.source(r, shown).is_some() {
             return true;
         }
         match node.op.def().movement {
             Some(Movement::Scatter { .. }) => !write.raised.is_empty(),
             _ => node.op.def().view.is_some() && node.operands().any(|v| self.new.map[v].is_none()),
         }
+    }
+
+    /// What was written and is all that a value shows; an output keeps its strides, which would take a copy of the source.
+    fn source(&self, v: ValueId, shown: &Shown) -> Option<ValueId> {
+        let (old, src) = (self.new.old, self.versions.source(shown)?);
+        (old.values[v].ty == old.values[src].ty || !self.outputs.contains(&v)).then_some(src)
     }
 
     /// Whether a value is the outermost region that a version is put back in.
@@ -151,7 +159,7 @@ impl<'a> Merger<'a> {
             return Ok(self.new.map[base].map_or_else(|| Made::Needs(vec![base]), Made::Value));
         }
         let shown = self.versions.shown(v).expect("what waits shows a version").clone();
-        if let Some(src) = self.versions.source(&shown) {
+        if let Some(src) = self.source(v, &shown) {
             return Ok(self.new.map[src].map_or_else(|| Made::Needs(vec![src]), Made::Value));
         }
         let raised = self.versions.list[shown.version].write.as_ref().map_or(0, |w| w.raised.len());

@@ -355,13 +355,31 @@ fn write_of(list: &[Version], version: usize) -> &Write {
 
 impl Write {
     fn lies_in(&self, region: &Cells) -> bool {
-        self.inside.iter().any(|own| own.layout.same_cells(&region.layout)) || contained(&self.region, region)
+        self.inside.iter().any(|own| same_set(&own.layout, &region.layout)) || contained(&self.region, region)
     }
+}
+
+/// Whether two regions are known to be the same cells, in any order: dimensions of one index do not count.
+fn same_set(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
+    let dims = |l: &Layout<Expr>| -> Vec<(Expr, Expr)> {
+        let all = l.sizes.iter().cloned().zip(l.strides.iter().cloned());
+        all.filter(|(n, _)| !n.is(1)).collect()
+    };
+    let (own, mut other) = (dims(a), dims(b));
+    let equal = |a: &Expr, b: &Expr| a.equals(b) == Some(true);
+    if own.len() != other.len() || !equal(&a.offset, &b.offset) {
+        return false;
+    }
+    let found = |(n, stride): (Expr, Expr)| {
+        let at = other.iter().position(|(m, s)| equal(&n, m) && equal(&stride, s));
+        at.map(|at| other.swap_remove(at)).is_some()
+    };
+    own.into_iter().all(found)
 }
 
 /// Whether all cells of a region are known to be cells of another one.
 fn contained(a: &Cells, b: &Cells) -> bool {
-    if a.layout.same_cells(&b.layout) {
+    if same_set(&a.layout, &b.layout) {
         return true;
     }
     match (a.known(), b.known()) {

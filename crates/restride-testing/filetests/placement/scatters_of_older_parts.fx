@@ -1,4 +1,5 @@
-// Parts of the base as it was before the others were written: each is put back without a copy, as no part lost a cell.
+// Parts of the base as it was before the others were written: each is put back without a copy, as no part lost a cell. The base
+// is read after the first write, so it is not made in the output's memory.
 // run: copies, run
 graph(%x: f32[3, 4]) {
   %y: f32[3, 4] = aten.mul.Tensor(%x, 2)

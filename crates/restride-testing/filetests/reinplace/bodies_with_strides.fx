@@ -73,9 +73,11 @@ graph @no1(%a0: i64[3], %a1: i64[3], %a2: bool[]) {
 //   %v3: i64[2, 1][2, 1] = aten.unfold.default(%base_0, 0, 1, 2)
 //   %v5: i64[2, 1] = aten.add.Tensor(%v3, %v3)
 //   %v5_1: i64[2] = aten.reshape.default(%v5, [2])
-//   %v5_2: i64[3] = aten.slice_scatter.default(%base_0, %v5_1, 0, 0, 3, 2)
-//   %v6: i64[3] = aten.clone.default(%v5_2)
-//   return %v6, %v5_2, %base_1
+//   %base_0_laid_out: i64[3] = aten.clone.default(%base_0, memory_format=contiguous_format)
+//   %v5_2_region: i64[2][2] = aten.slice.Tensor(%base_0_laid_out, 0, 0, 3, 2)
+//   %v5_2_region_1: i64[2][2] = aten.copy_.default(%v5_2_region, %v5_1)
+//   %v6: i64[3] = aten.clone.default(%base_0_laid_out)
+//   return %v6, %base_0_laid_out, %base_1
 // }
 
 // == run

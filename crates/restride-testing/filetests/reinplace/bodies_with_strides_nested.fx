@@ -113,10 +113,13 @@ graph @body3(%a0: i64[], %a1: i32[3, 2][6, 3]+1) {
 //   %v9: i32[2, 1, 3] = aten.masked_fill.Scalar(%v5, %v8, 7)
 //   %v9_1: i32[3, 2, 1][1, 3, 3] = aten.permute.default(%v9, [2, 0, 1])
 //   %v9_2: i32[3, 2][1, 3] = aten.reshape.default(%v9_1, [3, 2])
-//   %v9_3: i32[3, 2, 3] = aten.select_scatter.default(%base_0, %v9_2, 2, 1)
+//   %base_0_laid_out: i32[3, 2, 3] = aten.clone.default(%base_0, memory_format=contiguous_format)
+//   %v9_3_region: i32[3, 2][6, 3]+1 = aten.select.int(%base_0_laid_out, 2, 1)
+//   %v9_3_region_1: i32[3, 2][6, 3]+1 = aten.copy_.default(%v9_3_region, %v9_2)
 //   %v10: i64[3] = aten.clone.default(%a0)
-//   %v: i32[3, 2][6, 3]+1 = aten.select.int(%v9_3, 2, 1)
-//   return %v10, %v, %v9_3
+//   %v9_2_laid_out: i32[3, 2][6, 3] = aten.empty_strided.default([3, 2], [6, 3], dtype=i32)
+//   %v9_2_laid_out_1: i32[3, 2][6, 3] = aten.copy_.default(%v9_2_laid_out, %v9_2)
+//   return %v10, %v9_2_laid_out_1, %base_0_laid_out
 // }
 //
 // graph @graph6(%a0: i64[3], %a1: i64[3], %base_0: i32[3, 2, 3]) {
