@@ -252,6 +252,9 @@ pub struct ProgramArgs {
     /// A .pt2 with the weights of a .fx.
     #[arg(long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
+    /// Read files into memory instead of mapping them: others may change or cut them meanwhile.
+    #[arg(long)]
+    pub no_mmap: bool,
 }
 
 /// Inputs, seed and limits.

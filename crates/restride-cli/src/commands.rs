@@ -48,7 +48,12 @@ pub fn run(command: Command) -> Result<()> {
 }
 
 fn open_options(args: &ProgramArgs) -> OpenOptions {
-    OpenOptions { model: args.model.clone(), weights: args.weights.clone(), ops: args.ops.clone() }
+    OpenOptions {
+        model: args.model.clone(),
+        weights: args.weights.clone(),
+        ops: args.ops.clone(),
+        no_mmap: args.no_mmap,
+    }
 }
 
 fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {

@@ -4,33 +4,32 @@ use restride_ir::{OpError, dense_like};
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{C32, C64, DType, Element, Layout, Tensor, bf16, f16};
 
-/// Most bytes that one tensor is given without asking whether there is room.
-const SURE: u128 = 1 << 28;
-
 /// A zeroed tensor on memory of its own, or an error instead of an abort where there cannot be room for it.
 pub fn allocate(dtype: DType, layout: Layout) -> Result<Tensor, OpError> {
     let refuse = |why: &str| Err(OpError::new(format!("a tensor of {dtype} and layout {layout} {why}")));
     if layout.sizes.iter().any(|n| *n < 0) || layout.offset < 0 || layout.strides.iter().any(|s| *s < 0) {
         return refuse("cannot be made");
     }
-    let bytes = layout.cell_range().end as u128 * dtype.size() as u128;
-    let room = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
-    if bytes > SURE && !room() {
-        return refuse("needs more memory than there is");
+    if layout.byte_range(dtype.size()).is_none() {
+        return refuse("has more elements than memory can have");
     }
-    Ok(Tensor::zeros(dtype, layout))
+    match Tensor::try_zeros(dtype, layout.clone()) {
+        Some(t) => Ok(t),
+        None => refuse("needs more memory than there is"),
+    }
 }
 
 /// Writes the elements of `src` into `dst`, converting, broadcasting and applying the lazy bits of both. Where
 /// the two overlap, all of `src` is read first; where `dst` visits a cell more than once, the last index stays.
 pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
-    if src.storage().same(dst.storage()) {
-        let same = src.dtype() == dst.dtype() && src.layout().same_cells(dst.layout());
+    if src.storage().meets(dst.storage()) {
+        let same =
+            src.storage().same(dst.storage()) && src.dtype() == dst.dtype() && src.layout().same_cells(dst.layout());
         if same && (src.conj, src.neg) == (dst.conj, dst.neg) {
             return Ok(());
         }
         let own = allocate(src.dtype(), Layout::contiguous(&src.layout().sizes))?;
-        copy_cells(&own, src);
+        copy_cells(&own, src)?;
         return copy_into(dst, &with_bits(own, src.conj, src.neg));
     }
     let src = if (src.conj, src.neg) == (false, false) { src.clone() } else { resolve(src)? };
@@ -39,21 +38,20 @@ pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
         (false, false) => src,
         (conj, neg) => {
             let same_type = allocate(dst.dtype(), Layout::contiguous(&src.layout().sizes))?;
-            copy_cells(&same_type, &src);
+            copy_cells(&same_type, &src)?;
             resolve(&with_bits(same_type, conj, neg))?
         }
     };
     let layout = src.layout().expand(&dst.layout().sizes)?;
     let wide = src.alias(src.dtype(), layout).ok_or_else(|| OpError::new("a broadcast reaches outside its storage"))?;
-    copy_cells(dst, &wide);
-    Ok(())
+    copy_cells(dst, &wide)
 }
 
 /// Elements from one tensor to another of the same sizes on another storage, lazy bits aside.
-fn copy_cells(dst: &Tensor, src: &Tensor) {
-    // Shared bytes are copied at the first write, so the address for writing comes first.
-    let to = dst.view_mut();
-    copy_convert(src.view(), to);
+fn copy_cells(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
+    let used = |e: restride_tensor::AccessError| OpError::new(e.to_string());
+    copy_convert(src.try_read().map_err(used)?.view(), dst.try_write().map_err(used)?.view_mut());
+    Ok(())
 }
 
 fn with_bits(mut t: Tensor, conj: bool, neg: bool) -> Tensor {
@@ -68,13 +66,13 @@ pub fn resolve(t: &Tensor) -> Result<Tensor, OpError> {
     }
     let own = allocate(t.dtype(), dense_like(t.layout()))?;
     let flip = t.conj && t.dtype().is_complex();
-    fn store<T: Element>(own: &Tensor, t: &Tensor, f: impl Fn(T) -> T) {
+    fn store<T: Element>(own: &Tensor, t: &Tensor, f: impl Fn(T) -> T) -> Result<(), OpError> {
         let data: Vec<T> = t.to_elements::<T>().into_iter().map(f).collect();
-        copy_cells(own, &Tensor::from_slice(&data, &t.layout().sizes));
+        copy_cells(own, &Tensor::from_slice(&data, &t.layout().sizes))
     }
     macro_rules! real {
         ($t:ty, $neg:expr) => {
-            store::<$t>(&own, t, |x| if t.neg { $neg(x) } else { x })
+            store::<$t>(&own, t, |x| if t.neg { $neg(x) } else { x })?
         };
     }
     macro_rules! complex {
@@ -82,7 +80,7 @@ pub fn resolve(t: &Tensor) -> Result<Tensor, OpError> {
             store::<$t>(&own, t, |z| {
                 let z = if flip { z.conj() } else { z };
                 if t.neg { -z } else { z }
-            })
+            })?
         };
     }
     match t.dtype() {

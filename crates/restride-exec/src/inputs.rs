@@ -132,6 +132,49 @@ impl State {
     pub fn set(&mut self, name: Arc<str>, tensor: Tensor) {
         self.tensors.insert(name, tensor);
     }
+    /// Moves a tensor, and all that share its storage, to other memory: what they hold is copied there, and runs write it there.
+    ///
+    /// # Errors
+    /// No tensor of the name, memory that is too short, not aligned for the elements, read-only or in use.
+    pub fn move_to(&mut self, name: &str, memory: Storage) -> Result<()> {
+        let bytes = self.named(name)?.storage().to_vec();
+        let moved = self.on(name, &memory, bytes.len())?;
+        memory
+            .try_write(&bytes)
+            .map_err(|e| Error::new(ErrorKind::Inputs, format!("the memory for {name} cannot be written: {e}")))?;
+        self.tensors.extend(moved);
+        Ok(())
+    }
+    /// As [`State::move_to`], with what the memory holds already: goes on from what another run left there, maybe in another
+    /// process.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn resume(&mut self, name: &str, memory: Storage) -> Result<()> {
+        let moved = self.on(name, &memory, self.named(name)?.storage().len())?;
+        self.tensors.extend(moved);
+        Ok(())
+    }
+    fn named(&self, name: &str) -> Result<&Tensor> {
+        let unknown = || Error::new(ErrorKind::Inputs, format!("the state has no tensor {name}"));
+        self.tensors.get(name).ok_or_else(unknown)
+    }
+    /// The tensors that share a storage of so many bytes, on other memory.
+    fn on(&self, name: &str, memory: &Storage, bytes: usize) -> Result<Vec<(Arc<str>, Tensor)>> {
+        let from = self.named(name)?.storage();
+        if memory.len() < bytes {
+            let what = format!("the memory for {name} has {} bytes, and it needs {bytes}", memory.len());
+            return Err(Error::new(ErrorKind::Inputs, what));
+        }
+        let shared = self.tensors.iter().filter(|(_, t)| t.storage().same(from));
+        let moved = shared.map(|(n, t)| {
+            let mut own = Tensor::new(memory.clone(), t.dtype(), t.layout().clone())
+                .ok_or_else(|| Error::new(ErrorKind::Inputs, format!("the memory for {n} is not aligned for it")))?;
+            (own.conj, own.neg) = (t.conj, t.neg);
+            Ok((n.clone(), own))
+        });
+        moved.collect()
+    }
     /// All tensors, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Tensor)> {
         self.tensors.iter()
@@ -272,7 +315,7 @@ fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> R
     let [size] = ty.sizes() else { return Err(Error::invalid(format!("{} is not flat", name()))) };
     let declared = restride_ir::Dim::known(size).unwrap_or(0) as usize * ty.dtype.size();
     if storage.len() < declared && declared <= grown(program, input) {
-        storage.grow(declared);
+        storage.grow(declared).map_err(|e| Error::new(ErrorKind::Inputs, format!("{}: {e}", name())))?;
     }
     let there = (storage.len() / ty.dtype.size()) as i64;
     // A program with known sizes may reach less far than the memory does.
@@ -453,11 +496,15 @@ pub fn check_sharing(program: &Program, bound: &Bound, written: &[usize]) -> Res
         for (i, other) in bound.values.iter().enumerate() {
             let Some(b) = other.tensor() else { continue };
             let idle = !used[i] && !written.contains(&i);
-            if i == w || idle || together(w, i) || !a.storage().same(b.storage()) {
+            if i == w || idle || together(w, i) || !a.storage().meets(b.storage()) {
                 continue;
             }
-            let how = overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size());
-            if how != Overlap::Disjoint {
+            // Foreign memory may be given twice, as storages of their own.
+            let apart = match a.storage().same(b.storage()) {
+                true => overlap_bytes(a.layout(), a.dtype().size(), b.layout(), b.dtype().size()) == Overlap::Disjoint,
+                false => !a.may_meet(b),
+            };
+            if !apart {
                 let (a, b) = (input_name(program, w), input_name(program, i));
                 return Err(Error::new(
                     ErrorKind::Inputs,

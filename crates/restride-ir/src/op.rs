@@ -4,7 +4,7 @@
 //! [`Op`] is a registered declaration: the handle that nodes hold.
 
 use crate::{Arg, Args, Expr, Grad, Meta, OpError, Schema, TensorType};
-use restride_tensor::{DType, Layout, Scalar, Tensor, View, ViewMut};
+use restride_tensor::{DType, Fitted, Layout, Scalar, Tensor, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -30,6 +30,8 @@ pub struct Call<'a> {
     pub outs: &'a [ViewMut<'a>],
     /// Threads and randomness.
     pub ctx: &'a Ctx,
+    /// The caller's word that all this is so: kernels of operators do not look again.
+    pub fitted: Fitted,
 }
 
 /// What a run gives its kernels besides arguments.

@@ -141,6 +141,15 @@ fn run<T: Gemm + Real>(
     let (l, ev) = (sizes[rank - 2] as usize, sizes[rank - 1] as usize);
     let e = q.sizes()[q.sizes().len() - 1] as usize;
     let s = k.sizes()[k.sizes().len() - 2] as usize;
+    let last = |x: &View<'_>| x.sizes().last_chunk::<2>().map(|&[a, b]| (a as usize, b as usize));
+    let masks = |m: &View<'_>| last(m).is_some_and(|(a, b)| (a == 1 || a == l) && (b == 1 || b == s));
+    if q.sizes().len() < 2
+        || last(k) != Some((s, e))
+        || last(v) != Some((s, ev))
+        || !settings.mask.as_ref().is_none_or(masks)
+    {
+        return Err("queries, keys, values and mask do not have the sizes of one attention".into());
+    }
     let entries: usize = outer.iter().map(|&n| n as usize).product();
     let rows = entries * l;
     let full: Dims<i64> = outer.iter().copied().chain([l as i64, e as i64]).collect();
@@ -162,6 +171,7 @@ fn run<T: Gemm + Real>(
     let mut weights = Temp::filled(if results.weights.is_some() { rows * s } else { 0 }, T::zero());
     let tiles = l.div_ceil(TILE);
     let (sums_at, weights_at) = (par::Shared::new(&mut sums), par::Shared::new(&mut weights));
+    let (causal, wants_sums, wants_weights) = (settings.causal, results.logsumexp.is_some(), results.weights.is_some());
     let scratch = || Temp::filled(TILE.min(l) * s, T::zero());
     par::each(threads, entries * tiles, scratch, |scores, item| {
         let (entry, first) = (item / tiles, item % tiles * TILE);
@@ -192,16 +202,16 @@ fn run<T: Gemm + Real>(
                     };
                 }
             }
-            let seen = if settings.causal { (first + i + 1).min(s) } else { s };
+            let seen = if causal { (first + i + 1).min(s) } else { s };
             let (line, hidden) = line.split_at_mut(seen);
             hidden.fill(T::zero());
-            if results.logsumexp.is_some() {
+            if wants_sums {
                 // SAFETY: this row's number, which is this item's alone.
                 unsafe { sums_at.at(row + i).write(logsumexp(line)) };
             }
             softmax_row(line, Softmax::Safe);
         }
-        if results.weights.is_some() {
+        if wants_weights {
             // SAFETY: this item's rows of the weights, nobody else's.
             unsafe { std::slice::from_raw_parts_mut(weights_at.at(row * s), len * s) }.copy_from_slice(scores);
         }
@@ -266,9 +276,11 @@ mod tests {
         let out = Tensor::zeros(DType::F64, Layout::permuted(&[b, h, l, ev], &[0, 2, 1, 3]));
         let sums = Tensor::zeros(DType::F64, Layout::contiguous(&[b, h, l]));
         for causal in [false, true] {
-            let settings = Settings { mask: Some(bits.view()), selects: true, causal, scale: 0.7 };
-            let results = Results { out: out.view_mut(), logsumexp: Some(sums.view_mut()), weights: None };
-            attention(&q.view(), &k.view(), &v.view(), true, &settings, &results, 2).unwrap();
+            let (locked, mut to, mut sums_to) = (bits.read(), out.write(), sums.write());
+            let settings = Settings { mask: Some(locked.view()), selects: true, causal, scale: 0.7 };
+            let results = Results { out: to.view_mut(), logsumexp: Some(sums_to.view_mut()), weights: None };
+            attention(&q.read().view(), &k.read().view(), &v.read().view(), true, &settings, &results, 2).unwrap();
+            drop((to, sums_to));
             for i in 0..b * h * l {
                 let (x, y, z) = (i / (h * l), i / l % h, i % l);
                 let score = |j: i64| -> f64 {

@@ -26,6 +26,7 @@ fn tile(rows: usize, windows: usize) -> (usize, usize) {
 }
 
 /// Sizes of one convolution.
+#[derive(Clone, Copy)]
 struct Shape {
     batch: usize,
     groups: usize,
@@ -33,6 +34,19 @@ struct Shape {
     cin: usize,
     cout: usize,
     w: Window,
+}
+
+impl Shape {
+    /// Whether a convolution of this shape has so many elements in its input, weight and result.
+    fn holds(&self, input: usize, weight: usize, result: usize) -> Result<(), String> {
+        let product = |of: &[usize]| of.iter().try_fold(1usize, |n, &m| n.checked_mul(m));
+        let (b, g, (volume, windows)) = (self.batch, self.groups, (self.w.volume(), self.w.windows()));
+        let fit = product(&[b, g, self.cin, volume]) == Some(input)
+            && product(&[g, self.cout, self.cin, self.w.taps()]) == Some(weight)
+            && product(&[b, g, self.cout, windows]) == Some(result)
+            && (!self.w.is_identity() || volume == windows);
+        if fit { Ok(()) } else { Err("input, weight and result do not have the sizes of one convolution".into()) }
+    }
 }
 
 /// Number of samples: one without a dimension for them.
@@ -56,6 +70,7 @@ pub fn conv(
     }
     let (o, c) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     let shape = Shape { batch: batch(x, weight), groups, cin: c, cout: o / groups, w: *w };
+    shape.holds(x.numel(), weight.numel(), out.numel())?;
     with_compute!(any out.dtype(), T => forward::<T>(x, weight, bias, &shape, out, threads)?);
     Ok(())
 }
@@ -69,6 +84,9 @@ fn forward<T: Number>(
     threads: usize,
 ) -> Result<(), String> {
     let bias = bias.map(|b| pack::<T>(b));
+    if bias.as_ref().is_some_and(|b| b.len() != s.groups * s.cout) {
+        return Err("a convolution's bias has a number for each channel".into());
+    }
     if conv_over::meet(x, out) {
         let trails = x.dtype() == T::DTYPE
             && out.dtype() == T::DTYPE
@@ -188,6 +206,8 @@ pub fn conv_transposed(
     }
     let (c, o) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     let s = Shape { batch: batch(x, weight), groups, cin: c / groups, cout: o, w: *w };
+    // The other way round: the result is the input of the convolution that this is the transpose of.
+    Shape { cin: s.cout, cout: s.cin, ..s }.holds(out.numel(), weight.numel(), x.numel())?;
     with_compute!(any out.dtype(), T => {
         let (x, weight) = (pack::<T>(x), pack::<T>(weight));
         let bias = bias.map(|b| pack::<T>(b));
@@ -269,6 +289,12 @@ pub fn conv_backward(
     let (a, b) = (weight.sizes()[0] as usize, weight.sizes()[1] as usize);
     // Of the convolution that has this weight: its outputs are the transposed one's inputs.
     let s = Shape { batch: batch(x, weight), groups, cin: b, cout: a / groups, w: *w };
+    let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
+    s.holds(wide.numel(), weight.numel(), narrow.numel())?;
+    let of_size = |out: &Option<ViewMut<'_>>, n: usize| out.as_ref().is_none_or(|out| out.numel() == n);
+    if !of_size(&out.input, x.numel()) || !of_size(&out.weight, weight.numel()) {
+        return Err("gradients have the sizes of what they are of".into());
+    }
     with_compute!(any grad.dtype(), T => {
         let (g, x, weight) = (pack::<T>(grad), pack::<T>(x), pack::<T>(weight));
         if let Some(out) = &out.bias {
@@ -458,20 +484,25 @@ mod tests {
             let tw = Tensor::from_slice(&wt, &[(s.groups * s.cout) as i64, s.cin as i64, s.w.taps() as i64]);
             for threads in [1, 3] {
                 let out = Tensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cout, s.w.windows())));
-                conv(&tx.view(), &tw.view(), None, &s.w, s.groups, &out.view_mut(), threads).unwrap();
+                conv(&tx.read().view(), &tw.read().view(), None, &s.w, s.groups, &out.write().view_mut(), threads)
+                    .unwrap();
                 assert_eq!(out.to_elements::<f64>(), want);
             }
             // The transposed convolution and the gradients are transposes of the same linear map.
             let g = numbers(want.len(), 3);
             let tg = Tensor::from_slice(&g, &sizes(s.cout, s.w.windows()));
             let back = Tensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cin, s.w.volume())));
-            conv_transposed(&tg.view(), &tw.view(), None, &s.w, s.groups, &back.view_mut(), 2).unwrap();
+            conv_transposed(&tg.read().view(), &tw.read().view(), None, &s.w, s.groups, &back.write().view_mut(), 2)
+                .unwrap();
             let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
             assert_eq!(dot(&want, &g), dot(&x, &back.to_elements::<f64>()));
             let gx = Tensor::zeros(DType::F64, back.layout().clone());
             let gw = Tensor::zeros(DType::F64, tw.layout().clone());
-            let grads = Gradients { input: Some(gx.view_mut()), weight: Some(gw.view_mut()), bias: None };
-            conv_backward(&tg.view(), &tx.view(), &tw.view(), &s.w, false, s.groups, &grads, 2).unwrap();
+            let (mut input, mut weight) = (gx.write(), gw.write());
+            let grads = Gradients { input: Some(input.view_mut()), weight: Some(weight.view_mut()), bias: None };
+            conv_backward(&tg.read().view(), &tx.read().view(), &tw.read().view(), &s.w, false, s.groups, &grads, 2)
+                .unwrap();
+            drop((input, weight));
             assert_eq!(gx.to_elements::<f64>(), back.to_elements::<f64>());
             assert_eq!(dot(&gw.to_elements::<f64>(), &wt), dot(&want, &g));
         }
@@ -492,10 +523,10 @@ mod tests {
         let mut want: Option<Vec<u32>> = None;
         for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 2, 1, 0]] {
             let tx = Tensor::zeros(DType::F32, Layout::permuted(&[2, 16, 20, 20], &perm));
-            crate::pack::unpack(&x, &tx.view_mut());
+            crate::pack::unpack(&x, &tx.write().view_mut());
             for threads in [1, 2, 4] {
                 let out = Tensor::zeros(DType::F32, Layout::permuted(&[2, 24, 20, 20], &perm));
-                conv(&tx.view(), &tw.view(), None, &s.w, 1, &out.view_mut(), threads).unwrap();
+                conv(&tx.read().view(), &tw.read().view(), None, &s.w, 1, &out.write().view_mut(), threads).unwrap();
                 let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
                 assert!(want.get_or_insert(got.clone()) == &got, "{perm:?} {threads}");
             }

@@ -91,7 +91,7 @@ mod tests {
     fn drawn(sizes: &[i64], seed: u64) -> Tensor {
         let t = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
         let numbers = (0..t.numel() as u64).map(|i| ((i + seed) * 2654435761 % 1999) as f64 / 1000.0 - 1.0);
-        crate::convert::scatter(&numbers.collect::<Vec<f64>>(), t.view_mut());
+        crate::convert::scatter(&numbers.collect::<Vec<f64>>(), t.write().view_mut());
         t
     }
 
@@ -111,16 +111,26 @@ mod tests {
             let (h, w) = (h as i64, w as i64);
             let x = drawn(&[1, k as i64, h, w], 1);
             let (weight, bias) = (drawn(&[out as i64, k as i64, 1, 1], 2), drawn(&[out as i64], 3));
-            for bias in [None, Some(bias.view())] {
+            for bias in [None, Some(bias.read().view())] {
                 let apart = Tensor::zeros(DType::F32, Layout::contiguous(&[1, out as i64, h, w]));
-                conv(&x.view(), &weight.view(), bias.as_ref(), &window, 1, &apart.view_mut(), 1).unwrap();
+                conv(&x.read().view(), &weight.read().view(), bias.as_ref(), &window, 1, &apart.write().view_mut(), 1)
+                    .unwrap();
                 for threads in [1, 2] {
                     let same = drawn(&[1, k as i64, h, w], 1);
                     let offset = same.numel() as i64 - apart.numel() as i64;
                     let lies = Layout { offset, ..Layout::contiguous(&[1, out as i64, h, w]) };
                     let over = same.alias(DType::F32, lies).unwrap();
-                    let run =
-                        || conv(&same.view(), &weight.view(), bias.as_ref(), &window, 1, &over.view_mut(), threads);
+                    let run = || {
+                        conv(
+                            &same.read().view(),
+                            &weight.read().view(),
+                            bias.as_ref(),
+                            &window,
+                            1,
+                            &over.write().view_mut(),
+                            threads,
+                        )
+                    };
                     let (done, taken) = scratch::taken(run);
                     done.unwrap();
                     assert!(taken <= room, "{taken} of {room} bytes");
@@ -135,7 +145,7 @@ mod tests {
         let window = of_one(8, 8);
         let (x, weight) = (drawn(&[2, 2, 8, 8], 1), drawn(&[2, 2, 1, 1], 2));
         let over = x.alias(DType::F32, Layout::contiguous(&[2, 2, 8, 8])).unwrap();
-        assert!(conv(&x.view(), &weight.view(), None, &window, 1, &over.view_mut(), 1).is_err());
+        assert!(conv(&x.read().view(), &weight.read().view(), None, &window, 1, &over.write().view_mut(), 1).is_err());
         assert_eq!(room(DType::F32, (2, 3), &window, 1), None);
         assert_eq!(room(DType::F32, (2, 2), &window, 2), None);
         let strided = Window { stride: [1, 2, 2], output: [1, 4, 4], ..window };

@@ -450,16 +450,16 @@ mod tests {
         let numbers = Tensor::from_slice(&[0i64, 1, 2, 3, 100, 1], &[2, 3]);
         for a in DType::ALL {
             let first = Tensor::zeros(a, Layout::contiguous(&[2, 3]));
-            copy_convert(numbers.view(), first.view_mut());
+            copy_convert(numbers.read().view(), first.write().view_mut());
             for b in DType::ALL {
                 // Through a transposed target, so that rows are strided.
                 let second = Tensor::zeros(b, Layout::permuted(&[2, 3], &[1, 0]));
-                copy_convert(first.view(), second.view_mut());
+                copy_convert(first.read().view(), second.write().view_mut());
                 let want = numbers
                     .to_elements::<i64>()
                     .into_iter()
                     .map(|x| if a == DType::Bool || b == DType::Bool { (x != 0) as i64 } else { x });
-                assert_eq!(gather::<i64>(second.view())[..], want.collect::<Vec<_>>(), "{a} to {b}");
+                assert_eq!(gather::<i64>(second.read().view())[..], want.collect::<Vec<_>>(), "{a} to {b}");
             }
         }
     }
@@ -468,7 +468,7 @@ mod tests {
     fn casts_are_those_of_the_cpu() {
         let cast = |x: f64, to: DType| {
             let (a, b) = (Tensor::from_slice(&[x], &[1]), Tensor::zeros(to, Layout::contiguous(&[1])));
-            copy_convert(a.view(), b.view_mut());
+            copy_convert(a.read().view(), b.write().view_mut());
             b.get(&[0])
         };
         assert_eq!(cast(-2.9, DType::I32), Scalar::Int(-2));
@@ -484,12 +484,19 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "between equal sizes")]
+    fn a_copy_into_fewer_elements_is_refused() {
+        let (many, few) = (Tensor::from_slice(&[1.0f32; 64], &[64]), Tensor::from_slice(&[0f32; 2], &[2]));
+        copy_convert(many.read().view(), few.write().view_mut());
+    }
+
+    #[test]
     fn expanded_and_empty_rows() {
         let one = Tensor::from_slice(&[7f32], &[1]);
         let wide = one.alias(DType::F32, one.layout().expand(&[3, 2]).unwrap()).unwrap();
-        assert_eq!(gather::<f64>(wide.view())[..], [7.0; 6]);
+        assert_eq!(gather::<f64>(wide.read().view())[..], [7.0; 6]);
         let none = Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
-        assert!(gather::<f32>(none.view()).is_empty());
-        copy_convert(none.view(), none.view_mut());
+        assert!(gather::<f32>(none.read().view()).is_empty());
+        copy_convert(none.read().view(), Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
     }
 }

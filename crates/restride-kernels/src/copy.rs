@@ -60,6 +60,9 @@ fn bytes(layout: &Layout, dtype: DType) -> std::ops::Range<i128> {
 /// aligned.
 fn check(inner: &Layout, inner_dtype: DType, outer: &Layout, outer_dtype: DType, base: usize) -> Result<(), String> {
     let (i, o) = (bytes(inner, inner_dtype), bytes(outer, outer_dtype));
+    if inner.byte_range(inner_dtype.size()).is_none() {
+        return Err(format!("{inner} is no layout of memory"));
+    }
     if inner.sizes.contains(&0) {
         return Ok(());
     }
@@ -224,7 +227,16 @@ pub fn zero(dst: &ViewMut<'_>) {
 struct Aligned([u8; 16]);
 
 /// Copies `repeats[d]` times along each dimension of the result, which may have more dimensions than the operand.
+///
+/// # Panics
+/// If the result does not have the sizes of that.
 pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
+    let fits = repeats.len().checked_sub(src.sizes().len()).is_some_and(|lead| {
+        let own = std::iter::repeat_n(&1, lead).chain(src.sizes());
+        let sizes = own.zip(repeats).map(|(&n, &r)| n.checked_mul(r));
+        repeats.iter().all(|r| *r >= 0) && sizes.eq(dst.sizes().iter().map(|&n| Some(n)))
+    });
+    assert!(fits, "sizes {:?} repeated {repeats:?} times are not {:?}", src.sizes(), dst.sizes());
     let lead = repeats.len() - src.sizes().len();
     let (mut from, mut to) = (Layout::contiguous(&[] as &[i64]), Layout::contiguous(&[] as &[i64]));
     (from.offset, to.offset) = (src.layout().offset, dst.layout().offset);
@@ -244,7 +256,13 @@ pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
 }
 
 /// Repeats each element `n` times along a dimension.
+///
+/// # Panics
+/// If the result does not have the sizes of that.
 pub fn repeat_each(src: &View<'_>, dim: usize, n: i64, dst: &ViewMut<'_>) {
+    let mut sizes = Dims::<i64>::from_slice(src.sizes());
+    sizes[dim] = if n < 0 { -1 } else { sizes[dim].saturating_mul(n) };
+    assert_eq!(dst.sizes(), &sizes[..], "each element is repeated {n} times along dimension {dim}");
     let (mut from, mut to) = (src.layout().clone(), dst.layout().clone());
     if n == 1 {
         return copy_convert(*src, *dst);
@@ -270,10 +288,10 @@ mod tests {
         let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
         let t = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
         let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 6], &[1, 0]));
-        same_order(&t.view(), &out.view_mut()).unwrap();
+        same_order(&t.read().view(), &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), t.to_elements::<i32>());
         let wrong = Tensor::zeros(DType::I32, Layout::contiguous(&[5]));
-        assert!(same_order(&t.view(), &wrong.view_mut()).is_err());
+        assert!(same_order(&t.read().view(), &wrong.write().view_mut()).is_err());
     }
 
     #[test]
@@ -281,23 +299,23 @@ mod tests {
         let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
         let out = Tensor::zeros(DType::I32, Layout::contiguous(&[4]));
         let back = Layout::strided(&[4i64], &[-1], 11);
-        from_region(&base.view(), DType::I32, &back, &out.view_mut()).unwrap();
+        from_region(&base.read().view(), DType::I32, &back, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [11, 10, 9, 8]);
         let beyond = Layout::strided(&[4i64], &[1], 9);
-        assert!(from_region(&base.view(), DType::I32, &beyond, &out.view_mut()).is_err());
-        assert!(into_region(&out.view(), &base.view_mut(), &beyond).is_err());
+        assert!(from_region(&base.read().view(), DType::I32, &beyond, &out.write().view_mut()).is_err());
+        assert!(into_region(&out.read().view(), &base.write().view_mut(), &beyond).is_err());
     }
 
     #[test]
     fn repeats_tile_or_stretch() {
         let row = Tensor::from_slice(&[1i32, 2], &[2]);
         let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 4]));
-        repeat(&row.view(), &[2, 2], &out.view_mut());
+        repeat(&row.read().view(), &[2, 2], &out.write().view_mut());
         assert_eq!(out.to_elements::<i32>(), [1, 2, 1, 2, 1, 2, 1, 2]);
         let out = Tensor::zeros(DType::I32, Layout::contiguous(&[6]));
-        repeat_each(&row.view(), 0, 3, &out.view_mut());
+        repeat_each(&row.read().view(), 0, 3, &out.write().view_mut());
         assert_eq!(out.to_elements::<i32>(), [1, 1, 1, 2, 2, 2]);
-        zero(&out.view_mut());
+        zero(&out.write().view_mut());
         assert_eq!(out.to_elements::<i32>(), [0; 6]);
     }
 }

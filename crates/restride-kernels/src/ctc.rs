@@ -233,15 +233,16 @@ mod tests {
             Tensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 3])),
         );
         let ctc = Ctc { input_lengths: &[2], target_lengths: &[1], blank: 0 };
-        ctc.run(&x.view(), &t.view(), &loss.view_mut(), &alpha.view_mut()).unwrap();
+        ctc.run(&x.read().view(), &t.read().view(), &loss.write().view_mut(), &alpha.write().view_mut()).unwrap();
         let all = 0.3f64 * 0.4 + 0.7 * 0.6 + 0.7 * 0.4;
         assert!((loss.get(&[0]).as_f64() + all.ln()).abs() < 1e-12);
         // The first frame is blank in the first alignment alone, the second in the second.
         let (grad, out) =
             (Tensor::from_slice(&[2f64], &[1]), Tensor::zeros(DType::F64, Layout::contiguous(&[2, 1, 2])));
-        let (g, l, a) = (grad.view(), loss.view(), alpha.view());
+        let (g, l, a) = (grad.read(), loss.read(), alpha.read());
+        let (g, l, a) = (g.view(), l.view(), a.view());
         let forward = Forward { grad: &g, losses: &l, alphas: &a, zero_infinity: false };
-        ctc.backward(&x.view(), &t.view(), forward, &out.view_mut()).unwrap();
+        ctc.backward(&x.read().view(), &t.read().view(), forward, &out.write().view_mut()).unwrap();
         let blank = [0.3 * 0.4 / all, 0.7 * 0.6 / all];
         let want = [0.3 - blank[0], 0.7 - (1.0 - blank[0]), 0.6 - blank[1], 0.4 - (1.0 - blank[1])];
         let have = out.to_elements::<f64>();

@@ -371,9 +371,21 @@ mod tests {
         let g = Tensor::from_slice(&[2f32, 3.0], &[1, 1, 2, 1]);
         let how = Deform { stride: [1, 1], pad: [1, 0], dilation: [1, 1], groups: 1, offset_groups: 1 };
         let outs = [none(&[1, 1, 0, 1]), none(&[1, 1, 1, 1]), none(&[1, 2, 2, 1]), none(&[0]), none(&[1])];
-        let to = [0, 1, 2, 3, 4].map(|i| outs[i].view_mut());
+        let mut locked = outs.each_ref().map(Tensor::write);
+        let to = locked.each_mut().map(|w| w.view_mut());
         let all = [&to[0], &to[1], &to[2], &to[3], &to[4]];
-        deform_conv2d_backward(&g.view(), &x.view(), &w.view(), &o.view(), None, how, all, 2).unwrap();
+        deform_conv2d_backward(
+            &g.read().view(),
+            &x.read().view(),
+            &w.read().view(),
+            &o.read().view(),
+            None,
+            how,
+            all,
+            2,
+        )
+        .unwrap();
+        drop(locked);
         assert_eq!(outs[4].to_elements::<f32>(), [5.0]);
         assert_eq!(outs[1].to_elements::<f32>(), [0.0]);
     }

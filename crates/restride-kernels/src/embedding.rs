@@ -17,8 +17,11 @@ pub fn checked<'a>(indices: &View<'a>, rows: i64) -> Result<Packed<'a, i64>, Str
 
 /// `out[i] = table[indices[i]]`: `table` is R × D, `out` has the elements of I × D.
 pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
-    let indices = checked(indices, table.sizes()[0])?;
-    let width = table.sizes()[1] as usize;
+    let &[count, width] = table.sizes() else { return Err("a table has two dimensions".into()) };
+    let (indices, width) = (checked(indices, count)?, width as usize);
+    if indices.len().checked_mul(width) != Some(out.numel()) {
+        return Err(format!("{} rows of {width} do not fill sizes {:?}", indices.len(), out.sizes()));
+    }
     if out.numel() == 0 {
         return Ok(());
     }
@@ -31,12 +34,13 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
                 out.numel() * size,
             )
         };
-        let (base, layout) = (*table, table.layout());
+        // SAFETY: threads read the table only.
+        let (base, layout) = (unsafe { par::Across::new(table.base()) }, table.layout());
         par::pieces(threads, bytes, width * size, |i, row| {
             let cell = layout.offset + indices[i] * layout.strides[0];
             // SAFETY: the row's index was checked, and its elements lie side by side.
             let from = unsafe {
-                std::slice::from_raw_parts(base.base().wrapping_offset(cell as isize * size as isize), row.len())
+                std::slice::from_raw_parts(base.get().wrapping_offset(cell as isize * size as isize), row.len())
             };
             row.copy_from_slice(from);
         });
@@ -156,8 +160,11 @@ pub fn bags(
             let mut count = 0;
             for (k, (i, weight)) in entries.of(b).enumerate() {
                 count = k + 1;
+                if l.rank() != 2 || !(0..l.sizes[0]).contains(&i) {
+                    return Err(format!("index {i} is out of range for a table of sizes {:?}", table.sizes()));
+                }
                 let line = Layout::strided(&l.sizes[1..], &l.strides[1..], l.offset + i * l.strides[0]);
-                // SAFETY: a row of the table: who made the entries checked the index.
+                // SAFETY: a row of the table: the index was checked.
                 let data = pack::<T>(&unsafe { table.with_layout(&line) });
                 match what {
                     Bag::Sum | Bag::Mean => {
@@ -248,11 +255,14 @@ mod tests {
         let at = Tensor::from_slice(&[2i64, 0, 2], &[3]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[3, 2]));
         for t in [&table, &turned] {
-            rows(&t.view(), &at.view(), &out.view_mut(), 2).unwrap();
+            rows(&t.read().view(), &at.read().view(), &out.write().view_mut(), 2).unwrap();
             assert_eq!(out.to_elements::<f32>(), [4.0, 5.0, 0.0, 1.0, 4.0, 5.0]);
         }
-        assert!(rows(&table.view(), &Tensor::from_slice(&[3i64], &[1]).view(), &out.view_mut(), 1).is_err());
-        rows_backward(&table.view(), &at.view(), Some(0), true, &out.view_mut()).unwrap();
+        assert!(
+            rows(&table.read().view(), &Tensor::from_slice(&[3i64], &[1]).read().view(), &out.write().view_mut(), 1)
+                .is_err()
+        );
+        rows_backward(&table.read().view(), &at.read().view(), Some(0), true, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<f32>(), [0.0, 0.0, 0.0, 0.0, 2.0, 3.0]);
     }
 
@@ -261,7 +271,7 @@ mod tests {
         let table = Tensor::from_slice(&[3f64, 4.0, 30.0, 40.0, 0.3, 0.4], &[3, 2]);
         let out = Tensor::zeros(DType::F64, Layout::contiguous(&[3, 2]));
         let at = Tensor::from_slice(&[0i64, 2, 0], &[3]);
-        renorm(&table.view(), &at.view(), 1.0, 2.0, &out.view_mut()).unwrap();
+        renorm(&table.read().view(), &at.read().view(), 1.0, 2.0, &out.write().view_mut()).unwrap();
         let got = out.to_elements::<f64>();
         assert!((got[0] - 0.6).abs() < 1e-6 && got[2..] == [30.0, 40.0, 0.3, 0.4]);
     }

@@ -118,6 +118,9 @@ fn is_vector(m: usize, n: usize) -> bool {
 }
 
 /// `c = a b` (or `+=`) on slices: `a` is m × k and row-major, or k × m where `a_t`; `b` likewise.
+///
+/// # Panics
+/// If a slice is too short for these sizes.
 pub fn matmul<T: Gemm>(
     (m, n, k): (usize, usize, usize),
     (a, a_t): (&[T], bool),
@@ -126,7 +129,9 @@ pub fn matmul<T: Gemm>(
     add: bool,
     threads: usize,
 ) {
-    assert!(a.len() >= m * k && b.len() >= k * n && c.len() >= m * n, "operands of a product are too short");
+    let holds = |len: usize, rows: usize, columns: usize| rows.checked_mul(columns).is_some_and(|n| len >= n);
+    let fits = holds(a.len(), m, k) && holds(b.len(), k, n) && holds(c.len(), m, n);
+    assert!(fits, "operands of a product are too short");
     let a_strides = if a_t { (1, m as isize) } else { (k as isize, 1) };
     let b_strides = if b_t { (1, k as isize) } else { (n as isize, 1) };
     // SAFETY: the sizes were checked above, and `c` is borrowed exclusively.
@@ -225,6 +230,7 @@ pub fn product(
         put(&mut lo, -2)?;
         lc.iter_mut().try_for_each(|l| put(l, -2))?;
     }
+    fits(&la, &lb, b_t, &lo)?;
     // SAFETY: new dimensions of size 1 and broadcasting reach no other cells.
     let (a, b, out) = unsafe { (a.with_layout(&la), b.with_layout(&lb), out.with_layout(&lo)) };
     // SAFETY: as above.
@@ -237,6 +243,35 @@ pub fn product(
             stacked::<T>(&a, &b, b_t, &added, &out, threads)
         }
     })
+}
+
+/// Whether matrices or batches of them have the sizes of a product, batches those that broadcast to the result's.
+fn fits(a: &Layout, b: &Layout, b_t: bool, out: &Layout) -> Result<(), String> {
+    let ranks = [a.rank(), b.rank(), out.rank()];
+    let sizes = |l: &Layout| (l.sizes[l.rank() - 2], l.sizes[l.rank() - 1]);
+    let broadcasts = |l: &Layout| {
+        let (own, all) = (&l.sizes[..l.rank() - 2], &out.sizes[..out.rank() - 2]);
+        own.len() <= all.len() && own.iter().zip(&all[all.len() - own.len()..]).all(|(&n, &m)| n == m || n == 1)
+    };
+    let fit = ranks.iter().all(|r| *r >= 2) && {
+        let ((m, k), (depth, n)) = (
+            sizes(a),
+            if b_t {
+                let (n, k) = sizes(b);
+                (k, n)
+            } else {
+                sizes(b)
+            },
+        );
+        // One matrix on the right: all rows on the left are those of one product.
+        let rows = b.rank() > 2 || a.rank() == 2 || a.sizes[..a.rank() - 1] == out.sizes[..out.rank() - 1];
+        k == depth && sizes(out) == (m, n) && broadcasts(a) && broadcasts(b) && rows
+    };
+    if fit {
+        return Ok(());
+    }
+    let [a, b, out] = [a, b, out].map(|l| &l.sizes[..]);
+    Err(format!("matrices of sizes {a:?} and {b:?}{} have no product of sizes {out:?}", if b_t { "ᵀ" } else { "" }))
 }
 
 /// One matrix `b` for all of `a`'s: a single product of more rows.

@@ -33,7 +33,7 @@ fn relaid(data: &[f32], sizes: &[i64], how: usize) -> Tensor {
 }
 
 fn unpack_into(t: &Tensor, data: &[f32]) {
-    crate::pack::unpack(data, &t.view_mut());
+    crate::pack::unpack(data, &t.write().view_mut());
 }
 
 const SIZES: [(i64, i64, i64); 19] = [
@@ -69,7 +69,8 @@ fn bits_do_not_depend_on_strides_or_threads() {
                 for threads in [1, 2, 5] {
                     let (x, y) = (relaid(&a, &[m, k], how), relaid(&b, &b_sizes, 7 - how));
                     let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how ^ 3);
-                    product(&x.view(), &y.view(), b_t, &Added::NONE, &out.view_mut(), threads).unwrap();
+                    product(&x.read().view(), &y.read().view(), b_t, &Added::NONE, &out.write().view_mut(), threads)
+                        .unwrap();
                     let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
                     match &want {
                         None => want = Some(got),
@@ -87,7 +88,7 @@ fn products_are_right() {
         let (a, b) = (noise((m * k) as usize, 3), noise((k * n) as usize, 4));
         let (x, y) = (relaid(&a, &[m, k], 0), relaid(&b, &[k, n], 1));
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
-        product(&x.view(), &y.view(), false, &Added::NONE, &out.view_mut(), 1).unwrap();
+        product(&x.read().view(), &y.read().view(), false, &Added::NONE, &out.write().view_mut(), 1).unwrap();
         let got = out.to_elements::<f32>();
         for i in 0..m as usize {
             for j in 0..n as usize {
@@ -106,8 +107,9 @@ fn batches_broadcast_and_blend() {
     let b = Tensor::from_slice(&[1i32, 0, 0, 1, 2, 0, 0, 2], &[2, 1, 2, 2].map(|x| x as i64));
     let c = Tensor::from_slice(&[10i32, 20], &[2]);
     let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
+    let c = c.read();
     let added = Added { c: Some(c.view()), beta: Scalar::Int(2), alpha: Scalar::Int(-1) };
-    product(&a.view(), &b.view(), false, &added, &out.view_mut(), 2).unwrap();
+    product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 2).unwrap();
     assert_eq!(out.to_elements::<i32>(), [19, 38, 17, 36, 15, 34, 18, 36, 14, 32, 10, 28]);
 }
 
@@ -119,7 +121,36 @@ fn an_empty_sum_is_zero_or_what_is_added() {
     );
     let c = Tensor::from_slice(&[1.0f32, 2.0], &[2]);
     let out = Tensor::from_slice(&[9.0f32; 4], &[2, 2]);
+    let c = c.read();
     let added = Added { c: Some(c.view()), beta: Scalar::Float(0.5), alpha: Scalar::Int(1) };
-    product(&a.view(), &b.view(), false, &added, &out.view_mut(), 1).unwrap();
+    product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 1).unwrap();
     assert_eq!(out.to_elements::<f32>(), [0.5, 1.0, 0.5, 1.0]);
+}
+
+#[test]
+#[should_panic(expected = "too short")]
+fn sizes_whose_products_wrap_are_refused() {
+    let n = 1usize << 32;
+    matmul::<f32>((n, n, n), (&[], false), (&[], false), &mut [], false, 1);
+}
+
+#[test]
+fn operands_that_have_no_such_product_are_refused() {
+    let zeros = |sizes: &[i64]| Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+    for (a, b, b_t, out) in [
+        // More rows than the operand has, fewer inner elements, other batches, other columns.
+        (&[2, 1, 2][..], &[2, 2][..], false, &[4, 1, 2][..]),
+        (&[2, 2], &[1, 2], false, &[2, 2]),
+        (&[2, 2], &[2, 1], true, &[2, 2]),
+        (&[3, 2, 2], &[2, 2, 2], false, &[3, 2, 2]),
+        (&[2, 2], &[2, 2], false, &[2, 3]),
+        (&[2, 2], &[2, 2], false, &[2]),
+        (&[1, 2, 2], &[2, 2], false, &[2, 2, 2]),
+        (&[2], &[3], false, &[]),
+        (&[2], &[2], false, &[5]),
+    ] {
+        let (x, y, to) = (zeros(a), zeros(b), zeros(out));
+        let done = product(&x.read().view(), &y.read().view(), b_t, &Added::NONE, &to.write().view_mut(), 1);
+        assert!(done.is_err(), "{a:?} {b:?} {out:?}");
+    }
 }

@@ -123,6 +123,11 @@ impl Axes {
 
     /// For each index, how far from the first cell of the indexed tensor it leads; the rest of its dimensions.
     fn points(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
+        let all = || self.indexed.iter().chain(&self.before).chain(&self.after);
+        let once = all().count() == l.rank() && (0..l.rank()).all(|d| all().any(|&x| x == d));
+        if !once || self.at.len() != self.indexed.len() {
+            return Err(format!("the dimensions of {l} are each indexed or not"));
+        }
         let count = self.shape.iter().product::<i64>() as usize;
         let mut points = Temp::filled(count, 0isize);
         for (&d, at) in self.indexed.iter().zip(&self.at) {
@@ -393,14 +398,16 @@ mod tests {
         let turned = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
         let axes = Axes::one(2, 0, Temp::copied(&[3, 1]));
         let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
-        take_at(&turned.view(), &axes, &out.view_mut()).unwrap();
+        take_at(&turned.read().view(), &axes, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 7, 11, 1, 5, 9]);
         let twice = Axes::one(2, 0, Temp::copied(&[2, 2]));
-        put_at(&out.view(), &twice, &turned.view_mut(), false).unwrap();
+        put_at(&out.read().view(), &twice, &turned.write().view_mut(), false).unwrap();
         assert_eq!(base.to_elements::<i32>(), [0, 1, 1, 3, 4, 5, 5, 7, 8, 9, 9, 11]);
-        put_at(&out.view(), &twice, &turned.view_mut(), true).unwrap();
+        put_at(&out.read().view(), &twice, &turned.write().view_mut(), true).unwrap();
         assert_eq!(base.to_elements::<i32>(), [0, 1, 5, 3, 4, 5, 17, 7, 8, 9, 29, 11]);
-        assert!(take_at(&turned.view(), &Axes::one(2, 0, Temp::copied(&[4, 0])), &out.view_mut()).is_err());
+        assert!(
+            take_at(&turned.read().view(), &Axes::one(2, 0, Temp::copied(&[4, 0])), &out.write().view_mut()).is_err()
+        );
     }
 
     #[test]
@@ -408,11 +415,11 @@ mod tests {
         let base = Tensor::from_slice(&(0..6u8).collect::<Vec<_>>(), &[2, 3]);
         let turned = base.alias(DType::U8, base.layout().transpose(0, 1).unwrap()).unwrap();
         let out = Tensor::zeros(DType::U8, Layout::contiguous(&[3]));
-        take_flat(&turned.view(), &[1, 5, 2], &out.view_mut()).unwrap();
+        take_flat(&turned.read().view(), &[1, 5, 2], &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<u8>(), [3, 5, 1]);
-        put_flat(&out.view(), &[0, 0, 0], &turned.view_mut(), true).unwrap();
+        put_flat(&out.read().view(), &[0, 0, 0], &turned.write().view_mut(), true).unwrap();
         assert_eq!(base.to_elements::<u8>(), [9, 1, 2, 3, 4, 5]);
-        assert_eq!(nonzero(&turned.view())[..], [0, 1, 2, 3, 4, 5]);
-        assert!(take_flat(&turned.view(), &[6, 0, 0], &out.view_mut()).is_err());
+        assert_eq!(nonzero(&turned.read().view())[..], [0, 1, 2, 3, 4, 5]);
+        assert!(take_flat(&turned.read().view(), &[6, 0, 0], &out.write().view_mut()).is_err());
     }
 }

@@ -175,7 +175,15 @@ mod tests {
         for (t, ok) in [([0i64, 1], true), ([0, 2], false), ([0, -1], false), ([0, -100], true)] {
             let t = Tensor::from_slice(&t, &[2]);
             let (a, b) = (out(), out());
-            let r = nll(&x.view(), &t.view(), None, Reduction::Mean, -100, &a.view_mut(), &b.view_mut());
+            let r = nll(
+                &x.read().view(),
+                &t.read().view(),
+                None,
+                Reduction::Mean,
+                -100,
+                &a.write().view_mut(),
+                &b.write().view_mut(),
+            );
             assert_eq!(r.is_ok(), ok);
         }
     }

@@ -118,6 +118,10 @@ pub fn batch_norm_with(
     threads: usize,
 ) -> Result<(), String> {
     let channels = mean.numel();
+    let vectors = [Some(mean), Some(var), affine_.weight.as_ref(), affine_.bias.as_ref()];
+    if !vectors.into_iter().flatten().all(|v| v.sizes().len() <= 1 && v.numel() == channels) {
+        return Err(format!("statistics and parameters are vectors of {channels} channels"));
+    }
     let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
     // Some channels at a time, so that no operand has to be put in order as a whole.
     const SOME: usize = 64;
@@ -432,7 +436,7 @@ mod tests {
     }
     fn laid(perm: &[usize], sizes: &[i64]) -> Tensor {
         let t = Tensor::zeros(DType::F32, Layout::permuted(sizes, perm));
-        crate::pack::unpack(&data(t.numel()), &t.view_mut());
+        crate::pack::unpack(&data(t.numel()), &t.write().view_mut());
         t
     }
     fn bits(t: &Tensor) -> Vec<u32> {
@@ -445,12 +449,16 @@ mod tests {
         let out = Tensor::zeros(DType::F32, x.layout().clone());
         let stat = || Tensor::zeros(DType::F32, Layout::contiguous(&[4]));
         let (mean, invstd, old, m, v) = (stat(), stat(), stat(), stat(), stat());
+        let old = old.read();
+        let mut to = [&mean, &invstd, &m, &v].map(Tensor::write);
+        let [to_mean, to_invstd, to_m, to_v] = to.each_mut().map(|w| w.view_mut());
         let stats = BatchStats {
-            mean: Some(mean.view_mut()),
-            invstd: Some(invstd.view_mut()),
-            running: Some(Running { old: (old.view(), old.view()), new: (m.view_mut(), v.view_mut()), momentum: 0.25 }),
+            mean: Some(to_mean),
+            invstd: Some(to_invstd),
+            running: Some(Running { old: (old.view(), old.view()), new: (to_m, to_v), momentum: 0.25 }),
         };
-        batch_norm_train(&x.view(), Affine::default(), 0.0, &out.view_mut(), &stats, 2).unwrap();
+        batch_norm_train(&x.read().view(), Affine::default(), 0.0, &out.write().view_mut(), &stats, 2).unwrap();
+        drop(to);
         for c in 0..4 {
             let y: Vec<f64> = (0..90i64).map(|i| out.get(&[i / 30, c, i / 6 % 5, i % 6]).as_f64()).collect();
             let mu = y.iter().sum::<f64>() / 90.0;
@@ -466,24 +474,42 @@ mod tests {
         let sizes = [2, 6, 5, 7];
         let mut want: Vec<Option<Vec<u32>>> = vec![None; 4];
         let w = laid(&[0], &[6]);
+        let w = w.read();
         let affine = Affine { weight: Some(w.view()), bias: Some(w.view()) };
         for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2]] {
             for threads in [1, 3] {
                 let x = laid(&perm, &sizes);
                 let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {
                     let out = Tensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
-                    run(&out.view_mut());
+                    run(&out.write().view_mut());
                     let got = bits(&out);
                     assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {threads}");
                 };
-                check(0, &|o| batch_norm_train(&x.view(), affine, 1e-5, o, &BatchStats::default(), threads).unwrap());
-                check(1, &|o| layer_norm(&x.view(), 35, Affine::default(), 1e-5, o, (None, None), threads).unwrap());
-                check(2, &|o| group_norm(&x.view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
-                check(3, &|o| rms_norm(&x.view(), 7, None, 1e-5, o, None, threads).unwrap());
+                check(0, &|o| {
+                    batch_norm_train(&x.read().view(), affine, 1e-5, o, &BatchStats::default(), threads).unwrap()
+                });
+                check(1, &|o| {
+                    layer_norm(&x.read().view(), 35, Affine::default(), 1e-5, o, (None, None), threads).unwrap()
+                });
+                check(2, &|o| group_norm(&x.read().view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
+                check(3, &|o| rms_norm(&x.read().view(), 7, None, 1e-5, o, None, threads).unwrap());
                 // In place gives the same.
                 let apart = Tensor::zeros(DType::F32, x.layout().clone());
-                layer_norm(&x.view(), 7, Affine::default(), 1e-5, &apart.view_mut(), (None, None), threads).unwrap();
-                layer_norm(&x.view(), 7, Affine::default(), 1e-5, &x.view_mut(), (None, None), threads).unwrap();
+                layer_norm(
+                    &x.read().view(),
+                    7,
+                    Affine::default(),
+                    1e-5,
+                    &apart.write().view_mut(),
+                    (None, None),
+                    threads,
+                )
+                .unwrap();
+                let both = restride_tensor::Access::of([&x], [&x]).unwrap();
+                // SAFETY: a row is read before it is written.
+                let (from, to) = unsafe { (both.view(&x), both.view_mut(&x)) };
+                layer_norm(&from, 7, Affine::default(), 1e-5, &to, (None, None), threads).unwrap();
+                drop(both);
                 assert_eq!(bits(&x), bits(&apart));
             }
         }

@@ -190,7 +190,7 @@ mod tests {
             let at = |step: f64| -> f64 {
                 let mut moved = values.clone();
                 moved[i] += step;
-                let y = f(&Tensor::from_slice(&moved, x.view().sizes()));
+                let y = f(&Tensor::from_slice(&moved, x.read().view().sizes()));
                 y.to_elements::<f64>().iter().zip(&g).map(|(y, g)| y * g).sum()
             };
             let want = (at(1e-5) - at(-1e-5)) / 2e-5;
@@ -205,29 +205,49 @@ mod tests {
         let (m, r) = (zeros(&[8]), zeros(&[8]));
         let layer = |x: &Tensor, m: &Tensor, r: &Tensor| {
             let out = zeros(&[2, 4, 3]);
-            let affine = Affine { weight: Some(w.view()), bias: None };
+            let (weight, mut m, mut r) = (w.read(), m.write(), r.write());
+            let affine = Affine { weight: Some(weight.view()), bias: None };
             let stats = (m.view_mut(), r.view_mut());
-            layer_norm(&x.view(), 3, affine, 1e-3, &out.view_mut(), (Some(&stats.0), Some(&stats.1)), 1).unwrap();
+            layer_norm(&x.read().view(), 3, affine, 1e-3, &out.write().view_mut(), (Some(&stats.0), Some(&stats.1)), 1)
+                .unwrap();
             out
         };
         layer(&x, &m, &r);
         let dx = zeros(&[2, 4, 3]);
-        let grads = Gradients { input: Some(dx.view_mut()), ..Gradients::default() };
-        rows(&g.view(), &x.view(), 3, Some(&m.view()), &r.view(), Some(&w.view()), &grads, 2).unwrap();
+        let mut to = dx.write();
+        let grads = Gradients { input: Some(to.view_mut()), ..Gradients::default() };
+        rows(
+            &g.read().view(),
+            &x.read().view(),
+            3,
+            Some(&m.read().view()),
+            &r.read().view(),
+            Some(&w.read().view()),
+            &grads,
+            2,
+        )
+        .unwrap();
+        drop(to);
         check(&x, &g, &dx, |x| layer(x, &zeros(&[8]), &zeros(&[8])));
 
         let w = tensor(&[4], 3);
         let group = |x: &Tensor, m: &Tensor, r: &Tensor| {
             let out = zeros(&[2, 4, 3]);
-            let affine = Affine { weight: Some(w.view()), bias: None };
+            let (weight, mut m, mut r) = (w.read(), m.write(), r.write());
+            let affine = Affine { weight: Some(weight.view()), bias: None };
             let stats = (m.view_mut(), r.view_mut());
-            group_norm(&x.view(), 2, affine, 1e-3, &out.view_mut(), (Some(&stats.0), Some(&stats.1)), 1).unwrap();
+            group_norm(&x.read().view(), 2, affine, 1e-3, &out.write().view_mut(), (Some(&stats.0), Some(&stats.1)), 1)
+                .unwrap();
             out
         };
         let (m, r) = (zeros(&[2, 2]), zeros(&[2, 2]));
         group(&x, &m, &r);
         let (m, r) = (m.to_elements::<f64>(), r.to_elements::<f64>());
-        channels(&g.view(), &x.view(), Over::Groups(2), &m, &r, Some(&w.view()), &grads, 2).unwrap();
+        let mut to = dx.write();
+        let grads = Gradients { input: Some(to.view_mut()), ..Gradients::default() };
+        channels(&g.read().view(), &x.read().view(), Over::Groups(2), &m, &r, Some(&w.read().view()), &grads, 2)
+            .unwrap();
+        drop(to);
         check(&x, &g, &dx, |x| group(x, &zeros(&[2, 2]), &zeros(&[2, 2])));
     }
 }

@@ -298,11 +298,11 @@ mod tests {
         ];
         for layout in layouts {
             let t = base.alias(DType::F32, layout.clone()).unwrap();
-            assert_eq!(pack::<f32>(&t.view())[..], t.to_elements::<f32>()[..], "{layout}");
+            assert_eq!(pack::<f32>(&t.read().view())[..], t.to_elements::<f32>()[..], "{layout}");
             // And back into memory of the same shape in another order.
             let perm: Vec<usize> = (0..layout.rank()).rev().collect();
             let out = Tensor::zeros(DType::F32, Layout::permuted(&layout.sizes, &perm));
-            unpack(&pack::<f32>(&t.view()), &out.view_mut());
+            unpack(&pack::<f32>(&t.read().view()), &out.write().view_mut());
             assert_eq!(out.to_elements::<f32>(), t.to_elements::<f32>(), "{layout}");
         }
     }
@@ -310,9 +310,9 @@ mod tests {
     #[test]
     fn converts_on_the_way() {
         let t = Tensor::from_slice(&[-1i8, 5], &[2]);
-        assert_eq!(pack::<i64>(&t.view())[..], [-1, 5]);
+        assert_eq!(pack::<i64>(&t.read().view())[..], [-1, 5]);
         let out = Tensor::zeros(DType::BF16, Layout::contiguous(&[2]));
-        unpack(&[1.0f32, 1.0 + 1.0 / 256.0], &out.view_mut());
+        unpack(&[1.0f32, 1.0 + 1.0 / 256.0], &out.write().view_mut());
         assert_eq!(out.to_elements::<bf16>(), [bf16::from_f32(1.0), bf16::from_f32(1.0)]);
     }
 }

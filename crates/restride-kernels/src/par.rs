@@ -60,6 +60,23 @@ impl<T> Shared<T> {
     }
 }
 
+/// A view or an address that threads share the work on.
+pub(crate) struct Across<T>(T);
+// SAFETY: whoever makes one promises that no thread writes what another one uses.
+unsafe impl<T> Send for Across<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Across<T> {}
+impl<T> Across<T> {
+    /// # Safety
+    /// While threads have it, none of them writes an element there that another one reads or writes.
+    pub(crate) unsafe fn new(of: T) -> Self {
+        Across(of)
+    }
+    pub(crate) fn get(&self) -> &T {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

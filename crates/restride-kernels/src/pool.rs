@@ -280,23 +280,23 @@ mod tests {
         let x = Tensor::from_slice(&[3f32, f32::NAN, 5.0, 4.0, 1.0, 1.0, 0.0, -2.0], &[2, 4]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
         let at = Tensor::zeros(DType::I64, Layout::contiguous(&[2, 3]));
-        max(&x.view(), &s, &out.view_mut(), Some(&at.view_mut()), 2).unwrap();
+        max(&x.read().view(), &s, &out.write().view_mut(), Some(&at.write().view_mut()), 2).unwrap();
         assert_eq!(at.to_elements::<i64>(), [1, 1, 3, 0, 1, 3]);
         assert_eq!(out.to_elements::<f32>()[2..], [4.0, 1.0, 1.0, -2.0]);
         let alone = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
-        max(&x.view(), &s, &alone.view_mut(), None, 1).unwrap();
+        max(&x.read().view(), &s, &alone.write().view_mut(), None, 1).unwrap();
         assert_eq!(format!("{:?}", alone.to_elements::<f32>()), format!("{:?}", out.to_elements::<f32>()));
-        mean(&x.view(), &s, None, &out.view_mut(), 1).unwrap();
+        mean(&x.read().view(), &s, None, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>()[2..], [2.0, 1.0, 0.5, -1.0]);
-        mean(&x.view(), &s, Some(1), &out.view_mut(), 1).unwrap();
+        mean(&x.read().view(), &s, Some(1), &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>()[2..], [4.0, 2.0, 1.0, -2.0]);
         let g = Tensor::from_slice(&[1f32, 2.0, 4.0, 1.0, 1.0, 1.0], &[2, 3]);
         let back = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 4]));
-        mean_backward(&g.view(), &s, None, &back.view_mut(), 1).unwrap();
+        mean_backward(&g.read().view(), &s, None, &back.write().view_mut(), 1).unwrap();
         assert_eq!(back.to_elements::<f32>(), [0.5, 1.5, 1.0, 2.0, 0.5, 1.0, 0.5, 0.5]);
-        max_backward(&g.view(), &at.view(), 1, &back.view_mut(), 1).unwrap();
+        max_backward(&g.read().view(), &at.read().view(), 1, &back.write().view_mut(), 1).unwrap();
         assert_eq!(back.to_elements::<f32>(), [0.0, 3.0, 0.0, 4.0, 1.0, 1.0, 0.0, 1.0]);
         let wild = Tensor::from_slice(&[9i64; 6], &[2, 3]);
-        assert!(max_backward(&g.view(), &wild.view(), 1, &back.view_mut(), 1).is_err());
+        assert!(max_backward(&g.read().view(), &wild.read().view(), 1, &back.write().view_mut(), 1).is_err());
     }
 }

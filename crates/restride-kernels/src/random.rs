@@ -94,6 +94,9 @@ fn precision(dtype: DType) -> u32 {
 /// Numbers by index, in logical order.
 fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sync) {
     const CHUNK: usize = 1024;
+    let dtype = out.dtype();
+    // SAFETY: each part of the result is written by one thread alone.
+    let base = unsafe { par::Across::new(out.base()) };
     let put = |cell: isize, stride: isize, first: usize, n: usize| {
         for start in (0..n).step_by(CHUNK) {
             let mut data = Stack::<T, CHUNK>::new();
@@ -103,7 +106,7 @@ fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sy
             }
             let cell = cell + start as isize * stride;
             // SAFETY: cells of the result, each written by one thread alone.
-            unsafe { store_row(out.dtype(), out.base(), cell, stride, data) };
+            unsafe { store_row(dtype, *base.get(), cell, stride, data) };
         }
     };
     if out.layout().is_contiguous() {
@@ -145,7 +148,8 @@ pub enum Distribution {
 
 /// Independent numbers.
 pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize) {
-    if out.dtype().is_complex() {
+    let dtype = out.dtype();
+    if dtype.is_complex() {
         // Both parts alike; together they have the variance asked for.
         return fill(out, threads, |i| match what {
             Distribution::Normal(mean, std) => {
@@ -154,12 +158,12 @@ pub fn draw(draws: &Draws, what: Distribution, out: &ViewMut<'_>, threads: usize
             }
             Distribution::Uniform(from, to) => {
                 let (a, b) = draws.pair(i, 0);
-                C64::new(even(a, from, to, out.dtype()), even(b, from, to, out.dtype()))
+                C64::new(even(a, from, to, dtype), even(b, from, to, dtype))
             }
-            other => C64::new(number(draws, i, other, out.dtype()), 0.0),
+            other => C64::new(number(draws, i, other, dtype), 0.0),
         });
     }
-    fill(out, threads, |i| number(draws, i, what, out.dtype()));
+    fill(out, threads, |i| number(draws, i, what, dtype));
 }
 
 fn even(bits: u64, from: f64, to: f64, dtype: DType) -> f64 {
@@ -353,7 +357,7 @@ mod tests {
 
     fn moments(what: Distribution) -> (f64, f64) {
         let out = Tensor::zeros(DType::F64, Layout::contiguous(&[100_000]));
-        draw(&Draws::new(&[1, 2, 3]), what, &out.view_mut(), 2);
+        draw(&Draws::new(&[1, 2, 3]), what, &out.write().view_mut(), 2);
         let data = out.to_elements::<f64>();
         let mean = data.iter().sum::<f64>() / data.len() as f64;
         (mean, data.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / data.len() as f64)
@@ -401,8 +405,8 @@ mod tests {
     fn draws_depend_on_key_and_index_alone() {
         let run = |threads, dtype, key: &[u64], layout| {
             let out = Tensor::zeros(dtype, layout);
-            draw(&Draws::new(key), Distribution::Uniform(0.0, 1.0), &out.view_mut(), threads);
-            gather::<f64>(out.view())
+            draw(&Draws::new(key), Distribution::Uniform(0.0, 1.0), &out.write().view_mut(), threads);
+            gather::<f64>(out.read().view())
         };
         let (row, column) = (Layout::contiguous(&[90, 100]), Layout::permuted(&[90, 100], &[1, 0]));
         let a = run(1, DType::F32, &[7, 0], row.clone());
@@ -417,21 +421,21 @@ mod tests {
     #[test]
     fn picks_are_distinct_and_by_weight() {
         let order = Tensor::zeros(DType::I64, Layout::contiguous(&[100]));
-        permutation(&Draws::new(&[1]), &order.view_mut());
+        permutation(&Draws::new(&[1]), &order.write().view_mut());
         let mut sorted = order.to_elements::<i64>();
         assert_ne!(sorted, (0..100).collect::<Vec<_>>());
         sorted.sort_unstable();
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
         let weights = Tensor::from_slice(&[0.0, 1.0, 0.0, 3.0], &[4]);
         let out = Tensor::zeros(DType::I64, Layout::contiguous(&[4000]));
-        multinomial(&Draws::new(&[2]), &weights.view(), true, &out.view_mut()).unwrap();
+        multinomial(&Draws::new(&[2]), &weights.read().view(), true, &out.write().view_mut()).unwrap();
         let threes = out.to_elements::<i64>().iter().filter(|&&i| i == 3).count();
         assert!(
             out.to_elements::<i64>().iter().all(|&i| i == 1 || i == 3) && (2880..3120).contains(&threes),
             "{threes}"
         );
         let out = Tensor::zeros(DType::I64, Layout::contiguous(&[2]));
-        multinomial(&Draws::new(&[2]), &weights.view(), false, &out.view_mut()).unwrap();
+        multinomial(&Draws::new(&[2]), &weights.read().view(), false, &out.write().view_mut()).unwrap();
         let mut two = out.to_elements::<i64>();
         two.sort_unstable();
         assert_eq!(two, [1, 3]);
@@ -444,12 +448,12 @@ mod tests {
         let mask = Tensor::zeros(DType::Bool, Layout::permuted(&[100, 200], &[1, 0]));
         let how = Dropout { p: 0.25, scale: 1.0 / 0.75, shift: [0.0; 2] };
         let draws = Draws::new(&[9]);
-        dropout(&draws, &x.view(), how, 1, &out.view_mut(), Some(&mask.view_mut()), 2).unwrap();
+        dropout(&draws, &x.read().view(), how, 1, &out.write().view_mut(), Some(&mask.write().view_mut()), 2).unwrap();
         let mean = out.to_elements::<f32>().iter().sum::<f32>() / 2e4;
         assert!((mean - 1.0).abs() < 0.02, "{mean}");
-        let kept: Vec<bool> = gather::<i64>(mask.view()).iter().map(|&m| m != 0).collect();
+        let kept: Vec<bool> = gather::<i64>(mask.read().view()).iter().map(|&m| m != 0).collect();
         assert!(out.to_elements::<f32>().iter().zip(kept).all(|(&x, kept)| (x != 0.0) == kept));
-        dropout(&draws, &x.view(), how, 200, &out.view_mut(), None, 1).unwrap();
+        dropout(&draws, &x.read().view(), how, 200, &out.write().view_mut(), None, 1).unwrap();
         assert!(out.to_elements::<f32>().chunks(200).all(|row| row.iter().all(|x| *x == row[0])));
     }
 }

@@ -396,7 +396,7 @@ mod tests {
 
     fn run(x: &Tensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> Tensor {
         let out = Tensor::zeros(dtype, Layout::contiguous(sizes));
-        reduce(&x.view(), reduced, what, x.dtype(), &out.view_mut(), 2).unwrap();
+        reduce(&x.read().view(), reduced, what, x.dtype(), &out.write().view_mut(), 2).unwrap();
         out
     }
 
@@ -406,7 +406,7 @@ mod tests {
         let data: Vec<f32> = (0..2 * n).map(|i| 0.1 + (i % 7) as f32).collect();
         let x = Tensor::from_slice(&data, &[n, 2]);
         let flipped = Tensor::zeros(DType::F32, Layout::permuted(&[n, 2], &[1, 0]));
-        crate::pack::unpack(&data, &flipped.view_mut());
+        crate::pack::unpack(&data, &flipped.write().view_mut());
         let sums = run(&x, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>();
         assert_eq!(sums, run(&flipped, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>());
         for (c, &sum) in sums.iter().enumerate() {

@@ -74,12 +74,12 @@ mod tests {
         let a = Tensor::from_slice(&[0.0f32, 0.0, 3.0, 4.0], &[2, 2]);
         let b = Tensor::from_slice(&[3.0f32, 4.0, 0.0, 1.0, 0.0, 0.0], &[3, 2]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
-        distances(&a.view(), &b.view(), 2.0, &out.view_mut(), 2).unwrap();
+        distances(&a.read().view(), &b.read().view(), 2.0, &out.write().view_mut(), 2).unwrap();
         assert_eq!(out.to_elements::<f32>()[..3], [5.0, 1.0, 0.0]);
-        distances(&a.view(), &b.view(), 1.0, &out.view_mut(), 1).unwrap();
+        distances(&a.read().view(), &b.read().view(), 1.0, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [7.0, 1.0, 0.0, 0.0, 6.0, 7.0]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[3]));
-        pairs(&b.view(), 0.0, &out.view_mut()).unwrap();
+        pairs(&b.read().view(), 0.0, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<f32>(), [2.0, 2.0, 1.0]);
     }
 }

@@ -241,7 +241,8 @@ mod tests {
     fn run(x: &Tensor, reduced: &[bool], what: Pick, sizes: &[i64]) -> (Vec<f32>, Vec<i64>) {
         let values = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
         let indices = Tensor::zeros(DType::I64, Layout::contiguous(sizes));
-        pick(&x.view(), reduced, what, Some(&values.view_mut()), Some(&indices.view_mut()), 2).unwrap();
+        pick(&x.read().view(), reduced, what, Some(&values.write().view_mut()), Some(&indices.write().view_mut()), 2)
+            .unwrap();
         (values.to_elements(), indices.to_elements())
     }
 

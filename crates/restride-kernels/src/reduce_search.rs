@@ -160,18 +160,21 @@ mod tests {
         let rows = Tensor::from_slice(&[1.0f32, 3.0, 3.0, 5.0], &[4]);
         let values = Tensor::from_slice(&[0.0f32, 3.0, 6.0, f32::NAN], &[4]);
         let out = Tensor::zeros(DType::I64, Layout::contiguous(&[4]));
-        search(&rows.view(), &values.view(), false, None, &out.view_mut()).unwrap();
+        search(&rows.read().view(), &values.read().view(), false, None, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i64>(), [0, 1, 4, 4]);
-        search(&rows.view(), &values.view(), true, None, &out.view_mut()).unwrap();
+        search(&rows.read().view(), &values.read().view(), true, None, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i64>(), [0, 3, 4, 4]);
     }
 
     #[test]
     fn counts_grow_with_the_largest() {
         let x = Tensor::from_slice(&[3i64, 1, 3], &[3]);
-        assert_eq!(count(&x.view(), None, 0).unwrap().to_elements::<i64>(), [0, 1, 0, 2]);
+        assert_eq!(count(&x.read().view(), None, 0).unwrap().to_elements::<i64>(), [0, 1, 0, 2]);
         let w = Tensor::from_slice(&[0.5f32, 1.0, 0.25], &[3]);
-        assert_eq!(count(&x.view(), Some(&w.view()), 5).unwrap().to_elements::<f32>(), [0.0, 1.0, 0.0, 0.75, 0.0]);
-        assert!(count(&Tensor::from_slice(&[-1i64], &[1]).view(), None, 0).is_err());
+        assert_eq!(
+            count(&x.read().view(), Some(&w.read().view()), 5).unwrap().to_elements::<f32>(),
+            [0.0, 1.0, 0.0, 0.75, 0.0]
+        );
+        assert!(count(&Tensor::from_slice(&[-1i64], &[1]).read().view(), None, 0).is_err());
     }
 }

@@ -41,9 +41,10 @@ fn run<T: Compute>(x: &View<'_>, maps: &[Temp<usize>], fill: T, out: &ViewMut<'_
     let start = row.iter().position(|&i| i != HOLE).unwrap_or(0);
     let run = row[start..].iter().enumerate().take_while(|&(k, &i)| i != HOLE && i == row[start] + k).count();
     let (from, to) = (row.get(start).copied().unwrap_or(0), start + run);
+    let sizes = x.sizes();
     par::pieces(threads, target.slice(), row.len(), |r, dst| {
         let (mut r, mut base, mut step) = (r, 0, 1);
-        for (map, &n) in outer.iter().zip(x.sizes()).rev() {
+        for (map, &n) in outer.iter().zip(sizes).rev() {
             let i = map[r % map.len()];
             if i == HOLE {
                 return dst.fill(fill);
@@ -82,8 +83,8 @@ mod tests {
             let out = Tensor::zeros(dtype, Layout::permuted(&[3, 6], &perm));
             // The fill is what the holes get, not what was there before.
             let source = Tensor::zeros(dtype, Layout::contiguous(&[3, 4]));
-            crate::copy::same_order(&x.view(), &source.view_mut()).unwrap();
-            remap(&source.view(), &maps, Scalar::Int(7), &out.view_mut(), 2).unwrap();
+            crate::copy::same_order(&x.read().view(), &source.write().view_mut()).unwrap();
+            remap(&source.read().view(), &maps, Scalar::Int(7), &out.write().view_mut(), 2).unwrap();
             for (at, &w) in want.iter().enumerate() {
                 let got = out.get(&[at as i64 / 6, at as i64 % 6]).as_i64();
                 assert_eq!(got, if w == 0 { 7 } else { w }, "{at}");

@@ -224,13 +224,17 @@ mod tests {
         let data = Tensor::from_slice(&[1f64, 10.0, 2.0, 20.0, 3.0], &[5, 1]);
         let one = Tensor::from_slice(&[1f64], &[1, 1]);
         let h = Tensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 1]));
-        let (out, last) = (Tensor::zeros(DType::F64, Layout::contiguous(&[5, 1])), h.clone());
+        let zeros = |sizes: &[i64]| Tensor::zeros(DType::F64, Layout::contiguous(sizes));
+        let (out, last) = (zeros(&[5, 1]), zeros(&[1, 2, 1]));
+        let (data, one, h) = (data.read(), one.read(), h.read());
         let (v, w, s) = (data.view(), one.view(), h.view());
-        let outs = [out.view_mut(), last.view_mut()];
+        let mut to = [&out, &last].map(Tensor::write);
+        let outs = to.each_mut().map(|w| w.view_mut());
         net.packed(&v, &[2, 2, 1], &[&s], &[&w, &w], &outs).unwrap();
-        assert_eq!(out.to_elements::<f64>(), [1.0, 10.0, 3.0, 30.0, 6.0]);
-        assert_eq!(last.to_elements::<f64>(), [6.0, 30.0]);
         assert!(net.packed(&v, &[1, 2, 2], &[&s], &[&w, &w], &outs).is_err());
         assert!(net.packed(&v, &[2, 2], &[&s], &[&w, &w], &outs).is_err());
+        drop(to);
+        assert_eq!(out.to_elements::<f64>(), [1.0, 10.0, 3.0, 30.0, 6.0]);
+        assert_eq!(last.to_elements::<f64>(), [6.0, 30.0]);
     }
 }

@@ -281,23 +281,28 @@ mod tests {
         let base = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
         let index = Tensor::from_slice(&[2i64, 0, 1, 1], &[2, 2]);
         let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 2]));
-        gather(&base.view(), 1, &index.view(), Outside::Refused, &out.view_mut()).unwrap();
+        gather(&base.read().view(), 1, &index.read().view(), Outside::Refused, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 1, 5, 5]);
-        let from = Source::Tensor(out.view());
-        scatter(&base.view_mut(), 1, &index.view(), from, Reduce::Set, true).unwrap();
+        let values = out.read();
+        let from = Source::Tensor(values.view());
+        scatter(&base.write().view_mut(), 1, &index.read().view(), from, Reduce::Set, true).unwrap();
         assert_eq!(base.to_elements::<i32>(), [1, 2, 3, 4, 5, 6]);
-        scatter(&base.view_mut(), 1, &index.view(), from, Reduce::Mean, false).unwrap();
+        scatter(&base.write().view_mut(), 1, &index.read().view(), from, Reduce::Mean, false).unwrap();
         assert_eq!(base.to_elements::<i32>(), [1, 2, 3, 4, 5, 6]);
-        scatter(&base.view_mut(), 1, &index.view(), Source::Number(Scalar::Int(3)), Reduce::Sum, true).unwrap();
+        scatter(&base.write().view_mut(), 1, &index.read().view(), Source::Number(Scalar::Int(3)), Reduce::Sum, true)
+            .unwrap();
         assert_eq!(base.to_elements::<i32>(), [4, 2, 6, 4, 11, 6]);
+        drop(values);
         let wrong = Tensor::from_slice(&[3i64, 0, 0, 0], &[2, 2]);
-        assert!(gather(&base.view(), 1, &wrong.view(), Outside::Refused, &out.view_mut()).is_err());
+        assert!(
+            gather(&base.read().view(), 1, &wrong.read().view(), Outside::Refused, &out.write().view_mut()).is_err()
+        );
         gather(
-            &out.view(),
+            &out.read().view(),
             1,
-            &wrong.view(),
+            &wrong.read().view(),
             Outside::Wrapped,
-            &Tensor::zeros(DType::I32, out.layout().clone()).view_mut(),
+            &Tensor::zeros(DType::I32, out.layout().clone()).write().view_mut(),
         )
         .unwrap();
     }
@@ -307,8 +312,9 @@ mod tests {
         let sum = Tensor::zeros(DType::BF16, Layout::contiguous(&[1]));
         let ones = Tensor::from_slice(&vec![bf16::ONE; 1000], &[1000]);
         let index = Tensor::zeros(DType::I64, Layout::contiguous(&[1000]));
+        let ones = ones.read();
         let from = Source::Tensor(ones.view());
-        scatter(&sum.view_mut(), 0, &index.view(), from, Reduce::Sum, true).unwrap();
+        scatter(&sum.write().view_mut(), 0, &index.read().view(), from, Reduce::Sum, true).unwrap();
         assert_eq!(sum.get(&[0]), Scalar::Float(1000.0));
     }
 }

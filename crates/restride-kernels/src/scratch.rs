@@ -46,12 +46,20 @@ thread_local! {
 }
 
 /// Gives `memory` to the kernels that `f` calls on this thread. Inside of another such call that one's memory stays in use.
+///
+/// # Panics
+/// If what `f` returns holds a [`Temp`]. Where `f` leaves one elsewhere, the process ends: its memory goes now.
 pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
     /// Takes the memory away again, whatever happens.
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
             HERE.with(|h| {
+                if h.live.get() != 0 {
+                    // Unwinding dropped what `f` had; what is left would be used when its memory is another's.
+                    eprintln!("a piece of working memory was kept beyond its use");
+                    std::process::abort();
+                }
                 h.at.set(0);
                 h.end.set(0);
                 h.inside.set(false);
@@ -62,20 +70,22 @@ pub fn with<R>(memory: &mut [MaybeUninit<u8>], f: impl FnOnce() -> R) -> R {
         return f();
     }
     let leave = Leave;
-    let before = HERE.with(|h| {
+    HERE.with(|h| {
         let start = memory.as_mut_ptr().expose_provenance();
         h.at.set(start);
         h.end.set(start + memory.len());
-        h.live.replace(0)
     });
     let out = f();
-    // What `f` returns may hold a piece: unwinding drops it before the memory goes.
-    HERE.with(|h| {
-        assert!(h.live.get() == 0, "a piece of working memory was kept beyond its use");
-        h.live.set(before);
-    });
+    // What `f` returns may hold a piece: it is dropped before the memory goes.
+    let kept = HERE.with(|h| h.live.get()) != 0;
+    let out = if kept {
+        drop(out);
+        None
+    } else {
+        Some(out)
+    };
     drop(leave);
-    out
+    out.expect("a piece of working memory was kept beyond its use")
 }
 
 /// Bytes that `f` takes on this thread at most.
@@ -267,7 +277,7 @@ pub fn tensor_room(dtype: DType, n: i64) -> usize {
 /// For another layout.
 pub fn tensor<R>(dtype: DType, layout: &Layout, f: impl FnOnce(&ViewMut<'_>) -> R) -> R {
     assert!(layout.is_contiguous() && layout.offset == 0, "a temporary tensor is contiguous");
-    let bytes = layout.numel() as usize * dtype.size();
+    let bytes = layout.byte_range(dtype.size()).expect("a temporary tensor has a layout of memory").end;
     let mut words = Temp::filled(bytes.div_ceil(16), [0u64; 2]);
     // SAFETY: there are as many bytes, aligned for every element type, and zeros are elements of all.
     f(&unsafe { ViewMut::from_raw(words.as_mut_ptr().cast(), dtype, layout) })
@@ -340,6 +350,34 @@ mod tests {
                 assert_eq!(matches!(t.0, Piece::Scratch { .. }), round > 0);
             });
         }
+    }
+
+    /// Working memory that is kept where unwinding does not drop it ends the process: this test runs itself again for that.
+    #[test]
+    #[cfg_attr(miri, ignore = "no processes")]
+    fn a_piece_that_survives_a_panic_ends_the_process() {
+        const AGAIN: &str = "RESTRIDE_KEEPS_A_PIECE";
+        if std::env::var_os(AGAIN).is_some() {
+            let mut kept = None;
+            let mut m = memory(4096);
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                with(&mut m, || {
+                    kept = Some(Temp::filled(8, 5u64));
+                    panic!("unwinds");
+                })
+            }));
+            drop(m);
+            println!("{:?}", kept.map(|k| k[0]));
+            return;
+        }
+        let name = "scratch::tests::a_piece_that_survives_a_panic_ends_the_process";
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([name, "--exact", "--nocapture"])
+            .env(AGAIN, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&again.stderr);
+        assert!(!again.status.success() && said.contains("kept beyond its use"), "{said}");
     }
 
     #[test]

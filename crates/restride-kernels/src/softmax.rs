@@ -98,6 +98,7 @@ pub(crate) fn rowwise<T: Compute>(
     threads: usize,
     f: impl Fn(usize, &mut [T]) + Sync,
 ) {
+    assert_eq!(x.sizes(), out.sizes(), "rows are computed between equal sizes");
     let n = out.numel();
     if n == 0 {
         return;
@@ -115,7 +116,10 @@ pub(crate) fn rowwise<T: Compute>(
             Layout::strided(&l.sizes[first..], &l.strides[first..], offset)
         };
         let own = || Temp::filled(many, T::default());
+        // SAFETY: each part of the result, and of what it may lie on, is one thread's.
+        let both = unsafe { par::Across::new((*x, *out)) };
         return par::each(threads, outer, own, |own, at| {
+            let (x, out) = both.get();
             let (from, to) = (part(x.layout(), at), part(out.layout(), at));
             // SAFETY: parts of the views' cells, and no two parts of the result share any.
             let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
@@ -315,7 +319,7 @@ mod tests {
         for dim in 0..3 {
             for what in [Softmax::Plain, Softmax::Log, Softmax::Safe] {
                 let out = Tensor::zeros(DType::F64, Layout::permuted(&[3, 4, 5], &[2, 0, 1]));
-                softmax(&x.view(), dim, what, &out.view_mut(), 2).unwrap();
+                softmax(&x.read().view(), dim, what, &out.write().view_mut(), 2).unwrap();
                 for i in 0..60i64 {
                     let at = [i / 20, i / 5 % 4, i % 5];
                     let total: f64 = (0..[3, 4, 5][dim])
@@ -337,11 +341,11 @@ mod tests {
     fn a_row_of_minus_infinity_is_nan_or_zero() {
         let x = Tensor::from_slice(&[f32::NEG_INFINITY; 3], &[1, 3]);
         let out = Tensor::zeros(DType::F32, Layout::contiguous(&[1, 3]));
-        softmax(&x.view(), 1, Softmax::Plain, &out.view_mut(), 1).unwrap();
+        softmax(&x.read().view(), 1, Softmax::Plain, &out.write().view_mut(), 1).unwrap();
         assert!(out.to_elements::<f32>().iter().all(|x| x.is_nan()));
-        softmax(&x.view(), 1, Softmax::Safe, &out.view_mut(), 1).unwrap();
+        softmax(&x.read().view(), 1, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
-        softmax(&x.view(), 0, Softmax::Safe, &out.view_mut(), 1).unwrap();
+        softmax(&x.read().view(), 0, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
     }
 
@@ -351,10 +355,10 @@ mod tests {
         for layout in [Layout::contiguous(&[5, 8]), Layout::permuted(&[5, 8], &[1, 0])] {
             for dim in [0, 1] {
                 let x = Tensor::zeros(DType::F32, layout.clone());
-                crate::pack::unpack(&data, &x.view_mut());
+                crate::pack::unpack(&data, &x.write().view_mut());
                 let apart = Tensor::zeros(DType::F32, layout.clone());
-                softmax(&x.view(), dim, Softmax::Plain, &apart.view_mut(), 1).unwrap();
-                softmax(&x.view(), dim, Softmax::Plain, &x.view_mut(), 1).unwrap();
+                softmax(&x.read().view(), dim, Softmax::Plain, &apart.write().view_mut(), 1).unwrap();
+                softmax(&x.read().view(), dim, Softmax::Plain, &x.write().view_mut(), 1).unwrap();
                 assert_eq!(x.to_elements::<f32>(), apart.to_elements::<f32>());
             }
         }

@@ -113,7 +113,11 @@ pub fn sort(
     for out in outs.iter().flatten() {
         let l = out.layout();
         let length = if l.rank() < rank || rank == 0 { 1 } else { l.sizes[dim] as usize };
+        if l.rank() > rank || l.rank() + 1 < rank {
+            return Err(format!("results of sizes {:?} do not fit a sort of {:?}", out.sizes(), src.sizes()));
+        }
         let (all, own) = (lanes(src.layout(), dim, rank).0.numel(), lanes(l, dim, rank).0.numel());
+
         if length != wanted || (all != own && wanted > 0) || (wanted > n && all > 0) {
             return Err(format!("results of sizes {:?} do not fit a sort of {:?}", out.sizes(), src.sizes()));
         }
@@ -198,22 +202,36 @@ mod tests {
     fn lanes_are_sorted_with_no_numbers_last_and_ties_in_order() {
         let x = Tensor::from_slice(&[2.0f32, f32::NAN, 1.0, 2.0, -0.0, 0.0], &[6]);
         let (v, i) = (Tensor::zeros(DType::F32, x.layout().clone()), Tensor::zeros(DType::I64, x.layout().clone()));
-        let run = |pick| sort(&x.view(), 0, pick, Some(&v.view_mut()), Some(&i.view_mut())).unwrap();
+        let run =
+            |pick| sort(&x.read().view(), 0, pick, Some(&v.write().view_mut()), Some(&i.write().view_mut())).unwrap();
         run(Pick::All { descending: false });
         assert_eq!(i.to_elements::<i64>(), [4, 5, 2, 0, 3, 1]);
         run(Pick::All { descending: true });
         assert_eq!(i.to_elements::<i64>(), [1, 0, 3, 2, 4, 5]);
         let (v, i) =
             (Tensor::zeros(DType::F32, Layout::contiguous(&[2])), Tensor::zeros(DType::I64, Layout::contiguous(&[2])));
-        sort(&x.view(), 0, Pick::Top { k: 2, largest: false, sorted: true }, Some(&v.view_mut()), Some(&i.view_mut()))
-            .unwrap();
+        sort(
+            &x.read().view(),
+            0,
+            Pick::Top { k: 2, largest: false, sorted: true },
+            Some(&v.write().view_mut()),
+            Some(&i.write().view_mut()),
+        )
+        .unwrap();
         // As PyTorch: the zeros are equal, and selection leaves the second in front.
         assert_eq!(i.to_elements::<i64>(), [5, 4]);
         let one = Tensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
-        sort(&x.view(), 0, Pick::Kth(3), None, Some(&one.view_mut())).unwrap();
+        sort(&x.read().view(), 0, Pick::Kth(3), None, Some(&one.write().view_mut())).unwrap();
         assert_eq!(one.to_elements::<i64>(), [0]);
         assert!(
-            sort(&x.view(), 0, Pick::Top { k: 3, largest: true, sorted: true }, Some(&v.view_mut()), None).is_err()
+            sort(
+                &x.read().view(),
+                0,
+                Pick::Top { k: 3, largest: true, sorted: true },
+                Some(&v.write().view_mut()),
+                None
+            )
+            .is_err()
         );
     }
 
@@ -222,7 +240,7 @@ mod tests {
         let x = Tensor::from_slice(&[3i32, 1, 2, 0, 5, 4], &[3, 2]);
         let t = x.alias(DType::I32, x.layout().transpose(0, 1).unwrap()).unwrap();
         let v = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3]));
-        sort(&t.view(), 1, Pick::All { descending: false }, Some(&v.view_mut()), None).unwrap();
+        sort(&t.read().view(), 1, Pick::All { descending: false }, Some(&v.write().view_mut()), None).unwrap();
         assert_eq!(v.to_elements::<i32>(), [2, 3, 5, 0, 1, 4]);
     }
 }

@@ -291,10 +291,15 @@ mod tests {
             let out = Tensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
             let other = (dim + 1) % 3;
             let dims = Axes::from_slice(&[other, dim]);
-            r2c(&x.view(), &Transform { dims: dims.clone(), forward: true, scale: 1.0 }, &mid.view_mut()).unwrap();
+            r2c(
+                &x.read().view(),
+                &Transform { dims: dims.clone(), forward: true, scale: 1.0 },
+                &mid.write().view_mut(),
+            )
+            .unwrap();
             let n = [2, 3, 5][dim] * [2, 3, 5][other];
             let back = Transform { dims, forward: false, scale: 1.0 / n as f64 };
-            c2r(&mid.view(), &back, &out.view_mut()).unwrap();
+            c2r(&mid.read().view(), &back, &out.write().view_mut()).unwrap();
             for (a, b) in out.to_elements::<f64>().iter().zip(&data) {
                 assert!((a - b).abs() < 1e-12);
             }
@@ -305,7 +310,7 @@ mod tests {
     fn windows_are_added_where_they_overlap() {
         let x = Tensor::from_slice(&[1i64, 2, 3, 10, 20, 30], &[2, 3]);
         let out = Tensor::zeros(DType::I64, Layout::contiguous(&[5]));
-        add_windows(&x.view(), 0, 2, &out.view_mut()).unwrap();
+        add_windows(&x.read().view(), 0, 2, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i64>(), [1, 2, 13, 20, 30]);
     }
 }

@@ -266,8 +266,8 @@ mod tests {
     fn better_boxes_suppress_those_that_they_overlap() {
         let boxes = Tensor::from_slice(&[0f32, 0., 2., 2., 0., 0., 2., 1.9, 5., 5., 6., 6., 0., 0., 1., 1.], &[4, 4]);
         let scores = Tensor::from_slice(&[0.5f32, 0.9, 0.1, 0.7], &[4]);
-        assert_eq!(nms(&boxes.view(), &scores.view(), 0.5).unwrap(), [1, 3, 2]);
-        assert_eq!(nms(&boxes.view(), &scores.view(), 1.0).unwrap(), [1, 3, 0, 2]);
+        assert_eq!(nms(&boxes.read().view(), &scores.read().view(), 0.5).unwrap(), [1, 3, 2]);
+        assert_eq!(nms(&boxes.read().view(), &scores.read().view(), 1.0).unwrap(), [1, 3, 0, 2]);
     }
 
     #[test]
@@ -287,7 +287,8 @@ mod tests {
         let how = RoiAlign { scale: 1.0, ratio: 2, aligned: true };
         let run = |threads| {
             let out = Tensor::from_slice(&[f32::NAN; 2 * 6 * 20], &[2, 6, 4, 5]);
-            roi_align_backward(&grad.view(), &rois.view(), how, &out.view_mut(), threads).unwrap();
+            roi_align_backward(&grad.read().view(), &rois.read().view(), how, &out.write().view_mut(), threads)
+                .unwrap();
             out.to_elements::<f32>()
         };
         let one = run(1);

@@ -319,7 +319,7 @@ fn samples() -> Samples {
     let mut out = Vec::new();
     for [q, k, v] in operands() {
         let d = q.dtype();
-        let scores = [q.view().sizes()[2], k.view().sizes()[2]];
+        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
         out.push(sample![&q, &k, &v]);
         out.push(sample![&q, &k, &v, (), 0.0, true]);
         out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, 0.3]);
@@ -368,9 +368,9 @@ fn samples() -> Samples {
 
 fn flash_samples() -> Samples {
     let mut out = Vec::new();
-    for [q, k, v] in operands().into_iter().filter(|[_, _, v]| v.view().strides()[3] == 1) {
+    for [q, k, v] in operands().into_iter().filter(|[_, _, v]| v.read().view().strides()[3] == 1) {
         let d = q.dtype();
-        let scores = [q.view().sizes()[2], k.view().sizes()[2]];
+        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
         out.push(sample![&q, &k, &v]);
         out.push(sample![&q, &k, &v, 0.0, true, (), 0.2]);
         out.push(sample![&q, &k, &v, 0.0, false, tensor(d, &scores, 5)]);
@@ -384,7 +384,7 @@ fn flash_samples() -> Samples {
 fn math_samples() -> Samples {
     let mut out = Vec::new();
     for [q, k, v] in operands() {
-        let scores = [q.view().sizes()[2], k.view().sizes()[2]];
+        let scores = [q.read().view().sizes()[2], k.read().view().sizes()[2]];
         out.push(sample![&q, &k, &v]);
         out.push(sample![&q, &k, &v, (), 0.0, true]);
         out.push(sample![&q, &k, &v, mask(&scores), 0.0, false, (), 0.3]);

@@ -502,10 +502,10 @@ mod tests {
         let mask = Tensor::zeros(DType::Bool, Layout::contiguous(&[2, 2]));
         mask.storage().write(&[0, 1, 1, 0]);
         let other = ints(&[-1], &[1]);
-        let axes = axes(&[2, 2, 5], &[Some(&mask.view()), Some(&other.view())]).unwrap();
+        let axes = axes(&[2, 2, 5], &[Some(&mask.read().view()), Some(&other.read().view())]).unwrap();
         let at: Vec<&[i64]> = axes.at.iter().map(|a| &a[..]).collect();
         assert_eq!(at, [[0, 1], [1, 0], [4, 4]]);
-        assert!(super::axes(&[2, 3, 5], &[Some(&mask.view())]).is_err());
-        assert!(super::axes(&[2], &[Some(&ints(&[2], &[1]).view())]).is_err());
+        assert!(super::axes(&[2, 3, 5], &[Some(&mask.read().view())]).is_err());
+        assert!(super::axes(&[2], &[Some(&ints(&[2], &[1]).read().view())]).is_err());
     }
 }

@@ -34,7 +34,7 @@ fn positions(c: &Call<'_>) -> Result<Tensor> {
     let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
     let mut rows = Temp::filled(flat.len() * rank as usize, 0);
     unflatten(&flat, t.sizes(), &mut rows);
-    scatter(&rows, out.view_mut());
+    scatter(&rows, out.write().view_mut());
     Ok(out)
 }
 /// The indices of elements with these positions in row-major order, a row each, as many as there is room for.
@@ -86,13 +86,14 @@ fn run_masked_select(c: &Call<'_>) -> Result<Vec<Tensor>> {
     // Row-major copies: of the mask, then of the elements that it leaves.
     let wide = |v: &restride_tensor::View<'_>| -> Result<Tensor> {
         let own = allocate(v.dtype(), Layout::contiguous(&sizes))?;
-        copy::stretched(v, &own.view_mut()).map_err(OpError::new)?;
+        copy::stretched(v, &own.write().view_mut()).map_err(OpError::new)?;
         Ok(own)
     };
-    let picked = nonzero(&wide(mask)?.view());
+    let picked = nonzero(&wide(mask)?.read().view());
     let elements = wide(t)?;
     let out = allocate(t.dtype(), Layout::contiguous(&[picked.len() as i64]))?;
-    restride_kernels::index::take_flat(&elements.view(), &picked, &out.view_mut()).map_err(OpError::new)?;
+    restride_kernels::index::take_flat(&elements.read().view(), &picked, &out.write().view_mut())
+        .map_err(OpError::new)?;
     Ok(vec![out])
 }
 
@@ -120,7 +121,7 @@ fn run_repeats(c: &Call<'_>) -> Result<Vec<Tensor>> {
     check_repeats(repeats.dtype())?;
     let all = repeated(repeats, c.args.opt_int(1)?)?;
     let out = allocate(repeats.dtype(), Layout::contiguous(&[all.len() as i64]))?;
-    scatter(&all, out.view_mut());
+    scatter(&all, out.write().view_mut());
     Ok(vec![out])
 }
 fn infer_known_repeats(a: &Args<'_, Meta>) -> Metas {

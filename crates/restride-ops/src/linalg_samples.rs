@@ -26,7 +26,7 @@ pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bo
         }
     }
     let t = Tensor::zeros(d, Layout::contiguous(&sizes));
-    restride_kernels::convert::scatter(&data, t.view_mut());
+    restride_kernels::convert::scatter(&data, t.write().view_mut());
     t
 }
 

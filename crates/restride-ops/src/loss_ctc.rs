@@ -161,7 +161,8 @@ fn back_samples() -> Samples {
         let (losses, alphas) =
             (Tensor::zeros(d, Layout::contiguous(&[2])), Tensor::zeros(d, Layout::contiguous(&[2, 6, 7])));
         let ctc = Ctc { input_lengths: &lengths, target_lengths: &[3, 2], blank: 0 };
-        ctc.run(&x.view(), &t.view(), &losses.view_mut(), &alphas.view_mut()).expect("a sample of its own");
+        ctc.run(&x.read().view(), &t.read().view(), &losses.write().view_mut(), &alphas.write().view_mut())
+            .expect("a sample of its own");
         out.push(sample![tensor(d, &[2], 2), &x, &t, lengths, [3, 2], &losses, &alphas, 0, zero]);
         out.push(sample![
             tensor(d, &[2], 2),

@@ -184,7 +184,7 @@ fn gradients_with_buffer() -> Vec<Sample> {
     for s in &mut out {
         if let Arg::Value(x) = &s.args[1] {
             let z = restride_tensor::Tensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
-            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.view())], z.view_mut())
+            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], z.write().view_mut())
                 .expect("it is defined for floats");
             s.args[2] = Arg::Value(z);
         }

@@ -106,8 +106,8 @@ pub(crate) fn adaptive(n: usize) -> Samples {
 /// An operand, and a gradient of a result that has `sizes` in the pooled dimensions.
 fn pairs(n: usize, sizes: &[i64]) -> Vec<(Tensor, Tensor)> {
     let with = |x: Tensor| {
-        let rank = x.view().sizes().len();
-        let mut g = x.view().sizes().to_vec();
+        let rank = x.read().view().sizes().len();
+        let mut g = x.read().view().sizes().to_vec();
         g[rank - n..].copy_from_slice(sizes);
         let g = if rank == n + 2 { transposed(x.dtype(), &g, 3) } else { tensor(x.dtype(), &g, 3) };
         (g, x)
@@ -120,8 +120,8 @@ const HALVED: [i64; 3] = [4, 4, 5];
 
 /// Indices that a maximum of every window could have: any element of the plane does.
 fn indices(g: &Tensor, n: usize, x: &Tensor) -> Tensor {
-    let plane: i64 = x.view().sizes()[x.view().sizes().len() - n..].iter().product();
-    in_range(DType::I64, Layout::contiguous(g.view().sizes()), 11, 0.0, plane as f64)
+    let plane: i64 = x.read().view().sizes()[x.read().view().sizes().len() - n..].iter().product();
+    in_range(DType::I64, Layout::contiguous(g.read().view().sizes()), 11, 0.0, plane as f64)
 }
 
 pub(crate) fn maxima_backward(n: usize) -> Samples {

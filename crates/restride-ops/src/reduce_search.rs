@@ -210,7 +210,7 @@ fn sorted(dtype: DType, sizes: &[i64]) -> Tensor {
     let t = Tensor::zeros(dtype, Layout::contiguous(sizes));
     let data: Vec<f64> =
         (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
-    restride_kernels::convert::scatter(&data, t.view_mut());
+    restride_kernels::convert::scatter(&data, t.write().view_mut());
     t
 }
 fn sorted_samples() -> Vec<Sample> {

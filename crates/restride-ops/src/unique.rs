@@ -20,7 +20,7 @@ fn check_type(what: &str, dtype: DType) -> Result<()> {
 /// A row-major tensor of integers.
 fn listed(data: &[i64], sizes: &[i64]) -> Result<Tensor> {
     let t = allocate(DType::I64, Layout::contiguous(sizes))?;
-    scatter(data, t.view_mut());
+    scatter(data, t.write().view_mut());
     Ok(t)
 }
 
@@ -30,7 +30,7 @@ fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<V
     let g = groups(t, 1, neighbours).map_err(OpError::new)?;
     let n = g.first.len() as i64;
     let values = allocate(t.dtype(), Layout::contiguous(&[n]))?;
-    take_flat(t, &g.first, &values.view_mut()).map_err(OpError::new)?;
+    take_flat(t, &g.first, &values.write().view_mut()).map_err(OpError::new)?;
     Ok(vec![
         values,
         if inverse { listed(&g.inverse, t.sizes())? } else { listed(&[], &[0])? },
@@ -56,16 +56,20 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<Tensor>> {
     order.insert(0, d as i64);
     let turned = t.layout().permute(&order)?;
     let rows = allocate(t.dtype(), Layout::contiguous(&turned.sizes))?;
-    copy::from_region(t, t.dtype(), &turned, &rows.view_mut()).map_err(OpError::new)?;
+    copy::from_region(t, t.dtype(), &turned, &rows.write().view_mut()).map_err(OpError::new)?;
     let count = turned.sizes[0];
     let length = rows.numel() / count as usize;
-    let Groups { first, inverse, counts } = groups(&rows.view(), length, neighbours).map_err(OpError::new)?;
+    let Groups { first, inverse, counts } = groups(&rows.read().view(), length, neighbours).map_err(OpError::new)?;
     let mut sizes = turned.sizes.clone();
     sizes[0] = first.len() as i64;
     let picked = allocate(t.dtype(), Layout::contiguous(&sizes))?;
     let n = sizes[0];
-    take_at(&rows.view(), &Axes::one(rank, 0, restride_kernels::scratch::Temp::copied(&first)), &picked.view_mut())
-        .map_err(OpError::new)?;
+    take_at(
+        &rows.read().view(),
+        &Axes::one(rank, 0, restride_kernels::scratch::Temp::copied(&first)),
+        &picked.write().view_mut(),
+    )
+    .map_err(OpError::new)?;
     // The dimension back in its place, on the same memory.
     let mut back: Vec<i64> = (1..rank as i64).collect();
     back.insert(d, 0);

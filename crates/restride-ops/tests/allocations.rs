@@ -5,10 +5,10 @@
 #[allow(dead_code)]
 mod run;
 
-use restride_ir::{Args, Call, Ctx, Kernel, TensorType};
+use restride_ir::{Args, Ctx, Kernel, TensorType};
 use restride_kernels::scratch::{self, ALIGN};
 use restride_tensor::{Layout, Tensor};
-use run::{Outcome, call, filled, meta, resolved, viewed};
+use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// All elements' bytes in logical order, through a copy on memory of its own.
 fn bytes(t: &Tensor) -> Vec<u8> {
     let own = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-    restride_kernels::convert::copy_convert(t.view(), own.view_mut());
+    restride_kernels::convert::copy_convert(t.read().view(), own.write().view_mut());
     own.storage().to_vec()
 }
 
@@ -38,11 +38,8 @@ fn kernels_allocate_nothing() {
             }
             let Ok(Outcome::Tensors(outs)) = call(op, &args) else { continue };
             let own: Vec<_> = args.iter().map(|a| a.map_values(resolved)).collect();
-            let views: Vec<_> = own.iter().map(viewed).collect();
-            let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
             let ctx = Ctx { threads: 1, ..Ctx::default() };
-            let call = Call { args: Args(&views), outs: &targets, ctx: &ctx };
-            if op.def().view.is_some() || kernel(&call).is_err() {
+            if op.def().view.is_some() || on_views(&own, &outs, |args, to| kernel(&fitted(args, to, &ctx))).is_err() {
                 continue;
             }
             let types: Vec<_> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
@@ -53,10 +50,13 @@ fn kernels_allocate_nothing() {
             let start = memory.as_ptr().align_offset(ALIGN);
             let before: Vec<Vec<u8>> = outs.iter().map(bytes).collect();
             // The second call finds what is made once in a thread.
-            let region = Region::new(GLOBAL);
-            let (done, taken) =
-                scratch::taken(|| scratch::with(&mut memory[start..start + declared], || kernel(&call)));
-            let change = region.change();
+            let (done, taken, change) = on_views(&own, &outs, |args, to| {
+                let call = fitted(args, to, &ctx);
+                let region = Region::new(GLOBAL);
+                let (done, taken) =
+                    scratch::taken(|| scratch::with(&mut memory[start..start + declared], || kernel(&call)));
+                (done, taken, region.change())
+            });
             assert!(done.is_ok(), "{op} does not give twice what it gave");
             if !op.def().random {
                 assert!(before == outs.iter().map(bytes).collect::<Vec<_>>(), "{op} depends on working memory");

@@ -10,7 +10,7 @@ use restride_ir::{
 };
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{DType, Storage, Tensor};
-use run::{Outcome, call, filled, meta, resolved, viewed};
+use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -58,7 +58,7 @@ fn shown(arg: &SampleArg) -> String {
 fn bits(t: &Tensor) -> Vec<u8> {
     let t = resolved(t);
     let row = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-    copy_convert(t.view(), row.view_mut());
+    copy_convert(t.read().view(), row.write().view_mut());
     let mut out = row.storage().to_vec();
     let part = t.dtype().real();
     if part.is_float() {
@@ -79,7 +79,7 @@ fn moved(t: &Tensor, layout: Layout) -> Tensor {
     // Truth values are 0 or 1.
     let junk = if t.dtype() == DType::Bool { 1 } else { 0x5a };
     out.storage().write(&vec![junk; out.storage().len()]);
-    copy_convert(t.view(), out.view_mut());
+    copy_convert(t.read().view(), out.write().view_mut());
     out
 }
 
@@ -115,9 +115,7 @@ fn fixed(op: Op, args: &[SampleArg]) -> Option<fn(&Call<'_>) -> Result<()>> {
 /// Runs a kernel into given memory.
 fn run_into(kernel: fn(&Call<'_>) -> Result<()>, args: &[SampleArg], outs: &[Tensor], threads: usize) -> Result<()> {
     let ctx = Ctx { threads, ..Ctx::default() };
-    let views: Vec<_> = args.iter().map(viewed).collect();
-    let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
-    kernel(&Call { args: Args(&views), outs: &targets, ctx: &ctx })
+    on_views(args, outs, |args, outs| kernel(&fitted(args, outs, &ctx)))
 }
 
 /// Results of a call, its numbers as 0-d tensors.
@@ -317,7 +315,7 @@ fn licences_by_index_hold_for_elements_of_other_sizes() {
                     Tensor::new(storage.clone(), dtype, own).expect("inside its storage")
                 };
                 let base = typed(target.dtype());
-                copy_convert(resolved(target).view(), base.view_mut());
+                copy_convert(resolved(target).read().view(), base.write().view_mut());
                 let mut on = plain.clone();
                 on[arg] = Arg::Value(base);
                 let mut outs: Vec<Tensor> = want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();

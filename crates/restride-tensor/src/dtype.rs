@@ -49,6 +49,15 @@ impl DType {
         DType::C128,
     ];
 
+    /// Alignment of one element in bytes: a complex number's is that of its parts.
+    pub const fn align(self) -> usize {
+        match self {
+            DType::C64 => 4,
+            DType::C128 => 8,
+            other => other.size(),
+        }
+    }
+
     /// Size of one element in bytes.
     pub const fn size(self) -> usize {
         match self {

@@ -6,6 +6,9 @@ use std::marker::PhantomData;
 /// A strided window for reading. The memory may also be under a [`ViewMut`] of the same call, where the
 /// operator declares that it copes (`Reuse`), so elements are read through raw pointers, never as slices
 /// that outlive a write.
+///
+/// Views stay on their thread, because a [`ViewMut`] of the same memory may be there. A kernel that shares its work between
+/// threads hands addresses over, and sees to it that no two threads write an element.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     ptr: *const u8,
@@ -23,15 +26,18 @@ pub struct ViewMut<'a> {
     life: PhantomData<&'a u8>,
 }
 
-// SAFETY: a view is an address and a description; kernels that split work between threads write disjoint
-// elements, which is their obligation at each place where they do it.
-unsafe impl Send for View<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for View<'_> {}
-// SAFETY: as above.
-unsafe impl Send for ViewMut<'_> {}
-// SAFETY: as above.
-unsafe impl Sync for ViewMut<'_> {}
+/// Said by whoever calls an operator's kernel: operators trust their calls, and only `unsafe` code can say it.
+#[derive(Debug)]
+pub struct Fitted(());
+
+impl Fitted {
+    /// # Safety
+    /// Results have the sizes and element types that the operator's shape rule gives for the arguments, and overlap arguments
+    /// and each other as the operator declares that it copes with, no more.
+    pub const unsafe fn promise() -> Fitted {
+        Fitted(())
+    }
+}
 
 impl<'a> View<'a> {
     /// # Safety
@@ -81,8 +87,13 @@ impl<'a> View<'a> {
     }
 
     /// The element at an index as a number.
+    ///
+    /// # Panics
+    /// If the index has not one number for each dimension, or one of them is out of range.
     pub fn get(&self, index: &[i64]) -> Scalar {
-        debug_assert!(index.iter().zip(self.sizes()).all(|(i, n)| (0..*n).contains(i)));
+        let inside =
+            index.len() == self.sizes().len() && index.iter().zip(self.sizes()).all(|(i, n)| (0..*n).contains(i));
+        assert!(inside, "index {index:?} is out of range for sizes {:?}", self.sizes());
         let cell = self.layout.cell(index) as isize;
         macro_rules! at {
             ($t:ty) => {

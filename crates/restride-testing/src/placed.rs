@@ -52,15 +52,6 @@ impl Piece {
         Ok(offsets)
     }
 
-    /// What runs a placement, with memory spoilt where nothing may be read.
-    ///
-    /// # Errors
-    /// As `Runnable::new`.
-    pub fn runnable(&self, placement: &Placement) -> Result<Runnable> {
-        let offsets = plan(self.program.graph(), placement, &PlanOptions::default());
-        Ok(Runnable::new(&self.program, placement.clone(), offsets)?.poisoned())
-    }
-
     /// Runs it on copies of the inputs.
     ///
     /// # Errors

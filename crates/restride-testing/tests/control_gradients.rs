@@ -36,7 +36,7 @@ fn check(text: &str, fixed: &[Tensor], sizes: &[&[i64]], max_trips: Option<u64>)
     let out = placed.instance().expect("an instance").run(&all, &RunOptions::default()).expect("runs");
     assert_eq!(out.gradients.len(), inputs.len());
     for ((_, a), (_, b)) in by_interp.iter().zip(&out.gradients) {
-        assert_eq!(a.view().to_elements::<f64>(), b.view().to_elements::<f64>(), "{text}");
+        assert_eq!(a.to_elements::<f64>(), b.to_elements::<f64>(), "{text}");
     }
     let loss = |at: &[Tensor]| {
         let mut state = State::new(&program).map_err(|e| e.to_string())?;

@@ -18,7 +18,7 @@ fn compiled(program: Program, inputs: &Inputs) -> Compiled {
 }
 
 fn numbers(t: &Tensor) -> Vec<f64> {
-    t.view().to_elements::<f32>().into_iter().map(f64::from).collect()
+    t.to_elements::<f32>().into_iter().map(f64::from).collect()
 }
 
 /// What an optimizer keeps of a parameter, number by number.
@@ -132,7 +132,9 @@ fn parameters_are_updated_in_their_own_memory() {
     let step = forward.train(&GradOptions::default(), &|step, p| adam.update(step, p)).expect("a step");
     let step = compiled(step, &inputs);
     let mut instance = step.instance().expect("an instance");
-    let place = |i: &Instance| -> Vec<*const u8> { i.state().iter().map(|(_, t)| t.view().base()).collect() };
+    let place = |i: &Instance| -> Vec<*const u8> {
+        i.state().iter().map(|(_, t)| t.storage().address().cast_const()).collect()
+    };
     // The first run takes weights out of the file.
     instance.run(&inputs, &RunOptions::default()).expect("a step");
     let before = place(&instance);

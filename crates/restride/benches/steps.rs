@@ -9,6 +9,7 @@
 
 use restride::{CompileOptions, Compiled, DType, Layout, RawTensor as Tensor, Result, RunOptions, Scalar};
 use restride_ir::{Arg, Args, Call, Ctx, Kernel};
+use restride_tensor::Fitted;
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Instant;
@@ -51,6 +52,7 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
     let Kernel::Fixed(kernel) = op.def().kernel else { unreachable!("it has a kernel") };
     let (from, to) =
         (Tensor::zeros(DType::F32, Layout::contiguous(&[4])), Tensor::zeros(DType::F32, Layout::contiguous(&[4])));
+    let (from, mut to) = (from.read(), to.write());
     let mut args = vec![Arg::Value(from.view())];
     if call.contains(", 1") {
         args.extend([Arg::Scalar(Scalar::Int(1)), Arg::Scalar(Scalar::Int(1))]);
@@ -64,7 +66,9 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
         step = step.min(start.elapsed().as_nanos() as f64 / steps as f64);
         let start = Instant::now();
         for _ in 0..steps {
-            kernel(black_box(&Call { args: Args(&args), outs: &outs, ctx: &ctx }))?;
+            // SAFETY: the result has the operand's type, and memory of its own.
+            let fitted = unsafe { Fitted::promise() };
+            kernel(black_box(&Call { args: Args(&args), outs: &outs, ctx: &ctx, fitted }))?;
         }
         alone = alone.min(start.elapsed().as_nanos() as f64 / steps as f64);
     }

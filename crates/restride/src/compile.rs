@@ -303,11 +303,18 @@ fn finish(made: Made, options: &CompileOptions, mut times: Times, blame: impl Fn
         .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
     }
     options.progress.tell(Doing::Preparing);
-    let mut runnable = Runnable::new(&program, placement.clone(), plan.clone()).map_err(&blame)?;
+    let mut runnable = prepared(&program, &placement, &plan).map_err(&blame)?;
     if options.poison {
         runnable = runnable.poisoned();
     }
     Ok(Piece { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+}
+
+/// What runs a program as it was placed and planned.
+#[allow(unsafe_code)]
+fn prepared(program: &Program, placement: &Placement, plan: &Plan) -> Result<Runnable> {
+    // SAFETY: the one caller had both checked, or made them itself and was told not to check its own work.
+    unsafe { Runnable::new(program, placement.clone(), plan.clone()) }
 }
 
 /// A program for certain sizes, all operators with kernels.

@@ -12,7 +12,7 @@ use restride_ir::{Binding, Error, Result, Scalar, Type};
 use restride_passes::segment::{Learn, Source};
 use std::sync::Arc;
 
-/// An arena and a state for one compiled program. Not shared between threads: each makes its own.
+/// An arena and a state for one compiled program. It may go to another thread; threads that run at the same time have one each.
 pub struct Instance {
     compiled: Compiled,
     state: State,
@@ -95,6 +95,11 @@ impl Instance {
     /// Parameters, buffers and constants as they are now.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// The same, to be moved to memory of the caller ([`State::move_to`], [`State::resume`]) or to have values set.
+    pub fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
     /// Goes on from another state, such as one saved before.

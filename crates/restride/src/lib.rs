@@ -3,7 +3,15 @@
 //! [`open`] reads what `torch.export.save` wrote; [`Compiled`] is the program without mutation, placed and planned for the
 //! sizes that it meets; an [`Instance`] runs it in one arena. [`interpret`] runs any stage with true aliasing: the
 //! oracle that the others are held against, as [`verify`] does. [`eager`] has tensors with gradients, call by call.
-#![forbid(unsafe_code)]
+//!
+//! # Memory of the caller
+//!
+//! A [`RawTensor`] is a layout on a [`Storage`], which may be memory of the caller: a `Vec` or a mapped file that it takes over
+//! ([`Storage::from_owner`]), or any address ([`Storage::foreign`]). Inputs are read and written where they are, outputs are
+//! computed into the tensors that [`Instance::session`] is given, and state, such as a key-value cache, lies where
+//! [`State::move_to`] or [`State::resume`] put it. A run locks the memory that it uses: what another run or thread uses at the
+//! same time is an error, never a race. Programs, instances, sessions and tensors go from thread to thread.
+#![deny(unsafe_code)]
 
 mod bound;
 mod budget;
@@ -30,7 +38,7 @@ pub use explain::{Copied, Decision, Explanation, Site, Why};
 pub use instance::Instance;
 pub use meaning::meaning;
 pub use methods::Methods;
-pub use open::{OpenOptions, models, open, saved_plan};
+pub use open::{OpenOptions, models, open, open_bytes, open_reader, saved_plan};
 pub use progress::{Doing, Progress};
 pub use report::{Counts, Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use restride_check::Judged;
@@ -50,7 +58,7 @@ pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOption
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_passes::{ViewOptions, portable};
 pub use restride_pt2::placed::SavedPlan;
-pub use restride_tensor::Tensor as RawTensor;
+pub use restride_tensor::{AccessError, Bytes, Storage, Tensor as RawTensor};
 pub use save::save;
 pub use session::Session;
 pub use timeline::{Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};

@@ -15,6 +15,16 @@ pub struct OpenOptions {
     pub weights: Option<std::path::PathBuf>,
     /// A file with schemas of custom operators, one a line.
     pub ops: Option<std::path::PathBuf>,
+    /// Read files into memory instead of mapping them. A mapped file takes no memory of its own until it is used, but must
+    /// stay as it is meanwhile: where somebody makes it shorter, the system ends the process that reads the missing part.
+    pub no_mmap: bool,
+}
+
+impl OpenOptions {
+    fn bytes(&self, path: &Path) -> Result<Bytes> {
+        let bytes = if self.no_mmap { Bytes::read(path) } else { Bytes::map(path) };
+        bytes.map_err(|e| file_error(path, &e))
+    }
 }
 
 /// Opens a `.pt2` that `torch.export.save` wrote, or a `.fx` text.
@@ -29,27 +39,11 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
     match path.extension().and_then(|e| e.to_str()) {
         Some("fx") => {
             let text = std::fs::read_to_string(path).map_err(|e| file_error(path, &e))?;
-            let mut program = restride_ir::text::parse(&text, &lookup)?;
-            if let Some(weights) = &options.weights {
-                let given = open(weights, &OpenOptions { model: options.model.clone(), ..Default::default() })?.weights;
-                restride_ir::text::attach_weights(&mut program, given)?;
-            }
-            restride_ir::verify(&program)?;
-            Ok(program)
+            of_text(&text, options)
         }
-        _ => {
-            let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
-            let import = restride_pt2::import::ImportOptions { model: options.model.as_deref(), lookup: &lookup };
-            let program = restride_pt2::import::import(&bytes, &name, &import).map_err(|e| {
-                if e.kind == ErrorKind::File {
-                    Error { what: format!("{}: {}", path.display(), e.what), ..e }
-                } else {
-                    e
-                }
-            })?;
-            restride_ir::verify(&program)?;
-            Ok(program)
-        }
+        _ => of_archive(&options.bytes(path)?, &name, options).map_err(|e| {
+            if e.kind == ErrorKind::File { Error { what: format!("{}: {}", path.display(), e.what), ..e } } else { e }
+        }),
     }
 }
 
@@ -64,6 +58,52 @@ pub fn models(path: &Path) -> Result<Vec<String>> {
     Ok(archive.models().to_vec())
 }
 
+/// Opens a program that is in memory: the bytes of a `.pt2`, or of a `.fx` text. Weights are used where they are, for as long as
+/// the program lives; [`Bytes::from_owner`] and [`Bytes::foreign`] take them from the caller without a copy.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
+    if let Some(ops) = &options.ops {
+        register(ops)?;
+    }
+    // What zips begin with.
+    if bytes.starts_with(b"PK") {
+        return of_archive(bytes, "program", options);
+    }
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| Error::new(ErrorKind::File, "these bytes are neither a .pt2 (a zip) nor a .fx (text)"))?;
+    of_text(text, options)
+}
+
+/// Opens a program that a reader gives, such as a file in an archive or a connection: all of it is read into memory.
+///
+/// # Errors
+/// As [`open`], and what the reader says.
+pub fn open_reader(mut reader: impl std::io::Read, options: &OpenOptions) -> Result<Program> {
+    let mut all = Vec::new();
+    let read = reader.read_to_end(&mut all);
+    read.map_err(|e| Error::new(ErrorKind::File, format!("the program cannot be read: {e}")))?;
+    open_bytes(&Bytes::copy_of(&all), options)
+}
+
+fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
+    let mut program = restride_ir::text::parse(text, &lookup)?;
+    if let Some(weights) = &options.weights {
+        let own = OpenOptions { model: options.model.clone(), no_mmap: options.no_mmap, ..Default::default() };
+        restride_ir::text::attach_weights(&mut program, open(weights, &own)?.weights)?;
+    }
+    restride_ir::verify(&program)?;
+    Ok(program)
+}
+
+fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
+    let import = restride_pt2::import::ImportOptions { model: options.model.as_deref(), lookup: &lookup };
+    let program = restride_pt2::import::import(bytes, name, &import)?;
+    restride_ir::verify(&program)?;
+    Ok(program)
+}
+
 /// Placement and plan that [`crate::Compiled::save`] wrote beside a program, for [`crate::CompileOptions::saved`]; `None` for
 /// files without.
 ///
@@ -73,7 +113,7 @@ pub fn saved_plan(path: &Path, options: &OpenOptions) -> Result<Option<SavedPlan
     if path.extension().is_some_and(|e| e == "fx") {
         return Ok(None);
     }
-    let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
+    let bytes = options.bytes(path)?;
     restride_pt2::placed::saved_plan(&bytes, options.model.as_deref())
         .map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })
 }

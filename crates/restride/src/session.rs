@@ -7,7 +7,7 @@ use restride_exec::interp::{Options, Outputs, written_inputs};
 use restride_exec::run::{RunCtx, Session as Bound};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
-use restride_tensor::Tensor;
+use restride_tensor::{AccessError, Tensor};
 
 /// An instance bound to inputs and outputs, whose memory stays the same from run to run. What does not change is done once: a
 /// step is a call of its kernel, and a run allocates nothing but what kernels do.
@@ -43,7 +43,8 @@ impl Instance {
     /// no views of other memory, of their element type, sizes and strides; the others get memory of their own.
     ///
     /// # Errors
-    /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes.
+    /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
+    /// read-only, or that overlaps other memory of the session.
     pub fn session(self, inputs: &Inputs, outputs: &[Option<Tensor>], options: &Options) -> Result<Session> {
         let (compiled, state, arena, runs) = self.into_parts();
         let program = compiled.functional();
@@ -54,7 +55,11 @@ impl Instance {
         }
         // What inputs share with a file is copied now: writing new inputs later must not move them.
         for t in inputs.values.iter().filter_map(RunValue::tensor) {
-            t.storage().ptr_mut();
+            match t.storage().unshare() {
+                // What cannot be written does not move either.
+                Ok(()) | Err(AccessError::ReadOnly) => {}
+                Err(e) => return Err(Error::new(ErrorKind::Inputs, format!("an input cannot be bound: {e}"))),
+            }
         }
         let bound = bind(program, inputs, &state, Strides::AsDeclared)?;
         check_sharing(program, &bound, &written_inputs(program))?;
@@ -93,7 +98,8 @@ impl Session {
     /// Runs once: reads what is in the inputs' memory, and leaves what it computes in the outputs'.
     ///
     /// # Errors
-    /// A kernel's own error, such as an index out of range.
+    /// A kernel's own error, such as an index out of range. Memory that was resized since, or that somebody else uses now:
+    /// nothing is written then.
     pub fn run(&mut self) -> Result<()> {
         let ctx = RunCtx {
             seed: self.options.seed,

@@ -4,10 +4,10 @@ use super::frame::refused;
 use super::{Interp, Object, Slot};
 use crate::copy::{allocate, copy_into, resolve};
 use restride_ir::{
-    Arg, Args, Call, Ctx, Emit, Error, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey, Scalar,
-    TensorType, Val, ViewOutcome, ViewRule,
+    Arg, Args, Call, Ctx, Emit, Error, ErrorKind, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey,
+    Scalar, TensorType, Val, ViewOutcome, ViewRule,
 };
-use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+use restride_tensor::{Access, AccessError, DType, Fitted, Layout, Tensor, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Arguments of a call while a program runs.
@@ -92,17 +92,26 @@ impl Interp<'_> {
         key: RngKey,
     ) -> Result<Vec<Slot>> {
         let ctx = Ctx { rng: key, threads: self.options.threads.max(1) };
-        // Shared bytes are copied at the first write, so addresses for writing come first.
-        let writes: Vec<ViewMut<'_>> = outs.iter().map(Tensor::view_mut).collect();
-        let reads: Vec<Arg<View<'_>, Scalar>> = args.iter().map(views_of).collect();
-        let call = Call { args: Args(&reads), outs: &writes, ctx: &ctx };
-        match op.def().kernel {
+        let access = Access::of(args.iter().flat_map(Arg::values), &outs).map_err(in_use)?;
+        // SAFETY: results are of the types that the shape rule gives for these arguments, on memory of their own or, where the
+        // operator's licences allow it, on an argument's (the callers of this).
+        let (reads, writes, fitted) = unsafe {
+            let reads: Vec<Arg<View<'_>, Scalar>> = args.iter().map(|a| views_of(&access, a)).collect();
+            let writes: Vec<ViewMut<'_>> = outs.iter().map(|t| access.view_mut(t)).collect();
+            (reads, writes, Fitted::promise())
+        };
+        let call = Call { args: Args(&reads), outs: &writes, ctx: &ctx, fitted };
+        let results = match op.def().kernel {
             Kernel::None => return Err(Error::unsupported(format!("{op} has no kernel"))),
-            Kernel::Fixed(run) => run(&call)?,
-            Kernel::Dynamic(run) => return Ok(run(&call)?.into_iter().map(Slot::new).collect()),
-            Kernel::Scalar(run) => return Ok(vec![Slot::Scalar(run(&call)?)]),
-        }
-        Ok(outs.into_iter().map(Slot::new).collect())
+            Kernel::Fixed(run) => {
+                run(&call)?;
+                None
+            }
+            Kernel::Dynamic(run) => Some(run(&call)?.into_iter().map(Slot::new).collect()),
+            Kernel::Scalar(run) => Some(vec![Slot::Scalar(run(&call)?)]),
+        };
+        drop(access);
+        Ok(results.unwrap_or_else(|| outs.into_iter().map(Slot::new).collect()))
     }
 
     fn decompose(&mut self, rule: restride_ir::DecomposeFn, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
@@ -120,6 +129,11 @@ impl Interp<'_> {
             Err(e) => Err(eager.error.take().unwrap_or_else(|| e.into())),
         }
     }
+}
+
+/// What a storage says that is in the way of a call.
+pub(crate) fn in_use(e: AccessError) -> Error {
+    Error::new(ErrorKind::Inputs, e.to_string())
 }
 
 /// The arguments as `Op::mutates` reads them.
@@ -161,10 +175,14 @@ pub(super) fn infer(op: Op, args: &[Arg<Tensor, Scalar>]) -> Result<SmallVec<[Me
     Ok(rule(&Args(&metas))?)
 }
 
-fn views_of(arg: &Arg<Tensor, Scalar>) -> Arg<View<'_>, Scalar> {
+/// # Safety
+/// As [`Access::view`].
+unsafe fn views_of<'a>(access: &'a Access<'_>, arg: &'a Arg<Tensor, Scalar>) -> Arg<View<'a>, Scalar> {
+    // SAFETY: as promised by the caller.
+    let view = |t: &'a Tensor| unsafe { access.view(t) };
     match arg {
-        Arg::Value(t) => Arg::Value(t.view()),
-        Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(Tensor::view)).collect()),
+        Arg::Value(t) => Arg::Value(view(t)),
+        Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(view)).collect()),
         other => {
             let mapped: std::result::Result<_, ()> = other.try_map(|_| Err(()), |s| Ok(*s));
             mapped.expect("no tensors are left in other arguments")
@@ -320,7 +338,7 @@ pub(super) fn grow(base: &Tensor, ty: &TensorType<i64>) -> Result<()> {
     if needed > base.storage().len() {
         // Asked for first, so that what cannot be had is an error.
         allocate(ty.dtype, ty.layout.clone())?;
-        base.storage().grow(needed);
+        base.storage().grow(needed).map_err(in_use)?;
     }
     Ok(())
 }

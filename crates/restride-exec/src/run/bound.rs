@@ -6,7 +6,7 @@ use super::memory::Spot;
 use super::steps::{Job, with_scratch};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Graph, NodeId, OpError, Result, RngKey, Scalar};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{Tensor, View, ViewMut};
+use restride_tensor::{Fitted, Tensor, View, ViewMut};
 
 /// A step with all that it takes.
 enum Ready {
@@ -111,7 +111,9 @@ impl Bound {
                     let ReadyKernel { run, args, outs, scratch, node, key, .. } = kernel;
                     let rng = RngKey { seed: job.ctx.seed, call: job.ctx.call, node: *key, iteration };
                     let ctx = Ctx { rng, threads: job.ctx.threads.max(1) };
-                    let call = Call { args: Args(args), outs, ctx: &ctx };
+                    // SAFETY: the code holds declared types against the shape rule; where places may meet, a checker saw to it.
+                    let fitted = unsafe { Fitted::promise() };
+                    let call = Call { args: Args(args), outs, ctx: &ctx, fitted };
                     // SAFETY: the step's own part of the arena.
                     let done = unsafe { with_scratch(scratch.0, scratch.1, || run(&call)) };
                     done.map_err(|e| Error::from(e).at(graph, *node))?;

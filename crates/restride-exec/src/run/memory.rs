@@ -66,8 +66,13 @@ impl CallerMemory {
             if self.used.is_empty() { bytes } else { self.used.start.min(bytes.start)..self.used.end.max(bytes.end) };
     }
 
-    /// The address of the buffer's start for a tensor of the caller's; it may lie before the tensor's storage, but what
-    /// is used does not. The complaint continues "input x …".
+    /// Whether a step reads or writes it.
+    pub fn is_used(&self) -> bool {
+        !self.used.is_empty()
+    }
+
+    /// The address of the buffer's start for a tensor of the caller's, whose storage is locked; it may lie before the tensor's
+    /// storage, but what is used does not. The complaint continues "input x …".
     pub fn bind(&self, t: &Tensor) -> Result<*mut u8, String> {
         let (want, have) = (&self.ty.layout, t.layout());
         if t.dtype() != self.ty.dtype || have.sizes != want.sizes {
@@ -80,13 +85,13 @@ impl CallerMemory {
         let storage = t.storage();
         let shift = i128::from(have.offset - want.offset) * t.dtype().size() as i128;
         if self.used.is_empty() {
-            return Ok(storage.ptr().cast_mut());
+            return Ok(storage.address());
         }
         let (start, end) = (i128::from(self.used.start) + shift, i128::from(self.used.end) + shift);
         if start < 0 || end > storage.len() as i128 {
             return Err(format!("has a storage of {} bytes, and bytes {start} to {end} are used", storage.len()));
         }
-        let base = storage.ptr().cast_mut().wrapping_offset(shift as isize);
+        let base = storage.address().wrapping_offset(shift as isize);
         if !(base as usize).is_multiple_of(self.align) {
             return Err(format!("starts at a byte that is no multiple of {}, as a view of it needs", self.align));
         }

@@ -10,6 +10,7 @@ mod bound;
 mod code;
 mod hops;
 mod learn;
+mod locks;
 mod memory;
 mod session;
 mod steps;
@@ -22,6 +23,7 @@ pub use session::Session;
 use crate::copy::allocate;
 use crate::inputs::{RunValue, same_strides};
 use code::Code;
+use locks::{Locks, Name};
 use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
@@ -59,19 +61,35 @@ pub struct Runnable {
 impl Runnable {
     /// Makes the steps of a functional program with known sizes from its placement and plan.
     ///
-    /// What is proved here is that no step leaves the memory that it is given; that the values are the right ones is
-    /// for `restride-check` to judge.
+    /// The steps are proved to stay inside the memory that they are given. Where operands and results of a kernel meet is for
+    /// `restride-check` to judge: [`Runnable::checked`] asks it.
     ///
     /// # Errors
     /// A size that is not known, a place outside of its buffer, a buffer outside of the arena, an operator without a
     /// kernel, a declared type that is not what the operator gives: with the node.
-    pub fn new(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
+    ///
+    /// # Safety
+    /// Placement and plan passed `restride_check::placement` and `restride_check::plan` for this program, or were made by
+    /// `restride_passes` in this process: no result lies on an operand with which its kernel does not cope.
+    pub unsafe fn new(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
         if program.stage != Stage::Functional {
             return Err(Error::invalid("only functional programs are placed"));
         }
         let arena_bytes = usize::try_from(plan.arena_bytes).map_err(|_| Error::invalid("an arena of no size"))?;
         let code = Code::new(program, program.main, &placement, &plan, None)?;
         Ok(Runnable { program: program.clone(), code, arena_bytes, poison: false })
+    }
+
+    /// As [`Runnable::new`], after the checkers of placement and plan.
+    ///
+    /// # Errors
+    /// As there, and what the checkers find.
+    pub fn checked(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
+        restride_check::placement(program, &placement)
+            .and_then(|()| restride_check::plan(program, &placement, &plan))
+            .map_err(|faults| restride_check::error(program, &faults))?;
+        // SAFETY: the checkers found nothing.
+        unsafe { Runnable::new(program, placement, plan) }
     }
 
     /// The same with memory spoilt where nothing may be read: buffers hold NaN bytes before their first and after their
@@ -95,6 +113,9 @@ impl Runnable {
     /// error, with the node.
     pub fn run(&self, arena: &mut Arena, inputs: &[RunValue], ctx: RunCtx) -> Result<Vec<RunValue>> {
         let mut symbols = Binding::new();
+        let mut locks = self.locks(inputs);
+        // Results are memory that nobody else has yet.
+        let _taken = locks.first(&|name| self.name(name))?;
         let entries = self.entries(inputs, &mut symbols)?;
         let results = self.results_in(inputs, &[])?;
         let addresses: Vec<*mut u8> = results.iter().map(session::address).collect();
@@ -102,7 +123,8 @@ impl Runnable {
         let pool = arena.pool(ctx.threads)?;
         let job = Job { program: &self.program, ctx, poison: self.poison };
         // SAFETY: the arena is borrowed and has the bytes that the code was made for; entries were fitted to what the
-        // code reads and writes of inputs, and results were made as the code says. All live until this returns.
+        // code reads and writes of inputs, whose storages are locked, and results were made as the code says. All live until
+        // this returns.
         unsafe {
             if self.poison {
                 self.spoil(base, &results);
@@ -113,7 +135,26 @@ impl Runnable {
         self.numbers(inputs, results, &symbols)
     }
 
-    /// Addresses of inputs, and numbers.
+    /// The storages of inputs that steps use.
+    fn locks(&self, inputs: &[RunValue]) -> Locks {
+        let mut locks = Locks::default();
+        for (i, (value, memory)) in inputs.iter().zip(&self.code.inputs).enumerate() {
+            if let (Some(t), Some(memory)) = (value.tensor(), memory.as_ref().filter(|m| m.is_used())) {
+                locks.add(t, memory.written, Name::Input(i));
+            }
+        }
+        locks
+    }
+
+    /// How messages name memory.
+    fn name(&self, name: Name) -> String {
+        match name {
+            Name::Input(i) => crate::inputs::input_name(&self.program, i),
+            Name::Output(i) => format!("memory for output {i}"),
+        }
+    }
+
+    /// Addresses of inputs, whose storages are locked, and numbers.
     fn entries(&self, inputs: &[RunValue], symbols: &mut Binding) -> Result<Vec<Entry>> {
         let graph = self.program.graph();
         if inputs.len() != graph.inputs.len() {
@@ -121,12 +162,6 @@ impl Runnable {
             return Err(Error::new(ErrorKind::Inputs, format!("{have} inputs are given, the graph takes {want}")));
         }
         let mut entries = Vec::with_capacity(inputs.len());
-        // Shared bytes are copied at the first write, so what is written gets its address first.
-        for (i, value) in inputs.iter().enumerate() {
-            if let (Some(t), Some(true)) = (value.tensor(), self.code.inputs[i].as_ref().map(|m| m.written)) {
-                t.storage().ptr_mut();
-            }
-        }
         for (i, value) in inputs.iter().enumerate() {
             let wrong = |what: String| {
                 let name = crate::inputs::input_name(&self.program, i);
@@ -159,7 +194,7 @@ impl Runnable {
                 let cells = t.layout().cell_range();
                 let (start, bytes) = (cells.start.max(0), (cells.end - cells.start).max(0));
                 let size = t.dtype().size();
-                t.storage().ptr_mut().add(start as usize * size).write_bytes(0xFF, bytes as usize * size);
+                t.storage().address().add(start as usize * size).write_bytes(0xFF, bytes as usize * size);
             }
         }
     }
@@ -177,7 +212,7 @@ impl Runnable {
                         return wrong(format!("is {}{have}, and it is {ty}", t.dtype()));
                     }
                     let mut others = inputs.iter().chain(&results).filter_map(RunValue::tensor);
-                    if others.any(|o| o.storage().same(t.storage())) {
+                    if others.any(|o| o.storage().meets(t.storage())) {
                         return wrong("is an input's or another output's: give each memory of its own".into());
                     }
                     RunValue::Tensor(t.clone())

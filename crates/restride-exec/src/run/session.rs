@@ -5,16 +5,19 @@
 //! run as [`super::Runnable::run`] runs them.
 
 use super::bound::Bound;
+use super::locks::{Locks, Name};
 use super::steps::{Entry, Job};
 use super::{Arena, RunCtx, Runnable};
 use crate::inputs::RunValue;
-use restride_ir::{Binding, Error, ErrorKind, Result};
+use restride_ir::{Binding, Result};
 use restride_kernels::threads::within;
 use restride_tensor::Tensor;
 use std::sync::Arc;
 
 /// A runnable bound to inputs, outputs and an arena.
 pub struct Session {
+    /// Taken by each run.
+    locks: Locks,
     // The views in here point into the runnable and to the memory below, all of which is kept as long as they are.
     bound: Bound,
     entries: Vec<Entry>,
@@ -39,8 +42,13 @@ impl Session {
         given: &[Option<Tensor>],
     ) -> Result<Session> {
         let mut symbols = Binding::new();
-        let entries = runnable.entries(&inputs, &mut symbols)?;
         let results = runnable.results_in(&inputs, given)?;
+        let mut locks = runnable.locks(&inputs);
+        for (i, t) in results.iter().enumerate().filter_map(|(i, r)| Some((i, r.tensor()?))) {
+            locks.add(t, true, Name::Output(i));
+        }
+        let taken = locks.first(&|name| runnable.name(name))?;
+        let entries = runnable.entries(&inputs, &mut symbols)?;
         let addresses: Vec<*mut u8> = results.iter().map(address).collect();
         let base = arena.reserve(runnable.arena_bytes)?;
         let bases = runnable.code.bases(base, &entries, &addresses)?;
@@ -48,28 +56,29 @@ impl Session {
         // SAFETY: the runnable, whose steps never change, the arena, the inputs and the results are kept beside the views, and
         // were fitted to what the code reads and writes.
         let bound = unsafe { Bound::new(&runnable.code, graph, bases, &symbols)? };
-        Ok(Session { bound, entries, addresses, runnable, arena, inputs, results, symbols })
+        drop(taken);
+        Ok(Session { locks, bound, entries, addresses, runnable, arena, inputs, results, symbols })
     }
 
     /// Runs once, without an allocation where kernels are given their working memory. What was in the inputs' memory is read, what was in the results' is replaced.
     ///
     /// # Errors
-    /// An input whose memory has moved since the session was made (it was resized). A kernel's own error, with the node.
+    /// An input or an output whose memory has moved since the session was made (it was resized), or that somebody else uses
+    /// now: nothing is written then. A kernel's own error, with the node.
     pub fn run(&mut self, ctx: RunCtx) -> Result<()> {
         let pool = self.arena.pool(ctx.threads)?;
-        within(pool.as_deref(), || self.run_steps(ctx))
+        let Session { locks, runnable, .. } = self;
+        let locks = std::mem::take(locks);
+        let done = match locks.again(&|name| runnable.name(name)) {
+            Ok(_taken) => within(pool.as_deref(), || self.run_steps(ctx)),
+            Err(e) => Err(e),
+        };
+        self.locks = locks;
+        done
     }
 
     fn run_steps(&mut self, ctx: RunCtx) -> Result<()> {
         let code = &self.runnable.code;
-        for ((value, entry), memory) in self.inputs.iter().zip(&self.entries).zip(&code.inputs) {
-            if let (RunValue::Tensor(t), Entry::Memory(there), Some(memory)) = (value, entry, memory)
-                && memory.bind(t).ok() != Some(*there)
-            {
-                return Err(Error::new(ErrorKind::Inputs, "an input was resized since the session was made")
-                    .help("make a new session for it"));
-            }
-        }
         let job = Job { program: &self.runnable.program, ctx, poison: self.runnable.poison };
         if job.poison {
             // SAFETY: arena, inputs and results are those that the code was bound to, and nobody else has the session.
@@ -103,10 +112,14 @@ impl Session {
     }
 }
 
+// SAFETY: the addresses in here lead to the arena, to the inputs' and results' storages and into the runnable. All of them are
+// kept by the session, and may be used on any thread; a run locks the storages.
+unsafe impl Send for Session {}
+
 /// Where a result begins.
 pub(super) fn address(result: &RunValue) -> *mut u8 {
     result.tensor().map_or(std::ptr::null_mut(), |t| {
         let cells = t.layout().offset as isize * t.dtype().size() as isize;
-        t.storage().ptr_mut().wrapping_offset(cells)
+        t.storage().address().wrapping_offset(cells)
     })
 }

@@ -10,7 +10,7 @@ use crate::symbols::{Unified, unify};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type};
 use restride_kernels::convert::copy_convert;
 use restride_kernels::scratch;
-use restride_tensor::{Layout, Tensor, View, ViewMut};
+use restride_tensor::{Fitted, Layout, Tensor, View, ViewMut};
 use std::mem::MaybeUninit;
 
 /// What a graph input is at a run.
@@ -120,7 +120,10 @@ impl KernelStep {
             match (write, spare) {
                 // SAFETY: as promised by the caller.
                 (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
-                (None, Some(t)) => outs.push(t.view_mut()),
+                // SAFETY: the spare memory is the step's own.
+                (None, Some(t)) => {
+                    outs.push(unsafe { ViewMut::from_raw(t.storage().address(), t.dtype(), t.layout()) })
+                }
                 (None, None) => return Err(Error::invalid("a result without a place")),
             }
         }
@@ -207,6 +210,8 @@ impl Job<'_> {
         let args = unsafe { kernel.operands(bases, symbols)? };
         let rng = RngKey { seed: self.ctx.seed, call: self.ctx.call, node: node.origin.key, iteration };
         let ctx = Ctx { rng, threads: self.ctx.threads.max(1) };
+        // SAFETY: the code holds declared types against the shape rule; where places may meet, a checker saw to it.
+        let fitted = || unsafe { Fitted::promise() };
         match kernel.compute {
             Compute::Fixed(run) => {
                 if kernel.late {
@@ -216,20 +221,20 @@ impl Job<'_> {
                 let spare = kernel.spare()?;
                 // SAFETY: as promised by the caller.
                 let outs = unsafe { kernel.targets(bases, &spare)? };
-                let call = Call { args: Args(&args), outs: &outs, ctx: &ctx };
+                let call = Call { args: Args(&args), outs: &outs, ctx: &ctx, fitted: fitted() };
                 let (at, bytes) = kernel.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
                 // SAFETY: as promised by the caller: the step's own part of the arena.
                 unsafe { with_scratch(at, bytes, || run(&call))? };
             }
             Compute::Dynamic(run) => {
-                let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
+                let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx, fitted: fitted() })?;
                 // SAFETY: as promised by the caller.
                 unsafe { bring(&results, kernel, bases)? };
             }
             Compute::Composed => {
                 let own = |v: &View<'_>| {
                     let t = allocate(v.dtype(), Layout::contiguous(v.sizes()))?;
-                    copy_convert(*v, t.view_mut());
+                    copy_convert(*v, t.write().view_mut());
                     Ok::<_, OpError>(RunValue::Tensor(t))
                 };
                 let args: Vec<Arg<RunValue, Scalar>> =
@@ -242,7 +247,7 @@ impl Job<'_> {
                 unsafe { bring(&results, kernel, bases)? };
             }
             Compute::Scalar(run) => {
-                let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx })?;
+                let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx, fitted: fitted() })?;
                 if let Some(Type::Scalar(expr)) = node.results.first().map(|r| &graph.values[*r].ty) {
                     meet(expr, value, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
                 }
@@ -280,7 +285,7 @@ unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> R
             return Err(Error::invalid(format!("it gives {have:?} where {want:?} is declared")));
         }
         // SAFETY: as promised by the caller; the tensor is on memory of its own.
-        copy_convert(t.view(), unsafe { w.view_mut(bases) });
+        copy_convert(t.read().view(), unsafe { w.view_mut(bases) });
     }
     Ok(())
 }

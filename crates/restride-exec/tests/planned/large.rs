@@ -61,7 +61,7 @@ fn measure(what: &str, program: &Program) {
     restride_check::plan(program, &placed.placement, &offsets).unwrap();
     let at_check_plan = start.elapsed();
     let start = Instant::now();
-    Runnable::new(program, placed.placement.clone(), offsets).unwrap();
+    Runnable::checked(program, placed.placement.clone(), offsets).unwrap();
     let at_code = start.elapsed();
     eprintln!(
         "{what}: {nodes} nodes: place {at_place:?}, plan {at_plan:?}, check {at_check:?} + {at_check_plan:?}, code {at_code:?}"

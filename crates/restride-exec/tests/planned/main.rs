@@ -89,7 +89,7 @@ fn agree_with(program: &Program, inputs: &[Tensor], options: &PlaceOptions, text
     let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
     restride_check::plan(program, &placed.placement, &offsets)
         .unwrap_or_else(|f| panic!("{}", context(&format!("{f:?}"))));
-    let runnable = Runnable::new(program, placed.placement.clone(), offsets.clone())
+    let runnable = Runnable::checked(program, placed.placement.clone(), offsets.clone())
         .unwrap_or_else(|e| panic!("{}\n{}", context(&e.to_string()), shown()))
         .poisoned();
     let mut arena = Arena::default();

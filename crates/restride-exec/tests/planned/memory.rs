@@ -168,7 +168,7 @@ graph(%x: f32[4], %y: f32[4]) {
     let program = program(text);
     let placed = place(&program, &PlaceOptions::default()).unwrap();
     let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
-    let runnable = Runnable::new(&program, placed.placement, offsets).unwrap();
+    let runnable = Runnable::checked(&program, placed.placement, offsets).unwrap();
     let x = floats(&[4]);
     let before = x.to_elements::<f32>();
     let run = |y: RunValue| {
@@ -196,12 +196,14 @@ graph(%x: f32[4]) {
     let placed =
         place(&program, &PlaceOptions { reuse: false, boundary: false, ..PlaceOptions::default() }).unwrap().placement;
     let offsets = plan(program.graph(), &placed, &PlanOptions::default());
-    let refuse = |p: &restride_ir::Placement, o: &restride_ir::Plan| match Runnable::new(&program, p.clone(), o.clone())
-    {
+    // SAFETY: what is made here is not run.
+    let made =
+        |p: &restride_ir::Placement, o: &restride_ir::Plan| unsafe { Runnable::new(&program, p.clone(), o.clone()) };
+    let refuse = |p: &restride_ir::Placement, o: &restride_ir::Plan| match made(p, o) {
         Ok(_) => panic!("this is taken: {p:?}"),
         Err(e) => e.to_string(),
     };
-    assert!(Runnable::new(&program, placed.clone(), offsets.clone()).is_ok());
+    assert!(made(&placed, &offsets).is_ok());
     let mut far = placed.clone();
     for step in &mut far.steps {
         if let Step::Run { writes, .. } = step {

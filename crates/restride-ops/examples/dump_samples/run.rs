@@ -6,7 +6,7 @@ use restride_ir::{
 };
 use restride_kernels::convert::copy_convert;
 use restride_kernels::pointwise;
-use restride_tensor::{Tensor, View};
+use restride_tensor::{Access, Fitted, Tensor, View, ViewMut};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -56,7 +56,6 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     }
     // Kernels see no lazy bits.
     let own: Vec<SampleArg> = args.iter().map(|a| a.map_values(resolved)).collect();
-    let views: Vec<Arg<View<'_>, Scalar>> = own.iter().map(viewed).collect();
     let ctx = Ctx { threads: 1, ..Ctx::default() };
     let kernel = if def.composed.is_some_and(|f| f(&Args(&metas))) { Kernel::None } else { def.kernel };
     match kernel {
@@ -64,12 +63,15 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
             let infer = def.infer.ok_or_else(|| OpError::new(format!("{op} has a kernel but no shape rule")))?;
             let outs: Vec<Tensor> =
                 infer(&Args(&metas))?.into_iter().map(|m| Tensor::zeros(m.dtype, m.layout)).collect();
-            let targets: Vec<_> = outs.iter().map(Tensor::view_mut).collect();
-            kernel(&Call { args: Args(&views), outs: &targets, ctx: &ctx })?;
+            on_views(&own, &outs, |args, outs| kernel(&fitted(args, outs, &ctx)))?;
             Ok(Outcome::Tensors(outs))
         }
-        Kernel::Dynamic(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Tensors),
-        Kernel::Scalar(kernel) => kernel(&Call { args: Args(&views), outs: &[], ctx: &ctx }).map(Outcome::Number),
+        Kernel::Dynamic(kernel) => {
+            on_views(&own, &[], |args, outs| kernel(&fitted(args, outs, &ctx))).map(Outcome::Tensors)
+        }
+        Kernel::Scalar(kernel) => {
+            on_views(&own, &[], |args, outs| kernel(&fitted(args, outs, &ctx))).map(Outcome::Number)
+        }
         Kernel::None if mutates(op, &args) => twin(op, &args).map(Outcome::Tensors),
         Kernel::None => {
             let compose = def.decompose.ok_or_else(|| OpError::new(format!("{op} cannot be run")))?;
@@ -105,7 +107,7 @@ fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
                 return Err(OpError::new(format!("{op}: the result does not have its target's sizes")));
             }
             let out = Tensor::zeros(target.dtype(), target.layout().clone());
-            copy_convert(after.view(), out.view_mut());
+            copy_convert(after.read().view(), out.write().view_mut());
             Ok(out)
         }
     };
@@ -118,8 +120,10 @@ pub fn resolved(t: &Tensor) -> Tensor {
     for (bit, op) in [(t.conj, &pointwise::CONJ), (t.neg, &pointwise::NEG)] {
         if bit {
             let to = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-            let from = [pointwise::Input::View(out.view())];
-            pointwise::compute(op, t.dtype(), &from, to.view_mut()).expect("these are defined for complex numbers");
+            let from = out.read();
+            pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], to.write().view_mut())
+                .expect("these are defined for complex numbers");
+            drop(from);
             out = to;
         }
     }
@@ -127,13 +131,32 @@ pub fn resolved(t: &Tensor) -> Tensor {
     out
 }
 
-/// Tensors as kernels read them.
-pub fn viewed(arg: &SampleArg) -> Arg<View<'_>, Scalar> {
-    match arg {
-        Arg::Value(t) => Arg::Value(t.view()),
-        Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(Tensor::view)).collect()),
-        other => other.map_values(|_| unreachable!("lists and values are handled above")),
+/// Calls `f` with tensors as kernels read and write them.
+pub fn on_views<R>(
+    args: &[SampleArg],
+    outs: &[Tensor],
+    f: impl FnOnce(&[Arg<View<'_>, Scalar>], &[ViewMut<'_>]) -> R,
+) -> R {
+    let access = Access::of(args.iter().flat_map(Arg::values), outs).expect("nobody else has samples");
+    // SAFETY: results overlap operands where a test means it, as the operator's licences say.
+    let view = |t| unsafe { access.view(t) };
+    let mut views = Vec::with_capacity(args.len());
+    for arg in args {
+        views.push(match arg {
+            Arg::Value(t) => Arg::Value(view(t)),
+            Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(view)).collect()),
+            other => other.map_values(|_| unreachable!("lists and values are handled above")),
+        });
     }
+    // SAFETY: as above.
+    let targets: Vec<_> = outs.iter().map(|t| unsafe { access.view_mut(t) }).collect();
+    f(&views, &targets)
+}
+
+/// A call of a kernel for results of the sizes that the shape rule gives.
+pub fn fitted<'a>(args: &'a [Arg<View<'a>, Scalar>], outs: &'a [ViewMut<'a>], ctx: &'a Ctx) -> Call<'a> {
+    // SAFETY: the samples' results were made so.
+    Call { args: Args(args), outs, ctx, fitted: unsafe { Fitted::promise() } }
 }
 
 /// Runs the calls of a composition as they come.

@@ -166,6 +166,31 @@ impl Layout<i64> {
         lo..hi.saturating_add(1)
     }
 
+    /// Bytes that elements of a size reach, counted from cell 0. `None` for what no memory can be: not one stride for each
+    /// size, a negative size, a first element before cell 0, more elements than can be counted.
+    pub fn byte_range(&self, size: usize) -> Option<std::ops::Range<usize>> {
+        if self.sizes.len() != self.strides.len() || self.sizes.iter().any(|n| *n < 0) || self.offset < 0 {
+            return None;
+        }
+        if self.sizes.contains(&0) {
+            return Some(0..0);
+        }
+        // So that the bytes of a copy can be counted, whatever its element type.
+        let mut most = i64::MAX / 16;
+        let (mut low, mut high) = (i128::from(self.offset), i128::from(self.offset));
+        for (&n, &s) in self.sizes.iter().zip(&self.strides) {
+            most = most.checked_div(n)?;
+            let reach = i128::from(s) * i128::from(n - 1);
+            if reach < 0 { low += reach } else { high = high.checked_add(reach)? }
+        }
+        let bytes =
+            |cells: i128| usize::try_from(cells.checked_mul(size as i128)?).ok().filter(|n| *n <= isize::MAX as usize);
+        if most == 0 {
+            return None;
+        }
+        Some(bytes(low)?..bytes(high.checked_add(1)?)?)
+    }
+
     /// The cell of an index.
     pub fn cell(&self, index: &[i64]) -> i64 {
         self.offset + index.iter().zip(&self.strides).map(|(i, s)| i * s).sum::<i64>()

@@ -1,0 +1,103 @@
+//! Locks on the storages of a run: nobody else writes, resizes or frees what it uses, and nobody reads what it writes.
+
+use restride_ir::{Error, ErrorKind, Result};
+use restride_tensor::{AccessError, Storage, Tensor};
+use std::collections::BTreeMap;
+
+/// A storage that runs use.
+struct Held {
+    storage: Storage,
+    write: bool,
+    /// Where its bytes were when addresses were taken.
+    address: *mut u8,
+    /// How messages name the tensor.
+    name: Name,
+}
+
+/// Whose memory it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Name {
+    /// An input of the graph, by position.
+    Input(usize),
+    /// An output of the graph, by position.
+    Output(usize),
+}
+
+/// The storages of a run, each once.
+#[derive(Default)]
+pub(super) struct Locks {
+    held: Vec<Held>,
+    index: BTreeMap<usize, usize>,
+}
+
+impl Locks {
+    /// One more tensor that runs use.
+    pub fn add(&mut self, t: &Tensor, write: bool, name: Name) {
+        match self.index.get(&t.storage().id()) {
+            Some(&at) => self.held[at].write |= write,
+            None => {
+                self.index.insert(t.storage().id(), self.held.len());
+                let storage = t.storage().clone();
+                self.held.push(Held { storage, write, address: std::ptr::null_mut(), name });
+            }
+        }
+    }
+
+    /// Locks all, and remembers where their bytes are: addresses may be taken now.
+    ///
+    /// # Errors
+    /// A storage that somebody else uses, or that is written and read-only, by the name that `named` gives.
+    pub fn first(&mut self, named: &dyn Fn(Name) -> String) -> Result<Taken<'_>> {
+        for at in 0..self.held.len() {
+            let held = &mut self.held[at];
+            if let Err(e) = held.storage.acquire(held.write) {
+                let e = refused(e, &named(held.name));
+                Taken { of: self, many: at };
+                return Err(e);
+            }
+            held.address = held.storage.address();
+        }
+        Ok(Taken { many: self.held.len(), of: self })
+    }
+
+    /// Locks all again.
+    ///
+    /// # Errors
+    /// As [`Locks::first`]; a storage whose bytes have moved.
+    pub fn again(&self, named: &dyn Fn(Name) -> String) -> Result<Taken<'_>> {
+        let mut taken = Taken { of: self, many: 0 };
+        for held in &self.held {
+            held.storage.acquire(held.write).map_err(|e| refused(e, &named(held.name)))?;
+            taken.many += 1;
+            if held.storage.address() != held.address {
+                let which = if matches!(held.name, Name::Input(_)) { "an input" } else { "an output" };
+                let what = format!("{which} was resized since the session was made: {}", named(held.name));
+                return Err(Error::new(ErrorKind::Inputs, what).help("make a new session for it"));
+            }
+        }
+        Ok(taken)
+    }
+}
+
+fn refused(e: AccessError, name: &str) -> Error {
+    let error = Error::new(ErrorKind::Inputs, format!("{name} cannot be used: {e}"));
+    match e {
+        AccessError::ReadOnly => error.help("the program writes it: pass writable memory, or a copy"),
+        _ => error.help("two runs cannot use memory at once that one of them writes"),
+    }
+}
+
+/// Locks, until this is dropped.
+pub(super) struct Taken<'l> {
+    of: &'l Locks,
+    many: usize,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        for held in &self.of.held[..self.many] {
+            // SAFETY: acquired as this says, and ended once; who has a `Taken` uses the memory only while it lives.
+            unsafe { held.storage.release(held.write) };
+        }
+    }
+}

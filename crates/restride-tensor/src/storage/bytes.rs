@@ -1,0 +1,148 @@
+//! Immutable bytes shared between threads.
+
+use super::aligned::Aligned;
+use super::foreign::Release;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+enum Source {
+    Owned(#[allow(dead_code)] Aligned),
+    Mapped(Arc<memmap2::Mmap>),
+    /// What has the bytes goes with the last handle.
+    Foreign(#[allow(dead_code)] Arc<Release>),
+}
+
+/// Immutable bytes shared between threads: owned, part of a mapped file, or somebody else's. Clones are the same bytes.
+#[derive(Clone)]
+pub struct Bytes {
+    start: *const u8,
+    len: usize,
+    source: Arc<Source>,
+}
+
+// SAFETY: the bytes are never written while a handle lives, so threads only read them; what owns them may be dropped by any.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
+
+impl Bytes {
+    /// A copy of the given bytes, aligned to 64.
+    pub fn copy_of(bytes: &[u8]) -> Bytes {
+        // SAFETY: a borrowed slice is readable and not written.
+        let own = unsafe { Aligned::copy_of(bytes.as_ptr(), bytes.len()) };
+        Bytes { start: own.start(), len: own.len(), source: Arc::new(Source::Owned(own)) }
+    }
+
+    /// A whole file, mapped: its pages are read when they are first used.
+    ///
+    /// Whoever changes the file while it is mapped changes what is read, and whoever makes it shorter takes pages away: reading
+    /// one then ends the process with a signal (`SIGBUS`). Where others may do so, use [`Bytes::read`].
+    ///
+    /// # Errors
+    /// The file cannot be opened or mapped.
+    pub fn map(path: &Path) -> std::io::Result<Bytes> {
+        let file = std::fs::File::open(path)?;
+        if file.metadata()?.len() == 0 {
+            return Ok(Bytes::copy_of(&[]));
+        }
+        // SAFETY: the mapping is private and read-only; as with every mapped file, the contract with the
+        // caller (documented above) is that the file is left alone while it is in use.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        Ok(Bytes { start: map.as_ptr(), len: map.len(), source: Arc::new(Source::Mapped(Arc::new(map))) })
+    }
+
+    /// A whole file, read into memory: later changes of the file do not show.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(path: &Path) -> std::io::Result<Bytes> {
+        Ok(Bytes::copy_of(&std::fs::read(path)?))
+    }
+
+    /// Bytes that `owner` has and keeps until the last handle goes: a mapped file, a `Vec`, another library's buffer. Nothing is
+    /// copied, and they are aligned as they are.
+    pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Bytes {
+        let (release, start, len) = Release::of_shared(owner);
+        Bytes { start, len, source: Arc::new(Source::Foreign(Arc::new(release))) }
+    }
+
+    /// Bytes of somebody else, who is told by `release`, on any thread, when the last handle has gone.
+    ///
+    /// # Safety
+    /// `start` is readable for `len` bytes until `release` is called, and nobody writes them until then.
+    pub unsafe fn foreign(start: *const u8, len: usize, release: impl FnOnce() + Send + 'static) -> Bytes {
+        let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
+        Bytes { start, len, source: Arc::new(Source::Foreign(Arc::new(Release::by(release)))) }
+    }
+
+    /// Part of these bytes: the same memory where tensors can lie in it, a copy where it is owned or no multiple of 16 begins
+    /// it. `None` if out of range.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Option<Bytes> {
+        let part = self.get(range)?;
+        // Cells must be aligned for their type: what another writer packed tightly is copied.
+        let aligned = (part.as_ptr() as usize).is_multiple_of(16);
+        let source = match &*self.source {
+            Source::Mapped(map) if aligned => Source::Mapped(map.clone()),
+            Source::Foreign(release) if aligned => Source::Foreign(release.clone()),
+            _ => return Some(Bytes::copy_of(part)),
+        };
+        Some(Bytes { start: part.as_ptr(), len: part.len(), source: Arc::new(source) })
+    }
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the source, which this handle keeps, has at least `len` initialised bytes from `start`, which nobody writes.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Bytes({} bytes)", self.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn an_owner_goes_with_the_last_part_of_its_bytes() {
+        static GONE: AtomicUsize = AtomicUsize::new(0);
+        struct Owner(Vec<u8>);
+        impl AsRef<[u8]> for Owner {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+        impl Drop for Owner {
+            fn drop(&mut self) {
+                GONE.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let all = Bytes::from_owner(Owner((0..64).collect()));
+        let part = all.slice(0..8).unwrap();
+        assert!(all.slice(8..65).is_none());
+        drop(all);
+        let handle = std::thread::spawn(move || part.to_vec());
+        assert_eq!(handle.join().unwrap(), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(GONE.load(Ordering::SeqCst), 1);
+        assert!(Bytes::from_owner(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_file_may_be_read_instead_of_mapped() {
+        let path = std::env::temp_dir().join(format!("restride-bytes-{}", std::process::id()));
+        std::fs::write(&path, [7u8; 100]).unwrap();
+        let read = Bytes::read(&path).unwrap();
+        // Cut short: what was read is there all the same.
+        std::fs::write(&path, []).unwrap();
+        assert_eq!(read[..], [7u8; 100]);
+        assert!(Bytes::map(&path).unwrap().is_empty());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

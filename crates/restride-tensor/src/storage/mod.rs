@@ -1,0 +1,370 @@
+//! Memory that tensors share: see "Memory" in the crate's documentation.
+
+mod aligned;
+mod bytes;
+mod foreign;
+
+pub use bytes::Bytes;
+
+use aligned::Aligned;
+use foreign::Release;
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// Why memory cannot be read, written or resized now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AccessError {
+    /// Somebody writes it: another thread, or a [`crate::Writing`] that lives.
+    Written,
+    /// Somebody reads it, so that it can be neither written nor resized.
+    Read,
+    /// Its owner gave it for reading only.
+    ReadOnly,
+    /// Its owner keeps it where it is and as large as it is.
+    Fixed,
+    /// So many bytes are more than there are.
+    NoMemory(usize),
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AccessError::Written => f.write_str("the memory is being written elsewhere"),
+            AccessError::Read => f.write_str("the memory is being read elsewhere"),
+            AccessError::ReadOnly => f.write_str("the memory is read-only"),
+            AccessError::Fixed => {
+                f.write_str("Trying to resize storage that is not resizable: the memory belongs to the caller")
+            }
+            AccessError::NoMemory(bytes) => write!(f, "{bytes} bytes are more memory than there is"),
+        }
+    }
+}
+impl std::error::Error for AccessError {}
+
+type Result<T> = std::result::Result<T, AccessError>;
+
+/// Whose the bytes are.
+enum Memory {
+    Owned(#[allow(dead_code)] Aligned),
+    /// Read-only until the first write, which copies.
+    Shared(#[allow(dead_code)] Bytes),
+    /// Somebody else's, told when the storage goes.
+    Foreign {
+        _release: Release,
+        writable: bool,
+    },
+}
+
+/// [`Inner::users`] while somebody writes.
+const WRITER: usize = usize::MAX;
+
+struct Inner {
+    /// Address and number of the bytes. They change only while `users` is [`WRITER`]; the number only grows.
+    start: AtomicPtr<u8>,
+    len: AtomicUsize,
+    /// How many read, or [`WRITER`].
+    users: AtomicUsize,
+    /// What has the bytes: touched by the writer, and when the storage goes.
+    memory: UnsafeCell<Memory>,
+}
+
+// SAFETY: `memory` is touched by the one writer only, and all that it holds may be dropped on any thread. The bytes are reached
+// through locks, or through unsafe functions whose callers promise as much.
+unsafe impl Send for Inner {}
+// SAFETY: as above.
+unsafe impl Sync for Inner {}
+
+/// Shared mutable memory: what tensors that alias have in common. Clones are the same storage, on any thread.
+///
+/// Bytes are reached under a lock that does not wait: any number of readers or one writer, and whoever comes in between is
+/// refused ([`AccessError`]).
+#[derive(Clone)]
+pub struct Storage(Arc<Inner>);
+
+impl Storage {
+    fn new(start: *mut u8, len: usize, memory: Memory) -> Storage {
+        Storage(Arc::new(Inner {
+            start: AtomicPtr::new(start),
+            len: AtomicUsize::new(len),
+            users: AtomicUsize::new(0),
+            memory: UnsafeCell::new(memory),
+        }))
+    }
+
+    fn owned(own: Aligned) -> Storage {
+        Storage::new(own.start(), own.len(), Memory::Owned(own))
+    }
+
+    /// Zeroed memory of `len` bytes.
+    pub fn zeroed(len: usize) -> Storage {
+        Storage::owned(Aligned::zeroed(len))
+    }
+
+    /// As [`Storage::zeroed`], or an error where there is no memory for so many bytes.
+    ///
+    /// # Errors
+    /// [`AccessError::NoMemory`].
+    pub fn try_zeroed(len: usize) -> Result<Storage> {
+        Aligned::try_zeroed(len).map(Storage::owned).ok_or(AccessError::NoMemory(len))
+    }
+
+    /// Memory that reads as `bytes`, copied at the first write.
+    pub fn from_bytes(bytes: Bytes) -> Storage {
+        Storage::new(bytes.as_ptr().cast_mut(), bytes.len(), Memory::Shared(bytes))
+    }
+
+    /// Memory that `owner` has and keeps until the last tensor on it goes, such as a writable mapped file or a `Vec`. It is
+    /// written where it is, and never grows.
+    ///
+    /// ```
+    /// use restride_tensor::{DType, Layout, Storage, Tensor};
+    /// let cache = Tensor::new(Storage::from_owner(vec![0u8; 64]), DType::U8, Layout::contiguous(&[4, 16])).unwrap();
+    /// assert_eq!(cache.numel(), 64);
+    /// ```
+    pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Storage {
+        let (release, start, len) = Release::of_mut(owner);
+        Storage::new(start, len, Memory::Foreign { _release: release, writable: true })
+    }
+
+    /// Memory of somebody else, who is told by `release`, on any thread, when the last tensor on it has gone. What is not
+    /// `writable` is refused to writers; nothing is copied.
+    ///
+    /// # Safety
+    /// Until `release` is called:
+    /// - `start` is readable for `len` initialised bytes, and writable if `writable` is said;
+    /// - while a tensor on the storage is read (by a run, a kernel or a method), nobody else writes the bytes, and while it is
+    ///   written, nobody else touches them. Storages on the same bytes count as "somebody else"; a run refuses inputs and outputs
+    ///   that overlap so where it writes one of them, other users of both have to see to it.
+    pub unsafe fn foreign(
+        start: *mut u8,
+        len: usize,
+        writable: bool,
+        release: impl FnOnce() + Send + 'static,
+    ) -> Storage {
+        let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
+        Storage::new(start, len, Memory::Foreign { _release: Release::by(release), writable })
+    }
+
+    /// Size in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len.load(Ordering::Acquire)
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether two are the same storage.
+    pub fn same(&self, other: &Storage) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether two are the same storage, or lie on the same bytes of foreign memory in part.
+    pub fn meets(&self, other: &Storage) -> bool {
+        let range = |s: &Storage| {
+            let start = s.address() as usize;
+            start..start.saturating_add(s.len())
+        };
+        let (a, b) = (range(self), range(other));
+        self.same(other) || (!a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end)
+    }
+
+    /// A number that tells storages apart while they live.
+    pub fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Address of the bytes, to be told apart and held against others: it changes when the storage grows or shared bytes are
+    /// written for the first time. To read and write there takes [`Storage::lock`].
+    pub fn address(&self) -> *mut u8 {
+        self.0.start.load(Ordering::Acquire)
+    }
+
+    /// Begins to read (or to write), until the lock is dropped. Shared bytes are copied by the first writer.
+    ///
+    /// # Errors
+    /// Others are in the way, or memory that is read-only.
+    pub fn lock(&self, write: bool) -> Result<Lock<'_>> {
+        self.acquire(write)?;
+        Ok(Lock { storage: self, write })
+    }
+
+    /// As [`Storage::lock`], without a value that ends it: [`Storage::release`] does. For holders of many locks.
+    ///
+    /// # Errors
+    /// As [`Storage::lock`].
+    pub fn acquire(&self, write: bool) -> Result<()> {
+        let users = &self.0.users;
+        if !write {
+            let mut now = users.load(Ordering::Relaxed);
+            loop {
+                if now >= WRITER - 1 {
+                    return Err(AccessError::Written);
+                }
+                match users.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
+                    Ok(_) => return Ok(()),
+                    Err(other) => now = other,
+                }
+            }
+        }
+        self.begin_writing()?;
+        // SAFETY: this is the writer.
+        let memory = unsafe { &mut *self.0.memory.get() };
+        match memory {
+            Memory::Owned(_) | Memory::Foreign { writable: true, .. } => Ok(()),
+            Memory::Foreign { writable: false, .. } => {
+                self.0.users.store(0, Ordering::Release);
+                Err(AccessError::ReadOnly)
+            }
+            Memory::Shared(bytes) => {
+                let Some(own) = Aligned::try_zeroed(bytes.len()) else {
+                    self.0.users.store(0, Ordering::Release);
+                    return Err(AccessError::NoMemory(bytes.len()));
+                };
+                // SAFETY: `own` was just made with room for the bytes, which are readable and never written.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.start(), bytes.len()) };
+                self.0.start.store(own.start(), Ordering::Release);
+                *memory = Memory::Owned(own);
+                Ok(())
+            }
+        }
+    }
+
+    fn begin_writing(&self) -> Result<()> {
+        match self.0.users.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => Ok(()),
+            Err(WRITER) => Err(AccessError::Written),
+            Err(_) => Err(AccessError::Read),
+        }
+    }
+
+    /// Ends what [`Storage::acquire`] began.
+    ///
+    /// # Safety
+    /// It was acquired as `write` says, and is ended once; nobody uses what was reached through it any more.
+    pub unsafe fn release(&self, write: bool) {
+        if write {
+            self.0.users.store(0, Ordering::Release);
+        } else {
+            self.0.users.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Whether a write would be refused for good.
+    pub fn is_read_only(&self) -> bool {
+        // Read under a lock, so that no writer is at it.
+        self.acquire(false).is_ok_and(|()| {
+            // SAFETY: there is no writer now, and readers only look.
+            let read_only = matches!(unsafe { &*self.0.memory.get() }, Memory::Foreign { writable: false, .. });
+            // SAFETY: acquired above.
+            unsafe { self.release(false) };
+            read_only
+        })
+    }
+
+    /// Copies shared bytes now, as the first write would: the address stays the same from then on, until the storage grows.
+    ///
+    /// # Errors
+    /// As [`Storage::lock`].
+    pub fn unshare(&self) -> Result<()> {
+        self.lock(true).map(drop)
+    }
+
+    /// Grows (with zeros) to at least `len` bytes, as `resize_` does; never shrinks.
+    ///
+    /// # Errors
+    /// Others are in the way, memory that is not ours, more bytes than there are.
+    pub fn grow(&self, len: usize) -> Result<()> {
+        if len <= self.len() {
+            return Ok(());
+        }
+        self.begin_writing()?;
+        let lock = Lock { storage: self, write: true };
+        // SAFETY: this is the writer.
+        let memory = unsafe { &mut *self.0.memory.get() };
+        if let Memory::Foreign { .. } = memory {
+            return Err(AccessError::Fixed);
+        }
+        let bigger = Aligned::try_zeroed(len).ok_or(AccessError::NoMemory(len))?;
+        // SAFETY: `bigger` has room for the old bytes, which stay until `memory` is replaced.
+        unsafe { std::ptr::copy_nonoverlapping(self.address(), bigger.start(), self.len()) };
+        self.0.start.store(bigger.start(), Ordering::Release);
+        self.0.len.store(len, Ordering::Release);
+        *memory = Memory::Owned(bigger);
+        drop(lock);
+        Ok(())
+    }
+
+    /// A copy of the bytes.
+    ///
+    /// # Panics
+    /// While they are written.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let lock = self.lock(false).unwrap_or_else(|e| panic!("{e}"));
+        // SAFETY: the lock keeps writers away, and the storage has so many bytes.
+        unsafe { std::slice::from_raw_parts(lock.start(), lock.len()) }.to_vec()
+    }
+
+    /// Overwrites the first bytes.
+    ///
+    /// # Errors
+    /// As [`Storage::lock`].
+    ///
+    /// # Panics
+    /// If there are more bytes than the storage has.
+    pub fn try_write(&self, bytes: &[u8]) -> Result<()> {
+        let lock = self.lock(true)?;
+        assert!(bytes.len() <= lock.len(), "write past the end of a storage");
+        // SAFETY: checked above; nobody else is at the bytes, so the source, which is readable, is other memory.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), lock.start(), bytes.len()) };
+        Ok(())
+    }
+
+    /// As [`Storage::try_write`].
+    ///
+    /// # Panics
+    /// As there, and where that is an error.
+    pub fn write(&self, bytes: &[u8]) {
+        self.try_write(bytes).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storage({} bytes)", self.len())
+    }
+}
+
+/// Readers of a storage keep writers away while they have this, and the writer everybody: the bytes stay where they are.
+pub struct Lock<'s> {
+    storage: &'s Storage,
+    write: bool,
+}
+
+impl Lock<'_> {
+    /// Address of the bytes, valid while this lives: for reading, and for writing if it was locked for that.
+    pub fn start(&self) -> *mut u8 {
+        self.storage.address()
+    }
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.storage.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // SAFETY: acquired when this was made, and ended once.
+        unsafe { self.storage.release(self.write) };
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,378 @@
+//! A layout on a storage, and how its elements are reached.
+
+use crate::storage::AccessError;
+use crate::{DType, Element, Layout, Lock, Scalar, Storage, View, ViewMut};
+use smallvec::SmallVec;
+
+/// A layout on a storage: eager PyTorch's tensor. Clones alias.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    storage: Storage,
+    dtype: DType,
+    layout: Layout,
+    /// Elements read as their complex conjugates (`torch.conj`'s lazy bit).
+    pub conj: bool,
+    /// Elements read negated (the lazy bit of `.imag` of a conjugate).
+    pub neg: bool,
+}
+
+impl Tensor {
+    /// A tensor on a storage; `None` if the layout is none, reaches outside of the storage, or if elements would not be aligned
+    /// there (memory of another owner may begin anywhere).
+    pub fn new(storage: Storage, dtype: DType, layout: Layout) -> Option<Tensor> {
+        let bytes = layout.byte_range(dtype.size())?;
+        let aligned = (storage.address() as usize).is_multiple_of(dtype.align());
+        // A storage that grows or is unshared is aligned for all, and no shorter.
+        (bytes.is_empty() || bytes.end <= storage.len() && aligned).then_some(Tensor {
+            storage,
+            dtype,
+            layout,
+            conj: false,
+            neg: false,
+        })
+    }
+
+    /// A zeroed tensor on a storage of its own that ends where the layout ends.
+    ///
+    /// # Panics
+    /// For what is no layout of memory ([`Layout::byte_range`]). Ends the process where there is no memory;
+    /// [`Tensor::try_zeros`] does neither.
+    pub fn zeros(dtype: DType, layout: Layout) -> Tensor {
+        let bytes = layout.byte_range(dtype.size()).unwrap_or_else(|| panic!("no memory can be of layout {layout}"));
+        let storage = Storage::zeroed(bytes.end);
+        Tensor { storage, dtype, layout, conj: false, neg: false }
+    }
+
+    /// As [`Tensor::zeros`], or `None` for what is no layout, or needs more memory than there is.
+    pub fn try_zeros(dtype: DType, layout: Layout) -> Option<Tensor> {
+        let storage = Storage::try_zeroed(layout.byte_range(dtype.size())?.end).ok()?;
+        Some(Tensor { storage, dtype, layout, conj: false, neg: false })
+    }
+
+    /// A row-major tensor of the given elements.
+    ///
+    /// # Panics
+    /// If the number of elements is not that of the sizes.
+    pub fn from_slice<T: Element>(data: &[T], sizes: &[i64]) -> Tensor {
+        let t = Tensor::zeros(T::DTYPE, Layout::contiguous(sizes));
+        assert_eq!(t.numel(), data.len(), "elements do not fill sizes {sizes:?}");
+        // SAFETY: elements are plain data; the slice covers exactly their bytes.
+        t.storage.write(unsafe { std::slice::from_raw_parts(data.as_ptr() as *const u8, std::mem::size_of_val(data)) });
+        t
+    }
+
+    /// The storage this is a view of.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+    /// Sizes, strides and offset in elements.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// Number of elements.
+    pub fn numel(&self) -> usize {
+        self.layout.numel() as usize
+    }
+
+    /// Another layout (and element type) on the same storage; `None` as in [`Tensor::new`].
+    pub fn alias(&self, dtype: DType, layout: Layout) -> Option<Tensor> {
+        let mut t = Tensor::new(self.storage.clone(), dtype, layout)?;
+        (t.conj, t.neg) = (self.conj, self.neg);
+        Some(t)
+    }
+
+    /// Whether elements of both may share bytes: those of one storage, or of storages on the same foreign memory. `false` is
+    /// certain; `true` is where the bytes between first and last elements meet.
+    pub fn may_meet(&self, other: &Tensor) -> bool {
+        let range = |t: &Tensor| {
+            let bytes = t.layout.byte_range(t.dtype.size()).unwrap_or(0..usize::MAX);
+            let start = t.storage.address() as usize;
+            start.saturating_add(bytes.start)..start.saturating_add(bytes.end)
+        };
+        let (a, b) = (range(self), range(other));
+        !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
+    }
+
+    /// Locked for reading until what this gives is dropped: `t.read().view()` is what kernels take.
+    ///
+    /// # Panics
+    /// While the storage is being written.
+    pub fn read(&self) -> Reading<'_> {
+        self.try_read().unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// As [`Tensor::read`].
+    ///
+    /// # Errors
+    /// While the storage is being written.
+    pub fn try_read(&self) -> Result<Reading<'_>, AccessError> {
+        Ok(Reading { lock: self.storage.lock(false)?, tensor: self })
+    }
+
+    /// Locked for writing until what this gives is dropped. Aliases of the storage see the writes.
+    ///
+    /// # Panics
+    /// While the storage is being read or written, and if it is read-only.
+    pub fn write(&self) -> Writing<'_> {
+        self.try_write().unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// As [`Tensor::write`].
+    ///
+    /// # Errors
+    /// While the storage is being read or written, and if it is read-only.
+    pub fn try_write(&self) -> Result<Writing<'_>, AccessError> {
+        Ok(Writing { lock: self.storage.lock(true)?, tensor: self })
+    }
+
+    /// The elements in logical order (the lazy bits not applied).
+    ///
+    /// # Panics
+    /// If `T` is not the element type (`u8` also reads `bool`), and as [`Tensor::read`].
+    pub fn to_elements<T: Element>(&self) -> Vec<T> {
+        self.read().view().to_elements()
+    }
+
+    /// The element at an index as a number.
+    ///
+    /// # Panics
+    /// As [`View::get`] and [`Tensor::read`].
+    pub fn get(&self, index: &[i64]) -> Scalar {
+        self.read().view().get(index)
+    }
+}
+
+/// A tensor whose storage is locked for reading.
+pub struct Reading<'t> {
+    lock: Lock<'t>,
+    tensor: &'t Tensor,
+}
+
+impl Reading<'_> {
+    /// The elements, for a kernel.
+    pub fn view(&self) -> View<'_> {
+        // SAFETY: the layout is inside of the storage and its elements are aligned (checked when the tensor was made; storages
+        // never shrink); the lock, which the view borrows, keeps the bytes where they are, and writers away.
+        unsafe { View::from_raw(self.lock.start(), self.tensor.dtype, &self.tensor.layout) }
+    }
+}
+
+/// A tensor whose storage is locked for writing.
+pub struct Writing<'t> {
+    lock: Lock<'t>,
+    tensor: &'t Tensor,
+}
+
+impl Writing<'_> {
+    /// Where a kernel may write.
+    pub fn view_mut(&mut self) -> ViewMut<'_> {
+        // SAFETY: as in `Reading::view`; the lock keeps everybody else away.
+        unsafe { ViewMut::from_raw(self.lock.start(), self.tensor.dtype, &self.tensor.layout) }
+    }
+}
+
+/// The storages of all tensors of a call, locked: a call may read and write the same storage, as in-place operators do.
+pub struct Access<'t> {
+    held: SmallVec<[(&'t Storage, bool); 8]>,
+}
+
+impl<'t> Access<'t> {
+    /// Locks what is read and what is written.
+    ///
+    /// # Errors
+    /// Others are in the way, or a write to memory that is read-only.
+    pub fn of(
+        reads: impl IntoIterator<Item = &'t Tensor>,
+        writes: impl IntoIterator<Item = &'t Tensor>,
+    ) -> Result<Access<'t>, AccessError> {
+        // What was locked until an error is released with it.
+        let mut access = Access { held: SmallVec::new() };
+        for t in writes {
+            if !access.held.iter().any(|(s, _)| s.same(&t.storage)) {
+                t.storage.acquire(true)?;
+                access.held.push((&t.storage, true));
+            }
+        }
+        let written = access.held.len();
+        for t in reads {
+            if !access.held[..written].iter().any(|(s, _)| s.same(&t.storage)) {
+                t.storage.acquire(false)?;
+                access.held.push((&t.storage, false));
+            }
+        }
+        Ok(access)
+    }
+
+    fn holds(&self, t: &Tensor, write: bool) -> bool {
+        self.held.iter().any(|(s, w)| s.same(&t.storage) && (*w || !write))
+    }
+
+    /// A tensor that is read.
+    ///
+    /// # Safety
+    /// Where the call also writes the tensor's storage, it copes with that.
+    ///
+    /// # Panics
+    /// For tensors that are not locked (in debug builds).
+    pub unsafe fn view<'a>(&'a self, t: &'a Tensor) -> View<'a> {
+        debug_assert!(self.holds(t, false), "a tensor is read that was not locked");
+        // SAFETY: as in `Reading::view`; who else writes the bytes is the caller's promise.
+        unsafe { View::from_raw(t.storage.address(), t.dtype, &t.layout) }
+    }
+
+    /// A tensor that is written.
+    ///
+    /// # Safety
+    /// Where the call also uses the tensor's storage through other views, it copes with that.
+    ///
+    /// # Panics
+    /// For tensors that are not locked for that (in debug builds).
+    pub unsafe fn view_mut<'a>(&'a self, t: &'a Tensor) -> ViewMut<'a> {
+        debug_assert!(self.holds(t, true), "a tensor is written that was not locked");
+        // SAFETY: as in `Writing::view_mut`; who else uses the bytes is the caller's promise.
+        unsafe { ViewMut::from_raw(t.storage.address(), t.dtype, &t.layout) }
+    }
+}
+
+impl Drop for Access<'_> {
+    fn drop(&mut self) {
+        for (storage, write) in self.held.drain(..) {
+            // SAFETY: acquired when this was made, and ended once; views borrow this.
+            unsafe { storage.release(write) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bytes;
+
+    #[test]
+    fn tensors_go_to_other_threads() {
+        fn both<T: Send + Sync>() {}
+        both::<Tensor>();
+        both::<Storage>();
+        both::<Bytes>();
+        let t = Tensor::from_slice(&[1i64, 2], &[2]);
+        let alias = t.clone();
+        std::thread::spawn(move || alias.storage().write(&7i64.to_le_bytes())).join().unwrap();
+        assert_eq!(t.to_elements::<i64>(), [7, 2]);
+    }
+
+    #[test]
+    fn what_is_viewed_does_not_move() {
+        let t = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4]);
+        let reading = t.read();
+        let v = reading.view();
+        assert_eq!(t.storage().grow(1 << 20), Err(AccessError::Read));
+        assert_eq!(v.get(&[0]), Scalar::Float(1.0));
+        drop(reading);
+        t.storage().grow(1 << 20).unwrap();
+        assert_eq!(t.get(&[3]), Scalar::Float(4.0));
+
+        let t =
+            Tensor::new(Storage::from_bytes(Bytes::copy_of(&[1; 64])), DType::U8, Layout::contiguous(&[64])).unwrap();
+        let reading = t.read();
+        assert_eq!(t.storage().try_write(&[7]), Err(AccessError::Read));
+        assert_eq!(reading.view().get(&[0]), Scalar::Int(1));
+    }
+
+    #[test]
+    fn one_thread_reads_while_another_wants_to_write() {
+        let t = Tensor::from_slice(&[0i64], &[1]);
+        let other = t.clone();
+        std::thread::scope(|s| {
+            s.spawn(move || {
+                for _ in 0..100 {
+                    if let Ok(r) = other.try_read() {
+                        std::hint::black_box(r.view().get(&[0]));
+                    }
+                }
+            });
+            for i in 0..100i64 {
+                let _ = t.storage().try_write(&i.to_le_bytes());
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn an_index_out_of_range_is_a_panic() {
+        Tensor::from_slice(&[1.0f32], &[1]).get(&[100_000_000]);
+    }
+
+    #[test]
+    #[should_panic(expected = "out of range")]
+    fn an_index_has_one_number_for_each_dimension() {
+        Tensor::from_slice(&[1.0f32, 2.0], &[1, 2]).get(&[0]);
+    }
+
+    #[test]
+    fn what_is_no_layout_is_refused() {
+        let on = |bytes: usize, l: Layout| Tensor::new(Storage::zeroed(bytes), DType::F32, l);
+        let mut few = Layout::contiguous(&[1i64]);
+        few.sizes = [100_000_000i64].into_iter().collect();
+        few.strides = std::iter::empty::<i64>().collect();
+        assert!(on(4, few.clone()).is_none());
+        assert!(Tensor::try_zeros(DType::F32, few).is_none());
+        assert!(on(4, Layout::strided(&[-5i64], &[0], 0)).is_none());
+        assert!(on(4, Layout::strided(&[1i64 << 32, 1 << 32], &[0, 0], 0)).is_none());
+        assert!(on(4, Layout::strided(&[3i64], &[i64::MAX], 0)).is_none());
+        assert!(on(4, Layout::strided(&[2i64], &[-1], 0)).is_none());
+        assert!(on(4, Layout::strided(&[1i64], &[1], -1)).is_none());
+        assert!(on(4, Layout::strided(&[1i64], &[1], i64::MAX)).is_none());
+        assert!(on(4, Layout::strided(&[2i64, 0], &[i64::MAX, 1], 7)).is_some());
+        assert!(on(8, Layout::strided(&[2i64], &[-1], 1)).is_some());
+        assert!(Tensor::try_zeros(DType::F64, Layout::strided(&[2i64], &[1 << 61], 0)).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "no memory can be of layout")]
+    fn zeros_of_no_layout_is_a_panic() {
+        Tensor::zeros(DType::F64, Layout::strided(&[2i64], &[1i64 << 61], 0));
+    }
+
+    #[test]
+    fn foreign_memory_holds_what_is_aligned_in_it() {
+        let mut there = [0u64; 4];
+        let start: *mut u8 = there.as_mut_ptr().cast();
+        // SAFETY: the array outlives the storage, and is not touched meanwhile.
+        let odd = unsafe { Storage::foreign(start.add(1), 31, true, || {}) };
+        assert!(Tensor::new(odd.clone(), DType::F32, Layout::contiguous(&[2])).is_none());
+        let bytes = Tensor::new(odd, DType::U8, Layout::contiguous(&[31])).unwrap();
+        assert!(bytes.alias(DType::I16, Layout::contiguous(&[1])).is_none());
+        // SAFETY: as above.
+        let c128 = unsafe { Storage::foreign(start.add(8), 24, true, || {}) };
+        assert!(Tensor::new(c128, DType::C128, Layout::contiguous(&[1])).is_some());
+    }
+
+    #[test]
+    fn a_call_may_read_what_it_writes() {
+        let t = Tensor::from_slice(&[1i64, 2], &[2]);
+        let (x, y) = (t.clone(), Tensor::from_slice(&[3i64, 4], &[2]));
+        let access = Access::of([&x, &y, &y], [&t, &t]).unwrap();
+        assert!(t.try_read().is_err() && y.try_read().is_ok() && y.try_write().is_err());
+        // SAFETY: nothing is written.
+        let seen = unsafe { access.view(&x) }.get(&[1]);
+        assert_eq!(seen, Scalar::Int(2));
+        drop(access);
+        assert!(t.try_write().is_ok() && y.try_write().is_ok());
+        // What was locked before an error is released.
+        let reading = y.read();
+        assert!(Access::of([&x], [&t, &y]).is_err());
+        drop(reading);
+        assert!(t.try_write().is_ok());
+    }
+
+    #[test]
+    fn elements_on_the_same_bytes_meet() {
+        let t = Tensor::from_slice(&[0f32; 8], &[8]);
+        let part = |at: i64| t.alias(DType::F32, Layout::strided(&[2], &[1], at)).unwrap();
+        assert!(part(0).may_meet(&part(1)) && !part(0).may_meet(&part(2)) && part(3).may_meet(&t));
+    }
+}
