@@ -11,7 +11,7 @@ use foreign::Release;
 use std::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 /// Why memory cannot be read, written or resized now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub enum AccessError {
     Read,
     /// Its owner gave it for reading only.
     ReadOnly,
-    /// Its owner keeps it where it is and as large as it is.
+    /// It stays where it is and as large as it is: it is foreign, or pinned.
     Fixed,
     /// So many bytes are more than there are.
     NoMemory(usize),
@@ -35,7 +35,7 @@ impl fmt::Display for AccessError {
             AccessError::Read => f.write_str("the memory is being read elsewhere"),
             AccessError::ReadOnly => f.write_str("the memory is read-only"),
             AccessError::Fixed => {
-                f.write_str("Trying to resize storage that is not resizable: the memory belongs to the caller")
+                f.write_str("Trying to resize storage that is not resizable: somebody else knows its address")
             }
             AccessError::NoMemory(bytes) => write!(f, "{bytes} bytes are more memory than there is"),
         }
@@ -66,6 +66,8 @@ struct Inner {
     len: AtomicUsize,
     /// How many read, or [`WRITER`].
     users: AtomicUsize,
+    /// The bytes stay where they are.
+    pinned: AtomicBool,
     /// What has the bytes: touched by the writer, and when the storage goes.
     memory: UnsafeCell<Memory>,
 }
@@ -89,6 +91,7 @@ impl Storage {
             start: AtomicPtr::new(start),
             len: AtomicUsize::new(len),
             users: AtomicUsize::new(0),
+            pinned: AtomicBool::new(false),
             memory: UnsafeCell::new(memory),
         }))
     }
@@ -265,12 +268,36 @@ impl Storage {
         })
     }
 
-    /// Copies shared bytes now, as the first write would: the address stays the same from then on, until the storage grows.
+    /// Copies shared bytes now, as the first write would: the address stays the same from then on, until the storage grows. Bytes
+    /// that are not shared stay where they are, whoever uses them.
     ///
     /// # Errors
-    /// As [`Storage::lock`].
+    /// Shared bytes that somebody reads now, or more bytes than there are.
     pub fn unshare(&self) -> Result<()> {
-        self.lock(true).map(drop)
+        match self.acquire(false) {
+            Ok(()) => {}
+            // Who writes has copied them.
+            Err(AccessError::Written) => return Ok(()),
+            Err(e) => return Err(e),
+        }
+        // SAFETY: there is no writer now, and readers only look.
+        let shared = matches!(unsafe { &*self.0.memory.get() }, Memory::Shared(_));
+        // SAFETY: acquired above.
+        unsafe { self.release(false) };
+        if shared { self.lock(true).map(drop) } else { Ok(()) }
+    }
+
+    /// From now on the bytes stay where they are for as long as the storage lives: others may keep the address. Shared bytes are
+    /// copied first; growing is refused afterwards.
+    ///
+    /// # Errors
+    /// As [`Storage::unshare`], and while somebody writes.
+    pub fn pin(&self) -> Result<*mut u8> {
+        self.unshare()?;
+        // Nobody grows it under a lock.
+        let lock = self.lock(false)?;
+        self.0.pinned.store(true, Ordering::SeqCst);
+        Ok(lock.start())
     }
 
     /// Grows (with zeros) to at least `len` bytes, as `resize_` does; never shrinks.
@@ -285,7 +312,7 @@ impl Storage {
         let lock = Lock { storage: self, write: true };
         // SAFETY: this is the writer.
         let memory = unsafe { &mut *self.0.memory.get() };
-        if let Memory::Foreign { .. } = memory {
+        if matches!(memory, Memory::Foreign { .. }) || self.0.pinned.load(Ordering::SeqCst) {
             return Err(AccessError::Fixed);
         }
         let bigger = Aligned::try_zeroed(len).ok_or(AccessError::NoMemory(len))?;

@@ -29,6 +29,21 @@ fn shared_bytes_are_copied_by_the_first_writer() {
 }
 
 #[test]
+fn what_is_pinned_stays_where_it_is() {
+    let s = Storage::from_bytes(Bytes::copy_of(&[1, 2, 3]));
+    let reading = s.lock(false).unwrap();
+    assert_eq!(s.pin(), Err(AccessError::Read));
+    drop(reading);
+    let at = s.pin().unwrap();
+    let reading = s.lock(false).unwrap();
+    assert_eq!(s.pin(), Ok(at));
+    drop(reading);
+    s.write(&[9]);
+    assert_eq!((s.grow(100), s.address()), (Err(AccessError::Fixed), at));
+    assert_eq!(s.to_vec(), [9, 2, 3]);
+}
+
+#[test]
 fn foreign_memory_is_written_where_it_is_and_given_back_once() {
     let mut there = vec![5u8; 32];
     let (start, gone) = (there.as_mut_ptr(), Arc::new(AtomicBool::new(false)));
