@@ -52,7 +52,8 @@ fn what_is_planned_over_memories_is_accepted_and_right() {
             assert_eq!((plan.spilled(), plan.memories[1].bytes), (0, 0), "seed {seed}: everything fits");
         }
         spilled += usize::from(plan.spilled() > 0);
-        let runnable = Runnable::checked(&case.piece.program, case.placement.clone(), plan.clone()).expect("it is a plan");
+        let runnable =
+            Runnable::checked(&case.piece.program, case.placement.clone(), plan.clone()).expect("it is a plan");
         let left = case.piece.run(&runnable).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         assert_eq!(difference(&case.eager, &left), None, "seed {seed}");
         ran += 1;
