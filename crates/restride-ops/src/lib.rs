@@ -41,10 +41,14 @@ mod index_select;
 mod iter;
 mod linalg;
 mod linalg_decompose;
+mod linalg_function;
 mod linalg_grad;
+mod linalg_ldl;
 mod linalg_lu;
 mod linalg_samples;
 mod linalg_solve;
+mod linalg_spectral;
+mod linalg_spectral_grad;
 mod loss;
 mod loss_backward;
 mod loss_ctc;
@@ -96,6 +100,7 @@ mod scatter;
 mod shuffle;
 mod softmax;
 mod sort;
+mod special;
 mod spectral;
 mod turn;
 mod unique;
@@ -121,6 +126,7 @@ static FAMILIES: &[&[OpDef]] = &[
     pointwise_compare::OPS,
     pointwise_activation::OPS,
     pointwise_more::OPS,
+    special::OPS,
     create::OPS,
     create_range::OPS,
     create_window::OPS,
@@ -184,6 +190,9 @@ static FAMILIES: &[&[OpDef]] = &[
     linalg_decompose::OPS,
     linalg_solve::OPS,
     linalg_lu::OPS,
+    linalg_ldl::OPS,
+    linalg_spectral::OPS,
+    linalg_function::OPS,
     rnn_packed::OPS,
 ];
 
@@ -191,6 +200,7 @@ static FAMILIES: &[&[OpDef]] = &[
 static GRADIENTS: &[gradient::Rules] = &[
     pointwise_grad::GRADS,
     pointwise_activation_grad::GRADS,
+    special::GRADS,
     moves_grad::GRADS,
     index_grad::GRADS,
     reduce_grad::GRADS,
@@ -201,6 +211,7 @@ static GRADIENTS: &[gradient::Rules] = &[
     nn_grad::GRADS,
     nn_grad::UPSAMPLES,
     linalg_grad::GRADS,
+    linalg_spectral_grad::GRADS,
     loss_ctc::GRADS,
     vision_grad::GRADS,
     rnn_packed_grad::GRADS,

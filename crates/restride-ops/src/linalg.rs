@@ -5,13 +5,14 @@ use crate::linalg_samples::*;
 use crate::nn::*;
 use crate::promote::name;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, OpError, Val};
-use restride_kernels::linalg::{self as k, Matrices, Matrix};
+use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::pack::unpack;
 use restride_kernels::scratch::{Temp, room};
+use restride_kernels::with_field;
 use restride_tensor::ViewMut;
 use smallvec::smallvec;
 
-/// What an operator takes: matrices of `f32` or `f64`, square if they are to be.
+/// What an operator takes: matrices of real or complex numbers (of no half type), square if they are to be.
 pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
     ensure!(x.rank() >= 2, "{what}: The input tensor A must have at least 2 dimensions.");
     ensure!(
@@ -24,7 +25,6 @@ pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
         "{what}: Low precision dtypes not supported. Got {}",
         name(x.dtype)
     );
-    ensure!(!x.dtype.is_complex(), "{what} is not supported for complex matrices");
     let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
     ensure!(!square || m == n, "{what}: A must be batches of square matrices, but they are {m} by {n} matrices");
     Ok(())
@@ -75,15 +75,46 @@ impl<'a, T: restride_kernels::pack::Compute> Pieces<'a, T> {
     }
 }
 
-/// The room of the [`Pieces`] of results of numbers, which are as wide as indices.
-pub(crate) fn pieces_room(outs: &[Meta]) -> usize {
-    outs.iter().map(|m| room::<f64>(m.layout.numel() as usize)).sum()
+/// The room of all elements of a tensor in the type that they are computed in; indices are as wide as real numbers.
+pub(crate) fn elements_room(x: &Meta) -> usize {
+    let n = x.layout.numel() as usize;
+    with_field!(x.dtype, T => room::<T>(n))
 }
 
-/// Of the elements of an operand, rows and columns of its matrices.
-pub(crate) fn matrices_room(x: &Meta) -> (usize, usize, usize) {
+/// The room of the [`Pieces`] of results.
+pub(crate) fn pieces_room(outs: &[Meta]) -> usize {
+    outs.iter().map(elements_room).sum()
+}
+
+/// The room of the elements of an operand, rows and columns of its matrices, and the room of one.
+pub(crate) fn matrices_room(x: &Meta) -> (usize, usize, usize, usize) {
     let (_, m, n) = parts(x);
-    (room::<f64>(x.layout.numel() as usize), m as usize, n as usize)
+    let one = with_field!(x.dtype, T => k::matrix_room::<T>(m as usize, n as usize));
+    (elements_room(x), m as usize, n as usize, one)
+}
+
+/// The element type of absolute values.
+pub(crate) fn real_of(dtype: DType) -> DType {
+    match dtype {
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        other => other,
+    }
+}
+
+/// A kernel on matrices of either field, chosen by the type of its first operand.
+macro_rules! fields {
+    ($($run:ident => $of:ident;)*) => {$(
+        fn $run(c: &restride_ir::Call<'_>) -> $crate::nn::Result<()> {
+            restride_kernels::with_field!(c.args.tensor(0)?.dtype(), T => $of::<T>(c))
+        }
+    )*};
+}
+pub(crate) use fields;
+fields! {
+    inv_run => inv_of;
+    det_run => det_of;
+    slogdet_run => slogdet_of;
 }
 
 /// PyTorch names the batch element only where there is a batch.
@@ -96,9 +127,9 @@ fn inv_infer(a: &Args<'_, Meta>) -> Metas {
     check(x, "linalg.inv", true)?;
     Ok(smallvec![by_columns(x.dtype, x.sizes()), rows(DType::I32, parts(x).0, &[])])
 }
-fn inv_run(c: &Call<'_>) -> Result<()> {
+fn inv_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
-    let ms = Matrices::of(x);
+    let ms = Matrices::<T>::of(x);
     let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
     for i in 0..ms.count {
         let f = k::lu(ms.get(i));
@@ -110,15 +141,15 @@ fn inv_run(c: &Call<'_>) -> Result<()> {
             ));
         }
         info.put(i, &[f.info]);
-        out.put(i, &f.solve(Matrix::eye(ms.rows, ms.rows)).data);
+        out.put(i, &f.inverse().data);
     }
     out.finish();
     info.finish();
     Ok(())
 }
 fn inv_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let (all, n, _) = matrices_room(a.tensor(0)?);
-    Ok(all + pieces_room(outs) + k::lu_room(n, n) + k::matrix_room(n, n))
+    let (all, n, _, one) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + 2 * one + room::<i64>(n))
 }
 
 pub(crate) fn pivots(x: &Meta) -> Meta {
@@ -134,17 +165,22 @@ fn det_infer(a: &Args<'_, Meta>) -> Metas {
 fn slogdet_infer(a: &Args<'_, Meta>) -> Metas {
     let x = a.tensor(0)?;
     check(x, "linalg.slogdet", true)?;
-    let number = rows(x.dtype, parts(x).0, &[]);
-    Ok(smallvec![number.clone(), number, by_columns(x.dtype, x.sizes()), pivots(x)])
+    let batch = parts(x).0;
+    Ok(smallvec![
+        rows(x.dtype, batch, &[]),
+        rows(real_of(x.dtype), batch, &[]),
+        by_columns(x.dtype, x.sizes()),
+        pivots(x)
+    ])
 }
 /// The factors of all matrices, which are the results from `at`; each matrix's are shown to `f`.
-pub(crate) fn factors<'a>(
+pub(crate) fn factors<'a, T: Field>(
     c: &Call<'a>,
     at: usize,
     turned: bool,
-    mut f: impl FnMut(usize, &k::Lu) -> Result<()>,
-) -> Result<(Pieces<'a, f64>, Pieces<'a, i64>)> {
-    let ms = Matrices::of(c.args.tensor(0)?);
+    mut f: impl FnMut(usize, &k::Lu<T>) -> Result<()>,
+) -> Result<(Pieces<'a, T>, Pieces<'a, i64>)> {
+    let ms = Matrices::<T>::of(c.args.tensor(0)?);
     let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
     for i in 0..ms.count {
         let m = ms.get(i);
@@ -155,19 +191,19 @@ pub(crate) fn factors<'a>(
     }
     Ok((lus, pivots))
 }
-pub(crate) fn finish_both((lus, pivots): (Pieces<'_, f64>, Pieces<'_, i64>)) {
+pub(crate) fn finish_both<T: Field>((lus, pivots): (Pieces<'_, T>, Pieces<'_, i64>)) {
     lus.finish();
     pivots.finish();
 }
 /// The room of [`factors`] for its results.
 pub(crate) fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
-    let (all, m, n) = matrices_room(x);
-    all + pieces_room(outs) + k::matrix_room(m, n) + k::lu_room(m, n)
+    let (all, m, n, one) = matrices_room(x);
+    all + pieces_room(outs) + 2 * one + room::<i64>(m.min(n))
 }
-/// A determinant is that of the transpose: PyTorch factors that of row-major matrices, to spare a copy.
-fn det_run(c: &Call<'_>) -> Result<()> {
+/// A determinant is that of the transpose: PyTorch factors that of row-major matrices of real numbers, to spare a copy.
+fn det_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut dets = Pieces::of(&c.outs[0], c.outs[0].numel());
-    let all = factors(c, 1, true, |i, f| {
+    let all = factors::<T>(c, 1, !T::COMPLEX, |i, f| {
         dets.put(i, &[f.det()]);
         Ok(())
     })?;
@@ -175,10 +211,10 @@ fn det_run(c: &Call<'_>) -> Result<()> {
     dets.finish();
     Ok(())
 }
-fn slogdet_run(c: &Call<'_>) -> Result<()> {
+fn slogdet_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let count = c.outs[0].numel();
     let (mut signs, mut logs) = (Pieces::of(&c.outs[0], count), Pieces::of(&c.outs[1], count));
-    let all = factors(c, 2, true, |i, f| {
+    let all = factors::<T>(c, 2, !T::COMPLEX, |i, f| {
         let (sign, log) = f.log_det();
         signs.put(i, &[sign]);
         logs.put(i, &[log]);
@@ -221,9 +257,17 @@ picks! {
     slogdet => "aten._linalg_slogdet.default" [|a| pass(a, 0)] [0, 1];
 }
 
+/// The logarithm of a determinant that is real and negative is no number.
 fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
-    let det = emit!(e, "aten.linalg_det.default", pass(a, 0))?;
-    Ok(smallvec![emit!(e, "aten.log.default", det)?])
+    let made = emit_all!(e, "aten.linalg_slogdet.default", pass(a, 0))?;
+    let [sign, log] = made[..] else { return fail("linalg_slogdet has two results") };
+    Ok(smallvec![if e.meta(sign).dtype.is_complex() {
+        let sign = emit!(e, "aten.log.default", sign)?;
+        emit!(e, "aten.add.Tensor", sign, log)?
+    } else {
+        let negative = emit!(e, "aten.eq.Scalar", sign, -1.0)?;
+        emit!(e, "aten.masked_fill.Scalar", log, negative, f64::NAN)?
+    }])
 }
 
 macro_rules! kernel {

@@ -2,7 +2,7 @@
 
 use crate::gradient::Rules;
 use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
-use restride_ir::{Dim, Expr};
+use restride_ir::{DType, Dim, Expr};
 
 fn inverse<'c>(c: &'c Cx<'c>) {
     let inv = c.result().mh();
@@ -19,21 +19,35 @@ fn each(t: T<'_>) -> T<'_> {
     t.unsqueeze(-1).unsqueeze(-1)
 }
 
+/// Solves `Aᴴ X = d I`. The derivative of a determinant is continuous: a pivot that is zero counts as a very small one.
 fn det<'c>(c: &'c Cx<'c>) {
-    c.set(0, each(c.grad() * c.result().conj()) * inv_h(c.arg(0)));
+    let a = c.arg(0);
+    let made = c.calls("aten.linalg_lu_factor_ex.default", &[a.operand()]);
+    let [lu, pivots, _] = made[..] else { return };
+    let diagonal = op!(c, "aten.diagonal.default", lu, 0, -2, -1);
+    let least = if matches!(a.dtype(), DType::F32 | DType::C64) { 1e-10 } else { 1e-100 };
+    let diagonal = op!(c, "aten.masked_fill.Scalar", diagonal, diagonal.is("eq", 0), least);
+    let lu = op!(c, "aten.diagonal_scatter.default", lu, diagonal, 0, -2, -1);
+    let d = each(c.grad() * c.result().conj());
+    let eye = op!(c, "aten.eye.default", a.size(-1), a.dtype());
+    c.set(0, op!(c, "aten.linalg_lu_solve.default", lu, pivots, d * eye, true, true));
 }
 
+/// The logarithm's part along the real axis, the sign's along the imaginary one; a sign of a real matrix is constant.
 fn slogdet<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
-    if a.dtype().is_complex() && c.has_grad(0) {
-        return c.fail("the gradient through the sign of a complex determinant");
-    }
+    let mut total: Option<T<'c>> = None;
     if let Some(g) = c.opt_grad(1) {
-        let g = if a.dtype().is_complex() { op!(c, "aten.complex.default", g, g.zeros_like()) } else { g };
-        c.set(0, each(g) * inv_h(a));
-    } else {
-        // The sign alone.
-        c.zero(0);
+        total = Some(g.to(a.dtype()));
+    }
+    if let (Some(g), true) = (c.opt_grad(0), a.dtype().is_complex()) {
+        let turned = (g.conj() * c.result_at(0)).imag();
+        let turned = op!(c, "aten.complex.default", turned.zeros_like(), -turned);
+        total = Some(total.map_or(turned, |t| t + turned));
+    }
+    match total {
+        Some(g) => c.set(0, each(g) * inv_h(a)),
+        None => c.zero(0),
     }
 }
 
@@ -67,108 +81,100 @@ fn solve_triangular<'c>(c: &'c Cx<'c>) {
     });
 }
 
-/// `linalg_cholesky_ex(A, upper)`: of a symmetric matrix, whichever half is read.
+/// A strict triangle with its mirror image, and the real part of a diagonal between them.
+fn mirrored<'c>(strict: T<'c>, diagonal_of: T<'c>) -> T<'c> {
+    let c = strict.cx();
+    let diagonal = op!(c, "aten.diagonal.default", diagonal_of, 0, -2, -1).real().to(strict.dtype());
+    op!(c, "aten.diagonal_scatter.default", strict + strict.mh(), diagonal, 0, -2, -1)
+}
+
+/// `linalg_cholesky_ex(A, upper)`: of a Hermitian matrix, whichever half is read.
 fn cholesky<'c>(c: &'c Cx<'c>) {
     let upper = c.flag(1);
     let turn = |t: T<'c>| if upper { t.mh() } else { t };
     let (l, g) = (turn(c.result()), turn(c.grad()));
-    let phi = op!(c, "aten.tril.default", l.mh().matmul(g));
-    let below = op!(c, "aten.tril.default", phi, -1).mh();
-    let phi = (phi + below) * 0.5;
+    let phi = l.mh().matmul(g);
+    let phi = mirrored(lower(phi), phi) * 0.5;
     let half = op!(c, "aten.linalg_solve_triangular.default", l.mh(), phi, true, true, false);
     c.set(0, op!(c, "aten.linalg_solve_triangular.default", l, half, false, false, false));
 }
 
-/// `_linalg_eigh(A)`: eigenvalues and vectors of a symmetric matrix.
-fn eigh<'c>(c: &'c Cx<'c>) {
-    let (l, v) = (c.result_at(0), c.result_at(1));
-    let vh = v.mh();
-    let mut total: Option<T<'c>> = None;
-    if let Some(g) = c.opt_grad(1) {
-        if c.arg(0).dtype().is_complex() {
-            return c.fail("the gradient through complex eigenvectors");
-        }
-        let apart = l.unsqueeze(-2) - l.unsqueeze(-1);
-        let apart = op!(c, "aten.masked_fill.Scalar", apart, apart.is("eq", 0), f64::INFINITY);
-        total = Some(v.matmul(vh.matmul(g) / apart).matmul(vh));
-    }
-    if let Some(g) = c.opt_grad(0) {
-        let part = (v * g.unsqueeze(-2)).matmul(vh);
-        total = Some(total.map_or(part, |t| t + part));
-    }
-    if let Some(t) = total {
-        c.set(0, t);
-    }
+/// A matrix and its mirror image.
+fn both(t: T<'_>) -> T<'_> {
+    t + t.mh()
 }
 
-/// A matrix without its transpose's half: what of a change is a rotation.
-fn skew(t: T<'_>) -> T<'_> {
-    t - t.mt()
+/// `cholesky_inverse(L, upper)`: as PyTorch has it, of all elements of the factor.
+fn cholesky_inverse<'c>(c: &'c Cx<'c>) {
+    let (l, inverse) = (c.arg(0), c.result());
+    let common = inverse.matmul(both(c.grad()).matmul(inverse));
+    c.set(0, if c.flag(1) { -l.matmul(common) } else { -common.matmul(l) });
 }
 
-/// `_linalg_svd(A, full_matrices, compute_uv, driver)`
-fn svd<'c>(c: &'c Cx<'c>) {
-    let a = c.arg(0);
-    let (gu, gs, gvh) = (c.opt_grad(0), c.opt_grad(1), c.opt_grad(2));
-    let vectors = gu.is_some() || gvh.is_some();
-    if vectors && a.dtype().is_complex() {
-        return c.fail("the gradient through complex singular vectors");
+/// `cholesky_solve(B, L, upper)`: as PyTorch has it, of all elements of the factor.
+fn cholesky_solve<'c>(c: &'c Cx<'c>) {
+    let l = c.arg(1);
+    let gb = op!(c, "aten.cholesky_solve.default", c.grad(), l, c.flag(2));
+    c.give(0, || gb);
+    c.give(1, || {
+        let common = both(gb.matmul(c.result().mh()));
+        if c.flag(2) { -l.matmul(common) } else { -common.matmul(l) }
+    });
+}
+
+/// The vectors of reflections: what is kept below the diagonal, and ones on it.
+fn vectors<'c>(x: T<'c>) -> T<'c> {
+    let c = x.cx();
+    op!(c, "aten.tril.default", x, -1) + op!(c, "aten.eye.m", x.size(-2), x.size(-1), x.dtype())
+}
+
+/// One reflection's vector, as a column, and its factor.
+fn reflection<'c>(v: T<'c>, tau: T<'c>, j: i64) -> (T<'c>, T<'c>) {
+    let one = |t: T<'c>| t.slice(-1, Expr::Int(j), Expr::Int(j + 1));
+    (one(v), one(tau).unsqueeze(-1))
+}
+
+/// The number of reflections, where it is known.
+fn reflections<'c>(c: &'c Cx<'c>, tau: T<'c>) -> i64 {
+    tau.size(-1).constant().map_or_else(
+        || {
+            c.fail("the gradient of a symbolic number of reflections");
+            0
+        },
+        |n| n.as_i64(),
+    )
+}
+
+/// `linalg_householder_product(input, tau)`, one reflection after the other.
+fn householder_product<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (x, tau) = (c.arg(0), c.arg(1));
+    let v = vectors(x);
+    let eye = op!(c, "aten.eye.m", x.size(-2), x.size(-1), x.dtype());
+    let mut q = eye.expand(x.sizes());
+    for j in (0..reflections(c, tau)).rev() {
+        let (v, tau) = reflection(v, tau, j);
+        q = q - (tau * v).matmul(v.mh().matmul(q));
     }
-    let (m, n) = (a.size(-2), a.size(-1));
-    if vectors && c.flag(1) && m.equals(&n) != Some(true) {
-        return c.fail("the gradient through singular vectors of full_matrices=True: take the reduced ones");
+    vec![q]
+}
+
+/// `ormqr(input, tau, other, left, transpose)`, one reflection after the other.
+fn ormqr<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    let (x, tau, mut out) = (c.arg(0), c.arg(1), c.arg(2));
+    let (left, adjoint) = (c.is_none(3) || c.flag(3), c.flag(4));
+    let v = vectors(x);
+    let n = reflections(c, tau);
+    for i in 0..n {
+        let (v, tau) = reflection(v, tau, if left == adjoint { i } else { n - 1 - i });
+        let tau = if adjoint { tau.conj() } else { tau };
+        out = if left { out - (tau * v).matmul(v.mh().matmul(out)) } else { out - out.matmul(tau * v).matmul(v.mh()) };
     }
-    let (u, s, vh) = if c.is_none(2) || c.flag(2) && !c.flag(1) {
-        (c.result_at(0), c.result_at(1), c.result_at(2))
-    } else {
-        let all = c.calls("aten._linalg_svd.default", &[a.operand(), false.operand(), true.operand()]);
-        let [u, s, vh] = all[..] else { return };
-        (u, s, vh)
-    };
-    let mut inner: Option<T<'c>> = None;
-    let mut add = |t: T<'c>| inner = Some(inner.map_or(t, |i| i + t));
-    let (row, column) = (s.unsqueeze(-2), s.unsqueeze(-1));
-    if vectors {
-        // Differences of squares; what is equal has no vectors of its own.
-        let apart = row * row - column * column;
-        let apart = op!(c, "aten.masked_fill.Scalar", apart, apart.is("eq", 0), f64::INFINITY);
-        if let Some(g) = gu {
-            add(skew(u.mt().matmul(g)) / apart * row);
-        }
-        if let Some(g) = gvh {
-            add(column * (skew(vh.matmul(g.mt())) / apart));
-        }
-    }
-    if let Some(g) = gs {
-        if !vectors {
-            return c.set(0, (u * g.unsqueeze(-2)).matmul(vh));
-        }
-        let sizes: Vec<Expr> = s.sizes().into_iter().chain([s.size(-1)]).collect();
-        let zeros = op!(c, "aten.full.default", sizes, 0, s.dtype());
-        add(op!(c, "aten.diagonal_scatter.default", zeros, g, 0, -2, -1));
-    }
-    let Some(inner) = inner else { return c.zero(0) };
-    let mut left = u.matmul(inner.to(u.dtype()));
-    let (taller, wider) = (m.constant().zip(n.constant()))
-        .map_or((true, true), |(m, n)| (m.as_i64() > n.as_i64(), m.as_i64() < n.as_i64()));
-    if let (Some(g), true) = (gu, taller) {
-        let g = g / row;
-        left = left + g - u.matmul(u.mt().matmul(g));
-    }
-    let mut out = left.matmul(vh);
-    if let (Some(g), true) = (gvh, wider) {
-        let g = g / column;
-        out = out + u.matmul(g - g.matmul(vh.mt()).matmul(vh));
-    }
-    c.set(0, out);
+    vec![out]
 }
 
 /// `linalg_qr(A, mode)`
 fn qr<'c>(c: &'c Cx<'c>) {
     let a = c.arg(0);
-    if a.dtype().is_complex() {
-        return c.fail("the gradient of a complex QR decomposition");
-    }
     let (Some(m), Some(n)) = (a.size(-2).constant(), a.size(-1).constant()) else {
         return c.fail("the gradient of a QR decomposition of symbolic sizes");
     };
@@ -188,21 +194,20 @@ fn qr<'c>(c: &'c Cx<'c>) {
         let none = || op!(c, "aten.full.default", columns(a, m, n).sizes(), 0, a.dtype());
         rest = Some(gr.map_or_else(none, |g| q.matmul(columns(g, m, n))));
         if let Some(g) = gr {
-            let more = columns(a, m, n).matmul(columns(g, m, n).mt());
+            let more = columns(a, m, n).matmul(columns(g, m, n).mh());
             gq = Some(gq.map_or(more, |g| g + more));
         }
     }
     let (r, gr) = (first(r), gr.map(first));
     let along = match (gq, gr) {
-        (Some(gq), Some(gr)) => gr.matmul(r.mt()) - q.mt().matmul(gq),
-        (None, Some(gr)) => gr.matmul(r.mt()),
-        (Some(gq), None) => -q.mt().matmul(gq),
+        (Some(gq), Some(gr)) => gr.matmul(r.mh()) - q.mh().matmul(gq),
+        (None, Some(gr)) => gr.matmul(r.mh()),
+        (Some(gq), None) => -q.mh().matmul(gq),
         (None, None) => return c.zero(0),
     };
-    let upper = op!(c, "aten.triu.default", along);
-    let both = q.matmul(upper + op!(c, "aten.triu.default", along, 1).mt());
+    let both = q.matmul(mirrored(op!(c, "aten.triu.default", along, 1), along));
     let g = gq.map_or(both, |gq| both + gq);
-    let g = op!(c, "aten.linalg_solve_triangular.default", r.mt(), g, false, false, false);
+    let g = op!(c, "aten.linalg_solve_triangular.default", r.mh(), g, false, false, false);
     c.set(0, rest.map_or(g, |rest| c.cat(&[g, rest], -1)));
 }
 
@@ -372,8 +377,10 @@ pub(crate) static GRADS: Rules = &[
     (&["aten._linalg_solve_ex.default"], rule!(solve)),
     (&["aten.linalg_solve_triangular.default"], rule!(solve_triangular)),
     (&["aten.linalg_cholesky_ex.default"], rule!(cholesky)),
-    (&["aten._linalg_eigh.default"], rule!(eigh)),
-    (&["aten._linalg_svd.default"], rule!(svd)),
+    (&["aten.cholesky_inverse.default"], rule!(cholesky_inverse)),
+    (&["aten.cholesky_solve.default"], rule!(cholesky_solve)),
+    (&["aten.linalg_householder_product.default"], form!(householder_product)),
+    (&["aten.ormqr.default"], form!(ormqr)),
     (&["aten.linalg_qr.default"], rule!(qr)),
     (&["aten.lu_unpack.default"], rule!(lu_unpack)),
     (&["aten.linalg_lu_factor_ex.default"], rule!(lu_factor)),

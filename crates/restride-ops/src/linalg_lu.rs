@@ -2,14 +2,14 @@
 
 use crate::composite::composite;
 use crate::linalg::{
-    self, Pieces, by_columns, check, factors_scratch, finish_both, kernel, parts, picks, pivots, rows, with,
+    self, Pieces, by_columns, check, factors_scratch, fields, finish_both, kernel, parts, picks, pivots, rows, with,
 };
 use crate::linalg_samples::{factor_samples, regular};
 use crate::nn::*;
 use crate::room::lies;
 use crate::sample::{sample, tensor, transposed};
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, Val};
-use restride_kernels::linalg as k;
+use restride_kernels::linalg::{self as k, Field};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
@@ -20,9 +20,12 @@ fn lu_factor_infer(a: &Args<'_, Meta>) -> Metas {
     ensure!(a.bool(1)?, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
     Ok(smallvec![by_columns(x.dtype, x.sizes()), pivots(x), rows(DType::I32, parts(x).0, &[])])
 }
-fn lu_factor_run(c: &Call<'_>) -> Result<()> {
+fields! {
+    lu_factor_run => lu_factor_of;
+}
+fn lu_factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut info = Pieces::of(&c.outs[2], c.outs[2].numel());
-    let all = linalg::factors(c, 0, false, |i, f| {
+    let all = linalg::factors::<T>(c, 0, false, |i, f| {
         info.put(i, &[f.info]);
         Ok(())
     })?;
@@ -99,6 +102,10 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     let parts = emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)?;
     let [p, l, u] = parts[..] else { return fail("lu_unpack has three results") };
     let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
+    // `X A = B` is `Aᵀ Xᵀ = Bᵀ`; with the adjoint of A, that of conjugates.
+    let conjugate = adjoint && e.meta(lu).dtype.is_complex();
+    let conj = |e: &mut dyn Emit, t: Val| if conjugate { emit!(e, "aten.conj_physical.default", t) } else { Ok(t) };
+    let (l, u) = (conj(e, l)?, conj(e, u)?);
     let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
         emit!(e, "aten.linalg_solve_triangular.default", t, b, upper, true, false)
     };
@@ -130,6 +137,8 @@ pub(crate) fn matrix_samples() -> Vec<Sample> {
         sample![tensor(DType::F64, &[2, 5, 3], 3)],
         sample![transposed(d, &[2, 3, 5], 4)],
         sample![regular(DType::F64, &[2], 3, 5)],
+        sample![tensor(DType::C64, &[2, 3, 4], 6)],
+        sample![tensor(DType::C128, &[0, 3], 6)],
     ]
 }
 
@@ -151,6 +160,7 @@ fn unpack_samples() -> Vec<Sample> {
         factors(DType::F64, &[2], 5, 3, 2),
         factors(d, &[2, 2], 3, 5, 3),
         factors(DType::F64, &[], 3, 3, 4),
+        factors(DType::C64, &[2], 4, 3, 5),
     ] {
         out.push(sample![&lu, &pivots]);
         out.push(sample![&lu, &pivots, true, false]);
@@ -165,7 +175,7 @@ fn unpack_samples() -> Vec<Sample> {
 /// `left`, `adjoint` in all ways, as matrices from the left first where `from_left`.
 fn solve_samples(plain: bool) -> Vec<Sample> {
     let mut out = Vec::new();
-    for d in [DType::F32, DType::F64] {
+    for d in [DType::F32, DType::F64, DType::C64, DType::C128] {
         for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
             let (lu, pivots) = factors(d, &[2], 4, 4, 1);
             let b = tensor(d, if left { &[2, 4, 3] } else { &[2, 3, 4] }, 5);
@@ -180,6 +190,11 @@ fn solve_samples(plain: bool) -> Vec<Sample> {
         out.push(if plain { sample![b, lu, pivots] } else { sample![lu, pivots, b] });
     }
     out
+}
+
+/// `_lu_with_info(self, pivot, check_errors)`
+fn lu_with_info(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    emit_all!(e, "aten.linalg_lu_factor_ex.default", pass(a, 0), pass(a, 1), false)
 }
 
 picks! {
@@ -208,6 +223,11 @@ pub(crate) static OPS: &[OpDef] = &[
             "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
         )
     },
+    composite!(
+        lu_with_info,
+        factor_samples(),
+        "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"
+    ),
     composite!(lu, matrix_samples(), "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
     composite!(
         lu_solve,

@@ -3,23 +3,24 @@
 use crate::nn::forms;
 use crate::sample::{expanded, laid, sample, strided, tensor, transposed};
 use restride_ir::{DType, Layout, Sample};
-use restride_tensor::Tensor;
+use restride_tensor::{C64, Tensor};
 
 /// Square matrices far from singular.
 pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> Tensor {
     symmetric(d, batch, n, seed, false)
 }
 
-/// Matrices with large numbers on the diagonal; positive definite if `mirrored`.
+/// Matrices with large numbers on the diagonal; Hermitian and positive definite if `mirrored`.
 pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bool) -> Tensor {
     let sizes = [batch, &[n, n]].concat();
-    let noise = laid(DType::F64, Layout::contiguous(&sizes), seed).to_elements::<f64>();
+    let noise = laid(DType::C128, Layout::contiguous(&sizes), seed).to_elements::<C64>();
+    let noise: Vec<C64> = noise.into_iter().map(|x| if d.is_complex() { x } else { C64::new(x.re, 0.0) }).collect();
     let n = n as usize;
     let mut data = noise.clone();
     for (i, x) in data.iter_mut().enumerate() {
         let (m, r, c) = (i / (n * n), i / n % n, i % n);
         if mirrored {
-            *x = (noise[i] + noise[m * n * n + c * n + r]) / 2.0;
+            *x = (noise[i] + noise[m * n * n + c * n + r].conj()) / 2.0;
         }
         if r == c {
             *x += 2.0 * n as f64 + r as f64;
@@ -45,6 +46,8 @@ pub(crate) fn square_samples() -> Vec<Sample> {
         sample![symmetric(d, &[], 1, 3, true)],
         sample![symmetric(d, &[2], 0, 3, true)],
         sample![symmetric(d, &[0], 3, 3, true)],
+        sample![symmetric(DType::C64, &[2], 4, 3, true)],
+        sample![turned(&symmetric(DType::C128, &[], 3, 3, true))],
         sample![tensor(d, &[3, 4], 1)],
         sample![tensor(d, &[3], 1)],
         sample![tensor(DType::I64, &[3, 3], 1)],
@@ -61,6 +64,8 @@ pub(crate) fn regular_samples() -> Vec<Sample> {
         sample![tensor(DType::F64, &[6, 6], 3)],
         sample![expanded(DType::F64, &[2, 3, 3], 4)],
         sample![Tensor::zeros(d, Layout::contiguous(&[3, 3]))],
+        sample![regular(DType::C64, &[2], 4, 1)],
+        sample![tensor(DType::C128, &[5, 5], 3)],
     ]);
     out
 }
@@ -110,6 +115,10 @@ pub(crate) fn solve_samples() -> Vec<Sample> {
         sample![regular(d, &[2], 3, 1), tensor(d, &[4, 2], 2)],
         sample![regular(d, &[2], 3, 1), tensor(DType::F64, &[3, 2], 2)],
         sample![regular(d, &[2], 3, 1), tensor(d, &[3, 0], 2)],
+        sample![regular(DType::C64, &[2], 3, 1), tensor(DType::C64, &[3, 2], 2)],
+        sample![regular(DType::C128, &[2], 3, 1), tensor(DType::C128, &[2, 3], 2), false],
+        sample![regular(d, &[2], 0, 1), tensor(d, &[2, 0, 3], 2)],
+        sample![regular(d, &[2], 0, 1), tensor(d, &[2, 0], 2)],
     ]);
     out
 }
@@ -123,6 +132,8 @@ pub(crate) fn triangular_samples() -> Vec<Sample> {
         out.push(sample![turned(&regular(d, &[3], 4, 1)), &b, upper, left, unit]);
     }
     out.push(sample![regular(d, &[], 4, 1), tensor(d, &[3, 2], 2), true]);
+    out.push(sample![regular(DType::C64, &[2], 4, 1), tensor(DType::C64, &[4, 2], 2), true]);
+    out.push(sample![regular(DType::C128, &[], 3, 1), tensor(DType::C128, &[2, 2, 3], 2), false, false]);
     out
 }
 
@@ -135,6 +146,9 @@ pub(crate) fn qr_samples() -> Vec<Sample> {
     }
     out.push(sample![tensor(d, &[0, 3], 1)]);
     out.push(sample![tensor(d, &[3], 1)]);
+    out.push(sample![tensor(DType::C64, &[2, 4, 3], 1)]);
+    out.push(sample![tensor(DType::C128, &[3, 5], 1), "complete"]);
+    out.push(sample![tensor(DType::C128, &[4, 4], 2)]);
     out
 }
 
@@ -144,6 +158,8 @@ pub(crate) fn svd_shapes() -> Vec<Sample> {
         sample![tensor(d, &[4, 3], 1)],
         sample![transposed(d, &[2, 3, 5], 1)],
         sample![strided(DType::F64, &[4, 4], 1)],
+        sample![tensor(DType::C64, &[2, 4, 3], 1)],
+        sample![tensor(DType::C128, &[3, 4], 1)],
         sample![tensor(d, &[0, 3], 1)],
         sample![tensor(d, &[3], 1)],
     ]
@@ -151,6 +167,27 @@ pub(crate) fn svd_shapes() -> Vec<Sample> {
 
 pub(crate) fn eigh_samples() -> Vec<Sample> {
     let mut out = square_samples();
-    out.extend(with_args(regular_samples().split_off(10), vec![crate::sample::IntoArg::arg("U")]));
+    out.extend(with_args(regular_samples().split_off(12), vec![crate::sample::IntoArg::arg("U")]));
     out
+}
+
+/// Reflections and their factors, as `geqrf` gives them.
+pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (Tensor, Tensor) {
+    restride_kernels::with_field!(d, T => {
+        let x = tensor(d, sizes, seed);
+        let all = restride_kernels::linalg::Matrices::<T>::of(&x.view());
+        let (mut vectors, mut factors) = (Vec::new(), Vec::new());
+        for i in 0..all.count {
+            let made = restride_kernels::linalg::reflections(all.get(i));
+            vectors.extend_from_slice(&made.vectors.data);
+            factors.extend_from_slice(&made.factors);
+        }
+        let (batch, last) = sizes.split_at(sizes.len() - 2);
+        let of = |data: &[T], sizes: &[i64]| {
+            let t = Tensor::zeros(d, Layout::contiguous(sizes));
+            restride_kernels::convert::scatter(data, t.view_mut());
+            t
+        };
+        (of(&vectors, sizes), of(&factors, &[batch, &[last[0].min(last[1])]].concat()))
+    })
 }

@@ -2,14 +2,14 @@
 
 use crate::composite::composite;
 use crate::linalg::{
-    Pieces, by_columns, check, element, factors, factors_room, finish_both, kernel, matrices_room, parts, picks,
-    pieces_room, pivots, rows, with,
+    Pieces, by_columns, check, element, elements_room, factors, factors_room, fields, finish_both, kernel,
+    matrices_room, parts, picks, pieces_room, pivots, rows, with,
 };
 use crate::linalg_samples::{solve_samples, triangular_samples};
 use crate::nn::*;
 use crate::promote::name;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef};
-use restride_kernels::linalg::{self as k, Matrices, Matrix};
+use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
 use restride_kernels::rows::cells;
 use restride_kernels::scratch::{Temp, room};
 use restride_tensor::Dims;
@@ -39,7 +39,7 @@ fn sides(a: &[i64], b: &[i64]) -> Result<Sides> {
 }
 
 /// For every element of a batch, the element of a smaller one that broadcasts to it.
-fn indices(own: &[i64], batch: &[i64]) -> Temp<isize> {
+pub(crate) fn indices(own: &[i64], batch: &[i64]) -> Temp<isize> {
     cells(&crate::iter::broadcast(&Layout::contiguous(own), batch))
 }
 
@@ -77,7 +77,12 @@ fn solve_infer(a: &Args<'_, Meta>) -> Metas {
     };
     Ok(smallvec![result, by_columns(x.dtype, x.sizes()), pivots(x), rows(DType::I32, parts(x).0, &[])])
 }
-fn solve_run(c: &Call<'_>) -> Result<()> {
+fields! {
+    solve_run => solve_of;
+    triangular_run => triangular_of;
+}
+
+fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (x, b, left, checked) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.bool(2)?, c.args.bool(3)?);
     let s = sides(x.sizes(), b.sizes())?;
     let n = x.sizes()[x.sizes().len() - 1] as usize;
@@ -85,10 +90,10 @@ fn solve_run(c: &Call<'_>) -> Result<()> {
         let own = if s.vector { &b.sizes()[..b.sizes().len() - 1] } else { &b.sizes()[..b.sizes().len() - 2] };
         indices(own, &s.batch)
     });
-    let rhs = if s.vector { Matrices::columns(b) } else { Matrices::of(b) };
+    let rhs = if s.vector { Matrices::<T>::columns(b) } else { Matrices::of(b) };
     let mut info = Pieces::of(&c.outs[3], c.outs[3].numel());
     let mut out = Pieces::of(&c.outs[0], from_a.len());
-    let (lus, pivots) = factors(c, 1, false, |i, f| {
+    let (lus, pivots) = factors::<T>(c, 1, false, |i, f| {
         if checked && f.info != 0 {
             return fail(format!(
                 "torch.linalg.solve: {}The solver failed because the input matrix is singular.",
@@ -120,8 +125,9 @@ fn solve_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let (n, batch) = (parts(x).1, s.batch.iter().product::<i64>() as usize);
     let side = if s.vector { n } else { parts(b).1 * parts(b).2 };
     // The right side of one system, turned and turned again; and the factors, turned.
-    let one = 3 * room::<f64>(side as usize) + k::matrix_room(n as usize, n as usize);
-    let rhs = room::<f64>(b.layout.numel() as usize);
+    let (_, _, _, own) = matrices_room(x);
+    let one = restride_kernels::with_field!(x.dtype, T => 3 * room::<T>(side as usize)) + own + room::<i64>(n as usize);
+    let rhs = elements_room(b);
     Ok(factors_room(x, outs) + 2 * room::<isize>(batch) + rhs + one)
 }
 
@@ -137,12 +143,12 @@ fn triangular_infer(a: &Args<'_, Meta>) -> Metas {
     let sizes = with(&batch, &[p, q]);
     one(by_columns(x.dtype, &sizes))
 }
-fn triangular_run(c: &Call<'_>) -> Result<()> {
+fn triangular_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let (x, b) = (c.args.tensor(0)?, c.args.tensor(1)?);
     let (upper, left, unit) = (c.args.bool(2)?, c.args.bool(3)?, c.args.bool(4)?);
     let (sx, sb) = (&x.sizes()[..x.sizes().len() - 2], &b.sizes()[..b.sizes().len() - 2]);
     let batch = crate::iter::broadcast_sizes(&[sx, sb])?;
-    let (xs, bs) = (Matrices::of(x), Matrices::of(b));
+    let (xs, bs) = (Matrices::<T>::of(x), Matrices::of(b));
     let (from_x, from_b) = (indices(sx, &batch), indices(sb, &batch));
     let mut out = Pieces::of(&c.outs[0], from_x.len());
     for (at, (&i, &j)) in from_x.iter().zip(&from_b).enumerate() {
@@ -160,9 +166,9 @@ fn triangular_run(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    let ((x, n, _), (b, p, q)) = (matrices_room(a.tensor(0)?), matrices_room(a.tensor(1)?));
+    let ((x, _, _, square), (b, _, _, side)) = (matrices_room(a.tensor(0)?), matrices_room(a.tensor(1)?));
     let batch = parts(&outs[0]).0.iter().product::<i64>() as usize;
-    let one = 2 * k::matrix_room(n, n) + 3 * k::matrix_room(p, q);
+    let one = 2 * square + 3 * side;
     Ok(x + b + 2 * room::<isize>(batch) + pieces_room(outs) + one)
 }
 

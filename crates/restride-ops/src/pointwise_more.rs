@@ -154,7 +154,7 @@ fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
     let position = |i: usize| 2.0 * i as f64 / last - 1.0;
     let data: Temp<f64> = (0..n)
         .map(|i| (1.0 - position(i).powi(2)).max(0.0).sqrt() * beta)
-        .map(|x| k::Real::bessel_i(x, 0, false) / k::Real::bessel_i(beta, 0, false))
+        .map(|x| k::bessel_i0(x) / k::bessel_i0(beta))
         .collect();
     restride_kernels::convert::scatter(&data, out);
     Ok(())

@@ -1,28 +1,28 @@
 //! LU factors, what they are made of, and what is solved with them and with other triangles.
 
-use super::matrix::{Matrix, matrix_room};
+use super::{Field, Matrix, matrix_room};
 use crate::pack::{Compute, Target, pack, packed_rooms, with_compute};
 use crate::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// `P A = L U`, both in one matrix, and with which row each row was exchanged (from 1, as LAPACK counts).
 #[derive(Debug)]
-pub struct Lu {
+pub struct Lu<T: Field> {
     /// Row exchanges. (Made last, and so given back first.)
     pub pivots: Temp<i64>,
     /// U, and L below its diagonal of ones.
-    pub lu: Matrix,
+    pub lu: Matrix<T>,
     /// The first pivot that is zero, from 1; 0 if none is.
     pub info: i64,
 }
 
 /// LU with exchanges of rows.
-pub fn lu(mut a: Matrix) -> Lu {
+pub fn lu<T: Field>(mut a: Matrix<T>) -> Lu<T> {
     let (mut pivots, mut info) = (Temp::filled(a.rows.min(a.cols), 0i64), 0);
     for k in 0..pivots.len() {
-        let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].abs() > a[(best, k)].abs() { r } else { best });
+        let best = (k + 1..a.rows).fold(k, |best, r| if a[(r, k)].size() > a[(best, k)].size() { r } else { best });
         pivots[k] = best as i64 + 1;
-        if a[(best, k)] == 0.0 {
+        if a[(best, k)] == T::ZERO {
             info = if info == 0 { k as i64 + 1 } else { info };
             continue;
         }
@@ -39,9 +39,9 @@ pub fn lu(mut a: Matrix) -> Lu {
     Lu { pivots, lu: a, info }
 }
 
-impl Lu {
+impl<T: Field> Lu<T> {
     /// Solves `A X = B`.
-    pub fn solve(&self, mut b: Matrix) -> Matrix {
+    pub fn solve(&self, mut b: Matrix<T>) -> Matrix<T> {
         for (k, &p) in self.pivots.iter().enumerate() {
             b.swap_rows(k, p as usize - 1);
         }
@@ -50,7 +50,7 @@ impl Lu {
         b
     }
     /// Solves `Aᵀ X = B`.
-    pub fn solve_transposed(&self, mut b: Matrix) -> Matrix {
+    pub fn solve_transposed(&self, mut b: Matrix<T>) -> Matrix<T> {
         let t = self.lu.transposed();
         triangular(&t, &mut b, false, false);
         triangular(&t, &mut b, true, true);
@@ -59,20 +59,24 @@ impl Lu {
         }
         b
     }
+    /// The inverse, of which a singular matrix has none: infinities and no numbers.
+    pub fn inverse(&self) -> Matrix<T> {
+        self.solve(Matrix::eye(self.lu.rows, self.lu.rows))
+    }
     /// The determinant's sign and the logarithm of its magnitude.
-    pub fn log_det(&self) -> (f64, f64) {
-        let mut sign = self.parity();
+    pub fn log_det(&self) -> (T, f64) {
+        let mut sign = T::real(self.parity());
         let mut log = 0.0;
         for i in 0..self.lu.rows {
             let u = self.lu[(i, i)];
-            sign *= if u == 0.0 { 0.0 } else { u.signum() };
+            sign *= if u == T::ZERO { T::ZERO } else { u.direction() };
             log += u.abs().ln();
         }
         (sign, log)
     }
     /// The determinant.
-    pub fn det(&self) -> f64 {
-        (0..self.lu.rows).fold(self.parity(), |d, i| d * self.lu[(i, i)])
+    pub fn det(&self) -> T {
+        (0..self.lu.rows).fold(T::real(self.parity()), |d, i| d * self.lu[(i, i)])
     }
     fn parity(&self) -> f64 {
         let swaps = self.pivots.iter().enumerate().filter(|&(k, &p)| p != k as i64 + 1).count();
@@ -81,8 +85,8 @@ impl Lu {
 }
 
 /// Bytes of the factors of a matrix.
-pub fn lu_room(rows: usize, cols: usize) -> usize {
-    matrix_room(rows, cols) + room::<i64>(rows.min(cols))
+pub fn lu_room<T: Field>(rows: usize, cols: usize) -> usize {
+    matrix_room::<T>(rows, cols) + room::<i64>(rows.min(cols))
 }
 
 /// The factors that [`Lu`] has in one matrix (`lu` is batches of m × n, `pivots` of the shorter side): the permutation
@@ -94,7 +98,7 @@ pub fn lu_unpack(
     l: Option<&ViewMut<'_>>,
     u: Option<&ViewMut<'_>>,
 ) -> Result<(), String> {
-    with_compute!(float lu.dtype(), T => lu_unpack_as::<T>(lu, pivots, p, l, u))
+    with_compute!(any lu.dtype(), T => lu_unpack_as::<T>(lu, pivots, p, l, u))
 }
 
 /// Bytes that [`lu_unpack`] takes for operands and results that lie so.
@@ -103,7 +107,7 @@ pub fn lu_unpack_room(lu: (DType, &Layout), pivots: (DType, &Layout), outs: &[(D
     packed_rooms([lu, pivots]) + packed_rooms(outs.iter().copied()) + room::<usize>(rows)
 }
 
-fn lu_unpack_as<T: Compute + num_traits::Float>(
+fn lu_unpack_as<T: Compute>(
     lu: &View<'_>,
     pivots: &View<'_>,
     p: Option<&ViewMut<'_>>,
@@ -119,12 +123,12 @@ fn lu_unpack_as<T: Compute + num_traits::Float>(
             return Err(format!("lu_unpack: there is no row {bad} of {m}, as pivots count from 1"));
         }
         let mut target = Target::<T>::new(out);
-        target.slice().fill(T::zero());
+        target.slice().fill(T::default());
         let mut rows = Temp::filled(m, 0usize);
         for (b, p) in target.slice().chunks_exact_mut((m * m).max(1)).enumerate() {
             rows.iter_mut().enumerate().for_each(|(i, r)| *r = i);
             pivots[b * k..][..k].iter().enumerate().for_each(|(i, &p)| rows.swap(i, p as usize - 1));
-            rows.iter().enumerate().for_each(|(i, &r)| p[r * m + i] = T::one());
+            rows.iter().enumerate().for_each(|(i, &r)| p[r * m + i] = T::from_i64(1));
         }
         target.finish();
     }
@@ -141,16 +145,16 @@ fn lu_unpack_as<T: Compute + num_traits::Float>(
         target.finish();
     };
     part(l, m, k, &|r, c, x| match r.cmp(&c) {
-        std::cmp::Ordering::Less => T::zero(),
-        std::cmp::Ordering::Equal => T::one(),
+        std::cmp::Ordering::Less => T::default(),
+        std::cmp::Ordering::Equal => T::from_i64(1),
         std::cmp::Ordering::Greater => x,
     });
-    part(u, k, n, &|r, c, x| if r > c { T::zero() } else { x });
+    part(u, k, n, &|r, c, x| if r > c { T::default() } else { x });
     Ok(())
 }
 
 /// Solves `T X = B` in place of B, T being a triangle of `a`.
-pub fn triangular(a: &Matrix, b: &mut Matrix, upper: bool, unit: bool) {
+pub fn triangular<T: Field>(a: &Matrix<T>, b: &mut Matrix<T>, upper: bool, unit: bool) {
     let n = b.rows;
     for i in 0..n {
         let r = if upper { n - 1 - i } else { i };
@@ -164,7 +168,7 @@ pub fn triangular(a: &Matrix, b: &mut Matrix, upper: bool, unit: bool) {
         }
         if !unit {
             let d = a[(r, r)];
-            (0..b.cols).for_each(|c| b[(r, c)] /= d);
+            (0..b.cols).for_each(|c| b[(r, c)] = b[(r, c)] / d);
         }
     }
 }

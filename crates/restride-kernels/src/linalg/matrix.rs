@@ -1,94 +1,96 @@
 //! Row-major matrices in working memory, and batches of them.
 
+use super::Field;
 use crate::convert::gather;
 use crate::scratch::{Temp, room};
 use restride_tensor::View;
 
 /// A row-major matrix.
 #[derive(Debug, PartialEq)]
-pub struct Matrix {
+pub struct Matrix<T: Field> {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub cols: usize,
     /// Elements, row by row.
-    pub data: Temp<f64>,
+    pub data: Temp<T>,
 }
 
 /// The room of a matrix.
-pub fn matrix_room(rows: usize, cols: usize) -> usize {
-    room::<f64>(rows * cols)
+pub fn matrix_room<T: Field>(rows: usize, cols: usize) -> usize {
+    room::<T>(rows * cols)
 }
 
-impl Clone for Matrix {
-    fn clone(&self) -> Matrix {
+impl<T: Field> Clone for Matrix<T> {
+    fn clone(&self) -> Matrix<T> {
         Matrix { data: Temp::copied(&self.data), ..*self }
     }
 }
 
-impl std::ops::Index<(usize, usize)> for Matrix {
-    type Output = f64;
-    fn index(&self, (r, c): (usize, usize)) -> &f64 {
+impl<T: Field> std::ops::Index<(usize, usize)> for Matrix<T> {
+    type Output = T;
+    fn index(&self, (r, c): (usize, usize)) -> &T {
         &self.data[r * self.cols + c]
     }
 }
-impl std::ops::IndexMut<(usize, usize)> for Matrix {
-    fn index_mut(&mut self, (r, c): (usize, usize)) -> &mut f64 {
+impl<T: Field> std::ops::IndexMut<(usize, usize)> for Matrix<T> {
+    fn index_mut(&mut self, (r, c): (usize, usize)) -> &mut T {
         &mut self.data[r * self.cols + c]
     }
 }
 
 /// Matrices of equal sizes, one after the other.
 #[derive(Debug)]
-pub struct Matrices {
+pub struct Matrices<T: Field> {
     /// Rows of each.
     pub rows: usize,
     /// Columns of each.
     pub cols: usize,
     /// How many there are.
     pub count: usize,
-    data: Temp<f64>,
+    data: Temp<T>,
 }
 
-impl Matrices {
+impl<T: Field> Matrices<T> {
     /// Those in the last two dimensions.
-    pub fn of(x: &View<'_>) -> Matrices {
+    pub fn of(x: &View<'_>) -> Matrices<T> {
         let (batch, last) = x.sizes().split_at(x.sizes().len().saturating_sub(2));
         let (rows, cols) = match *last {
             [rows, cols] => (rows as usize, cols as usize),
             [rows] => (rows as usize, 1),
             _ => (1, 1),
         };
-        Matrices { rows, cols, count: batch.iter().product::<i64>() as usize, data: gather::<f64>(*x) }
+        Matrices { rows, cols, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
     }
     /// The vectors in the last dimension, as matrices of one column.
-    pub fn columns(x: &View<'_>) -> Matrices {
-        let rows = x.sizes().last().map_or(1, |&n| n as usize);
-        Matrices { rows, cols: 1, count: x.numel() / rows.max(1), data: gather::<f64>(*x) }
+    pub fn columns(x: &View<'_>) -> Matrices<T> {
+        let (batch, last) = x.sizes().split_at(x.sizes().len().saturating_sub(1));
+        let rows = last.first().map_or(1, |&n| n as usize);
+        Matrices { rows, cols: 1, count: batch.iter().product::<i64>() as usize, data: gather::<T>(*x) }
     }
     /// A copy of one of them.
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn get(&self, i: usize) -> Matrix {
+    pub fn get(&self, i: usize) -> Matrix<T> {
         let each = self.rows * self.cols;
         Matrix { rows: self.rows, cols: self.cols, data: Temp::copied(&self.data[i * each..][..each]) }
     }
 }
 
-impl Matrix {
+impl<T: Field> Matrix<T> {
     /// Zeros.
-    pub fn zeros(rows: usize, cols: usize) -> Matrix {
-        Matrix { rows, cols, data: Temp::filled(rows * cols, 0.0) }
+    pub fn zeros(rows: usize, cols: usize) -> Matrix<T> {
+        Matrix { rows, cols, data: Temp::filled(rows * cols, T::ZERO) }
     }
     /// Ones on the diagonal.
-    pub fn eye(rows: usize, cols: usize) -> Matrix {
+    pub fn eye(rows: usize, cols: usize) -> Matrix<T> {
         let mut m = Matrix::zeros(rows, cols);
-        (0..rows.min(cols)).for_each(|i| m[(i, i)] = 1.0);
+        (0..rows.min(cols)).for_each(|i| m[(i, i)] = T::ONE);
         m
     }
     /// Rows and columns exchanged.
-    pub fn transposed(&self) -> Matrix {
+    pub fn transposed(&self) -> Matrix<T> {
         let mut m = Matrix::zeros(self.cols, self.rows);
         for r in 0..self.rows {
             for c in 0..self.cols {
@@ -96,6 +98,29 @@ impl Matrix {
             }
         }
         m
+    }
+    /// The conjugate transpose.
+    pub fn adjoint(&self) -> Matrix<T> {
+        let mut m = self.transposed();
+        m.data.iter_mut().for_each(|x| *x = x.conj());
+        m
+    }
+    /// `a * b` in place of what is here.
+    ///
+    /// # Panics
+    /// If sizes do not fit.
+    pub fn product(&mut self, a: &Matrix<T>, b: &Matrix<T>) {
+        assert!(a.cols == b.rows && (self.rows, self.cols) == (a.rows, b.cols), "sizes of a product");
+        self.data.fill(T::ZERO);
+        for r in 0..a.rows {
+            for k in 0..a.cols {
+                let f = a[(r, k)];
+                for c in 0..b.cols {
+                    let x = b[(k, c)];
+                    self[(r, c)] += f * x;
+                }
+            }
+        }
     }
     pub(super) fn swap_rows(&mut self, a: usize, b: usize) {
         if a != b {

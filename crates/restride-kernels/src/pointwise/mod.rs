@@ -11,6 +11,7 @@ mod compare;
 mod complex;
 mod real;
 mod select;
+mod special;
 mod unary;
 
 pub use activation::*;
@@ -20,6 +21,7 @@ pub use compare::*;
 pub use complex::*;
 pub use real::Real;
 pub use select::*;
+pub use special::*;
 pub use unary::*;
 
 use crate::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};

@@ -55,10 +55,6 @@ pointwise! {
     LGAMMA(a) "logarithm of the gamma function's absolute value" { real: a.lgamma() }
     DIGAMMA(a) "logarithmic derivative of the gamma function" { real: a.digamma() }
     POLYGAMMA(a, n) "derivative of `DIGAMMA`" { real: a.polygamma(n) }
-    BESSEL_I0(a) "modified Bessel function of order 0" { real: a.bessel_i(0, false) }
-    BESSEL_I0E(a) "`BESSEL_I0` times `exp(-|a|)`" { real: a.bessel_i(0, true) }
-    BESSEL_I1(a) "modified Bessel function of order 1" { real: a.bessel_i(1, false) }
-    BESSEL_I1E(a) "`BESSEL_I1` times `exp(-|a|)`" { real: a.bessel_i(1, true) }
     NORMAL_CDF(a) "distribution function of the normal distribution" { real: a.normal_cdf() }
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         real: if a.is_nan() { a } else if a > 0.0 { -a * a.ln() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },

@@ -62,6 +62,11 @@ impl<'c> T<'c> {
         let pairs = self.unary("aten.view_as_real.default");
         op!(self.cx, "aten.select.int", pairs, -1, 0)
     }
+    /// Imaginary part of what is complex.
+    pub fn imag(self) -> T<'c> {
+        let pairs = self.unary("aten.view_as_real.default");
+        op!(self.cx, "aten.select.int", pairs, -1, 1)
+    }
     pub fn exp(self) -> T<'c> {
         self.unary("aten.exp.default")
     }

@@ -1,0 +1,112 @@
+//! What the elements of a matrix are: real or complex numbers in double precision.
+
+use crate::convert::Compute;
+use restride_tensor::C64;
+use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// `f64` and `C64`, which all matrices are computed in.
+pub trait Field:
+    Compute
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+{
+    /// Whether there is an imaginary part.
+    const COMPLEX: bool;
+    /// Zero.
+    const ZERO: Self;
+    /// One.
+    const ONE: Self;
+    /// A real number.
+    fn real(x: f64) -> Self;
+    /// Real part.
+    fn re(self) -> f64;
+    /// Imaginary part.
+    fn im(self) -> f64;
+    /// Complex conjugate.
+    fn conj(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> f64;
+    /// Square of the absolute value.
+    fn square(self) -> f64 {
+        self.re() * self.re() + self.im() * self.im()
+    }
+    /// What LAPACK compares pivots by: the sum of both parts' absolute values.
+    fn size(self) -> f64 {
+        self.re().abs() + self.im().abs()
+    }
+    /// Times a real number.
+    fn scaled(self, x: f64) -> Self;
+    /// Direction; 1 for zero.
+    fn direction(self) -> Self {
+        let r = self.abs();
+        if r == 0.0 { Self::ONE } else { self.scaled(1.0 / r) }
+    }
+}
+
+impl Field for f64 {
+    const COMPLEX: bool = false;
+    const ZERO: f64 = 0.0;
+    const ONE: f64 = 1.0;
+    fn real(x: f64) -> f64 {
+        x
+    }
+    fn re(self) -> f64 {
+        self
+    }
+    fn im(self) -> f64 {
+        0.0
+    }
+    fn conj(self) -> f64 {
+        self
+    }
+    fn abs(self) -> f64 {
+        f64::abs(self)
+    }
+    fn scaled(self, x: f64) -> f64 {
+        self * x
+    }
+}
+
+impl Field for C64 {
+    const COMPLEX: bool = true;
+    const ZERO: C64 = C64::new(0.0, 0.0);
+    const ONE: C64 = C64::new(1.0, 0.0);
+    fn real(x: f64) -> C64 {
+        C64::new(x, 0.0)
+    }
+    fn re(self) -> f64 {
+        self.re
+    }
+    fn im(self) -> f64 {
+        self.im
+    }
+    fn conj(self) -> C64 {
+        C64::conj(&self)
+    }
+    fn abs(self) -> f64 {
+        self.norm()
+    }
+    fn scaled(self, x: f64) -> C64 {
+        C64::new(self.re * x, self.im * x)
+    }
+}
+
+/// Runs the body with `$t` bound to the type that matrices of an element type are computed in.
+#[macro_export]
+macro_rules! with_field {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        if $dtype.is_complex() {
+            type $t = restride_tensor::C64;
+            $body
+        } else {
+            type $t = f64;
+            $body
+        }
+    };
+}

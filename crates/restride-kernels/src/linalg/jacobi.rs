@@ -1,0 +1,203 @@
+//! Eigenvectors of Hermitian matrices and singular vectors, by rotations (Jacobi's): as exact as the matrix says.
+
+use super::{Field, Matrix, matrix_room};
+use crate::scratch::{Temp, room};
+
+/// Sweeps of rotations until nothing is left to turn: far more than any matrix needs.
+const SWEEPS: usize = 100;
+
+/// A rotation of columns p and q that makes `x`, between them, zero: `x` is what column p's direction has of q's, the other
+/// two numbers what both have of themselves.
+struct Rotation<T: Field> {
+    cos: f64,
+    sin: f64,
+    /// The direction that makes `x` real.
+    phase: T,
+}
+
+impl<T: Field> Rotation<T> {
+    fn new(pp: f64, qq: f64, x: T) -> Rotation<T> {
+        let theta = (qq - pp) / (2.0 * x.abs());
+        let t = 1.0f64.copysign(theta) / (theta.abs() + (theta * theta + 1.0).sqrt());
+        let cos = 1.0 / (t * t + 1.0).sqrt();
+        Rotation { cos, sin: t * cos, phase: x.direction().conj() }
+    }
+    fn columns(&self, m: &mut Matrix<T>, p: usize, q: usize) {
+        for k in 0..m.rows {
+            let (a, b) = (m[(k, p)], m[(k, q)] * self.phase);
+            (m[(k, p)], m[(k, q)]) = (a.scaled(self.cos) - b.scaled(self.sin), a.scaled(self.sin) + b.scaled(self.cos));
+        }
+    }
+    fn rows(&self, m: &mut Matrix<T>, p: usize, q: usize) {
+        for k in 0..m.cols {
+            let (a, b) = (m[(p, k)], m[(q, k)] * self.phase.conj());
+            (m[(p, k)], m[(q, k)]) = (a.scaled(self.cos) - b.scaled(self.sin), a.scaled(self.sin) + b.scaled(self.cos));
+        }
+    }
+}
+
+/// Eigenvalues of a Hermitian matrix (of which one triangle is read), smallest first, and their vectors as columns. What is
+/// no number makes all results none.
+pub fn eigh<T: Field>(a: &Matrix<T>, upper: bool) -> (Temp<f64>, Matrix<T>) {
+    let n = a.rows;
+    let (mut values, mut vectors) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
+    let mut s = a.clone();
+    for r in 0..n {
+        s[(r, r)] = T::real(a[(r, r)].re());
+        for c in 0..r {
+            let x = if upper { a[(c, r)].conj() } else { a[(r, c)] };
+            (s[(r, c)], s[(c, r)]) = (x, x.conj());
+        }
+    }
+    let mut v = Matrix::eye(n, n);
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for p in 0..n {
+            for q in p + 1..n {
+                let (x, pp, qq) = (s[(p, q)], s[(p, p)].re(), s[(q, q)].re());
+                if x == T::ZERO || x.abs() <= f64::EPSILON * 1e-2 * (pp * qq).abs().sqrt() {
+                    continue;
+                }
+                turned = true;
+                let r = Rotation::new(pp, qq, x);
+                r.columns(&mut s, p, q);
+                r.rows(&mut s, p, q);
+                (s[(p, q)], s[(q, p)]) = (T::ZERO, T::ZERO);
+                r.columns(&mut v, p, q);
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+    let mut order: Temp<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| s[(a, a)].re().total_cmp(&s[(b, b)].re()).then(a.cmp(&b)));
+    for (to, &from) in order.iter().enumerate() {
+        values[to] = s[(from, from)].re();
+        (0..n).for_each(|r| vectors[(r, to)] = v[(r, from)]);
+    }
+    (values, vectors)
+}
+
+/// Bytes of working memory of [`eigh`], its results among them.
+pub fn eigh_room<T: Field>(n: usize) -> usize {
+    3 * matrix_room::<T>(n, n) + room::<f64>(n) + room::<usize>(n)
+}
+
+/// `A = U S Vᴴ`.
+#[derive(Debug)]
+pub struct Svd<T: Field> {
+    // What was made last is given back first.
+    short: Matrix<T>,
+    /// S, largest first.
+    pub values: Temp<f64>,
+    long: Matrix<T>,
+    wide: bool,
+}
+
+impl<T: Field> Svd<T> {
+    /// U.
+    pub fn u(&self) -> &Matrix<T> {
+        if self.wide { &self.short } else { &self.long }
+    }
+    /// V.
+    pub fn v(&self) -> &Matrix<T> {
+        if self.wide { &self.long } else { &self.short }
+    }
+}
+
+/// `A = U S Vᴴ`: U and V with as many columns as the shorter side (or square, if `full`), S largest first.
+pub fn svd<T: Field>(a: &Matrix<T>, full: bool) -> Svd<T> {
+    // Of a wide matrix that of the adjoint.
+    let wide = a.rows < a.cols;
+    let (m, n) = (a.rows.max(a.cols), a.rows.min(a.cols));
+    let mut left = Matrix::zeros(m, if full { m } else { n });
+    let (mut values, mut right) = (Temp::filled(n, 0.0), Matrix::zeros(n, n));
+    let (mut u, mut v) = (if wide { a.adjoint() } else { a.clone() }, Matrix::eye(n, n));
+    let own = |u: &Matrix<T>, p: usize| (0..m).map(|r| u[(r, p)].square()).sum::<f64>();
+    for _ in 0..SWEEPS {
+        let mut turned = false;
+        for p in 0..n {
+            for q in p + 1..n {
+                let mut x = T::ZERO;
+                (0..m).for_each(|r| x += u[(r, p)].conj() * u[(r, q)]);
+                let (pp, qq) = (own(&u, p), own(&u, q));
+                if x == T::ZERO || x.abs() <= 1e-15 * (pp * qq).sqrt() {
+                    continue;
+                }
+                turned = true;
+                let r = Rotation::new(pp, qq, x);
+                r.columns(&mut u, p, q);
+                r.columns(&mut v, p, q);
+            }
+        }
+        if !turned {
+            break;
+        }
+    }
+    let norms: Temp<f64> = (0..n).map(|c| own(&u, c).sqrt()).collect();
+    let mut order: Temp<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| norms[b].total_cmp(&norms[a]).then(a.cmp(&b)));
+    values.iter_mut().zip(&order).for_each(|(value, &i)| *value = norms[i]);
+    let least = values.first().copied().unwrap_or(0.0) * f64::EPSILON * m as f64;
+    let mut have = Columns { each: Temp::filled(left.cols, 0), count: 0 };
+    for (to, &from) in order.iter().enumerate() {
+        (0..n).for_each(|r| right[(r, to)] = v[(r, from)]);
+        if norms[from] > least {
+            (0..m).for_each(|r| left[(r, to)] = u[(r, from)].scaled(1.0 / norms[from]));
+            have.push(to);
+        }
+    }
+    complete(&mut left, have);
+    Svd { short: right, values, long: left, wide }
+}
+
+/// Bytes of working memory of [`svd`], its results among them.
+pub fn svd_room<T: Field>(rows: usize, cols: usize, full: bool) -> usize {
+    let (m, n) = (rows.max(cols), rows.min(cols));
+    let left = if full { m } else { n };
+    let lists = 2 * room::<f64>(n) + room::<usize>(n) + room::<usize>(left) + room::<T>(m);
+    matrix_room::<T>(m, left) + 2 * matrix_room::<T>(n, n) + matrix_room::<T>(m, n) + lists
+}
+
+/// Columns of a matrix, in the order in which they were found.
+struct Columns {
+    each: Temp<usize>,
+    count: usize,
+}
+
+impl Columns {
+    fn push(&mut self, c: usize) {
+        self.each[self.count] = c;
+        self.count += 1;
+    }
+}
+
+/// Fills the columns that are not in `have` so that all are orthonormal.
+fn complete<T: Field>(m: &mut Matrix<T>, mut have: Columns) {
+    let mut axis = 0;
+    for c in 0..m.cols {
+        if have.each[..have.count].contains(&c) {
+            continue;
+        }
+        while axis < m.rows {
+            let mut v = Temp::filled(m.rows, T::ZERO);
+            v[axis] = T::ONE;
+            axis += 1;
+            // Twice, against what rounding leaves.
+            for _ in 0..2 {
+                for &h in &have.each[..have.count] {
+                    let mut d = T::ZERO;
+                    (0..m.rows).for_each(|r| d += m[(r, h)].conj() * v[r]);
+                    (0..m.rows).for_each(|r| v[r] -= d * m[(r, h)]);
+                }
+            }
+            let norm = v.iter().map(|x| x.square()).sum::<f64>().sqrt();
+            if norm > 1e-4 {
+                (0..m.rows).for_each(|r| m[(r, c)] = v[r].scaled(1.0 / norm));
+                have.push(c);
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Reflections (Householder's), as LAPACK makes, keeps and applies them, and QR factors.
+
+use super::{Field, Matrix, matrix_room};
+use crate::scratch::{Temp, room};
+
+/// Reflections `H = I - tau v vᴴ`, whose product in their order is Q: vectors in the columns of a matrix, below an element
+/// that counts as 1, and a factor for each.
+#[derive(Debug)]
+pub struct Reflections<T: Field> {
+    // What was made last is given back first.
+    /// A factor for each.
+    pub factors: Temp<T>,
+    /// The vectors, and R where there is no vector.
+    pub vectors: Matrix<T>,
+}
+
+/// LAPACK's `geqrf`: the diagonal of R is real.
+pub fn reflections<T: Field>(mut a: Matrix<T>) -> Reflections<T> {
+    let (m, k) = (a.rows, a.rows.min(a.cols));
+    let mut factors = Temp::filled(k, T::ZERO);
+    for j in 0..k {
+        let below = (j + 1..m).map(|r| a[(r, j)].square()).sum::<f64>();
+        let alpha = a[(j, j)];
+        if below == 0.0 && alpha.im() == 0.0 {
+            continue;
+        }
+        let beta = -(alpha.square() + below).sqrt().copysign(alpha.re());
+        factors[j] = (T::real(beta) - alpha).scaled(1.0 / beta);
+        let scale = T::ONE / (alpha - T::real(beta));
+        (j + 1..m).for_each(|r| a[(r, j)] *= scale);
+        a[(j, j)] = T::real(beta);
+        // The conjugate transpose of H, from the left, on the columns to the right.
+        let tau = factors[j].conj();
+        for c in j + 1..a.cols {
+            let mut dot = a[(j, c)];
+            (j + 1..m).for_each(|r| dot += a[(r, j)].conj() * a[(r, c)]);
+            let f = tau * dot;
+            a[(j, c)] -= f;
+            for r in j + 1..m {
+                let v = a[(r, j)];
+                a[(r, c)] -= f * v;
+            }
+        }
+    }
+    Reflections { factors, vectors: a }
+}
+
+/// Applies H number `j` to `c` from the left, or from the right.
+fn apply<T: Field>(vectors: &Matrix<T>, j: usize, tau: T, c: &mut Matrix<T>, left: bool) {
+    let m = vectors.rows;
+    let v = |r: usize| if r == j { T::ONE } else { vectors[(r, j)] };
+    if left {
+        for col in 0..c.cols {
+            let mut dot = T::ZERO;
+            (j..m).for_each(|r| dot += v(r).conj() * c[(r, col)]);
+            let f = tau * dot;
+            (j..m).for_each(|r| c[(r, col)] -= f * v(r));
+        }
+    } else {
+        for row in 0..c.rows {
+            let mut dot = T::ZERO;
+            (j..m).for_each(|r| dot += c[(row, r)] * v(r));
+            let f = tau * dot;
+            (j..m).for_each(|r| c[(row, r)] -= f * v(r).conj());
+        }
+    }
+}
+
+/// `Q C` in place of C: `Qᴴ C` if `adjoint`, with Q on the other side unless `left` (LAPACK's `ormqr`).
+pub fn apply_q<T: Field>(vectors: &Matrix<T>, factors: &[T], c: &mut Matrix<T>, left: bool, adjoint: bool) {
+    let k = factors.len();
+    for i in 0..k {
+        // The factor next to C comes first.
+        let j = if left == adjoint { i } else { k - 1 - i };
+        let tau = if adjoint { factors[j].conj() } else { factors[j] };
+        if tau != T::ZERO {
+            apply(vectors, j, tau, c, left);
+        }
+    }
+}
+
+/// The first columns of Q (LAPACK's `orgqr`).
+pub fn q_of<T: Field>(vectors: &Matrix<T>, factors: &[T], cols: usize) -> Matrix<T> {
+    let mut q = Matrix::eye(vectors.rows, cols);
+    apply_q(vectors, factors, &mut q, true, false);
+    q
+}
+
+/// `A = Q R` with LAPACK's signs; Q is square if `complete`, otherwise as wide as the shorter side.
+pub fn qr<T: Field>(a: &Matrix<T>, complete: bool) -> (Matrix<T>, Matrix<T>) {
+    let (m, n) = (a.rows, a.cols);
+    let wide = if complete { m } else { m.min(n) };
+    let (mut q, mut r) = (Matrix::eye(m, wide), Matrix::zeros(wide, n));
+    let made = reflections(a.clone());
+    apply_q(&made.vectors, &made.factors, &mut q, true, false);
+    for i in 0..wide {
+        for c in i..n {
+            r[(i, c)] = made.vectors[(i, c)];
+        }
+    }
+    (q, r)
+}
+
+/// Bytes of working memory of [`qr`], its results among them.
+pub fn qr_room<T: Field>(m: usize, n: usize, complete: bool) -> usize {
+    let k = m.min(n);
+    let wide = if complete { m } else { k };
+    matrix_room::<T>(m, wide) + matrix_room::<T>(wide, n) + matrix_room::<T>(m, n) + room::<T>(k)
+}
