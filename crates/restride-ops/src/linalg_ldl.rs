@@ -133,7 +133,7 @@ fn factor_samples() -> Vec<Sample> {
 fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (Tensor, Tensor) {
     restride_kernels::with_field!(d, T => {
         let x = regular(d, batch, n, 1);
-        let all = Matrices::<T>::of(&x.view());
+        let all = Matrices::<T>::of(&x.read().view());
         let (mut data, mut pivots) = (Vec::new(), Vec::new());
         for i in 0..all.count {
             let made = k::ldl(all.get(i), hermitian && T::COMPLEX);
@@ -141,7 +141,7 @@ fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (Tensor, Tensor
             pivots.extend(made.pivots.iter().map(|&p| p as i32));
         }
         let ld = Tensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
-        restride_kernels::convert::scatter(&data, ld.view_mut());
+        restride_kernels::convert::scatter(&data, ld.write().view_mut());
         (ld, Tensor::from_slice(&pivots, &with(batch, &[n])))
     })
 }

@@ -175,7 +175,7 @@ pub(crate) fn eigh_samples() -> Vec<Sample> {
 pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (Tensor, Tensor) {
     restride_kernels::with_field!(d, T => {
         let x = tensor(d, sizes, seed);
-        let all = restride_kernels::linalg::Matrices::<T>::of(&x.view());
+        let all = restride_kernels::linalg::Matrices::<T>::of(&x.read().view());
         let (mut vectors, mut factors) = (Vec::new(), Vec::new());
         for i in 0..all.count {
             let made = restride_kernels::linalg::reflections(all.get(i));
@@ -185,7 +185,7 @@ pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (Tensor, Tensor) 
         let (batch, last) = sizes.split_at(sizes.len() - 2);
         let of = |data: &[T], sizes: &[i64]| {
             let t = Tensor::zeros(d, Layout::contiguous(sizes));
-            restride_kernels::convert::scatter(data, t.view_mut());
+            restride_kernels::convert::scatter(data, t.write().view_mut());
             t
         };
         (of(&vectors, sizes), of(&factors, &[batch, &[last[0].min(last[1])]].concat()))
