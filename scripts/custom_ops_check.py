@@ -7,7 +7,8 @@ Each case is a small module that calls operators of the library `mylib`, defined
 and two files are given to restride with the operators' schemas (--ops): the program as exported, and what PyTorch's
 run_decompositions({}) makes of it (`auto_functionalized_v2` in a file), where PyTorch can. Each is functionalized and read
 back by torch.export.load; no operator of its graph may write, and two calls in a row must leave what eager PyTorch leaves:
-outputs, inputs, buffers, bit for bit.
+outputs, inputs, buffers, bit for bit. Each is reinplaced as well: the operators are called on memory again, the same is
+left, and a call allocates no more than a call of the given program.
 
 The cases are named by the lines of PyTorch's tests that they stand for (docs/semantics.md). Exit status 1 when one fails; the
 last line is `N passed, N failed`.
@@ -26,7 +27,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 import common
-from torch_roundtrip import short, writers
+from torch_roundtrip import allocated, short, writers
 
 # ---------------------------------------------------------------------------------- operators
 
@@ -346,29 +347,45 @@ def check(c, restride, ops, timeout):
     try:
         program = torch.export.export(module_of(c), example, dynamic_shapes=c["dynamic"])
     except Exception as e:
-        return {which: ("n/a", f"PyTorch: {short(e)}") for which in ("exported", "decomposed")}
+        return {which: ("n/a", f"PyTorch: {short(e)}") for which in WAYS}
     with tempfile.TemporaryDirectory(prefix="restride-custom-") as tmp:
         for which in ("exported", "decomposed"):
-            given, out = os.path.join(tmp, f"{which}.pt2"), os.path.join(tmp, f"{which}.out.pt2")
+            given = os.path.join(tmp, f"{which}.pt2")
+            ways = [w for w in WAYS if which in w]
             try:
                 if which == "decomposed":
                     program = program.run_decompositions({})
                 torch.export.save(program, given)
             except Exception as e:
-                results[which] = ("n/a", f"PyTorch: {short(e)}")
+                results |= {way: ("n/a", f"PyTorch: {short(e)}") for way in ways}
                 continue
-            outcome = common.run([restride, "functionalize", given, "-o", out, "--ops", ops], timeout)
-            if not outcome:
-                results[which] = (outcome.kind, outcome.line)
-                continue
-            try:
-                ours = torch.export.load(out)
-                found = writers(ours)
-                problem = f"writes: {found[0]}" if found else differs(want, left(ours.module(check_guards=False), example))
-            except Exception as e:
-                problem = short(e)
-            results[which] = ("WRONG", problem) if problem else ("ok", "")
-    return results
+            for way in ways:
+                in_place = way != which
+                out = os.path.join(tmp, f"{way.replace(' ', '_')}.out.pt2")
+                command = "reinplace" if in_place else "functionalize"
+                outcome = common.run([restride, command, given, "-o", out, "--ops", ops], timeout)
+                if not outcome:
+                    results[way] = (outcome.kind, outcome.line)
+                    continue
+                try:
+                    ours = torch.export.load(out)
+                    found = [] if in_place else writers(ours)
+                    problem = f"writes: {found[0]}" if found else differs(want, left(ours.module(check_guards=False), example))
+                    if in_place and not problem:
+                        problem = more(torch.export.load(given), ours, (example, {}))
+                except Exception as e:
+                    problem = short(e)
+                results[way] = ("WRONG", problem) if problem else ("ok", "")
+    return {way: results[way] for way in WAYS}
+
+
+WAYS = ("exported", "decomposed", "exported reinplaced", "decomposed reinplaced")
+
+
+def more(given, ours, example):
+    """What a call of ours allocates beyond a call of the given program, in words."""
+    before, after = allocated(given, example), allocated(ours, example)
+    return f"allocates {after} bytes, the given program {before}" if after > before else None
 
 
 def main():
@@ -395,7 +412,7 @@ def main():
             rows.append(dict(name=name, results=results))
             detail = next((f"{k}: {d}" for k, (s, d) in results.items() if d), "")
             table.append((name, *(s for s, _ in results.values()), detail))
-    common.print_table(("case", "exported", "decomposed", ""), table)
+    common.print_table(("case", *WAYS, ""), table)
     statuses = [s for row in rows for s, _ in row["results"].values()]
     passed, failed = statuses.count("ok"), sum(s not in ("ok", "n/a") for s in statuses)
     print(f"{passed} passed, {failed} failed")

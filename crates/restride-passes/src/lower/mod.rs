@@ -7,7 +7,7 @@ mod symbolic;
 
 use crate::build::{Names, Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, Meta, Node, NodeId, Op, OpError, Origin, Program,
+    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin, Program,
     Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
@@ -254,6 +254,14 @@ impl Emit for GraphEmit<'_> {
         let mut args = args.to_vec();
         op.fill_defaults_or_none(&mut args);
         let def = op.def();
+        // Nothing is lazy in a functional program.
+        if let (Some(map), Some(Arg::Value(v))) = (def.math, args.first()) {
+            return match map {
+                MathView::Conj => self.call("aten.conj_physical.default", &args[..1]),
+                MathView::Neg => self.call("aten.neg.default", &args[..1]),
+                MathView::ResolveConj | MathView::ResolveNeg => Ok(SmallVec::from_elem(*v, 1)),
+            };
+        }
         let metas = self.metas(&args);
         let mut types: Option<Vec<Meta>> = None;
         if let Some(rule) = def.view

@@ -97,8 +97,8 @@ impl Materializer<'_> {
         call.inputs().enumerate().filter_map(tensor).collect()
     }
 
-    /// Which results of a call that has no shape rule lie as they are declared: those of a higher-order call whose bodies
-    /// see to it, and those of a user's operator that is called as the exporter called it.
+    /// Which results of a call whose shape rule does not tell lie as they are declared: those of a higher-order call whose
+    /// bodies see to it, and those of a user's operator, or one whose sizes are data, that is called as the exporter called it.
     pub(super) fn given(&self, node: &Node, op: Op) -> Result<Vec<bool>> {
         let count = node.results.len();
         let Some(call) = HopCall::of(self.old, node)? else {
@@ -106,7 +106,7 @@ impl Materializer<'_> {
                 (Some(want), Some(new)) => self.lies_as(new, want),
                 _ => true,
             };
-            let recorded = !op.can_run() && !op.is_view() && node.operands().all(as_recorded);
+            let recorded = !op.may_pass_through() && !op.is_view() && node.operands().all(as_recorded);
             return Ok(vec![recorded; count]);
         };
         for (old, want) in self.handed_over(&call) {
