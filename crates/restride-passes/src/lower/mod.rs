@@ -7,8 +7,8 @@ mod symbolic;
 
 use crate::build::{Names, Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin, Program,
-    Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin,
+    Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;

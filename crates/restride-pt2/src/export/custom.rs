@@ -9,11 +9,11 @@ use restride_ops::{CustomArg, CustomView, decode_views};
 use std::sync::Arc;
 
 /// A base as it is written.
-struct Base {
-    value: ValueId,
-    name: Arc<str>,
+pub(super) struct Base {
+    pub value: ValueId,
+    pub name: Arc<str>,
     /// How far its cells lie before those of its type.
-    shift: Expr,
+    pub shift: Expr,
 }
 
 /// Writes a call of the functional form of `op`.
@@ -110,7 +110,7 @@ fn taken_by_torch(op: Op) -> Result<()> {
     Ok(())
 }
 
-fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<Base> {
+pub(super) fn base(w: &mut GraphWriter<'_>, op: Op, value: ValueId) -> Result<Base> {
     let ty = w.source.tensor(value).clone();
     if w.facts.has_layout(value) {
         return Ok(Base { value, name: w.name(value)?, shift: Expr::Int(0) });

@@ -3,6 +3,7 @@
 use super::exprs;
 use crate::dtype::FileDType;
 use crate::import::MARKS;
+use crate::import::triton::NAMESPACE;
 use crate::model::{
     self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType,
     SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
@@ -288,7 +289,13 @@ impl<'a> GraphWriter<'a> {
         }
         let op = node.op;
         if let Some(custom) = restride_ops::custom_form_of(op) {
+            if custom.schema().namespace == NAMESPACE {
+                return super::triton::write_functional(self, node, custom);
+            }
             return super::custom::write(self, node, custom);
+        }
+        if op.schema().namespace == NAMESPACE {
+            return super::triton::write(self, node);
         }
         known_to_torch(op)?;
         let hop = op.def().hop.is_some();
@@ -336,7 +343,7 @@ impl<'a> GraphWriter<'a> {
     }
 
     /// Arguments of a call, those at the end that have their default values left out.
-    fn inputs(&mut self, op: Op, args: &[Arg]) -> Result<Vec<NamedArgument>> {
+    pub(super) fn inputs(&mut self, op: Op, args: &[Arg]) -> Result<Vec<NamedArgument>> {
         let schema = op.schema();
         let default = |i: usize| {
             let decl = &schema.args[i];

@@ -11,6 +11,7 @@ mod numbers;
 mod ranges;
 mod samples;
 mod signature;
+mod triton;
 mod weights;
 
 use crate::archive::{ArchiveContents, ModelFiles, write_archive};

@@ -129,7 +129,7 @@ impl GraphImporter<'_> {
     }
 
     /// PyTorch's `clone_preserve_strides`: a clone that lies in its storage as the original does.
-    fn clone_as_laid(&mut self, v: ValueId, origin: &Arc<Origin>) -> Result<ValueId> {
+    pub(super) fn clone_as_laid(&mut self, v: ValueId, origin: &Arc<Origin>) -> Result<ValueId> {
         let Type::Tensor(ty) = self.value_type(v).clone() else {
             return Err(file_error("a written argument that is no tensor"));
         };

@@ -12,6 +12,7 @@ mod nodes;
 mod returned;
 mod samples;
 mod symbols;
+pub(crate) mod triton;
 mod weights;
 
 pub(crate) use nodes::MARKS;

@@ -231,6 +231,12 @@ impl<'a> GraphImporter<'a> {
                 let origin = origin(node, self.keys, self.no_grad);
                 return self.auto_functionalized(source, node, origin, node.target.ends_with("_v2"));
             }
+            "torch.ops.higher_order.triton_kernel_wrapper_functional"
+            | "torch.ops.higher_order.triton_kernel_wrapper_mutation" => {
+                self.keys += 1;
+                let origin = origin(node, self.keys, self.no_grad);
+                return self.triton(source, node, origin, node.target.ends_with("_functional"));
+            }
             _ => {}
         }
         let op = self.operator(&node.target)?;
