@@ -3,8 +3,8 @@
 //! A body is a graph of its own: what it is given is not its to write, and what it gives lies as it is declared. So a call
 //! that is given what its bodies declare gives results whose strides are known.
 
-use super::{Fact, Materializer};
-use restride_ir::{Arg, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
+use super::{Fact, Made, Materializer};
+use restride_ir::{Arg, GraphId, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -21,13 +21,16 @@ pub(super) struct BodyResult {
 impl Materializer<'_> {
     /// Inputs of a body: each may lie in the caller's memory, and none may be written.
     pub(super) fn parameters(&mut self) {
-        for &old in &self.old.inputs {
+        for (i, &old) in self.old.inputs.iter().enumerate() {
             let value = &self.old.values[old];
             let name = self.names.fresh(&value.name);
             let v = self.new.add_input(name, value.ty.clone());
             if matches!(value.ty, Type::Tensor(_)) {
                 let root = self.fresh();
                 self.input_roots.insert(root);
+                if self.written.values().any(|w| *w == i) {
+                    self.writable.insert(root);
+                }
                 self.facts.set(v, Fact { roots: [root].into(), identity: Some(root), sure: true });
             }
             self.bind(old, v);
@@ -37,7 +40,16 @@ impl Materializer<'_> {
     /// Outputs of a body, laid out as they are declared.
     pub(super) fn results(&mut self) -> Result<Vec<BodyResult>> {
         let mut results = Vec::with_capacity(self.old.outputs.len());
-        for arg in &self.old.outputs {
+        for (at, arg) in self.old.outputs.iter().enumerate() {
+            if let Some(&input) = self.written.get(&at) {
+                let input = self.value(self.old.inputs[input])?;
+                let there = match arg {
+                    Arg::Value(v) => self.facts[self.value(*v)?].identity == self.facts[input].identity,
+                    _ => false,
+                };
+                *(if there { &mut self.counts.written_back } else { &mut self.counts.copied_back }) += 1;
+                continue;
+            }
             let mut new = arg.try_map(|v| self.value(*v), |e| Ok::<_, restride_ir::Error>(e.clone()))?;
             let mut lies = true;
             if let (Arg::Value(old), Arg::Value(v)) = (arg, &mut new)
@@ -61,6 +73,91 @@ impl Materializer<'_> {
             results.push(BodyResult { sure: lies, roots, inputs });
         }
         Ok(results)
+    }
+
+    /// A body as it is called now.
+    fn body(&self, id: &GraphId) -> Option<&Made> {
+        self.writing.get(id).or_else(|| self.ctx.bodies.get(id))
+    }
+
+    /// Lets the branches of a `cond` write operands that nobody reads afterwards: those at the end, whose new contents its last
+    /// results are, as functionalization leaves them. Only where each branch computes them in place.
+    pub(super) fn branches(&mut self, at: usize, node: &Node) -> Result<bool> {
+        let Some(call) = HopCall::of(self.old, node)?.filter(|c| c.hop == Hop::Cond) else { return Ok(false) };
+        let alone = |b: &GraphId| self.ctx.calls.get(b) == Some(&1) && self.ctx.bodies.contains_key(b);
+        if !call.bodies.iter().all(alone) {
+            return Ok(false);
+        }
+        let operands: Vec<ValueId> = node.operands().collect();
+        let (mut count, mut memory) = (0, Vec::new());
+        while let Some(v) = self.overwritten_operand(at, node, &call, &operands, count)? {
+            memory.push(v);
+            count += 1;
+        }
+        for count in (1..=count).rev() {
+            let Some(made) = self.writing_branches(&call, node.results.len(), count)? else { continue };
+            self.writing.extend(made);
+            let (results, contents) = node.results.split_at(node.results.len() - count);
+            let reduced = Node { results: results.iter().copied().collect(), ..node.clone() };
+            let mut args = self.mapped(node)?;
+            self.settle_parameters(node, &mut args)?;
+            self.call(&reduced, node.op, args)?;
+            for (k, &content) in contents.iter().rev().enumerate() {
+                self.bind(content, memory[k]);
+            }
+            self.counts.in_place += count;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The memory of the `k`-th operand from the end, if the `k`-th result from the end may become what it holds.
+    fn overwritten_operand(
+        &self,
+        at: usize,
+        node: &Node,
+        call: &HopCall,
+        operands: &[ValueId],
+        k: usize,
+    ) -> Result<Option<ValueId>> {
+        let last = |n: usize| n.checked_sub(k + 1);
+        let (Some(result), Some(input)) = (last(node.results.len()), last(call.rest.len())) else { return Ok(None) };
+        let HopItem::Tensor { operand, value } = call.rest[input] else { return Ok(None) };
+        let target = self.value(value)?;
+        let result = node.results[result];
+        let roots = &self.facts[target].roots;
+        for (i, other) in operands.iter().enumerate() {
+            if i != operand && !self.facts[self.value(*other)?].roots.is_disjoint(roots) {
+                return Ok(None);
+            }
+        }
+        let same = |a: ValueId, b: &restride_ir::TensorType| {
+            self.old.values[a].ty.tensor().is_some_and(|a| a.dtype == b.dtype && self.lies_as(target, a))
+        };
+        let declared = call.bodies.iter().all(|b| {
+            let body = &self.program.graphs[*b];
+            body.values[body.inputs[input]].ty.tensor().is_some_and(|ty| self.lies_as(target, ty))
+        });
+        let fits = declared && self.old.values[value].ty.tensor().is_some_and(|ty| same(result, ty));
+        let may = fits && self.may_overwrite(at, target, None) && !self.misplaced(result, target);
+        Ok(may.then_some(target))
+    }
+
+    /// The branches of a `cond` that compute their last outputs in their last inputs; `None` if one of them would copy.
+    fn writing_branches(&self, call: &HopCall, results: usize, count: usize) -> Result<Option<Vec<(GraphId, Made)>>> {
+        let kept = BTreeSet::new();
+        let mut out = Vec::with_capacity(2);
+        for &id in &call.bodies {
+            let mut body = Materializer::new(self.ctx, id, self.form, &kept);
+            let inputs = self.program.graphs[id].inputs.len();
+            body.written = (1..=count).map(|k| (results - k, inputs - k)).collect();
+            let made = body.made()?;
+            if made.counts.copied_back > 0 {
+                return Ok(None);
+            }
+            out.push((id, made));
+        }
+        Ok(Some(out))
     }
 
     /// Gives the bodies of a higher-order call operands that lie as the bodies declare.
@@ -126,7 +223,7 @@ impl Materializer<'_> {
             return Ok(declared.layout.is_contiguous());
         }
         let as_declared = |body: &restride_ir::GraphId| {
-            let made = self.ctx.bodies.get(body)?;
+            let made = self.body(body)?;
             let Some(Arg::Value(v)) = made.graph.outputs.get(i) else { return None };
             let lies = self.known(made.graph.values[*v].ty.tensor()?)?;
             Some(made.results.get(i).is_some_and(|r| r.sure) && lies.lies_like(&declared))
@@ -151,7 +248,7 @@ impl Materializer<'_> {
         let Some(call) = HopCall::of(self.old, node)? else {
             return Ok(self.ctx.effects.node(self.old, node)?.aliases.to_vec());
         };
-        let Some(bodies) = call.bodies.iter().map(|b| self.ctx.bodies.get(b)).collect::<Option<Vec<_>>>() else {
+        let Some(bodies) = call.bodies.iter().map(|b| self.body(b)).collect::<Option<Vec<_>>>() else {
             return Ok(self.ctx.effects.node(self.old, node)?.aliases.to_vec());
         };
         let operand: Vec<Option<usize>> = call
@@ -189,7 +286,7 @@ impl Materializer<'_> {
         let Some(call) = HopCall::of(self.old, node)? else { return Ok(Vec::new()) };
         let count = node.results.len();
         let mut group: Vec<usize> = (0..count).collect();
-        for body in call.bodies.iter().filter_map(|b| self.ctx.bodies.get(b)) {
+        for body in call.bodies.iter().filter_map(|b| self.body(b)) {
             // By storage, the first result that may lie there.
             let mut first: BTreeMap<usize, usize> = BTreeMap::new();
             for (k, result) in body.results.iter().enumerate().take(count) {

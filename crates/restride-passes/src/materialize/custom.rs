@@ -135,7 +135,7 @@ impl Materializer<'_> {
         }
         // The memory of an input that becomes the new content takes the copy.
         if let Some(Want::Input(i)) = self.wants.get(&content).copied() {
-            let input = self.value(self.program.signature.inputs[i].value)?;
+            let input = self.value(self.input(i))?;
             if self.new.values[input].ty.tensor().is_some()
                 && self.may_overwrite(at, input, None)
                 && self.lies_as(input, &want)

@@ -56,7 +56,7 @@ impl Materializer<'_> {
         let roots = &self.facts[target].roots;
         match self.wants.get(&result) {
             Some(Want::Input(i)) if !roots.is_disjoint(&self.input_roots) => {
-                self.map[self.program.signature.inputs[*i].value].is_none_or(|input| self.facts[input].roots != *roots)
+                self.map[self.input(*i)].is_none_or(|input| self.facts[input].roots != *roots)
             }
             Some(_) => false,
             None => !roots.is_disjoint(&self.input_roots) || !self.lies_as(target, self.old.tensor(result)),
@@ -135,7 +135,7 @@ impl Materializer<'_> {
         let Some(form) = self.forms.out(node.op) else { return Ok(false) };
         let target = match want {
             Want::Input(i) => {
-                let target = self.value(self.program.signature.inputs[i].value)?;
+                let target = self.value(self.input(i))?;
                 // The in-place form says the same where the first operand is the input.
                 let first = matches!(node.args.first(), Some(Arg::Value(v)) if self.value(*v)? == target);
                 let may = self.fills(&made, target) && self.may_overwrite(at, target, None);

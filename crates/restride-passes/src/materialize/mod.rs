@@ -104,6 +104,8 @@ struct Made {
     signature: Signature,
     /// The outputs of a body.
     results: Vec<bodies::BodyResult>,
+    /// Bodies that it lets write their operands.
+    writing: BTreeMap<GraphId, Made>,
     counts: Counts,
     /// Where strides showed that are not the declared ones.
     shown: shown::Shown,
@@ -119,13 +121,20 @@ struct Context<'a> {
     witness: Binding,
     /// The bodies of higher-order calls that are made already.
     bodies: BTreeMap<GraphId, Made>,
+    /// Graphs by how often they are called.
+    calls: BTreeMap<GraphId, usize>,
 }
 
 impl<'a> Context<'a> {
     /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
     fn new(program: &'a Program, form: Form) -> Result<Self> {
         let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
-        let mut ctx = Context { program, effects, witness, bodies: BTreeMap::new() };
+        let nodes = program.graphs.iter().flat_map(|(_, g)| g.ordered().flat_map(|(_, n)| &n.args));
+        let mut calls = BTreeMap::new();
+        for called in nodes.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }) {
+            *calls.entry(called).or_default() += 1;
+        }
+        let mut ctx = Context { program, effects, witness, bodies: BTreeMap::new(), calls };
         if form == Form::Views {
             return Ok(ctx);
         }
@@ -144,40 +153,55 @@ impl<'a> Context<'a> {
         if form != Form::Views {
             out.stage = Stage::Imported;
         }
-        for (id, made) in self.bodies {
+        // From the callers on: a caller may have let a body write.
+        let (mut bodies, mut todo) = (self.bodies, vec![(out.main, main)]);
+        while let Some((id, mut made)) = todo.pop() {
+            let args = made.graph.ordered().flat_map(|(_, n)| &n.args);
+            let called: Vec<GraphId> =
+                args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }).collect();
+            for body in called {
+                let own = made.writing.remove(&body).or_else(|| bodies.remove(&body));
+                todo.extend(own.map(|own| (body, own)));
+            }
+            if id == out.main {
+                out.signature = made.signature;
+            }
             out.graphs[id] = made.graph;
         }
-        let id = out.main;
-        out.graphs[id] = main.graph;
-        out.signature = main.signature;
         out
     }
 }
 
 /// A graph in a form, with the copies in `kept` as they are, and no part of a whole among them.
 fn made(ctx: &Context<'_>, id: GraphId, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made> {
-    let mut m = Materializer::new(ctx, id, form, kept);
-    let main = id == ctx.program.main;
-    match form {
-        _ if !main => m.parameters(),
-        Form::Views => m.inputs_as_they_are(),
-        _ => m.inputs()?,
+    Materializer::new(ctx, id, form, kept).made()
+}
+
+impl Materializer<'_> {
+    fn made(self) -> Result<Made> {
+        let mut m = self;
+        let form = m.form;
+        match form {
+            _ if !m.main => m.parameters(),
+            Form::Views => m.inputs_as_they_are(),
+            _ => m.inputs()?,
+        }
+        m.look_ahead()?;
+        for (at, &id) in m.old.order.iter().enumerate() {
+            let node = &m.old.nodes[id];
+            m.node(at, node).map_err(|e| e.at(m.old, id))?;
+        }
+        let (mut outputs, mut results) = (Vec::new(), Vec::new());
+        match form {
+            _ if !m.main => results = m.results()?,
+            Form::Views => outputs = m.outputs_as_they_are()?,
+            _ => outputs = m.finish()?,
+        }
+        let shown = m.shown();
+        let saved = m.parts.saved() - m.copied;
+        let signature = Signature { inputs: m.specs, outputs };
+        Ok(Made { graph: m.new, signature, results, writing: m.writing, counts: m.counts, shown, saved })
     }
-    m.look_ahead()?;
-    for (at, &id) in m.old.order.iter().enumerate() {
-        let node = &m.old.nodes[id];
-        m.node(at, node).map_err(|e| e.at(m.old, id))?;
-    }
-    let (mut outputs, mut results) = (Vec::new(), Vec::new());
-    match form {
-        _ if !main => results = m.results()?,
-        Form::Views => outputs = m.outputs_as_they_are()?,
-        _ => outputs = m.finish()?,
-    }
-    let shown = m.shown();
-    let saved = m.parts.saved() - m.copied;
-    let signature = Signature { inputs: m.specs, outputs };
-    Ok(Made { graph: m.new, signature, results, counts: m.counts, shown, saved })
 }
 
 /// What is known of a new value.
@@ -241,6 +265,10 @@ struct Materializer<'a> {
     specs: Vec<InputSpec>,
     next: usize,
     counts: Counts,
+    /// Of a body: inputs that it may write, by the outputs that are their new contents.
+    written: BTreeMap<usize, usize>,
+    /// Bodies that may write operands of their calls.
+    writing: BTreeMap<GraphId, Made>,
 }
 
 impl<'a> Materializer<'a> {
@@ -286,7 +314,14 @@ impl<'a> Materializer<'a> {
             specs: Vec::new(),
             next: 0,
             counts: Counts::default(),
+            written: BTreeMap::new(),
+            writing: BTreeMap::new(),
         }
+    }
+
+    /// The input at a position of the signature, or of a body.
+    fn input(&self, i: usize) -> ValueId {
+        if self.main { self.program.signature.inputs[i].value } else { self.old.inputs[i] }
     }
 
     fn fresh(&mut self) -> usize {
@@ -430,7 +465,10 @@ impl<'a> Materializer<'a> {
             || self.assemble(at, node)?
             || self.straight(at, node)?
             || self.form == Form::InPlace
-                && (self.in_place(at, node)? || self.scatter(at, node)? || self.custom(at, node)?);
+                && (self.in_place(at, node)?
+                    || self.scatter(at, node)?
+                    || self.custom(at, node)?
+                    || self.branches(at, node)?);
         if done {
             return Ok(());
         }

@@ -46,7 +46,7 @@ impl Materializer<'_> {
         }
         let mut wants = match self.form {
             Form::InPlace if self.main => new_contents(program, &made),
-            _ => BTreeMap::new(),
+            _ => self.new_contents(&made),
         };
         let apart = self.visible.iter().chain(wants.keys()).chain(self.kept).copied().collect();
         self.plan_parts(&apart)?;
@@ -66,6 +66,21 @@ impl Materializer<'_> {
         }
         self.wants = wants;
         Ok(())
+    }
+}
+
+impl Materializer<'_> {
+    /// What the inputs hold that a body may write.
+    fn new_contents(&self, made: &BTreeSet<ValueId>) -> BTreeMap<ValueId, Want> {
+        let mut wants = BTreeMap::new();
+        for (&output, &input) in &self.written {
+            if let Some(Arg::Value(v)) = self.old.outputs.get(output)
+                && made.contains(v)
+            {
+                wants.entry(*v).or_insert(Want::Input(input));
+            }
+        }
+        wants
     }
 }
 

@@ -54,9 +54,9 @@ graph @no1(%a0: i64[3], %a1: i64[3], %a2: bool[]) {
 //   %v6: i64[3] = aten.remainder.Scalar(%v4, 3)
 //   %v7: i64[3] = aten.put_.default(%v5, %v6, %v4)
 //   %add: i64[3] = aten.add_.Tensor(%v7, %v7)
-//   %v9: i64[3], %v6_1: i64[3], %add_1: i64[3] = higher_order.cond(%flag, @graph1, @graph2, [%flag, %v6, %add])
+//   %v9: i64[3] = higher_order.cond(%flag, @graph1, @graph2, [%flag, %v6, %add])
 //   %v10: i64[3] = aten.remainder.Scalar(%v4, 3)
-//   %v13: i64[3] = aten.scatter_add_.default(%add_1, -1, %v10, %v4)
+//   %v13: i64[3] = aten.scatter_add_.default(%add, -1, %v10, %v4)
 //   %add_2: i64[3] = aten.add_.Scalar(%v13, 2)
 //   %add_3: i64[3] = aten.add_.Scalar(%add_2, 2)
 //   return %add_3, %add_3
@@ -64,20 +64,19 @@ graph @no1(%a0: i64[3], %a1: i64[3], %a2: bool[]) {
 //
 // graph @graph1(%a2: bool[], %base_0: i64[3], %base_1: i64[3]) {
 //   %v3: i64[3] = aten.remainder.Scalar(%base_0, 3)
-//   %v4: i64[3] = aten._index_put_impl.default(%base_1, [%v3], %base_0, True)
+//   %v4: i64[3] = aten._index_put_impl_.default(%base_1, [%v3], %base_0, True)
 //   %v7: i64[3] = aten.clone.default(%base_0)
-//   return %v7, %base_0, %v4
+//   return %v7
 // }
 //
 // graph @graph2(%a2: bool[], %base_0: i64[3], %base_1: i64[3]) {
 //   %v3: i64[2, 1][2, 1] = aten.unfold.default(%base_0, 0, 1, 2)
 //   %v5: i64[2, 1] = aten.add.Tensor(%v3, %v3)
 //   %v5_1: i64[2] = aten.reshape.default(%v5, [2])
-//   %base_0_laid_out: i64[3] = aten.clone.default(%base_0, memory_format=contiguous_format)
-//   %v5_2_region: i64[2][2] = aten.slice.Tensor(%base_0_laid_out, 0, 0, 3, 2)
+//   %v5_2_region: i64[2][2] = aten.slice.Tensor(%base_0, 0, 0, 3, 2)
 //   %v5_2_region_1: i64[2][2] = aten.copy_.default(%v5_2_region, %v5_1)
-//   %v6: i64[3] = aten.clone.default(%base_0_laid_out)
-//   return %v6, %base_0_laid_out, %base_1
+//   %v6: i64[3] = aten.clone.default(%base_0)
+//   return %v6
 // }
 
 // == run

@@ -74,35 +74,32 @@ graph @body3(%a0: i64[], %a1: i32[3, 2][6, 3]+1) {
 // program "random 978"
 //
 // graph(%x0: f32[4, 3, 4], %x1: i32[3, 2, 3], %index: i64[3], %flag: bool[]) {
-//   %v5: i64[3], %index_1: i64[3] = higher_order.cond(%flag, @graph1, @graph2, [%index])
+//   %v5: i64[3] = higher_order.cond(%flag, @graph1, @graph2, [%index])
 //   %v6: bool[] = aten.add_.Tensor(%flag, %flag)
 //   %v8: bool[] = aten.gt.Scalar(%v6, 0)
 //   %v4: i32[3, 2][6, 3]+1 = aten.select.int(%x1, 2, 1)
 //   %v9: i32[3, 2][6, 3]+1 = aten.masked_fill_.Scalar(%v4, %v8, 7)
-//   %v11: i64[3] = aten.remainder.Scalar(%index_1, 3)
-//   %v12: i64[3] = aten.neg_.default(%index_1)
+//   %v11: i64[3] = aten.remainder.Scalar(%index, 3)
+//   %v12: i64[3] = aten.neg_.default(%index)
 //   %v12_1: i64[3] = aten.index_fill_.int_Scalar(%v12, 0, %v11, 5)
 //   %v12_2: i64[3] = aten.neg.default(%v12_1)
 //   %v13: i64[3] = aten.remainder_.Scalar(%v12_2, 3)
 //   %v16: i64[3] = aten.scatter_reduce.two(%v12_1, 0, %v13, %v12_1, "amax", include_self=False)
 //   %v16_1: i64[3] = aten.neg.out(%v16, out=%index)
-//   %v17: i64[3], %v18: i32[3, 2][6, 3]+1, %v9_1_1: i32[3, 2, 3] = higher_order.cond(%v6, @graph3, @graph6, [%v13, %v13, %x1])
-//   %v: i32[3, 2][6, 3]+1 = aten.select.int(%v9_1_1, 2, 1)
-//   %v9_1_1_laid_out: i32[3, 2, 3] = aten.clone.default(%v9_1_1, memory_format=contiguous_format)
-//   %write_back: i32[3, 2, 3] = aten.copy_.default(%x1, %v9_1_1_laid_out)
-//   %x1_view: i32[3, 2][6, 3]+1 = aten.as_strided.default(%x1, [3, 2], [6, 3], 1)
-//   return %x1_view, %v13
+//   %v17: i64[3], %v18: i32[3, 2][6, 3]+1 = higher_order.cond(%v6, @graph3, @graph6, [%v13, %v13, %x1])
+//   %v: i32[3, 2][6, 3]+1 = aten.select.int(%x1, 2, 1)
+//   return %v, %v13
 // }
 //
 // graph @graph1(%base_0: i64[3]) {
-//   %v2: i64[3] = aten.fill.Scalar(%base_0, 0)
+//   %v2: i64[3] = aten.fill_.Scalar(%base_0, 0)
 //   %v3: i64[3] = aten.clone.default(%v2)
-//   return %v3, %v2
+//   return %v3
 // }
 //
 // graph @graph2(%base_0: i64[3]) {
 //   %v5: i64[3] = aten.clone.default(%base_0)
-//   return %v5, %base_0
+//   return %v5
 // }
 //
 // graph @graph3(%a0: i64[3], %a1: i64[3], %base_0: i32[3, 2, 3]) {
@@ -113,19 +110,17 @@ graph @body3(%a0: i64[], %a1: i32[3, 2][6, 3]+1) {
 //   %v9: i32[2, 1, 3] = aten.masked_fill.Scalar(%v5, %v8, 7)
 //   %v9_1: i32[3, 2, 1][1, 3, 3] = aten.permute.default(%v9, [2, 0, 1])
 //   %v9_2: i32[3, 2][1, 3] = aten.reshape.default(%v9_1, [3, 2])
-//   %base_0_laid_out: i32[3, 2, 3] = aten.clone.default(%base_0, memory_format=contiguous_format)
-//   %v9_3_region: i32[3, 2][6, 3]+1 = aten.select.int(%base_0_laid_out, 2, 1)
+//   %v9_3_region: i32[3, 2][6, 3]+1 = aten.select.int(%base_0, 2, 1)
 //   %v9_3_region_1: i32[3, 2][6, 3]+1 = aten.copy_.default(%v9_3_region, %v9_2)
 //   %v10: i64[3] = aten.clone.default(%a0)
-//   %v9_2_laid_out: i32[3, 2][6, 3] = aten.empty_strided.default([3, 2], [6, 3], dtype=i32)
-//   %v9_2_laid_out_1: i32[3, 2][6, 3] = aten.copy_.default(%v9_2_laid_out, %v9_2)
-//   return %v10, %v9_2_laid_out_1, %base_0_laid_out
+//   %v: i32[3, 2][6, 3]+1 = aten.select.int(%base_0, 2, 1)
+//   return %v10, %v
 // }
 //
 // graph @graph6(%a0: i64[3], %a1: i64[3], %base_0: i32[3, 2, 3]) {
 //   %v4: i32[3, 2][6, 3]+1 = aten.select.int(%base_0, 2, 1)
 //   %v6: i64[3] = aten.clone.default(%a0)
-//   return %v6, %v4, %base_0
+//   return %v6, %v4
 // }
 
 // == run
