@@ -50,3 +50,32 @@ fn weights_that_are_not_given() {
         refused(&[command, export, "-o", out], "storage number");
     }
 }
+
+/// A count of parts is looked at before a type is made for each.
+#[test]
+fn more_parts_than_any_program_has() {
+    for file in ["chunk.fx", "split.fx", "tensor_split.fx", "unbind.fx"] {
+        let program = &hostile(&format!("open-oom-{file}"));
+        refused(&["show", program, "--stage", "imported"], "1099511627776 parts");
+    }
+    refused(&["show", &hostile("open-oom-unbind.pt2"), "--stage", "imported"], "1099511627776");
+}
+
+/// What a kernel works in is asked for before it runs: a sum over 4 TB of one repeated number.
+#[test]
+fn working_memory_that_is_not_there() {
+    let program = &hostile("abort-reduce-expanded.fx");
+    for via in ["interp", "functional", "plan"] {
+        refused(&["run", program, "--random", "0", "--via", via], "memory");
+    }
+}
+
+/// Forty levels of branches, each calling the next one twice, are 2^40 calls.
+#[test]
+fn bodies_that_double_with_every_level() {
+    let program = &hostile("hang-nested-cond-40.fx");
+    for command in ["run", "compile", "plan", "explain"] {
+        refused(&[command, program, "--random", "0"], "each counted in every body that calls it");
+    }
+    assert!(restride(&["run", program, "--random", "0", "--via", "interp"]).status.success());
+}

@@ -4,19 +4,34 @@ use restride_ir::{OpError, dense_like};
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{C32, C64, DType, Element, Layout, Tensor, bf16, f16};
 
+/// Most bytes that are taken without asking whether there is room.
+const SURE: u128 = 1 << 28;
+
 /// A zeroed tensor on memory of its own, or an error instead of an abort where there cannot be room for it.
 pub fn allocate(dtype: DType, layout: Layout) -> Result<Tensor, OpError> {
     let refuse = |why: &str| Err(OpError::new(format!("a tensor of {dtype} and layout {layout} {why}")));
     if layout.sizes.iter().any(|n| *n < 0) || layout.offset < 0 || layout.strides.iter().any(|s| *s < 0) {
         return refuse("cannot be made");
     }
-    if layout.byte_range(dtype.size()).is_none() {
+    let Some(bytes) = layout.byte_range(dtype.size()) else {
         return refuse("has more elements than memory can have");
+    };
+    if !room_for(bytes.end as u128) {
+        return refuse("needs more memory than there is");
     }
     match Tensor::try_zeros(dtype, layout.clone()) {
         Some(t) => Ok(t),
         None => refuse("needs more memory than there is"),
     }
+}
+
+/// No more bytes than this are asked for: a system that overcommits promises them, and kills whoever writes them.
+const MOST: u128 = 1 << 38;
+
+/// Whether the system gives so many bytes.
+pub(crate) fn room_for(bytes: u128) -> bool {
+    let given = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+    bytes <= SURE || bytes <= MOST && given()
 }
 
 /// Writes the elements of `src` into `dst`, converting, broadcasting and applying the lazy bits of both. Where

@@ -85,6 +85,18 @@ fn one_by_one<'a>(l: &'a Layout, d: usize, outs: &'a [ViewMut<'_>]) -> impl Iter
     })
 }
 
+/// A call has no more results than this.
+const MOST_PARTS: i64 = 1 << 17;
+
+/// Refuses counts of parts that no program means, before a type is made for each of them.
+fn few(count: i64, what: &str) -> Result<()> {
+    if count > MOST_PARTS {
+        let why = format!("{what} into {count} parts: no more than {MOST_PARTS} are supported");
+        return Err(OpError::unsupported(why));
+    }
+    Ok(())
+}
+
 /// Views along a dimension from where each part starts and how long it is.
 fn parts<D: Dim>(t: &TensorType<D>, d: usize, parts: impl IntoIterator<Item = (D, D)>) -> ViewOutcome<D> {
     let one = |(start, length): (D, D)| TensorType::new(t.dtype, cut(&t.layout, d, &start, &length));
@@ -116,6 +128,7 @@ fn equal_parts<D: Dim>(t: &TensorType<D>, d: usize, part: &D) -> Result<ViewOutc
     }
     let count = size.plus(&part.minus(&D::from(1))).floor_div(part).larger(&D::from(1));
     let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
+    few(count, "a split")?;
     let starts = (0..count).map(|i| {
         let start = part.times(&D::from(i));
         let rest = size.minus(&start);
@@ -148,6 +161,7 @@ fn chunks<D: Dim>(t: &TensorType<D>, d: usize, count: i64) -> Result<ViewOutcome
     if count <= 0 {
         return fail(format!("chunk expects `chunks` to be greater than 0, got: {count}"));
     }
+    few(count.min(t.layout.sizes[d].known().filter(|n| *n > 0).unwrap_or(count)), "a chunk")?;
     let size = &t.layout.sizes[d];
     let part = size.plus(&D::from(count - 1)).floor_div(&D::from(count));
     match (part.equals(&D::from(0)), size.equals(&D::from(0))) {
@@ -162,6 +176,7 @@ fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcom
     if count <= 0 {
         return fail(format!("number of sections must be larger than 0, got {count}"));
     }
+    few(count, "a split")?;
     let Some(size) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
     let (least, longer) = (size / count, size % count);
     let mut at = 0;
@@ -240,6 +255,7 @@ multi_rule!(DSplitAt, |a, t| split_at(t, "dsplit", a.numbers(1)?));
 multi_rule!(Unbind, |a, t| {
     let d = splittable(&t.layout, a.known(1)?, "unbind")?;
     let Some(count) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
+    few(count, "unbind")?;
     let one = |i| Ok(TensorType::new(t.dtype, t.layout.select(d as i64, &D::from(i))?));
     Ok(ViewOutcome::Views((0..count).map(one).collect::<Result<_>>()?))
 });

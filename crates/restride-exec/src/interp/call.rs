@@ -2,7 +2,7 @@
 
 use super::frame::refused;
 use super::{Interp, Object, Slot};
-use crate::copy::{allocate, copy_into, resolve};
+use crate::copy::{allocate, copy_into, resolve, room_for};
 use restride_ir::{
     Arg, Args, Call, Ctx, Emit, Error, ErrorKind, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey,
     Scalar, TensorType, Val, ViewOutcome, ViewRule,
@@ -91,6 +91,7 @@ impl Interp<'_> {
         outs: Vec<Tensor>,
         key: RngKey,
     ) -> Result<Vec<Slot>> {
+        room_to_work(op, args, &outs)?;
         let ctx = Ctx { rng: key, threads: self.options.threads.max(1) };
         let access = Access::of(args.iter().flat_map(Arg::values), &outs).map_err(in_use)?;
         // SAFETY: results are of the types that the shape rule gives for these arguments, on memory of their own or, where the
@@ -168,11 +169,24 @@ pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<Tensor, Scalar>>> {
     Ok(args.iter().map(|a| a.try_map(tensor, |s| Ok(*s))).collect::<std::result::Result<_, OpError>>()?)
 }
 
+/// Refuses a kernel whose working memory the system does not have: what it takes by itself cannot fail without an abort.
+fn room_to_work(op: Op, args: &[Arg<Tensor, Scalar>], outs: &[Tensor]) -> Result<()> {
+    let Some(scratch) = op.def().scratch else { return Ok(()) };
+    let outs: Vec<Meta> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
+    let bytes = scratch(&Args(&metas(args)), &outs).unwrap_or(0);
+    if !room_for(bytes as u128) {
+        return Err(Error::unsupported(format!("{op} needs {bytes} bytes to work in, more memory than there is")));
+    }
+    Ok(())
+}
+
+fn metas(args: &[Arg<Tensor, Scalar>]) -> Vec<Arg<Meta, Scalar>> {
+    args.iter().map(|a| a.map_values(|t| TensorType::new(t.dtype(), t.layout().clone()))).collect()
+}
+
 pub(super) fn infer(op: Op, args: &[Arg<Tensor, Scalar>]) -> Result<SmallVec<[Meta; 1]>> {
     let rule = op.def().infer.ok_or_else(|| Error::unsupported(format!("{op} has no shape rule")))?;
-    let metas: Vec<Arg<Meta, Scalar>> =
-        args.iter().map(|a| a.map_values(|t| TensorType::new(t.dtype(), t.layout().clone()))).collect();
-    Ok(rule(&Args(&metas))?)
+    Ok(rule(&Args(&metas(args)))?)
 }
 
 /// # Safety

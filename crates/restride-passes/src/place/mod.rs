@@ -7,6 +7,7 @@
 //! Sizes are known here: symbolic programs are placed once per binding.
 
 mod assemble;
+mod bodies;
 mod choose;
 mod finish;
 mod homes;
@@ -77,8 +78,9 @@ pub struct Placed {
 /// Places a functional program whose sizes are all known and whose operators all have kernels, views or movements.
 ///
 /// # Errors
-/// A size that is not known, or an operator that must be lowered first, with the node.
+/// A size that is not known, or an operator that must be lowered first, with the node. Too many nested bodies.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
+    bodies::few(program)?;
     best(program, |avoid| attempt(program, options, avoid))
 }
 
