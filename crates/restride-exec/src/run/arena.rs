@@ -1,5 +1,6 @@
 //! The memory that runs compute in, and the threads.
 
+use crate::copy::room_for;
 use restride_ir::{Error, ErrorKind, Result};
 use restride_kernels::threads::Pool;
 use std::sync::Arc;
@@ -53,9 +54,13 @@ impl Arena {
         if blocks > self.blocks.len() {
             // What was there is of no use: it need not be moved.
             self.blocks = Vec::new();
-            self.blocks.try_reserve_exact(blocks).map_err(|_| {
+            let refuse = || {
                 Error::new(ErrorKind::Unsupported, format!("an arena of {bytes} bytes is more memory than there is"))
-            })?;
+            };
+            if !room_for(bytes as u128) {
+                return Err(refuse());
+            }
+            self.blocks.try_reserve_exact(blocks).map_err(|_| refuse())?;
             self.blocks.resize(blocks, Block([0; 64]));
         }
         Ok(())
