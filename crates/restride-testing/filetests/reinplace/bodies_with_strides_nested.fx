@@ -113,8 +113,9 @@ graph @body3(%a0: i64[], %a1: i32[3, 2][6, 3]+1) {
 //   %v9_3_region: i32[3, 2][6, 3]+1 = aten.select.int(%base_0, 2, 1)
 //   %v9_3_region_1: i32[3, 2][6, 3]+1 = aten.copy_.default(%v9_3_region, %v9_2)
 //   %v10: i64[3] = aten.clone.default(%a0)
-//   %v: i32[3, 2][6, 3]+1 = aten.select.int(%base_0, 2, 1)
-//   return %v10, %v
+//   %v9_2_laid_out: i32[3, 2][6, 3] = aten.empty_strided.default([3, 2], [6, 3], dtype=i32)
+//   %v9_2_laid_out_1: i32[3, 2][6, 3] = aten.copy_.default(%v9_2_laid_out, %v9_2)
+//   return %v10, %v9_2_laid_out_1
 // }
 //
 // graph @graph6(%a0: i64[3], %a1: i64[3], %base_0: i32[3, 2, 3]) {
