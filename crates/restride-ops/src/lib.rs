@@ -5,6 +5,7 @@
 //! schema alone.
 #![forbid(unsafe_code)]
 
+mod arrange;
 mod assemble;
 mod asserts;
 mod attention;
@@ -31,6 +32,7 @@ pub mod gradient;
 mod grid;
 mod grid_grad;
 mod grouped;
+mod histogram;
 mod hops;
 mod index;
 mod index_find;
@@ -52,6 +54,7 @@ mod linalg_spectral_grad;
 mod loss;
 mod loss_backward;
 mod loss_ctc;
+mod loss_margin;
 mod loss_nll;
 mod matmul;
 mod matmul_chain;
@@ -80,6 +83,7 @@ mod pointwise_unary;
 mod pool;
 mod pool_samples;
 mod promote;
+mod quantize;
 mod random;
 mod random_dropout;
 mod random_int;
@@ -98,12 +102,14 @@ mod sample;
 mod scalars;
 mod scatter;
 mod shuffle;
+mod slopes;
 mod softmax;
 mod sort;
 mod special;
 mod spectral;
 mod turn;
 mod unique;
+mod unpool;
 mod upsample;
 mod views;
 mod views_shape;
@@ -136,6 +142,12 @@ static FAMILIES: &[&[OpDef]] = &[
     casts::OPS,
     moves::OPS,
     assemble::OPS,
+    arrange::OPS,
+    slopes::OPS,
+    histogram::OPS,
+    unpool::OPS,
+    quantize::OPS,
+    loss_margin::OPS,
     turn::OPS,
     index::OPS,
     index_find::OPS,
