@@ -14,6 +14,7 @@ mod casts;
 mod composite;
 mod conv;
 mod conv_backward;
+mod core_forms;
 mod create;
 mod create_range;
 mod create_tri;
@@ -120,6 +121,7 @@ mod vision_grad;
 use restride_ir::OpDef;
 
 pub use composite::types;
+pub use core_forms::{core_form, is_core};
 pub use custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::{lookup, ops, register_custom, torch_names};
 
