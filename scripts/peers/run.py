@@ -19,8 +19,8 @@ eager PyTorch within the tolerance of scripts/common.py. Cells of the table:
   WRONG                it compiles and runs, and something differs
   rejected             it does not compile or run; the number refers to the list below the table
 
-`--write-docs` puts the tables into docs/other-compilers.md. Exit status 1 when a functionalized program, in either form, is WRONG
-anywhere, or is rejected where the original is right.
+`--write-docs` puts the tables of the targets that were tried into docs/other-compilers.md. Exit status 1 when a functionalized program, in either form, is WRONG
+where the original is not, or is rejected where the original is right.
 """
 
 import argparse
@@ -37,10 +37,9 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import common  # noqa: E402
-from environments import environment, output_of, torch_python, versions, write_between  # noqa: E402
+from environments import environment, torch_python, versions, write_between  # noqa: E402
 
 DOCS = os.path.join(common.ROOT, "docs", "other-compilers.md")
-BEGIN, END = "<!-- begin: written by scripts/peers/run.py --write-docs -->", "<!-- end -->"
 FORMS = {"original": "as exported", "functional": "functionalized", "portable": "functionalized, `--portable`"}
 
 
@@ -117,33 +116,32 @@ def reason(kind, message):
 
 
 def worse(cells, form):
-    """Whether a program of ours is wrong, or is refused where the original is right."""
-    kind = cells[form][0]
-    return form != "original" and (kind == "WRONG" or kind == "rejected" and cells["original"][0] == "right")
+    """Whether a program of ours is wrong where the original is not, or is refused where the original is right."""
+    kind, before = cells[form][0], cells["original"][0]
+    return form != "original" and (kind == "WRONG" and before != "WRONG" or kind == "rejected" and before == "right")
 
 
 # ---------------------------------------------------------------------------------- the table
 
 
-def tables(results, installed, torch_version):
-    out = [f"PyTorch {torch_version} exported the programs and loads the files for every target. Two calls in a row.", ""]
+def table(name, rows, version):
+    """One target's table, with what is behind it below."""
+    title = TARGETS[name].title + (f" ({version})" if version else "")
+    out = [f"### {title}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
     reasons = []
-    for name, rows in results.items():
-        version = f" ({installed[name]})" if installed.get(name) else ""
-        out += [f"### {TARGETS[name].title}{version}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
-        for program, cells in rows.items():
-            line = []
-            for form in FORMS:
-                kind, text = cells[form]
-                if kind in ("rejected", "WRONG"):
-                    if text not in reasons:
-                        reasons.append(text)
-                    bold = "**wrong values**" if kind == "WRONG" else kind
-                    text = f"{bold} [{reasons.index(text) + 1}]"
-                line.append(text)
-            out.append(f"| `{program}` | " + " | ".join(line) + " |")
-        out.append("")
-    out += [f"{i + 1}. `{text.replace('`', chr(39))}`" for i, text in enumerate(reasons)]
+    for program, cells in rows.items():
+        line = []
+        for form in FORMS:
+            kind, text = cells[form]
+            if kind in ("rejected", "WRONG"):
+                if text not in reasons:
+                    reasons.append(text)
+                bold = "**wrong values**" if kind == "WRONG" else kind
+                text = f"{bold} [{reasons.index(text) + 1}]"
+            line.append(text)
+        out.append(f"| `{program}` | " + " | ".join(line) + " |")
+    quoted = [text.replace("`", "'") for text in reasons]
+    out += [""] + [f"{i + 1}. `{text}`" for i, text in enumerate(quoted)]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -160,8 +158,8 @@ def main():
     o = p.parse_intermixed_args()
     if unknown := set(o.targets) - TARGETS.keys():
         p.error(f"no target {', '.join(sorted(unknown))}")
-    if o.write_docs and (o.targets or o.program):
-        p.error("--write-docs is for all targets and programs")
+    if o.write_docs and o.program:
+        p.error("--write-docs is for all programs")
     if o.resume and not o.keep:
         p.error("--resume needs --keep")
     there = lambda *paths: o.resume and any(map(os.path.exists, paths))
@@ -218,13 +216,13 @@ def main():
                         with open(out + ".json") as f:
                             cells[form] = ("rejected", reason(**json.load(f)))
                 results[target][n] = cells
-        text = tables(results, installed, output_of(torch, "import torch; print(torch.__version__.partition('+')[0])"))
-    print(text)
+    texts = {target: table(target, rows, installed.get(target)) for target, rows in results.items()}
+    print("\n".join(texts.values()))
     if o.json:
         with open(o.json, "w") as f:
             json.dump(dict(versions=installed, results=results), f, indent=1)
-    if o.write_docs:
-        write_between(DOCS, BEGIN, END, text)
+    for target, text in texts.items() if o.write_docs else ():
+        write_between(DOCS, f"<!-- begin: {target} -->", f"<!-- end: {target} -->", text)
     bad = [(t, n, form) for t, rows in results.items() for n, cells in rows.items() for form in FORMS if worse(cells, form)]
     for target, name, form in bad:
         print(f"worse than as exported: {name}, {FORMS[form]}, on {target}: {results[target][name][form][1]}")
