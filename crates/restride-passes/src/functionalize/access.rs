@@ -4,7 +4,8 @@ use super::cells::Cells;
 use super::region::{Pick, Relation, relate};
 use super::storages::Alias;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Origin, Result, TensorType, ValueId};
+use std::sync::Arc;
 
 /// A value as its alias shows it, or back.
 pub fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
@@ -34,8 +35,21 @@ pub fn retype(b: &mut Builder<'_>, base: ValueId, ty: &Cells, dtype: DType) -> R
     }
     let layout = rescale(&ty.layout, from, to);
     let typed = TensorType::new(dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(base), Arg::DType(dtype)], typed.clone());
+    let value = bits(b, base, typed.clone());
     Ok((value, typed.into()))
+}
+
+/// A value's bits as another type. The parts of complex numbers are differentiated: here they are what `view_as_real` shows.
+fn bits(b: &mut Builder<'_>, value: ValueId, ty: TensorType) -> ValueId {
+    let from = b.graph.tensor(value).dtype;
+    let parts = from.is_complex() && from.real() == ty.dtype || ty.dtype.is_complex() && ty.dtype.real() == from;
+    let origin = b.origin.clone();
+    if parts {
+        b.origin = Arc::new(Origin { parts, ..(*origin).clone() });
+    }
+    let made = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], ty);
+    b.origin = origin;
+    made
 }
 
 /// Back from what [`retype`] gave for `base`.
@@ -44,7 +58,7 @@ pub fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorTyp
     let (from, to) = (have.dtype.size() as i64, ty.dtype.size() as i64);
     let layout = rescale(&have.layout, from, to);
     let back = TensorType::new(ty.dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], back.clone());
+    let value = bits(b, value, back.clone());
     if back.layout.sizes == ty.layout.sizes {
         return Ok(value);
     }
@@ -69,7 +83,7 @@ pub fn as_cells(
         return None;
     }
     let ty = TensorType::new(dtype, rescale(&own.layout, from, to));
-    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(dtype)], ty);
+    let value = bits(b, value, ty);
     Some((value, rescale(region, from, to)))
 }
 

@@ -28,12 +28,13 @@ pub fn lower(program: &Program) -> Result<Program> {
     take_apart(program, |_, graph, node| needs_lowering(graph, node))
 }
 
-/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
+/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's. Histories, which are
+/// written as copies with a mark, stay.
 ///
 /// # Errors
 /// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride"))
+    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride" && !node.op.def().history))
 }
 
 /// Takes the nodes apart that `which` says.
@@ -78,6 +79,10 @@ pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) 
 /// Takes a node apart by rules.
 pub(crate) fn lower_by(new: &mut Rebuilt<'_>, node: &Node, rules: &Rules<'_>) -> Result<()> {
     let new_args = new.args(node);
+    if let (true, Some(Arg::Value(value))) = (node.op.def().history, new_args.first()) {
+        new.map.set(node.results[0], Some(*value));
+        return Ok(());
+    }
     let sized = new_args.iter().flat_map(Arg::values).all(|v| new.graph.tensor(*v).known().is_some());
     if !sized || new_args.iter().flat_map(Arg::scalars).any(|e| e.constant().is_none()) {
         return symbolic::lower_node(new, node, new_args, rules);
@@ -146,6 +151,9 @@ fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) 
 /// Whether the node must be taken apart.
 fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     let def = node.op.def();
+    if def.history {
+        return Ok(true);
+    }
     if let (Some(which), Some(_)) = (def.composed, def.decompose) {
         let args = known_args(node, |v| {
             graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))

@@ -14,7 +14,7 @@ mod samples;
 mod symbols;
 mod weights;
 
-pub(crate) use nodes::MARKS;
+pub(crate) use nodes::{HISTORY, MARKS, OVERWRITTEN};
 
 use crate::archive::Archive;
 use crate::error::{ErrorKind as FileErrorKind, Pt2Error};
