@@ -94,6 +94,16 @@ pub fn grad(program: &Program, options: &Options) -> Result<Program> {
     Ok(joint.program)
 }
 
+/// The program without histories, if it has any.
+pub(crate) fn without_histories(program: &Program) -> Option<Program> {
+    let has = |graph: &Graph| graph.ordered().any(|(_, n)| n.op.def().history);
+    program.graphs.iter().any(|(_, g)| has(g)).then(|| {
+        let mut out = program.clone();
+        drop_histories(&mut out);
+        out
+    })
+}
+
 /// Puts the elements in the place of what joins them with a history: a joint program is not differentiated again.
 fn drop_histories(program: &mut Program) {
     let graphs: Vec<GraphId> = program.graphs.iter().map(|(id, _)| id).collect();

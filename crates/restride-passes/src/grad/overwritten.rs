@@ -56,7 +56,8 @@ pub(super) fn hand_on(new: &mut Rebuilt<'_>, node: &Node, from: usize) {
     let all: Vec<ValueId> = node.operands().chain(node.results.iter().copied()).collect();
     let marked = marked.iter().filter_map(|at| new.map[*all.get(*at as usize)?]);
     let marked: Vec<ValueId> = if kept(node.op).is_some() { Vec::new() } else { marked.collect() };
-    for id in new.graph.order[from..].to_vec() {
+    for at in from..new.graph.order.len() {
+        let id = new.graph.order[at];
         let added = &mut new.graph.nodes[id];
         let values = added.operands().chain(added.results.iter().copied());
         let found: Vec<u32> = (0..).zip(values).filter(|(_, v)| marked.contains(v)).map(|(i, _)| i).collect();
