@@ -56,7 +56,7 @@ TOLERANCE = {
 GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh|svd_lowrank|pca_lowrank)$")
 # Operators with results that are there for the gradient alone: through them PyTorch passes none on, and restride refuses.
 STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_update")
-# Results that are places of elements. Among integers there are equal ones, and PyTorch leaves open which of them it names: there only
+# Results that are places of elements. Among integers and halves there are equal ones, and PyTorch leaves open which of them it names: there only
 # shapes are compared (floats, which differ, are compared in full).
 PLACES = {"sort": "output.1", "argsort": "output.0", "kthvalue": "output.1", "mode": "output.1", "topk": "output.1"}
 # Eigenvalues in an order that depends on the library: compared by what does not depend on it.
@@ -347,7 +347,7 @@ def judge(item, binary, via):
             for key, dtype, want in item.expected:
                 if key not in results:
                     return "wrong", f"no {key} among {', '.join(results)}"
-                tied = item.mode in ("int64", "bool") and PLACES.get(item.name) == key
+                tied = item.mode in ("int64", "bool", "float16", "bfloat16") and PLACES.get(item.name) == key
                 why = difference(results[key], want, dtype, item.shapes_only or tied)
                 if why:
                     return "wrong", f"{key}: {why}"
