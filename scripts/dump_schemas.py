@@ -5,6 +5,8 @@ PyTorch (namespaces aten, prims and, where installed, torchvision), one a line, 
 And crates/restride-passes/data/out_forms.txt: the out= forms that write their result where they are told to, element by
 element or as matrix products. The others (tagged `generated`) make a tensor and copy it.
 
+And crates/restride-ops/data/core.txt: the operators of Core ATen, which PyTorch asks every backend to take (`torch.Tag.core`).
+
     python scripts/dump_schemas.py
 """
 import pathlib
@@ -20,6 +22,7 @@ except ImportError:
 NAMESPACES = ("aten", "prims", "torchvision")
 CRATES = pathlib.Path(__file__).resolve().parent.parent / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
+CORE = CRATES / "restride-ops/data/core.txt"
 OUT_FORMS = CRATES / "restride-passes/data/out_forms.txt"
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
@@ -52,3 +55,24 @@ forms = sorted(n.replace("::", ".") for n in names if n.startswith("aten::") and
 OUT_FORMS.parent.mkdir(exist_ok=True)
 OUT_FORMS.write_text("".join(f"{n}\n" for n in forms))
 print(f"{len(forms)} out= forms in {OUT_FORMS}")
+
+
+def is_core(name):
+    """Does PyTorch tag this operator of the dispatcher as one of Core ATen?"""
+    namespace, _, rest = name.partition("::")
+    packet, _, overload = rest.partition(".")
+    try:
+        return torch.Tag.core in getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default").tags
+    except AttributeError:
+        return False
+
+
+def full(name):
+    """`aten.add.Tensor` of `aten::add.Tensor`; `aten.relu.default` of `aten::relu`."""
+    plain = name.replace("::", ".")
+    return plain if plain.count(".") == 2 else f"{plain}.default"
+
+
+core = sorted(full(n) for n in names if n.split("::")[0] in NAMESPACES and is_core(n))
+CORE.write_text("".join(f"{n}\n" for n in core))
+print(f"{len(core)} operators of Core ATen in {CORE}")

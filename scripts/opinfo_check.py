@@ -27,6 +27,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 import warnings
 from collections import Counter, defaultdict
@@ -52,7 +53,14 @@ TOLERANCE = {
 }
 
 # Results that are defined up to a sign or phase: compared as the database's own function makes them comparable.
-GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh?|svd_lowrank|pca_lowrank)$")
+GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh|svd_lowrank|pca_lowrank)$")
+# Operators with results that are there for the gradient alone: through them PyTorch passes none on, and restride refuses.
+STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_update")
+# Results that are places of elements. Among integers and halves there are equal ones, and PyTorch leaves open which of them it names: there only
+# shapes are compared (floats, which differ, are compared in full).
+PLACES = {"sort": "output.1", "argsort": "output.0", "kthvalue": "output.1", "mode": "output.1", "topk": "output.1"}
+# Eigenvalues in an order that depends on the library: compared by what does not depend on it.
+ORDER = re.compile(r"^linalg\.eig(vals)?$")
 # Memory without contents.
 EMPTY = re.compile(r"^aten\.(new_)?empty(_|\.)|^aten\.resize_")
 
@@ -100,6 +108,19 @@ def samples_of(op, mode, limit):
     return found
 
 
+def orderless(out):
+    """Sums of the eigenvalues' powers, and of the absolute values of their vectors' elements."""
+    import torch
+
+    values = out if isinstance(out, torch.Tensor) else out[0]
+    power, sums = values, []
+    for _ in range(values.shape[-1]):
+        sums.append(power.sum(-1))
+        power = power * values
+    sums = torch.stack(sums, -1) if sums else values
+    return sums if isinstance(out, torch.Tensor) else (sums, out[1].abs().sum(-1))
+
+
 def module_of(op, sample, mode):
     """A module whose inputs are the sample's tensors, and those tensors."""
     import torch
@@ -114,6 +135,8 @@ def module_of(op, sample, mode):
     function = op.inplace_variant if mode == "inplace" else op.op
     # Taken of the gauge-free form for gradients, as the database's own gradient tests do.
     after = sample.output_process_fn_grad if mode == "grad" or GAUGE.match(op.name) else None
+    if ORDER.match(op.name):
+        after = orderless
 
     class Sample(torch.nn.Module):
         weights = None
@@ -133,7 +156,7 @@ def module_of(op, sample, mode):
             out = self.results(tensors)
             if self.weights is None:
                 return out
-            real = [torch.view_as_real(t) if t.is_complex() else t for t in self.tensors_of(out)]
+            real = [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in self.tensors_of(out)]
             return sum((t * w).sum() for t, w in zip(real, self.weights, strict=True) if w is not None)
 
     return Sample(), tensors
@@ -148,7 +171,7 @@ def loss_weights(out):
         if not t.requires_grad:
             made.append(None)
             continue
-        shape = torch.view_as_real(t).shape if t.is_complex() else t.shape
+        shape = torch.view_as_real(t.resolve_conj()).shape if t.is_complex() else t.shape
         made.append(torch.cos(torch.arange(shape.numel(), dtype=torch.float64) + 1).reshape(shape).to(t.real.dtype))
     return made
 
@@ -184,6 +207,8 @@ def make(op, mode, index, sample, folder):
     drawn = not same_values(out, again)
     if mode == "grad":
         module.weights = loss_weights(out)
+        if STATISTICS.match(op.name):
+            module.weights[1:] = [None] * (len(out) - 1)
         if drawn or all(w is None for w in module.weights):
             return None, "no gradient"
         loss = module(*given)
@@ -202,8 +227,9 @@ def make(op, mode, index, sample, folder):
             program = torch.export.export(module, copy.deepcopy(tensors), strict=False)
         targets = [n.target for n in program.graph.nodes if n.op == "call_function"]
         if any(torch.Tag.nondeterministic_seeded in getattr(t, "tags", ()) for t in targets):
-            once, twice = (run_seeded(program, tensors, module, n) for n in (1, 2))
-            drawn = drawn or not same_values(once, twice)
+            # A few draws may agree by chance, six times they hardly do.
+            first, *more = (run_seeded(program, tensors, module, n) for n in range(7))
+            drawn = drawn or any(not same_values(first, other) for other in more)
             if drawn and mode == "grad":
                 return None, "no gradient: random numbers"
         torch.export.save(program, os.path.join(folder, f"{index}.pt2"))
@@ -230,6 +256,8 @@ def as_numpy(t):
     import torch
 
     t = t.detach().resolve_conj().resolve_neg()
+    if t._is_zerotensor():
+        t = torch.zeros(t.shape, dtype=t.dtype)
     wide = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}.get(t.dtype)
     return (t.to(wide) if wide else t).contiguous().numpy().copy()
 
@@ -319,7 +347,8 @@ def judge(item, binary, via):
             for key, dtype, want in item.expected:
                 if key not in results:
                     return "wrong", f"no {key} among {', '.join(results)}"
-                why = difference(results[key], want, dtype, item.shapes_only)
+                tied = item.mode in ("int64", "bool", "float16", "bfloat16") and PLACES.get(item.name) == key
+                why = difference(results[key], want, dtype, item.shapes_only or tied)
                 if why:
                     return "wrong", f"{key}: {why}"
     return "right", ""
@@ -449,10 +478,8 @@ def main():
     counts, reasons, failures, stale = defaultdict(Counter), Counter(), [], []
     seen, missing = set(), 0
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
-        import time
-
         start = time.monotonic()
-        for name, mode, ends, without in pool.imap(work, tasks) if not options.seconds else map(work, tasks):
+        for name, mode, ends, without in pool.imap(work, tasks):
             seen.add((mode, name))
             missing += len(without)
             if options.verbose:

@@ -6,7 +6,10 @@
 Each program is exported with torch.export and differentiated in two ways, in double precision: in the graph, made joint by
 `restride grad` and run by `restride run`, and on the eager tape (`tape_gradients`, an example of restride-testing). What
 PyTorch's own backward gives is expected of both; where PyTorch refuses (a saved tensor was overwritten), differences of what the
-program computes are, and that both agree.
+program computes are, and that both agree. Two of three programs also compute, view and write under `no_grad` and through detached
+tensors; what such a program computes says nothing of its gradient, so PyTorch with `allow_mutation_on_saved_tensors` is asked
+instead, and the graph may refuse what PyTorch refuses. Every eighth program is also a training step: the update of its parameters
+by `restride grad --optimizer sgd`, run once, is PyTorch's.
 
 The tape is asked with its three ways to guard what a gradient needs: with copies before a write it gives the gradient of
 every program, by regions that gradient or PyTorch's refusal, and as strict as PyTorch it refuses what PyTorch refuses, and
@@ -53,11 +56,25 @@ WRITES = [
     "t.cumsum_(0)", "t.lerp_(o, {s})", "t.relu_()",
 ]  # fmt: skip
 
+# What is not recorded, with the others above: views that are detached, and calls under `no_grad`.
+DETACHED = ["t.detach()", "t.detach()", "t.detach()[{a}:{b}]", "t.detach().transpose(0, -1)", "t.view(torch.float64)"]
+NO_GRAD = "no_grad: "
+
 REFUSED = (
     "a write that reads the memory it writes, in the order of PyTorch's loop",
     "a write that reads cells which it wrote before, in steps that depend on the processor",
     "into a tensor with several elements in one cell",
 )
+
+
+def writes(code):
+    """Whether a step writes a tensor instead of making one."""
+    return "_(" in code
+
+
+def unrecorded(seed):
+    """Whether a program has steps that PyTorch does not record."""
+    return seed % 3 > 0
 
 
 class Program(torch.nn.Module):
@@ -77,10 +94,26 @@ class Program(torch.nn.Module):
     def run(self, x, y, constant=torch.Tensor.detach):
         tensors = [x * 1.0, y * 1.0]
         for code, t, o in self.steps:
-            made = eval(code, {"torch": torch, "constant": constant, "t": tensors[t], "o": tensors[o]})
-            if "_(" not in code:
+            names = {"torch": torch, "constant": constant, "t": tensors[t], "o": tensors[o]}
+            if code.startswith(NO_GRAD):
+                with torch.no_grad():
+                    made = eval(code.removeprefix(NO_GRAD), names)
+            else:
+                made = eval(code, names)
+            if not writes(code):
                 tensors.append(made)
         return tensors
+
+
+class Trained(Program):
+    """The same on parameters."""
+
+    def __init__(self, module, inputs):
+        super().__init__(module.steps, module.weights)
+        self.x, self.y = (torch.nn.Parameter(t.clone()) for t in inputs)
+
+    def forward(self, one):
+        return super().forward(self.x, self.y) * one
 
 
 def program(seed):
@@ -93,12 +126,16 @@ def program(seed):
         if len(steps) >= 4 + seed % 9:
             break
         tensors = Program(steps, None).run(x, y)
-        kind = pick.choice([VIEWS, VIEWS, PURE, WRITES, WRITES])
+        kinds = [VIEWS, VIEWS, PURE, WRITES, WRITES]
+        kind = pick.choice(kinds + [DETACHED, DETACHED] if unrecorded(seed) else kinds)
         numbers = dict(
             i=pick.randrange(2), a=pick.randrange(2), b=2 + pick.randrange(2), d=pick.randrange(2), z=pick.randrange(3),
             s=round(pick.uniform(0.2, 1.8), 2),
         )  # fmt: skip
-        step = (pick.choice(kind).format(**numbers), pick.randrange(len(tensors)), pick.randrange(len(tensors)))
+        code = pick.choice(kind).format(**numbers)
+        if unrecorded(seed) and pick.random() < (0.5 if kind is WRITES else 0.15):
+            code = NO_GRAD + code
+        step = (code, pick.randrange(len(tensors)), pick.randrange(len(tensors)))
         try:
             after = Program([*steps, step], None).run(x, y)
         except (RuntimeError, IndexError, ValueError, TypeError):
@@ -137,6 +174,17 @@ def differences(module, inputs, eps=1e-6):
     return out
 
 
+def as_saved(module, inputs):
+    """PyTorch's gradients where saved tensors that are overwritten are what they were; None where it has none all the same."""
+    given = [t.clone().requires_grad_() for t in inputs]
+    try:
+        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+            module(*given).backward()
+    except (RuntimeError, AssertionError, IndexError):
+        return None
+    return [torch.zeros_like(t) if t.grad is None else t.grad for t in given]
+
+
 def agree(ours, theirs, tolerance):
     size = max(1.0, *(float(b.abs().max()) for b in theirs))
     return all(torch.allclose(a, b, rtol=tolerance, atol=tolerance * size) for a, b in zip(ours, theirs))
@@ -163,7 +211,11 @@ class Tape:
 RAISED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation",
     "output of a function that returns multiple views",
+    "A view was created in no_grad mode",
 )
+# What the graph says where a saved tensor was overwritten in a way that is not recorded.
+STALE = "is saved for the gradient of"
+CONSTANT = "does not require grad and does not have a grad_fn"
 
 
 def on_tape(tape, file, ours, raised):
@@ -172,7 +224,7 @@ def on_tape(tape, file, ours, raised):
     for how in ("clone", "regions", "strict"):
         made = tape.ask(how, file)
         if not isinstance(made, str):
-            if how == "strict" and raised:
+            if how == "strict" and raised and any(r in raised for r in RAISED):
                 return f"the strict tape has a gradient, PyTorch says: {raised}"
             if not agree(shaped(made), ours, 1e-9):
                 return f"{how} tape: {[t.flatten()[:6].tolist() for t in made]}, graph {[t.flatten()[:6].tolist() for t in ours]}"
@@ -185,41 +237,69 @@ def on_tape(tape, file, ours, raised):
     return None
 
 
+RATE = 0.5
+
+
+def step(module, inputs, theirs, restride, folder):
+    """What differs after a training step."""
+    one = torch.ones((), dtype=torch.float64)
+    torch.export.save(torch.export.export(Trained(module, inputs), (one,), strict=False), folder / "t.pt2")
+    optimizer = ["--optimizer", "sgd", "--lr", str(RATE)]
+    grad = [restride, "grad", folder / "t.pt2", "-o", folder / "s.pt2", *optimizer]
+    for command in (grad, [restride, "run", folder / "s.pt2", "--outputs", folder / "s.npz"]):
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode != 0:
+            return f"the training step: {made.stderr.strip()}"
+    out = np.load(folder / "s.npz")
+    for name, before, g in zip("xy", inputs, theirs):
+        # What does not change is not among the outputs.
+        ours = torch.from_numpy(out[f"parameter.{name}"]) if f"parameter.{name}" in out else before
+        if not agree([ours], [before - RATE * g], 1e-9):
+            return f"the training step: {name} is {ours.flatten()[:6].tolist()}, by torch {(before - RATE * g).flatten()[:6].tolist()}"
+    return None
+
+
 def check(seed, restride, tape, folder):
     """Who was asked, and what differs."""
     module, inputs = program(seed)
     exported = torch.export.export(module, tuple(t.clone() for t in inputs), strict=False)
     whole, joint, results = folder / "p.pt2", folder / "j.pt2", folder / "out.npz"
     torch.export.save(exported, whole)
-    for command in ([restride, "grad", whole, "-o", joint], [restride, "run", joint, "--outputs", results]):
-        made = subprocess.run(command, capture_output=True, text=True)
-        if made.returncode != 0:
-            # What restride does not do, and says so.
-            return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip()
-    ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
     given = [t.clone().requires_grad_() for t in inputs]
     raised = None
     try:
         module(*given).backward()
-        asked, theirs, tolerance = "torch", [torch.zeros_like(t) if t.grad is None else t.grad for t in given], 1e-9
     except RuntimeError as e:
-        raised = str(e)
+        raised = None if CONSTANT in str(e) else str(e)
+    asked, theirs, tolerance = "torch", [torch.zeros_like(t) if t.grad is None else t.grad for t in given], 1e-9
+    for command in ([restride, "grad", whole, "-o", joint], [restride, "run", joint, "--outputs", results]):
+        made = subprocess.run(command, capture_output=True, text=True)
+        if made.returncode != 0 and raised and STALE in made.stderr:
+            made = tape.ask("strict", whole)
+            fits = isinstance(made, str) and any(r in made for r in RAISED)
+            return "refused by both", None if fits else f"the strict tape: {made}; PyTorch: {raised}"
+        if made.returncode != 0:
+            # What restride does not do, and says so.
+            return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip()
+    ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
     why = on_tape(tape, whole, ours, raised)
     if why:
         return "the tape", why
-    if raised:
+    if raised and unrecorded(seed):
+        asked, theirs = "torch with saved tensors kept", as_saved(module, inputs)
+    elif raised:
         asked, theirs, tolerance = "differences", differences(module, inputs), 1e-5
-    if asked == "torch" and not agree(ours, theirs, tolerance):
+    if asked == "torch" and not unrecorded(seed) and not agree(ours, theirs, tolerance):
         # A write through a view that overlaps itself: PyTorch's gradient of it is not the derivative.
         slopes = differences(module, inputs)
         if slopes is not None and agree(ours, slopes, 1e-5) and not agree(theirs, slopes, 1e-3):
             return "torch is wrong", None
     if theirs is None:
-        return "kink", None
+        return "kink" if asked == "differences" else "nobody", None
     for name, a, b in zip("xy", ours, theirs):
         if not agree([a], [b], tolerance):
             return asked, f"grad.{name}: {a.flatten()[:6].tolist()}, {asked} {b.flatten()[:6].tolist()}"
-    return asked, None
+    return asked, step(module, inputs, theirs, restride, folder) if asked == "torch" and seed % 8 == 1 else None
 
 
 # Programs that are checked in one process, one after the other.

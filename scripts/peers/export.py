@@ -29,9 +29,9 @@ def box_decode():
 
 def built(name):
     torch.manual_seed(0)
-    module, calls = programs.PROGRAMS[name]()
+    module, calls, *dynamic = programs.PROGRAMS[name]()
     copies = tuple(a.clone() for a in calls[0])
-    return torch.export.export(module.eval(), copies), module, calls
+    return torch.export.export(module.eval(), copies, dynamic_shapes=dynamic[0] if dynamic else None), module, calls
 
 
 def expected(module, calls):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Try other compilers on small programs that mutate, as PyTorch exported them and as restride functionalized them.
 
-  run.py [TARGET ...] [--program NAME ...] [--binary F] [--keep DIR] [--timeout S] [--json F] [--write-docs]
+  run.py [TARGET ...] [--program NAME ...] [--binary F] [--keep DIR [--resume]] [--timeout S] [--json F] [--write-docs]
 
-Needs numpy; use the python that scripts/torch-env.sh prints. Targets: torch, tvm, torch-mlir, iree; default all. Each has an environment of its own, made once, outside of the checkout in
-$RESTRIDE_PEERS (default ~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment that
-scripts/torch-env.sh makes, so that PyTorch is installed once. No decomposition by PyTorch is run in any of them.
+Needs numpy; use the python that scripts/torch-env.sh prints. Targets: torch, tvm, torch-mlir, iree, executorch, xnnpack, onnx;
+default all. Each compiler has an environment of its own, made once, outside of the checkout in $RESTRIDE_PEERS (default
+~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment that scripts/torch-env.sh makes,
+so that PyTorch is installed once. Decompositions by PyTorch are run where the compiler's own road has them (ExecuTorch, ONNX).
 
 Each program is tried as exported (original), as `restride functionalize` writes it, and with `--portable`. Two calls are made in
 a row on one compiled program; outputs, and what the target says of mutated buffers and inputs, must agree with
@@ -18,8 +19,8 @@ eager PyTorch within the tolerance of scripts/common.py. Cells of the table:
   WRONG                it compiles and runs, and something differs
   rejected             it does not compile or run; the number refers to the list below the table
 
-`--write-docs` puts the tables into docs/other-compilers.md. Exit status 1 when a functionalized program is WRONG anywhere, or is
-rejected with --portable.
+`--write-docs` puts the tables of the targets that were tried into docs/other-compilers.md. Exit status 1 when a functionalized program, in either form, is WRONG
+where the original is not, or is rejected where the original is right.
 """
 
 import argparse
@@ -36,22 +37,23 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import common  # noqa: E402
-from environments import environment, output_of, torch_python, versions, write_between  # noqa: E402
+from environments import environment, torch_python, versions, write_between  # noqa: E402
 
 DOCS = os.path.join(common.ROOT, "docs", "other-compilers.md")
-BEGIN, END = "<!-- begin: written by scripts/peers/run.py --write-docs -->", "<!-- end -->"
 FORMS = {"original": "as exported", "functional": "functionalized", "portable": "functionalized, `--portable`"}
 
 
 @dataclass
 class Target:
-    """One compiler: what pip installs, and the file that drives it."""
+    """One compiler: what pip installs into which environment, and the file that drives it."""
 
     title: str
     packages: list
     script: str
+    environment: str = ""
 
 
+EXECUTORCH = ["executorch==1.5.1"]
 TARGETS = {
     "torch": Target("PyTorch, which loads the file and runs it", [], "torch_target.py"),
     "tvm": Target("TVM, `from_exported_program(run_ep_decomposition=False)`", ["apache-tvm==0.27.0.post1"], "tvm_target.py"),
@@ -60,6 +62,14 @@ TARGETS = {
         "IREE, `iree.turbine.aot.export`",
         ["iree-turbine==3.9.0", "iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0"],
         "iree_target.py",
+    ),
+    "executorch": Target("ExecuTorch, `to_edge` and its portable kernels", EXECUTORCH, "executorch_target.py"),
+    "xnnpack": Target("ExecuTorch with its XNNPACK delegate", EXECUTORCH, "executorch_xnnpack_target.py", "executorch"),
+    "onnx": Target(
+        "ONNX Runtime, `torch.onnx.export(dynamo=True)`",
+        ["onnx==1.23.2", "onnxscript==0.7.2", "onnxruntime==1.32.0"],
+        "onnx_target.py",
+        "onnxruntime",
     ),
 }
 
@@ -105,28 +115,33 @@ def reason(kind, message):
     return f"{kind}: {line[:180]}"
 
 
+def worse(cells, form):
+    """Whether a program of ours is wrong where the original is not, or is refused where the original is right."""
+    kind, before = cells[form][0], cells["original"][0]
+    return form != "original" and (kind == "WRONG" and before != "WRONG" or kind == "rejected" and before == "right")
+
+
 # ---------------------------------------------------------------------------------- the table
 
 
-def tables(results, installed, torch_version):
-    out = [f"PyTorch {torch_version} exported the programs and loads the files for every target. Two calls in a row.", ""]
+def table(name, rows, version):
+    """One target's table, with what is behind it below."""
+    title = TARGETS[name].title + (f" ({version})" if version else "")
+    out = [f"### {title}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
     reasons = []
-    for name, rows in results.items():
-        version = f" ({installed[name]})" if installed.get(name) else ""
-        out += [f"### {TARGETS[name].title}{version}", "", "| program | " + " | ".join(FORMS.values()) + " |", "|---" * (1 + len(FORMS)) + "|"]
-        for program, cells in rows.items():
-            line = []
-            for form in FORMS:
-                kind, text = cells[form]
-                if kind in ("rejected", "WRONG"):
-                    if text not in reasons:
-                        reasons.append(text)
-                    bold = "**wrong values**" if kind == "WRONG" else kind
-                    text = f"{bold} [{reasons.index(text) + 1}]"
-                line.append(text)
-            out.append(f"| `{program}` | " + " | ".join(line) + " |")
-        out.append("")
-    out += [f"{i + 1}. `{text.replace('`', chr(39))}`" for i, text in enumerate(reasons)]
+    for program, cells in rows.items():
+        line = []
+        for form in FORMS:
+            kind, text = cells[form]
+            if kind in ("rejected", "WRONG"):
+                if text not in reasons:
+                    reasons.append(text)
+                bold = "**wrong values**" if kind == "WRONG" else kind
+                text = f"{bold} [{reasons.index(text) + 1}]"
+            line.append(text)
+        out.append(f"| `{program}` | " + " | ".join(line) + " |")
+    quoted = [text.replace("`", "'") for text in reasons]
+    out += [""] + [f"{i + 1}. `{text}`" for i, text in enumerate(quoted)]
     return "\n".join(out).rstrip() + "\n"
 
 
@@ -136,21 +151,26 @@ def main():
     p.add_argument("--program", action="append", help="only this one")
     p.add_argument("--binary")
     p.add_argument("--keep", metavar="DIR", help="leave programs, logs and results there")
+    p.add_argument("--resume", action="store_true", help="what an earlier run left in --keep DIR is not made again")
     p.add_argument("--timeout", type=float, default=300.0, help="seconds for one program on one target")
     p.add_argument("--json", metavar="F")
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     if unknown := set(o.targets) - TARGETS.keys():
         p.error(f"no target {', '.join(sorted(unknown))}")
-    if o.write_docs and (o.targets or o.program):
-        p.error("--write-docs is for all targets and programs")
+    if o.write_docs and o.program:
+        p.error("--write-docs is for all programs")
+    if o.resume and not o.keep:
+        p.error("--resume needs --keep")
+    there = lambda *paths: o.resume and any(map(os.path.exists, paths))
     restride = common.binary(o.binary)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     torch = torch_python()
     with tempfile.TemporaryDirectory(prefix="restride-peers-") as tmp:
         directory = os.path.abspath(o.keep or tmp)
         os.makedirs(directory, exist_ok=True)
-        subprocess.run([torch, os.path.join(HERE, "export.py"), directory], check=True)
+        if not there(os.path.join(directory, "shows.json")):
+            subprocess.run([torch, os.path.join(HERE, "export.py"), directory], check=True)
         with open(os.path.join(directory, "shows.json")) as f:
             shows = json.load(f)
         names = [n for n in shows if not o.program or n in o.program]
@@ -158,16 +178,18 @@ def main():
         for name in names:
             stem = os.path.join(directory, name)
             for form, extra in (("functional", []), ("portable", ["--portable"])):
-                done = common.run([restride, "functionalize", stem + ".original.pt2", "-o", f"{stem}.{form}.pt2", *extra], o.timeout)
+                out = f"{stem}.{form}.pt2"
+                done = there(out) or common.run([restride, "functionalize", stem + ".original.pt2", "-o", out, *extra], o.timeout)
                 if not done:
                     refused[name, form] = f"restride: {done.line}"
         results, installed = {}, {}
         for target in o.targets or TARGETS:
-            python, missing = environment(target, TARGETS[target].packages, torch)
+            python, missing = environment(TARGETS[target].environment or target, TARGETS[target].packages, torch)
             jobs = [] if missing else [
                 dict(program=f"{stem}.{form}.pt2", calls=stem + ".calls.npz", out=f"{stem}.{form}.{target}", log=f"{stem}.{form}.{target}.log", timeout=o.timeout)
                 for n in names for form in FORMS if (n, form) not in refused for stem in [os.path.join(directory, n)]
             ]
+            jobs = [job for job in jobs if not there(job["out"] + ".npz", job["out"] + ".json")]
             for job in jobs:
                 for end in (".npz", ".json"):
                     if os.path.exists(job["out"] + end):
@@ -194,16 +216,18 @@ def main():
                         with open(out + ".json") as f:
                             cells[form] = ("rejected", reason(**json.load(f)))
                 results[target][n] = cells
-        text = tables(results, installed, output_of(torch, "import torch; print(torch.__version__.partition('+')[0])"))
-    print(text)
+    texts = {target: table(target, rows, installed.get(target)) for target, rows in results.items()}
+    print("\n".join(texts.values()))
     if o.json:
         with open(o.json, "w") as f:
             json.dump(dict(versions=installed, results=results), f, indent=1)
-    if o.write_docs:
-        write_between(DOCS, BEGIN, END, text)
-    ours = [(form, kind) for rows in results.values() for cells in rows.values() for form, (kind, _) in cells.items() if form != "original"]
-    bad = sum(kind == "WRONG" or (kind == "rejected" and form == "portable") for form, kind in ours)
-    print(f"{len(ours) - bad} passed, {bad} failed")
+    for target, text in texts.items() if o.write_docs else ():
+        write_between(DOCS, f"<!-- begin: {target} -->", f"<!-- end: {target} -->", text)
+    bad = [(t, n, form) for t, rows in results.items() for n, cells in rows.items() for form in FORMS if worse(cells, form)]
+    for target, name, form in bad:
+        print(f"worse than as exported: {name}, {FORMS[form]}, on {target}: {results[target][name][form][1]}")
+    ours = sum(2 * len(rows) for rows in results.values())
+    print(f"{ours - len(bad)} passed, {len(bad)} failed")
     return 1 if bad else 0
 
 

@@ -65,7 +65,7 @@ pub enum Command {
         /// Where to write it (.pt2, or .fx for text).
         #[arg(short, long, value_name = "OUT")]
         output: PathBuf,
-        /// Use only operators that other compilers commonly take, where that takes a few more of them.
+        /// Use Core ATen alone, the operators that every importer is asked to take, wherever it has a form of the program.
         #[arg(long)]
         portable: bool,
         /// Views for copies of views, and no copies that change nothing.

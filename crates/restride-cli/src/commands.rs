@@ -297,7 +297,7 @@ fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, ru
 
 fn save(program: &Program, output: &Path) -> Result<()> {
     if output.extension().is_some_and(|e| e == "fx") {
-        return write_text(output, &restride::text::print(program));
+        return write_text(output, &restride::text::print(&restride::written(program)?));
     }
     restride::save(program, output)?;
     Ok(())

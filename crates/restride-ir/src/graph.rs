@@ -41,10 +41,12 @@ pub struct Origin {
     pub module: Option<Arc<str>>,
     /// Inside a `no_grad` region.
     pub no_grad: bool,
-    /// Part of what the user's program wrote in place, where that became functional.
-    pub in_place: bool,
-    /// Such a write through a tensor that was detached: it is differentiated where that tensor is read, not where others are.
-    pub detached: bool,
+    /// A `view.dtype` between complex numbers and their parts that stands for a view which PyTorch differentiates
+    /// (`view_as_real`), as it does not `view.dtype`.
+    pub parts: bool,
+    /// Operands and results of the node, by position (operands in order, repeats included, then results), whose memory a
+    /// write that is not differentiated changes afterwards. PyTorch has no gradient where it saved one of them.
+    pub overwritten: Option<Arc<[u32]>>,
 }
 
 impl Origin {

@@ -364,6 +364,12 @@ pub struct OpDef {
     /// A list of views that PyTorch makes one by one, so that they may be written where something is differentiated
     /// (`tensor_split`, not `split`).
     pub one_by_one: bool,
+    /// A view with an autograd history of its own: PyTorch differentiates neither what is read through it nor what is written
+    /// through it (`detach`, `view.dtype`).
+    pub detaches: bool,
+    /// The elements of argument 0 with the autograd history of argument 1. It says something to gradients alone: a program that
+    /// runs has argument 0 in its place.
+    pub history: bool,
     /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
     pub metadata: bool,
     /// A change of argument 0 that makes room for itself where the memory is too small (`resize_`).
@@ -425,6 +431,8 @@ impl OpDef {
             itself: false,
             resolves: false,
             one_by_one: false,
+            detaches: false,
+            history: false,
             metadata: false,
             grows: false,
             strided: false,

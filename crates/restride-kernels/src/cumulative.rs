@@ -101,6 +101,15 @@ pub fn scan(
         Scan::Prod => with_compute!(any read, T => along::<T>(x, dim, read, out, threads, |row| {
             running(row, <T as Wide>::Acc::ONE, Number::times)
         })),
+        Scan::LogSumExp if read.is_complex() => {
+            let join = crate::pointwise::complex_math::log_add_exp;
+            let least = C64::new(f64::NEG_INFINITY, 0.0);
+            if read == DType::C64 {
+                along::<C32>(x, dim, read, out, threads, |row| running(row, least, join));
+            } else {
+                along::<C64>(x, dim, read, out, threads, |row| running(row, least, join));
+            }
+        }
         Scan::LogSumExp => with_compute!(float read, T => along::<T>(x, dim, read, out, threads, |row| {
             running(row, f64::NEG_INFINITY, log_add_exp)
         })),

@@ -13,7 +13,7 @@ pub enum Interpolation {
     Linear,
     /// The nearest.
     Nearest,
-    /// The nearest four in each dimension (images only).
+    /// The nearest four in each dimension.
     Cubic,
 }
 
@@ -104,8 +104,8 @@ fn reflect<T: Real>(x: T, twice_low: T, twice_high: T) -> T {
 /// A weighted element: its offset in a plane, or nothing where it is outside.
 type Tap<T> = (Option<usize>, T);
 
-/// The elements around a position: up to four in each dimension of an image, two in those of a volume.
-type Taps<T> = SmallVec<[Tap<T>; 16]>;
+/// The elements around a position: up to four in each dimension.
+type Taps<T> = SmallVec<[Tap<T>; 64]>;
 
 fn taps<T: Real>(how: Sampling, at: &[T], sizes: &[usize]) -> Taps<T> {
     let mut out = Taps::new();

@@ -124,7 +124,7 @@ fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sy
 
 /// Bytes of working memory of [`dropout`] for a result of so many elements.
 pub fn dropout_room(dtype: DType, n: i64) -> usize {
-    compute_room(dtype, n)
+    if dtype.is_complex() { room::<C64>(n as usize) } else { compute_room(dtype, n) }
 }
 
 /// A distribution of one number.
@@ -333,6 +333,17 @@ pub fn dropout(
     threads: usize,
 ) -> Result<(), String> {
     let kept = |i: usize| draws.unit((i / inner.max(1)) as u64) >= how.p;
+    if out.dtype().is_complex() {
+        let mut data = crate::pack::pack_owned::<C64>(x);
+        for (i, x) in data.iter_mut().enumerate() {
+            *x = if kept(i) { *x * how.scale + how.shift[0] } else { *x * 0.0 + how.shift[1] };
+        }
+        unpack(&data, out);
+        if let Some(mask) = mask {
+            fill(mask, threads, |i| kept(i as usize) as i64);
+        }
+        return Ok(());
+    }
     with_compute!(float out.dtype(), T => {
         let (scale, [kept_shift, shift]) = (how.scale as T, how.shift.map(|s| s as T));
         const CHUNK: usize = 4096;

@@ -432,7 +432,10 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     // Says nothing of the alias that it gives where the types agree.
     a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
-    a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype),
+    OpDef {
+        detaches: true,
+        ..a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype)
+    },
     a_view::<ViewAsReal>("aten::view_as_real(Tensor(a) self) -> Tensor(a)", s_complex),
     a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex),
     itself(a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any)),

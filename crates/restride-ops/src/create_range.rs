@@ -6,6 +6,7 @@ use crate::pointwise::{Metas, Result, not_for};
 use crate::sample::{ints, sample, tensor};
 use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, Sample, Scalar};
 use restride_kernels::convert::{round_scalar, scatter};
+use restride_kernels::pointwise::complex_math;
 use restride_kernels::scratch::{Temp, room};
 use restride_tensor::{C64 as Complex, DType, DType::*, View};
 
@@ -127,7 +128,7 @@ fn infer_spaced(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
             crate::promote::name(dtype)
         ));
     }
-    if dtype == Bool || (options == 4 && dtype.is_complex()) {
+    if dtype == Bool {
         return not_for(dtype);
     }
     row_major(dtype, &[steps])
@@ -167,8 +168,23 @@ fn run_linspace(c: &Call<'_>) -> Result<()> {
     scatter(&both, out);
     Ok(())
 }
+fn run_complex_logspace(c: &Call<'_>) -> Result<()> {
+    let (a, b, out) = (bound(c, 0)?.as_c64(), bound(c, 1)?.as_c64(), c.outs[0]);
+    let (part, n, base) = (out.dtype().real(), out.numel(), Complex::new(c.args.float(3)?, 0.0));
+    // One step alone is the start.
+    let steps = n.max(2);
+    let (re, im) = (spaced(part, a.re, b.re, steps, |x| x), spaced(part, a.im, b.im, steps, |x| x));
+    let powers = re.iter().zip(&im).map(|(&re, &im)| complex_math::pow(base, Complex::new(re, im)));
+    let all: Temp<Complex> = powers.collect();
+    scatter(&all[..n], out);
+    Ok(())
+}
 fn run_logspace(c: &Call<'_>) -> Result<()> {
-    let (start, end, out, base) = (bound(c, 0)?.as_f64(), bound(c, 1)?.as_f64(), c.outs[0], c.args.float(3)?);
+    let out = c.outs[0];
+    if out.dtype().is_complex() {
+        return run_complex_logspace(c);
+    }
+    let (start, end, base) = (bound(c, 0)?.as_f64(), bound(c, 1)?.as_f64(), c.args.float(3)?);
     let (dtype, n) = (out.dtype(), out.numel());
     let power = |x: f64| base.powf(x);
     if n == 1 {
@@ -299,6 +315,9 @@ fn s_logspace() -> Vec<Sample> {
         s.args.extend(dtype);
     }
     out.push(sample![0, 3, 4]);
+    let z = |re, im| Scalar::Complex(Complex::new(re, im));
+    out.push(sample![z(1.0, 1.0), 2, 4, 2.0]);
+    out.push(sample![0, z(0.5, -1.0), 1, 3.0]);
     out
 }
 fn with_tensors(mut out: Vec<Sample>, start: bool, end: bool) -> Vec<Sample> {

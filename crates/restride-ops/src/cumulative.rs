@@ -19,7 +19,7 @@ fn read<V: AsTensor>(a: &Args<'_, V>, what: Scan) -> Result<(usize, DType)> {
     let own = x.dtype();
     let dim = wrapped(a.int(1)?, x.layout().rank())?;
     if what == Scan::LogSumExp {
-        ensure!(own.is_float(), "logcumsumexp is not implemented for '{}'", name(own));
+        ensure!(own.is_float() || own.is_complex(), "logcumsumexp is not implemented for '{}'", name(own));
         return Ok((dim, own));
     }
     let asked = a.opt_dtype(2)?;
@@ -106,18 +106,35 @@ fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
     );
     let d = wrapped(dim, sizes(e, y).len())? as i64;
     let n = sizes(e, y)[d as usize];
-    ensure!(n > 0, "trapezoid of nothing is not supported");
+    if n == 0 {
+        // Nothing has no area.
+        let mut rest = sizes(e, y);
+        rest.remove(d as usize);
+        let dtype = e.meta(y).dtype;
+        ensure!(!running, "cumulative_trapezoid of nothing is not supported");
+        return Ok(smallvec![emit!(e, "aten.full.default", rest, 0, dtype)?]);
+    }
     let left = emit!(e, "aten.slice.Tensor", y, d, 0, n - 1)?;
     let right = emit!(e, "aten.slice.Tensor", y, d, 1, n)?;
     let mut area = emit!(e, "aten.add.Tensor", left, right)?;
     if by_points {
         let x = *a.tensor(1)?;
-        let rank = sizes(e, x).len();
-        ensure!(rank == 1 && sizes(e, x)[0] == n, "trapezoid: `x` must have as many points as `y` in the dimension");
-        let mut width = emit!(e, "aten.diff.default", x, 1, 0)?;
-        for _ in d + 1..sizes(e, y).len() as i64 {
-            width = emit!(e, "aten.unsqueeze.default", width, -1)?;
-        }
+        let points = sizes(e, x);
+        let rank = sizes(e, y).len();
+        // A vector runs along the dimension; what has fewer dimensions gets leading ones.
+        let shape = match points.len() {
+            1 => {
+                ensure!(points[0] == n, "There must be one `x` value for each sample point");
+                (0..rank).map(|k| if k as i64 == d { n } else { 1 }).collect()
+            }
+            few if few < rank => std::iter::repeat_n(1, rank - few).chain(points).collect(),
+            _ => points,
+        };
+        let x = emit!(e, "aten.view.default", x, shape)?;
+        let m = sizes(e, x)[d as usize];
+        let (before, after) =
+            (emit!(e, "aten.slice.Tensor", x, d, 0, m - 1)?, emit!(e, "aten.slice.Tensor", x, d, 1, m)?);
+        let width = emit!(e, "aten.sub.Tensor", after, before)?;
         area = emit!(e, "aten.mul.Tensor", area, width)?;
     }
     let total = if running {
@@ -231,6 +248,7 @@ fn area_samples(points: bool) -> Vec<Sample> {
     for y in [tensor(f, &[3, 4], 1), transposed(f, &[4, 4], 2)] {
         if points {
             out.push(sample![&y, tensor(f, &[4], 3)]);
+            out.push(sample![&y, transposed(f, &y.layout().sizes, 3), 0]);
         } else {
             out.push(sample![&y]);
             out.push(sample![&y, 0.5, 0]);
@@ -242,7 +260,12 @@ fn area_samples(points: bool) -> Vec<Sample> {
 pub(crate) static OPS: &[OpDef] = &[
     scan!("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Sum, || with_types(ALL)),
     scan!("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Prod, || with_types(ALL)),
-    scan!("aten::logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || along(REAL)),
+    scan!("aten::logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || {
+        let mut out = along(REAL);
+        out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
+        out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);
+        out
+    }),
     scan!("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || along(REAL)),
     extreme!("aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", true),
     extreme!("aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", false),
@@ -252,6 +275,8 @@ pub(crate) static OPS: &[OpDef] = &[
         diffs
     ),
     composition!("aten::trace(Tensor self) -> Tensor", trace, traces),
+    composition!("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
+    composition!("aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", area, || area_samples(false)),
     composition!("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
     composition!("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", area, || area_samples(false)),
     composition!("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", running_area, || {

@@ -235,6 +235,15 @@ fn shape(a: &ValArgs<'_>, l: &Layout) -> Result<(Vec<Option<i64>>, Vec<usize>)> 
     Ok((n, dims))
 }
 
+/// Sizes asked for and dimensions, of a transform of several or of one.
+fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<i64>>, Vec<usize>)> {
+    if several {
+        return shape(a, &given.layout);
+    }
+    ensure!(given.rank() > 0, "Dimension specified as {} but tensor has no dimensions", a.int(2)?);
+    Ok((vec![a.opt_int(1)?], vec![given.layout.dim(a.int(2)?)?]))
+}
+
 /// All transforms but the hermitian ones; `several` dimensions or one.
 fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bool) -> Vals {
     let x = *a.tensor(0)?;
@@ -244,12 +253,7 @@ fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bo
         "rfft expects a real input tensor, but got {}",
         name(given.dtype)
     );
-    let (n, dims) = if several {
-        shape(a, &given.layout)?
-    } else {
-        ensure!(given.rank() > 0, "Dimension specified as {} but tensor has no dimensions", a.int(2)?);
-        (vec![a.opt_int(1)?], vec![given.layout.dim(a.int(2)?)?])
-    };
+    let (n, dims) = selected(a, &given, several)?;
     let norm = norm(a, 3, forward)?;
     // One dimension of real numbers is transformed as such.
     let real = kind == Kind::Real || kind == Kind::Plain && !several && !given.dtype.is_complex();
@@ -299,6 +303,69 @@ transforms! {
     ifftn, Kind::Plain, false, true;
     rfftn, Kind::Real, true, true;
     irfftn, Kind::ToReal, false, true;
+}
+
+/// From half of a spectrum that is its own conjugate mirrored, forward to real numbers: back, of the conjugate.
+fn hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
+    let given = e.meta(*a.tensor(0)?);
+    let (n, dims) = selected(a, &given, several)?;
+    let norm = norm(a, 3, true)?;
+    let Some((&last, rest)) = dims.split_last() else { return fail("at least one axis must be transformed") };
+    let own = given.sizes()[last];
+    let last_size = n[dims.len() - 1].unwrap_or(2 * (own - 1));
+    ensure!(last_size >= 1, "Invalid number of data points ({last_size}) specified");
+    let mut x = promoted(e, *a.tensor(0)?, true)?;
+    for (&n, &d) in n.iter().zip(rest) {
+        if let Some(n) = n {
+            x = resized(e, x, d, n)?;
+        }
+    }
+    if n[dims.len() - 1].is_some() {
+        x = resized(e, x, last, last_size / 2 + 1)?;
+    }
+    if !rest.is_empty() {
+        let rest: Vec<i64> = rest.iter().map(|&d| d as i64).collect();
+        x = emit!(e, "aten._fft_c2c.default", x, rest, norm, true)?;
+    }
+    let x = emit!(e, "aten.conj_physical.default", x)?;
+    Ok(smallvec![emit!(e, "aten._fft_c2r.default", x, [last as i64], norm, last_size)?])
+}
+fn hfft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    hermitian(e, a, false)
+}
+fn hfftn(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    hermitian(e, a, true)
+}
+
+/// The inverse of [`hermitian`]: half of the spectrum of real numbers, conjugated.
+fn to_hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
+    let given = e.meta(*a.tensor(0)?);
+    ensure!(!given.dtype.is_complex(), "ihfft expects a real input tensor, but got {}", name(given.dtype));
+    let (n, dims) = selected(a, &given, several)?;
+    let norm = norm(a, 3, false)?;
+    let Some((&last, rest)) = dims.split_last() else { return fail("at least one axis must be transformed") };
+    let mut x = promoted(e, *a.tensor(0)?, false)?;
+    for (&n, &d) in n.iter().zip(&dims) {
+        if let Some(n) = n {
+            x = resized(e, x, d, n)?;
+        }
+    }
+    let half = emit!(e, "aten._fft_r2c.default", x, [last as i64], norm, true)?;
+    if !several {
+        return Ok(smallvec![emit!(e, "aten._conj.default", half)?]);
+    }
+    let half = emit!(e, "aten.conj_physical.default", half)?;
+    if rest.is_empty() {
+        return Ok(smallvec![half]);
+    }
+    let rest: Vec<i64> = rest.iter().map(|&d| d as i64).collect();
+    Ok(smallvec![emit!(e, "aten._fft_c2c.default", half, rest, norm, false)?])
+}
+fn ihfft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    to_hermitian(e, a, false)
+}
+fn ihfftn(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    to_hermitian(e, a, true)
 }
 
 fn shift(e: &mut dyn Emit, a: &ValArgs<'_>, more: i64) -> Vals {
@@ -487,6 +554,36 @@ pub(crate) static OPS: &[OpDef] = &[
         irfftn,
         many_samples(ANY),
         "aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfft,
+        one_samples(ANY),
+        "aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfft,
+        one_samples(REALS),
+        "aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfftn,
+        many_samples(ANY),
+        "aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfftn,
+        many_samples(REALS),
+        "aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfftn,
+        many_samples(ANY),
+        "aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfftn,
+        many_samples(REALS),
+        "aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
     ),
     composite!(
         fftshift,

@@ -8,12 +8,11 @@ use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
 use restride_kernels::grid::{Interpolation, Padding, Sampling, grid_sample};
 use smallvec::smallvec;
 
-fn sampling<V>(a: &Args<'_, V>, dims: usize) -> Result<Sampling> {
+fn sampling<V>(a: &Args<'_, V>) -> Result<Sampling> {
     let interpolation = match a.int(2)? {
         0 => Interpolation::Linear,
         1 => Interpolation::Nearest,
-        2 if dims == 2 => Interpolation::Cubic,
-        2 => return fail("grid_sampler(): bicubic interpolation only supports 4D input"),
+        2 => Interpolation::Cubic,
         other => return fail(format!("grid_sampler(): no interpolation mode {other}")),
     };
     let padding = match a.int(3)? {
@@ -27,7 +26,7 @@ fn sampling<V>(a: &Args<'_, V>, dims: usize) -> Result<Sampling> {
 
 fn infer(a: &Args<'_, Meta>, dims: usize) -> Metas {
     let (x, g) = (a.tensor(0)?, a.tensor(1)?);
-    sampling(a, dims)?;
+    sampling(a)?;
     ensure!(
         x.rank() == dims + 2 && g.rank() == dims + 2,
         "grid_sampler(): expected {}D input and grid with same number of dimensions, but got input with sizes {:?} and grid with sizes {:?}",
@@ -63,8 +62,8 @@ fn infer(a: &Args<'_, Meta>, dims: usize) -> Metas {
     one(fresh(x.dtype, &sizes))
 }
 
-fn run(c: &Call<'_>, dims: usize) -> Result<()> {
-    let how = sampling(&c.args, dims)?;
+fn run(c: &Call<'_>) -> Result<()> {
+    let how = sampling(&c.args)?;
     ran(grid_sample(c.args.tensor(0)?, c.args.tensor(1)?, how, &c.outs[0], c.ctx.threads))
 }
 
@@ -137,7 +136,7 @@ fn samples(dims: usize) -> Samples {
     };
     let grid = |d: DType| in_range(d, Layout::contiguous(&gs), 7, -1.6, 1.6);
     let mut out = Samples::new();
-    for mode in 0..(if dims == 2 { 3 } else { 2 }) {
+    for mode in 0..3 {
         for padding in 0..3 {
             for aligned in [false, true] {
                 out.push(sample![tensor(d, &xs, 1), grid(d), mode as i64, padding as i64, aligned]);
@@ -171,7 +170,7 @@ macro_rules! sampler {
     ($dims:expr, $schema:expr) => {
         OpDef {
             infer: Some(|a| infer(a, $dims)),
-            kernel: Kernel::Fixed(|c| run(c, $dims)),
+            kernel: Kernel::Fixed(run),
             scratch: Some(crate::room::packed),
             samples: Some(|| samples($dims)),
             ..OpDef::new($schema)

@@ -1,8 +1,8 @@
 //! Gradients of reading and writing by index: `index`, `gather`, `scatter`, masks and their kin.
 
 use crate::gradient::Rules;
-use crate::gradient::terms::{Cx, Operand, T, form, op, rule};
-use restride_ir::{DType, Dim, Expr};
+use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
+use restride_ir::{Arg, DType, Dim, Expr};
 
 fn index<'c>(c: &'c Cx<'c>) {
     c.set(0, op!(c, "aten.index_put.default", c.arg(0).zeros_like(), c.raw(1), c.grad(), true));
@@ -31,6 +31,11 @@ fn index_put<'c>(c: &'c Cx<'c>) {
             op!(c, "aten.index_put.default", c.grad(), c.raw(1), zero)
         }
     });
+    if c.needs(2)
+        && let Some(g) = masked(c)
+    {
+        return c.set(2, g);
+    }
     c.give(2, || {
         let read = |t: T<'c>| op!(c, "aten.index.Tensor", t, c.raw(1));
         // A mask names no element twice.
@@ -39,6 +44,50 @@ fn index_put<'c>(c: &'c Cx<'c>) {
         }
         landed(c, read(c.grad()), |into, own| op!(c, "aten.index_put.default", into, c.raw(1), own), read)
     });
+}
+
+/// The gradient of values put where one mask says so: how many places that are is known by the values alone.
+fn masked<'c>(c: &'c Cx<'c>) -> Option<T<'c>> {
+    let Arg::Values(list) = c.raw(1) else { return None };
+    let [mask] = c.list(1)[..] else { return None };
+    if mask.dtype() != DType::Bool {
+        return None;
+    }
+    let (g, values) = (c.grad(), c.arg(2));
+    let before = list.iter().position(Option::is_some)?;
+    let (wide, after) = (mask.rank(), g.rank().checked_sub(before + mask.rank())?);
+    let own = values.rank().checked_sub(after + 1).map(|d| values.size(d as i64));
+    match own {
+        Some(n) if !n.is(1) => {
+            let places = op!(c, "aten.nonzero_static.default", mask, n);
+            let columns = (0..wide as i64).map(|k| Some(places.select(1, k).val()));
+            let index = std::iter::repeat_n(None, before).chain(columns).collect();
+            Some(op!(c, "aten.index.Tensor", g, Arg::Values(index)))
+        }
+        // One value for all places.
+        _ => {
+            let shape: Vec<Expr> = std::iter::repeat_n(Expr::Int(1), before)
+                .chain(mask.sizes())
+                .chain(std::iter::repeat_n(Expr::Int(1), after))
+                .collect();
+            let dims = (before as i64..(before + wide) as i64).collect();
+            Some(g.only(mask.reshape(shape)).sum(dims, false).unsqueeze(before as i64))
+        }
+    }
+}
+
+/// `repeat_interleave(self, repeats, dim)` by a tensor: every copy's gradient is added where it came from.
+fn interleave_by<'c>(c: &'c Cx<'c>) {
+    let (x, mut repeats, g) = (c.arg(0), c.arg(1), c.grad());
+    let flat = c.is_none(2);
+    let dim = if flat { 0 } else { wrap(c.int(2), x.rank()) };
+    let zeros = if flat { x.zeros_like().reshape(vec![x.numel()]) } else { x.zeros_like() };
+    let n = zeros.size(dim as i64);
+    if repeats.rank() == 0 || repeats.size(0).is(1) {
+        repeats = repeats.reshape(vec![Expr::Int(1)]).expand(vec![n]);
+    }
+    let from = op!(c, "restride.repeat_index.default", repeats, g.size(dim as i64));
+    c.set(0, op!(c, "aten.index_add.default", zeros, dim as i64, from, g).reshape(x.sizes()));
 }
 
 fn index_add<'c>(c: &'c Cx<'c>) {
@@ -230,6 +279,7 @@ fn masked_scatter<'c>(c: &'c Cx<'c>) {
 pub(crate) static GRADS: Rules = &[
     (&["aten.index.Tensor", "aten._unsafe_index.Tensor"], rule!(index)),
     (&["aten.index_put.default", "aten._unsafe_index_put.default", "aten._index_put_impl.default"], rule!(index_put)),
+    (&["aten.repeat_interleave.self_Tensor"], rule!(interleave_by)),
     (&["aten.index_add.default"], rule!(index_add)),
     (&["aten.index_copy.default"], rule!(index_copy)),
     (&["aten.index_fill.int_Scalar"], rule!(|c| index_fill(c, false))),

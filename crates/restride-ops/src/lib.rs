@@ -5,6 +5,7 @@
 //! schema alone.
 #![forbid(unsafe_code)]
 
+mod arrange;
 mod assemble;
 mod asserts;
 mod attention;
@@ -13,6 +14,7 @@ mod casts;
 mod composite;
 mod conv;
 mod conv_backward;
+mod core_forms;
 mod create;
 mod create_range;
 mod create_tri;
@@ -31,6 +33,7 @@ pub mod gradient;
 mod grid;
 mod grid_grad;
 mod grouped;
+mod histogram;
 mod hops;
 mod index;
 mod index_find;
@@ -52,6 +55,7 @@ mod linalg_spectral_grad;
 mod loss;
 mod loss_backward;
 mod loss_ctc;
+mod loss_margin;
 mod loss_nll;
 mod matmul;
 mod matmul_chain;
@@ -80,6 +84,7 @@ mod pointwise_unary;
 mod pool;
 mod pool_samples;
 mod promote;
+mod quantize;
 mod random;
 mod random_dropout;
 mod random_int;
@@ -98,12 +103,14 @@ mod sample;
 mod scalars;
 mod scatter;
 mod shuffle;
+mod slopes;
 mod softmax;
 mod sort;
 mod special;
 mod spectral;
 mod turn;
 mod unique;
+mod unpool;
 mod upsample;
 mod views;
 mod views_shape;
@@ -114,6 +121,7 @@ mod vision_grad;
 use restride_ir::OpDef;
 
 pub use composite::types;
+pub use core_forms::{core_form, is_core};
 pub use custom::{CustomArg, CustomView, custom_form, custom_form_of, decode_views, encode_views};
 pub use registry::{lookup, ops, register_custom, torch_names};
 
@@ -136,6 +144,12 @@ static FAMILIES: &[&[OpDef]] = &[
     casts::OPS,
     moves::OPS,
     assemble::OPS,
+    arrange::OPS,
+    slopes::OPS,
+    histogram::OPS,
+    unpool::OPS,
+    quantize::OPS,
+    loss_margin::OPS,
     turn::OPS,
     index::OPS,
     index_find::OPS,

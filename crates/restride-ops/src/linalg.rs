@@ -177,14 +177,12 @@ fn slogdet_infer(a: &Args<'_, Meta>) -> Metas {
 pub(crate) fn factors<'a, T: Field>(
     c: &Call<'a>,
     at: usize,
-    turned: bool,
     mut f: impl FnMut(usize, &k::Lu<T>) -> Result<()>,
 ) -> Result<(Pieces<'a, T>, Pieces<'a, i64>)> {
     let ms = Matrices::<T>::of(c.args.tensor(0)?);
     let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
     for i in 0..ms.count {
-        let m = ms.get(i);
-        let one = if turned { k::lu(m.transposed()) } else { k::lu(m.clone()) };
+        let one = k::lu(ms.get(i));
         lus.put(i, &one.lu.data);
         pivots.put(i, &one.pivots);
         f(i, &one)?;
@@ -200,30 +198,50 @@ pub(crate) fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
     let (all, m, n, one) = matrices_room(x);
     all + pieces_room(outs) + 2 * one + room::<i64>(m.min(n))
 }
-/// A determinant is that of the transpose: PyTorch factors that of row-major matrices of real numbers, to spare a copy.
+/// Determinants of all matrices, from factors which are the results from `at`.
+///
+/// PyTorch factors the transpose of row-major matrices of real numbers, to spare a copy. The determinant is that of the transpose
+/// whatever the strides: only the factors depend on them.
+fn determinants<T: Field>(c: &Call<'_>, at: usize, mut f: impl FnMut(usize, &k::Lu<T>)) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let row_major = x.layout().is_contiguous();
+    let ms = Matrices::<T>::of(x);
+    let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let one = k::lu(if T::COMPLEX { m.clone() } else { m.transposed() });
+        f(i, &one);
+        let other = (!T::COMPLEX && !row_major).then(|| k::lu(m.clone()));
+        let kept = other.as_ref().unwrap_or(&one);
+        lus.put(i, &kept.lu.data);
+        pivots.put(i, &kept.pivots);
+    }
+    finish_both((lus, pivots));
+    Ok(())
+}
 fn det_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut dets = Pieces::of(&c.outs[0], c.outs[0].numel());
-    let all = factors::<T>(c, 1, !T::COMPLEX, |i, f| {
-        dets.put(i, &[f.det()]);
-        Ok(())
-    })?;
-    finish_both(all);
+    determinants::<T>(c, 1, |i, f| dets.put(i, &[f.det()]))?;
     dets.finish();
     Ok(())
 }
 fn slogdet_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let count = c.outs[0].numel();
     let (mut signs, mut logs) = (Pieces::of(&c.outs[0], count), Pieces::of(&c.outs[1], count));
-    let all = factors::<T>(c, 2, !T::COMPLEX, |i, f| {
+    determinants::<T>(c, 2, |i, f| {
         let (sign, log) = f.log_det();
         signs.put(i, &[sign]);
         logs.put(i, &[log]);
-        Ok(())
     })?;
-    finish_both(all);
     signs.finish();
     logs.finish();
     Ok(())
+}
+fn det_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    let (_, n, _, one) = matrices_room(x);
+    let other = if x.layout.is_contiguous() { 0 } else { one + room::<i64>(n) };
+    Ok(factors_room(x, outs) + other)
 }
 pub(crate) fn factors_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(factors_room(a.tensor(0)?, outs))
@@ -297,7 +315,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..kernel!(
             det_infer,
             det_run,
-            factors_scratch,
+            det_scratch,
             regular_samples(),
             "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
         )
@@ -309,7 +327,7 @@ pub(crate) static OPS: &[OpDef] = &[
         ..kernel!(
             slogdet_infer,
             slogdet_run,
-            factors_scratch,
+            det_scratch,
             regular_samples(),
             "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
         )

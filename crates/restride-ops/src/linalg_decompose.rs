@@ -281,8 +281,8 @@ fn factor_forms() -> Vec<Sample> {
     vec![
         sample![symmetric(d, &[2], 4, 1, true)],
         sample![turned(&regular(DType::F64, &[], 3, 2)), true],
-        sample![regular(DType::C64, &[2], 3, 2), true],
-        sample![regular(DType::C128, &[], 4, 2)],
+        sample![symmetric(DType::C64, &[2], 3, 2, true), true],
+        sample![symmetric(DType::C128, &[], 4, 2, true)],
         sample![regular(d, &[2], 0, 2)],
         sample![tensor(d, &[3, 4], 2)],
     ]

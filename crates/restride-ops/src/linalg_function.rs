@@ -65,8 +65,11 @@ fn power(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         return Ok(smallvec![emit!(e, "aten.clone.default", all, ())?]);
     }
     let mut square = if n < 0 { emit!(e, "aten.linalg_inv.default", x)? } else { x };
-    if n.abs() == 1 {
-        return Ok(smallvec![emit!(e, "aten.clone.default", square, ())?]);
+    if n == -1 {
+        return Ok(smallvec![square]);
+    }
+    if n == 1 {
+        return Ok(smallvec![emit!(e, "aten.clone.default", x, Arg::MemoryFormat(MemoryFormat::Contiguous))?]);
     }
     if n.abs() == 3 {
         let two = emit!(e, "aten.matmul.default", square, square)?;
@@ -139,6 +142,11 @@ fn vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let n = if a.is_none(1) { own[own.len() - 1] } else { a.int(1)? };
     ensure!(n > 1, "N must be greater than 1.");
     let mut dtype = e.meta(x).dtype;
+    ensure!(
+        dtype != DType::Bool,
+        "linalg.vander supports floating point, complex, and integer tensors, but got {}",
+        name(dtype)
+    );
     if !dtype.is_float() && !dtype.is_complex() {
         dtype = DType::I64;
     }

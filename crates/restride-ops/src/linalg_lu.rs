@@ -5,6 +5,7 @@ use crate::linalg::{
     self, Pieces, by_columns, check, factors_scratch, fields, finish_both, kernel, parts, picks, pivots, rows, with,
 };
 use crate::linalg_samples::{factor_samples, regular};
+use crate::linalg_spectral::mh;
 use crate::nn::*;
 use crate::room::lies;
 use crate::sample::{sample, tensor, transposed};
@@ -25,7 +26,7 @@ fields! {
 }
 fn lu_factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let mut info = Pieces::of(&c.outs[2], c.outs[2].numel());
-    let all = linalg::factors::<T>(c, 0, false, |i, f| {
+    let all = linalg::factors::<T>(c, 0, |i, f| {
         info.put(i, &[f.info]);
         Ok(())
     })?;
@@ -92,7 +93,7 @@ fn old_lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     solve(e, (*a.tensor(1)?, *a.tensor(2)?), *a.tensor(0)?, true, false)
 }
 
-/// `A X = B` (`X A = B` unless `left`) with the factors of A; with its transpose's in place of it if `adjoint`.
+/// `A X = B` (`X A = B` unless `left`) with the factors of A; with its adjoint's in place of it if `adjoint`.
 fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint: bool) -> Vals {
     let (own, right) = (sizes(e, lu), sizes(e, b));
     ensure!(own.len() >= 2 && right.len() >= 2, "linalg.lu_solve: expected matrices, got {own:?} and {right:?}");
@@ -102,18 +103,14 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
     let parts = emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)?;
     let [p, l, u] = parts[..] else { return fail("lu_unpack has three results") };
     let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
-    // `X A = B` is `Aᵀ Xᵀ = Bᵀ`; with the adjoint of A, that of conjugates.
-    let conjugate = adjoint && e.meta(lu).dtype.is_complex();
-    let conj = |e: &mut dyn Emit, t: Val| if conjugate { emit!(e, "aten.conj_physical.default", t) } else { Ok(t) };
-    let (l, u) = (conj(e, l)?, conj(e, u)?);
     let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
         emit!(e, "aten.linalg_solve_triangular.default", t, b, upper, true, false)
     };
-    // `X A = B` is `Aᵀ Xᵀ = Bᵀ`; so the result lies by columns from the left and by rows from the right, as PyTorch's.
-    let (b, adjoint) = if left { (b, adjoint) } else { (turned(e, b)?, !adjoint) };
+    // `X A = B` is `Aᴴ Xᴴ = Bᴴ`; so the result lies by columns from the left and by rows from the right, as PyTorch's.
+    let (b, adjoint) = if left { (b, adjoint) } else { (mh(e, b)?, !adjoint) };
     let x = if adjoint {
-        // Uᵀ Lᵀ Pᵀ X = B
-        let (u, l) = (turned(e, u)?, turned(e, l)?);
+        // Uᴴ Lᴴ Pᵀ X = B
+        let (u, l) = (mh(e, u)?, mh(e, l)?);
         let y = triangle(e, u, b, false)?;
         let y = triangle(e, l, y, true)?;
         let (y, p) = (turned(e, y)?, turned(e, p)?);
@@ -126,7 +123,7 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
         let y = triangle(e, l, b, false)?;
         triangle(e, u, y, true)?
     };
-    Ok(smallvec![if left { x } else { turned(e, x)? }])
+    Ok(smallvec![if left { x } else { emit!(e, "aten.mH.default", x)? }])
 }
 
 /// Square matrices, taller and wider ones.

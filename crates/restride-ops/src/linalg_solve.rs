@@ -93,7 +93,7 @@ fn solve_of<T: Field>(c: &Call<'_>) -> Result<()> {
     let rhs = if s.vector { Matrices::<T>::columns(b) } else { Matrices::of(b) };
     let mut info = Pieces::of(&c.outs[3], c.outs[3].numel());
     let mut out = Pieces::of(&c.outs[0], from_a.len());
-    let (lus, pivots) = factors::<T>(c, 1, false, |i, f| {
+    let (lus, pivots) = factors::<T>(c, 1, |i, f| {
         if checked && f.info != 0 {
             return fail(format!(
                 "torch.linalg.solve: {}The solver failed because the input matrix is singular.",

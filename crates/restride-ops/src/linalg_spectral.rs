@@ -522,12 +522,12 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     composite!(
         pinv_rcond,
-        options(&[of(0.3)]),
+        options(&[of(0.01)]),
         "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"
     ),
     composite!(
         pinv_rcond,
-        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.3], &[]))]),
+        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.01], &[]))]),
         "aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"
     ),
     composite!(

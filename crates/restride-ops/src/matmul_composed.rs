@@ -18,6 +18,14 @@ fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 fn addr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let truth = (0..3).map(|i| Ok(e.meta(*a.tensor(i)?).dtype == DType::Bool)).collect::<Result<Vec<_>>>()?;
+    let sum = sum_of_products(e, a)?[0];
+    // Of truth values the result is one, whatever it is computed in.
+    let truth = truth.iter().all(|&t| t);
+    Ok(smallvec![if truth { emit!(e, "aten.to.dtype", sum, DType::Bool)? } else { sum }])
+}
+
+fn sum_of_products(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let product = outer(e, &Args(&a.0[1..3]))?[0];
     let product = emit!(e, "aten.mul.Scalar", product, pass(a, 4))?;
     // Nothing is read of what is multiplied by zero, as in the other products.
@@ -132,6 +140,7 @@ fn addr_samples() -> Samples {
         sample![tensor(d, &[3, 4], 0), tensor(d, &[3], 1), strided(d, &[4], 2)],
         sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 2.0, 0.5],
         sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 0, 2],
+        sample![tensor(DType::Bool, &[3, 4], 0), tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[4], 2)],
     ]
 }
 

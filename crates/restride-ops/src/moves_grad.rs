@@ -437,6 +437,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.stack.default"], rule!(stack)),
     (&["aten.block_diag.default"], rule!(block_diag)),
     (&["aten.combinations.default"], rule!(combinations)),
+    (&["restride.with_history.default"], rule!(|c| c.set(1, c.grad()))),
     (&["aten.repeat.default", "aten.tile.default"], rule!(repeat)),
     (&["aten.repeat_interleave.self_int"], rule!(interleave)),
     (&["aten.roll.default"], rule!(roll)),

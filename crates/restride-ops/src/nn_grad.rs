@@ -63,7 +63,7 @@ fn fused_rms_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let x = c.arg(0);
     let dtype = x.dtype();
     let wide = x.to(if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype });
-    let least = if dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON.into() };
+    let least = if matches!(dtype, DType::F64 | DType::C128) { f64::EPSILON } else { f32::EPSILON.into() };
     let dims: Vec<i64> = (1..=c.nums(1).len() as i64).map(|d| -d).collect();
     let mean = op!(c, "aten.mean.dim", wide.square(), dims, true);
     let scale = (mean + c.opt_float(3).unwrap_or(least)).rsqrt();

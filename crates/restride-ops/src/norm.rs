@@ -4,7 +4,7 @@ use crate::nn::*;
 use crate::promote;
 use crate::room::{lies, opt_lies};
 use crate::sample::{expanded, sample, strided, tensor, transposed};
-use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef, Reuse, ReuseKind};
+use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::norm::{self, Affine};
 use restride_tensor::View;
 use smallvec::smallvec;
@@ -87,10 +87,36 @@ fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(norm::rms_norm_room(lies(a.tensor(0)?), len, opt_lies(a, 2)?.as_ref(), lies(&outs[0]), stats))
 }
 
+/// Of complex numbers, whose squares are complex.
+fn complex_rms(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let dtype = e.meta(x).dtype;
+    let dims: Vec<i64> = (1..=a.ints(1)?.len() as i64).rev().map(|d| -d).collect();
+    let square = emit!(e, "aten.mul.Tensor", x, x)?;
+    let mean = emit!(e, "aten.mean.dim", square, dims, true)?;
+    let least = if dtype == DType::C128 { f64::EPSILON } else { f32::EPSILON as f64 };
+    let mean = emit!(e, "aten.add.Scalar", mean, a.opt_float(3)?.unwrap_or(least))?;
+    let scale = emit!(e, "aten.rsqrt.default", mean)?;
+    let mut out = emit!(e, "aten.mul.Tensor", x, scale)?;
+    if let Some(&w) = a.opt_tensor(2)? {
+        out = emit!(e, "aten.mul.Tensor", out, w)?;
+    }
+    Ok(smallvec![out, scale])
+}
+fn complex_rms_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    Ok(smallvec![complex_rms(e, a)?[0]])
+}
+fn of_complex(a: &Args<'_, Meta>) -> bool {
+    a.tensor(0).is_ok_and(|t| t.dtype.is_complex())
+}
+
 /// Result and inverse root of the mean square. The result is channels-last where the operand is.
 fn rms_infer(a: &Args<'_, Meta>) -> Metas {
     let (x, w) = (a.tensor(0)?, a.opt_tensor(2)?);
     let r = rows(x.sizes(), &a.ints(1)?, &[("weight", opt_sizes(w))])?;
+    if x.dtype.is_complex() {
+        return crate::composite::infer(complex_rms, a);
+    }
     ensure!(x.dtype.is_float(), "\"rms_norm\" not implemented for '{}'", promote::name(x.dtype));
     ensure!(w.is_none_or(|w| w.dtype.is_float()), "rms_norm: the weight must be of a floating type");
     let wide = if x.dtype == DType::F64 { DType::F64 } else { DType::F32 };
@@ -343,6 +369,8 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(|a| first_of(rms_infer(a))),
         kernel: Kernel::Fixed(rms),
+        decompose: Some(complex_rms_alone),
+        composed: Some(of_complex),
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),
@@ -353,6 +381,8 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         infer: Some(rms_infer),
         kernel: Kernel::Fixed(rms),
+        decompose: Some(complex_rms),
+        composed: Some(of_complex),
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),

@@ -58,7 +58,13 @@ impl Form {
 fn checked(a: &Args<'_, Meta>, f: &Form) -> Result<(Meta, Meta, Meta)> {
     let (x, w, b) = (a.tensor(0)?, a.opt_tensor(1)?, a.opt_tensor(2)?);
     let (mean, var) = f.running(a)?;
-    ensure!(x.rank() >= 2, "batch_norm: expected at least 2 dimensions, got input of shape {:?}", x.sizes());
+    let nothing = x.layout.numel() == 0;
+    ensure!(x.rank() >= 2 || nothing, "batch_norm: expected at least 2 dimensions, got input of shape {:?}", x.sizes());
+    if nothing && x.rank() < 2 {
+        // What has no elements is given back, whatever the parameters.
+        let stats = mean.map_or_else(|| fresh(x.dtype, &[0]), |m| fresh(m.dtype, m.sizes()));
+        return Ok((fresh(x.dtype, x.sizes()), fresh(x.dtype, &[0]), stats));
+    }
     let channels = x.sizes()[1];
     for (name, p) in [("running_mean", mean), ("running_var", var), ("weight", w), ("bias", b)] {
         ensure!(
@@ -112,6 +118,13 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
     let (mean, var) = f.running(&c.args)?;
     let old = mean.copied().zip(var.copied());
     let new = new.map(|i| (c.outs[i], c.outs[i + 1]));
+    if x.numel() == 0 && x.sizes().len() < 2 {
+        if let (Some((mean, var)), Some(new)) = (old, new) {
+            norm::copy(&mean, &new.0);
+            norm::copy(&var, &new.1);
+        }
+        return Ok(());
+    }
     if f.trains(&c.args)? {
         let momentum = c.args.float(f.momentum)?;
         let running = old.zip(new).map(|(old, new)| Running { old, new, momentum });
@@ -129,6 +142,9 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
 
 fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form) -> Result<usize> {
     let (x, out) = (lies(a.tensor(0)?), lies(&outs[0]));
+    if x.1.rank() < 2 {
+        return Ok(0);
+    }
     Ok(if f.trains(a)? { norm::batch_norm_train_room(x, out) } else { norm::batch_norm_room(x, out) })
 }
 

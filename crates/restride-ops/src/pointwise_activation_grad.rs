@@ -199,14 +199,23 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.tanh.default"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),
     (&["aten._prelu_kernel.default"], rule!(prelu)),
     (
-        &["aten.fake_quantize_per_tensor_affine_cachemask.default"],
-        rule!(|c| c.set(
-            0,
-            op!(c, "aten.fake_quantize_per_tensor_affine_cachemask_backward.default", c.grad(), c.result_at(1))
-        )),
+        &[
+            "aten.fake_quantize_per_tensor_affine_cachemask.default",
+            "aten.fake_quantize_per_channel_affine_cachemask.default",
+            "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default",
+        ],
+        rule!(|c| {
+            // The grid is constant.
+            (1..3).for_each(|i| c.zero(i));
+            let back = "aten.fake_quantize_per_tensor_affine_cachemask_backward.default";
+            c.give(0, || op!(c, back, c.grad(), c.result_at(1)));
+        }),
     ),
     (
-        &["aten.fake_quantize_per_tensor_affine_cachemask_backward.default"],
+        &[
+            "aten.fake_quantize_per_tensor_affine_cachemask_backward.default",
+            "aten.fake_quantize_per_channel_affine_cachemask_backward.default",
+        ],
         rule!(|c| c.set(0, c.grad().only(c.arg(1)))),
     ),
     // The gradients' gradients.

@@ -343,7 +343,11 @@ pub(crate) static OPS: &[OpDef] = &[
         tensor(F32, &[5], 1),
         tensor(F32, &[5], 2)
     ]]),
-    op!("aten::logaddexp(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP, || binary(REAL)),
+    op!("aten::logaddexp(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP, || {
+        let mut out = binary(REAL);
+        out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
+        out
+    }),
     op!("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
     op!("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
     op!("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::XLOGY, || with_number(

@@ -105,7 +105,9 @@ fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> 
     }
     let all = operands(a, &at)?;
     let dtype = common(&all, Rule::Same)?;
-    if dtype == Bool {
+    // By one tensor it is a maximum or minimum, which truth values have.
+    let extreme = at.len() == 2 && a.as_tensor(1).is_some();
+    if dtype == Bool && !extreme {
         return not_for(dtype);
     }
     for (bound, i) in all.iter().zip(&at).skip(1) {

@@ -123,8 +123,8 @@ fn copysign<'c>(c: &'c Cx<'c>) {
 /// `log(exp(a) + exp(b))`, and the same to base 2.
 fn logaddexp<'c>(c: &'c Cx<'c>, scale: f64) {
     let d = (c.arg(0) - c.arg(1)) * scale;
-    c.give(0, || c.grad() * d.sigmoid());
-    c.give(1, || c.grad() * (-d).sigmoid());
+    c.give(0, || c.grad() * d.sigmoid().conj());
+    c.give(1, || c.grad() * (-d).sigmoid().conj());
 }
 
 /// `x * log(y)`, with 0 where x is.
@@ -367,6 +367,17 @@ pub(crate) static GRADS: Rules = &[
     ),
     (&["aten.copysign.Tensor", "aten.copysign.Scalar"], rule!(copysign)),
     (&["aten.logaddexp.default"], rule!(|c| logaddexp(c, 1.0))),
+    (
+        &["aten.frexp.Tensor"],
+        rule!(|c| c.set(0, c.grad() / op!(c, "aten.exp2.default", c.result_at(1).to(c.arg(0).dtype())))),
+    ),
+    (
+        &["aten.nextafter.default"],
+        rule!(|c| {
+            c.give(0, || c.grad());
+            c.zero(1);
+        }),
+    ),
     (&["aten.logaddexp2.default"], rule!(|c| logaddexp(c, LN_2))),
     (&["aten.xlogy.Tensor", "aten.special_xlogy.default"], rule!(xlogy)),
     (

@@ -74,6 +74,13 @@ fn run_masked(c: &Call<'_>) -> Result<()> {
     compute(c, &k::MASKED_SCALED, c.outs[0].dtype(), &inputs)
 }
 
+/// A gradient where a mask says so, scaled.
+fn dropout_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (g, mask) = (Arg::Value(*a.tensor(0)?), Arg::Value(*a.tensor(1)?));
+    let kept = one(e, "aten.mul.Tensor", &[g, mask])?;
+    one(e, "aten.mul.Scalar", &[Arg::Value(kept), Arg::Scalar(Scalar::Float(a.float(2)?))]).map(|v| smallvec![v])
+}
+
 /// `glu`'s derivative: `g * s` for the first half and `g * a * s * (1 - s)` for the second.
 fn glu_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
@@ -100,15 +107,36 @@ fn glu_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     one(e, "aten.contiguous.default", &[Arg::Value(both)]).map(|v| smallvec![v])
 }
 
-/// Without training: the slope is the middle of its range.
-fn rrelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
-    if a.opt_bool(3)?.unwrap_or(false) {
-        return Err(OpError::new("rrelu draws random slopes when it trains: not supported"));
+/// Of negative numbers a slope: drawn for each where it trains, the middle of the range otherwise. Also the slopes.
+fn sloped(e: &mut dyn Emit, x: Val, noise: Option<Val>, bounds: (f64, f64), train: bool) -> Result<(Val, Option<Val>)> {
+    let (low, high) = bounds;
+    if low > high {
+        return Err(OpError::new(format!(
+            "Lower bound should be less than or equal to the upper bound, got [{low}, {high}]"
+        )));
     }
-    let slope = (a.float(1)? + a.float(2)?) / 2.0;
-    let x = Arg::Value(*a.tensor(0)?);
-    let out = one(e, "aten.leaky_relu.default", &[x, Arg::Scalar(Scalar::Float(slope))])?;
-    one(e, "aten.contiguous.default", &[Arg::Value(out)]).map(|v| smallvec![v])
+    let number = |x: f64| Arg::Scalar(Scalar::Float(x));
+    if !train {
+        let out = one(e, "aten.leaky_relu.default", &[Arg::Value(x), number((low + high) / 2.0)])?;
+        let noise = noise.map(|n| one(e, "aten.clone.default", &[Arg::Value(n)])).transpose()?;
+        return Ok((one(e, "aten.contiguous.default", &[Arg::Value(out)])?, noise));
+    }
+    let x = one(e, "aten.contiguous.default", &[Arg::Value(x)])?;
+    let drawn = one(e, "aten.uniform.default", &[Arg::Value(x), number(low), number(high)])?;
+    let below = one(e, "aten.le.Scalar", &[Arg::Value(x), Arg::Scalar(Scalar::Int(0))])?;
+    let slope = one(e, "aten.where.ScalarOther", &[Arg::Value(below), Arg::Value(drawn), Arg::Scalar(Scalar::Int(1))])?;
+    Ok((one(e, "aten.mul.Tensor", &[Arg::Value(x), Arg::Value(slope)])?, Some(slope)))
+}
+fn rrelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let train = a.opt_bool(3)?.unwrap_or(false);
+    Ok(smallvec![sloped(e, *a.tensor(0)?, None, (a.float(1)?, a.float(2)?), train)?.0])
+}
+/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`
+fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (x, noise) = (*a.tensor(0)?, *a.tensor(1)?);
+    let train = a.opt_bool(4)?.unwrap_or(false);
+    let (out, slope) = sloped(e, x, Some(noise), (a.float(2)?, a.float(3)?), train)?;
+    Ok(smallvec![out, slope.unwrap_or(noise)])
 }
 
 /// Real numbers are real; of complex ones those without an imaginary part.
@@ -199,6 +227,13 @@ fn prelu_gradients() -> Vec<Sample> {
         sample![tensor(BF16, &[0, 3], 1), tensor(BF16, &[0, 3], 2), tensor(BF16, &[1, 3], 3)],
     ]
 }
+fn dropout_gradients() -> Vec<Sample> {
+    let mut out = masked(Some(2.0));
+    for d in [Bool, I64, C64] {
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2), 2.0]);
+    }
+    out
+}
 fn masked(scale: Option<f64>) -> Vec<Sample> {
     let mut out = Vec::new();
     for d in [F32, F64, F16, BF16] {
@@ -287,15 +322,20 @@ pub(crate) static OPS: &[OpDef] = &[
         (),
         prelu_gradients
     ),
-    own!(
-        "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor",
-        infer_masked,
-        run_masked,
-        (0),
-        || masked(Some(2.0))
+    composite!(
+        dropout_backward,
+        dropout_gradients(),
+        "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"
     ),
     own!(
         "aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
+        infer_masked,
+        run_masked,
+        (0),
+        || masked(None)
+    ),
+    own!(
+        "aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
         infer_masked,
         run_masked,
         (0),
@@ -306,6 +346,14 @@ pub(crate) static OPS: &[OpDef] = &[
         rrelu,
         unary(REAL, -2.0, 2.0),
         "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
+    ),
+    composite!(
+        rrelu_with_noise,
+        vec![
+            sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2]
+        ],
+        "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
     ),
     OpDef {
         infer: composed!(isreal),

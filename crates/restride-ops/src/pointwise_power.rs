@@ -34,6 +34,9 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
         y => return compute(c, &k::POW, dtype, &[x, y]),
     };
     let whole = !dtype.is_float() && !dtype.is_complex();
+    if dtype.is_complex() && matches!(exponent, Scalar::Int(0) | Scalar::Float(0.0)) {
+        return crate::create::put(Scalar::Int(1), c.outs[0]);
+    }
     let special = match exponent.as_f64() {
         _ if matches!(exponent, Scalar::Complex(_)) => None,
         2.0 => Some(&k::SQUARE),
@@ -62,18 +65,10 @@ fn run_float_power(c: &Call<'_>) -> Result<()> {
 /// `ldexp`: the first operand times two to the power of the second.
 fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
     let operands = operands(a, &[0, 1])?;
-    let power = to_float(result_type(&[operands[1], Operand::Number(Scalar::Float(2.0))])?);
-    let dims = Layout::contiguous(&[1i64]);
-    let exponent = match operands[1] {
-        Operand::Tensor(_, l) if l.rank() > 0 => Operand::Tensor(power, &dims),
-        _ => Operand::Tensor(power, l0()),
-    };
-    let dtype = result_type(&[operands[0], exponent])?;
+    // An integer exponent has no say in the result's type.
+    let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;
+    let dtype = to_float(if whole { operands[0].dtype() } else { result_type(&operands)? });
     Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
-}
-fn l0() -> &'static Layout {
-    static ZERO: std::sync::OnceLock<Layout> = std::sync::OnceLock::new();
-    ZERO.get_or_init(|| Layout::contiguous(&[] as &[i64]))
 }
 fn run_ldexp(c: &Call<'_>) -> Result<()> {
     compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
@@ -144,6 +139,9 @@ pub(crate) static OPS: &[OpDef] = &[
             sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
             sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
             sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
+            sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],
         ]
     }),
 ];

@@ -138,12 +138,40 @@ fn run_polygamma(c: &Call<'_>) -> Result<()> {
     compute(c, &k::POLYGAMMA, dtype, &[input(&c.args, 1)?, Input::Parameter(n)])
 }
 
+/// `frexp`: a mantissa and a power of 2.
+fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
+    let x = a.tensor(0)?;
+    if !x.dtype.is_float() {
+        return Err(OpError::new("torch.frexp() only supports floating-point dtypes"));
+    }
+    let out = infer(a, &[0], &[], Rule::Same, &k::MANTISSA)?;
+    let power = Meta::new(I32, out[0].layout.clone());
+    Ok(smallvec![out[0].clone(), power])
+}
+fn run_frexp(c: &Call<'_>) -> Result<()> {
+    let (x, dtype) = (input(&c.args, 0)?, c.outs[0].dtype());
+    k::compute(&k::EXPONENT, dtype, &[x], c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    compute(c, &k::MANTISSA, dtype, &[x])
+}
+
+/// `square`: a product, of `bool` an integer.
+fn infer_square(a: &Args<'_, Meta>) -> Result<Metas> {
+    let mut out = infer(a, &[0], &[], Rule::Same, &k::SQUARE)?;
+    if out[0].dtype == Bool {
+        out[0].dtype = I64;
+    }
+    Ok(out)
+}
+fn run_square(c: &Call<'_>) -> Result<()> {
+    compute(c, &k::SQUARE, c.outs[0].dtype(), &[input(&c.args, 0)?])
+}
+
 fn infer_nan_to_num(a: &Args<'_, Meta>) -> Result<Metas> {
     as_empty_like(a, infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)?)
 }
 fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
     let dtype = c.args.tensor(0)?.dtype();
-    let largest = match dtype {
+    let largest = match dtype.real() {
         F16 => 65504.0,
         BF16 => restride_tensor::bf16::MAX.to_f64(),
         F32 => f32::MAX as f64,
@@ -220,6 +248,23 @@ pub(crate) static OPS: &[OpDef] = &[
     own!("aten::round.decimals(Tensor self, *, int decimals) -> Tensor", infer_round, run_round, (0), decimals),
     own!("aten::special_round(Tensor self, *, int decimals=0) -> Tensor", infer_round, run_round, (0), decimals),
     own!("aten::polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
+    own!(
+        "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+        infer_frexp,
+        run_frexp,
+        (),
+        || unary(REAL, -9.0, 9.0)
+    ),
+    restride_ir::OpDef {
+        twin: Some(restride_ir::TwinDecl {
+            op: "aten.polygamma.default",
+            args: &[1, 0],
+            writes: &[(0, 0)],
+            returns: &[restride_ir::TwinReturn::Arg(0)],
+            when: None,
+        }),
+        ..restride_ir::OpDef::new("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
+    },
     own!("aten::special_polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
     own!("aten::logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(0.1))),
     own!("aten::special_logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(
@@ -277,7 +322,7 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::special_psi(Tensor self) -> Tensor", Float(0), k::DIGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
     op!("aten::sigmoid(Tensor self) -> Tensor", Float(0), k::SIGMOID, || odd(ALL, -4.0, 4.0)),
     op!("aten::special_expit(Tensor self) -> Tensor", Float(0), k::SIGMOID, || unary(ALL, -4.0, 4.0)),
-    op!("aten::sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL, -3.0, 3.0)),
     op!("aten::special_sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL_REAL, -3.0, 3.0)),
     own!(
         "aten::deg2rad(Tensor self) -> Tensor",
@@ -300,5 +345,5 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("aten::fix(Tensor self) -> Tensor", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)),
     op!("aten::frac(Tensor self) -> Tensor", Same(0), k::FRAC, || odd(REAL, -3.0, 3.0)),
     op!("aten::sgn(Tensor self) -> Tensor", Same(0), k::SGN, || odd(ALL, -2.0, 2.0)),
-    op!("aten::square(Tensor self) -> Tensor", Same(0), k::SQUARE, || unary(NUMBERS, -3.0, 3.0)),
+    own!("aten::square(Tensor self) -> Tensor", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0)),
 ];

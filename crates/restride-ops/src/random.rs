@@ -23,8 +23,13 @@ pub(crate) fn one(meta: Meta) -> Metas {
     Ok(smallvec![meta])
 }
 
-fn numbers(dtype: DType) -> Result<()> {
+pub(crate) fn numbers(dtype: DType) -> Result<()> {
     ensure!(dtype.is_float() || dtype.is_complex(), "random numbers are not implemented for '{}'", name(dtype));
+    Ok(())
+}
+/// Refuses what cannot count.
+fn countable(dtype: DType) -> Result<()> {
+    ensure!(!dtype.is_complex() && dtype != DType::Bool, "\"geometric_cpu\" not implemented for '{}'", name(dtype));
     Ok(())
 }
 /// Refuses what is no real floating point type.
@@ -249,12 +254,15 @@ pub(crate) use random;
 /// New content of a distribution for argument 0.
 macro_rules! content {
     ($schema:literal, $what:ident) => {
+        content!($schema, $what, real)
+    };
+    ($schema:literal, $what:ident, $types:path) => {
         random!(
             $schema,
             |a| {
                 $what(a)?;
                 let m = same(a)?;
-                real(m.dtype)?;
+                $types(m.dtype)?;
                 one(m)
             },
             |c| draw(c, $what(&c.args)?),
@@ -390,9 +398,14 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     content!(
         "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
-        normal
+        normal,
+        numbers
     ),
-    content!("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor", uniform),
+    content!(
+        "aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
+        uniform,
+        numbers
+    ),
     content!(
         "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
         log_normal
@@ -402,7 +415,7 @@ pub(crate) static OPS: &[OpDef] = &[
         cauchy
     ),
     content!("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", exponential),
-    content!("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", geometric),
+    content!("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", geometric, countable),
     random!(
         "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
         infer_bernoulli,

@@ -2,7 +2,7 @@
 
 use crate::iter::dense_like;
 use crate::nn::{Metas, Result, ensure};
-use crate::random::{draws, forms, one, random, real};
+use crate::random::{draws, forms, numbers, one, random};
 use crate::sample::{sample, tensor};
 use crate::views::{Rule, rule, view};
 use restride_ir::{Arg, Args, Call, Meta, OpDef, OpError, Sample, Scalar, ViewArgs, ViewOutcome};
@@ -57,7 +57,7 @@ fn infer_dropout(a: &Args<'_, Meta>, what: Drops) -> Metas {
     let t = a.tensor(0)?;
     let p = a.float(1)?;
     probability(p)?;
-    real(t.dtype)?;
+    numbers(t.dtype)?;
     // At 1 all is multiplied by zero, of whatever dimensions.
     let planes = what.whole() && p != 1.0;
     ensure!(!planes || t.layout.rank() >= 2, "Feature dropout requires at least 2 dimensions in the input");
@@ -80,7 +80,7 @@ fn infer_native(a: &Args<'_, Meta>) -> Metas {
     let p = a.float(1)?;
     if a.opt_bool(2)?.unwrap_or(true) {
         probability(p)?;
-        real(t.dtype)?;
+        numbers(t.dtype)?;
     }
     let layout = dense_like(&t.layout);
     Ok(smallvec![Meta::new(t.dtype, layout.clone()), Meta::new(DType::Bool, layout)])
@@ -116,6 +116,7 @@ fn dropouts() -> Vec<Sample> {
     let mut out = Vec::new();
     let mut tensors = forms();
     tensors.push(crate::nn::nhwc(F, &[2, 3, 4, 5], 1));
+    tensors.push(tensor(DType::C64, &[2, 3], 1));
     for t in tensors {
         out.push(sample![&t, 0.5, true]);
         out.push(sample![&t, 0.0, true]);

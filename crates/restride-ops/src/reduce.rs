@@ -1,11 +1,11 @@
 //! Reductions: sums, means, extremes, truth, variances and norms over dimensions.
 
-use crate::nn::{Metas, Result, ensure, fail, fresh};
+use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use crate::pointwise_samples::{ALL, ALL_REAL, FLOATS, NUMBERS, REAL, Types};
 use crate::promote::{AsTensor, name, to_float};
 use crate::reduce_samples::{NONE, extra, over_all, over_dim, over_dims, with_dtype, with_last};
 use crate::room::lies;
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
+use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -172,13 +172,36 @@ fn count<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
 
 fn log_sum_exp<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
     let dtype = to_float(a.tensor(0)?.dtype());
-    ensure!(!dtype.is_complex(), "logsumexp of complex numbers is not supported");
     let l = a.tensor(0)?.layout();
     ensure!(
         l.rank() == 0 || l.sizes.contains(&0) || !a.ints(1)?.is_empty(),
         "logsumexp over an empty list of dimensions is refused"
     );
     spec(a, Over::Dims(1, 2), Reduction::LogSumExp, dtype, dtype)
+}
+
+fn infer_log_sum_exp(a: &Args<'_, Meta>) -> Metas {
+    if a.tensor(0)?.dtype.is_complex() {
+        return crate::composite::infer(complex_log_sum_exp, a);
+    }
+    Ok(smallvec![infer(&log_sum_exp(a)?, a.tensor(0)?)])
+}
+
+/// Of complex numbers: with the largest real part taken off first.
+fn complex_log_sum_exp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    ensure!(sizes(e, x).is_empty() || !a.ints(1)?.is_empty(), "logsumexp over an empty list of dimensions is refused");
+    let keep = a.opt_bool(2)?.unwrap_or(false);
+    let real = emit!(e, "aten.real.default", x)?;
+    let most = emit!(e, "aten.amax.default", real, pass(a, 1), true)?;
+    let endless = emit!(e, "aten.isinf.default", most)?;
+    let most = emit!(e, "aten.masked_fill.Scalar", most, endless, 0)?;
+    let apart = emit!(e, "aten.sub.Tensor", x, most)?;
+    let powers = emit!(e, "aten.exp.default", apart)?;
+    let sum = emit!(e, "aten.sum.dim_IntList", powers, pass(a, 1), keep)?;
+    let log = emit!(e, "aten.log.default", sum)?;
+    let most = if keep { most } else { emit!(e, "aten.squeeze.dims", most, pass(a, 1))? };
+    Ok(smallvec![emit!(e, "aten.add.Tensor", log, most)?])
 }
 
 /// The order of a norm.
@@ -437,18 +460,28 @@ pub(crate) static OPS: &[OpDef] = &[
     reduction!("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", |a| count(a), EXACT, || {
         over_all(ALL).into_iter().map(|s| with_last(s, [0])).collect()
     }),
-    reduction!(
-        "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-        |a| log_sum_exp(a),
-        CLOSE,
-        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
-    ),
-    reduction!(
-        "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-        |a| log_sum_exp(a),
-        CLOSE,
-        || over_dims(REAL, &[])
-    ),
+    OpDef {
+        infer: Some(infer_log_sum_exp),
+        decompose: Some(complex_log_sum_exp),
+        composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
+        ..reduction!(
+            "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            |a| log_sum_exp(a),
+            CLOSE,
+            || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+        )
+    },
+    OpDef {
+        infer: Some(infer_log_sum_exp),
+        decompose: Some(complex_log_sum_exp),
+        composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
+        ..reduction!(
+            "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            |a| log_sum_exp(a),
+            CLOSE,
+            || over_dims(REAL, &[])
+        )
+    },
     reduction!(
         "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
          dtype=None) -> Tensor",

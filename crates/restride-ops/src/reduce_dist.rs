@@ -136,6 +136,10 @@ fn matrix_norm(e: &mut dyn Emit, x: Val, norm: MatrixNorm, dims: &[i64], keep: b
         }
         let sums = emit!(e, "aten.linalg_vector_norm.default", x, 1, [r], keep, dtype)?;
         let left = if !keep && r < c { c - 1 } else { c };
+        let most = sizes(e, sums);
+        if p > 0.0 && most[left as usize] == 0 {
+            return Ok(smallvec![nothing(e, sums, left as usize, keep)?]);
+        }
         let op = if p > 0.0 { "aten.amax.default" } else { "aten.amin.default" };
         return Ok(smallvec![emit!(e, op, sums, [left], keep)?]);
     }
@@ -146,7 +150,9 @@ fn matrix_norm(e: &mut dyn Emit, x: Val, norm: MatrixNorm, dims: &[i64], keep: b
     let order: Vec<i64> = (0..rank as i64).filter(|&d| d != r && d != c).chain([r, c]).collect();
     let last = emit!(e, "aten.permute.default", x, order)?;
     let values = emit!(e, "aten.linalg_svdvals.default", last)?;
+    let last = sizes(e, values).len() - 1;
     let mut out = match norm {
+        MatrixNorm::Order(p) if p > 0.0 && sizes(e, values)[last] == 0 => nothing(e, values, last, false)?,
         MatrixNorm::Order(p) if p > 0.0 => emit!(e, "aten.amax.default", values, [-1], false)?,
         MatrixNorm::Order(_) => emit!(e, "aten.amin.default", values, [-1], false)?,
         _ => emit!(e, "aten.sum.dim_IntList", values, [-1], false)?,
@@ -157,6 +163,18 @@ fn matrix_norm(e: &mut dyn Emit, x: Val, norm: MatrixNorm, dims: &[i64], keep: b
         }
     }
     Ok(smallvec![out])
+}
+
+/// The largest of nothing, where numbers are not negative.
+fn nothing(e: &mut dyn Emit, v: Val, dim: usize, keep: bool) -> Result<Val> {
+    let m = e.meta(v);
+    let mut shape = m.sizes().to_vec();
+    if keep {
+        shape[dim] = 1;
+    } else {
+        shape.remove(dim);
+    }
+    emit!(e, "aten.full.default", shape, 0, m.dtype)
 }
 
 fn number(s: Scalar) -> Result<f64> {
@@ -270,6 +288,10 @@ fn norm_samples() -> Vec<Sample> {
         out.push(sample![&cube, p, [2, 0], true]);
         out.push(sample![&cube, p, [0, 1], false, DType::F64]);
         out.push(sample![&cube, p, [1]]);
+    }
+    for p in [1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, 2.0] {
+        out.push(sample![tensor(F, &[0, 3], 1), p, [0, 1]]);
+        out.push(sample![tensor(F, &[2, 3, 0], 1), p, [1, 2], true]);
     }
     out.push(sample![tensor(F, &[5], 1), 3.0]);
     out.push(sample![&cube, 1.0]);

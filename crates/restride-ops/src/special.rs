@@ -38,6 +38,7 @@ macro_rules! full {
 fn mvlgamma(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (x, p) = (*a.tensor(0)?, a.int(1)?);
     ensure!(p >= 1, "p has to be greater than or equal to 1");
+    ensure!(e.meta(x).dtype != Bool, "The input tensor may not be a boolean tensor.");
     let dtype = to_float(e.meta(x).dtype);
     let (half, none) = (p as f64 / 2.0, ());
     let less = emit!(e, "aten.arange.start_step", 0.5 - half, 0.5, 0.5, dtype, none, none, none)?;
@@ -58,8 +59,8 @@ fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// What has no half types, with zeros, infinities and NaN among the numbers.
 fn full(lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(ALL_REAL, lo, hi);
-    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0];
-    out.push(sample![Tensor::from_slice(&odd, &[10])]);
+    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
+    out.push(sample![Tensor::from_slice(&odd, &[12])]);
     out
 }
 
@@ -81,8 +82,8 @@ fn degrees() -> Vec<Sample> {
     out
 }
 
-/// Pairs of numbers above zero, and what lies at the end of a function's range.
-fn positive(types: Types) -> Vec<Sample> {
+/// Pairs of numbers above zero, and what lies at the ends of a function's range.
+fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
     let mut out = Vec::new();
     for (a, b) in pairs(types) {
         let above = |t: Tensor, seed| match t.dtype() {
@@ -91,8 +92,9 @@ fn positive(types: Types) -> Vec<Sample> {
         };
         out.push(sample![above(a, 1), above(b, 2)]);
     }
-    let odd = [0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::INFINITY, f64::NAN];
-    out.push(sample![Tensor::from_slice(&odd, &[13, 1]), Tensor::from_slice(&odd, &[13])]);
+    let odd = [&[0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::NAN], ends].concat();
+    let n = odd.len() as i64;
+    out.push(sample![Tensor::from_slice(&odd, &[n, 1]), Tensor::from_slice(&odd, &[n])]);
     out
 }
 
@@ -110,29 +112,43 @@ pub(crate) static OPS: &[OpDef] = &[
     full!("aten::special_airy_ai(Tensor x) -> Tensor", (0), k::AIRY_AI, || finite(-9.0, 9.0)),
     full!("aten::special_bessel_j0(Tensor self) -> Tensor", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
     full!("aten::special_bessel_j1(Tensor self) -> Tensor", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
-    full!("aten::special_bessel_y0(Tensor self) -> Tensor", (0), k::BESSEL_Y0, || full(-1.0, 9.0)),
-    full!("aten::special_bessel_y1(Tensor self) -> Tensor", (0), k::BESSEL_Y1, || full(-1.0, 9.0)),
+    full!("aten::special_bessel_y0(Tensor self) -> Tensor", (0), k::BESSEL_Y0, || full(0.1, 9.0)),
+    full!("aten::special_bessel_y1(Tensor self) -> Tensor", (0), k::BESSEL_Y1, || full(0.1, 9.0)),
     full!("aten::special_modified_bessel_i0(Tensor self) -> Tensor", (0), k::BESSEL_I0, || full(-9.0, 9.0)),
     full!("aten::special_modified_bessel_i1(Tensor self) -> Tensor", (0), k::BESSEL_I1, || full(-9.0, 9.0)),
-    full!("aten::special_modified_bessel_k0(Tensor self) -> Tensor", (0), k::BESSEL_K0, || full(-1.0, 9.0)),
-    full!("aten::special_modified_bessel_k1(Tensor self) -> Tensor", (0), k::BESSEL_K1, || full(-1.0, 9.0)),
+    full!("aten::special_modified_bessel_k0(Tensor self) -> Tensor", (0), k::BESSEL_K0, || full(0.1, 9.0)),
+    full!("aten::special_modified_bessel_k1(Tensor self) -> Tensor", (0), k::BESSEL_K1, || full(0.1, 9.0)),
     full!("aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor", (0), k::BESSEL_K0E, || full(-1.0, 9.0)),
     full!("aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor", (0), k::BESSEL_K1E, || full(-1.0, 9.0)),
     full!("aten::special_spherical_bessel_j0(Tensor x) -> Tensor", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)),
-    full!("aten::special_erfcx(Tensor self) -> Tensor", (0), k::ERFCX, || full(-3.0, 60.0)),
+    full!("aten::special_erfcx(Tensor self) -> Tensor", (0), k::ERFCX, || full(-3.0, 9.0)),
     full!("aten::special_log_ndtr(Tensor self) -> Tensor", (0), k::LOG_NORMAL_CDF, || full(-9.0, 3.0)),
-    full!("aten::special_ndtri(Tensor self) -> Tensor", (0), k::NORMAL_QUANTILE, || full(-0.1, 1.1)),
-    full!("aten::special_zeta(Tensor self, Tensor other) -> Tensor", (0, 1), k::ZETA, || positive(NO_BOOL)),
+    full!("aten::special_ndtri(Tensor self) -> Tensor", (0), k::NORMAL_QUANTILE, || full(0.1, 0.9)),
+    full!("aten::special_zeta(Tensor self, Tensor other) -> Tensor", (0, 1), k::ZETA, || positive(NO_BOOL, &[])),
     full!("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::ZETA, || {
         with_number(NO_BOOL)
     }),
     full!("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", (0, 1), k::ZETA, || {
         number_first(NO_BOOL)
     }),
-    op!("aten::igamma(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMA, || positive(NO_BOOL)),
-    op!("aten::igammac(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMAC, || positive(NO_BOOL)),
-    composite!(gammainc, positive(REAL), "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"),
-    composite!(gammaincc, positive(REAL), "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"),
+    op!("aten::igamma(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMA, || positive(
+        NO_BOOL,
+        &[f64::INFINITY]
+    )),
+    op!("aten::igammac(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMAC, || positive(
+        NO_BOOL,
+        &[f64::INFINITY]
+    )),
+    composite!(
+        gammainc,
+        positive(REAL, &[f64::INFINITY]),
+        "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"
+    ),
+    composite!(
+        gammaincc,
+        positive(REAL, &[f64::INFINITY]),
+        "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"
+    ),
     composite!(mvlgamma, multivariate(), "aten::mvlgamma(Tensor self, int p) -> Tensor"),
     composite!(mvlgamma, multivariate(), "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
     full!("aten::special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_T, degrees),

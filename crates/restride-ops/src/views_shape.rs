@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::sample::{sample, strided, tensor, transposed};
 use crate::views::{
     NO, Result, Rule, a_copy, a_view, fail, in_order, in_place, itself, layout_rule, may_view, move_dims, must_view,
-    reading, resolves, squeezed, view, view_or_copy,
+    reading, resolves, rule, squeezed, view, view_or_copy,
 };
 
 /// A rule that is a function of the arguments.
@@ -367,7 +367,13 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<SqueezeDim>("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", s_squeeze_dim),
     a_view::<SqueezeDims>("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", s_squeeze_dims),
     a_view::<Identity>("aten::alias(Tensor(a) self) -> Tensor(a)", s_any),
-    a_view::<Identity>("aten::detach(Tensor(a) self) -> Tensor(a)", s_any),
+    OpDef { detaches: true, ..a_view::<Identity>("aten::detach(Tensor(a) self) -> Tensor(a)", s_any) },
+    OpDef {
+        doc: "The elements of `self`, differentiated as if they were those of `history`.",
+        history: true,
+        view: Some(rule::<Identity>()),
+        ..OpDef::new("restride::with_history(Tensor(a) self, Tensor history) -> Tensor(a)")
+    },
     itself(a_view::<Identity>("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", s_any)),
     itself(resolves(a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any))),
     itself(a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any)),

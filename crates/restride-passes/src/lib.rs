@@ -3,6 +3,7 @@
 
 pub mod aliases;
 mod build;
+mod chains;
 mod dce;
 pub mod functionalize;
 pub mod grad;
@@ -19,10 +20,12 @@ mod scatters;
 pub mod segment;
 mod shapes;
 mod simplify;
+mod sure;
 mod symbols;
 mod witnesses;
 mod written;
 
+pub use chains::nested;
 pub use dce::dce;
 pub use functionalize::functionalize;
 pub use grad::grad;

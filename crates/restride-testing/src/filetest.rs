@@ -17,6 +17,7 @@
 //!
 //! - `verify`: what the verifier says of the program.
 //! - `functionalize`: the functional program, or the error.
+//! - `written`: the functional program as files say it. `portable`: the same in operators that other compilers take.
 //! - `grad`: the program of forward and backward, its first output being the loss, or the error.
 //! - `sgd`, `adam`: a training step with that optimizer, with momentum, or the error.
 //! - `recompute`: the program with what is computed again so that, by the model of memory, as many bytes are there at once as the
@@ -126,6 +127,8 @@ fn outputs(source: &str) -> Result<Vec<(String, String)>, String> {
         let text = match *command {
             "verify" => restride_ir::verify(program).map(|()| "ok".to_string()),
             "functionalize" => functional(program, shares).map(|p| print(&p)),
+            "written" => functional(program, shares).and_then(|p| restride::written(&p)).map(|p| print(&p)),
+            "portable" => functional(program, shares).and_then(|p| restride::portable(&p)).map(|p| print(&p)),
             "grad" => functional(program, shares)
                 .and_then(|p| restride::grad(&p, &restride::GradOptions { max_trips, ..Default::default() }))
                 .map(|p| print(&p)),

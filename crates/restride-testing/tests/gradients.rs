@@ -32,9 +32,16 @@ const EXCEPT: &[(&[&str], &str)] = &[
             "aten._linalg_eigh.default",
             "aten.linalg_eigh.default",
             "aten.linalg_eigvalsh.default",
+            "aten.linalg_matrix_sqrth.default",
         ],
-        "one half of a symmetric matrix is read, and the gradient is that of symmetric ones",
+        "one half of a Hermitian matrix is read, and the gradient is that of Hermitian ones",
     ),
+    (
+        &["aten.cholesky_inverse.default", "aten.cholesky_solve.default"],
+        "one half of the factor is read, and the gradient is of all of it",
+    ),
+    (&["aten.linalg_eig.default"], "vectors are determined but for their phases"),
+    (&["aten.linalg_svd.default", "aten.svd.default"], "vectors beyond the singular values count as constant"),
 ];
 
 /// Refusals of rules, with part of what they say; of any operator where none is named.
@@ -48,12 +55,31 @@ const REFUSALS: &[(&str, &str)] = &[
     ("aten.nll_loss_nd.default", "no gradient for its operand 2"),
     ("aten.cross_entropy_loss.default", "no gradient for its operand 2"),
     ("aten.binary_cross_entropy.default", "the weight of binary_cross_entropy"),
-    ("aten._linalg_svd.default", "singular vectors of full_matrices=True"),
-    ("aten.linalg_svd.default", "singular vectors of full_matrices=True"),
+    ("aten.linalg_ldl_factor.default", "there is no gradient of aten.linalg_ldl_factor_ex.default: PyTorch has none"),
+    ("aten.igamma.default", "the derivative for 'igamma: input'"),
+    ("aten.special_gammainc.default", "the derivative for 'igamma: input'"),
+    ("aten.igammac.default", "the derivative for 'igammac: input'"),
+    ("aten.special_gammaincc.default", "the derivative for 'igammac: input'"),
+    ("aten.special_zeta.default", "the derivative for 'zeta'"),
+    ("aten.special_zeta.other_scalar", "the derivative for 'zeta'"),
     ("aten.linalg_qr.default", "QR decomposition with mode="),
     ("aten._ctc_loss.default", "there is no gradient of aten._ctc_loss_backward.default: PyTorch has none"),
     ("aten.ctc_loss.IntList", "there is no gradient of aten._ctc_loss_backward.default: PyTorch has none"),
 ];
+
+/// Functions that PyTorch does not differentiate: a gradient through them is zero.
+fn constant(op: Op) -> bool {
+    let name = op.name();
+    name.contains("_polynomial_")
+        || ["aten.special_airy_ai", "aten.special_scaled_modified_bessel", "aten.special_spherical_bessel"]
+            .iter()
+            .any(|start| name.starts_with(start))
+}
+
+/// Whether results are determined but for phases: singular vectors of complex matrices.
+fn by_phase(op: Op, args: &[SampleArg]) -> bool {
+    op.name() == "aten._linalg_svd.default" && matches!(&args[0], Arg::Value(t) if t.dtype().is_complex())
+}
 
 /// Whether a call asks for a gradient that is not the derivative: rows divided by how often they are looked up.
 fn by_frequency(op: Op, args: &[SampleArg]) -> bool {
@@ -112,7 +138,7 @@ fn every_operator(tried: usize, check: Check) -> (Vec<String>, BTreeMap<&'static
             continue;
         }
         let Some(samples) = op.def().samples else { continue };
-        if EXCEPT.iter().any(|(names, _)| names.contains(&op.name())) {
+        if constant(op) || EXCEPT.iter().any(|(names, _)| names.contains(&op.name())) {
             continue;
         }
         if op.is_mutable() || op.def().grad.is_none() || op.def().hop.is_some() {
@@ -120,7 +146,11 @@ fn every_operator(tried: usize, check: Check) -> (Vec<String>, BTreeMap<&'static
         }
         let mut seen = BTreeSet::new();
         for (i, sample) in samples().iter().enumerate() {
-            if seen.len() >= tried || by_frequency(op, &sample.args) || !seen.insert(key(&sample.args)) {
+            if seen.len() >= tried
+                || by_frequency(op, &sample.args)
+                || by_phase(op, &sample.args)
+                || !seen.insert(key(&sample.args))
+            {
                 continue;
             }
             let mut rng = Rng::new(i as u64);

@@ -5,9 +5,9 @@ use restride_exec::{Inputs, RunValue};
 use restride_ir::text::{parse, print};
 use restride_ir::{Arg, Program, Type, verify};
 use restride_passes::functionalize::Options as FunctionalizeOptions;
-use restride_passes::{functionalize, portable};
-use restride_tensor::{DType, Tensor};
-use restride_testing::{Left, difference};
+use restride_passes::{functionalize, nested, portable};
+use restride_tensor::{DType, Scalar, Tensor};
+use restride_testing::{Left, difference, generate};
 
 fn functional(text: &str) -> Program {
     let program = parse(text, &restride_ops::lookup).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -59,6 +59,7 @@ fn a_selected_index_is_written_as_a_slice() {
         let after = checked(text);
         assert_eq!(count(&after, "aten.select_scatter.default"), 0, "{}", print(&after));
         assert_eq!(count(&after, "aten.slice_scatter.default"), 1);
+        only_core(&after);
     }
 }
 
@@ -136,4 +137,161 @@ fn files_assert_what_is_known_of_numbers_from_data() {
         assert_eq!(&targets[i + 1..i + 5], &wanted, "{targets:?}");
     }
     assert_eq!(targets.iter().filter(|t| t.contains("_assert_scalar")).count(), 4, "the true one is not written");
+}
+
+/// No node but of Core ATen, and `item`.
+fn only_core(program: &Program) {
+    let others: Vec<_> = program
+        .graphs
+        .iter()
+        .flat_map(|(_, g)| g.ordered().map(|(_, n)| n.op))
+        .filter(|op| !restride_ops::is_core(*op) && op.name() != "aten.item.default")
+        .collect();
+    assert!(others.is_empty(), "{others:?}\n{}", print(program));
+}
+
+/// Written into a tensor of sizes [4, 6] through chains of views: in files and in portable form no strides are left.
+#[test]
+fn regions_are_said_by_indices() {
+    let written = |views: &str| {
+        format!("graph(%x: f32[4, 6]) {{\n  %y: f32[4, 6] = aten.add.Tensor(%x, 1)\n{views}  return %y\n}}")
+    };
+    for (views, scatters) in [
+        // y[1:3, 0:2] += 1
+        (
+            "  %a: f32[2, 6][6, 1]+6 = aten.slice.Tensor(%y, 0, 1, 3)\n  %b: f32[2, 2][6, 1]+6 = aten.slice.Tensor(%a, 1, 0, 2)\n  %w: f32[2, 2][6, 1]+6 = aten.add_.Tensor(%b, 1)\n",
+            2,
+        ),
+        // y[2][1:] = 7
+        (
+            "  %a: f32[6]+12 = aten.select.int(%y, 0, 2)\n  %b: f32[5]+13 = aten.slice.Tensor(%a, 0, 1, 6)\n  %w: f32[5]+13 = aten.fill_.Scalar(%b, 7)\n",
+            2,
+        ),
+        // y.view(8, 3)[1:4, 1] = 7
+        (
+            "  %a: f32[8, 3] = aten.view.default(%y, [8, 3])\n  %b: f32[3, 3]+3 = aten.slice.Tensor(%a, 0, 1, 4)\n  %c: f32[3][3]+4 = aten.select.int(%b, 1, 1)\n  %w: f32[3][3]+4 = aten.fill_.Scalar(%c, 7)\n",
+            2,
+        ),
+        // y.diagonal(1)[1:3] = 7
+        (
+            "  %a: f32[4][7]+1 = aten.diagonal.default(%y, 1)\n  %b: f32[2][7]+8 = aten.slice.Tensor(%a, 0, 1, 3)\n  %w: f32[2][7]+8 = aten.fill_.Scalar(%b, 7)\n",
+            1,
+        ),
+    ] {
+        let text = written(views);
+        let before = functional(&text);
+        let said = nested(&before).unwrap();
+        assert_eq!(count(&said, "aten.as_strided_scatter.default"), 0, "{}", print(&said));
+        let after = checked(&text);
+        only_core(&after);
+        assert!(count(&after, "aten.slice_scatter.default") >= scatters, "{}", print(&after));
+    }
+}
+
+/// A region that is no chain of views is written by `index_put`; one that has cells twice stays.
+#[test]
+fn other_regions_are_indices_or_stay() {
+    let strided = |sizes: &str, strides: &str| {
+        format!(
+            "graph(%x: f32[3, 5], %v: f32[{sizes}]) {{\n  %w: f32[3, 5] = aten.as_strided_scatter.default(%x, %v, [{sizes}], [{strides}], 1)\n  return %w\n}}"
+        )
+    };
+    let after = checked(&strided("2, 2", "7, 2"));
+    only_core(&after);
+    assert_eq!(count(&after, "aten.index_put.default"), 1, "{}", print(&after));
+    let after = checked(&strided("3, 3", "1, 1"));
+    assert_eq!(count(&after, "aten.as_strided_scatter.default"), 1, "{}", print(&after));
+}
+
+/// Compositions are said by core operators; what has no form stays.
+#[test]
+fn compositions_are_said_by_core_operators() {
+    for body in [
+        "%w: f32[2, 3, 5] = aten.linear.default(%x, %m, %b)",
+        "%w: f32[2, 3, 5] = aten.matmul.default(%x, %t)",
+        "%w: f32[2, 3, 4] = aten.layer_norm.default(%x, [4], %c)",
+        "%w: f32[2, 3, 4] = aten.softmax.int(%x, -1)",
+        "%w: f32[2, 3, 4] = aten.silu.default(%x)",
+        "%w: f32[2, 3, 4] = aten.masked_fill.Scalar(%x, %k, 3)",
+        "%w: f32[2, 3, 4] = aten.index_copy.default(%x, 1, %i, %y)",
+        "%w: f32[3, 4, 2][4, 1, 12] = aten.movedim.int(%x, 0, -1)",
+        "%w: f32[24] = aten.flatten.using_ints(%x)",
+        "%w: f32[2, 3, 4] = aten.roll.default(%x, [1, -1], [0, 2])",
+        "%w: f32[2, 3] = aten.std.dim(%x, [-1])",
+        "%w: f32[2, 2, 3, 4] = aten.stack.default([%x, %x], 1)",
+    ] {
+        let text = format!(
+            "graph(%x: f32[2, 3, 4], %m: f32[5, 4], %b: f32[5], %t: f32[4, 5], %c: f32[4], %p: f32[3, 4], %i: i64[1], %y: f32[2, 1, 4]) {{\n  %k: bool[3, 4] = aten.gt.Scalar(%p, 5)\n  {body}\n  return %w\n}}"
+        );
+        let before = functional(&text);
+        let after = portable(&before).unwrap();
+        verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&after)));
+        only_core(&after);
+        let given = inputs(&before);
+        let run =
+            |p: &Program| Left::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)));
+        if let Some(d) = close(&run(&before), &run(&after)) {
+            panic!("{d}\n{}", print(&after));
+        }
+    }
+    let after =
+        portable(&functional("graph(%x: f32[2, 3]) {\n  %w: f32[2, 3] = aten.lgamma.default(%x)\n  return %w\n}"))
+            .unwrap();
+    assert_eq!(count(&after, "aten.lgamma.default"), 1);
+}
+
+/// What differs by more than rounding.
+fn close(a: &Left, b: &Left) -> Option<String> {
+    a.named().into_iter().zip(b.named()).find_map(|((name, x), (_, y))| {
+        let (RunValue::Tensor(x), RunValue::Tensor(y)) = (x, y) else { return None };
+        if x.dtype() != y.dtype() || x.layout().sizes != y.layout().sizes {
+            return Some(format!("{name}: {} {} and {} {}", x.dtype(), x.layout(), y.dtype(), y.layout()));
+        }
+        let (p, q) = (numbers(&x), numbers(&y));
+        let alike =
+            |(p, q): (&f64, &f64)| p == q || p.is_nan() && q.is_nan() || (p - q).abs() <= 1e-4 * (1.0 + p.abs());
+        (!p.iter().zip(&q).all(alike)).then(|| format!("{name}: {p:?} and {q:?}"))
+    })
+}
+
+/// Elements in logical order, complex ones by their absolute values.
+fn numbers(t: &Tensor) -> Vec<f64> {
+    let sizes = t.layout().sizes.clone();
+    let mut index = vec![0; sizes.len()];
+    (0..sizes.iter().product::<i64>())
+        .map(|at| {
+            let mut left = at;
+            for (i, n) in index.iter_mut().zip(&sizes).rev() {
+                (*i, left) = (left % n, left / n);
+            }
+            match t.get(&index) {
+                Scalar::Complex(z) => z.norm(),
+                s => s.as_f64(),
+            }
+        })
+        .collect()
+}
+
+/// Random programs of views and writes mean the same in files and in portable form, and no region that is a box is strided.
+#[test]
+fn random_programs_mean_the_same() {
+    let (mut programs, mut scatters) = (0, 0);
+    for seed in 0..400 {
+        let sample = generate(seed);
+        let options = FunctionalizeOptions::default();
+        let Ok(before) = functionalize(&sample.program, &options) else { continue };
+        let Ok(wanted) = Left::interp(&before, &sample.inputs, &Options::default()) else { continue };
+        programs += 1;
+        for after in [nested(&before).unwrap(), portable(&before).unwrap()] {
+            verify(&after).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", print(&after)));
+            scatters += count(&after, "aten.as_strided_scatter.default");
+            let made = Left::interp(&after, &sample.inputs, &Options::default());
+            let made = made.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&after)));
+            if let Some(d) = close(&wanted, &made) {
+                panic!("seed {seed}: {d}\n{}", print(&after));
+            }
+        }
+    }
+    println!("{programs} programs, {scatters} strided scatters left");
+    assert!(programs > 200);
 }

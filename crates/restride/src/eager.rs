@@ -20,8 +20,7 @@
 //!
 //! [`apply`] calls a [`Function`], which has a backward pass of its own.
 //!
-//! A write under [`no_grad`] to what is differentiated is differentiated, as the value is another one afterwards; writes
-//! to leaves under `no_grad` are not. Gradients that are recorded themselves (`create_graph`) hold their leaves, and are
+//! A write under [`no_grad`], or through a detached tensor, changes values and not the gradient, as in PyTorch. Gradients that are recorded themselves (`create_graph`) hold their leaves, and are
 //! freed when the leaf's gradient is taken away ([`Tensor::set_grad`]).
 
 pub use restride_exec::eager::*;

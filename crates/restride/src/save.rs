@@ -10,12 +10,25 @@ use restride_pt2::export::{export_file, export_file_with};
 use restride_pt2::placed::{PlacedPiece, placed_files};
 use std::path::Path;
 
-/// Writes a program as a `.pt2` that `torch.export.load` takes.
+/// Writes a program as a `.pt2` that `torch.export.load` takes, in the operators of [`written`].
 ///
 /// # Errors
 /// What has no form in a `.pt2`, and a file that cannot be written.
 pub fn save(program: &Program, path: &Path) -> Result<()> {
-    export_file(&restride_passes::expand_own(program)?, path)
+    export_file(&written(program)?, path)
+}
+
+/// The program in PyTorch's operators. What a functional one reads and writes through views, it says by views and scatters
+/// that take indices, as PyTorch's own functionalization does.
+///
+/// # Errors
+/// An operator of restride's own that is composed otherwise for other sizes, where these are not known.
+pub fn written(program: &Program) -> Result<Program> {
+    let program = restride_passes::expand_own(program)?;
+    match program.stage {
+        Stage::Functional => restride_passes::nested(&program),
+        Stage::Imported => Ok(program),
+    }
 }
 
 impl Compiled {

@@ -194,11 +194,11 @@ pub(super) fn native(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     // PyTorch does not know that some are views, and makes others one by one.
     let listed = op.schema().returns.iter().any(|r| r.ty == ArgType::Tensors);
     let many = (made.len() > 1 || listed) && !op.def().resolves && !op.def().one_by_one;
-    wrap(made, args, many)
+    wrap(made, args, many, op.def().detaches)
 }
 
 /// Results of the interpreter as tensors: an operand itself, a view of one, or fresh.
-fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool) -> Result<Vec<Value>> {
+fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool, detaches: bool) -> Result<Vec<Value>> {
     let mut out: Vec<Value> = Vec::with_capacity(made.len());
     for slot in made {
         let object = match slot {
@@ -222,6 +222,8 @@ fn wrap(made: Vec<Slot>, args: &EagerArgs, many: bool) -> Result<Vec<Value>> {
         }
         let shares = |t: &&Tensor| t.object().borrow().storage().same(object.borrow().storage());
         let t = match operands(args).find(shares) {
+            // PyTorch differentiates nothing through it.
+            Some(operand) if detaches => Tensor::constant_of(operand, object),
             Some(operand) => view_of(operand, object, many),
             None if out.iter().filter_map(Value::tensor).any(|t| shares(&t)) => {
                 // Results share memory with each other alone: each is given its own.
@@ -244,7 +246,7 @@ fn view_of(operand: &Tensor, object: crate::interp::Object, many: bool) -> Tenso
     };
     if write::unit(operand.root().dtype(), object.borrow().dtype()).is_none() {
         // Bits that are read as another type are constants.
-        return Tensor::constant_of(&operand.root(), object);
+        return Tensor::constant_of(operand, object);
     }
     let (base, origin) = match operand.view() {
         Some(v) if own == ViewOrigin::Call => (v.base, v.origin),

@@ -45,9 +45,6 @@ struct State {
     view: Option<ViewOf>,
     /// Who waits for `detach_`.
     cut: Option<Rc<Cell<bool>>>,
-    /// The bases that this shows as a constant: writes are seen there. One that is gone is seen by nobody, and its history
-    /// need not be kept.
-    detached_from: Vec<WeakTensor>,
 }
 
 #[derive(Clone)]
@@ -108,10 +105,9 @@ impl Tensor {
         Tensor::of(object, base.memory(), State { view, ..State::default() })
     }
 
-    /// What shows a base's memory as a constant.
-    pub(super) fn constant_of(base: &Tensor, object: Object) -> Tensor {
-        let detached_from = base.shown();
-        Tensor::of(object, base.memory(), State { detached_from, ..State::default() })
+    /// A tensor on another one's memory with a history of its own: so far a constant.
+    pub(super) fn constant_of(other: &Tensor, object: Object) -> Tensor {
+        Tensor::of(object, other.memory(), State::default())
     }
 
     /// A row-major tensor of the given elements.
@@ -246,15 +242,11 @@ impl Tensor {
         if on && !differentiable(self.dtype()) {
             return refuse("only Tensors of floating point and complex dtype can require gradients");
         }
-        let base = self.base();
         let mut state = self.0.state.borrow_mut();
         state.requires_grad = on;
         if on {
-            // From now on it stands for itself; what is written is still seen where it came from.
-            if let Some(base) = base {
-                state.view = None;
-                state.detached_from = base.shown();
-            }
+            // From now on it stands for itself.
+            state.view = None;
         }
         Ok(())
     }
@@ -278,7 +270,8 @@ impl Tensor {
         self.0.state.borrow_mut().grad = grad;
     }
 
-    /// The same memory as a constant: what is computed with it is not differentiated.
+    /// The same memory with a history of its own: so far a constant. What is written through it changes the elements of this
+    /// tensor, and not its gradient.
     pub fn detach(&self) -> Tensor {
         Tensor::constant_of(&self.root(), Rc::new(RefCell::new(self.raw())))
     }
@@ -391,8 +384,7 @@ impl Tensor {
     pub(super) fn become_view(&self) {
         let now = Rc::new(RefCell::new(self.raw()));
         let mut state = self.0.state.borrow_mut();
-        let detached_from = std::mem::take(&mut state.detached_from);
-        let old = State { edge: state.edge.take(), detached_from, ..State::default() };
+        let old = State { edge: state.edge.take(), ..State::default() };
         let base = Tensor::of(now, self.memory(), old);
         base.0.history.set(self.0.history.get() + 1);
         let version = base.version();
@@ -422,26 +414,6 @@ impl Tensor {
         self.0.state.borrow_mut().view = view;
     }
 
-    /// The tensors whose histories a write moves: its base, and those that the base shows as a constant.
-    pub(super) fn bases(&self) -> Vec<Tensor> {
-        let root = self.root();
-        let shown: Vec<Tensor> = root.0.state.borrow().detached_from.iter().filter_map(WeakTensor::get).collect();
-        let mut out = vec![root];
-        for base in shown.iter().map(Tensor::root) {
-            if !out.iter().any(|b| b.is(&base)) {
-                out.push(base);
-            }
-        }
-        out
-    }
-
-    /// What a constant in this base's memory shows.
-    fn shown(&self) -> Vec<WeakTensor> {
-        let mut out = vec![WeakTensor(Rc::downgrade(&self.0))];
-        out.extend(self.0.state.borrow().detached_from.iter().cloned());
-        out
-    }
-
     /// Takes over the memory of another tensor (`set_`), as a view of its base, or memory of its own.
     pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<Tensor>) {
         *self.0.memory.borrow_mut() = memory;
@@ -451,7 +423,6 @@ impl Tensor {
             ViewOf { base, made: u64::MAX, version, origin: ViewOrigin::Call }
         };
         state.view = base.map(view);
-        state.detached_from = Vec::new();
     }
 
     /// Whether it is a leaf that asks for its gradient.

@@ -5,7 +5,7 @@ use super::emit::{fitted, place, rule_on_types};
 use super::function::refuse_given;
 use super::guards;
 use super::memory::{Region, Write, before_write, copied, writing, writing_parts};
-use super::mode::{self, Saved, enable_grad, is_grad_enabled};
+use super::mode::{self, is_grad_enabled};
 use super::node::{Edge, Kind, Node};
 use super::probe::lifted;
 use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
@@ -39,37 +39,32 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     }
     refuse_given(targets.iter().map(|t| &t.tensor))?;
     let grad = is_grad_enabled();
-    let moved = targets.iter().any(|t| moves(&t.tensor));
-    let unseen = mode::strict() && grad && targets.iter().any(|t| t.tensor.is_unseen_view());
-    let asks = targets.iter().any(|t| t.tensor.root().requires_grad());
-    let seen = grad && operands(args).any(super::call::asks);
-    let asked = grad && (moved || asks || seen || operands(args).any(Tensor::requires_grad));
-    if asked {
-        if twin.resizes {
-            let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
-                        requires grad.";
-            return refuse(what);
-        }
-        for t in &targets {
-            if seen {
-                refuse_in_place_view(&t.tensor)?;
-            }
-            refuse_leaf(&t.tensor)?;
-        }
-        if unseen {
-            return refuse(LEAF);
-        }
-        refuse_views_behind(op, args)?;
-    }
-    if !asked && !moved {
+    // A write under `no_grad` changes elements and no history.
+    if !grad {
         return plainly(op, args, &targets);
     }
-    // What is differentiated and written is another value afterwards, also under `no_grad`.
-    let _recording = enable_grad();
-    let regions: Vec<Vec<Region>> = targets.iter().map(|t| places(&t.tensor)).collect::<Result<_>>()?;
-    if twin.resizes {
-        return written_out(op, args, &targets, &regions);
+    let moved = targets.iter().any(|t| t.tensor.root().grad_fn().is_some());
+    let unseen = mode::strict() && targets.iter().any(|t| t.tensor.is_unseen_view());
+    let asks = targets.iter().any(|t| t.tensor.root().requires_grad());
+    let seen = operands(args).any(super::call::asks);
+    if !(moved || asks || seen || operands(args).any(Tensor::requires_grad)) {
+        return plainly(op, args, &targets);
     }
+    if twin.resizes {
+        let what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments \
+                    requires grad.";
+        return refuse(what);
+    }
+    for t in &targets {
+        if seen {
+            refuse_in_place_view(&t.tensor)?;
+        }
+        refuse_leaf(&t.tensor)?;
+    }
+    if unseen {
+        return refuse(LEAF);
+    }
+    refuse_views_behind(op, args)?;
     check_overlap(twin, &slots(args))?;
     let given = |tracked: bool| -> Vec<Arg<Tensor, Scalar>> {
         let is_target = |t: &Tensor| targets.iter().any(|k| k.tensor.is(t));
@@ -89,15 +84,15 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     // In-place forms that PyTorch has other formulas of.
     let own = {
         let _writing = writing(targets.iter().map(|t| &t.tensor));
-        if grad { guards::composed(op, args) } else { None }
+        guards::composed(op, args)
     };
     let made = match (&targets[..], visits) {
         ([one], Some(visits)) => {
             let kept = {
                 let _writing = writing(std::iter::once(&one.tensor));
-                if grad { guards::composed(twin.op, &given(true)) } else { None }
+                guards::composed(twin.op, &given(true))
             };
-            by_parts(twin, &given(false), &one.tensor, &visits, grad)?;
+            by_parts(twin, &given(false), &one.tensor, &visits)?;
             if let Some(kept) = kept {
                 kept.results(&[&one.tensor]);
             }
@@ -110,13 +105,13 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         _ => {
             let made = {
                 let _writing = writing(targets.iter().map(|t| &t.tensor));
-                new_content(twin, &given(true), grad)?
+                run(twin.op, &given(true))?
             };
-            for (t, regions) in targets.iter().zip(&regions) {
+            for t in &targets {
                 let new = made.get(t.result).and_then(Value::tensor);
                 let new = new.ok_or_else(|| Error::invalid(format!("{} gives too few results", twin.op)))?;
                 let new = if t.statistic { new.detach() } else { new.clone() };
-                store(&t.tensor, &new, regions, Keep::Target)?;
+                store(&t.tensor, &new, Keep::Target)?;
             }
             made
         }
@@ -126,7 +121,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
     }
     for t in &targets {
         // Writing it in grad mode makes what a view shows part of what is differentiated.
-        if grad && let Some(v) = t.tensor.view().filter(|v| v.origin == ViewOrigin::NoGrad) {
+        if let Some(v) = t.tensor.view().filter(|v| v.origin == ViewOrigin::NoGrad) {
             t.tensor.set_view(Some(ViewOf { origin: ViewOrigin::Call, ..v }));
         }
         t.tensor.looked_at();
@@ -144,11 +139,6 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
             }
         })
         .collect()
-}
-
-/// Whether a write to a tensor changes what is differentiated: of its base, or of what it shows as a constant.
-fn moves(t: &Tensor) -> bool {
-    t.bases().iter().any(|b| b.grad_fn().is_some())
 }
 
 const LEAF: &str = "a leaf Variable that requires grad is being used in an in-place operation.";
@@ -174,81 +164,6 @@ fn plainly(op: Op, args: &EagerArgs, targets: &[Target]) -> Result<Vec<Value>> {
     Ok(made)
 }
 
-/// `out=` under `no_grad`: what lies there is a constant from then on.
-fn written_out(op: Op, args: &EagerArgs, targets: &[Target], regions: &[Vec<Region>]) -> Result<Vec<Value>> {
-    let before: Vec<Layout> = targets.iter().map(|t| t.tensor.layout()).collect();
-    let made = {
-        let _off = mode::no_grad();
-        plainly(op, args, targets)?
-    };
-    for ((t, regions), layout) in targets.iter().zip(regions).zip(before) {
-        if t.tensor.layout() != layout {
-            return Err(Error::unsupported("out= of another size than what is differentiated")
-                .help("give it a tensor of the result's sizes, or a fresh one"));
-        }
-        move_history(&t.tensor, None, regions);
-    }
-    Ok(made)
-}
-
-/// Where a target lies in its base and in each base that it shows as a constant, before it is written.
-fn places(t: &Tensor) -> Result<Vec<Region>> {
-    let mut out = Vec::new();
-    for b in t.bases() {
-        let region = t.region();
-        out.push(match unit(b.dtype(), region.dtype) {
-            Some(_) => region,
-            None => touched(&region, b.dtype())?,
-        });
-    }
-    Ok(out)
-}
-
-/// The cells of a base of which some bytes are in a region of another element type. What was there is gone, whichever bits of
-/// it are left.
-fn touched(region: &Region, base: DType) -> Result<Region> {
-    // Of a complex number each half is a cell.
-    let cell = if base.is_complex() { base.real() } else { base };
-    let layout = in_cells(&region.layout, region.dtype.size() as i64, cell.size() as i64);
-    let layout = layout.ok_or_else(|| {
-        let what = format!(
-            "a write as {} into what is differentiated as {base}, in steps that are no whole cells",
-            region.dtype
-        );
-        Error::unsupported(what).help("detach it and write a clone")
-    })?;
-    Ok(Region { dtype: cell, layout, conj: false, neg: false })
-}
-
-/// A layout in elements of `from` bytes as one in cells of `to` bytes: of those that it touches.
-fn in_cells(l: &Layout, from: i64, to: i64) -> Option<Layout> {
-    let (mut sizes, mut strides) = (l.sizes.to_vec(), l.strides.to_vec());
-    if from >= to {
-        // Several cells for each element.
-        let cells = from / to;
-        strides.iter_mut().for_each(|s| *s *= cells);
-        sizes.push(cells);
-        strides.push(1);
-        return Some(Layout::strided(&sizes, &strides, l.offset * cells));
-    }
-    let elements = to / from;
-    let first = l.offset.rem_euclid(elements);
-    let mut run = 1;
-    for (size, stride) in sizes.iter_mut().zip(&mut strides) {
-        match *stride {
-            s if s % elements == 0 => *stride = s / elements,
-            // Neighbours: a run of elements, which begins somewhere in a cell.
-            1 if run == 1 => {
-                run = *size;
-                *size = (first + *size - 1) / elements + 1;
-            }
-            _ if *size == 1 => *stride = 0,
-            _ => return None,
-        }
-    }
-    Some(Layout::strided(&sizes, &strides, l.offset.div_euclid(elements)))
-}
-
 /// Where a result is that was saved and written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
@@ -259,7 +174,7 @@ enum Keep {
 }
 
 /// Writes a result through its target and moves the history.
-fn store(target: &Tensor, new: &Tensor, regions: &[Region], keep: Keep) -> Result<()> {
+fn store(target: &Tensor, new: &Tensor, keep: Keep) -> Result<()> {
     let write = before_write(target)?;
     overwrite(new.raw(), target.object(), mode::next_key(), &mode::options())?;
     write.done();
@@ -270,49 +185,39 @@ fn store(target: &Tensor, new: &Tensor, regions: &[Region], keep: Keep) -> Resul
         let same = same && !want.conj && !want.neg && self_overlaps(want.layout()) == Some(false);
         e.node.repoint(e.slot, new, target, same)?;
     }
-    move_history(target, edge.map(|e| (e, new.meta())), regions);
+    move_history(target, edge.map(|e| (e, new.meta())));
     Ok(())
 }
 
-/// The region has the elements of another value now, `None` for a constant.
-fn move_history(target: &Tensor, value: Option<(Edge, Meta)>, regions: &[Region]) {
-    let own = target.region();
-    for (b, region) in target.bases().into_iter().zip(regions) {
-        let old = b.edge().filter(|_| !b.is_asking_leaf());
-        // Bits of another type are constants.
-        let value = value.clone().filter(|_| region.dtype == own.dtype && differentiable(own.dtype));
-        let whole = *region == b.region();
-        match (&value, &old) {
-            // A leaf stays one.
-            _ if b.is_asking_leaf() => {}
-            (None, None) => {}
-            (Some((edge, ty)), _) if whole && ty.dtype == b.dtype() && ty.layout.sizes == b.layout().sizes => {
-                b.set_edge(Some(edge.clone()));
-            }
-            _ if region.layout.sizes.contains(&0) => {}
-            _ => {
-                let kind = Kind::Scatter {
-                    base: b.region(),
-                    region: region.clone(),
-                    value: value.as_ref().map(|(_, ty)| ty.clone()),
-                };
-                // Nothing is left of a base that is overwritten as a whole; PyTorch goes on with zeros.
-                let old = old.filter(|_| !whole || mode::strict());
-                let node = Node::new(kind, vec![old, value.map(|(e, _)| e)], vec![b.meta()]);
-                b.set_edge(Some(Edge { node, slot: 0 }));
-            }
+/// The target's region of its base has the elements of another value now, `None` for a constant.
+fn move_history(target: &Tensor, value: Option<(Edge, Meta)>) {
+    let (base, region) = (target.root(), target.region());
+    // A leaf stays one.
+    if base.is_asking_leaf() {
+        return;
+    }
+    let old = base.edge();
+    let value = value.filter(|_| differentiable(region.dtype));
+    let whole = region == base.region();
+    match (&value, &old) {
+        (None, None) => {}
+        (Some((edge, ty)), _) if whole && ty.dtype == base.dtype() && ty.layout.sizes == base.layout().sizes => {
+            base.set_edge(Some(edge.clone()));
+        }
+        _ if region.layout.sizes.contains(&0) => {}
+        _ => {
+            let value_type = value.as_ref().map(|(_, ty)| ty.clone());
+            let kind = Kind::Scatter { base: base.region(), region, value: value_type };
+            // Nothing is left of a base that is overwritten as a whole; PyTorch goes on with zeros.
+            let old = old.filter(|_| !whole || mode::strict());
+            let node = Node::new(kind, vec![old, value.map(|(e, _)| e)], vec![base.meta()]);
+            base.set_edge(Some(Edge { node, slot: 0 }));
         }
     }
 }
 
-/// What a write writes. PyTorch records none under `no_grad`, so that it guards nothing of it.
-fn new_content(twin: &Twin, args: &EagerArgs, grad: bool) -> Result<Vec<Value>> {
-    let _unseen = (!grad && mode::strict()).then(|| mode::saved_tensors(Saved::CloneOnWrite));
-    run(twin.op, args)
-}
-
 /// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
-fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits, grad: bool) -> Result<()> {
+fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> Result<()> {
     let sizes = target.sizes();
     // What cannot be broadcast into the target is refused before anything is written.
     let apart: Vec<Arg<Slot, Scalar>> = own
@@ -340,10 +245,10 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits, grad
         };
         let args: Vec<Arg<Tensor, Scalar>> = own.iter().map(|a| a.try_map(part, |s| Ok(*s))).collect::<Result<_>>()?;
         let cell = part(target)?;
-        let made = new_content(twin, &args, grad)?;
+        let made = run(twin.op, &args)?;
         let new = made.first().and_then(Value::tensor);
         let new = new.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
-        store(&cell, new, &places(&cell)?, Keep::Result)?;
+        store(&cell, new, Keep::Result)?;
     }
     Ok(())
 }

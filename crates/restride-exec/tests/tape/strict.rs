@@ -217,12 +217,15 @@ fn writes_that_are_not_recorded_guard_nothing() {
         a.zero_()?;
         Ok(y)
     });
-    // What was there before is gone through as if it had not happened.
-    strict_alone(VERSION, &|x| {
+    // What was there before is gone through as if it had not happened, and looks for what it saved.
+    let written = |x: &Tensor| {
         let y = x.exp()?;
         let _off = no_grad();
         y.zero_()
-    });
+    };
+    refused(passes(&written), VERSION);
+    let _strict = saved_tensors(Saved::Strict);
+    refused(passes(&written), VERSION);
 }
 
 #[test]

@@ -253,6 +253,9 @@ impl Dim for Expr {
     fn floor_div(&self, other: &Self) -> Self {
         Expr::call(ExprFn::FloorDiv, vec![self.clone(), other.clone()])
     }
+    fn divide(&self, other: &Self) -> (Self, Self) {
+        polynomial::divide(self, other)
+    }
     fn smaller(&self, other: &Self) -> Self {
         Expr::call(ExprFn::Min, vec![self.clone(), other.clone()])
     }
@@ -377,6 +380,22 @@ mod tests {
         let e = Expr::call(ExprFn::Mod, vec![s("s0"), Expr::Int(3)]);
         let at = |n| e.eval(&[(Symbol::new("s0", None, None), Scalar::Int(n))].into()).unwrap();
         assert_eq!((at(7), at(9)), (Scalar::Int(1), Scalar::Int(0)));
+    }
+
+    #[test]
+    fn polynomials_are_divided_term_by_term() {
+        let (a, b) = (s("s0"), s("s1"));
+        let by = a.minus(&Expr::Int(3)).times(&b);
+        let x = by.times(&b).plus(&a).plus(&Expr::Int(2));
+        assert_eq!(x.divide(&by), (b.clone(), a.plus(&Expr::Int(2))));
+        assert_eq!(
+            b.times(&Expr::Int(7)).plus(&Expr::Int(9)).divide(&Expr::Int(4)),
+            (b.plus(&Expr::Int(2)), b.times(&Expr::Int(3)).plus(&Expr::Int(1)))
+        );
+        assert_eq!(a.divide(&Expr::Int(1)), (a.clone(), Expr::Int(0)));
+        assert_eq!(a.minus(&Expr::Int(1)).divide(&a), (Expr::Int(1), Expr::Int(-1)));
+        assert_eq!(b.divide(&a), (Expr::Int(0), b.clone()));
+        assert_eq!(Expr::Int(11).divide(&Expr::Int(4)), (Expr::Int(2), Expr::Int(3)));
     }
 
     #[test]

@@ -133,6 +133,37 @@ pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
     if whole.is_empty() { opaque() } else { Expr::call(ExprFn::Add, vec![from_poly(whole), inner]) }
 }
 
+/// Division steps before the rest is taken for the remainder.
+const DIVISIONS: usize = 64;
+
+/// Division of polynomials by their leading terms, highest degree first: `(q, r)` with `a = q * b + r`.
+pub(super) fn divide(a: &Expr, b: &Expr) -> (Expr, Expr) {
+    let leading = |p: &Poly| p.iter().max_by_key(|(m, _)| (m.len(), *m)).map(|(m, c)| (m.clone(), *c));
+    let (mut rest, by) = (a.poly(), b.poly());
+    let (mut quotient, mut remainder) = (Poly::new(), Poly::new());
+    let Some((atoms, factor)) = leading(&by) else { return (Expr::Int(0), a.clone()) };
+    for _ in 0..DIVISIONS {
+        let Some((m, c)) = leading(&rest) else { break };
+        match remove_atoms(&m, &atoms) {
+            Some(left) if c.div_euclid(factor) != 0 => {
+                let term: Poly = [(left, c.div_euclid(factor))].into();
+                add_into(&mut rest, &multiply(&term, &by), -1);
+                add_into(&mut quotient, &term, 1);
+                // What the factor leaves over of the leading term is not divided again.
+                if let Some(over) = rest.remove(&m) {
+                    add_into(&mut remainder, &[(m, over)].into(), 1);
+                }
+            }
+            _ => {
+                rest.remove(&m);
+                add_into(&mut remainder, &[(m, c)].into(), 1);
+            }
+        }
+    }
+    add_into(&mut remainder, &rest, 1);
+    (from_poly(quotient), from_poly(remainder))
+}
+
 fn remove_atoms(from: &[Expr], atoms: &[Expr]) -> Option<Vec<Expr>> {
     let mut left = from.to_vec();
     for a in atoms {

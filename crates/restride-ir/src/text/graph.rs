@@ -94,9 +94,14 @@ impl<'s> Parser<'s> {
         *scope = std::mem::take(&mut self.scope);
         let mut origin = Origin { key: self.nodes, ..Origin::default() };
         self.nodes = self.nodes.saturating_add(1);
+        let mut overwritten = Vec::new();
         while self.eat('!')? {
             if self.eat_word("no_grad")? {
                 origin.no_grad = true;
+            } else if self.eat_word("parts")? {
+                origin.parts = true;
+            } else if self.eat_word("overwritten")? {
+                overwritten = self.overwritten()?;
             } else if self.eat_word("key")? {
                 let at = self.tok.start;
                 origin.key = match u32::try_from(self.index()?) {
@@ -104,16 +109,42 @@ impl<'s> Parser<'s> {
                     Err(_) => return self.error_at(at, "a key fits 32 bits"),
                 };
             } else {
-                return self.expected("`no_grad` or `key`");
+                return self.expected("`no_grad`, `parts`, `overwritten` or `key`");
             }
         }
         let mut ids = SmallVec::new();
         for (name, at, ty) in results {
             ids.push(self.define(graph, scope, name, at, ty)?);
         }
-        let id = graph.nodes.push(crate::Node { op, args, results: ids, origin: Arc::new(origin) });
+        let mut node = crate::Node { op, args, results: ids, origin: Arc::default() };
+        if !overwritten.is_empty() {
+            let all: Vec<ValueId> = node.operands().chain(node.results.iter().copied()).collect();
+            let named = |v: &ValueId| overwritten.iter().any(|(name, _)| graph.values[*v].name == *name);
+            let found = all.iter().enumerate().filter(|(_, v)| named(v)).map(|(i, _)| i as u32);
+            origin.overwritten = Some(found.collect());
+            if let Some((name, at)) = overwritten.iter().find(|(n, _)| all.iter().all(|v| graph.values[*v].name != *n))
+            {
+                return self.error_at(*at, format_args!("%{name} is no operand and no result of this node"));
+            }
+        }
+        node.origin = Arc::new(origin);
+        let id = graph.nodes.push(node);
         graph.order.push(id);
         Ok(())
+    }
+
+    /// `(%a, %b)`: values by name, with where they stand.
+    fn overwritten(&mut self) -> Result<Vec<(Arc<str>, usize)>> {
+        let mut out = Vec::new();
+        self.expect('(')?;
+        loop {
+            out.push(self.name(Tok::Value)?);
+            if !self.eat(',')? {
+                break;
+            }
+        }
+        self.expect(')')?;
+        Ok(out)
     }
 
     fn op(&mut self) -> Result<Op> {

@@ -301,6 +301,26 @@ impl Printer<'_> {
         if node.origin.no_grad {
             out.push_str(" !no_grad");
         }
+        if node.origin.parts {
+            out.push_str(" !parts");
+        }
+        if let Some(which) = &node.origin.overwritten {
+            let all: Vec<ValueId> = node.operands().chain(node.results.iter().copied()).collect();
+            let mut seen: Vec<ValueId> = Vec::new();
+            for v in which.iter().filter_map(|i| all.get(*i as usize)) {
+                if !seen.contains(v) {
+                    seen.push(*v);
+                }
+            }
+            out.push_str(" !overwritten(");
+            for (i, v) in seen.into_iter().enumerate() {
+                if i > 0 {
+                    out.push_str(", ");
+                }
+                self.value(out, v);
+            }
+            out.push(')');
+        }
         if self.options.sources
             && let Some(source) = node.origin.source_line()
         {

@@ -267,7 +267,7 @@ fn errors_name_line_and_column() {
         ("%r: f32[2] = aten.add.Tensor(%x, %x, beta=2)", "has no argument `beta`"),
         ("%r: f32[2] = aten.cat.default([%x, 1])", "not several of them"),
         ("%r: f32[2] = aten.cat.default([%x) # c", "expected `]`, found `)`"),
-        ("%r: f32[2] = aten.relu.default(%x) !what", "expected `no_grad` or `key`"),
+        ("%r: f32[2] = aten.relu.default(%x) !what", "expected `no_grad`, `parts`, `overwritten` or `key`"),
     ];
     for (line, want) in cases {
         let got = error(&wrap(line));

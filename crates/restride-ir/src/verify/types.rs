@@ -118,10 +118,18 @@ fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec
 
 /// Gives values the strides that their operators' rules give. An exporter computes types without memory, and its strides
 /// are sometimes not those of eager PyTorch, which the rules are held to. Other element types and sizes are left for
-/// the verifier to complain of.
+/// the verifier to complain of, but for results that nothing reads: they get the rule's whole type.
 pub fn relay(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
         let graph = &mut program.graphs[id];
+        let mut read = vec![false; graph.values.len()];
+        for v in graph
+            .ordered()
+            .flat_map(|(_, n)| n.operands())
+            .chain(graph.outputs.iter().flat_map(|a| a.values().copied()))
+        {
+            read[v.index()] = true;
+        }
         let mut objects = Objects::new(&graph.values);
         for at in graph.order.clone() {
             let node = &graph.nodes[at];
@@ -141,9 +149,10 @@ pub fn relay(program: &mut Program) {
             {
                 for (&result, want) in node.results.iter().zip(wanted) {
                     let have = graph.values[result].ty.tensor().and_then(TensorType::known);
-                    if have
-                        .is_some_and(|h| same(&h, &want, Stage::Functional) && h.layout.strides != want.layout.strides)
-                    {
+                    if have.is_some_and(|h| match same(&h, &want, Stage::Functional) {
+                        true => h.layout.strides != want.layout.strides,
+                        false => !read[result.index()],
+                    }) {
                         laid.push((result, want.into()));
                     }
                 }

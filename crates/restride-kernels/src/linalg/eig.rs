@@ -33,7 +33,7 @@ pub fn eig(a: &Matrix<C64>, real: bool, wanted: bool) -> Result<Eig, String> {
     let mut values = Temp::filled(n, C64::ZERO);
     let mut vectors: Matrix<C64> = Matrix::zeros(n, if wanted { n } else { 0 });
     if a.data.iter().any(|x| !x.re.is_finite() || !x.im.is_finite()) {
-        return Err("the input matrix contains non-finite values".into());
+        return Err("input tensor should not contain infs or NaNs.".into());
     }
     // Brought near 1 by a power of two: no square over- or underflows.
     let most = a.data.iter().map(|x| x.size()).fold(0.0, f64::max);
@@ -129,7 +129,7 @@ fn triangle(h: &mut Matrix<C64>, q: &mut Matrix<C64>, wanted: bool) -> Result<()
             continue;
         }
         if steps == STEPS {
-            return Err("The algorithm failed to converge".into());
+            return Err("the algorithm failed to converge".into());
         }
         steps += 1;
         let shift = if steps % 10 == 0 {

@@ -47,7 +47,7 @@ pub fn matrix_exp<T: Field>(a: &Matrix<T>) -> Matrix<T> {
         }
     };
     // The odd part is x times a polynomial of even powers.
-    let (mut part, mut odd, mut even) = (Matrix::zeros(n, n), Matrix::zeros(n, n), Matrix::zeros(n, n));
+    let (mut part, mut even, mut odd) = (Matrix::zeros(n, n), Matrix::zeros(n, n), Matrix::zeros(n, n));
     sum([0.0, PADE[9], PADE[11], PADE[13]], &mut part);
     even.product(&x6, &part);
     sum([PADE[1], PADE[3], PADE[5], PADE[7]], &mut even);
@@ -60,7 +60,12 @@ pub fn matrix_exp<T: Field>(a: &Matrix<T>) -> Matrix<T> {
         let (e, o) = (even.data[i], odd.data[i]);
         (even.data[i], odd.data[i]) = (e - o, e + o);
     }
-    out.data.copy_from_slice(&lu(even.clone()).solve(odd).data);
+    // What was made last is given back first.
+    let factors = lu(even.clone());
+    let solved = factors.solve(odd);
+    out.data.copy_from_slice(&solved.data);
+    drop(factors);
+    drop(solved);
     for _ in 0..halvings {
         part.product(&out, &out);
         out.data.copy_from_slice(&part.data);

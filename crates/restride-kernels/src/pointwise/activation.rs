@@ -1,6 +1,7 @@
 //! Activation functions of neural networks.
 
 use super::Real;
+use super::complex_math::{self as m, ComplexMath};
 use restride_tensor::{C32, C64};
 
 /// `sqrt(2 / pi)`.
@@ -43,7 +44,7 @@ pointwise! {
     ELU(x, alpha, scale, input_scale) "`x`, an exponential below 0" { real: elu(x, alpha, scale, input_scale) }
     GELU(x) "`x` times the normal distribution function" { real: x * x.normal_cdf() }
     GELU_TANH(x) "`gelu` by the hyperbolic tangent" { real: 0.5 * x * (1.0 + gelu_tanh_inner(x)) }
-    SILU(x) "`x * sigmoid(x)`" { real: x / (1.0 + (-x).exp()), complex: x / ((-x).exp() + 1.0) }
+    SILU(x) "`x * sigmoid(x)`" { real: x / (1.0 + (-x).exp()), complex: x * x.by(m::sigmoid) }
     MISH(x) "`x * tanh(softplus(x))`" { real: x * x.exp().ln_1p().tanh() }
     SOFTPLUS(x, beta, threshold) "`log(1 + exp(beta * x)) / beta`" { real: softplus(x, beta, threshold) }
     HARDSIGMOID(x) "`relu6(x + 3) / 6`" { real: clamp(x + 3.0, 0.0, 6.0) / 6.0 }

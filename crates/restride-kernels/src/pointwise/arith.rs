@@ -1,7 +1,8 @@
 //! Arithmetic of two and more operands.
 
 use super::Real;
-use num_traits::{Float, Zero};
+use super::complex_math::{self as m, ComplexMath};
+use num_traits::Float;
 use restride_tensor::{C32, C64};
 
 /// Integer quotient rounded towards minus infinity; the divisor is not zero.
@@ -64,22 +65,9 @@ fn pow_int(a: i64, b: i64) -> i64 {
     out
 }
 
-fn pow_complex<F: Float + num_traits::FloatConst>(
-    a: num_complex::Complex<F>,
-    b: num_complex::Complex<F>,
-) -> num_complex::Complex<F> {
-    if b.is_zero() {
-        return num_complex::Complex::new(F::one(), F::zero());
-    }
-    if a.is_zero() {
-        return a;
-    }
-    a.powc(b)
-}
-
 /// Quotient by scaling with the larger part of the divisor, so that nothing overflows on the way.
 #[inline(always)]
-fn div_complex<F: Float>(a: num_complex::Complex<F>, b: num_complex::Complex<F>) -> num_complex::Complex<F> {
+pub(super) fn div_complex<F: Float>(a: num_complex::Complex<F>, b: num_complex::Complex<F>) -> num_complex::Complex<F> {
     let (c, d) = (b.re, b.im);
     if c.abs() >= d.abs() {
         if c == F::zero() && d == F::zero() {
@@ -135,7 +123,7 @@ pointwise! {
         int: a.wrapping_rem(b), real: a.fmod(b), check: no_zero_divisor,
     }
     POW(a, b) "`a` to the power of `b`" {
-        int: pow_int(a, b), real: a.powf(b), complex: pow_complex(a, b),
+        int: pow_int(a, b), real: a.powf(b), complex: a.by_two(b, m::pow),
     }
     ATAN2(a, b) "angle of the point (b, a)" { real: a.atan2(b) }
     HYPOT(a, b) "`sqrt(a² + b²)`" { real: a.hypot(b) }
@@ -143,6 +131,7 @@ pointwise! {
     NEXTAFTER(a, b) "the next number from `a` towards `b`" { real: a.next_after(b) }
     LOGADDEXP(a, b) "`log(exp(a) + exp(b))`" {
         real: if a.is_infinite() && a == b { a } else { a.max_nan(b) + (-(a - b).abs()).exp().ln_1p() },
+        complex: a.by_two(b, m::log_add_exp),
     }
     LOGADDEXP2(a, b) "`log2(2^a + 2^b)`" {
         real: if a.is_infinite() && a == b { a } else {
@@ -163,7 +152,7 @@ pointwise! {
     MINIMUM(a, b) "the smaller; NaN if either is" { int: a.min(b), real: a.min_nan(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
-    LDEXP(a, b) "`a` times two to the power of `b`" { real: a * b.exp2(), complex: a * (b * std::f64::consts::LN_2 as F).exp() }
+    LDEXP(a, b) "`a` times two to the power of `b`" { real: a * b.exp2(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }
     GCD(a, b) "greatest common divisor" { int: gcd(a, b) }
     LCM(a, b) "least common multiple" {
         int: { let g = gcd(a, b); if g == 0 { 0 } else { (a / g).wrapping_mul(b).wrapping_abs() } },

@@ -36,6 +36,9 @@ predicates! {
         int: { let _ = (rtol, atol, equal_nan); a == b },
         real: a == b || (equal_nan != 0.0 && a.is_nan() && b.is_nan())
             || (a.is_finite() && b.is_finite() && (a - b).abs() <= atol + (rtol * b).abs()),
+        complex: a == b
+            || (equal_nan.re != 0.0 && (a.re.is_nan() || a.im.is_nan()) && (b.re.is_nan() || b.im.is_nan()))
+            || { let apart = (a - b).norm(); apart.is_finite() && apart <= atol.re + (b * rtol.re).norm() },
     }
 }
 

@@ -9,6 +9,7 @@ mod arith;
 mod backward;
 mod compare;
 mod complex;
+pub mod complex_math;
 mod real;
 mod select;
 mod special;

@@ -1,6 +1,7 @@
 //! Functions of one number.
 
 use super::Real;
+use super::complex_math::{self as m, ComplexMath};
 use crate::convert::Compute;
 use num_traits::FloatConst;
 use restride_tensor::{C32, C64};
@@ -27,28 +28,28 @@ pointwise! {
     NOT(a) "bitwise not" { int: !a }
     NOT_BOOL(a) "not" { int: (a == 0) as i64 }
     IDENTITY(a) "the number itself" { int: a, real: a, complex: a }
-    EXP(a) "exponential function" { real: a.exp(), complex: a.exp() }
-    EXP2(a) "`2^a`" { real: a.exp2(), complex: (a * std::f64::consts::LN_2 as F).exp() }
-    EXPM1(a) "`exp(a) - 1`" { real: a.exp_m1(), complex: a.exp() - 1.0 }
-    LOG(a) "natural logarithm" { real: a.ln(), complex: a.ln() }
-    LOG2(a) "logarithm of base 2" { real: a.log2(), complex: a.ln() / (std::f64::consts::LN_2 as F) }
-    LOG10(a) "logarithm of base 10" { real: a.log10(), complex: a.ln() / (std::f64::consts::LN_10 as F) }
-    LOG1P(a) "`log(1 + a)`" { real: a.ln_1p(), complex: (a + 1.0).ln() }
-    SQRT(a) "square root" { real: a.sqrt(), complex: a.sqrt() }
-    RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.sqrt().inv() }
-    RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.inv() }
-    SIN(a) "sine" { real: a.sin(), complex: a.sin() }
-    COS(a) "cosine" { real: a.cos(), complex: a.cos() }
-    TAN(a) "tangent" { real: a.tan(), complex: a.tan() }
-    ASIN(a) "inverse of the sine" { real: a.asin(), complex: a.asin() }
-    ACOS(a) "inverse of the cosine" { real: a.acos(), complex: a.acos() }
-    ATAN(a) "inverse of the tangent" { real: a.atan(), complex: a.atan() }
-    SINH(a) "hyperbolic sine" { real: a.sinh(), complex: a.sinh() }
-    COSH(a) "hyperbolic cosine" { real: a.cosh(), complex: a.cosh() }
-    TANH(a) "hyperbolic tangent" { real: a.tanh(), complex: a.tanh() }
-    ASINH(a) "inverse of the hyperbolic sine" { real: a.asinh(), complex: a.asinh() }
-    ACOSH(a) "inverse of the hyperbolic cosine" { real: a.acosh(), complex: a.acosh() }
-    ATANH(a) "inverse of the hyperbolic tangent" { real: a.atanh(), complex: a.atanh() }
+    EXP(a) "exponential function" { real: a.exp(), complex: a.by(m::exp) }
+    EXP2(a) "`2^a`" { real: a.exp2(), complex: (a * std::f64::consts::LN_2 as F).by(m::exp) }
+    EXPM1(a) "`exp(a) - 1`" { real: a.exp_m1(), complex: a.by(m::exp_m1) }
+    LOG(a) "natural logarithm" { real: a.ln(), complex: a.by(m::ln) }
+    LOG2(a) "logarithm of base 2" { real: a.log2(), complex: a.by(m::ln) / (std::f64::consts::LN_2 as F) }
+    LOG10(a) "logarithm of base 10" { real: a.log10(), complex: a.by(m::ln) / (std::f64::consts::LN_10 as F) }
+    LOG1P(a) "`log(1 + a)`" { real: a.ln_1p(), complex: a.by(m::ln_1p) }
+    SQRT(a) "square root" { real: a.sqrt(), complex: a.by(m::sqrt) }
+    RSQRT(a) "`1 / sqrt(a)`" { real: 1.0 / a.sqrt(), complex: a.by(m::rsqrt) }
+    RECIPROCAL(a) "`1 / a`" { real: 1.0 / a, complex: a.by(m::recip) }
+    SIN(a) "sine" { real: a.sin(), complex: a.by(m::sin) }
+    COS(a) "cosine" { real: a.cos(), complex: a.by(m::cos) }
+    TAN(a) "tangent" { real: a.tan(), complex: a.by(m::tan) }
+    ASIN(a) "inverse of the sine" { real: a.asin(), complex: a.by(m::asin) }
+    ACOS(a) "inverse of the cosine" { real: a.acos(), complex: a.by(m::acos) }
+    ATAN(a) "inverse of the tangent" { real: a.atan(), complex: a.by(m::atan) }
+    SINH(a) "hyperbolic sine" { real: a.sinh(), complex: a.by(m::sinh) }
+    COSH(a) "hyperbolic cosine" { real: a.cosh(), complex: a.by(m::cosh) }
+    TANH(a) "hyperbolic tangent" { real: a.tanh(), complex: a.by(m::tanh) }
+    ASINH(a) "inverse of the hyperbolic sine" { real: a.asinh(), complex: a.by(m::asinh) }
+    ACOSH(a) "inverse of the hyperbolic cosine" { real: a.acosh(), complex: a.by(m::acosh) }
+    ATANH(a) "inverse of the hyperbolic tangent" { real: a.atanh(), complex: a.by(m::atanh) }
     ERF(a) "error function" { real: Real::erf(a) }
     ERFC(a) "complementary error function" { real: Real::erfc(a) }
     ERFINV(a) "inverse of the error function" { real: a.erfinv() }
@@ -59,14 +60,20 @@ pointwise! {
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         real: if a.is_nan() { a } else if a > 0.0 { -a * a.ln() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
     }
-    SIGMOID(a) "`1 / (1 + exp(-a))`" { real: a.sigmoid(), complex: ((-a).exp() + 1.0).inv() }
+    SIGMOID(a) "`1 / (1 + exp(-a))`" { real: a.sigmoid(), complex: a.by(m::sigmoid) }
     CEIL(a) "rounded up" { int: a, real: a.ceil() }
     FLOOR(a) "rounded down" { int: a, real: a.floor() }
     ROUND(a) "rounded to nearest, halves to even" { int: a, real: a.rint() }
     ROUND_DECIMALS(a, decimals) "rounded to a number of decimals" { real: round_decimals(a, decimals) }
     TRUNC(a) "cut towards zero" { int: a, real: a.trunc() }
     FRAC(a) "what cutting towards zero leaves" { real: a - a.trunc() }
-    SINC(a) "`sin(pi a) / (pi a)`" { real: sinc(a) }
+    MANTISSA(a) "the number brought into 0.5..1 by a power of 2, with its sign" {
+        real: if a.is_finite() { T::c(libm::frexp(Compute::to_f64(a)).0) } else { a },
+    }
+    EXPONENT(a) "the power of 2 that `MANTISSA` takes off" {
+        real: if a.is_finite() { T::c(libm::frexp(Compute::to_f64(a)).1 as f64) } else { 0.0 },
+    }
+    SINC(a) "`sin(pi a) / (pi a)`" { real: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
     DEG2RAD(a) "degrees to radians" { real: a * T::c(std::f64::consts::PI / 180.0) }
     RAD2DEG(a) "radians to degrees" { real: a * T::c(180.0 / std::f64::consts::PI) }
     SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
@@ -75,6 +82,13 @@ pointwise! {
     NAN_TO_NUM(a, nan, posinf, neginf) "NaN and infinities replaced" {
         int: { let _ = (nan, posinf, neginf); a },
         real: if a.is_nan() { nan } else if a == T::INFINITY { posinf } else if a == T::NEG_INFINITY { neginf } else { a },
+        // Bounds are real numbers, for both parts.
+        complex: {
+            let part = |x: F| {
+                if x.is_nan() { nan.re } else if x == F::INFINITY { posinf.re } else if x == F::NEG_INFINITY { neginf.re } else { x }
+            };
+            T::new(part(a.re), part(a.im))
+        },
     }
     ANGLE(a) "0, or pi for negative numbers" {
         real: if a.is_nan() { a } else if a < 0.0 { T::c(std::f64::consts::PI) } else { 0.0 },

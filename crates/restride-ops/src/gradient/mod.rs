@@ -16,7 +16,16 @@ pub type Rules = &'static [(&'static [&'static str], Grad)];
 
 /// Operators from floating numbers to floating numbers without a gradient, and why.
 static WITHOUT: &[(&[&str], &str)] = &[
-    (&["aten._ctc_loss_backward.default"], "PyTorch has none"),
+    (
+        &[
+            "aten._ctc_loss_backward.default",
+            "aten._linalg_eigvals.default",
+            "aten.geqrf.default",
+            "aten.linalg_ldl_factor_ex.default",
+            "aten.linalg_ldl_solve.default",
+        ],
+        "PyTorch has none",
+    ),
     (&["aten.nextafter.default"], "PyTorch has none: it is a function of bits"),
     (
         &["aten.embedding_renorm.default"],

@@ -4,7 +4,8 @@ use super::cells::Cells;
 use super::region::{Pick, Relation, relate};
 use super::storages::Alias;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Origin, Result, TensorType, ValueId};
+use std::sync::Arc;
 
 /// A value as its alias shows it, or back.
 pub fn math(b: &mut Builder<'_>, value: ValueId, a: &Alias) -> ValueId {
@@ -34,8 +35,21 @@ pub fn retype(b: &mut Builder<'_>, base: ValueId, ty: &Cells, dtype: DType) -> R
     }
     let layout = rescale(&ty.layout, from, to);
     let typed = TensorType::new(dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(base), Arg::DType(dtype)], typed.clone());
+    let value = bits(b, base, typed.clone());
     Ok((value, typed.into()))
+}
+
+/// A value's bits as another type. The parts of complex numbers are differentiated: here they are what `view_as_real` shows.
+fn bits(b: &mut Builder<'_>, value: ValueId, ty: TensorType) -> ValueId {
+    let from = b.graph.tensor(value).dtype;
+    let parts = from.is_complex() && from.real() == ty.dtype || ty.dtype.is_complex() && ty.dtype.real() == from;
+    let origin = b.origin.clone();
+    if parts {
+        b.origin = Arc::new(Origin { parts, ..(*origin).clone() });
+    }
+    let made = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], ty);
+    b.origin = origin;
+    made
 }
 
 /// Back from what [`retype`] gave for `base`.
@@ -44,7 +58,7 @@ pub fn untype(b: &mut Builder<'_>, value: ValueId, base: ValueId, ty: &TensorTyp
     let (from, to) = (have.dtype.size() as i64, ty.dtype.size() as i64);
     let layout = rescale(&have.layout, from, to);
     let back = TensorType::new(ty.dtype, layout);
-    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(ty.dtype)], back.clone());
+    let value = bits(b, value, back.clone());
     if back.layout.sizes == ty.layout.sizes {
         return Ok(value);
     }
@@ -69,7 +83,7 @@ pub fn as_cells(
         return None;
     }
     let ty = TensorType::new(dtype, rescale(&own.layout, from, to));
-    let value = b.call("aten.view.dtype", vec![Arg::Value(value), Arg::DType(dtype)], ty);
+    let value = bits(b, value, ty);
     Some((value, rescale(region, from, to)))
 }
 
@@ -145,7 +159,7 @@ pub fn read_steps(r: &Relation<Expr>) -> usize {
     r.partial().count() + !order.is_sorted() as usize + (ones > 0) as usize
 }
 
-fn read_related(
+pub fn read_related(
     b: &mut Builder<'_>,
     base: ValueId,
     ty: &TensorType,
@@ -202,7 +216,8 @@ fn read_related(
     value
 }
 
-fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
+/// Where a range ends: behind its last index.
+pub fn range_end(start: &Expr, len: &Expr, step: &Expr) -> Expr {
     let one = Expr::Int(1);
     start.plus(&len.minus(&one).times(step)).plus(&one)
 }
@@ -231,28 +246,7 @@ pub fn write(
         ];
         return Ok(b.call("aten.as_strided_scatter.default", args, ty.clone()));
     };
-    // The value in the order and the dimensions of the base.
-    let kept = r.kept();
-    let mut order: Dims<i64> = kept.iter().filter_map(|d| r.position(*d)).map(|i| i as i64).collect();
-    order.extend((0..r.source.len() as i64).filter(|i| r.source[*i as usize].is_none()));
-    let mut value = value;
-    if !order.is_sorted() {
-        let layout = b.graph.tensor(value).layout.permute(&order).expect("a permutation");
-        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
-        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(ty.dtype, layout));
-    }
-    let sizes: Dims<Expr> = kept
-        .iter()
-        .map(|&d| match &r.picks[d] {
-            Pick::Range { len, .. } => len.clone(),
-            _ => ty.layout.sizes[d].clone(),
-        })
-        .collect();
-    let layout = &b.graph.tensor(value).layout;
-    if layout.sizes != sizes {
-        let shaped = layout.view(&sizes).unwrap_or_else(|| Layout::contiguous(&sizes));
-        value = b.reshape(value, TensorType::new(ty.dtype, shaped));
-    }
+    let value = fitted(b, value, &r, ty);
     let Some(d) = r.partial().next() else { return Ok(b.declare(value, ty)) };
     let dim = Arg::Scalar(Expr::Int(d as i64));
     Ok(match &r.picks[d] {
@@ -274,4 +268,32 @@ pub fn write(
         }
         Pick::Whole => unreachable!("a partial pick is not whole"),
     })
+}
+
+/// A region's value in the order and the dimensions that its base has, without those of which it takes one index.
+pub fn fitted(b: &mut Builder<'_>, value: ValueId, r: &Relation<Expr>, ty: &TensorType) -> ValueId {
+    let (kept, dtype) = (r.kept(), b.graph.tensor(value).dtype);
+    let mut order: Dims<i64> = kept.iter().filter_map(|d| r.position(*d)).map(|i| i as i64).collect();
+    let in_order = order.is_sorted();
+    order.extend((0..r.source.len() as i64).filter(|i| r.source[*i as usize].is_none()));
+    let mut value = value;
+    // Dimensions of size 1 that stand elsewhere come and go with the reshape.
+    if !in_order {
+        let layout = b.graph.tensor(value).layout.permute(&order).expect("a permutation");
+        let dims = Arg::Scalars(order.into_iter().map(Expr::Int).collect());
+        value = b.call("aten.permute.default", vec![Arg::Value(value), dims], TensorType::new(dtype, layout));
+    }
+    let sizes: Dims<Expr> = kept
+        .iter()
+        .map(|&d| match &r.picks[d] {
+            Pick::Range { len, .. } => len.clone(),
+            _ => ty.layout.sizes[d].clone(),
+        })
+        .collect();
+    let layout = &b.graph.tensor(value).layout;
+    if layout.sizes != sizes {
+        let shaped = layout.view(&sizes).unwrap_or_else(|| Layout::contiguous(&sizes));
+        value = b.reshape(value, TensorType::new(dtype, shaped));
+    }
+    value
 }

@@ -3,11 +3,12 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
+use super::histories::{Reading, Root};
 use super::rewrite::{Bound, Scope, Step, Stop, op, open_sharing};
-use super::storages::{AliasId, StorageId};
+use super::storages::{Alias, AliasId, StorageId};
 
 use crate::written::{output_roots, placed_inputs, result_roots, written_inputs};
-use restride_ir::{Arg, Dim, Error, ErrorKind, GraphId, Hop, HopCall, Id, Node, TensorType, Type, ValueId};
+use restride_ir::{Arg, Dim, Error, ErrorKind, GraphId, Hop, HopCall, Id, Node, NodeId, TensorType, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,7 +18,25 @@ enum Operand {
     /// By value.
     Value(ValueId, Type),
     /// As a region of the base with this position among the bases.
-    Region { base: usize, ty: TensorType, conj: bool, neg: bool, detached: bool },
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: Seen },
+}
+
+/// The history that a body sees of a region of a base.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// The base's.
+    Base,
+    /// The base's, as a view that was made under `no_grad`.
+    Constant,
+    /// One of its own, in which it is a constant.
+    Detached,
+}
+
+/// A storage that a body writes: it goes in as a value with one of its histories.
+#[derive(Clone, Copy)]
+struct Base {
+    storage: StorageId,
+    root: Root,
 }
 
 /// A body's result that is a region of an operand.
@@ -26,6 +45,8 @@ struct Returned {
     /// Position among the operands whose storage it is on.
     storage: StorageId,
     ty: TensorType,
+    root: Root,
+    constant: bool,
 }
 
 /// A rewritten body.
@@ -40,40 +61,83 @@ struct Body {
 impl Scope<'_> {
     /// Rewrites a higher-order call.
     pub fn control(&mut self, node: &Node) -> Step<()> {
+        let before = self.new.nodes.len();
         match node.op.def().hop {
             Some(Hop::Cond) => self.cond(node),
             Some(Hop::WhileLoop) => self.while_loop(node),
             Some(Hop::Scan) => self.scan(node),
             Some(Hop::Map) => self.map_impl(node),
             None => Err(Error::invalid("not a higher-order operator").into()),
+        }?;
+        let added = self.new.order.iter().rev().take_while(|id| id.index() >= before);
+        let Some(&id) =
+            added.copied().collect::<Vec<_>>().iter().find(|id| self.new.nodes[**id].op.def().hop.is_some())
+        else {
+            return Ok(());
+        };
+        self.note_operands(node, id);
+        Ok(())
+    }
+
+    /// What the calls of a body save, the call keeps: notes the operands that go in as the values that they are.
+    fn note_operands(&mut self, node: &Node, id: NodeId) {
+        if node.origin.no_grad {
+            return;
+        }
+        let given: Vec<ValueId> = self.new.nodes[id].operands().collect();
+        for v in node.operands() {
+            let Ok(alias) = self.alias(v) else { continue };
+            let position = self.storages.shown(alias).and_then(|v| given.iter().position(|g| *g == v));
+            if let Some(position) = position {
+                self.storages.saved(alias, Reading { node: id, position: position as u32 });
+            }
         }
     }
 
     /// Storages of operands that a body writes, in operand order, by per-operand flags.
-    fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Step<Vec<StorageId>> {
-        let mut out = Vec::new();
+    fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Step<Vec<Base>> {
+        let mut out: Vec<Base> = Vec::new();
         for (v, w) in operands.iter().zip(written) {
             if *w && matches!(self.map[*v], Some(Bound::Object(_))) {
-                let s = self.storages[self.alias(*v)?].storage;
-                if !out.contains(&s) {
-                    out.push(s);
+                let Alias { storage, root, .. } = self.storages[self.alias(*v)?];
+                if out.iter().all(|b| b.storage != storage) {
+                    out.push(Base { storage, root });
+                }
+            }
+        }
+        // The history that is not a constant, of what the body sees.
+        for v in operands.iter().filter(|v| matches!(self.map[**v], Some(Bound::Object(_)))) {
+            let Alias { storage, root, .. } = self.storages[self.alias(*v)?];
+            let Some(base) = out.iter_mut().find(|b| b.storage == storage && b.root != root) else { continue };
+            match (self.storages.is_constant(storage, base.root), self.storages.is_constant(storage, root)) {
+                (_, true) => {}
+                (true, false) => base.root = root,
+                (false, false) => {
+                    let name = &self.old.values[*v].name;
+                    let what = format!("a body that writes the memory of %{name}, which it sees with two histories");
+                    return Err(Error::unsupported(what).help("clone the detached tensor before the call").into());
                 }
             }
         }
         Ok(out)
     }
 
-    fn operand(&mut self, node: &Node, v: ValueId, bases: &[StorageId]) -> Step<Operand> {
+    /// The bases as they go in.
+    fn base_values(&mut self, node: &Node, bases: &[Base]) -> Vec<Option<ValueId>> {
+        let all = bases.iter().map(|base| Some(self.build(node, |b, s| s.content_as(b, base.storage, base.root))));
+        all.collect()
+    }
+
+    fn operand(&mut self, node: &Node, v: ValueId, bases: &[Base]) -> Step<Operand> {
         if matches!(self.map[v], Some(Bound::Object(_))) {
             let a = &self.storages[self.alias(v)?];
-            if let Some(base) = bases.iter().position(|s| *s == a.storage) {
-                return Ok(Operand::Region {
-                    base,
-                    ty: (*a.ty).clone(),
-                    conj: a.conj,
-                    neg: a.neg,
-                    detached: a.detached,
-                });
+            if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {
+                let history = match (a.root == bases[base].root, a.constant) {
+                    (true, false) => Seen::Base,
+                    (true, true) => Seen::Constant,
+                    (false, _) => Seen::Detached,
+                };
+                return Ok(Operand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg, history });
             }
         }
         let value = self.read(node, v)?;
@@ -87,7 +151,7 @@ impl Scope<'_> {
         graph: GraphId,
         operands: &[Operand],
         outer: &[ValueId],
-        bases: &[StorageId],
+        bases: &[Base],
         bases_at: usize,
     ) -> Step<Body> {
         let program = self.program;
@@ -99,7 +163,7 @@ impl Scope<'_> {
         inner.graphs = std::mem::take(&mut self.graphs);
         // Inputs of the new body: values by position, with the bases put in at `bases_at`.
         let mut base_values = vec![None; bases.len()];
-        let base_types: Vec<TensorType> = bases.iter().map(|s| (*self.storages[*s].ty).clone()).collect();
+        let base_types: Vec<TensorType> = bases.iter().map(|b| (*self.storages[b.storage].ty).clone()).collect();
         let mut base_storages = vec![None; bases.len()];
         let mut add_bases = |inner: &mut Scope<'_>| {
             for (k, ty) in base_types.iter().enumerate() {
@@ -121,18 +185,22 @@ impl Scope<'_> {
                     let new = inner.new.add_input(name, old.values[v].ty.clone());
                     inner.bind_given(v, new, bases.len() + i);
                 }
-                Operand::Region { base, ty, conj, neg, detached } => {
-                    regions.push((v, *base, ty.clone(), *conj, *neg, *detached));
+                Operand::Region { base, ty, conj, neg, history } => {
+                    regions.push((v, *base, ty.clone(), *conj, *neg, *history));
                 }
             }
         }
         if bases_at >= operands.len() {
             add_bases(&mut inner);
         }
-        for (v, base, ty, conj, neg, detached) in regions {
+        for (v, base, ty, conj, neg, history) in regions {
             let storage = base_storages[base].expect("bases were added");
             let alias = inner.storages.region_as(storage, ty, conj, neg);
-            inner.storages.detached(alias, detached);
+            match history {
+                Seen::Base => {}
+                Seen::Constant => inner.storages.set_history(alias, Root::OWN, true),
+                Seen::Detached => inner.storages.detach(alias),
+            }
             let bound = inner.object(alias);
             inner.bind(v, bound);
         }
@@ -144,10 +212,11 @@ impl Scope<'_> {
             .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
             .collect();
         inner.nodes().map_err(|stop| match stop {
-            Stop::NeedsStorage(k) => self.beyond(bases.get(k).copied()),
+            Stop::NeedsStorage(k) => self.beyond(bases.get(k).map(|b| b.storage)),
             Stop::NeedsRoom(..) => Error::unsupported("a body that makes the memory of an operand grow").into(),
             other => other,
         })?;
+        inner.mark_overwritten();
         let node = Node {
             op: op("aten.alias.default"),
             args: Vec::new(),
@@ -167,7 +236,8 @@ impl Scope<'_> {
                 let a = inner.storages[alias].clone();
                 let whole_ty = inner.storages[a.storage].ty.clone();
                 if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
-                    from = Some(Returned { storage: bases[k], ty: (*a.ty).clone() });
+                    let Base { storage, root } = bases[k];
+                    from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false });
                 } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
                     && let Some(&outer_value) = outer.get(*i)
                     && let Ok(outer_alias) = self.alias(outer_value)
@@ -179,9 +249,14 @@ impl Scope<'_> {
                         (false, true) => Some((*a.ty).clone()),
                         (false, false) => None,
                     };
-                    from = part.filter(|_| !o.conj && !o.neg).map(|ty| Returned { storage: o.storage, ty });
+                    from = part.filter(|_| !o.conj && !o.neg).map(|ty| Returned {
+                        storage: o.storage,
+                        ty,
+                        root: o.root,
+                        constant: o.constant,
+                    });
                 }
-                if a.conj || a.neg {
+                if a.conj || a.neg || a.constant || a.root != Root::OWN {
                     from = None;
                 }
             }
@@ -198,8 +273,11 @@ impl Scope<'_> {
         if let Some(call) = base_storages.iter().flatten().find_map(|s| inner.storages.uncertain(*s)) {
             return Err(open_sharing(call));
         }
-        let last: Vec<ValueId> =
-            base_storages.iter().map(|s| inner.storages[s.expect("bases were added")].base).collect();
+        let last = base_storages.iter().map(|s| {
+            let storage = s.expect("bases were added");
+            inner.build(&node, |b, s| s.content_as(b, storage, Root::OWN))
+        });
+        let last: Vec<ValueId> = last.collect();
         let at = if bases_at >= operands.len() { outputs.len() } else { bases_at.min(outputs.len()) };
         outputs.splice(at..at, last.iter().map(|v| Arg::Value(*v)));
         inner.new.outputs = outputs;
@@ -234,13 +312,13 @@ impl Scope<'_> {
         let bases = self.written_storages(&operands, &written)?;
         let seen = operands.iter().map(|v| self.operand(node, *v, &bases)).collect::<Step<Vec<_>>>()?;
         for branch in [*yes, *no] {
-            self.refuse_typed(node, branch, (0, 0), &operands, &bases)?;
+            self.refuse_typed(node, branch, (0, 0), &operands, &storages_of(&bases))?;
         }
         let yes = self.body(*yes, &seen, &operands, &bases, usize::MAX)?;
         let no = self.body(*no, &seen, &operands, &bases, usize::MAX)?;
         let pred = node.args[0].try_map(|v| self.read(node, *v), |e| Ok::<_, Stop>(e.clone()))?;
         let mut args: Vec<Option<ValueId>> = values_of(&seen);
-        args.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        args.extend(self.base_values(node, &bases));
         let args = vec![pred, Arg::Graph(yes.graph), Arg::Graph(no.graph), Arg::Values(args)];
         let made = self.call_hop(node, node.op, args, &bases, node.results.len());
         let returned: Vec<Option<Returned>> =
@@ -267,7 +345,8 @@ impl Scope<'_> {
         outer_written[..n].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
         for v in &carried {
-            if matches!(self.map[*v], Some(Bound::Object(_))) && bases.contains(&self.storages[self.alias(*v)?].storage)
+            if matches!(self.map[*v], Some(Bound::Object(_)))
+                && storages_of(&bases).contains(&self.storages[self.alias(*v)?].storage)
             {
                 let name = &self.old.values[*v].name;
                 let what = format!("a while_loop that carries %{name} and writes its memory through another operand");
@@ -287,7 +366,7 @@ impl Scope<'_> {
         }
         self.refuse_placed(node, *body, &carried)?;
         for graph in [*test, *body] {
-            self.refuse_typed(node, graph, (n, 0), &operands, &bases)?;
+            self.refuse_typed(node, graph, (n, 0), &operands, &storages_of(&bases))?;
         }
         let written = self.refuse_shared(node, *body, &operands, (n, n), written)?;
         let outer: Vec<ValueId> = Vec::new();
@@ -299,7 +378,7 @@ impl Scope<'_> {
         let body = self.body(*body, &seen, &outer, &bases, n)?;
         let (carried_values, additional_values): (Vec<_>, Vec<_>) = (values_of(&seen[..n]), values_of(&seen[n..]));
         let mut first = carried_values;
-        first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        first.extend(self.base_values(node, &bases));
         let args =
             vec![Arg::Graph(test.graph), Arg::Graph(body.graph), Arg::Values(first), Arg::Values(additional_values)];
         let made = self.call_hop(node, node.op, args, &bases, n);
@@ -471,7 +550,7 @@ impl Scope<'_> {
         let mut outer_written = written.clone();
         outer_written[..m].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
-        self.refuse_typed(node, combine, (n, xs.len()), &operands, &bases)?;
+        self.refuse_typed(node, combine, (n, xs.len()), &operands, &storages_of(&bases))?;
         let mut seen = Vec::new();
         for (i, v) in operands.iter().enumerate() {
             let o = if i < m {
@@ -485,7 +564,7 @@ impl Scope<'_> {
         let written = self.refuse_shared(node, combine, &operands, (n, m), written)?;
         let body = self.body(combine, &seen, &[], &bases, n)?;
         let mut first = values_of(&seen[..n]);
-        first.extend(bases.iter().map(|s| Some(self.storages[*s].base)));
+        first.extend(self.base_values(node, &bases));
         let args = vec![
             Arg::Graph(body.graph),
             Arg::Values(first),
@@ -495,7 +574,8 @@ impl Scope<'_> {
         let made = self.call_hop(node, op("higher_order.scan"), args, &bases, n);
         self.lose_written(&operands[..m], &written[..m], node.op.name())?;
         for v in &operands[..m] {
-            if matches!(self.map[*v], Some(Bound::Object(_))) && bases.contains(&self.storages[self.alias(*v)?].storage)
+            if matches!(self.map[*v], Some(Bound::Object(_)))
+                && storages_of(&bases).contains(&self.storages[self.alias(*v)?].storage)
             {
                 let (what, name) = (node.op.name(), &self.old.values[*v].name);
                 let what = format!("{what} over %{name}, whose memory its body writes through another operand");
@@ -526,14 +606,14 @@ impl Scope<'_> {
         node: &Node,
         op: restride_ir::Op,
         args: Vec<Arg>,
-        bases: &[StorageId],
+        bases: &[Base],
         lead: usize,
     ) -> Vec<ValueId> {
         let mut results: Vec<(Arc<str>, Type)> = Vec::new();
         let mut base_results: Vec<(Arc<str>, Type)> = bases
             .iter()
-            .map(|s| {
-                let state = &self.storages[*s];
+            .map(|b| {
+                let state = &self.storages[b.storage];
                 (self.names.fresh(&self.new.values[state.base].name), Type::Tensor((*state.ty).clone()))
             })
             .collect();
@@ -553,19 +633,21 @@ impl Scope<'_> {
         &mut self,
         node: &Node,
         made: &[ValueId],
-        bases: &[StorageId],
+        bases: &[Base],
         lead: usize,
         returned: &[Option<Returned>],
     ) -> Step<()> {
         let lead = lead.min(node.results.len());
-        for (k, s) in bases.iter().enumerate() {
-            self.storages.replace(*s, made[lead + k]);
+        for (k, base) in bases.iter().enumerate() {
+            let root = (!node.origin.no_grad).then_some(base.root);
+            self.storages.replace(base.storage, made[lead + k], root);
         }
         for (i, &old) in node.results.iter().enumerate() {
             let new = made[if i < lead { i } else { i + bases.len() }];
             match returned.get(i).and_then(Option::as_ref) {
                 Some(r) => {
                     let alias = self.storages.region(r.storage, r.ty.clone());
+                    self.storages.set_history(alias, r.root, r.constant || node.origin.no_grad);
                     let bound = self.object(alias);
                     self.bind(old, bound);
                 }
@@ -574,6 +656,10 @@ impl Scope<'_> {
         }
         Ok(())
     }
+}
+
+fn storages_of(bases: &[Base]) -> Vec<StorageId> {
+    bases.iter().map(|b| b.storage).collect()
 }
 
 fn values_of(operands: &[Operand]) -> Vec<Option<ValueId>> {

@@ -12,6 +12,7 @@ pub(crate) mod cells;
 mod control;
 mod custom;
 mod eager;
+mod histories;
 mod objects;
 pub(crate) mod region;
 pub(crate) mod rewrite;

@@ -4,7 +4,7 @@
 use super::access::rows_fit;
 use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes, with_sizes};
-use super::storages::{AliasId, StorageId};
+use super::storages::{Alias, AliasId, StorageId};
 use restride_ir::{
     Arg, Dim, Error, ErrorKind, Expr, Grad, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome,
     refuse_cast,
@@ -96,9 +96,15 @@ impl Scope<'_> {
             self.check_reach(node.op, parent, std::slice::from_ref(&ty))?;
         }
         // The lazy bits are the object's own.
-        self.objects[object] = self.storages.region_like(self.objects[object], storage, ty);
+        let old = self.objects[object];
+        let now = self.storages.region_like(old, storage, ty);
+        if self.storages[old].storage != storage {
+            let Alias { root, constant, .. } = self.storages[parent];
+            self.storages.set_history(now, root, constant);
+        }
+        self.objects[object] = now;
         if matches!(node.op.def().grad, Some(Grad::Zero)) {
-            self.storages.detached(self.objects[object], true);
+            self.storages.detach(now);
         }
         for &r in &node.results {
             self.bind(r, Bound::Object(object));

@@ -140,7 +140,7 @@ fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, 
 }
 
 /// The index of the region's first element in each base dimension.
-fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Dims<D>> {
+pub fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]) -> Option<Dims<D>> {
     let rank = base.rank();
     let mut shift = region.offset.minus(&base.offset);
     let mut starts: Dims<D> = SmallVec::from_elem(D::from(0), rank);
@@ -168,21 +168,48 @@ fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usize>]
     if shift.is(0) {
         return Some(starts);
     }
-    // With symbolic sizes: one dimension at most is cut or fixed.
-    let cut: Vec<usize> = (0..rank)
-        .filter(|&d| match source.iter().position(|s| *s == Some(d)) {
-            Some(i) => region.sizes[i].equals(&base.sizes[d]) != Some(true),
-            None => !base.sizes[d].is(1),
-        })
-        .collect();
-    let [d] = cut[..] else { return None };
-    let start = shift.floor_div(&base.strides[d]);
-    shift = shift.minus(&start.times(&base.strides[d]));
-    if !shift.is(0) {
-        return None;
+    // With symbolic sizes: where one dimension is cut or fixed, the shift is along it.
+    let mut cut = (0..rank).filter(|&d| match source.iter().position(|s| *s == Some(d)) {
+        Some(i) => region.sizes[i].equals(&base.sizes[d]) != Some(true),
+        None => !base.sizes[d].is(1),
+    });
+    if let (Some(d), None) = (cut.next(), cut.next()) {
+        let (start, rest) = shift.divide(&base.strides[d]);
+        if rest.is(0) {
+            starts[d] = start;
+            return Some(starts);
+        }
     }
-    starts[d] = start;
-    Some(starts)
+    // Otherwise it is divided by the outermost stride, what is left by the next, and so on.
+    let mut inner: PerDim<usize> = (0..rank).filter(|&d| !base.sizes[d].is(1)).collect();
+    while !inner.is_empty() {
+        let d = outermost(base, &inner)?;
+        inner.retain(|e| *e != d);
+        let (start, rest) = digit(&shift, &base.strides[d])?;
+        starts[d] = start;
+        shift = rest;
+    }
+    shift.is(0).then_some(starts)
+}
+
+/// The dimension whose stride every other one's stride divides.
+fn outermost<D: Dim>(base: &Layout<D>, dims: &[usize]) -> Option<usize> {
+    let divides = |by: &D, n: &D| !by.is(0) && n.divide(by).1.is(0);
+    let strides = &base.strides;
+    dims.iter().copied().find(|&d| dims.iter().all(|&e| e == d || divides(&strides[e], &strides[d])))
+}
+
+/// A shift as index times stride and a rest that is known to be less than the stride, or at least not negative, as the index
+/// is then.
+fn digit<D: Dim>(shift: &D, stride: &D) -> Option<(D, D)> {
+    let zero = D::from(0);
+    let (index, rest) = shift.divide(stride);
+    let before = (index.minus(&D::from(1)), rest.plus(stride));
+    [(index, rest), before].into_iter().find(|(index, rest)| {
+        let positive = |n: &D| n.less(&zero) == Some(false);
+        let below = rest.less(stride);
+        positive(rest) && (below == Some(true) || below.is_none() && positive(index))
+    })
 }
 
 #[cfg(test)]
@@ -217,6 +244,24 @@ mod tests {
         // Where the dimension of size 1 is elsewhere, the index goes and another dimension comes.
         let moved = r.transpose(0, 1).unwrap();
         assert_eq!(relate(&base(), &moved).unwrap().source[..], [None, Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn finds_several_cuts_of_symbolic_sizes() {
+        use restride_ir::{Expr, Symbol};
+        let sym = |name: &str| Expr::Sym(Symbol::new(name, Some(4), None));
+        let (s0, s1, i, n) = (sym("s0"), sym("s1"), Expr::Int, sym("n"));
+        let base = Layout::contiguous(&[s0, s1.clone(), i(6)]);
+        // y[1:, -2, n:n+2], whose last dimension has six indices.
+        let r = base.slice(0, Some(&i(1)), None, &i(1)).unwrap().select(1, &i(-2)).unwrap();
+        let r = r.slice(1, Some(&i(2)), Some(&i(5)), &i(2)).unwrap();
+        let rel = relate(&base, &r).unwrap();
+        assert_eq!(rel.picks[1], Pick::Index(s1.minus(&i(2))));
+        assert_eq!(rel.picks[2], Pick::Range { start: i(2), len: i(2), step: i(2) });
+        assert_eq!(rel.source[..], [Some(0), Some(2)]);
+        // Where the cut may run on into the next row, there is no relation.
+        let r = Layout::strided(&[i(2)], &[i(1)], n.clone());
+        assert_eq!(relate(&Layout::contiguous(&[n, i(6)]), &r), None);
     }
 
     #[test]

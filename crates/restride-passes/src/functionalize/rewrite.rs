@@ -1,15 +1,17 @@
 //! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
 
 use super::cells::Cells;
-use super::storages::{AliasId, Storages, ViewCall, ViewOf};
+use super::histories::{Reading, saves, saves_argument, saves_result};
+use super::storages::{AliasId, StorageId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use crate::peephole;
 use restride_ir::{
-    Arg, Args, Error, Expr, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type, ValueId,
-    ViewOutcome, dense_like,
+    Arg, Args, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type,
+    ValueId, ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Why a rewrite does not go on.
@@ -145,14 +147,6 @@ impl<'a> Scope<'a> {
         if op.def().hop.is_some() {
             return self.control(node);
         }
-        if op.mutates(&node.args) && !node.origin.in_place {
-            let detached = match node.args.first() {
-                Some(Arg::Value(v)) => self.alias(*v).is_ok_and(|a| self.storages[a].detached),
-                _ => false,
-            };
-            let origin = Arc::new(Origin { in_place: true, detached, ..(*node.origin).clone() });
-            return self.node(&Node { origin, ..node.clone() });
-        }
         if let (Some(member), true) = (op.member(), op.mutates(&node.args)) {
             return self.foreach(node, member);
         }
@@ -170,7 +164,7 @@ impl<'a> Scope<'a> {
             };
             return self.mutate(node, twin);
         }
-        if op.is_view() && self.view(node)? {
+        if op.is_view() && !op.def().history && self.view(node)? {
             return Ok(());
         }
         self.pure(node)
@@ -187,13 +181,60 @@ impl<'a> Scope<'a> {
         for a in &node.args {
             args.push(if node.op.def().strided { self.declared_arg(node, a)? } else { self.read_arg(node, a)? });
         }
-        if let ([r], Some(value)) = (&node.results[..], peephole::replace(node.op, &args, &self.new)) {
+        // A copy under `no_grad` is a constant, which the value that it copies may not be.
+        let replaced = if node.origin.no_grad { None } else { peephole::replace(node.op, &args, &self.new) };
+        if let ([r], Some(value)) = (&node.results[..], replaced) {
             let ty = self.old.tensor(*r).clone();
             let value = self.build(node, |b, _| b.declare(value, &ty));
             self.bind_fresh(*r, value);
             return Ok(());
         }
-        self.add_pure(node, node.op, args)
+        self.add_pure(node, node.op, args)?;
+        let results: SmallVec<[_; 1]> = node.results.iter().map(|r| self.alias(*r).ok()).collect();
+        self.note_saved(node, &node.args, &results);
+        Ok(())
+    }
+
+    /// Notes which values PyTorch saves of the call that was just added for `node`: its operands are those of `args`, its results
+    /// are where `results` says. What the call itself writes, PyTorch copies before.
+    pub(super) fn note_saved(&mut self, node: &Node, args: &[Arg], results: &[Option<AliasId>]) {
+        let Some(&id) = self.new.order.last() else { return };
+        let added = &self.new.nodes[id];
+        let floating =
+            |r: &ValueId| self.new.values[*r].ty.tensor().is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex());
+        if node.origin.no_grad || !saves(added.op) || !added.results.iter().any(floating) {
+            return;
+        }
+        let writes = added.op != node.op;
+        let targets: SmallVec<[StorageId; 1]> =
+            results.iter().flatten().filter(|_| writes).map(|a| self.storages[*a].storage).collect();
+        let mut saved: SmallVec<[(usize, AliasId); 4]> = SmallVec::new();
+        let mut position = 0;
+        for (i, v) in args.iter().enumerate().flat_map(|(i, a)| a.values().map(move |v| (i, v))) {
+            let alias = self.alias(*v).ok().filter(|a| !targets.contains(&self.storages[*a].storage));
+            saved.extend(alias.filter(|_| saves_argument(added.op, i)).map(|a| (position, a)));
+            position += 1;
+        }
+        let kept = results.iter().enumerate().filter(|(i, _)| saves_result(added.op, *i));
+        saved.extend(kept.filter_map(|(i, a)| Some((position + i, (*a)?))));
+        for (position, alias) in saved {
+            self.storages.saved(alias, Reading { node: id, position: position as u32 });
+        }
+    }
+
+    /// Marks the calls of which PyTorch saves values that writes changed which it does not record.
+    pub(super) fn mark_overwritten(&mut self) {
+        let mut found: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
+        for Reading { node, position } in self.storages.overwritten() {
+            found.entry(node).or_default().push(position);
+        }
+        for (id, mut positions) in found {
+            let node = &mut self.new.nodes[id];
+            positions.extend(node.origin.overwritten.iter().flat_map(|o| o.iter().copied()));
+            positions.sort_unstable();
+            positions.dedup();
+            node.origin = Arc::new(Origin { overwritten: Some(positions.into()), ..(*node.origin).clone() });
+        }
     }
 
     /// An argument over current values that are declared to lie as eager PyTorch's do, for operators that ask for strides.
@@ -404,7 +445,13 @@ impl<'a> Scope<'a> {
         }
         // A view in terms of the storage means nothing on a value that holds only its own cells, and a lazy bit is set by
         // nothing in a functional program.
-        let replay = !node.op.def().strided && node.op.def().math.is_none();
+        let def = node.op.def();
+        let typed = def.detaches && !matches!(def.grad, Some(Grad::Zero)) && !node.origin.parts;
+        // `view.dtype`, which PyTorch does not differentiate, has a gradient here between complex numbers, their parts and the same
+        // type: the call is not made, but the region read and detached.
+        let own = self.storages[parent].ty.dtype;
+        let passes = |t: &Cells| t.dtype.is_complex() || own.is_complex() || t.dtype == own;
+        let replay = !def.strided && def.math.is_none() && !(typed && types.iter().any(passes));
         let slices = if types.len() > 1 && !has_copy_form(node.op) { self.slices(parent, types) } else { None };
         let calls: SmallVec<[(Op, Vec<Arg>); 1]> = match slices {
             Some(slices) => {

@@ -33,6 +33,9 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
         let v = &old.values[spec.value];
         let name = scope.names.fresh(&v.name);
         let value = scope.new.add_input(name, v.ty.clone());
+        if matches!(spec.kind, InputKind::Buffer { .. } | InputKind::Constant(_)) {
+            scope.storages.flows.constant(value);
+        }
         inputs.push(InputSpec { value, kind: spec.kind.clone() });
     }
     let first = bind_inputs(&mut scope, options, whole, &mut inputs)?;
@@ -46,6 +49,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
         }
         (stop, _) => stop,
     })?;
+    scope.mark_overwritten();
     let signature = finish(&mut scope, inputs, &first, whole)?;
     let mut out = Program::new(program.name.clone(), Stage::Functional);
     let main = out.main;

@@ -3,12 +3,15 @@
 //! A storage's content is one value of the new graph at a time: its *base*. An alias is a region of it. A write
 //! through an alias makes a new base in which exactly the region's cells changed; other aliases are read again only
 //! when somebody asks for them and a write since may have touched their cells.
+//!
+//! Which gradient the content has is another matter (`histories.rs`): a detached tensor shares the elements, not the history.
 
 use super::access::{as_cells, math, read, read_steps, retype, untype, write};
 use super::cells::Cells;
+use super::histories::{Flows, Histories, Reading, Readings, Root};
 use super::region::{Relation, relate};
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Error, Expr, Grad, LazyBits, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Error, Expr, LazyBits, Origin, Result, TensorType, ValueId};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +41,10 @@ pub struct StorageState {
     pub input: Option<usize>,
     /// Why its content is not known any more.
     pub lost: Option<String>,
+    /// Its autograd histories.
+    histories: Histories,
+    /// What PyTorch may save of calls that read it.
+    readings: Readings,
 }
 
 /// How an alias was made: by a view node of the old graph.
@@ -90,8 +97,10 @@ pub struct Alias {
     pub conj: bool,
     /// Elements are read and written negated.
     pub neg: bool,
-    /// Its elements are constants to whoever differentiates (`detach`), whatever the storage's content depends on.
-    pub detached: bool,
+    /// The autograd history that reads and writes go through: one of its storage's.
+    pub root: Root,
+    /// A view made under `no_grad`: what is read through it is a constant, whatever its history is.
+    pub constant: bool,
     /// The view call that made it.
     pub from: Option<ViewOf>,
     /// Version of the storage when it was made.
@@ -109,6 +118,8 @@ pub struct Storages {
     maybe: BTreeMap<StorageId, Vec<(StorageId, Arc<str>)>>,
     /// Storages that a write to another one may have changed.
     uncertain: BTreeMap<StorageId, Arc<str>>,
+    /// Which values may depend on what can be differentiated.
+    pub flows: Flows,
 }
 
 impl std::ops::Index<StorageId> for Storages {
@@ -129,7 +140,16 @@ impl Storages {
     pub fn add(&mut self, base: ValueId, ty: impl Into<Cells>, input: Option<usize>) -> AliasId {
         let ty = ty.into();
         let storage = StorageId(self.storages.len());
-        self.storages.push(StorageState { base, ty: ty.clone(), version: 0, writes: Vec::new(), input, lost: None });
+        self.storages.push(StorageState {
+            base,
+            ty: ty.clone(),
+            version: 0,
+            writes: Vec::new(),
+            input,
+            lost: None,
+            histories: Histories::new(base),
+            readings: Readings::default(),
+        });
         let id = self.region(storage, ty);
         self.aliases[id.0].current = Some((base, 0));
         id
@@ -144,7 +164,8 @@ impl Storages {
             ty,
             conj: false,
             neg: false,
-            detached: false,
+            root: Root::OWN,
+            constant: false,
             from: None,
             born,
             current: None,
@@ -159,17 +180,50 @@ impl Storages {
         id
     }
 
-    /// An alias of a region that is read and written as another alias is.
+    /// An alias of a region that is read and written as another alias is; of the same storage, with its history.
     pub fn region_like(&mut self, of: AliasId, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
-        let (conj, neg, detached) = (self[of].conj, self[of].neg, self[of].detached);
+        let (conj, neg) = (self[of].conj, self[of].neg);
         let id = self.region_as(storage, ty, conj, neg);
-        self.detached(id, detached);
+        if self[of].storage == storage {
+            self.set_history(id, self[of].root, self[of].constant);
+        }
         id
     }
 
-    /// Says whether an alias's elements are constants to whoever differentiates.
-    pub fn detached(&mut self, alias: AliasId, yes: bool) {
-        self.aliases[alias.0].detached = yes;
+    /// Gives an alias one of its storage's histories; `constant` for a view made under `no_grad`.
+    pub fn set_history(&mut self, alias: AliasId, root: Root, constant: bool) {
+        let a = &mut self.aliases[alias.0];
+        (a.root, a.constant) = (root, constant);
+    }
+
+    /// Makes a view that was made under `no_grad` one of its base's history.
+    pub fn record(&mut self, alias: AliasId) {
+        let a = &mut self.aliases[alias.0];
+        (a.constant, a.from, a.current) = (false, None, None);
+    }
+
+    /// Gives an alias a history of its own, in which it is a constant.
+    pub fn detach(&mut self, alias: AliasId) {
+        let storage = self[alias].storage;
+        let root = self.storages[storage.0].histories.add();
+        self.set_history(alias, root, false);
+    }
+
+    /// The value that holds what an alias shows, if it was read since it was last written.
+    pub fn shown(&self, alias: AliasId) -> Option<ValueId> {
+        let a = &self[alias];
+        a.current.filter(|c| c.1 == self[a.storage].version).map(|c| c.0)
+    }
+
+    /// Notes a value that a call saves of what an alias shows.
+    pub fn saved(&mut self, alias: AliasId, reading: Reading) {
+        let Alias { storage, ty, root, .. } = self[alias].clone();
+        self.storages[storage.0].readings.add(&ty, root, reading);
+    }
+
+    /// The saved values that writes changed which PyTorch does not record.
+    pub fn overwritten(&self) -> impl Iterator<Item = Reading> + '_ {
+        self.storages.iter().flat_map(|s| s.readings.overwritten().iter().copied())
     }
 
     /// An alias made by a view call.
@@ -177,10 +231,17 @@ impl Storages {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
-        let detached = self[from.parent].detached || matches!(from.call.op.def().grad, Some(Grad::Zero));
+        let detaches = from.call.op.def().detaches && !from.call.origin.parts;
+        let parent = &self[from.parent];
+        let (root, constant) = (parent.root, parent.constant || from.call.origin.no_grad);
         let born = self[storage].version;
-        self.aliases.push(Alias { storage, ty, conj, neg, detached, from: Some(from), born, current: None });
-        AliasId(self.aliases.len() - 1)
+        let view = Alias { storage, ty, conj, neg, root, constant, from: Some(from), born, current: None };
+        self.aliases.push(view);
+        let id = AliasId(self.aliases.len() - 1);
+        if detaches {
+            self.detach(id);
+        }
+        id
     }
 
     /// Number of storages so far: those with a higher id are newer.
@@ -249,6 +310,11 @@ impl Storages {
 
     /// A value that holds the alias's elements now.
     pub fn read(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
+        // Who reads it next may do so where gradients are on: a region belongs to the alias, not to its first reader.
+        recording(b, |b| self.read_chain(b, alias))
+    }
+
+    fn read_chain(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         // Views of views that nobody read yet are made from the outermost in; the chain may be long.
         let mut chain: SmallVec<[AliasId; 4]> = smallvec![alias];
         while let Some(&top) = chain.last() {
@@ -297,7 +363,7 @@ impl Storages {
     /// Whether an alias shows what another one shows, as it shows it (`contiguous` of what is, `dropout` in evaluation).
     fn same_tensor(&self, a: AliasId, b: AliasId) -> bool {
         let (a, b) = (&self[a], &self[b]);
-        a.ty == b.ty && (a.conj, a.neg, a.detached) == (b.conj, b.neg, b.detached)
+        a.ty == b.ty && (a.conj, a.neg, a.root, a.constant) == (b.conj, b.neg, b.root, b.constant)
     }
 
     /// Whether a view of a view takes one operator to read out of the base.
@@ -327,21 +393,51 @@ impl Storages {
     /// The alias's elements out of the base.
     fn read_region(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         let a = self[alias].clone();
-        let s = &self[a.storage];
         if a.ty.is_empty() {
             // Wherever it lies, it has nothing of the base.
             let sizes = Arg::Scalars(a.ty.layout.sizes.to_vec());
             let args = vec![sizes, Arg::Scalar(Expr::Int(0)), Arg::DType(a.ty.dtype)];
             return Ok(b.call("aten.full.default", args, TensorType::clone(&a.ty)));
         }
-        let (base, base_ty) = retype(b, s.base, &s.ty.clone(), a.ty.dtype)?;
+        let (base, constant) = self.content_of(b, a.storage, a.root);
+        let (base, base_ty) = retype(b, base, &self[a.storage].ty.clone(), a.ty.dtype)?;
         let value = read(b, base, &base_ty, &a.ty.layout)?;
         let value = math(b, value, &a);
-        if !a.detached {
-            return Ok(value);
+        if constant || a.constant { Ok(self.as_constant(b, value)) } else { Ok(value) }
+    }
+
+    /// The value, detached if it may be differentiated.
+    fn as_constant(&mut self, b: &mut Builder<'_>, value: ValueId) -> ValueId {
+        if !self.flows.differentiable(b.graph, value) {
+            return value;
         }
         let ty = b.graph.tensor(value).clone();
-        Ok(b.call("aten.detach.default", vec![Arg::Value(value)], ty))
+        b.call("aten.detach.default", vec![Arg::Value(value)], ty)
+    }
+
+    /// The content of a storage with one of its histories; true where that is the history of a constant and the value's is not.
+    fn content_of(&mut self, b: &mut Builder<'_>, storage: StorageId, root: Root) -> (ValueId, bool) {
+        let s = &mut self.storages[storage.0];
+        let history = match s.histories.get(root) {
+            Some((value, version)) if version == s.version => return (value, false),
+            Some((value, _)) if self.flows.differentiable(b.graph, value) => value,
+            _ => return (s.base, self.flows.differentiable(b.graph, s.base)),
+        };
+        let args = vec![Arg::Value(s.base), Arg::Value(history)];
+        let made = recording(b, |b| b.call("restride.with_history.default", args, TensorType::clone(&s.ty)));
+        s.histories.set(root, made, s.version);
+        (made, false)
+    }
+
+    /// Whether one of a storage's histories is that of a constant that nothing recorded was written to.
+    pub fn is_constant(&self, storage: StorageId, root: Root) -> bool {
+        self[storage].histories.get(root).is_none()
+    }
+
+    /// The content of a storage with one of its histories.
+    pub fn content_as(&mut self, b: &mut Builder<'_>, storage: StorageId, root: Root) -> ValueId {
+        let (value, constant) = self.content_of(b, storage, root);
+        if constant { self.as_constant(b, value) } else { value }
     }
 
     /// Whether the value is known to be what the alias holds: writing it changes nothing.
@@ -360,8 +456,11 @@ impl Storages {
         if a.ty.is_empty() {
             return Ok(());
         }
+        let (old_ty, base) = (s.ty.clone(), s.base);
         let stored = math(b, value, &a);
-        let (old, old_ty) = (s.base, s.ty.clone());
+        // PyTorch records no write under `no_grad`: it changes the elements and no history.
+        let recorded = !b.origin.no_grad;
+        let old = if recorded && a.ty != old_ty { self.content_as(b, a.storage, a.root) } else { base };
         let base = if a.ty.dtype == old_ty.dtype {
             write(b, old, &old_ty, &a.ty.layout, stored)?
         } else if let Some((cells, region)) = as_cells(b, stored, &a.ty.layout, old_ty.dtype) {
@@ -376,19 +475,28 @@ impl Storages {
         s.version += 1;
         s.writes.push(a.ty.clone());
         let version = s.version;
-        self.aliases[alias.0].current = Some((value, version));
+        let history = s.histories.get(a.root).map(|h| h.0);
+        if recorded {
+            s.histories.set(a.root, base, version);
+        }
+        s.readings.overwrite(&a.ty, recorded.then_some(a.root));
+        let mut depends = |v: ValueId| self.flows.differentiable(b.graph, v);
+        // What is read next has the history that the alias had.
+        let known = recorded || !depends(value) && !history.is_some_and(depends);
+        self.aliases[alias.0].current = known.then_some((value, version));
         self.lose_maybes(a.storage);
         Ok(())
     }
 
-    /// The whole content in an element type.
-    pub fn content(&self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, Cells)> {
-        let s = &self[storage];
-        if let Some(why) = &s.lost {
+    /// The whole content in an element type, with the history of the tensor that the storage was made for.
+    pub fn content(&mut self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, Cells)> {
+        if let Some(why) = &self[storage].lost {
             return Err(Error::unsupported(why.clone()));
         }
-        let base = b.declare(s.base, &s.ty);
-        retype(b, base, &s.ty, dtype)
+        let base = self.content_as(b, storage, Root::OWN);
+        let ty = &self[storage].ty;
+        let base = b.declare(base, ty);
+        retype(b, base, ty, dtype)
     }
 
     /// Replaces what [`Self::content`] gave by content that was made elsewhere and differs in these regions alone.
@@ -405,6 +513,11 @@ impl Storages {
         s.base = base;
         s.version += regions.len();
         s.writes.extend(regions.iter().cloned());
+        let root = (!b.origin.no_grad).then_some(Root::OWN);
+        if root.is_some() {
+            s.histories.set(Root::OWN, base, s.version);
+        }
+        regions.iter().for_each(|r| s.readings.overwrite(r, root));
         self.lose_maybes(storage);
         Ok(())
     }
@@ -413,14 +526,32 @@ impl Storages {
     pub fn extend(&mut self, storage: StorageId, base: ValueId, ty: TensorType) {
         let s = &mut self.storages[storage.0];
         (s.base, s.ty) = (base, ty.into());
+        // PyTorch resizes nothing that is differentiated.
+        s.histories.extend(base, s.version);
     }
 
-    /// Replaces the whole content, made elsewhere (a loop's result).
-    pub fn replace(&mut self, storage: StorageId, base: ValueId) {
+    /// Replaces the whole content, made elsewhere (a loop's result), in one of its histories; in none under `no_grad`.
+    pub fn replace(&mut self, storage: StorageId, base: ValueId, root: Option<Root>) {
         let s = &mut self.storages[storage.0];
         s.base = base;
         s.version += 1;
+        if let Some(root) = root {
+            s.histories.set(root, base, s.version);
+        }
+        s.readings.overwrite(&s.ty, root);
         s.writes.push(s.ty.clone());
         self.lose_maybes(storage);
     }
+}
+
+/// Adds nodes that a gradient goes through, whatever region the node that needs them is in.
+fn recording<T>(b: &mut Builder<'_>, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
+    if !b.origin.no_grad {
+        return f(b);
+    }
+    let recorded = Arc::new(Origin { no_grad: false, ..(*b.origin).clone() });
+    let origin = std::mem::replace(&mut b.origin, recorded);
+    let made = f(b);
+    b.origin = origin;
+    made
 }

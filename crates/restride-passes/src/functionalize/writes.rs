@@ -4,6 +4,7 @@
 use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
 use super::rounds::Way;
+use super::storages::AliasId;
 use restride_ir::{
     Arg, Args, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Program, Scalar,
     TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
@@ -63,6 +64,7 @@ impl Scope<'_> {
     /// A mutating call: its functional twin, and the results written where they belong.
     pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
+        self.record_through(node, twin)?;
         self.prove_single_cells(node, twin)?;
         if self.copies_itself(node, twin)? {
             return self.bind_returns(node, twin, &[]);
@@ -86,7 +88,9 @@ impl Scope<'_> {
             return Ok(false);
         };
         let (a, b) = (&self.storages[self.alias(*target)?], &self.storages[self.alias(*source)?]);
-        Ok(a.storage == b.storage && a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg))
+        let same = a.storage == b.storage && a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg);
+        // A copy of what is detached leaves the elements and takes the history.
+        Ok(same && (node.origin.no_grad || (a.root, a.constant) == (b.root, b.constant)))
     }
 
     fn twin_args(&mut self, node: &Node, twin: &Twin) -> Step<Vec<Arg>> {
@@ -147,6 +151,7 @@ impl Scope<'_> {
             }
         }
         let values = self.call_twin(node, twin, args, &targets)?;
+        self.note_twin(node, twin, &values);
         for &(arg, result) in &twin.writes {
             let Some(Arg::Value(v)) = node.args.get(arg as usize) else { continue };
             let alias = self.alias(*v)?;
@@ -225,6 +230,32 @@ impl Scope<'_> {
         }
         let hint = self.hint(node);
         Ok(self.build(node, |b, _| b.node(op, args, types.into_iter().map(|ty| (hint.clone(), ty)), &node.origin)))
+    }
+
+    /// Notes what PyTorch saves of a twin's call, if one was added.
+    fn note_twin(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) {
+        let last = self.new.order.last().map(|id| &self.new.nodes[*id]);
+        if last.is_none_or(|n| n.op != twin.op || n.results[..] != *values) {
+            return;
+        }
+        let target = |r: usize| {
+            let (arg, _) = twin.writes.iter().find(|w| w.1 as usize == r)?;
+            node.args.get(*arg as usize)?.values().next().and_then(|v| self.alias(*v).ok())
+        };
+        let results: SmallVec<[Option<AliasId>; 1]> = (0..values.len()).map(target).collect();
+        let args: Vec<Arg> = twin.args.iter().map(|i| node.args[*i as usize].clone()).collect();
+        self.note_saved(node, &args, &results);
+    }
+
+    /// Writing in grad mode through a view that was made under `no_grad` makes it one of the base's history.
+    fn record_through(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+        for v in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
+            let alias = self.alias(*v)?;
+            if self.storages[alias].constant && !node.origin.no_grad {
+                self.storages.record(alias);
+            }
+        }
+        Ok(())
     }
 
     /// The first argument of a call that gives that back as it is (`dropout` in evaluation).

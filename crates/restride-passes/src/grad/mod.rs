@@ -4,9 +4,9 @@
 //! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
 
 mod control;
-mod cuts;
 mod emit;
 mod optimizers;
+mod overwritten;
 mod prepare;
 mod step;
 mod tied;
@@ -89,8 +89,44 @@ pub fn grad(program: &Program, options: &Options) -> Result<Program> {
     } else {
         out.signature.outputs[joint.losses[0]].kind = OutputKind::Loss;
     }
+    drop_histories(out);
     dce(out);
     Ok(joint.program)
+}
+
+/// The program without histories, if it has any.
+pub(crate) fn without_histories(program: &Program) -> Option<Program> {
+    let has = |graph: &Graph| graph.ordered().any(|(_, n)| n.op.def().history);
+    program.graphs.iter().any(|(_, g)| has(g)).then(|| {
+        let mut out = program.clone();
+        drop_histories(&mut out);
+        out
+    })
+}
+
+/// Puts the elements in the place of what joins them with a history: a joint program is not differentiated again.
+fn drop_histories(program: &mut Program) {
+    let graphs: Vec<GraphId> = program.graphs.iter().map(|(id, _)| id).collect();
+    for id in graphs {
+        let graph = &mut program.graphs[id];
+        let mut instead: Table<ValueId, Option<ValueId>> = Table::new();
+        let mut any = false;
+        for id in graph.order.clone() {
+            let node = &mut graph.nodes[id];
+            if any {
+                node.args.iter_mut().for_each(|a| *a = a.map_values(|v| instead[*v].unwrap_or(*v)));
+            }
+            if let (true, Some(Arg::Value(value))) = (node.op.def().history, node.args.first()) {
+                instead.set(node.results[0], Some(*value));
+                any = true;
+            }
+        }
+        if any {
+            graph.outputs.iter_mut().for_each(|a| *a = a.map_values(|v| instead[*v].unwrap_or(*v)));
+            let nodes = &graph.nodes;
+            graph.order.retain(|id| !nodes[*id].op.def().history);
+        }
+    }
 }
 
 /// How many of the first nodes of a joint program, made of this one with these options, are its forward part. What is added for
@@ -128,7 +164,9 @@ impl Joint {
         let mut read: Vec<usize> = targets.iter().map(|i| tied[*i]).collect();
         read.sort_unstable();
         read.dedup();
+        overwritten::refuse(&program, &prepare::between(&program, &losses, &read))?;
         let program = prepare(program, &losses, &read, options.max_trips)?;
+        overwritten::refuse(&program, &prepare::between(&program, &losses, &read))?;
         let graph = program.graph();
         let flow = Flow::new(graph, read.iter().map(|i| program.signature.inputs[*i].value));
         let start = |at: &usize| match &graph.outputs[*at] {
@@ -136,7 +174,6 @@ impl Joint {
             _ => Err(Error::invalid("an output that is a constant")),
         };
         let starts = losses.iter().map(start).collect::<Result<Vec<_>>>()?;
-        cuts::refuse(graph, &flow, &starts)?;
         Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips })
     }
 
@@ -238,57 +275,43 @@ fn targets(program: &Program, options: &Options) -> Result<Vec<usize>> {
     Ok(out)
 }
 
+/// Whether a gradient goes through a call: from its results to the operands that `needs` says are differentiated.
+pub(crate) fn passes(node: &Node, needs: impl Fn(ValueId) -> bool) -> bool {
+    let def = node.op.def();
+    if node.origin.no_grad || matches!(def.grad, Some(Grad::Zero)) {
+        return false;
+    }
+    match def.history {
+        true => node.operands().nth(1).is_some_and(needs),
+        false => node.operands().any(needs),
+    }
+}
+
 /// Which values gradients go to.
 struct Flow {
     /// Values that depend on the targets differentiably.
     needs: Table<ValueId, bool>,
-    /// Views of such values that were made under `no_grad`: nobody differentiates what is computed with them, but what is
-    /// written through them changes their bases.
-    shown: Table<ValueId, bool>,
 }
 
 impl Flow {
-    /// A write under `no_grad` to what is differentiated is differentiated, as the value is another one afterwards. All
-    /// else under `no_grad` is not.
     fn new(graph: &Graph, from: impl Iterator<Item = ValueId>) -> Flow {
-        let mut out = Flow { needs: Table::new(), shown: Table::new() };
+        let mut out = Flow { needs: Table::new() };
         from.for_each(|v| out.needs.set(v, true));
         for (_, node) in graph.ordered() {
-            let (needs, shown) = out.results(node);
-            for r in node.results.iter().filter(|_| needs || shown) {
+            if !out.passes(node) {
+                continue;
+            }
+            for r in &node.results {
                 let ty = graph.values[*r].ty.tensor();
-                if ty.is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex()) {
-                    out.needs.set(*r, needs);
-                    out.shown.set(*r, shown);
-                }
+                out.needs.set(*r, ty.is_some_and(|t| t.dtype.is_float() || t.dtype.is_complex()));
             }
         }
         out
     }
 
-    /// Whether a call's results are differentiated, or shown only.
-    fn results(&self, node: &Node) -> (bool, bool) {
-        if matches!(node.op.def().grad, Some(Grad::Zero)) {
-            return (false, false);
-        }
-        let first = node.operands().next();
-        let (first_needs, first_shown) = first.map_or((false, false), |v| (self.needs[v], self.shown[v]));
-        match (node.origin.no_grad, node.origin.in_place) {
-            (false, false) => (node.operands().any(|v| self.needs[v]), false),
-            (false, true) => (first_shown || node.operands().any(|v| self.needs[v]), false),
-            (true, true) => (first_needs, !first_needs && first_shown),
-            (true, false) => (false, node.op.is_view() && (first_needs || first_shown)),
-        }
-    }
-
-    /// Whether a call's operand is differentiated where its results are.
-    fn operand(&self, node: &Node, v: ValueId) -> bool {
-        self.needs[v] || self.shown[v] && (node.origin.in_place || node.origin.no_grad)
-    }
-
     /// Whether a gradient goes through a call.
     fn passes(&self, node: &Node) -> bool {
-        self.results(node) != (false, false)
+        passes(node, |v| self.needs[v])
     }
 }
 
@@ -351,7 +374,9 @@ fn through(
         return Ok(());
     }
     let operands: Vec<ValueId> = node.operands().collect();
-    let wanted: Vec<bool> = operands.iter().map(|v| flow.operand(node, *v)).collect();
+    // The elements that are joined with a history have none of their own.
+    let skipped = usize::from(node.op.def().history);
+    let wanted: Vec<bool> = operands.iter().enumerate().map(|(i, v)| i >= skipped && flow.needs[*v]).collect();
     if !wanted.contains(&true) {
         return Ok(());
     }
@@ -385,8 +410,8 @@ fn add_to(emit: &mut GraphEmit<'_>, grads: &mut Found, v: ValueId, more: ValueId
 
 /// The origin of what is added for a node: itself differentiable, whatever region the node is in.
 fn differentiable(origin: &Arc<Origin>) -> Arc<Origin> {
-    if origin.no_grad || origin.in_place {
-        Arc::new(Origin { no_grad: false, in_place: false, detached: false, ..(**origin).clone() })
+    if origin.no_grad || origin.overwritten.is_some() {
+        Arc::new(Origin { no_grad: false, overwritten: None, ..(**origin).clone() })
     } else {
         origin.clone()
     }

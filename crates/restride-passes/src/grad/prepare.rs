@@ -2,7 +2,7 @@
 
 use super::control::bound_loops;
 use super::emit::{GraphEmit, val, value};
-use super::{Flow, refused};
+use super::{Flow, overwritten, refused};
 use crate::build::{Rebuilt, rebuild};
 use crate::lower::lower_node;
 use restride_ir::{
@@ -20,10 +20,10 @@ pub(super) fn prepare(
     max_trips: Option<u64>,
 ) -> Result<Program> {
     let mut out = program;
-    let way = between(&out, losses, targets);
+    let way = between(&out, losses, targets).reached;
     bound_loops(&mut out, |node| node.results.iter().any(|r| way[*r]), max_trips)?;
     for _ in 0..ROUNDS {
-        let between = between(&out, losses, targets);
+        let between = between(&out, losses, targets).reached;
         let main = out.main;
         let on_way = |node: &Node| node.results.iter().any(|r| between[*r]);
         let composed = |node: &Node| {
@@ -38,8 +38,18 @@ pub(super) fn prepare(
             ruled || op.def().decompose.is_none()
         };
         out = rebuild(&out, |new, node| match node.op.def().grad {
-            Some(Grad::Form(form)) if new.id == main && formed(node) => reform(new, node, form),
-            _ if new.id == main && composed(node) => lower_node(new, node, &whole),
+            Some(Grad::Form(form)) if new.id == main && formed(node) => {
+                let from = new.graph.order.len();
+                reform(new, node, form)?;
+                overwritten::hand_on(new, node, from);
+                Ok(())
+            }
+            _ if new.id == main && composed(node) => {
+                let from = new.graph.order.len();
+                lower_node(new, node, &whole)?;
+                overwritten::hand_on(new, node, from);
+                Ok(())
+            }
             _ => {
                 let args = new.args(node);
                 new.keep(node, args);
@@ -50,19 +60,27 @@ pub(super) fn prepare(
     Err(Error::invalid("forms of operators lead to each other without end"))
 }
 
+/// What lies between the targets and the losses.
+pub(super) struct Between {
+    /// Values that a gradient reaches.
+    pub reached: Table<ValueId, bool>,
+    pub flow: Flow,
+}
+
 /// Which values lie between the targets and the loss.
-fn between(program: &Program, losses: &[usize], targets: &[usize]) -> Table<ValueId, bool> {
+pub(super) fn between(program: &Program, losses: &[usize], targets: &[usize]) -> Between {
     let graph = program.graph();
     let flow = Flow::new(graph, targets.iter().map(|i| program.signature.inputs[*i].value));
-    let mut out: Table<ValueId, bool> = Table::new();
-    losses.iter().flat_map(|l| graph.outputs[*l].values()).for_each(|v| out.set(*v, flow.needs[*v]));
+    let mut reached: Table<ValueId, bool> = Table::new();
+    losses.iter().flat_map(|l| graph.outputs[*l].values()).for_each(|v| reached.set(*v, flow.needs[*v]));
     for id in graph.order.iter().rev() {
         let node = &graph.nodes[*id];
-        if flow.passes(node) && node.results.iter().any(|r| out[*r]) {
-            node.operands().filter(|v| flow.operand(node, *v)).for_each(|v| out.set(v, true));
+        if flow.passes(node) && node.results.iter().any(|r| reached[*r]) {
+            let skipped = usize::from(node.op.def().history);
+            node.operands().skip(skipped).filter(|v| flow.needs[*v]).for_each(|v| reached.set(v, true));
         }
     }
-    out
+    Between { reached, flow }
 }
 
 /// Puts the form of a call in its place.

@@ -209,6 +209,7 @@ pub fn train(program: &Program, options: &Options, update: &Update<'_>) -> Resul
     }
     let out = &mut joint.program;
     out.signature.outputs[joint.losses[0]].kind = OutputKind::Loss;
+    super::drop_histories(out);
     for (i, new) in updated {
         out.graph_mut().outputs.push(Arg::Value(new));
         out.signature.outputs.push(OutputSpec { kind: OutputKind::Mutation(i), alias: None });

@@ -7,8 +7,8 @@ mod symbolic;
 
 use crate::build::{Names, Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin,
-    Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError,
+    Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
 };
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -28,12 +28,13 @@ pub fn lower(program: &Program) -> Result<Program> {
     take_apart(program, |_, graph, node| needs_lowering(graph, node))
 }
 
-/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's.
+/// The program with restride's own operators, which PyTorch does not have, taken apart into PyTorch's. Histories, which are
+/// written as copies with a mark, stay.
 ///
 /// # Errors
 /// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride"))
+    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride" && !node.op.def().history))
 }
 
 /// Takes the nodes apart that `which` says.
@@ -48,6 +49,23 @@ pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Nod
     })
 }
 
+/// What taking an operator apart goes by.
+pub(crate) struct Rules<'a> {
+    /// Operators that stay (those that only move data always do).
+    pub whole: &'a dyn Fn(Op) -> bool,
+    /// What the others are composed of.
+    pub form: fn(Op) -> Option<DecomposeFn>,
+    /// Whether calls that are compositions for their sizes are taken apart although their operator stays.
+    pub by_size: bool,
+}
+
+impl<'a> Rules<'a> {
+    /// The operators' own compositions.
+    fn compositions(whole: &'a dyn Fn(Op) -> bool) -> Rules<'a> {
+        Rules { whole, form: |op| op.def().decompose, by_size: true }
+    }
+}
+
 /// An operator with a kernel.
 fn has_kernel(op: Op) -> bool {
     !matches!(op.def().kernel, Kernel::None)
@@ -55,16 +73,25 @@ fn has_kernel(op: Op) -> bool {
 
 /// Takes a node apart, down to operators that stay `whole` (those that only move data always do).
 pub(crate) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, whole: &dyn Fn(Op) -> bool) -> Result<()> {
+    lower_by(new, node, &Rules::compositions(whole))
+}
+
+/// Takes a node apart by rules.
+pub(crate) fn lower_by(new: &mut Rebuilt<'_>, node: &Node, rules: &Rules<'_>) -> Result<()> {
     let new_args = new.args(node);
+    if let (true, Some(Arg::Value(value))) = (node.op.def().history, new_args.first()) {
+        new.map.set(node.results[0], Some(*value));
+        return Ok(());
+    }
     let sized = new_args.iter().flat_map(Arg::values).all(|v| new.graph.tensor(*v).known().is_some());
     if !sized || new_args.iter().flat_map(Arg::scalars).any(|e| e.constant().is_none()) {
-        return symbolic::lower_node(new, node, new_args, whole);
+        return symbolic::lower_node(new, node, new_args, rules);
     }
     let old = new.old;
     let Rebuilt { graph, names, .. } = new;
     let (before, ordered) = (graph.values.len(), graph.order.len());
     let hint = node.results.first().map_or("v".into(), |r| old.values[*r].name.clone());
-    let made = match compose(graph, names, &node.origin, hint, node.op, &new_args, whole) {
+    let made = match compose(graph, names, &node.origin, hint, node.op, &new_args, rules) {
         Ok(made) => made,
         // A mask's sizes are only known at the run: the executor composes such a call then.
         Err(_) if node.op.def().composed.is_some() => {
@@ -85,9 +112,9 @@ fn compose(
     hint: Arc<str>,
     op: Op,
     args: &[Arg],
-    whole: &dyn Fn(Op) -> bool,
+    rules: &Rules<'_>,
 ) -> Result<Vec<ValueId>, OpError> {
-    let mut emit = GraphEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, whole };
+    let mut emit = GraphEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, rules };
     let args = emit.import(args)?;
     let made = emit.expand(op, &args)?;
     Ok(made.iter().map(|v| emit.values[v.0 as usize]).collect())
@@ -124,6 +151,9 @@ fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) 
 /// Whether the node must be taken apart.
 fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     let def = node.op.def();
+    if def.history {
+        return Ok(true);
+    }
     if let (Some(which), Some(_)) = (def.composed, def.decompose) {
         let args = known_args(node, |v| {
             graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
@@ -170,7 +200,7 @@ struct GraphEmit<'a> {
     /// The value of each handle.
     values: Vec<ValueId>,
     depth: u32,
-    whole: &'a dyn Fn(Op) -> bool,
+    rules: &'a Rules<'a>,
 }
 
 impl GraphEmit<'_> {
@@ -188,7 +218,7 @@ impl GraphEmit<'_> {
         if op.member().is_some() {
             return self.members(op, args);
         }
-        let rule = op.def().decompose.ok_or_else(|| OpError::new(format!("{op} has no kernel")))?;
+        let rule = (self.rules.form)(op).ok_or_else(|| OpError::new(format!("{op} has no kernel")))?;
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(OpError::new(format!("{op} is composed of itself")));
@@ -269,8 +299,8 @@ impl Emit for GraphEmit<'_> {
         {
             types = Some(v.to_vec());
         }
-        let composed = def.composed.is_some_and(|which| which(&Args(&metas)));
-        if types.is_none() && (composed || !(self.whole)(op) && def.movement.is_none()) {
+        let composed = self.rules.by_size && def.composed.is_some_and(|which| which(&Args(&metas)));
+        if types.is_none() && (composed || !(self.rules.whole)(op) && def.movement.is_none()) {
             return self.expand(op, &args);
         }
         let types = match types {

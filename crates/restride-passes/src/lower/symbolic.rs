@@ -9,11 +9,11 @@
 //! That a composition which is the same at all these values is the same at the others. Sizes that a run puts in are checked
 //! against the shape rules again.
 
-use super::compose;
+use super::{Rules, compose};
 use crate::build::{Names, Rebuilt};
 use crate::shapes::result_types;
 use crate::witnesses::Witnesses;
-use restride_ir::{Arg, Error, Expr, Graph, Id, Node, Op, OpError, Result, Scalar, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, Expr, Graph, Id, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct Composed {
 }
 
 /// Takes a node apart, down to operators that stay `whole`.
-pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, whole: &dyn Fn(Op) -> bool) -> Result<()> {
+pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rules: &Rules<'_>) -> Result<()> {
     let refuse = |why: String| {
         Error::unsupported(format!("{}: its composition depends on sizes that are not known ({why})", node.op))
             .help("export the program with these sizes fixed")
@@ -48,7 +48,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, who
             let known = args.iter().map(|a| a.try_map(|v| Ok(operand(v)), number));
             let known = known.collect::<std::result::Result<Vec<Arg>, OpError>>()?;
             let hint: Arc<str> = "v".into();
-            let results = compose(&mut graph, &mut Names::default(), &node.origin, hint, node.op, &known, whole)?;
+            let results = compose(&mut graph, &mut Names::default(), &node.origin, hint, node.op, &known, rules)?;
             Ok(Composed { graph, results })
         })
         .map_err(|e| refuse(e.to_string()))?;

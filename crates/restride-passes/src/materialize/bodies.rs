@@ -4,6 +4,7 @@
 //! that is given what its bodies declare gives results whose strides are known.
 
 use super::{Fact, Made, Materializer};
+use crate::sure::Sure;
 use restride_ir::{Arg, GraphId, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -223,10 +224,16 @@ impl Materializer<'_> {
             return Ok(declared.layout.is_contiguous());
         }
         let as_declared = |body: &restride_ir::GraphId| {
-            let made = self.body(body)?;
-            let Some(Arg::Value(v)) = made.graph.outputs.get(i) else { return None };
-            let lies = self.known(made.graph.values[*v].ty.tensor()?)?;
-            Some(made.results.get(i).is_some_and(|r| r.sure) && lies.lies_like(&declared))
+            let made = self.body(body);
+            // In a program that stays functional bodies are what they were.
+            let graph = made.map_or(&self.program.graphs[*body], |m| &m.graph);
+            let Some(Arg::Value(v)) = graph.outputs.get(i) else { return None };
+            let sure = match made {
+                Some(made) => made.results.get(i).is_some_and(|r| r.sure),
+                None => Sure::default().of(graph, &self.ctx.witness, *v),
+            };
+            let lies = self.known(graph.values[*v].ty.tensor()?)?;
+            Some(sure && lies.lies_like(&declared))
         };
         let bodies = if call.hop == Hop::Cond { &call.bodies[..] } else { &call.bodies[call.bodies.len() - 1..] };
         if bodies.iter().any(|b| as_declared(b) != Some(true)) {

@@ -1,22 +1,23 @@
 //! Copies that change nothing, and the copying forms of views.
 
-use super::Materializer;
-use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, ViewOutcome};
+use super::{Fact, Materializer};
+use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, Type, ViewOutcome};
 use restride_ops::lookup;
 
 impl Materializer<'_> {
     /// A copy whose memory the caller does not see: the operand itself, or a view of it.
     pub(super) fn pass_through(&mut self, node: &Node) -> Result<bool> {
         let op = node.op;
-        let ([result], Some(Arg::Value(operand)), false) = (&node.results[..], node.args.first(), op.is_view()) else {
+        let (Some(Arg::Value(operand)), false) = (node.args.first(), op.is_view() || node.results.is_empty()) else {
             return Ok(false);
         };
-        if self.visible.contains(result) || self.old.values[*operand].ty.tensor().is_none() {
+        let seen = node.results.iter().any(|r| self.visible.contains(r));
+        if seen || self.old.values[*operand].ty.tensor().is_none() {
             return Ok(false);
         }
         let target = self.value(*operand)?;
-        match op.def().movement {
-            Some(Movement::Same) => {
+        match (op.def().movement, &node.results[..]) {
+            (Some(Movement::Same), [result]) => {
                 let want = self.old.tensor(*result).clone();
                 if self.new.tensor(target).dtype != want.dtype || !self.lies_as(target, &want) {
                     return Ok(false);
@@ -25,28 +26,37 @@ impl Materializer<'_> {
                 self.counts.copies += 1;
                 Ok(true)
             }
-            Some(Movement::View(_)) if !self.kept.contains(result) && self.facts[target].sure => {
+            (Some(Movement::View(_)), results) if self.facts[target].sure => {
+                if results.iter().any(|r| self.kept.contains(r)) {
+                    return Ok(false);
+                }
                 let Some(view) = view_of_copy(op) else { return Ok(false) };
                 let args = self.mapped(node)?;
-                let Some(ty) = self.view_type(view, &args) else { return Ok(false) };
-                let hint = self.old.values[*result].name.clone();
-                let v = self.view(view.name(), args, ty, &hint, target, node)?;
-                self.viewed.insert(*result);
-                self.bind(*result, v);
-                self.counts.copies += 1;
+                let types = self.view_types(view, &args).filter(|types| types.len() == results.len());
+                let Some(types) = types else { return Ok(false) };
+                let names: Vec<_> = results.iter().map(|r| self.names.fresh(&self.old.values[*r].name)).collect();
+                let types = names.into_iter().zip(types.into_iter().map(Type::Tensor));
+                let id = self.new.add_node(view, args, types, node.origin.clone());
+                for (&result, v) in results.iter().zip(self.new.nodes[id].results.clone()) {
+                    let (roots, identity) = (self.facts[target].roots.clone(), Some(self.fresh()));
+                    self.facts.set(v, Fact { roots, identity, sure: true });
+                    self.viewed.insert(result);
+                    self.bind(result, v);
+                    self.counts.copies += 1;
+                }
                 Ok(true)
             }
             _ => Ok(false),
         }
     }
 
-    /// What the view of these arguments is, if strides express it; `None` where that is not known for all sizes.
-    fn view_type(&self, view: Op, args: &[Arg]) -> Option<TensorType> {
+    /// What the views of these arguments are, if strides express them; `None` where that is not known for all sizes.
+    fn view_types(&self, view: Op, args: &[Arg]) -> Option<Vec<TensorType>> {
         let rule = view.def().view.filter(|_| !view.def().strided)?;
         let typed = |a: &Arg| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(e.clone())).ok();
         let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(typed).collect::<Option<_>>()?;
         match (rule.symbolic)(&Args(&typed)) {
-            Ok(ViewOutcome::Views(mut views)) if views.len() == 1 => views.pop(),
+            Ok(ViewOutcome::Views(views)) => Some(views.into_vec()),
             _ => None,
         }
     }

@@ -78,6 +78,9 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program can be made to write in place"));
     }
+    // What computes in place is not differentiated: a history would be a copy.
+    let plain = crate::grad::without_histories(program);
+    let program = plain.as_ref().unwrap_or(program);
     let apart = members::apart(program)?;
     let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
     let ctx = Context::new(&merged, Form::InPlace)?;

@@ -197,6 +197,15 @@ fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> boo
     if node.op.def().hop.is_some() || !decides.into_iter().all(ready) {
         return false;
     }
+    // What a scatter gives lies as its base does, wherever it is written: also at a number that is learnt from data.
+    if let (Some(Movement::Scatter { base: 0, .. }), Some(Arg::Value(base)), &[result]) =
+        (node.op.def().movement, node.args.first(), &node.results[..])
+    {
+        let of = |v: &ValueId| tensor(v).and_then(|t| known(w, t));
+        if of(base).zip(of(&result)).is_some_and(|(b, r)| b.layout.is_dense() && r.lies_like(&b)) {
+            return true;
+        }
+    }
     // A number that is learnt from data decides nothing about the memory of a result that is computed element by element.
     let number = |e: &Expr| match e.eval(&w.ctx.hints) {
         Err(_) if node.op.def().pointwise && e.is_float() => Ok(Scalar::Float(1.0)),

@@ -2,8 +2,8 @@
 
 use super::exprs;
 use crate::dtype::FileDType;
-use crate::import::MARKS;
 use crate::import::triton::NAMESPACE;
+use crate::import::{HISTORY, MARKS, OVERWRITTEN};
 use crate::model::{
     self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType,
     SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
@@ -48,6 +48,8 @@ pub struct GraphWriter<'a> {
     pub(super) sizes: Vec<(Expr, Arc<str>, usize)>,
     /// Metadata of the nodes that are written now.
     pub origin: Arc<Origin>,
+    /// Whether the node that is written now stands for its source with the autograd history of its target.
+    history: bool,
     /// What PyTorch's tensors are, in a functional program.
     pub facts: super::facts::Facts,
     /// Symbols of data that were learnt by now.
@@ -98,6 +100,17 @@ fn known_to_torch(op: Op) -> Result<()> {
     Ok(())
 }
 
+/// `with_history(value, history)` in PyTorch's operators: `copy(history, value)`, whose elements are the same.
+fn history_as_copy(node: &Node) -> Result<Node> {
+    let [value, history] = &node.args[..] else {
+        return Err(Error::invalid(format!("{} takes a value and a history", node.op)));
+    };
+    let op = restride_ops::lookup("aten.copy.default").ok_or_else(|| Error::unsupported("aten.copy is not known"))?;
+    let mut args = vec![history.clone(), value.clone()];
+    op.fill_defaults(&mut args)?;
+    Ok(Node { op, args, ..node.clone() })
+}
+
 impl<'a> GraphWriter<'a> {
     /// A writer for a graph.
     pub fn new(ctx: &'a Context<'a>, source: &'a Graph) -> Self {
@@ -124,6 +137,7 @@ impl<'a> GraphWriter<'a> {
             numbers: HashMap::new(),
             sizes: Vec::new(),
             origin: Arc::default(),
+            history: false,
             facts: super::facts::Facts::default(),
             learnt: source
                 .inputs
@@ -231,8 +245,14 @@ impl<'a> GraphWriter<'a> {
             out.insert("nn_module_stack".into(), stack.join(";"));
         }
         let origin = &self.origin;
-        let marks = [(origin.no_grad, "no_grad"), (origin.in_place, "in_place"), (origin.detached, "detached")];
-        let marks: Vec<&str> = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
+        let mut marks: Vec<String> = Vec::new();
+        marks.extend(origin.no_grad.then(|| "no_grad".to_string()));
+        marks.extend(origin.parts.then(|| "parts".to_string()));
+        marks.extend(self.history.then(|| HISTORY.to_string()));
+        if let Some(which) = &origin.overwritten {
+            let which: Vec<String> = which.iter().map(u32::to_string).collect();
+            marks.push(format!("{OVERWRITTEN}{}", which.join(",")));
+        }
         if !marks.is_empty() {
             out.insert("custom".into(), serde_json::json!({ MARKS: marks.join(" ") }).to_string());
         }
@@ -284,6 +304,9 @@ impl<'a> GraphWriter<'a> {
     /// Writes a node.
     pub fn node(&mut self, node: &Node) -> Result<()> {
         self.origin = node.origin.clone();
+        self.history = node.op.def().history;
+        let copy = if self.history { Some(history_as_copy(node)?) } else { None };
+        let node = copy.as_ref().unwrap_or(node);
         if super::ranges::holds(node) {
             return Ok(());
         }
@@ -336,6 +359,7 @@ impl<'a> GraphWriter<'a> {
             }
         }
         self.push(target(op), inputs, outputs, hop);
+        self.history = false;
         if self.ctx.functional() {
             super::facts::learn(self, node)?;
         }

@@ -15,7 +15,7 @@ mod symbols;
 pub(crate) mod triton;
 mod weights;
 
-pub(crate) use nodes::MARKS;
+pub(crate) use nodes::{HISTORY, MARKS, OVERWRITTEN};
 
 use crate::archive::Archive;
 use crate::error::{ErrorKind as FileErrorKind, Pt2Error};

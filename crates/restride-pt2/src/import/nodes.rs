@@ -239,10 +239,16 @@ impl<'a> GraphImporter<'a> {
             }
             _ => {}
         }
-        let op = self.operator(&node.target)?;
+        let mut op = self.operator(&node.target)?;
         self.keys += 1;
         let origin = Arc::new(origin(node, self.keys, self.no_grad));
         let mut given = self.arguments(op, node)?;
+        if let (true, [history, value, ..]) =
+            (node.target.ends_with("aten.copy.default") && has_history(node), &given[..])
+        {
+            given = vec![value.clone(), history.clone()];
+            op = self.operator("restride.with_history.default")?;
+        }
         if let Some(to) = self.autocast {
             given = autocast::cast(self, op, given, to, &origin, self.lookup)?;
         }
@@ -475,8 +481,19 @@ fn node_name(node: &model::Node) -> String {
     first.unwrap_or_else(|| "_".to_string())
 }
 
-/// Where a node's custom metadata, which PyTorch carries along, says what a functional program has no regions for.
+/// The key of a node's custom metadata, which PyTorch carries along, that says what PyTorch's operators do not. Words are
+/// separated by spaces: `no_grad` for a region, `parts` for `Origin::parts`, and the two below.
 pub(crate) const MARKS: &str = "restride";
+/// Marks an `aten.copy` that stands for its source with the autograd history of its target.
+pub(crate) const HISTORY: &str = "history";
+/// Begins the word with the positions of `Origin::overwritten`, separated by commas.
+pub(crate) const OVERWRITTEN: &str = "overwritten=";
+
+/// The marks of a node.
+fn marks(node: &model::Node) -> String {
+    let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
+    custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("").to_string()
+}
 
 fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
     let module = node.metadata.get("nn_module_stack").and_then(|s| {
@@ -484,15 +501,22 @@ fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
         let path = s.rsplit(';').next()?.split(',').nth(1)?;
         (!path.is_empty()).then(|| path.into())
     });
-    let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
-    let marks = custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("");
+    let marks = marks(node);
     let marked = |mark: &str| marks.split(' ').any(|m| m == mark);
     Origin {
         key,
         stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
         module,
         no_grad: no_grad || marked("no_grad"),
-        in_place: marked("in_place"),
-        detached: marked("detached"),
+        parts: marked("parts"),
+        overwritten: marks.split(' ').find_map(|m| {
+            let which = m.strip_prefix(OVERWRITTEN)?;
+            which.split(',').map(str::parse).collect::<std::result::Result<_, _>>().ok()
+        }),
     }
+}
+
+/// Whether a node, which is written as `copy(history, value)`, is the value with that history.
+fn has_history(node: &model::Node) -> bool {
+    marks(node).split(' ').any(|m| m == HISTORY)
 }

@@ -25,6 +25,9 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
     fn times(&self, other: &Self) -> Self;
     /// Quotient rounded towards minus infinity; the divisor is positive.
     fn floor_div(&self, other: &Self) -> Self;
+    /// Quotient and remainder: `self` is `quotient * other + remainder`. Of symbolic numbers the quotient takes what `other`
+    /// divides term by term, so the remainder may be negative or exceed `other`. The divisor is positive.
+    fn divide(&self, other: &Self) -> (Self, Self);
     /// The smaller of two.
     fn smaller(&self, other: &Self) -> Self;
     /// The larger of two.
@@ -55,6 +58,9 @@ impl Dim for i64 {
     }
     fn floor_div(&self, other: &Self) -> Self {
         self.div_euclid(*other)
+    }
+    fn divide(&self, other: &Self) -> (Self, Self) {
+        (self.div_euclid(*other), self.rem_euclid(*other))
     }
     fn smaller(&self, other: &Self) -> Self {
         (*self).min(*other)

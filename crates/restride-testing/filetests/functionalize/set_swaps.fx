@@ -10,6 +10,7 @@ graph(%x: f32[2], %y: f32[2]) {
 }
 
 // == functionalize
+// stage: functional
 // output 0: mutation of %x
 // output 1: mutation of %y
 // output 2: user as view f32[2] of input %y
@@ -18,8 +19,9 @@ graph(%x: f32[2], %y: f32[2]) {
 //
 // graph(%x: f32[2], %y: f32[2]) {
 //   %w: f32[2] = aten.add.Tensor(%y, 5)
-//   %u: f32[2] = aten.mul.Tensor(%x, 3)
-//   return %u, %w, %w, None, None
+//   %u: f32[2] = aten.detach.default(%x)
+//   %u_1: f32[2] = aten.mul.Tensor(%u, 3)
+//   return %u_1, %w, %w, None, None
 // }
 
 // == run

@@ -21,10 +21,12 @@ graph(%x: f32[2, 3][4, 1]) {
 //   %v: i64[2, 1][2, 1] = aten.view.dtype(%f, i64)
 //   %e: i64[1]+2 = aten.select.int(%v, 0, 1)
 //   %w_1: i64[1]+2 = aten.fill.Scalar(%e, 0)
-//   %w_2: f32[2]+4 = aten.view.dtype(%w_1, f32)
-//   %w_3: f32[7] = aten.slice_scatter.default(%storage_x, %w_2, 0, 4, 6)
-//   %v_1: f32[2, 3][4, 1] = aten.as_strided.default(%w_3, [2, 3], [4, 1], 0)
-//   return %w_3, %v_1
+//   %w_2: f32[7] = aten.detach.default(%storage_x)
+//   %w_3: f32[2]+4 = aten.view.dtype(%w_1, f32)
+//   %w_4: f32[7] = aten.slice_scatter.default(%w_2, %w_3, 0, 4, 6)
+//   %v_1: f32[7] = restride.with_history.default(%w_4, %storage_x)
+//   %v_2: f32[2, 3][4, 1] = aten.as_strided.default(%v_1, [2, 3], [4, 1], 0)
+//   return %w_4, %v_2
 // }
 
 // == run

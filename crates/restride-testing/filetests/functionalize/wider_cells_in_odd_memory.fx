@@ -20,12 +20,14 @@ graph(%x: f32[3]) {
 //   %s: f32[2] = aten.slice.Tensor(%n, 0, 0, 2)
 //   %v: i64[1] = aten.view.dtype(%s, i64)
 //   %w: i64[1] = aten.fill.Scalar(%v, 0)
-//   %w_1: f32[2] = aten.view.dtype(%w, f32)
-//   %w_2: f32[3] = aten.slice_scatter.default(%n, %w_1, 0, 0, 2)
-//   %y: f32[3] = aten.add.Tensor(%w_2, 1)
-//   %v_1: f32[2] = aten.slice.Tensor(%y, 0, 0, 2)
+//   %w_1: f32[3] = aten.detach.default(%n)
+//   %w_2: f32[2] = aten.view.dtype(%w, f32)
+//   %w_3: f32[3] = aten.slice_scatter.default(%w_1, %w_2, 0, 0, 2)
+//   %y: f32[3] = restride.with_history.default(%w_3, %n)
+//   %y_1: f32[3] = aten.add.Tensor(%y, 1)
+//   %v_1: f32[2] = aten.slice.Tensor(%y_1, 0, 0, 2)
 //   %v_2: i64[1] = aten.view.dtype(%v_1, i64)
-//   return %y, %v_2, %y
+//   return %y_1, %v_2, %y_1
 // }
 
 // == run

@@ -19,13 +19,15 @@ graph(%x: f32[5]+1) {
 //   %v: i64[2]+1 = aten.view.dtype(%s, i64)
 //   %e: i64[]+2 = aten.select.int(%v, 0, 1)
 //   %w: i64[]+2 = aten.fill.Scalar(%e, 0)
-//   %w_1: f32[4]+2 = aten.slice.Tensor(%x, 0, 1, 5)
-//   %w_2: i64[2]+1 = aten.view.dtype(%w_1, i64)
-//   %w_3: i64[2]+1 = aten.select_scatter.default(%w_2, %w, 0, 1)
-//   %w_4: f32[4]+2 = aten.view.dtype(%w_3, f32)
-//   %w_5: f32[5]+1 = aten.slice_scatter.default(%x, %w_4, 0, 1, 5)
-//   %y: f32[5]+1 = aten.add.Tensor(%w_5, 1)
-//   return %y, %y
+//   %w_1: f32[5]+1 = aten.detach.default(%x)
+//   %w_2: f32[4]+2 = aten.slice.Tensor(%w_1, 0, 1, 5)
+//   %w_3: i64[2]+1 = aten.view.dtype(%w_2, i64)
+//   %w_4: i64[2]+1 = aten.select_scatter.default(%w_3, %w, 0, 1)
+//   %w_5: f32[4]+2 = aten.view.dtype(%w_4, f32)
+//   %w_6: f32[5]+1 = aten.slice_scatter.default(%w_1, %w_5, 0, 1, 5)
+//   %y: f32[5]+1 = restride.with_history.default(%w_6, %x)
+//   %y_1: f32[5]+1 = aten.add.Tensor(%y, 1)
+//   return %y_1, %y_1
 // }
 
 // == run

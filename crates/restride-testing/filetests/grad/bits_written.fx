@@ -1,4 +1,4 @@
-// What is written as bits of another element type is a constant; the other cells keep their gradients.
+// A write through a view of another element type changes values and not the gradient, as in PyTorch.
 // run: functionalize, grad, run
 graph(%x: f64[2, 3]) {
   %b: f64[2, 3] = aten.mul.Tensor(%x, 2)
@@ -21,15 +21,18 @@ graph(%x: f64[2, 3]) {
 //   %v: i32[2, 6] = aten.view.dtype(%b, i32)
 //   %s: i32[1, 6] = aten.slice.Tensor(%v, 0, 0, 1)
 //   %m: i32[1, 6] = aten.mul.Tensor(%s, 0)
-//   %m_1: f64[1, 3] = aten.view.dtype(%m, f64)
-//   %m_2: f64[2, 3] = aten.slice_scatter.default(%b, %m_1, 0, 0, 1)
-//   %w: f32[2, 6] = aten.view.dtype(%m_2, f32)
+//   %m_1: f64[2, 3] = aten.detach.default(%b)
+//   %m_2: f64[1, 3] = aten.view.dtype(%m, f64)
+//   %m_3: f64[2, 3] = aten.slice_scatter.default(%m_1, %m_2, 0, 0, 1)
+//   %n: f64[2, 3] = restride.with_history.default(%m_3, %b)
+//   %w: f32[2, 6] = aten.view.dtype(%n, f32)
 //   %r: f32[2, 2][6, 1]+2 = aten.slice.Tensor(%w, 1, 2, 4)
-//   %n: f32[2, 2][6, 1]+2 = aten.mul.Tensor(%r, %r)
-//   %n_1: f64[2, 1][3, 1]+1 = aten.view.dtype(%n, f64)
-//   %n_2: f64[2, 3] = aten.slice_scatter.default(%m_2, %n_1, 1, 1, 2)
-//   %q: f64[2, 3] = aten.mul.Tensor(%n_2, %n_2)
-//   %l: f64[] = aten.sum.default(%q)
+//   %n_1: f32[2, 2][6, 1]+2 = aten.mul.Tensor(%r, %r)
+//   %n_2: f64[2, 1][3, 1]+1 = aten.view.dtype(%n_1, f64)
+//   %n_3: f64[2, 3] = aten.slice_scatter.default(%m_3, %n_2, 1, 1, 2)
+//   %q: f64[2, 3] = restride.with_history.default(%n_3, %n)
+//   %q_1: f64[2, 3] = aten.mul.Tensor(%q, %q)
+//   %l: f64[] = aten.sum.default(%q_1)
 //   return %l
 // }
 
@@ -43,28 +46,25 @@ graph(%x: f64[2, 3]) {
 //   %v: i32[2, 6] = aten.view.dtype(%b, i32)
 //   %s: i32[1, 6] = aten.slice.Tensor(%v, 0, 0, 1)
 //   %m: i32[1, 6] = aten.mul.Tensor(%s, 0)
-//   %m_1: f64[1, 3] = aten.view.dtype(%m, f64)
-//   %m_2: f64[2, 3] = aten.slice_scatter.default(%b, %m_1, 0, 0, 1)
-//   %w: f32[2, 6] = aten.view.dtype(%m_2, f32)
+//   %m_1: f64[2, 3] = aten.detach.default(%b)
+//   %m_2: f64[1, 3] = aten.view.dtype(%m, f64)
+//   %m_3: f64[2, 3] = aten.slice_scatter.default(%m_1, %m_2, 0, 0, 1)
+//   %w: f32[2, 6] = aten.view.dtype(%m_3, f32)
 //   %r: f32[2, 2][6, 1]+2 = aten.slice.Tensor(%w, 1, 2, 4)
-//   %n: f32[2, 2][6, 1]+2 = aten.mul.Tensor(%r, %r)
-//   %n_1: f64[2, 1][3, 1]+1 = aten.view.dtype(%n, f64)
-//   %n_2: f64[2, 3] = aten.slice_scatter.default(%m_2, %n_1, 1, 1, 2)
-//   %q: f64[2, 3] = aten.mul.Tensor(%n_2, %n_2)
-//   %l: f64[] = aten.sum.default(%q)
+//   %n_1: f32[2, 2][6, 1]+2 = aten.mul.Tensor(%r, %r)
+//   %n_2: f64[2, 1][3, 1]+1 = aten.view.dtype(%n_1, f64)
+//   %n_3: f64[2, 3] = aten.slice_scatter.default(%m_3, %n_2, 1, 1, 2)
+//   %q_1: f64[2, 3] = aten.mul.Tensor(%n_3, %n_3)
+//   %l: f64[] = aten.sum.default(%q_1)
 //   %grad: f64[] = aten.full.default([], 1, dtype=f64)
 //   %grad_1: f64[1, 1] = aten.reshape.default(%grad, [1, 1])
 //   %grad_2: f64[2, 3][0, 0] = aten.expand.default(%grad_1, [2, 3])
-//   %grad_3: f64[2, 3] = aten.mul.Tensor(%grad_2, %n_2)
-//   %grad_4: f64[2, 3] = aten.mul.Tensor(%grad_2, %n_2)
+//   %grad_3: f64[2, 3] = aten.mul.Tensor(%grad_2, %n_3)
+//   %grad_4: f64[2, 3] = aten.mul.Tensor(%grad_2, %n_3)
 //   %grad_5: f64[2, 3] = aten.add.Tensor(%grad_3, %grad_4)
-//   %grad_6: f64[2, 1] = aten.full.default([2, 1], 0, dtype=f64)
-//   %grad_7: f64[2, 3] = aten.slice_scatter.default(%grad_5, %grad_6, 1, 1, 2)
-//   %grad_9: f64[1, 3] = aten.full.default([1, 3], 0, dtype=f64)
-//   %grad_10: f64[2, 3] = aten.slice_scatter.default(%grad_7, %grad_9, 0, 0, 1)
-//   %grad_11: f64[] = aten.full.default([], 2, dtype=f64)
-//   %grad_12: f64[2, 3] = aten.mul.Tensor(%grad_10, %grad_11)
-//   return %l, %grad_12
+//   %grad_6: f64[] = aten.full.default([], 2, dtype=f64)
+//   %grad_7: f64[2, 3] = aten.mul.Tensor(%grad_5, %grad_6)
+//   return %l, %grad_7
 // }
 
 // == run

@@ -1,4 +1,4 @@
-// Constants that are written through a detached tensor, and what is read as it was written, are no matter.
+// What is computed with a detached tensor that constants were written to is no path for the gradient.
 // run: functionalize, grad, run
 graph(%x: f32[2, 2], %y: f32[2]) {
   %b: f32[2, 2] = aten.mul.Tensor(%x, 2)
@@ -22,13 +22,13 @@ graph(%x: f32[2, 2], %y: f32[2]) {
 //   %d: f32[2, 2] = aten.detach.default(%b)
 //   %s: f32[2] = aten.select.int(%d, 0, 0)
 //   %m: f32[2] = aten.mul.Tensor(%s, 3)
-//   %m_1: f32[2, 2] = aten.select_scatter.default(%b, %m, 0, 0)
-//   %c: f32[2, 2] = aten.detach.default(%m_1)
-//   %c_1: f32[2, 2] = aten.mul.Tensor(%c, %x)
-//   %t: f32[2]+2 = aten.select.int(%c, 0, 1)
+//   %m_1: f32[2, 2] = aten.detach.default(%b)
+//   %m_2: f32[2, 2] = aten.select_scatter.default(%m_1, %m, 0, 0)
+//   %c: f32[2, 2] = aten.mul.Tensor(%m_2, %x)
+//   %t: f32[2]+2 = aten.select.int(%m_2, 0, 1)
 //   %n: f32[2]+2 = aten.mul.Tensor(%t, %y)
 //   %u: f32[] = aten.sum.default(%n)
-//   %v: f32[] = aten.sum.default(%c_1)
+//   %v: f32[] = aten.sum.default(%c)
 //   %l: f32[] = aten.add.Tensor(%u, %v)
 //   return %l
 // }
@@ -44,13 +44,13 @@ graph(%x: f32[2, 2], %y: f32[2]) {
 //   %d: f32[2, 2] = aten.detach.default(%b)
 //   %s: f32[2] = aten.select.int(%d, 0, 0)
 //   %m: f32[2] = aten.mul.Tensor(%s, 3)
-//   %m_1: f32[2, 2] = aten.select_scatter.default(%b, %m, 0, 0)
-//   %c: f32[2, 2] = aten.detach.default(%m_1)
-//   %c_1: f32[2, 2] = aten.mul.Tensor(%c, %x)
-//   %t: f32[2]+2 = aten.select.int(%c, 0, 1)
+//   %m_1: f32[2, 2] = aten.detach.default(%b)
+//   %m_2: f32[2, 2] = aten.select_scatter.default(%m_1, %m, 0, 0)
+//   %c: f32[2, 2] = aten.mul.Tensor(%m_2, %x)
+//   %t: f32[2]+2 = aten.select.int(%m_2, 0, 1)
 //   %n: f32[2]+2 = aten.mul.Tensor(%t, %y)
 //   %u: f32[] = aten.sum.default(%n)
-//   %v: f32[] = aten.sum.default(%c_1)
+//   %v: f32[] = aten.sum.default(%c)
 //   %l: f32[] = aten.add.Tensor(%u, %v)
 //   %grad: f32[] = aten.full.default([], 1, dtype=f32)
 //   %grad_1: f32[1, 1] = aten.reshape.default(%grad, [1, 1])
@@ -58,7 +58,7 @@ graph(%x: f32[2, 2], %y: f32[2]) {
 //   %grad_3: f32[1] = aten.reshape.default(%grad, [1])
 //   %grad_4: f32[2][0] = aten.expand.default(%grad_3, [2])
 //   %grad_5: f32[2] = aten.mul.Tensor(%grad_4, %t)
-//   %grad_6: f32[2, 2] = aten.mul.Tensor(%grad_2, %c)
+//   %grad_6: f32[2, 2] = aten.mul.Tensor(%grad_2, %m_2)
 //   return %l, %grad_6, %grad_5
 // }
 

@@ -15,9 +15,9 @@ graph(%x: f32[4]) {
 //   view on its base, %a: taken, 16 bytes
 // %w = aten.bitwise_or.Scalar(%v, 1)
 //   result on a dying operand, %v: taken, 16 bytes
-// %w_1 = aten.view.dtype(%w, f32)
+// %w_2 = aten.view.dtype(%w, f32)
 //   view on its base, %w: taken, 16 bytes
-// %d = aten.flip.default(%w_1, [-1])
+// %d_1 = aten.flip.default(%w_2, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies

@@ -16,11 +16,12 @@ graph(%x: f32[3]) {
 // graph(%x: f32[3]) {
 //   %d: f32[3] = aten.detach.default(%x)
 //   %a: f32[3] = aten.mul.Tensor(%d, 2)
-//   %b: f32[3] = aten.add.Tensor(%a, 1) !no_grad
-//   %c: f32[3] = aten.detach.default(%b) !no_grad
-//   %c_1: f32[3] = aten.mul.Tensor(%c, 3) !no_grad
-//   %y: f32[3] = aten.neg.default(%c_1)
-//   return %c_1, %y
+//   %b: f32[3] = restride.with_history.default(%a, %x)
+//   %b_1: f32[3] = aten.add.Tensor(%b, 1) !no_grad
+//   %c: f32[3] = aten.mul.Tensor(%b_1, 3) !no_grad
+//   %y: f32[3] = restride.with_history.default(%c, %b)
+//   %y_1: f32[3] = aten.neg.default(%y)
+//   return %c, %y_1
 // }
 
 // == run

@@ -7,12 +7,14 @@ graph(%x: f32[3]) {
 }
 
 // == functionalize
+// stage: functional
 // output 0: mutation of %x
 //
 // graph(%x: f32[3]) {
 //   %a: f32[3] = aten.mul.Tensor(%x, 2) !no_grad
-//   %y: f32[3] = aten.mul.Tensor(%a, 3)
-//   return %a, %y
+//   %y: f32[3] = restride.with_history.default(%a, %x)
+//   %y_1: f32[3] = aten.mul.Tensor(%y, 3)
+//   return %a, %y_1
 // }
 
 // == run

@@ -18,8 +18,9 @@ graph(%p: f32[2, 2][1, 2], %x: f32[2]) {
 // graph(%p: f32[2, 2][1, 2], %x: f32[2]) {
 //   %d: f32[2, 2][1, 2] = aten.detach.default(%p) !no_grad
 //   %c: f32[2, 2][1, 2] = aten.copy.default(%d, %x) !no_grad
-//   %y: f32[2] = aten.mv.default(%c, %x)
-//   return %c, %y
+//   %y: f32[2, 2][1, 2] = restride.with_history.default(%c, %p)
+//   %y_1: f32[2] = aten.mv.default(%y, %x)
+//   return %c, %y_1
 // }
 
 // == run

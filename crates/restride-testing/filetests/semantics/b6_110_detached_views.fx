@@ -19,15 +19,16 @@ graph(%x: f32[2, 2], %y: f32[2][2]+1) {
 //   %a: f32[2, 2] = aten.reshape.default(%storage_x_y, [2, 2])
 //   %d: f32[2, 2] = aten.detach.default(%a)
 //   %a_1: f32[2, 2] = aten.add.Tensor(%d, 10)
-//   %a_2: f32[4] = aten.reshape.default(%a_1, [4])
-//   %b: f32[2][2]+1 = aten.slice.Tensor(%a_2, 0, 1, 4, 2) !no_grad
-//   %b_1: f32[2][2]+1 = aten.mul.Tensor(%b, 2) !no_grad
-//   %b_2: f32[4] = aten.slice_scatter.default(%a_2, %b_1, 0, 1, 4, 2) !no_grad
-//   %s: f32[2, 2] = aten.reshape.default(%b_2, [2, 2])
-//   %s_1: f32[] = aten.sum.default(%s)
-//   %v: f32[2, 2] = aten.reshape.default(%b_2, [2, 2])
-//   %v_1: f32[2, 2] = aten.detach.default(%v)
-//   return %b_2, %v_1, %s_1
+//   %a_3: f32[4] = aten.reshape.default(%a_1, [4])
+//   %b: f32[4] = restride.with_history.default(%a_3, %storage_x_y)
+//   %b_1: f32[2][2]+1 = aten.slice.Tensor(%b, 0, 1, 4, 2)
+//   %b_2: f32[2][2]+1 = aten.mul.Tensor(%b_1, 2) !no_grad
+//   %b_3: f32[4] = aten.slice_scatter.default(%a_3, %b_2, 0, 1, 4, 2) !no_grad
+//   %s: f32[4] = restride.with_history.default(%b_3, %b)
+//   %s_1: f32[2, 2] = aten.reshape.default(%s, [2, 2])
+//   %s_2: f32[] = aten.sum.default(%s_1)
+//   %v: f32[2, 2] = aten.reshape.default(%b_3, [2, 2])
+//   return %b_3, %v, %s_2
 // }
 
 // == run

@@ -16,12 +16,15 @@ graph(%x: f32[2, 2]) {
 //
 // graph(%x: f32[2, 2]) {
 //   %a: f32[2, 2] = aten.sub.Tensor(%x, 2) !no_grad
-//   %b: f32[2, 2] = aten.absolute.default(%a)
-//   %v: f32[4] = aten.view.default(%b, [4])
+//   %b: f32[2, 2] = restride.with_history.default(%a, %x)
+//   %b_1: f32[2, 2] = aten.absolute.default(%b)
+//   %v: f32[4] = aten.view.default(%b_1, [4])
 //   %c: f32[4] = aten.add.Tensor(%v, 1) !no_grad
 //   %c_1: f32[2, 2] = aten.reshape.default(%c, [2, 2]) !no_grad
-//   %y: f32[2, 2] = aten.mul.Tensor(%c_1, 2)
-//   return %c_1, %y, %c
+//   %y: f32[2, 2] = restride.with_history.default(%c_1, %b_1)
+//   %y_1: f32[2, 2] = aten.mul.Tensor(%y, 2)
+//   %v_1: f32[4] = aten.reshape.default(%y, [4])
+//   return %c_1, %y_1, %v_1
 // }
 
 // == run

@@ -16,6 +16,10 @@ impl<'c> T<'c> {
     pub fn cx(self) -> &'c Cx<'c> {
         self.cx
     }
+    /// The value itself, for a list of them.
+    pub fn val(self) -> Val {
+        self.v
+    }
     /// Type.
     pub fn ty(self) -> TensorType {
         self.cx.core.ty(self.v)

@@ -1,25 +1,19 @@
-//! The operators that other compilers commonly take, in place of those that only some do.
-//!
-//! A functional program needs few operators to say its writes, but importers know them unevenly: most know `slice_scatter`,
-//! not all `select_scatter`; most take an `index_put` with an index for every dimension, not all one with gaps. Here the
-//! former are said by the latter. The meaning is exactly the same, the number of nodes is not, so this is for writing
-//! files, on request.
+//! Writes by index, in the form that every importer takes.
 
 use crate::build::{Builder, rebuild};
-use restride_ir::{Arg, DType, Dim, Error, Expr, Layout, Program, Result, Stage, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Expr, Layout, Program, Result, TensorType, ValueId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The program in operators that are commonly taken, in every graph.
-///
-/// # Errors
-/// A program that is not functional.
-pub fn portable(program: &Program) -> Result<Program> {
-    if program.stage != Stage::Functional {
-        return Err(Error::invalid("only functional programs are made portable"));
-    }
+/// The program with writes by index in that form, in every graph.
+pub(super) fn indexed(program: &Program) -> Result<Program> {
     rebuild(program, |new, node| {
         let args = new.args(node);
+        // Other compilers differentiate nothing: a history would be a copy to them.
+        if let (true, Some(Arg::Value(value))) = (node.op.def().history, args.first()) {
+            new.map.set(node.results[0], Some(*value));
+            return Ok(());
+        }
         let rule = match node.op.name() {
             "aten.select_scatter.default" => select_scatter,
             "aten.index_put.default" => index_put,
