@@ -158,7 +158,9 @@ fn note(new: &Rebuilt<'_>, known: &mut Known, node: &Node) {
     let Some(&last) = new.graph.order.last() else { return };
     let last = &new.graph.nodes[last];
     let (Some(&Arg::Value(of)), true) = (last.args.first(), last.results[..] == [made]) else { return };
-    if !detaches(last) && shown(new, last, &last.args).is_some_and(|t| t.layout.same_cells(&new.graph.tensor(made).layout)) {
+    if !detaches(last)
+        && shown(new, last, &last.args).is_some_and(|t| t.layout.same_cells(&new.graph.tensor(made).layout))
+    {
         known.views.note(&new.graph, of, made);
         known.of.insert(made, (of, !matches!(last.op.def().kernel, Kernel::None)));
     }

@@ -6,8 +6,8 @@ use super::storages::{AliasId, StorageId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use crate::peephole;
 use restride_ir::{
-    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type,
-    ValueId, ViewOutcome, dense_like,
+    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType,
+    Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
