@@ -540,3 +540,98 @@ def functional_input_mutation():
             return x.sum(), y * 2
 
     return Mutate(), (torch.randn(2, 3), torch.randn(3))
+
+
+@program("pt2")
+def pinned_number():
+    """Checks that pin numbers: the file has constants for them, in place of what it learns."""
+
+    class Pinned(nn.Module):
+        def forward(self, x, n):
+            a, b = n[0].item(), n[1].item()
+            torch._check(a == 3)
+            torch._check(a * b <= 16)
+            found = x[x > 0]
+            torch._check(found.shape[0] == 2)
+            torch.ops.aten._assert_async.msg(n[1] == 4, "the second number is four")
+            return x * a + b, found * 2
+
+    return Pinned(), (torch.tensor([-1.0, 2.0, 3.0]), torch.tensor([3, 4]))
+
+
+@program("pt2")
+def nested_branches():
+    """cond in the branches of cond: each module names its own graphs from 0."""
+
+    class Nested(nn.Module):
+        def forward(self, x):
+            def positive(x):
+                return torch.cond(x[0] > 1, lambda x: x * 2, lambda x: x + 1, (x,))
+
+            def negative(x):
+                return torch.cond(x[0] > -1, lambda x: x * 4, lambda x: x - 1, (x,))
+
+            return torch.cond(x.sum() > 0, positive, negative, (x,))
+
+    return Nested(), (torch.tensor([0.5, 2.0]),)
+
+
+@program("pt2", decompose=True)
+def indexed_by_a_tensor():
+    """Written at an index off a 0-d tensor, and functionalized by PyTorch: where the view starts has no number."""
+
+    class Indexed(nn.Module):
+        def forward(self, k, position, v):
+            k = k.clone()
+            k[0][:, position] = v
+            return k
+
+    return Indexed(), (torch.zeros(2, 3, 4), torch.tensor(-2), torch.ones(3))
+
+
+@program("pt2", default=torch.float64)
+def default_double():
+    """Exported where float64 is the default: factories and quotients of integers are of that type."""
+
+    class Double(nn.Module):
+        def forward(self, x):
+            steps = torch.arange(0, 2, 0.5) + torch.ones(4)
+            return steps + x, torch.arange(3) / 2, torch.full((2,), 1.5), torch.sqrt(torch.arange(3))
+
+    return Double(), (torch.arange(4, dtype=torch.float64),)
+
+
+@program("pt2")
+def mapped_by_vmap():
+    """vmap as it is traced, of two operands and with one that is the same for all."""
+
+    class Mapped(nn.Module):
+        def forward(self, x, w):
+            rows = torch.vmap(torch.dot)(x, w)
+            return rows, torch.vmap(lambda a: a * w[0] + a.sum())(x)
+
+    return Mapped(), (torch.randn(5, 3), torch.randn(5, 3))
+
+
+@program("pt2")
+def scanned_by_association():
+    """associative_scan, kept as one operator and taken apart for vmap."""
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    class Scanned(nn.Module):
+        def forward(self, x):
+            sums = associative_scan(lambda a, b: a + b, x, 0)
+            return sums, associative_scan(lambda a, b: a * b, x, 1, combine_mode="generic")
+
+    return Scanned(), (torch.randn(5, 3),)
+
+
+@program("pt2", decompose=True)
+def checked_factors():
+    """Decompositions of linear algebra that check what came of it, as an effect."""
+
+    class Checked(nn.Module):
+        def forward(self, a, b):
+            return torch.linalg.inv(a) @ b, torch.linalg.cholesky(a)
+
+    return Checked(), (torch.eye(3) * 2 + 0.25, torch.randn(3, 2))

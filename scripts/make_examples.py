@@ -71,6 +71,7 @@ def check_file(path):
 
 
 def export(build, options):
+    torch.set_default_dtype(options.get("default", torch.float32))
     torch.manual_seed(0)
     module, args, *rest = build()
     kwargs = rest[0] if rest else {}
@@ -84,6 +85,7 @@ def export(build, options):
         given, want = reference(module, args, kwargs, user)
         if options.get("decompose"):
             ep = ep.run_decompositions({})
+    torch.set_default_dtype(torch.float32)
     clean(ep)
     return ep, args, kwargs, given, want
 
@@ -214,7 +216,9 @@ def main():
         stem = save(o.out, folder, prefix + name, ep, given, want)
         if not options.get("random"):
             # The run below may change args; it is the last use of them.
+            torch.set_default_dtype(options.get("default", torch.float32))
             reload_and_compare(stem, args, kwargs, want, False)
+            torch.set_default_dtype(torch.float32)
         nodes = len(ep.graph.nodes)
         rows.append((folder, dict(name=prefix + name, file=prefix + name, ok=True, random=options.get("random", False), nodes=nodes)))
         print(f"{stem}.pt2: {os.path.getsize(stem + '.pt2')} bytes, {nodes} nodes", flush=True)

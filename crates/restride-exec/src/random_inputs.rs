@@ -2,7 +2,7 @@
 
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{Inputs, RunValue, State, Strides, bind, evaluate, input_name, user_inputs};
-use restride_ir::{Arg, Binding, DType, Error, ErrorKind, InputKind, Program, Result, Type};
+use restride_ir::{Arg, Binding, Conditions, DType, Error, ErrorKind, InputKind, Program, Result, Type};
 use restride_tensor::{Layout, Scalar, Tensor};
 
 /// Inputs drawn from a seed: like the sample inputs where there are any (sizes, strides, sharing and the range of
@@ -17,9 +17,10 @@ pub fn random_inputs(program: &Program, seed: u64) -> Result<Inputs> {
         return Ok(inputs);
     }
     let state = State::new(program)?;
+    let conditions = Conditions::of(program);
     let mut last = None;
     for attempt in 0..64 {
-        let inputs = draw(program, attempt, &mut rng)?;
+        let inputs = draw(program, &conditions, attempt, &mut rng)?;
         match bind(program, &inputs, &state, Strides::Any) {
             Ok(_) => return Ok(inputs),
             Err(e) => last = Some(e),
@@ -29,8 +30,8 @@ pub fn random_inputs(program: &Program, seed: u64) -> Result<Inputs> {
     Err(last.unwrap_or_else(|| Error::new(ErrorKind::Inputs, "no inputs could be drawn")).help(help))
 }
 
-/// Inputs of the types, with sizes for the symbols that differ from attempt to attempt.
-fn draw(program: &Program, attempt: i64, rng: &mut SplitMix) -> Result<Inputs> {
+/// Inputs of the types, with sizes for the symbols that differ from attempt to attempt and pass what is checked of them.
+fn draw(program: &Program, conditions: &Conditions, attempt: i64, rng: &mut SplitMix) -> Result<Inputs> {
     let mut symbols = Binding::new();
     for (k, symbol) in program.symbols.values().enumerate() {
         let lo = symbol.min().unwrap_or(2).max(2);
@@ -38,6 +39,7 @@ fn draw(program: &Program, attempt: i64, rng: &mut SplitMix) -> Result<Inputs> {
         let n = (lo + (attempt + k as i64) % 8).min(hi);
         symbols.insert(symbol.clone(), if symbol.is_float() { Scalar::Float(n as f64) } else { Scalar::Int(n) });
     }
+    let symbols = conditions.witness(symbols, &[]);
     let mut values = Vec::new();
     for (i, _) in user_inputs(program) {
         let spec = &program.signature.inputs[i];

@@ -1,6 +1,6 @@
 //! Learning symbols from what a run finds: a size, a number.
 
-use restride_ir::{Binding, Expr, Symbol};
+use restride_ir::{Binding, Expr, ExprFn, Symbol};
 use restride_tensor::Scalar;
 use std::collections::BTreeSet;
 
@@ -59,6 +59,12 @@ pub fn unify(expr: &Expr, actual: Scalar, binding: &mut Binding) -> Unified {
 fn solve(expr: &Expr, symbol: &Symbol, actual: Scalar, binding: &Binding) -> Option<Result<Scalar, String>> {
     if matches!(expr, Expr::Sym(_)) {
         return Some(Ok(actual));
+    }
+    // A bool that data decides is the comparison of a symbol with 1.
+    if let (Expr::Call(c), Scalar::Bool(b)) = (expr, actual)
+        && let (ExprFn::Eq, [Expr::Sym(_), Expr::Int(1)]) = (c.0, c.1.as_slice())
+    {
+        return Some(Ok(Scalar::Int(b.into())));
     }
     if expr.is_float() || matches!(actual, Scalar::Float(_) | Scalar::Complex(_)) {
         return None;
@@ -119,6 +125,9 @@ mod tests {
         let fresh = &mut Binding::new();
         assert!(matches!(unify(&e, Scalar::Int(8), fresh), Unified::OutOfRange(_)));
         assert!(matches!(unify(&e, Scalar::Int(3), fresh), Unified::OutOfRange(_)));
+        let bool = Expr::call(ExprFn::Eq, vec![Expr::Sym(Symbol::new("u0", Some(1), Some(1))), Expr::Int(1)]);
+        assert!(matches!(unify(&bool, Scalar::Bool(false), fresh), Unified::OutOfRange(_)));
+        assert_eq!(unify(&bool, Scalar::Bool(true), fresh), Unified::Agree);
         assert_eq!(unify(&e.floor_div(&Expr::Int(3)), Scalar::Int(3), fresh), Unified::Open);
     }
 }

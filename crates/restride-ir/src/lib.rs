@@ -6,6 +6,7 @@ mod arena;
 mod arg;
 mod bits;
 mod compact;
+mod conditions;
 mod defaults;
 mod eager;
 mod effects;
@@ -33,6 +34,7 @@ pub use arena::{Arena, Id, Table};
 pub use arg::{Arg, Args, Ints, MemoryFormat, Operands};
 pub use bits::LazyBits;
 pub use compact::compact;
+pub use conditions::{Conditions, within};
 pub use eager::dense_like;
 pub use effects::{Effect, Effects, Summary, callees_first, operands_of, schema_effect};
 pub use error::{Error, ErrorKind, OpError, Result};
@@ -45,9 +47,9 @@ pub use nested::{
     layout_bytes, output_meta,
 };
 pub use op::{
-    ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg, Movement, Op,
-    OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, TrailingFn, Twin, TwinDecl,
-    TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
+    AssertsFn, ByBatch, Call, Ctx, DecomposeFn, Emit, Exactness, Hop, InferFn, Kernel, MathView, Member, MemberArg,
+    Movement, Op, OpDef, OverlapCheck, Piece, Reuse, ReuseKind, RngKey, Sample, SampleArg, ScratchFn, TrailingFn, Twin,
+    TwinDecl, TwinReturn, Val, ViewArgs, ViewOutcome, ViewRule, view_args,
 };
 pub use placement::{Buffer, BufferId, BufferKind, MemorySpace, Place, Placement, Plan, Step, carried_over};
 pub use program::{

@@ -408,6 +408,8 @@ pub struct OpDef {
     pub random: bool,
     /// Has an effect besides its results (an assertion): never removed.
     pub effectful: bool,
+    /// The conditions over numbers among the arguments that hold where the operator does not fail.
+    pub asserts: Option<AssertsFn>,
     /// Higher-order operator.
     pub hop: Option<Hop>,
     /// How it is differentiated. Declared in the tables of gradients beside the families; `None` where nobody said it.
@@ -417,6 +419,9 @@ pub struct OpDef {
     /// Sample calls.
     pub samples: Option<fn() -> Vec<Sample>>,
 }
+
+/// What an assertion says of its arguments.
+pub type AssertsFn = fn(&[Arg]) -> Vec<Expr>;
 
 impl OpDef {
     /// A declaration with nothing but a schema: such an operator can be shown and functionalized, not run.
@@ -451,6 +456,7 @@ impl OpDef {
             overlap: OverlapCheck::Partial,
             random: false,
             effectful: false,
+            asserts: None,
             hop: None,
             grad: None,
             exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },

@@ -1,6 +1,6 @@
 //! Assertions: operators that compute nothing and fail where the program's author expected something else.
 
-use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
+use restride_ir::{Arg, Args, Call, Exactness, Expr, Kernel, Meta, OpDef, OpError, Scalar, within};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -86,6 +86,24 @@ fn constrain_size(c: &Call<'_>) -> Result<()> {
     in_range(c, Some(0))
 }
 
+fn asserts_scalar(args: &[Arg]) -> Vec<Expr> {
+    match args.first() {
+        Some(Arg::Scalar(e)) if e.is_bool() => vec![e.clone()],
+        _ => Vec::new(),
+    }
+}
+
+fn asserts_range(args: &[Arg]) -> Vec<Expr> {
+    let bound = |i: usize| match args.get(i) {
+        Some(Arg::Scalar(Expr::Int(n))) => Some(*n),
+        _ => None,
+    };
+    match args.first() {
+        Some(Arg::Scalar(e)) => within(e, bound(1), bound(2)),
+        _ => Vec::new(),
+    }
+}
+
 const fn assertion(schema: &'static str, kernel: fn(&Call<'_>) -> Result<()>) -> OpDef {
     OpDef {
         infer: Some(nothing),
@@ -97,7 +115,10 @@ const fn assertion(schema: &'static str, kernel: fn(&Call<'_>) -> Result<()>) ->
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    assertion("aten::_assert_scalar(Scalar self, str assert_msg) -> ()", assert_scalar),
+    OpDef {
+        asserts: Some(asserts_scalar),
+        ..assertion("aten::_assert_scalar(Scalar self, str assert_msg) -> ()", assert_scalar)
+    },
     assertion("aten::_assert_async(Tensor self) -> ()", assert_async),
     assertion("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()", assert_async_msg),
     OpDef {
@@ -108,6 +129,15 @@ pub(crate) static OPS: &[OpDef] = &[
             metadata,
         )
     },
-    assertion("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain),
-    assertion("aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()", constrain_size),
+    OpDef {
+        asserts: Some(asserts_range),
+        ..assertion("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain)
+    },
+    OpDef {
+        asserts: Some(asserts_range),
+        ..assertion(
+            "aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
+            constrain_size,
+        )
+    },
 ];

@@ -43,6 +43,7 @@ mod index_reduce;
 mod index_select;
 mod iter;
 mod linalg;
+mod linalg_check;
 mod linalg_decompose;
 mod linalg_function;
 mod linalg_grad;
@@ -201,6 +202,7 @@ static FAMILIES: &[&[OpDef]] = &[
     fft::OPS,
     spectral::OPS,
     linalg::OPS,
+    linalg_check::OPS,
     linalg_decompose::OPS,
     linalg_solve::OPS,
     linalg_lu::OPS,

@@ -125,6 +125,37 @@ fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, "aten.reshape.default", product, out)?])
 }
 
+/// The sum over some dimensions of a product of three, each with new dimensions where the result has more.
+fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let mut factors = Vec::new();
+    for k in 0..3 {
+        let mut x = *a.tensor(k)?;
+        let mut expand = a.ints(3 + k)?;
+        expand.sort_unstable();
+        for d in expand {
+            x = emit!(e, "aten.unsqueeze.default", x, d)?;
+        }
+        factors.push(x);
+    }
+    let product = emit!(e, "aten.mul.Tensor", factors[0], factors[1])?;
+    let product = emit!(e, "aten.mul.Tensor", product, factors[2])?;
+    let over: Vec<i64> = a.ints(6)?.to_vec();
+    if over.is_empty() {
+        return Ok(smallvec![product]);
+    }
+    Ok(smallvec![emit!(e, "aten.sum.dim_IntList", product, over, false, ())?])
+}
+
+fn trilinear_samples() -> Samples {
+    let d = DType::F32;
+    let none: [i64; 0] = [];
+    let (x, y, w) = (tensor(d, &[2, 4], 0), tensor(d, &[2, 5], 1), tensor(d, &[6, 4, 5], 2));
+    vec![
+        sample![tensor(d, &[2, 3], 0), tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2), none, none, none, [1]],
+        sample![&x, &w, &y, [1, 3], [0], [1, 2], [2, 3]],
+    ]
+}
+
 fn outer_samples() -> Samples {
     vec![
         sample![tensor(DType::F32, &[3], 1), strided(DType::F32, &[4], 2)],
@@ -192,6 +223,11 @@ pub(crate) static OPS: &[OpDef] = &[
         addbmm,
         addbmm_samples(),
         "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    ),
+    composite!(
+        trilinear,
+        trilinear_samples(),
+        "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor"
     ),
     composite!(
         bilinear,

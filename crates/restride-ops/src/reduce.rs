@@ -1,11 +1,13 @@
 //! Reductions: sums, means, extremes, truth, variances and norms over dimensions.
 
+use crate::composite::composite;
 use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use crate::pointwise_samples::{ALL, ALL_REAL, FLOATS, NUMBERS, REAL, Types};
 use crate::promote::{AsTensor, name, to_float};
 use crate::reduce_samples::{NONE, extra, over_all, over_dim, over_dims, with_dtype, with_last};
 use crate::room::lies;
-use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar};
+use crate::sample::{sample, tensor};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_tensor::DType;
 use smallvec::{SmallVec, smallvec};
@@ -365,6 +367,23 @@ fn variances(form: Form) -> Vec<restride_ir::Sample> {
     }
 }
 
+fn is_all_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    booleans(e, a, "_is_all_true")?;
+    e.call("aten.all.default", &[Arg::Value(*a.tensor(0)?)])
+}
+
+fn is_any_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    booleans(e, a, "_is_any_true")?;
+    e.call("aten.any.default", &[Arg::Value(*a.tensor(0)?)])
+}
+
+fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
+    match e.meta(*a.tensor(0)?).dtype {
+        DType::Bool => Ok(()),
+        other => Err(OpError::new(format!("{name} takes a tensor of bool, not of {other}"))),
+    }
+}
+
 pub(crate) static OPS: &[OpDef] = &[
     reduction!(
         "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
@@ -439,6 +458,8 @@ pub(crate) static OPS: &[OpDef] = &[
         EXACT,
         || over_dims(ALL, &[])
     ),
+    composite!(is_all_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_all_true(Tensor self) -> Tensor"),
+    composite!(is_any_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_any_true(Tensor self) -> Tensor"),
     reduction!("aten::all(Tensor self) -> Tensor", |a| truth(a, Over::All, Reduction::All), EXACT, || over_all(ALL)),
     reduction!(
         "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",

@@ -1,9 +1,12 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
 use foldhash::fast::FixedState;
-use restride_ir::{Arg, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, Conditions, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId,
+};
 use restride_ops::lookup;
 use smallvec::SmallVec;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -130,13 +133,17 @@ pub struct Rebuilt<'a> {
     pub names: Names,
     /// What each old value is in the new graph.
     pub map: Table<ValueId, Option<ValueId>>,
+    /// The program and what it checks, where that is asked for.
+    checked: Option<(&'a Program, &'a OnceCell<Conditions>)>,
 }
+
+static NO_CONDITIONS: Conditions = Conditions::NONE;
 
 impl<'a> Rebuilt<'a> {
     /// A graph with the inputs of the old one.
     pub fn new(id: GraphId, old: &'a Graph) -> Self {
         let graph = Graph { name: old.name.clone(), ..Graph::new() };
-        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new() };
+        let mut new = Rebuilt { id, old, graph, names: Names::default(), map: Table::new(), checked: None };
         for &v in &old.inputs {
             let value = &old.values[v];
             let given = new.graph.add_input(new.names.fresh(&value.name), value.ty.clone());
@@ -155,6 +162,11 @@ impl<'a> Rebuilt<'a> {
             }
         }
         program.graphs[self.id] = self.graph;
+    }
+
+    /// What the old program checks of its numbers.
+    pub fn conditions(&self) -> &'a Conditions {
+        self.checked.map_or(&NO_CONDITIONS, |(program, found)| found.get_or_init(|| Conditions::of(program)))
     }
 
     /// A node's arguments over new values.
@@ -189,8 +201,9 @@ impl<'a> Rebuilt<'a> {
 /// What a step says, with the node.
 pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Result<()>) -> Result<Program> {
     let mut out = program.clone();
+    let conditions = &OnceCell::new();
     for (id, old) in program.graphs.iter() {
-        let mut new = Rebuilt::new(id, old);
+        let mut new = Rebuilt { checked: Some((program, conditions)), ..Rebuilt::new(id, old) };
         for (n, node) in old.ordered() {
             step(&mut new, node).map_err(|e| e.at(old, n))?;
         }

@@ -1,10 +1,13 @@
 //! Segments: a program is cut where a size or number is learnt from data, so that each piece is placed with sizes
-//! that are known when it starts.
+//! that are known when it starts. A number that is only checked decides nothing: its piece learns it as it runs.
 
 use restride_ir::{
     Arg, Graph, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Symbol, Table, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
+
+/// After so many rounds every number that is learnt cuts the program.
+const MAX_ROUNDS: usize = 4;
 
 /// Where an input of a segment comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,24 +51,79 @@ pub struct Segment {
 /// Cuts a functional program. A program without data-dependent sizes is one segment.
 pub fn segments(program: &Program) -> Vec<Segment> {
     let graph = program.graph();
-    let mut known: BTreeSet<Symbol> = BTreeSet::new();
+    let mut given: BTreeSet<Symbol> = BTreeSet::new();
     for &v in &graph.inputs {
-        symbols_of(&graph.values[v].ty, &mut known);
+        symbols_of(&graph.values[v].ty, &mut given);
     }
-    let mut cuts: Vec<usize> = Vec::new();
-    for (at, (_, node)) in graph.ordered().enumerate() {
-        let mut own = BTreeSet::new();
-        node.results.iter().for_each(|r| symbols_of(&graph.values[*r].ty, &mut own));
-        if own.iter().any(|s| !known.contains(s)) {
-            cuts.push(at);
+    let mut deciding = deciding(program);
+    let mut rounds = 0;
+    let cuts = loop {
+        let mut known = given.clone();
+        let mut cuts: Vec<usize> = Vec::new();
+        // In which piece each number that is only checked is learnt, and whether a later one reads it.
+        let mut learnt: BTreeMap<Symbol, usize> = BTreeMap::new();
+        let mut later: BTreeSet<Symbol> = BTreeSet::new();
+        for (at, (_, node)) in graph.ordered().enumerate() {
+            let mut own = BTreeSet::new();
+            node.results.iter().for_each(|r| symbols_of(&graph.values[*r].ty, &mut own));
+            for arg in &node.args {
+                let mut read = BTreeSet::new();
+                arg.scalars().iter().for_each(|e| e.symbols(&mut read));
+                later.extend(read.into_iter().filter(|s| learnt.get(s).is_some_and(|piece| *piece != cuts.len())));
+            }
+            if own.iter().any(|s| !known.contains(s) && deciding.contains(s)) {
+                cuts.push(at);
+            } else {
+                learnt.extend(own.iter().filter(|s| !known.contains(*s)).map(|s| (s.clone(), cuts.len())));
+            }
             known.extend(own);
         }
-    }
+        if later.is_empty() {
+            break cuts;
+        }
+        deciding.extend(later);
+        rounds += 1;
+        if rounds == MAX_ROUNDS {
+            deciding.extend(program.symbols.values().cloned());
+        }
+    };
     if cuts.is_empty() {
         let inputs = (0..graph.inputs.len()).map(Source::Input).collect();
         return vec![Segment { program: program.clone(), inputs, live: Vec::new(), learn: None }];
     }
-    Cutter::new(program, &cuts).run(&cuts)
+    Cutter::new(program, &cuts, deciding).run(&cuts)
+}
+
+/// Symbols of which something has to be known before it runs: sizes of tensors, arguments of what computes tensors, and
+/// numbers that are returned. The others are only checked.
+fn deciding(program: &Program) -> BTreeSet<Symbol> {
+    let mut out = BTreeSet::new();
+    for (id, graph) in program.graphs.iter() {
+        for (_, value) in graph.values.iter().filter(|(_, v)| id != program.main || v.ty.tensor().is_some()) {
+            symbols_of(&value.ty, &mut out);
+        }
+        for (_, node) in graph.ordered() {
+            if id == program.main && checks_numbers(graph, node) {
+                continue;
+            }
+            node.args.iter().flat_map(Arg::scalars).for_each(|e| e.symbols(&mut out));
+            // Numbers that bodies are given.
+            node.operands().for_each(|v| symbols_of(&graph.values[v].ty, &mut out));
+        }
+        graph.outputs.iter().flat_map(Arg::scalars).for_each(|e| e.symbols(&mut out));
+        graph.output_values().for_each(|v| symbols_of(&graph.values[v].ty, &mut out));
+    }
+    for alias in program.signature.outputs.iter().filter_map(|o| o.alias.as_ref()) {
+        let layout = &alias.layout;
+        layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]).for_each(|e| e.symbols(&mut out));
+    }
+    out
+}
+
+/// Whether a node only computes numbers, or checks them.
+fn checks_numbers(graph: &Graph, node: &Node) -> bool {
+    let number = |r: &ValueId| matches!(graph.values[*r].ty, Type::Scalar(_));
+    node.op.def().hop.is_none() && (node.results.iter().all(number) || node.op.def().asserts.is_some())
 }
 
 fn symbols_of(ty: &Type, out: &mut BTreeSet<Symbol>) {
@@ -90,10 +148,12 @@ struct Cutter<'a> {
     read_until: Table<ValueId, usize>,
     /// New contents that their inputs hold already.
     written: BTreeMap<ValueId, usize>,
+    /// What pieces have to know before they run.
+    deciding: BTreeSet<Symbol>,
 }
 
 impl<'a> Cutter<'a> {
-    fn new(program: &'a Program, cuts: &[usize]) -> Self {
+    fn new(program: &'a Program, cuts: &[usize], deciding: BTreeSet<Symbol>) -> Self {
         let graph = program.graph();
         let mut needed_until: Table<ValueId, usize> = Table::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
@@ -111,7 +171,7 @@ impl<'a> Cutter<'a> {
         }
         let inputs = graph.inputs.iter().enumerate().map(|(i, v)| (*v, i)).collect();
         let (becomes, live, written) = (becomes(program), BTreeMap::new(), BTreeMap::new());
-        Cutter { program, graph, needed_until, live, inputs, becomes, read_until, written }
+        Cutter { program, graph, needed_until, live, inputs, becomes, read_until, written, deciding }
     }
 
     fn source(&self, v: ValueId) -> Source {
@@ -147,6 +207,13 @@ impl<'a> Cutter<'a> {
         }
         out.push(self.piece(&self.graph.order[start..], None));
         out
+    }
+
+    /// Whether a node reads a number off a tensor that no piece has to know before.
+    fn teaches(&self, node: &Node) -> bool {
+        let mut own = BTreeSet::new();
+        node.results.iter().for_each(|r| symbols_of(&self.graph.values[*r].ty, &mut own));
+        node.operands().next().is_some() && own.iter().any(|s| s.is_unbacked() && !self.deciding.contains(s))
     }
 
     /// The piece of the given nodes; `Some(position)` for all but the last.
@@ -205,7 +272,7 @@ impl<'a> Cutter<'a> {
         for &n in nodes {
             let node = &old.nodes[n];
             let numbers_only = node.results.iter().all(|r| matches!(old.values[*r].ty, Type::Scalar(_)));
-            if numbers_only && !node.results.is_empty() && !node.op.def().effectful {
+            if numbers_only && !node.results.is_empty() && !node.op.def().effectful && !self.teaches(node) {
                 // What is known already is not computed again.
                 continue;
             }

@@ -5,13 +5,20 @@
 //! fits, that is an error. Sizes that a run puts in are checked against the rule again.
 
 use crate::witnesses::Witnesses;
-use restride_ir::{Arg, Args, Binding, Expr, Layout, Meta, Op, OpError, Scalar, TensorType, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, Args, Binding, Conditions, Expr, Layout, Meta, Op, OpError, Scalar, TensorType, ValueId, ViewOutcome,
+};
 use restride_ops::types as types_of;
 
 type Result<T> = std::result::Result<T, OpError>;
 
 /// Types of a call's results.
-pub(crate) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorType) -> Result<Vec<TensorType>> {
+pub(crate) fn result_types(
+    op: Op,
+    args: &[Arg],
+    conditions: &Conditions,
+    ty: impl Fn(ValueId) -> TensorType,
+) -> Result<Vec<TensorType>> {
     let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(|a| a.map_values(|v| ty(*v))).collect();
     let known: Option<Vec<Arg<Meta, Scalar>>> =
         typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
@@ -23,12 +30,12 @@ pub(crate) fn result_types(op: Op, args: &[Arg], ty: impl Fn(ValueId) -> TensorT
     {
         return Ok(types.into_vec());
     }
-    symbolic(op, &typed)
+    symbolic(op, &typed, conditions)
 }
 
-fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>]) -> Result<Vec<TensorType>> {
+fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) -> Result<Vec<TensorType>> {
     let types: Vec<TensorType> = typed.iter().flat_map(Arg::values).cloned().collect();
-    let mut witnesses = Witnesses::new(&types, typed.iter().flat_map(Arg::scalars));
+    let mut witnesses = Witnesses::new(&types, typed.iter().flat_map(Arg::scalars), conditions);
     let known = |a: &Arg<TensorType, Expr>, b: &Binding| {
         a.try_map(|t| Ok(at(t, b)?.known().expect("all symbols are bound")), |e| e.eval(b).map_err(OpError::new))
     };

@@ -1,11 +1,11 @@
 //! Symbols: a witness for each, and programs with symbols replaced by numbers.
 
-use restride_ir::{Arg, Binding, Expr, Graph, Program, Scalar, Symbol, TensorType, Type};
+use restride_ir::{Arg, Binding, Conditions, Expr, Graph, Program, Scalar, Symbol, TensorType, Type};
 use std::collections::BTreeMap;
 
-/// A value for every symbol that lies in its range and is unlikely to coincide with a constant of the program.
+/// A value for every symbol that passes what the program checks and is unlikely to coincide with a constant of it.
 pub fn witness(program: &Program) -> Binding {
-    program
+    let wanted = program
         .symbols
         .values()
         .enumerate()
@@ -15,7 +15,8 @@ pub fn witness(program: &Program) -> Binding {
             let value = if s.is_float() { Scalar::Float(value as f64) } else { Scalar::Int(value) };
             (s.clone(), value)
         })
-        .collect()
+        .collect();
+    Conditions::of(program).witness(wanted, &[])
 }
 
 /// The program with symbols replaced by their values, wherever the binding has one.

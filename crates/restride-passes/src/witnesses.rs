@@ -3,9 +3,9 @@
 //! What only works on known sizes (shape rules, compositions) is asked at each witness, a value for every symbol. A number
 //! that it gives is the expression over sizes that are there which fits all witnesses; where none does, it cannot be
 //! said. The witnesses are far apart, in different orders, even and odd, the least and large ones, so that products tell
-//! their factors, and a minimum or a case for small sizes shows.
+//! their factors, and a minimum or a case for small sizes shows. They pass what the program checks ([`Conditions`]).
 
-use restride_ir::{Binding, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
+use restride_ir::{Binding, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -34,7 +34,11 @@ pub(crate) struct Witnesses {
 
 impl Witnesses {
     /// For what is computed of these types and numbers.
-    pub(crate) fn new<'a>(types: &'a [TensorType], numbers: impl Iterator<Item = &'a Expr> + Clone) -> Witnesses {
+    pub(crate) fn new<'a>(
+        types: &'a [TensorType],
+        numbers: impl Iterator<Item = &'a Expr> + Clone,
+        conditions: &Conditions,
+    ) -> Witnesses {
         let mut symbols = BTreeSet::new();
         for t in types {
             let layout = &t.layout;
@@ -43,7 +47,11 @@ impl Witnesses {
         numbers.clone().for_each(|e| e.symbols(&mut symbols));
         let rows = VALUES.iter().map(|row| bind(&symbols, |i| row[i % 8] + 100 * (i / 8) as i64));
         let least = bind(&symbols, |_| i64::MIN);
-        let mut out = Witnesses { bindings: rows.chain([least]).collect(), there: Vec::new() };
+        let mut bindings: Vec<Binding> = Vec::new();
+        for wanted in rows.chain([least]) {
+            bindings.push(conditions.witness(wanted, &bindings));
+        }
+        let mut out = Witnesses { bindings, there: Vec::new() };
         types.iter().for_each(|t| out.add_sizes(t));
         numbers.for_each(|e| out.add(e));
         out
@@ -172,7 +180,7 @@ mod tests {
     fn numbers_are_said_with_sizes() {
         let (n, m) = (Expr::Sym(Symbol::new("n", Some(2), None)), Expr::Sym(Symbol::new("m", Some(2), None)));
         let types = [TensorType::contiguous(DType::F32, &[n.clone(), m.clone(), Expr::Int(5)])];
-        let witnesses = Witnesses::new(&types, std::iter::empty());
+        let witnesses = Witnesses::new(&types, std::iter::empty(), &Conditions::default());
         let said = |f: &dyn Fn(i64, i64) -> Scalar| {
             let at = |b: &Binding, e: &Expr| e.eval(b).unwrap().as_i64();
             let values: Vec<Scalar> = witnesses.bindings.iter().map(|b| f(at(b, &n), at(b, &m))).collect();

@@ -17,7 +17,7 @@ pub mod spoil;
 pub mod taped;
 pub mod tracer;
 
-pub use generate::{Sample, generate, generate_floating};
+pub use generate::{Sample, generate, generate_checked, generate_floating};
 pub use outcome::{Left, Verdict, by_chance, difference, differential, metamorphic};
 pub use reduce::reduce;
 

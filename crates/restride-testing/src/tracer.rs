@@ -181,6 +181,17 @@ impl Tracer {
         self.push(op, args, names, made, &bounds)
     }
 
+    /// Adds a call that gives no tensor: nothing, or a number of this type. `None` where arguments do not fit.
+    pub fn plain(&mut self, name: &str, args: Vec<Arg>, ty: Option<Type>) -> Option<()> {
+        let op = restride_ops::lookup(name)?;
+        let args = filled(op, args)?;
+        self.calls += 1;
+        let origin = Arc::new(Origin { key: self.calls, ..Origin::default() });
+        let named = ty.map(|ty| (format!("n{}", self.graph.values.len()).into(), ty));
+        self.graph.add_node(op, args, named, origin);
+        Some(())
+    }
+
     /// `bounds` are those of the results, or one for all.
     fn push(
         &mut self,

@@ -1,7 +1,7 @@
 //! Random programs in all ways. `SEEDS=FROM..TO` runs others than the usual ones.
 
 use restride::CompileOptions;
-use restride_testing::{Sample, Verdict, by_chance, differential, generate, metamorphic, reduce};
+use restride_testing::{Sample, Verdict, by_chance, differential, generate, generate_checked, metamorphic, reduce};
 use std::collections::BTreeMap;
 
 fn verdict(sample: &Sample) -> Verdict {
@@ -70,6 +70,27 @@ fn all_ways_agree_on_random_programs() {
     let total: usize = counts.values().sum();
     let agree = counts.get("agree").copied().unwrap_or(0);
     assert!(agree * 2 > total, "only {agree} of {total} programs run");
+}
+
+/// Programs with several recorded checks mostly refuse their inputs, and then every way does.
+#[test]
+fn all_ways_hold_to_recorded_checks() {
+    let (mut agree, mut rejected, mut failures) = (0, 0, Vec::new());
+    for seed in 0..200 {
+        let sample = generate_checked(seed);
+        match verdict(&sample) {
+            Verdict::Agree => agree += 1,
+            Verdict::Rejected(_) => rejected += 1,
+            Verdict::Refused(..) => {}
+            Verdict::Wrong(way, _) => {
+                let small = reduce(&sample, |s| wrong(s) == Some(way));
+                let text = restride_ir::text::print(&small.program);
+                failures.push(format!("seed {seed}: {:?}\n{text}", verdict(&small)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(agree > 20 && rejected > 40, "{agree} run and {rejected} are rejected");
 }
 
 /// Outputs that share memory which is written over in the end: written back in place, they are kept before that.

@@ -2,6 +2,7 @@
 
 use crate::bound::Bound;
 use crate::budget::within;
+use crate::given::laid_as_given;
 use crate::instance::Instance;
 use crate::progress::{Doing, Progress};
 use crate::report::Counts;
@@ -16,6 +17,7 @@ use restride_passes::recompute::{Again, again};
 use restride_passes::segment::{Segment, segments};
 use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
 use restride_pt2::placed::SavedPlan;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -151,8 +153,12 @@ impl Compiled {
         let imported = Counts::of(&program);
         let given_functional = program.stage == Stage::Functional;
         let start = Instant::now();
-        let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
         let sizes = inputs.map_or_else(|| Ok(Binding::new()), |i| sizes(&program, i))?;
+        let program = match inputs.map(|i| laid_as_given(&program, i, &sizes)).transpose()? {
+            Some(Cow::Owned(relaid)) => relaid,
+            _ => program,
+        };
+        let shares = inputs.map_or_else(Vec::new, |i| shares(&program, i));
         let functional = functionalize(&program, &FunctionalizeOptions { shares, sizes })?;
         let time = start.elapsed();
         if options.check || given_functional {

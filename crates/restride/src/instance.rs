@@ -8,7 +8,7 @@ use restride_exec::interp::{Options, Outputs, written_inputs};
 use restride_exec::run::{Arena, RunCtx, run_learn};
 use restride_exec::symbols::{Unified, unify};
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{Binding, Error, Result, Scalar, Type};
+use restride_ir::{Arg, Binding, Error, ErrorKind, Node, Program, Result, Scalar, Type};
 use restride_passes::segment::{Learn, Source};
 use std::sync::Arc;
 
@@ -54,7 +54,11 @@ impl Instance {
         };
         let mut live: Vec<RunValue> = Vec::new();
         for (at, segment) in self.compiled.segments().iter().enumerate() {
-            let piece = self.compiled.piece(at, &symbols)?;
+            // Where types do not fit, a check that comes first says why.
+            let piece = self
+                .compiled
+                .piece(at, &symbols)
+                .map_err(|e| broken_check(&segment.program, &symbols, ctx).unwrap_or(e))?;
             let find = |s: &Source| match s {
                 Source::Input(i) => bound.values[*i].clone(),
                 Source::Live(i) => live[*i].clone(),
@@ -151,6 +155,14 @@ impl Instance {
     }
 }
 
+/// The error of the first recorded check of a program that these numbers fail.
+fn broken_check(program: &Program, symbols: &Binding, ctx: RunCtx) -> Option<Error> {
+    let graph = program.graph();
+    let known = |n: &Node| n.args.iter().flat_map(Arg::scalars).all(|e| e.eval(symbols).is_ok());
+    let mut checks = graph.ordered().filter(|(_, n)| n.op.def().asserts.is_some() && known(n));
+    checks.find_map(|(id, node)| run_learn(node, &[], symbols, ctx).err().map(|e| e.at(graph, id)))
+}
+
 fn keep(live: &mut Vec<RunValue>, number: usize, value: RunValue) {
     if live.len() <= number {
         live.resize(number + 1, RunValue::None);
@@ -197,9 +209,9 @@ fn fit(learn: &Learn, results: Vec<RunValue>, symbols: &mut Binding) -> Result<V
 fn accept(unified: Unified, found: &str) -> Result<()> {
     match unified {
         Unified::Agree | Unified::Open => Ok(()),
-        Unified::Differs(want) => Err(Error::invalid(format!("it gives {found} where {want} is declared"))),
-        Unified::OutOfRange(why) => {
-            Err(Error::new(restride_ir::ErrorKind::Program, format!("it gives {found}: {why}")))
+        Unified::Differs(want) => {
+            Err(Error::new(ErrorKind::Program, format!("it gives {found} where {want} is declared")))
         }
+        Unified::OutOfRange(why) => Err(Error::new(ErrorKind::Program, format!("it gives {found}: {why}"))),
     }
 }

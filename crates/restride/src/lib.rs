@@ -20,6 +20,7 @@ mod coverage;
 pub mod eager;
 mod explain;
 pub mod files;
+mod given;
 mod instance;
 mod meaning;
 mod methods;

@@ -66,6 +66,8 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
         let outputs = instance.run(&inputs, run)?;
         Left { outputs, state: instance.into_state() }
     };
+    let sizes = crate::compile::sizes(program, inputs)?;
+    let program = &*crate::given::laid_as_given(program, inputs, &sizes)?;
     let names = names(program, &interp);
     let expected = interp.described();
     let stage = |stage: &'static str, left: &Left| StageVerdict {

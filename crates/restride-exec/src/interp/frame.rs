@@ -142,8 +142,13 @@ impl Interp<'_> {
         for (&v, slot) in node.results.iter().zip(results) {
             let ty = &frame.graph.values[v].ty;
             self.check(ty, &slot, frame.symbols).map_err(|why| {
-                Error::invalid(format!("%{} {why}", frame.graph.values[v].name))
-                    .help("the file's types do not belong to its operators: export the program anew")
+                let what = format!("%{} {why}", frame.graph.values[v].name);
+                // Data decides on numbers and on sizes of such operators: these are other data than the program takes.
+                let def = node.op.def();
+                if matches!(def.kernel, Kernel::Scalar(_) | Kernel::Dynamic(_)) || def.composed.is_some() {
+                    return refused(what);
+                }
+                Error::invalid(what).help("the file's types do not belong to its operators: export the program anew")
             })?;
             frame.set(v, Some(if *ty == Type::None { Slot::None } else { slot }));
         }

@@ -290,13 +290,14 @@ impl Maker<'_> {
         let node = &self.graph.nodes[id];
         let def = node.op.def();
         let is_tensor = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Tensor(_));
+        let is_number = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Scalar(_));
         let compute = match def.kernel {
             _ if self.composed(id)? => Compute::Composed,
             Kernel::Fixed(run) => Compute::Fixed(run),
             Kernel::Dynamic(run) => Compute::Dynamic(run),
             Kernel::Scalar(run) => Compute::Scalar(run),
             // What it gives is known from its types.
-            Kernel::None if !node.results.is_empty() && !node.results.iter().any(is_tensor) => {
+            Kernel::None if !node.results.is_empty() && node.results.iter().all(is_number) => {
                 return Ok(What::Nothing);
             }
             Kernel::None => return Err(Error::unsupported(format!("{} has no kernel", node.op))),

@@ -7,7 +7,9 @@ use crate::copy::allocate;
 use crate::inputs::RunValue;
 use crate::interp::{Options, call_once};
 use crate::symbols::{Unified, unify};
-use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type};
+use restride_ir::{
+    Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type,
+};
 use restride_kernels::convert::copy_convert;
 use restride_kernels::scratch;
 use restride_tensor::{Fitted, Layout, Tensor, View, ViewMut};
@@ -249,7 +251,8 @@ impl Job<'_> {
             Compute::Scalar(run) => {
                 let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx, fitted: fitted() })?;
                 if let Some(Type::Scalar(expr)) = node.results.first().map(|r| &graph.values[*r].ty) {
-                    meet(expr, value, symbols).map_err(|e| Error::invalid(format!("the number {e}")))?;
+                    let broken = |e: OpError| Error::new(ErrorKind::Program, format!("the number {e}"));
+                    meet(expr, value, symbols).map_err(broken)?;
                 }
             }
         }
@@ -282,7 +285,7 @@ unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> R
         let Some(w) = write else { continue };
         if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
             let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
-            return Err(Error::invalid(format!("it gives {have:?} where {want:?} is declared")));
+            return Err(Error::new(ErrorKind::Program, format!("it gives {have:?} where {want:?} is declared")));
         }
         // SAFETY: as promised by the caller; the tensor is on memory of its own.
         copy_convert(t.read().view(), unsafe { w.view_mut(bases) });

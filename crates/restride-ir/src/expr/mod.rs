@@ -101,7 +101,8 @@ impl Expr {
         }
     }
 
-    /// A function of expressions, in normal form; folded if all arguments are known.
+    /// A function of expressions, in normal form; folded if all arguments are known. The ranges of symbols decide no
+    /// comparison: a range is often what a recorded check says, and the check must not vanish for it.
     pub fn call(f: ExprFn, args: Vec<Expr>) -> Expr {
         if let Some(known) = args.iter().map(Expr::constant).collect::<Option<Vec<_>>>()
             && let Some(value) = apply(f, &known)
@@ -137,12 +138,13 @@ impl Expr {
             }
             (ExprFn::ModularIndexing, [a, b, c]) => Expr::call(ExprFn::Mod, vec![floor_div(a, b), c.clone()]),
             (ExprFn::Min | ExprFn::Max, _) => min_max(f, args),
-            (ExprFn::Eq, [a, b]) if a.equals(b).is_some() => Expr::Bool(a.equals(b) == Some(true)),
-            (ExprFn::Ne, [a, b]) if a.equals(b).is_some() => Expr::Bool(a.equals(b) == Some(false)),
-            (ExprFn::Lt, [a, b]) if a.less(b).is_some() => Expr::Bool(a.less(b) == Some(true)),
-            (ExprFn::Gt, [a, b]) if b.less(a).is_some() => Expr::Bool(b.less(a) == Some(true)),
-            (ExprFn::Le, [a, b]) if b.less(a).is_some() => Expr::Bool(b.less(a) == Some(false)),
-            (ExprFn::Ge, [a, b]) if a.less(b).is_some() => Expr::Bool(a.less(b) == Some(false)),
+            (ExprFn::Eq | ExprFn::Ne | ExprFn::Lt | ExprFn::Gt | ExprFn::Le | ExprFn::Ge, [a, b]) => {
+                match difference(a, b) {
+                    Some(d) => apply(f, &[Scalar::Int(d), Scalar::Int(0)])
+                        .map_or_else(|| Expr::Call(Arc::new((f, args))), Expr::from),
+                    None => Expr::Call(Arc::new((f, args))),
+                }
+            }
             (ExprFn::Floor | ExprFn::Ceil | ExprFn::Trunc | ExprFn::Round, [a]) if !a.is_float() => a.clone(),
             _ => Expr::Call(Arc::new((f, args))),
         }
@@ -226,6 +228,14 @@ impl Expr {
     }
 }
 
+/// `a - b` where that is the same integer for all values of the symbols.
+fn difference(a: &Expr, b: &Expr) -> Option<i64> {
+    if a.is_float() || b.is_float() || a.is_bool() || b.is_bool() {
+        return None;
+    }
+    a.minus(b).known()
+}
+
 impl Dim for Expr {
     type Room = [Expr; 5];
 
@@ -261,6 +271,14 @@ impl Dim for Expr {
     }
     fn larger(&self, other: &Self) -> Self {
         Expr::call(ExprFn::Max, vec![self.clone(), other.clone()])
+    }
+    fn counted_from_start(&self, size: &Self) -> Self {
+        match self.less(&Expr::Int(0)) {
+            Some(true) => self.plus(size),
+            Some(false) => self.clone(),
+            // Of an index within `-size` and `size - 1`, which indices are checked to be.
+            None => Expr::call(ExprFn::Mod, vec![self.clone(), size.clone()]),
+        }
     }
     fn equals(&self, other: &Self) -> Option<bool> {
         if self == other {
@@ -364,6 +382,18 @@ mod tests {
     }
 
     #[test]
+    fn ranges_decide_no_comparison() {
+        let u = Expr::Sym(Symbol::new("u0", Some(3), Some(3)));
+        let eq = Expr::call(ExprFn::Eq, vec![u.clone(), Expr::Int(3)]);
+        assert_eq!(eq.to_string(), "Eq(u0, 3)");
+        assert_eq!(Expr::call(ExprFn::Ge, vec![s("s0"), Expr::Int(2)]).to_string(), "Ge(s0, 2)");
+        let more = Expr::call(ExprFn::Gt, vec![s("s0").plus(&Expr::Int(1)), s("s0")]);
+        assert_eq!(more, Expr::Bool(true));
+        let broken: Binding = [(Symbol::new("u0", None, None), Scalar::Int(4))].into();
+        assert_eq!(eq.substitute(&broken), Expr::Bool(false));
+    }
+
+    #[test]
     fn bounds_prove() {
         let a = s("s0");
         assert_eq!(a.equals(&Expr::Int(1)), Some(false));
@@ -396,6 +426,17 @@ mod tests {
         assert_eq!(a.minus(&Expr::Int(1)).divide(&a), (Expr::Int(1), Expr::Int(-1)));
         assert_eq!(b.divide(&a), (Expr::Int(0), b.clone()));
         assert_eq!(Expr::Int(11).divide(&Expr::Int(4)), (Expr::Int(2), Expr::Int(3)));
+    }
+
+    #[test]
+    fn an_index_of_unknown_sign_counts_from_either_end() {
+        let u = Symbol::new("u0", Some(-4), Some(3));
+        let index = Expr::Sym(u.clone()).counted_from_start(&Expr::Int(4));
+        assert_eq!(index.bounds(), (Some(0), Some(3)));
+        for (n, want) in [(-4, 0), (-1, 3), (0, 0), (3, 3)] {
+            assert_eq!(index.eval(&[(u.clone(), Scalar::Int(n))].into()), Ok(Scalar::Int(want)));
+        }
+        assert_eq!(s("s0").counted_from_start(&Expr::Int(9)), s("s0"));
     }
 
     #[test]

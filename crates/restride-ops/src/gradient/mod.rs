@@ -26,7 +26,6 @@ static WITHOUT: &[(&[&str], &str)] = &[
         ],
         "PyTorch has none",
     ),
-    (&["aten.nextafter.default"], "PyTorch has none: it is a function of bits"),
     (
         &["aten.embedding_renorm.default"],
         "PyTorch has none: it replaces rows of a table outside of what is differentiated",
@@ -41,6 +40,19 @@ static WITHOUT: &[(&[&str], &str)] = &[
             "aten.logspace.Scalar_Tensor",
         ],
         "PyTorch has none: the ends are read as numbers",
+    ),
+    (
+        &[
+            "aten.histogram.bin_ct",
+            "aten.histogram.bins_tensor",
+            "aten.histogramdd.default",
+            "aten.histogramdd.int_bins",
+            "aten.histogramdd.TensorList_bins",
+            "aten._histogramdd_bin_edges.default",
+            "aten._histogramdd_from_bin_cts.default",
+            "aten._histogramdd_from_bin_tensors.default",
+        ],
+        "PyTorch has none: a count changes in steps",
     ),
 ];
 
@@ -57,7 +69,7 @@ pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
     def.grad
         .or(declared)
         .or((def.view.is_some() || moves).then_some(Grad::View))
-        .or(def.decompose.is_some().then_some(Grad::Composed))
+        .or((def.decompose.is_some() && without(name).is_none()).then_some(Grad::Composed))
 }
 
 /// The gradients of a call's operands, each of its operand's sizes and element type; `None` is zero.

@@ -6,11 +6,12 @@ use super::storages::{AliasId, StorageId, Storages, ViewCall, ViewOf};
 use crate::build::{Builder, Names};
 use crate::peephole;
 use restride_ir::{
-    Arg, Args, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type,
-    ValueId, ViewOutcome, dense_like,
+    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType,
+    Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -66,6 +67,8 @@ pub struct Scope<'a> {
     pub objects: Vec<AliasId>,
     /// New graphs for subgraphs, of the whole program.
     pub graphs: Vec<Graph>,
+    /// Values of the program's symbols, once asked for.
+    witness: OnceCell<Binding>,
     /// Values bound to ids that the old graph does not have.
     items: usize,
 }
@@ -82,8 +85,14 @@ impl<'a> Scope<'a> {
             map: Table::new(),
             objects: Vec::new(),
             graphs: Vec::new(),
+            witness: OnceCell::new(),
             items: 0,
         }
+    }
+
+    /// Values of the program's symbols that pass what it checks.
+    pub fn witness(&self) -> &Binding {
+        self.witness.get_or_init(|| crate::symbols::witness(self.program))
     }
 
     /// A new tensor object.

@@ -6,7 +6,7 @@ use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
 use super::rounds::Way;
 use super::storages::AliasId;
 use restride_ir::{
-    Arg, Args, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Program, Scalar,
+    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Scalar,
     TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
 };
 use smallvec::{SmallVec, smallvec};
@@ -185,7 +185,7 @@ impl Scope<'_> {
         if let Some(value) = crate::peephole::replace(op, &args, &self.new).or_else(|| self.given_back(op, &args)) {
             return Ok(smallvec![value]);
         }
-        let inferred = infer_types(self.program, &self.new, op, &args)?;
+        let inferred = infer_types(&self.new, op, &args, || self.witness())?;
         let resized = |r: usize| {
             let arg = twin.writes.iter().find(|w| w.1 as usize == r).map(|w| w.0 as usize);
             arg.filter(|a| twin.resizes && !self.reads_target(node, twin, *a))
@@ -318,14 +318,18 @@ pub struct Inferred {
 
 /// Types of a call's results. With symbolic sizes the rule runs at a witness binding: element types do not depend on
 /// sizes, and the sizes are those of the operand that has the same at the witness.
-fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<Option<SmallVec<[Inferred; 1]>>> {
+fn infer_types<'b>(
+    graph: &Graph,
+    op: Op,
+    args: &[Arg],
+    witness: impl Fn() -> &'b Binding,
+) -> Step<Option<SmallVec<[Inferred; 1]>>> {
     let Some(rule) = op.def().infer else { return Ok(None) };
     if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
         return Ok(None);
     }
-    let witness = crate::symbols::witness(program);
     let number = |e: &Expr| -> Result<i64, Stop> {
-        e.eval(&witness).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
+        e.eval(witness()).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
     };
     let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
     let mut metas = Vec::with_capacity(args.len());
@@ -346,7 +350,7 @@ fn infer_types(program: &Program, graph: &Graph, op: Op, args: &[Arg]) -> Step<O
             },
             |e| match e.constant() {
                 Some(known) => Ok(known),
-                None => e.eval(&witness).map_err(|why| Error::unsupported(why).into()),
+                None => e.eval(witness()).map_err(|why| Error::unsupported(why).into()),
             },
         )?);
     }

@@ -2,7 +2,7 @@
 
 use crate::build::Names;
 use crate::shapes::result_types;
-use restride_ir::{Arg, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
+use restride_ir::{Arg, Conditions, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub(super) struct GraphEmit<'a> {
     pub origin: Arc<Origin>,
     /// What new values are named after.
     pub hint: Arc<str>,
+    /// What the program checks of its numbers.
+    pub conditions: Option<&'a Conditions>,
 }
 
 /// A value as rules hold it.
@@ -36,7 +38,8 @@ impl GradEmit for GraphEmit<'_> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args: Vec<Arg> = args.iter().map(|a| a.map_values(|v| value(*v))).collect();
         op.fill_defaults_or_none(&mut args);
-        let types = result_types(op, &args, |v| self.graph.tensor(v).clone())?;
+        let none = Conditions::default();
+        let types = result_types(op, &args, self.conditions.unwrap_or(&none), |v| self.graph.tensor(v).clone())?;
         let results: Vec<(Arc<str>, Type)> =
             types.into_iter().map(|ty| (self.names.fresh(&self.hint), Type::Tensor(ty))).collect();
         let id = self.graph.add_node(op, args, results, self.origin.clone());

@@ -19,8 +19,8 @@ use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
 use restride_ir::{
-    Arena, Arg, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, InputKind, InputSpec, Node, NodeId, OpError,
-    Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
+    Arena, Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, InputKind, InputSpec, Node, NodeId,
+    OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
@@ -150,6 +150,7 @@ struct Joint {
     tied: Tied,
     flow: Flow,
     max_trips: Option<u64>,
+    conditions: Conditions,
 }
 
 impl Joint {
@@ -174,7 +175,8 @@ impl Joint {
             _ => Err(Error::invalid("an output that is a constant")),
         };
         let starts = losses.iter().map(start).collect::<Result<Vec<_>>>()?;
-        Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips })
+        let conditions = Conditions::of(&program);
+        Ok(Joint { program, losses, starts, targets, tied, flow, max_trips: options.max_trips, conditions })
     }
 
     /// Adds the backward part; see [`backward`].
@@ -182,7 +184,8 @@ impl Joint {
         let (main, graphs) = (self.program.main, &mut self.program.graphs);
         // Bodies are added beside it.
         let mut graph = std::mem::take(&mut graphs[main]);
-        let way = Way { starts: &self.starts, seeds, flow: &self.flow, max_trips: self.max_trips };
+        let conditions = Some(&self.conditions);
+        let way = Way { starts: &self.starts, seeds, flow: &self.flow, max_trips: self.max_trips, conditions };
         let found = backward(&mut graph, graphs, &way, after)?;
         graphs[main] = graph;
         Ok(found)
@@ -322,6 +325,8 @@ struct Way<'a> {
     seeds: Option<&'a [ValueId]>,
     flow: &'a Flow,
     max_trips: Option<u64>,
+    /// What the program checks of its numbers.
+    conditions: Option<&'a Conditions>,
 }
 
 /// The gradient of each value.
@@ -338,11 +343,12 @@ fn backward(
     way: &Way<'_>,
     after: &mut After<'_>,
 ) -> Result<Found> {
-    let Way { starts, seeds, flow, .. } = *way;
+    let Way { starts, seeds, flow, conditions, .. } = *way;
     let mut names = taken(graph);
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
     let order: Vec<NodeId> = graph.order.clone();
-    let mut emit = GraphEmit { graph, names: &mut names, origin: Arc::default(), hint: "grad".into() };
+    let origin = Arc::default();
+    let mut emit = GraphEmit { graph, names: &mut names, origin, hint: "grad".into(), conditions };
     for (k, &start) in starts.iter().enumerate().filter(|(_, v)| flow.needs[**v]) {
         let seed = match seeds {
             Some(seeds) => seeds[k],
@@ -436,7 +442,8 @@ fn full(emit: &mut GraphEmit<'_>, ty: &restride_ir::TensorType, n: i64) -> Resul
 fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
     let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);
-    let mut emit = GraphEmit { graph, names: &mut names, origin: Arc::new(Origin::default()), hint: "grad".into() };
+    let mut emit =
+        GraphEmit { graph, names: &mut names, origin: Arc::default(), hint: "grad".into(), conditions: None };
     let mut out = Vec::new();
     let mut given = vec![false; joint.tied.len()];
     for i in &joint.targets {

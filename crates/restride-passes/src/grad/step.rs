@@ -185,7 +185,7 @@ pub fn train(program: &Program, options: &Options, update: &Update<'_>) -> Resul
             return Ok(());
         };
         let parameter = Parameter { name: name.clone(), value: val(inputs[i].value), grad: val(grad) };
-        let emit = GraphEmit { graph, names, origin, hint: "step".into() };
+        let emit = GraphEmit { graph, names, origin, hint: "step".into(), conditions: None };
         let mut step = Step { emit, states: &mut states };
         let new = update(&mut step, &parameter)
             .map_err(|e| Error::from(OpError::new(format!("the update of {name}: {e}"))))?;

@@ -36,7 +36,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
         }
     }
     let types: Vec<TensorType> = operands.iter().map(|v| new.graph.tensor(*v).clone()).collect();
-    let mut witnesses = Witnesses::new(&types, args.iter().flat_map(Arg::scalars));
+    let mut witnesses = Witnesses::new(&types, args.iter().flat_map(Arg::scalars), new.conditions());
     let composed = witnesses
         .try_each(|b| {
             let mut graph = Graph::new();
@@ -73,7 +73,8 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
             let said = said(&each, &witnesses).ok_or_else(|| refuse(format!("an argument of {op}")))?;
             call.push(said.map_values(|v| map[v.index()].expect("values are made in order")));
         }
-        let types = result_types(op, &call, |v| new.graph.tensor(v).clone()).map_err(|e| refuse(e.to_string()))?;
+        let types = result_types(op, &call, new.conditions(), |v| new.graph.tensor(v).clone())
+            .map_err(|e| refuse(e.to_string()))?;
         for (j, &r) in calls[0].results.iter().enumerate() {
             let made = composed.iter().map(|c| c.graph.tensor(r));
             if !types.get(j).is_some_and(|ty| witnesses.fit(ty, made)) {

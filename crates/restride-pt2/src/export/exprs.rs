@@ -2,7 +2,7 @@
 
 use crate::model::{Float, SymBool, SymExpr, SymExprHint, SymFloat, SymInt};
 use crate::sympy::{SymAst, SymFn, Symbol as SympySymbol};
-use restride_ir::{Binding, Error, Expr, ExprFn, Program, Result, SampleInput, Scalar, Symbol, Type};
+use restride_ir::{Binding, Conditions, Error, Expr, ExprFn, Program, Result, SampleInput, Scalar, Symbol, Type};
 
 /// What the symbols were at export, or may be: the hints that PyTorch keeps beside its expressions. The sizes of the
 /// sample inputs say it where there are any.
@@ -31,13 +31,18 @@ pub fn hints(program: &Program) -> Binding {
             }
         }
     }
+    let mut drawn = false;
     for (i, s) in program.symbols.values().filter(|s| !s.is_unbacked()).enumerate() {
         let wanted = [8, 12, 16, 20, 24, 28][i % 6];
         let value = wanted.min(s.max().unwrap_or(i64::MAX)).max(s.min().unwrap_or(i64::MIN));
         let value = if s.is_float() { Scalar::Float(value as f64) } else { Scalar::Int(value) };
-        out.entry(s.clone()).or_insert(value);
+        if !out.contains_key(s) {
+            drawn = true;
+            out.insert(s.clone(), value);
+        }
     }
-    out
+    // The samples' sizes pass what is checked.
+    if drawn { Conditions::of(program).witness(out, &[]) } else { out }
 }
 
 fn symbol(s: &Symbol) -> SymAst {

@@ -52,6 +52,10 @@ pub struct GraphWriter<'a> {
     history: bool,
     /// What PyTorch's tensors are, in a functional program.
     pub facts: super::facts::Facts,
+    /// What the graph's own checks say.
+    pub checks: BTreeSet<Expr>,
+    /// Numbers off data that a check says to be sizes of inputs: PyTorch's types say those.
+    pub pinned: BTreeMap<Symbol, Expr>,
     /// Symbols of data that were learnt by now.
     pub learnt: BTreeSet<Symbol>,
 }
@@ -117,6 +121,8 @@ impl<'a> GraphWriter<'a> {
         let mut taken: HashSet<Arc<str>> = source.values.iter().map(|(_, v)| v.name.clone()).collect();
         // A local variable of this name would hide the module.
         taken.insert("self".into());
+        let asserted = source.ordered().filter_map(|(_, n)| n.op.def().asserts.map(|asserts| asserts(&n.args)));
+        let checks: BTreeSet<Expr> = asserted.flatten().collect();
         GraphWriter {
             ctx,
             source,
@@ -139,6 +145,8 @@ impl<'a> GraphWriter<'a> {
             origin: Arc::default(),
             history: false,
             facts: super::facts::Facts::default(),
+            pinned: checks.iter().filter_map(super::ranges::pinned).collect(),
+            checks,
             learnt: source
                 .inputs
                 .iter()
@@ -190,14 +198,15 @@ impl<'a> GraphWriter<'a> {
     pub(super) fn declare_number(&mut self, name: &Arc<str>, e: &Expr) -> Result<Argument> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
         let key = name.to_string();
+        let said = &e.replace(&self.pinned);
         Ok(if e.is_bool() {
-            self.out.sym_bool_values.insert(key.clone(), exprs::sym_bool(e)?);
+            self.out.sym_bool_values.insert(key.clone(), exprs::sym_bool(said)?);
             Argument::AsSymBool(SymBoolArgument::AsName(key))
         } else if e.is_float() {
-            self.out.sym_float_values.insert(key.clone(), exprs::sym_float(e, &self.ctx.hints)?);
+            self.out.sym_float_values.insert(key.clone(), exprs::sym_float(said, &self.ctx.hints)?);
             Argument::AsSymFloat(SymFloatArgument::AsName(key))
         } else {
-            self.out.sym_int_values.insert(key.clone(), exprs::sym_int(e, &self.ctx.hints)?);
+            self.out.sym_int_values.insert(key.clone(), exprs::sym_int(said, &self.ctx.hints)?);
             Argument::AsSymInt(SymIntArgument::AsName(key))
         })
     }
@@ -310,6 +319,11 @@ impl<'a> GraphWriter<'a> {
         if super::ranges::holds(node) {
             return Ok(());
         }
+        if let ("aten._linalg_check_errors.default", [Arg::Value(info), Arg::Str(api), ..]) =
+            (node.op.name(), &node.args[..])
+        {
+            return self.check_of_factors(*info, api);
+        }
         let op = node.op;
         if let Some(custom) = restride_ops::custom_form_of(op) {
             if custom.schema().namespace == NAMESPACE {
@@ -364,6 +378,20 @@ impl<'a> GraphWriter<'a> {
             super::facts::learn(self, node)?;
         }
         super::ranges::assert_learnt(self, node)
+    }
+
+    /// What a decomposition of linear algebra checks, as an assertion: PyTorch removes the check itself from what it loads.
+    fn check_of_factors(&mut self, info: ValueId, api: &str) -> Result<()> {
+        let sizes = self.source.tensor(info).layout.sizes.clone();
+        let zero = [Arg::Value(info), Arg::Scalar(Expr::Int(0))];
+        let fine = self.call("aten.eq.Scalar", &zero, "fine", &TensorType::contiguous(DType::Bool, &sizes))?;
+        let all =
+            self.call_on("aten.all.default", &fine, &[], "all_fine", &TensorType::contiguous(DType::Bool, &[]))?;
+        let says = format!("{api}: the input matrix is singular or has no such factors");
+        let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
+        let inputs = vec![argument("self", as_tensor(&all)), argument("assert_msg", Argument::AsString(says))];
+        self.push("torch.ops.aten._assert_async.msg".into(), inputs, Vec::new(), false);
+        Ok(())
     }
 
     /// Arguments of a call, those at the end that have their default values left out.

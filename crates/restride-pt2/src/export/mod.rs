@@ -4,7 +4,7 @@
 //! a flat storage that they take is made of the inputs that lie in it, and written back to them.
 
 mod custom;
-mod exprs;
+pub(crate) mod exprs;
 mod facts;
 mod graph;
 mod numbers;

@@ -96,7 +96,9 @@ impl GraphWriter<'_> {
 
     fn compute(&mut self, target: &str, result: &Expr, args: &[NumberArg]) -> Result<Arc<str>> {
         let mut inputs = Vec::new();
-        for (arg, name) in args.iter().zip(["a", "b", "c"]) {
+        let known = restride_ops::lookup(target);
+        for (i, arg) in args.iter().enumerate() {
+            let name = known.and_then(|op| op.schema().args.get(i)).map_or("a", |a| &a.name);
             let arg = match arg {
                 NumberArg::Name(n) => Argument::AsSymInt(SymIntArgument::AsName(n.to_string())),
                 NumberArg::Expr(e) => self.scalar(e, None)?,

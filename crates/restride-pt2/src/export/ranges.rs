@@ -1,13 +1,14 @@
 //! Ranges of numbers that are learnt from data, asserted where they are learnt.
 //!
-//! An assertion that the file's range of a symbol already implies is read as a true one: restride itself checks the range
-//! wherever the symbol is learnt. PyTorch does not, so a file says it again, as `torch.export` does.
+//! restride itself checks a symbol's range wherever the symbol is learnt. PyTorch does not, so a file says it, as
+//! `torch.export` does, unless the program has the same check already.
 
 use super::exprs;
 use super::graph::GraphWriter;
-use crate::model::{Argument, ArgumentKind, NamedArgument, SymBoolArgument, SymIntArgument};
+use crate::model::{Argument, ArgumentKind, NamedArgument, SymBool, SymBoolArgument, SymIntArgument};
 use crate::sympy::SymFn;
-use restride_ir::{Arg, Expr, Node, Result, Symbol, Type};
+use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
+use std::collections::BTreeSet;
 
 /// Whether the node asserts what is known to be true: it has nothing to say in a file.
 pub fn holds(node: &Node) -> bool {
@@ -26,7 +27,7 @@ pub fn assert_learnt(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
             let s = &s;
             let least = s.min().filter(|m| !is_size || *m > 0);
             for (f, sign, bound) in [(SymFn::Ge, ">=", least), (SymFn::Le, "<=", s.max())] {
-                if let Some(bound) = bound {
+                if let Some(bound) = bound.filter(|b| !recorded(w, s, f, *b)) {
                     assert_bound(w, s, f, sign, bound)?;
                 }
             }
@@ -35,12 +36,32 @@ pub fn assert_learnt(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
     Ok(())
 }
 
+/// The number off data that a check says to be an expression over sizes of inputs.
+pub fn pinned(check: &Expr) -> Option<(Symbol, Expr)> {
+    let Expr::Call(c) = check else { return None };
+    let (ExprFn::Eq, [a, b]) = (c.0, c.1.as_slice()) else { return None };
+    [(a, b), (b, a)].into_iter().find_map(|(number, size)| {
+        let Expr::Sym(s) = number else { return None };
+        let mut others = BTreeSet::new();
+        size.symbols(&mut others);
+        let backed = !others.is_empty() && !others.iter().any(Symbol::is_unbacked);
+        (s.is_unbacked() && backed).then(|| (s.clone(), size.clone()))
+    })
+}
+
+/// Whether the program has this check itself.
+fn recorded(w: &GraphWriter<'_>, s: &Symbol, f: SymFn, bound: i64) -> bool {
+    let f = if matches!(f, SymFn::Ge) { ExprFn::Ge } else { ExprFn::Le };
+    w.checks.contains(&Expr::call(f, vec![Expr::Sym(s.clone()), Expr::Int(bound)]))
+}
+
 fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: SymFn, sign: &str, bound: i64) -> Result<()> {
     let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
     let number = w.number(&Expr::Sym(s.clone()))?.to_string();
     let python = if matches!(f, SymFn::Ge) { "ge" } else { "le" };
     let name = w.fresh(python).to_string();
-    w.out.sym_bool_values.insert(name.clone(), exprs::bound(s, f, bound));
+    let says = if w.pinned.contains_key(s) { SymBool::AsBool(true) } else { exprs::bound(s, f, bound) };
+    w.out.sym_bool_values.insert(name.clone(), says);
     let verdict = || Argument::AsSymBool(SymBoolArgument::AsName(name.clone()));
     let inputs =
         vec![argument("a", Argument::AsSymInt(SymIntArgument::AsName(number))), argument("b", Argument::AsInt(bound))];

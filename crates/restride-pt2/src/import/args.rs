@@ -3,7 +3,7 @@
 use super::nodes::GraphImporter;
 use crate::dtype::FileDType;
 use crate::model::{self, Argument};
-use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, Type, ValueId};
+use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, ValueId};
 
 /// The element type, if it is one that restride has.
 pub fn dtype(d: FileDType) -> Result<DType> {
@@ -34,15 +34,6 @@ fn tag(arg: &Argument) -> String {
 }
 
 impl GraphImporter<'_> {
-    /// The number that a named symbolic value is.
-    fn number(&self, name: &str) -> Result<Expr> {
-        let v = self.value(name)?;
-        match &self.graph().values[v].ty {
-            Type::Scalar(e) => Ok(e.clone()),
-            _ => Err(Error::new(restride_ir::ErrorKind::File, format!("{name} is used as a number and is none"))),
-        }
-    }
-
     fn tensors(&self, list: &[model::TensorArgument]) -> Result<Vec<Option<ValueId>>> {
         list.iter().map(|t| self.value(&t.name).map(Some)).collect()
     }

@@ -110,7 +110,13 @@ impl GraphImporter<'_> {
     }
 
     /// Adds a call with one tensor result, arguments left out at their defaults.
-    fn call(&mut self, name: &str, mut args: Vec<Arg>, ty: TensorType, origin: &Arc<Origin>) -> Result<ValueId> {
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        mut args: Vec<Arg>,
+        ty: TensorType,
+        origin: &Arc<Origin>,
+    ) -> Result<ValueId> {
         let op: Op = self.operator(name)?;
         op.fill_defaults_or_none(&mut args);
         let result = self.fresh(&op.schema().name.clone());

@@ -6,8 +6,11 @@
 
 mod args;
 mod autocast;
+mod batched;
 mod custom;
+mod default_dtype;
 mod guards;
+mod learnt;
 mod nodes;
 mod returned;
 mod samples;
@@ -57,18 +60,21 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     let exported = archive.program(&model)?;
     let module = &exported.graph_module;
     let mut program = Program::new(name, Stage::Imported);
-    program.symbols = symbols::declare(&exported)?;
+    let (declared, spare) = symbols::declare(&exported)?;
+    program.symbols = declared;
     program.ranges = symbols::ranges(&exported, &program.symbols)?;
     let mut main = Graph::new();
     let mut importer = GraphImporter::new(&mut program, &mut main, options.lookup);
+    importer.set_spare(spare);
     importer.read(&module.graph)?;
     let values = importer.names();
     let outputs = importer.outputs(&module.graph.outputs)?;
     main.outputs = outputs;
+    let signature = without_tokens(&mut main, &module.signature)?;
     let id = program.main;
     program.graphs[id] = main;
-    inputs(&mut program, &module.signature, &values)?;
-    output_specs(&mut program, &module.signature)?;
+    inputs(&mut program, &signature, &values)?;
+    output_specs(&mut program, &signature)?;
     if let Some(signature) = module.module_call_graph.first().and_then(|m| m.signature.as_ref()) {
         program.pytree = Some((signature.in_spec.as_str().into(), signature.out_spec.as_str().into()));
         let names = signature.forward_arg_names.as_deref().unwrap_or_default();
@@ -81,6 +87,28 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     returned::write(&mut program, options.lookup)?;
     drop_unused_notes(&mut program);
     Ok(program)
+}
+
+/// Takes the tokens of effects out of a graph and its signature: effects have the order of their nodes here.
+fn without_tokens(main: &mut Graph, signature: &model::GraphSignature) -> Result<model::GraphSignature> {
+    let mut out = signature.clone();
+    let fits = signature.input_specs.len() == main.inputs.len() && signature.output_specs.len() == main.outputs.len();
+    if !fits {
+        // Refused where the signature is read.
+        return Ok(out);
+    }
+    let token = |s: &model::InputSpec| matches!(s, model::InputSpec::Token { .. });
+    let tokens: Vec<_> =
+        main.inputs.iter().zip(&signature.input_specs).filter(|(_, s)| token(s)).map(|t| *t.0).collect();
+    if let Some((id, _)) = main.ordered().find(|(_, n)| n.operands().any(|v| tokens.contains(&v))) {
+        return Err(Error::unsupported("a token as an operand").at(main, id));
+    }
+    main.inputs.retain(|v| !tokens.contains(v));
+    out.input_specs.retain(|s| !token(s));
+    let mut specs = signature.output_specs.iter();
+    main.outputs.retain(|_| !matches!(specs.next(), Some(model::OutputSpec::Token { .. })));
+    out.output_specs.retain(|s| !matches!(s, model::OutputSpec::Token { .. }));
+    Ok(out)
 }
 
 fn drop_unused_notes(program: &mut Program) {

@@ -1,20 +1,50 @@
 //! Nodes and values of a graph.
 
-use super::{args, autocast, symbols};
+use super::batched::{self, Batching};
+use super::{args, autocast, default_dtype, learnt, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
-    Arg, ArgType, Error, ErrorKind, Expr, Graph, GraphId, Layout, NodeId, Op, Origin, Program, Result, Schema,
-    TensorType, Type, ValueId,
+    Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Layout, NodeId, Op, Origin, Program, Result,
+    Schema, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome,
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// Graphs in graphs deeper than this are refused.
 const MAX_DEPTH: usize = 16;
 
+/// What is known across the graphs of a file.
+#[derive(Default)]
+pub struct FileWide {
+    /// The symbols of learnt numbers that the file says are constants.
+    pub(super) pins: Vec<Symbol>,
+    /// Symbols that have a range and that nothing mentions.
+    pub(super) spare: Vec<Symbol>,
+    /// Symbols of data that nodes so far have taught.
+    pub(super) known: BTreeSet<Symbol>,
+    /// Names of subgraphs: a file's are those of submodules, unique in their module alone.
+    graphs: HashSet<Arc<str>>,
+}
+
+impl FileWide {
+    /// A subgraph's name, or that with the first free number behind it.
+    pub(super) fn graph_name(&mut self, name: &str) -> Arc<str> {
+        let mut own: Arc<str> = name.into();
+        let mut n = 0;
+        while !self.graphs.insert(own.clone()) {
+            n += 1;
+            own = format!("{name}_{n}").into();
+        }
+        own
+    }
+}
+
+/// The trace that `x.data = y` leaves in an exported program, which goes on with the old contents of `x`.
+const DATA_CHECK: &str = "aten._has_compatible_shallow_copy_type.default";
+
 /// Reads one graph.
 pub struct GraphImporter<'a> {
-    program: &'a mut Program,
+    pub(super) program: &'a mut Program,
     graph: &'a mut Graph,
     lookup: &'a dyn Fn(&str) -> Option<Op>,
     /// Values by the file's names; those of inlined regions shadow.
@@ -24,6 +54,16 @@ pub struct GraphImporter<'a> {
     autocast: Option<restride_ir::DType>,
     depth: usize,
     keys: u32,
+    /// What the file says of numbers that are learnt ([`super::learnt`]).
+    told: BTreeMap<ValueId, Expr>,
+    /// What all graphs of the file have in common.
+    pub(super) file: FileWide,
+    /// Numbers are read as they are learnt, not as the file says.
+    reads_learnt: bool,
+    /// Numbers of the graph around, by their names.
+    around: BTreeMap<String, Expr>,
+    /// Tensors of sizes that data decides on, where the file says them without a symbol of their own.
+    pinned_sizes: HashSet<ValueId>,
 }
 
 impl<'a> GraphImporter<'a> {
@@ -39,6 +79,34 @@ impl<'a> GraphImporter<'a> {
             autocast: None,
             depth: 0,
             keys: 0,
+            told: BTreeMap::new(),
+            file: FileWide::default(),
+            reads_learnt: false,
+            around: BTreeMap::new(),
+            pinned_sizes: HashSet::new(),
+        }
+    }
+
+    /// Symbols that the file has ranges for and that its graphs do not mention: numbers that a check pinned.
+    pub fn set_spare(&mut self, spare: Vec<Symbol>) {
+        self.file.spare = spare;
+    }
+
+    /// Whether data decides on the sizes of a tensor, and a check pinned them.
+    pub(super) fn has_pinned_sizes(&self, v: ValueId) -> bool {
+        self.pinned_sizes.contains(&v)
+    }
+
+    /// The number that a named symbolic value is.
+    pub(super) fn number(&self, name: &str) -> Result<Expr> {
+        if let (None, Some(e)) = (self.names.get(name), self.around.get(name)) {
+            return Ok(e.clone());
+        }
+        let v = self.value(name)?;
+        match (&self.graph.values[v].ty, self.told.get(&v)) {
+            (Type::Scalar(_), Some(told)) if !self.reads_learnt => Ok(told.clone()),
+            (Type::Scalar(e), _) => Ok(e.clone()),
+            _ => Err(Error::new(ErrorKind::File, format!("{name} is used as a number and is none"))),
         }
     }
 
@@ -181,12 +249,13 @@ impl<'a> GraphImporter<'a> {
     /// A whole graph but for its outputs.
     pub fn read(&mut self, source: &model::Graph) -> Result<()> {
         self.graph_inputs(source)?;
-        self.nodes(source)
+        self.nodes(source, &source.nodes)
     }
 
     /// Outputs of a graph.
     pub fn outputs(&mut self, outputs: &[Argument]) -> Result<Vec<Arg>> {
         let mut out = Vec::new();
+        self.reads_learnt = true;
         for arg in outputs {
             match arg {
                 // PyTorch 2.6 writes the outputs of a subgraph as one list.
@@ -198,16 +267,23 @@ impl<'a> GraphImporter<'a> {
                 other => out.push(self.arg(other, None)?),
             }
         }
+        self.reads_learnt = false;
         Ok(out)
     }
 
-    fn nodes(&mut self, source: &model::Graph) -> Result<()> {
-        for node in &source.nodes {
-            let before = self.graph.nodes.len();
-            self.node(source, node).map_err(|e| {
-                if e.node.is_some()
-                    || self.graph.nodes.len() > before && e.kind == ErrorKind::Unsupported && e.node.is_some()
-                {
+    pub(super) fn nodes(&mut self, source: &model::Graph, nodes: &[model::Node]) -> Result<()> {
+        let mut rest = nodes;
+        while let Some((node, after)) = rest.split_first() {
+            let done = match Batching::of(&node.target) {
+                Some(Batching::Load) => Ok(after),
+                Some(Batching::Enter) => match batched::region_end(rest) {
+                    Some(end) => self.vmap(source, &rest[..=end]).map(|()| &rest[end + 1..]),
+                    None => Err(Error::new(ErrorKind::File, "a traced vmap that does not end")),
+                },
+                _ => self.node(source, node).map(|()| after),
+            };
+            rest = done.map_err(|e| {
+                if e.node.is_some() {
                     return e;
                 }
                 let name = node_name(node);
@@ -222,8 +298,10 @@ impl<'a> GraphImporter<'a> {
         Ok(())
     }
 
-    fn node(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
+    pub(super) fn node(&mut self, source: &model::Graph, node: &model::Node) -> Result<()> {
         match node.target.as_str() {
+            "torch.ops.higher_order.associative_scan" => return self.associative_scan(node),
+            "torch.ops.higher_order.with_effects" => return self.with_effects(source, node),
             "torch.ops.higher_order.wrap_with_set_grad_enabled" => return self.inline(source, node, 1),
             "torch.ops.higher_order.wrap_with_autocast" => return self.inline(source, node, 4),
             "torch.ops.higher_order.auto_functionalized" | "torch.ops.higher_order.auto_functionalized_v2" => {
@@ -239,10 +317,27 @@ impl<'a> GraphImporter<'a> {
             }
             _ => {}
         }
+        if short_target(&node.target) == DATA_CHECK {
+            return Err(Error::unsupported(
+                "an assignment to `x.data`, of which torch.export keeps nothing but a check",
+            )
+            .help("write `x.copy_(y)` under torch.no_grad() instead, which is recorded"));
+        }
         let mut op = self.operator(&node.target)?;
+        // PyTorch removes the overload without a message from graphs that it loads.
+        if op.name() == "aten._assert_async.default" {
+            return self.with_message(node);
+        }
+        // A function of element types: what it gives is a constant in every call that takes it.
+        if matches!(&op.schema().returns[..], [r] if r.ty == ArgType::DType) {
+            return Ok(());
+        }
         self.keys += 1;
         let origin = Arc::new(origin(node, self.keys, self.no_grad));
-        let mut given = self.arguments(op, node)?;
+        self.reads_learnt = learnt::reads_learnt(op);
+        let given = self.arguments(op, node);
+        self.reads_learnt = false;
+        let mut given = given?;
         if let (true, [history, value, ..]) =
             (node.target.ends_with("aten.copy.default") && has_history(node), &given[..])
         {
@@ -287,12 +382,83 @@ impl<'a> GraphImporter<'a> {
                 },
             }
         }
+        self.settle_offsets(op, &given, &mut results);
+        given = default_dtype::settle(self, op, given, &results, &origin);
+        let mut told = None;
+        if let [(_, Type::Scalar(said))] = &mut results[..]
+            && let Some(learnt) = self.learnt(op, &given, said)
+        {
+            told = Some(std::mem::replace(said, learnt));
+        }
         let named: Vec<(Arc<str>, Type)> = results.iter().map(|(n, ty)| (self.fresh(n), ty.clone())).collect();
         let id = self.add(op, given, named, origin);
         let made = self.graph.nodes[id].results.clone();
+        if let Some(told) = told {
+            self.told.insert(made[0], told);
+        }
+        let by_data = matches!(op.def().kernel, Kernel::Dynamic(_)) || op.def().composed.is_some();
+        for v in &made {
+            let mut own = BTreeSet::new();
+            match &self.graph.values[*v].ty {
+                Type::Tensor(t) => t.layout.sizes.iter().for_each(|e| e.symbols(&mut own)),
+                Type::Scalar(e) => e.symbols(&mut own),
+                _ => {}
+            }
+            if by_data && own.iter().all(|s| !s.is_unbacked() || self.file.known.contains(s)) {
+                self.pinned_sizes.insert(*v);
+            }
+            self.file.known.extend(own);
+        }
         for ((name, _), v) in results.into_iter().zip(made) {
             self.names.insert(name, v);
         }
+        Ok(())
+    }
+
+    /// Where tensors start in their storages, where the file has a symbol for it that no run learns: of a view at an index
+    /// off data, and what is computed from it.
+    fn settle_offsets(&self, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
+        let learnt = |e: &Expr| {
+            let mut own = BTreeSet::new();
+            e.symbols(&mut own);
+            own.iter().any(Symbol::is_unbacked)
+        };
+        if !results.iter().any(|r| r.1.tensor().is_some_and(|t| learnt(&t.layout.offset))) {
+            return;
+        }
+        let typed = |v: &ValueId| self.value_type(*v).tensor().cloned().ok_or(());
+        let typed = args.iter().map(|a| a.try_map(typed, |e| Ok(e.clone())));
+        let views = match (op.def().view, typed.collect::<std::result::Result<Vec<_>, ()>>()) {
+            (Some(rule), Ok(typed)) => (rule.symbolic)(&Args(&typed)).ok(),
+            _ => None,
+        };
+        for (r, (_, ty)) in results.iter_mut().enumerate() {
+            let Type::Tensor(t) = ty else { continue };
+            t.layout.offset = match (&views, op.twin().and_then(|twin| twin.returns.get(r))) {
+                (Some(ViewOutcome::Views(views)), _) if r < views.len() => views[r].layout.offset.clone(),
+                (Some(ViewOutcome::Unknown), _) => continue,
+                // A write returns what it wrote to.
+                (_, Some(TwinReturn::Arg(i))) => match args.get(*i as usize) {
+                    Some(Arg::Value(v)) => {
+                        self.value_type(*v).tensor().map_or(Expr::Int(0), |t| t.layout.offset.clone())
+                    }
+                    _ => continue,
+                },
+                _ => Expr::Int(0),
+            };
+        }
+    }
+
+    /// `_assert_async` with the message that it raises.
+    fn with_message(&mut self, node: &model::Node) -> Result<()> {
+        let says = "Expected Tensor with single nonzero value, but got zero";
+        let op = self.operator("aten._assert_async.msg")?;
+        let origin = self.origin_of(node);
+        let asserted = match node.inputs.first() {
+            Some(input) => self.arg(&input.arg, Some(ArgType::Tensor))?,
+            None => return Err(Error::new(ErrorKind::File, "an assertion of nothing")),
+        };
+        self.add(op, vec![asserted, Arg::Str(says.into())], Vec::new(), origin);
         Ok(())
     }
 
@@ -307,11 +473,8 @@ impl<'a> GraphImporter<'a> {
         let mut given: Vec<Option<Arg>> = vec![None; schema.args.len()];
         for (position, input) in node.inputs.iter().enumerate() {
             // Names that the schema does not have are ignored, as PyTorch does; Python's own functions have none.
-            let Some(i) =
-                schema.arg(&input.name).or((schema.namespace != "aten" && input.name.len() == 1).then_some(position))
-            else {
-                continue;
-            };
+            let python = matches!(&schema.namespace[..], "_operator" | "math" | "torch") && input.name.len() == 1;
+            let Some(i) = python.then_some(position).or_else(|| schema.arg(&input.name)) else { continue };
             let Some(decl) = schema.args.get(i) else { continue };
             given[i] = Some(self.arg(&input.arg, Some(decl.ty))?);
         }
@@ -364,21 +527,93 @@ impl<'a> GraphImporter<'a> {
 
     /// A subgraph of a higher-order operator.
     pub fn subgraph(&mut self, name: &str, source: &model::Graph) -> Result<GraphId> {
+        let mut graph = Graph { name: self.file.graph_name(name), ..Graph::new() };
+        let mut inner = self.within(&mut graph)?;
+        inner.read(source)?;
+        let outputs = inner.outputs(&source.outputs)?;
+        let left = inner.leave();
+        graph.outputs = outputs;
+        self.come_back(left);
+        Ok(self.push_graph(graph))
+    }
+
+    /// An importer into a graph in this one; what both know goes with it until it [leaves](Self::leave).
+    pub(super) fn within<'b>(&'b mut self, graph: &'b mut Graph) -> Result<GraphImporter<'b>> {
         if self.depth >= MAX_DEPTH {
             return Err(Error::unsupported(format!("graphs nested deeper than {MAX_DEPTH}")));
         }
-        let mut graph = Graph { name: name.into(), ..Graph::new() };
-        let mut inner = GraphImporter::new(self.program, &mut graph, self.lookup);
+        let mut inner = GraphImporter::new(self.program, graph, self.lookup);
         inner.depth = self.depth + 1;
         inner.no_grad = self.no_grad;
         inner.autocast = self.autocast;
         inner.keys = self.keys;
-        inner.read(source)?;
-        let outputs = inner.outputs(&source.outputs)?;
-        let keys = inner.keys;
-        graph.outputs = outputs;
-        self.keys = keys;
-        Ok(self.program.graphs.push(graph))
+        inner.file = std::mem::take(&mut self.file);
+        Ok(inner)
+    }
+
+    /// What the importer of a graph within has learnt, for [`Self::come_back`].
+    pub(super) fn leave(self) -> (u32, FileWide) {
+        (self.keys, self.file)
+    }
+
+    pub(super) fn come_back(&mut self, (keys, file): (u32, FileWide)) {
+        (self.keys, self.file) = (keys, file);
+    }
+
+    /// Adds a finished subgraph.
+    pub(super) fn push_graph(&mut self, graph: Graph) -> GraphId {
+        self.program.graphs.push(graph)
+    }
+
+    /// Adds an input of this graph under the file's name.
+    pub(super) fn add_input(&mut self, name: String, ty: Type) {
+        let fresh = self.fresh(&name);
+        let v = self.graph.add_input(fresh, ty);
+        self.names.insert(name, v);
+    }
+
+    /// Where a node comes from; the next one in order.
+    pub(super) fn origin_of(&mut self, node: &model::Node) -> Arc<Origin> {
+        self.keys += 1;
+        Arc::new(origin(node, self.keys, self.no_grad))
+    }
+
+    /// What is known of numbers under their names.
+    pub(super) fn numbers_by_name(&self) -> BTreeMap<String, Expr> {
+        let mut out = self.around.clone();
+        for (name, v) in &self.names {
+            if let Type::Scalar(e) = &self.graph.values[*v].ty {
+                out.insert(name.clone(), self.told.get(v).unwrap_or(e).clone());
+            }
+        }
+        out
+    }
+
+    /// Numbers of the graph around this one that its nodes read by their names.
+    pub(super) fn set_numbers(&mut self, numbers: BTreeMap<String, Expr>) {
+        self.around = numbers;
+    }
+
+    /// Makes a graph give each of its results twice, as tensors of their own: `(a, b)` becomes `(a, b, copies of a and b)`.
+    pub(super) fn give_twice(&mut self, id: GraphId, at: &Arc<Origin>) -> Result<()> {
+        let clone = self.operator("aten.clone.default")?;
+        let graph = &mut self.program.graphs[id];
+        let results = graph.outputs.clone();
+        for k in 0..2 * results.len() {
+            let Arg::Value(v) = results[k % results.len()] else {
+                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
+            };
+            let Some(ty) = graph.values[v].ty.tensor().cloned() else {
+                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
+            };
+            let mut args = vec![Arg::Value(v), Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous)];
+            clone.fill_defaults_or_none(&mut args);
+            let own = TensorType::contiguous(ty.dtype, &ty.layout.sizes);
+            let id = graph.add_node(clone, args, [(format!("given_{k}").into(), Type::Tensor(own))], at.clone());
+            let made = Arg::Value(graph.nodes[id].results[0]);
+            if k < results.len() { graph.outputs[k] = made } else { graph.outputs.push(made) }
+        }
+        Ok(())
     }
 
     /// A region that runs in another mode: its nodes, here. `at` is the position of the graph among the arguments.
@@ -418,7 +653,7 @@ impl<'a> GraphImporter<'a> {
         }
         let outer = std::mem::replace(&mut self.names, inner);
         self.depth += 1;
-        let done = self.nodes(&body.graph).and_then(|()| self.outputs(&body.graph.outputs));
+        let done = self.nodes(&body.graph, &body.graph.nodes).and_then(|()| self.outputs(&body.graph.outputs));
         self.depth -= 1;
         self.names = outer;
         (self.no_grad, self.autocast) = (old_grad, old_cast);

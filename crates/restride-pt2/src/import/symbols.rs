@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// Symbols by name.
 pub type Symbols = BTreeMap<Arc<str>, Symbol>;
 
-/// Every symbol of the program with its range.
-pub fn declare(exported: &ExportedProgram) -> Result<Symbols> {
+/// Every symbol of the program with its range, and those that have a range and are not mentioned.
+pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     let mut ranges: BTreeMap<String, (Option<i64>, Option<i64>)> = BTreeMap::new();
     for (key, range) in &exported.range_constraints {
         if let SymAst::Symbol(s) = parse_str(key)? {
@@ -19,10 +19,11 @@ pub fn declare(exported: &ExportedProgram) -> Result<Symbols> {
     }
     let mut found: BTreeMap<String, bool> = BTreeMap::new();
     graph_symbols(&exported.graph_module.graph, &mut found)?;
+    let unmentioned: Vec<String> = ranges.keys().filter(|n| !found.contains_key(*n)).cloned().collect();
     for name in ranges.keys() {
         found.entry(name.clone()).or_insert(false);
     }
-    Ok(found
+    let symbols: Symbols = found
         .into_iter()
         .map(|(name, positive)| {
             let (mut min, max) = ranges.get(&name).copied().unwrap_or_default();
@@ -31,13 +32,15 @@ pub fn declare(exported: &ExportedProgram) -> Result<Symbols> {
             }
             // A size that is learnt from data is written as at least 2, which the exporter assumes to choose a path through
             // the program; nothing asserts it, and real ones are 0 and 1, too.
-            if name.starts_with('u') && !positive && min == Some(2) {
+            if name.starts_with('u') && !positive && min == Some(2) && max != min {
                 min = Some(0);
             }
             let key: Arc<str> = name.as_str().into();
             (key, Symbol::new(name, min, max))
         })
-        .collect())
+        .collect();
+    let spare = unmentioned.iter().map(|n| symbols[n.as_str()].clone()).filter(Symbol::is_unbacked).collect();
+    Ok((symbols, spare))
 }
 
 fn graph_symbols(graph: &model::Graph, found: &mut BTreeMap<String, bool>) -> Result<()> {

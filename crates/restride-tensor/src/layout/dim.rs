@@ -36,6 +36,14 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
     fn equals(&self, other: &Self) -> Option<bool>;
     /// Whether this is less than the other, if that can be proved or refuted.
     fn less(&self, other: &Self) -> Option<bool>;
+    /// An index counted from the start, of one that counts from the end of `size` where it is negative. The sign of a
+    /// known one is known.
+    fn counted_from_start(&self, size: &Self) -> Self {
+        match self.less(&Self::from(0)) {
+            Some(true) => self.plus(size),
+            _ => self.clone(),
+        }
+    }
     /// `is(1)` and the like: provably equal to a number.
     fn is(&self, n: i64) -> bool {
         self.equals(&Self::from(n)) == Some(true)

@@ -71,10 +71,7 @@ impl<D: Dim> Layout<D> {
         }
         let d = self.dim(dim)?;
         let size = &self.sizes[d];
-        let index = match index.less(&D::from(0)) {
-            Some(true) => index.plus(size),
-            _ => index.clone(),
-        };
+        let index = index.counted_from_start(size);
         if index.less(&D::from(0)) == Some(true) || index.less(size) == Some(false) {
             return fail(format!("select: index {index} is out of range for dimension {d} of size {size}"));
         }

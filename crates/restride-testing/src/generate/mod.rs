@@ -5,8 +5,10 @@
 //! - `views`: other ways to look at a tensor, and changes of the tensor object itself.
 //! - `writes`, `indexed`, `lists`: in-place operators, those that take indices and masks, those on lists and with `out=`.
 //! - `pure`: operators that only read.
+//! - `checks`: recorded checks of numbers, tensors and types, of which about half fail ([`generate_checked`]).
 //! - `control`: `cond`, `while_loop`, `scan` and `map` whose bodies do all of that again.
 
+mod checks;
 mod control;
 mod indexed;
 mod inputs;
@@ -20,8 +22,8 @@ use crate::tracer::{Tracer, symbolic};
 use inputs::Given;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::{
-    Arg, DType, Expr, Graph, InputKind, InputSpec, Meta, OutputKind, OutputSpec, Program, Stage, Type, ValueId, Weight,
-    Weights,
+    Arg, DType, Expr, Graph, InputKind, InputSpec, Meta, OutputKind, OutputSpec, Program, Stage, Symbol, Type, ValueId,
+    Weight, Weights,
 };
 use restride_tensor::{Bytes, Storage};
 use std::sync::Arc;
@@ -51,10 +53,22 @@ pub fn generate_from(rng: Rng, name: &str) -> Sample {
     generate_of(rng, name, false)
 }
 
+/// The program of a seed with recorded checks between its calls. Its inputs pass them, or fail one.
+pub fn generate_checked(seed: u64) -> Sample {
+    let mut g = Generator::new(Rng::new(seed), false);
+    let given = g.inputs();
+    for _ in 0..1 + g.rng.below(4) {
+        let calls = g.rng.below(4);
+        g.calls(calls);
+        g.check();
+    }
+    let calls = 1 + g.rng.below(3);
+    g.calls(calls);
+    g.finish(&format!("checked {seed}"), given)
+}
+
 fn generate_of(rng: Rng, name: &str, floating: bool) -> Sample {
-    let mut rng = rng;
-    let wild = rng.chance(8);
-    let mut g = Generator { rng, t: Tracer::new(wild, false), wild, floating, depth: 0, bodies: Vec::new() };
+    let mut g = Generator::new(rng, floating);
     let given = g.inputs();
     let calls = 2 + g.rng.below(14);
     g.calls(calls);
@@ -72,6 +86,8 @@ struct Generator {
     depth: usize,
     /// Graphs of control flow so far: graph 1 and on.
     bodies: Vec<Graph>,
+    /// Numbers that are read off tensors.
+    symbols: Vec<Symbol>,
 }
 
 const DTYPES: &[DType] = &[
@@ -110,6 +126,12 @@ fn truth(b: bool) -> Arg {
 type Made = Option<Vec<ValueId>>;
 
 impl Generator {
+    fn new(mut rng: Rng, floating: bool) -> Generator {
+        let wild = rng.chance(8);
+        let (t, bodies, symbols) = (Tracer::new(wild, false), Vec::new(), Vec::new());
+        Generator { rng, t, wild, floating, depth: 0, bodies, symbols }
+    }
+
     fn dtype(&mut self) -> DType {
         *self.rng.choose(if self.floating { FLOATING } else { DTYPES })
     }
@@ -181,6 +203,7 @@ impl Generator {
             outputs.push(self.pick());
         }
         let mut program = Program::new(name, Stage::Imported);
+        program.symbols = self.symbols.iter().map(|s| (s.name().into(), s.clone())).collect();
         self.t.graph.outputs = outputs.iter().map(|v| value(*v)).collect();
         *program.graph_mut() = self.t.graph;
         for body in self.bodies {

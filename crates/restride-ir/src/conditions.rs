@@ -1,0 +1,290 @@
+//! What a program checks of its numbers, and values of symbols that pass.
+//!
+//! Guards, ranges and recorded checks say which values the symbols can have at all. A pass that asks a shape rule at a
+//! witness, a value for every symbol, needs one that passes them: at another the program would not get that far.
+
+use crate::{Binding, Dim, Expr, ExprFn, Program, Scalar, Symbol};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rounds of mending one start.
+const ROUNDS: usize = 48;
+
+/// Other starts that are tried where the wanted values cannot be mended, or give what was given before.
+const STARTS: u64 = 48;
+
+/// The conditions of a program over its symbols.
+#[derive(Clone, Debug, Default)]
+pub struct Conditions {
+    all: Vec<Expr>,
+    of: BTreeMap<Symbol, Vec<usize>>,
+}
+
+impl Conditions {
+    /// No conditions.
+    pub const NONE: Conditions = Conditions { all: Vec::new(), of: BTreeMap::new() };
+
+    /// Guards, ranges and recorded checks.
+    pub fn of(program: &Program) -> Conditions {
+        let mut all: Vec<Expr> = program.guards.iter().map(|g| g.condition.clone()).collect();
+        for (e, min, max) in &program.ranges {
+            all.extend(within(e, *min, *max));
+        }
+        for (_, graph) in program.graphs.iter() {
+            for (_, node) in graph.ordered() {
+                if let Some(asserts) = node.op.def().asserts {
+                    all.extend(asserts(&node.args));
+                }
+            }
+        }
+        Conditions::new(all)
+    }
+
+    /// The given conditions; those without a symbol say nothing.
+    pub fn new(mut all: Vec<Expr>) -> Conditions {
+        let mut seen = BTreeSet::new();
+        all.retain(|e| e.constant().is_none() && seen.insert(e.clone()));
+        let mut of: BTreeMap<Symbol, Vec<usize>> = BTreeMap::new();
+        for (i, e) in all.iter().enumerate() {
+            symbols_of(e).into_iter().for_each(|s| of.entry(s).or_default().push(i));
+        }
+        Conditions { all, of }
+    }
+
+    /// Values like the wanted ones that pass, other than `seen`; the wanted ones where none are found. What is bound are
+    /// the wanted symbols.
+    pub fn witness(&self, wanted: Binding, seen: &[Binding]) -> Binding {
+        let mut whole: Binding = wanted.iter().map(|(s, v)| (s.clone(), clamp(s, *v))).collect();
+        // Conditions reach other symbols, which have to pass as well.
+        let mut open: Vec<Symbol> = whole.keys().cloned().collect();
+        let mut mine: BTreeSet<usize> = BTreeSet::new();
+        while let Some(s) = open.pop() {
+            for &i in self.of.get(&s).map_or(&[][..], |v| v) {
+                if !mine.insert(i) {
+                    continue;
+                }
+                for other in symbols_of(&self.all[i]) {
+                    if !whole.contains_key(&other) {
+                        whole.insert(other.clone(), clamp(&other, Scalar::Int(5 + 6 * whole.len() as i64)));
+                        open.push(other);
+                    }
+                }
+            }
+        }
+        if mine.is_empty() {
+            return whole;
+        }
+        let own = |b: Binding| -> Binding { b.into_iter().filter(|(s, _)| wanted.contains_key(s)).collect() };
+        let mut passed = None;
+        for start in 0..=STARTS {
+            let from = if start == 0 { whole.clone() } else { drawn(&whole, start) };
+            let Some(found) = self.mended(from, &mine) else { continue };
+            let found = own(found);
+            if !seen.contains(&found) {
+                return found;
+            }
+            passed.get_or_insert(found);
+        }
+        passed.unwrap_or_else(|| own(whole))
+    }
+
+    fn holds(&self, i: usize, b: &Binding) -> bool {
+        self.all[i].eval(b).is_ok_and(Scalar::as_bool)
+    }
+
+    /// How many of the conditions over a symbol fail.
+    fn broken(&self, s: &Symbol, b: &Binding) -> usize {
+        self.of.get(s).map_or(0, |own| own.iter().filter(|i| !self.holds(**i, b)).count())
+    }
+
+    /// Changes one or two symbols of a failing condition at a time, each time for the better.
+    fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>) -> Option<Binding> {
+        for _ in 0..ROUNDS {
+            let Some(&failing) = mine.iter().find(|i| !self.holds(**i, &b)) else { return Some(b) };
+            let symbols: Vec<Symbol> =
+                symbols_of(&self.all[failing]).into_iter().filter(|s| !s.is_float()).take(4).collect();
+            // How many conditions more fail with a change, how far it goes, and what it is; the least is taken.
+            let mut changes: Vec<(i64, i64, Vec<(Symbol, i64)>)> = Vec::new();
+            for s in &symbols {
+                let before = self.broken(s, &b) as i64;
+                for value in self.candidates(failing, s, &b) {
+                    let mut trial = b.clone();
+                    let old = trial.insert(s.clone(), Scalar::Int(value)).map_or(0, Scalar::as_i64);
+                    let far = i64::try_from(value.abs_diff(old)).unwrap_or(i64::MAX);
+                    changes.push((self.broken(s, &trial) as i64 - before, far, vec![(s.clone(), value)]));
+                }
+            }
+            if let (false, [first, second, ..]) = (changes.iter().any(|c| c.0 < 0), &symbols[..]) {
+                let both = |b: &Binding| (self.broken(first, b) + self.broken(second, b)) as i64;
+                let before = both(&b);
+                for (x, y) in (0..144).map(|k| (k / 12, k % 12)) {
+                    let least = |s: &Symbol| s.min().unwrap_or(1);
+                    let (x, y) = (least(first).saturating_add(x), least(second).saturating_add(y));
+                    if out_of(first, x) || out_of(second, y) {
+                        continue;
+                    }
+                    let mut trial = b.clone();
+                    trial.insert(first.clone(), Scalar::Int(x));
+                    trial.insert(second.clone(), Scalar::Int(y));
+                    // The largest of the small ones are the least likely to coincide with something.
+                    let far = x.saturating_add(y).saturating_neg();
+                    changes.push((both(&trial) - before, far, vec![(first.clone(), x), (second.clone(), y)]));
+                }
+            }
+            let best = changes.into_iter().filter(|c| c.0 < 0).min_by_key(|c| (c.0, c.1));
+            let (_, _, change) = best?;
+            b.extend(change.into_iter().map(|(s, v)| (s, Scalar::Int(v))));
+        }
+        None
+    }
+
+    /// Values of a symbol that may make a failing condition true.
+    fn candidates(&self, failing: usize, s: &Symbol, b: &Binding) -> Vec<i64> {
+        let now = b.get(s).map_or(0, |v| v.as_i64());
+        let mut out: Vec<i64> = Vec::new();
+        let mut constants = BTreeSet::new();
+        constants_of(&self.all[failing], &mut constants);
+        for &c in &constants {
+            out.extend([c - 1, c, c + 1]);
+            if c > 1 {
+                let whole = now.div_euclid(c) * c;
+                out.extend([whole, whole + c, c, 2 * c]);
+            }
+        }
+        out.extend(b.values().map(|v| v.as_i64()));
+        let least = s.min().unwrap_or(0);
+        out.extend((0..10).map(|k| least.saturating_add(k)));
+        out.extend(s.max());
+        roots(&self.all[failing], s, b, &mut out);
+        out.retain(|v| !out_of(s, *v) && *v != now);
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}
+
+/// `min <= e <= max`.
+pub fn within(e: &Expr, min: Option<i64>, max: Option<i64>) -> Vec<Expr> {
+    let one = |f, bound: Option<i64>| bound.map(|n| Expr::call(f, vec![e.clone(), Expr::Int(n)]));
+    one(ExprFn::Ge, min).into_iter().chain(one(ExprFn::Le, max)).collect()
+}
+
+/// Where the two sides of a comparison meet, if they are lines in the symbol; and the integers beside.
+fn roots(e: &Expr, s: &Symbol, b: &Binding, out: &mut Vec<i64>) {
+    let Expr::Call(c) = e else { return };
+    match (c.0, c.1.as_slice()) {
+        (ExprFn::Eq | ExprFn::Ne | ExprFn::Lt | ExprFn::Le | ExprFn::Gt | ExprFn::Ge, [x, y]) => {
+            let difference = x.minus(y);
+            let at = |n: i64| {
+                let mut trial = b.clone();
+                trial.insert(s.clone(), Scalar::Int(n));
+                difference.eval(&trial).ok().map(Scalar::as_i64)
+            };
+            let now = b.get(s).map_or(0, |v| v.as_i64());
+            let (Some(f0), Some(f1)) = (at(now), at(now.saturating_add(1))) else { return };
+            if let Some(slope) = f1.checked_sub(f0).filter(|d| *d != 0) {
+                let root = now.saturating_sub(f0.div_euclid(slope));
+                out.extend([root.saturating_sub(1), root, root.saturating_add(1)]);
+            }
+        }
+        (ExprFn::And | ExprFn::Or | ExprFn::Not, args) => args.iter().for_each(|a| roots(a, s, b, out)),
+        _ => {}
+    }
+}
+
+fn constants_of(e: &Expr, out: &mut BTreeSet<i64>) {
+    match e {
+        Expr::Int(n) if n.abs() < 1 << 32 => drop(out.insert(*n)),
+        Expr::Call(c) => c.1.iter().for_each(|a| constants_of(a, out)),
+        _ => {}
+    }
+}
+
+fn symbols_of(e: &Expr) -> BTreeSet<Symbol> {
+    let mut out = BTreeSet::new();
+    e.symbols(&mut out);
+    out
+}
+
+fn out_of(s: &Symbol, v: i64) -> bool {
+    s.min().is_some_and(|m| v < m) || s.max().is_some_and(|m| v > m)
+}
+
+fn clamp(s: &Symbol, v: Scalar) -> Scalar {
+    if s.is_float() {
+        return Scalar::Float(v.as_f64());
+    }
+    let v = v.as_i64().max(s.min().unwrap_or(i64::MIN));
+    Scalar::Int(v.min(s.max().unwrap_or(i64::MAX)))
+}
+
+/// Other values to start from: smaller and larger ones in turn, always the same.
+fn drawn(like: &Binding, start: u64) -> Binding {
+    let span = 2i64 << (start % 6);
+    let one = |(k, s): (usize, &Symbol)| {
+        let mut z = (start << 32 | k as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ (z >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let least = s.min().unwrap_or(2).max(1);
+        (s.clone(), clamp(s, Scalar::Int(least.saturating_add((z >> 33) as i64 % span))))
+    };
+    like.keys().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sym(name: &str, min: i64) -> (Symbol, Expr) {
+        let s = Symbol::new(name, Some(min), None);
+        (s.clone(), Expr::Sym(s))
+    }
+
+    fn call(f: ExprFn, a: &Expr, b: i64) -> Expr {
+        Expr::call(f, vec![a.clone(), Expr::Int(b)])
+    }
+
+    fn found(conditions: Vec<Expr>, wanted: &[(&Symbol, i64)]) -> Vec<i64> {
+        let all = Conditions::new(conditions.clone());
+        let b = all.witness(wanted.iter().map(|(s, v)| ((*s).clone(), Scalar::Int(*v))).collect(), &[]);
+        for c in &conditions {
+            assert_eq!(c.eval(&b), Ok(Scalar::Bool(true)), "{c} at {b:?}");
+        }
+        wanted.iter().map(|(s, _)| b[*s].as_i64()).collect()
+    }
+
+    #[test]
+    fn a_witness_passes_every_condition() {
+        let ((a, u0), (b, u1), (c, u2)) = (sym("u0", 1), sym("u1", 1), sym("u2", 0));
+        assert_eq!(found(vec![call(ExprFn::Le, &u0.times(&u1), 400)], &[(&a, 7), (&b, 11)]), [7, 11]);
+        found(vec![call(ExprFn::Le, &u0.times(&u1), 16)], &[(&a, 7), (&b, 11)]);
+        found(vec![call(ExprFn::Eq, &u0.times(&u1), 35)], &[(&a, 70), (&b, 110)]);
+        found(vec![Expr::call(ExprFn::Eq, vec![u0.clone(), u1.clone()])], &[(&a, 7), (&b, 11)]);
+        let rest = call(ExprFn::Mod, &u0, 8);
+        found(vec![call(ExprFn::Eq, &rest, 0), call(ExprFn::Ge, &u0, 100)], &[(&a, 7)]);
+        let sum = u0.plus(&u1).plus(&u2);
+        found(vec![call(ExprFn::Eq, &sum, 64), call(ExprFn::Ne, &u2, 0)], &[(&a, 7), (&b, 11), (&c, 13)]);
+        found(vec![call(ExprFn::Eq, &u0, 3)], &[(&a, 7), (&b, 11)]);
+        let either = Expr::call(ExprFn::Or, vec![call(ExprFn::Eq, &u0, 1), call(ExprFn::Gt, &u0, 50)]);
+        found(vec![either], &[(&a, 7)]);
+    }
+
+    #[test]
+    fn other_witnesses_are_others() {
+        let ((a, u0), (b, u1)) = (sym("u0", 1), sym("u1", 1));
+        let all = Conditions::new(vec![call(ExprFn::Le, &u0.times(&u1), 16)]);
+        let mut seen: Vec<Binding> = Vec::new();
+        for k in 0..5 {
+            let wanted = [(a.clone(), Scalar::Int(7 + 30 * k)), (b.clone(), Scalar::Int(11 + 30 * k))].into();
+            let one = all.witness(wanted, &seen);
+            assert!(one[&a].as_i64() * one[&b].as_i64() <= 16 && !seen.contains(&one), "{seen:?}, then {one:?}");
+            seen.push(one);
+        }
+    }
+
+    #[test]
+    fn what_nothing_satisfies_is_as_wanted() {
+        let (a, u0) = sym("u0", 1);
+        let all = Conditions::new(vec![call(ExprFn::Le, &u0, 0)]);
+        let wanted: Binding = [(a, Scalar::Int(7))].into();
+        assert_eq!(all.witness(wanted.clone(), &[]), wanted);
+    }
+}

@@ -1,0 +1,56 @@
+//! Another default element type than `torch.float32` at export.
+//!
+//! `torch.set_default_dtype` decides what `arange(0.0, 1.0, 0.1)`, `ones(3)` and `integers / 2` are. A file says it in the types of
+//! results alone, so it is said in the calls here: by the `dtype` argument where there is one, else by casts of the integers.
+
+use super::nodes::GraphImporter;
+use restride_ir::{Arg, ArgType, DType, Expr, Layout, Op, Origin, TensorType, Type, ValueId};
+use std::sync::Arc;
+
+/// The arguments with which a call has results of the file's types under any default element type.
+pub(super) fn settle(
+    importer: &mut GraphImporter<'_>,
+    op: Op,
+    mut args: Vec<Arg>,
+    results: &[(String, Type)],
+    origin: &Arc<Origin>,
+) -> Vec<Arg> {
+    let [(_, Type::Tensor(result))] = results else { return args };
+    let usual = matches!(result.dtype, DType::F32 | DType::C64);
+    if usual || !result.dtype.is_float() && !result.dtype.is_complex() || op.is_mutable() {
+        return args;
+    }
+    let schema = op.schema();
+    let own = schema.args.iter().position(|a| a.ty == ArgType::DType);
+    let operands: Vec<ValueId> = args.iter().flat_map(Arg::values).copied().collect();
+    if operands.is_empty() {
+        if let Some(Arg::None) = own.and_then(|i| args.get(i)) {
+            args[own.expect("just found")] = Arg::DType(result.dtype);
+        }
+        return args;
+    }
+    let integer = |v: &ValueId| {
+        let dtype = importer.value_type(*v).tensor().map(|t| t.dtype);
+        dtype.is_some_and(|d| !d.is_float() && !d.is_complex())
+    };
+    let typed = own.is_some_and(|i| !matches!(args.get(i), None | Some(Arg::None)));
+    if !op.def().pointwise || typed || !operands.iter().all(integer) {
+        return args;
+    }
+    args.iter().map(|a| a.map_values(|v| cast(importer, *v, result.dtype, origin))).collect()
+}
+
+fn cast(importer: &mut GraphImporter<'_>, v: ValueId, to: DType, origin: &Arc<Origin>) -> ValueId {
+    let (Type::Tensor(ty), Some(op)) =
+        (importer.value_type(v).clone(), importer.operator("aten._to_copy.default").ok())
+    else {
+        return v;
+    };
+    let mut args = vec![Arg::Value(v), Arg::DType(to)];
+    op.fill_defaults_or_none(&mut args);
+    let base = importer.graph().values[v].name.clone();
+    let name = importer.fresh(&base);
+    let layout = Layout { offset: Expr::Int(0), ..ty.layout };
+    let id = importer.add(op, args, vec![(name, Type::Tensor(TensorType::new(to, layout)))], origin.clone());
+    importer.graph().nodes[id].results[0]
+}

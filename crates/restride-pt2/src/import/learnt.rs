@@ -1,0 +1,87 @@
+//! Numbers that a run learns and that the file says are known.
+//!
+//! A recorded check (`torch._check(u == 3)`, `u == x.shape[0]`, `u == v`) makes `torch.export` write the number that it pins
+//! as what it must be, and the check itself as a true one. Executed, the file still computes the number and checks it. Here
+//! too: the number gets a symbol of its own, which the checks and the arithmetic before them read; all other nodes read
+//! what the file says.
+
+use super::nodes::GraphImporter;
+use crate::export::exprs::python;
+use restride_ir::{Arg, Dim, Expr, ExprFn, Kernel, Op, Symbol};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl GraphImporter<'_> {
+    /// What a number is as the run learns it, where that is not what the file says.
+    pub(super) fn learnt(&mut self, op: Op, args: &[Arg], said: &Expr) -> Option<Expr> {
+        if !matches!(op.def().kernel, Kernel::Scalar(_)) || op.def().strided {
+            return None;
+        }
+        let mut read = args.iter().flat_map(Arg::values).peekable();
+        if read.peek().is_some() {
+            // Sizes are checked where types are, but for those that data decides on and a check pinned.
+            let of_type = op.name().starts_with("aten.sym_");
+            if of_type && !read.any(|v| self.has_pinned_sizes(*v)) {
+                return None;
+            }
+            let mut symbols = BTreeSet::new();
+            said.symbols(&mut symbols);
+            let teaches = symbols.iter().any(|s| s.is_unbacked() && !self.file.known.contains(s));
+            return (!teaches).then(|| self.pinned(said));
+        }
+        let numbers: Vec<Expr> = args.iter().flat_map(|a| a.scalars().to_vec()).collect();
+        let open = numbers.iter().any(|e| e.constant().is_none());
+        let computed = if open { function(op.name(), &numbers) } else { None }?;
+        let pins = said.constant().is_some() || self.mentions_pinned(&computed);
+        (pins && computed != *said).then_some(computed)
+    }
+
+    /// A symbol for a number that must be this one, or the comparison that a bool is learnt by.
+    fn pinned(&mut self, said: &Expr) -> Expr {
+        let float = said.is_float();
+        let bound = said.constant().filter(|_| !float).map(|c| c.as_i64());
+        let fits = |s: &Symbol| bound.is_some() && !s.is_float() && (s.min(), s.max()) == (bound, bound);
+        let symbol = match self.file.spare.iter().position(fits) {
+            Some(i) => self.file.spare.remove(i),
+            None => {
+                let prefix = if float { "zuf" } else { "u" };
+                let taken = &self.program.symbols;
+                let name = (0..).map(|k| format!("{prefix}{k}")).find(|n| !taken.contains_key(n.as_str()));
+                Symbol::new(name.expect("there are more names than symbols"), bound, bound)
+            }
+        };
+        self.program.symbols.insert(Arc::from(symbol.name()), symbol.clone());
+        self.file.pins.push(symbol.clone());
+        match said.is_bool() {
+            true => Expr::call(ExprFn::Eq, vec![Expr::Sym(symbol), Expr::Int(1)]),
+            false => Expr::Sym(symbol),
+        }
+    }
+
+    fn mentions_pinned(&self, e: &Expr) -> bool {
+        let mut symbols = BTreeSet::new();
+        e.symbols(&mut symbols);
+        self.file.pins.iter().any(|p| symbols.contains(p))
+    }
+}
+
+/// Whether an operator only computes with numbers or checks them: it reads numbers as they are learnt.
+pub(super) fn reads_learnt(op: Op) -> bool {
+    matches!(op.def().kernel, Kernel::Scalar(_)) || op.def().effectful && op.schema().returns.is_empty()
+}
+
+/// What a function of numbers computes, as an expression.
+fn function(name: &str, args: &[Expr]) -> Option<Expr> {
+    let call = |f: ExprFn| Some(Expr::call(f, args.to_vec()));
+    match (name, args) {
+        ("_operator.sub", [a, b]) => Some(a.minus(b)),
+        ("_operator.neg", [a]) => Some(a.times(&Expr::Int(-1))),
+        ("_operator.not_", [_]) => call(ExprFn::Not),
+        ("_operator.and_" | "_operator.or_", _) if !args.iter().all(Expr::is_bool) => None,
+        ("math.ceil", [_]) => call(ExprFn::Ceil),
+        ("math.floor", [_]) => call(ExprFn::Floor),
+        ("torch.sym_int", [_]) => call(ExprFn::Trunc),
+        ("torch.sym_sum", _) => call(ExprFn::Add),
+        _ => ExprFn::ALL.into_iter().find(|f| python(*f) == Some(name)).and_then(call),
+    }
+}

@@ -1,0 +1,81 @@
+//! Programs that PyTorch wrote and that other importers lose something of: all ways agree on them, and refuse alike.
+
+use restride::{CompileOptions, OpenOptions};
+use restride_exec::{Inputs, RunValue};
+use restride_ir::Program;
+use restride_tensor::Tensor;
+use restride_testing::{Verdict, differential};
+use std::path::Path;
+
+fn fixture(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pt2").join(format!("{name}.pt2"));
+    restride::open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+fn verdict(program: &Program, inputs: &Inputs) -> Verdict {
+    differential(program, inputs, &CompileOptions::default())
+}
+
+fn samples(program: &Program) -> Inputs {
+    Inputs::from_samples(program).expect("the file has sample inputs").expect("which can be read")
+}
+
+#[test]
+fn all_ways_run_them() {
+    for name in [
+        "pinned_number",
+        "nested_branches",
+        "indexed_by_a_tensor",
+        "default_double",
+        "mapped_by_vmap",
+        "scanned_by_association",
+        "checked_factors",
+    ] {
+        let program = fixture(name);
+        assert_eq!(verdict(&program, &samples(&program)), Verdict::Agree, "{name}");
+    }
+}
+
+#[test]
+fn a_pinned_number_is_checked() {
+    let program = fixture("pinned_number");
+    let x = |v: [f32; 3]| RunValue::Tensor(Tensor::from_slice(&v, &[3]));
+    let n = |v: [i64; 2]| RunValue::Tensor(Tensor::from_slice(&v, &[2]));
+    let good = [-1.0, 2.0, 3.0];
+    // Another number than the pinned one; another than the tensor's check allows; sizes that data decides on.
+    for (x, n) in [(x(good), n([4, 4])), (x(good), n([3, 5])), (x([1.0, 2.0, 3.0]), n([3, 4]))] {
+        let found = verdict(&program, &Inputs::new(vec![x, n]));
+        assert!(matches!(found, Verdict::Rejected(_)), "{found:?}");
+    }
+}
+
+#[test]
+fn a_factorisation_that_fails_is_refused() {
+    let program = fixture("checked_factors");
+    let inputs = samples(&program);
+    let singular = RunValue::Tensor(Tensor::from_slice(&[0f32; 9], &[3, 3]));
+    let found = verdict(&program, &Inputs::new(vec![singular, inputs.values[1].clone()]));
+    assert!(matches!(&found, Verdict::Rejected(why) if why.contains("singular")), "{found:?}");
+}
+
+#[test]
+fn a_negative_index_counts_from_the_end() {
+    let program = fixture("indexed_by_a_tensor");
+    let inputs = samples(&program);
+    for position in -4i64..4 {
+        let mut values = inputs.values.clone();
+        values[1] = RunValue::Tensor(Tensor::from_slice(&[position], &[]));
+        assert_eq!(verdict(&program, &Inputs::new(values)), Verdict::Agree, "{position}");
+    }
+    let mut values = inputs.values.clone();
+    values[1] = RunValue::Tensor(Tensor::from_slice(&[4i64], &[]));
+    assert!(matches!(verdict(&program, &Inputs::new(values)), Verdict::Rejected(_)));
+}
+
+/// An assignment to `x.data` leaves a check of types, and the program goes on with the old contents.
+#[test]
+fn an_assignment_to_data_is_refused() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/hostile/assigned-data.pt2");
+    let error = restride::open(&path, &OpenOptions::default()).expect_err("torch.export lost the assignment");
+    assert!(error.to_string().contains("x.data"), "{error}");
+}
