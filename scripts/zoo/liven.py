@@ -64,6 +64,9 @@ def liven(module, args, kwargs, seed=0):
                 hooks.append(layer.register_forward_pre_hook(calibrate))
         try:
             module(*copy.deepcopy(args), **copy.deepcopy(kwargs))
+        except torch._dynamo.exc.TorchDynamoException:
+            # Control flow run eagerly is captured, and hooks cannot be. What is drawn already stays.
+            torch._dynamo.reset()
         finally:
             for hook in hooks:
                 hook.remove()
