@@ -13,8 +13,10 @@ random are compared between the three ways only. A row's status is one of
   ok            all of that
   refused       some command ended with status 1 and an error line: restride says that it cannot
   WRONG         an output differs from PyTorch's, is missing, or the three ways differ
-                (f32 outputs outside of the tolerance are asked again in f64: where PyTorch's own f32 result is that far
-                from its f64 one, ours may be as far from it, plus the tolerance)
+                (f32 outputs are held to PyTorch's f64 result as well, which tells rounding from error: outside of the
+                tolerance ours may be as far from it as PyTorch's f32 result is, plus the tolerance; inside of it ours
+                may be at most EXACTNESS times as far, plus a few units in the last place)
+  faint         everything agrees, but an output of PyTorch's is so small all over that agreeing says nothing
   verify        verify failed though the runs agree
   usage         a command ended with status 2
   crash         a signal, a panic, or any other exit status
@@ -42,8 +44,12 @@ import numpy as np
 import common
 
 VIAS = ("plan", "interp", "functional")
+# How much further from the f64 result than PyTorch's f32 result ours may be, largest error beside largest error.
+EXACTNESS = 10
+# Outputs of so many elements with no magnitude above FAINT say nothing.
+FAINT_SIZE, FAINT = 16, 1e-6
 BAD = ("WRONG", "verify", "usage", "crash", "timeout")
-SEVERITY = ("crash", "timeout", "usage", "WRONG", "verify", "refused")
+SEVERITY = ("crash", "timeout", "usage", "WRONG", "verify", "refused", "faint")
 
 
 def load(path):
@@ -82,13 +88,37 @@ def in_double(program):
     return {f"output.{i}": t.numpy() for i, t in enumerate(outputs) if getattr(t, "dtype", None) == torch.float64}
 
 
-def ill_conditioned(program, key, got, want):
-    """True when `got` is no further from the f64 result than PyTorch's own f32 result is, but for the tolerance."""
+def exact_of(program, key, want):
+    """PyTorch's f64 result beside the f32 output `want`; None where there is none or a decision fell otherwise in f64."""
     exact = in_double(program) if want.dtype == np.float32 else None
     if exact is None or key not in exact or exact[key].shape != want.shape:
+        return None
+    exact = exact[key]
+    return exact if np.array_equal(np.isfinite(exact), np.isfinite(want)) else None
+
+
+def ill_conditioned(program, key, got, want):
+    """True when `got` is no further from the f64 result than PyTorch's own f32 result is, but for the tolerance."""
+    exact = exact_of(program, key, want)
+    if exact is None:
         return False
-    own = np.abs(want - exact[key]).max()
-    return common.difference(got, exact[key].astype(np.float32), slack=own) is None
+    own = np.abs(want - exact).max()
+    return common.difference(got, exact.astype(np.float32), slack=own) is None
+
+
+def less_exact(program, key, got, want):
+    """How much further from the f64 result `got` is than PyTorch's own f32 result, where that is more than rounding."""
+    exact = exact_of(program, key, want)
+    if exact is None or not exact.size:
+        return None
+    finite = np.isfinite(exact)
+    if not finite.any():
+        return None
+    ours, own = (float(np.abs(x[finite] - exact[finite]).max()) for x in (got, want))
+    largest = float(np.abs(exact[finite]).max())
+    if ours <= EXACTNESS * own + 8 * np.finfo(np.float32).eps * largest:
+        return None
+    return f"{ours:.3g} from the f64 result, PyTorch's f32 result {own:.3g} (largest magnitude {largest:.3g})"
 
 
 def against_torch(got, want, inputs, program, pt2, random):
@@ -105,6 +135,8 @@ def against_torch(got, want, inputs, program, pt2, random):
         if random and (got.shape, got.dtype) != (want.shape, want.dtype):
             found = f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
         if found and (random or not ill_conditioned(program, key, got, want)):
+            problems.append(f"{key}: {found}")
+        elif not found and not random and not in_half and (found := less_exact(program, key, got, want)):
             problems.append(f"{key}: {found}")
 
     for key in sorted(want):
@@ -186,6 +218,9 @@ def check(row, directory, restride, timeout, extra):
         for via in VIAS[1:]:
             if via in got and "plan" in got:
                 found["WRONG"] += [f"{via} and plan: {p}" for p in between(got[via], got["plan"])]
+        if not result["random"]:
+            small = lambda x: x.dtype.kind in "fc" and x.size >= FAINT_SIZE and not np.abs(x).max() > FAINT
+            found["faint"] += [f"{key} has no magnitude above {FAINT:g}" for key in sorted(want) if key.startswith("output.") and small(want[key])]
     for kind in SEVERITY:
         if found[kind]:
             more = sum(map(len, found.values())) - 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Export zoo models with random weights and keep what real PyTorch computes for them.
+"""Export zoo models with random weights (drawn by liven.py) and keep what real PyTorch computes for them.
 
   python export.py OUTDIR [PATTERN ...] [--from FILE] [--missing] [--limit SECONDS] [--list]
 
@@ -8,7 +8,8 @@ default all; with --missing only those which OUTDIR does not hold yet) writes
   OUTDIR/NAME.pt2           torch.export.export of it, un-functionalised, as torch.export.save stores it
   OUTDIR/NAME.inputs.npz    its user inputs by name
   OUTDIR/NAME.expected.npz  output.I, and input.NAME / buffer.NAME / parameter.NAME for what the run changed
-and a line in OUTDIR/index.jsonl: {name, family, file, ok, random, nodes, export_s, eager_s, error}.
+and a line in OUTDIR/index.jsonl: {name, family, file, ok, random, nodes, export_s, eager_s, silent, drawn, error}; `silent` lists the
+parameters that no output depends on, where autograd can tell, and `drawn` is the version of the drawing of parameters.
 `random` marks programs whose outputs change with the seed, so that values cannot be compared. '/' in names becomes '__'.
 Needs torch, torchvision, timm and transformers from PyPI; downloads nothing else. One forked process a model.
 """
@@ -51,7 +52,7 @@ def reference(module, args, kwargs, user):
 def export(name, outdir):
     import numpy as np, torch
     from torch.utils import _pytree as pytree
-    import models
+    import liven, models
     torch.manual_seed(0)
     family, build = models.ZOO[name]
     row = dict(name=name, family=family, file=name.replace("/", "__"), ok=False)
@@ -59,6 +60,9 @@ def export(name, outdir):
         d = build()
         m = d["mod"].train() if d["train"] else d["mod"].eval()
         args, kwargs = d["args"], d["kwargs"]
+        liven.liven(m, args, kwargs)
+        row.update(silent=liven.silent(m, args, kwargs), drawn=liven.VERSION)
+        torch.manual_seed(0)
         ctx = torch.no_grad if d.get("nograd") or not d["train"] else torch.enable_grad
         t = time.time()
         with ctx():
@@ -87,12 +91,13 @@ def export(name, outdir):
 
 
 def exported(outdir):
-    """The names whose last row in OUTDIR's index is a success and whose files are there."""
+    """The names whose last row in OUTDIR's index is a success with today's parameters and whose files are there."""
+    import liven
     index, ok = os.path.join(outdir, "index.jsonl"), {}
     for line in open(index) if os.path.exists(index) else ():
         row = json.loads(line)
         files = (os.path.join(outdir, row["file"]) + end for end in (".pt2", ".inputs.npz", ".expected.npz"))
-        ok[row["name"]] = row["ok"] and all(map(os.path.exists, files))
+        ok[row["name"]] = row["ok"] and row.get("drawn") == liven.VERSION and all(map(os.path.exists, files))
     return {n for n, good in ok.items() if good}
 
 
@@ -107,8 +112,8 @@ def main():
     o = p.parse_intermixed_args()
     if o.file:
         o.patterns += [q for q in (line.split("#")[0].strip() for line in open(o.file)) if q]
-    done = exported(o.outdir) if o.missing else set()
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    done = exported(o.outdir) if o.missing else set()
     import torch, torchvision, timm, transformers, models
     for q in o.patterns:
         if not fnmatch.filter(models.ZOO, q):
