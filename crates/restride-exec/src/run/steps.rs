@@ -122,8 +122,8 @@ impl KernelStep {
             match (write, spare) {
                 // SAFETY: as promised by the caller.
                 (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
-                // SAFETY: the spare memory is the step's own.
                 (None, Some(t)) => {
+                    // SAFETY: the spare memory is the step's own.
                     outs.push(unsafe { ViewMut::from_raw(t.storage().address(), t.dtype(), t.layout()) })
                 }
                 (None, None) => return Err(Error::invalid("a result without a place")),
