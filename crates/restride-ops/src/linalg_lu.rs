@@ -123,7 +123,7 @@ fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint
         let y = triangle(e, l, b, false)?;
         triangle(e, u, y, true)?
     };
-    Ok(smallvec![if left { x } else { emit!(e, "aten.mH.default", x)? }])
+    Ok(smallvec![if left { x } else { mh(e, x)? }])
 }
 
 /// Square matrices, taller and wider ones.

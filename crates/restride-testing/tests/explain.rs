@@ -117,10 +117,9 @@ fn readers_are_named_behind_what_costs_nothing() {
           %a: f32[4] = aten.mul.Tensor(%x, 2)
           %b: f32[4] = aten.add.Tensor(%a, 1)
           %v: f32[4] = aten.clone.default(%a)
-          %t: f32[2, 2] = aten.view.default(%v, [2, 2])
-          %c: f32[2, 2] = aten.exp.default(%t)
+          %c: f32[4] = aten.exp.default(%v)
           %d: f32[4] = aten.flip.default(%b, [0])
-          %e: f32[2, 2] = aten.flip.default(%c, [0])
+          %e: f32[4] = aten.flip.default(%c, [0])
           return %d, %e
         }",
     );

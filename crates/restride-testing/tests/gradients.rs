@@ -11,9 +11,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Operators whose gradient is not the derivative, as PyTorch's is not, and why.
 const EXCEPT: &[(&[&str], &str)] = &[
     (&["aten.detach.default", "aten.detach_copy.default"], "they are there to stop gradients"),
+    (&["aten.view.dtype"], "bits are constants"),
     (&["aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor"], "draws are constants"),
     (
-        &["aten.fake_quantize_per_tensor_affine.default", "aten.fake_quantize_per_tensor_affine_cachemask.default"],
+        &[
+            "aten.fake_quantize_per_tensor_affine.default",
+            "aten.fake_quantize_per_tensor_affine.tensor_qparams",
+            "aten.fake_quantize_per_tensor_affine_cachemask.default",
+            "aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default",
+        ],
         "the gradient goes straight through the rounding",
     ),
     (

@@ -13,7 +13,7 @@ pub(crate) use find::{find, find_plain};
 
 use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
-    Arg, Args, Error, Expr, Grad, GraphId, Kernel, Layout, Movement, Node, Program, Result, Stage, TensorType, ValueId,
+    Arg, Args, Error, Expr, GraphId, Kernel, Layout, Movement, Node, Program, Result, Stage, TensorType, ValueId,
     ViewOutcome,
 };
 use std::cell::RefCell;
@@ -147,8 +147,9 @@ fn seen(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> 
     true
 }
 
+/// Whether a gradient does not go from a call's result to its first operand.
 fn detaches(node: &Node) -> bool {
-    matches!(node.op.def().grad, Some(Grad::Zero))
+    !crate::grad::passes(node, |v| node.operands().next() == Some(v))
 }
 
 /// Notes the views that were just made.
