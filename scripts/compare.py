@@ -14,7 +14,7 @@ random are compared between the three ways only. A row's status is one of
   refused       some command ended with status 1 and an error line: restride says that it cannot
   WRONG         an output differs from PyTorch's, is missing, or the three ways differ
                 (f32 outputs are held to PyTorch's f64 result as well, which tells rounding from error: outside of the
-                tolerance ours may be as far from it as PyTorch's f32 result is, plus the tolerance; inside of it ours
+                tolerance ours may be NOISE times as far from it as PyTorch's f32 result, plus the tolerance; inside of it ours
                 may be at most EXACTNESS times as far, plus a few units in the last place)
   faint         everything agrees, but an output of PyTorch's is so small all over that agreeing says nothing
   verify        verify failed though the runs agree
@@ -46,6 +46,9 @@ import common
 VIAS = ("plan", "interp", "functional")
 # How much further from the f64 result than PyTorch's f32 result ours may be, largest error beside largest error.
 EXACTNESS = 10
+# The same where the two differ by more than the tolerance: each rounds in its own order of summation, and where a model blows
+# roundings up, PyTorch's own results with oneDNN and without are this far apart.
+NOISE = 2
 # Outputs of so many elements with no magnitude above FAINT say nothing.
 FAINT_SIZE, FAINT = 16, 1e-6
 BAD = ("WRONG", "verify", "usage", "crash", "timeout")
@@ -98,11 +101,11 @@ def exact_of(program, key, want):
 
 
 def ill_conditioned(program, key, got, want):
-    """True when `got` is no further from the f64 result than PyTorch's own f32 result is, but for the tolerance."""
+    """True when `got` is at most NOISE times as far from the f64 result as PyTorch's own f32 result, but for the tolerance."""
     exact = exact_of(program, key, want)
     if exact is None:
         return False
-    own = np.abs(want - exact).max()
+    own = NOISE * np.abs(want - exact).max()
     return common.difference(got, exact.astype(np.float32), slack=own) is None
 
 
