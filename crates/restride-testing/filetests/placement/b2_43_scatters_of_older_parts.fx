@@ -11,7 +11,7 @@ graph(%x: f32[3, 4]) {
   %y1: f32[3, 4] = aten.select_scatter.default(%y, %a2, 0, 0)
   %b1: f32[2]+4 = aten.slice.Tensor(%b, 0, 0, 2)
   %n: f32[2] = aten.add.Tensor(%b1, 1)
-  %b2: f32[4] = aten.slice_scatter.default(%b, %n, 0, 0, 2)
+  %b2: f32[4]+4 = aten.slice_scatter.default(%b, %n, 0, 0, 2)
   %y2: f32[3, 4] = aten.select_scatter.default(%y1, %b2, 0, 1)
   return %y2
 }

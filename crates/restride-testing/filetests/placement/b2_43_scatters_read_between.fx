@@ -2,10 +2,10 @@
 // run: copies, run
 graph(%x: f32[3, 4]) {
   %y: f32[3, 4] = aten.mul.Tensor(%x, 2)
-  %a: f32[4] = aten.select.int(%y, 0, 1)
+  %a: f32[4]+4 = aten.select.int(%y, 0, 1)
   %v: f32[2]+5 = aten.slice.Tensor(%a, 0, 1, 3)
   %m: f32[2] = aten.neg.default(%v)
-  %t: f32[4] = aten.slice_scatter.default(%a, %m, 0, 1, 3)
+  %t: f32[4]+4 = aten.slice_scatter.default(%a, %m, 0, 1, 3)
   %s: f32[] = aten.sum.default(%t)
   %y1: f32[3, 4] = aten.select_scatter.default(%y, %t, 0, 1)
   %u: f32[4] = aten.add.Tensor(%t, %s)

@@ -8,13 +8,13 @@ graph(%x: f32[s0, s1], %k: f32[4, 3, 4]) {
   %s: f32[2, s1][s1, 1]+s1 = aten.slice.Tensor(%y, 0, 1, 3)
   %v: f32[s1]+2*s1 = aten.select.int(%s, 0, 1)
   %m: f32[s1] = aten.neg.default(%v)
-  %t: f32[2, s1] = aten.select_scatter.default(%s, %m, 0, 1)
+  %t: f32[2, s1]+s1 = aten.select_scatter.default(%s, %m, 0, 1)
   %y1: f32[s0, s1] = aten.slice_scatter.default(%y, %t, 0, 1, 3)
   %j: f32[4, 3, 4] = aten.mul.Tensor(%k, 2)
   %a: f32[3, 4]+12 = aten.select.int(%j, 0, 1)
   %b: f32[3, 2][4, 1]+13 = aten.slice.Tensor(%a, 1, 1, 3)
   %n: f32[3, 2] = aten.neg.default(%b)
-  %c: f32[3, 4] = aten.slice_scatter.default(%a, %n, 1, 1, 3)
+  %c: f32[3, 4]+12 = aten.slice_scatter.default(%a, %n, 1, 1, 3)
   %j1: f32[4, 3, 4] = aten.select_scatter.default(%j, %c, 0, 1)
   return %y1, %j1
 }
