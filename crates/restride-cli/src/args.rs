@@ -1,6 +1,7 @@
 //! The command line: every command and option, declared once.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use restride::Limits;
 use std::path::PathBuf;
 
 /// PyTorch programs without mutation, placed in one arena, and run without PyTorch.
@@ -255,6 +256,30 @@ pub struct ProgramArgs {
     /// Read files into memory instead of mapping them: others may change or cut them meanwhile.
     #[arg(long)]
     pub no_mmap: bool,
+    /// What the file may ask for, as `trips=1000`: bytes that it inflates to (inflated), levels of bodies (depth), bodies
+    /// counted where they are called (bodies), iterations of a loop (trips), bytes of an arena or a tensor (memory). May be
+    /// given several times.
+    #[arg(long = "limit", value_name = "NAME=N", value_parser = limit)]
+    pub limit: Vec<(String, u64)>,
+}
+
+impl ProgramArgs {
+    /// The default limits, with what was given.
+    pub fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        for (name, most) in &self.limit {
+            limits.set(name, *most).expect("the parser took it");
+        }
+        limits
+    }
+}
+
+/// `NAME=N`, N in bytes as 10MB where it is memory.
+fn limit(text: &str) -> Result<(String, u64), String> {
+    let (name, most) = text.split_once('=').ok_or("NAME=N is expected")?;
+    let most = bytes(most)?.unsigned_abs();
+    Limits::default().set(name, most).map_err(|e| e.what)?;
+    Ok((name.to_string(), most))
 }
 
 /// Inputs, seed and limits.

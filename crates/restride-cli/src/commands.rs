@@ -53,6 +53,7 @@ fn open_options(args: &ProgramArgs) -> OpenOptions {
         weights: args.weights.clone(),
         ops: args.ops.clone(),
         no_mmap: args.no_mmap,
+        limits: args.limits(),
     }
 }
 

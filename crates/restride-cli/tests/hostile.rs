@@ -79,3 +79,30 @@ fn bodies_that_double_with_every_level() {
     }
     assert!(restride(&["run", program, "--random", "0", "--via", "interp"]).status.success());
 }
+
+/// Counts come with a limit that is looked at first, and that may be another one.
+#[test]
+fn loops_that_do_not_end() {
+    for (file, vias) in
+        [("hang-loop-2e63.fx", &["interp", "functional", "plan"][..]), ("hang-loop-wraps.fx", &["interp"][..])]
+    {
+        for via in vias {
+            let run = ["run", &hostile(file), "--random", "1", "--via", via, "--limit", "trips=1000"];
+            refused(&run, "a loop of 1001 iterations: the limit \"trips\" is 1000");
+        }
+    }
+}
+
+#[test]
+fn bodies_in_bodies_in_bodies() {
+    let program = &hostile("hang-nested-cond-400.fx");
+    for command in ["show", "run", "verify", "compile", "plan", "explain"] {
+        refused(&[command, program, "--random", "0"], "nested 401 deep: the limit \"depth\" is 64");
+    }
+    let program = &hostile("hang-nested-cond-40.fx");
+    refused(&["run", program, "--random", "0", "--limit", "depth=40"], "nested 41 deep");
+    refused(&["run", program, "--random", "0", "--limit", "bodies=10"], "the limit \"bodies\" is 10");
+    refused(&["run", program, "--random", "0", "--via", "interp", "--limit", "memory=7"], "the limit \"memory\" is 7");
+    let unknown = restride(&["show", program, "--limit", "time=3"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}

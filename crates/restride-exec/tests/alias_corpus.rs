@@ -120,7 +120,8 @@ enum Verdict {
 fn judge(pt2: &Path) -> Verdict {
     let text = std::fs::read(pt2.with_extension("json")).unwrap();
     let bytes = Bytes::copy_of(&std::fs::read(pt2).unwrap());
-    let options = restride_pt2::import::ImportOptions { model: None, lookup: &restride_ops::lookup };
+    let options =
+        restride_pt2::import::ImportOptions { model: None, lookup: &restride_ops::lookup, limits: Default::default() };
     let program = match restride_pt2::import::import(&bytes, "case", &options) {
         Ok(p) => p,
         Err(e) => return Verdict::Refused(e.to_string()),

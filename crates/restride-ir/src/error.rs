@@ -15,6 +15,10 @@ impl OpError {
     pub fn unsupported(message: impl Into<String>) -> Self {
         OpError(message.into(), ErrorKind::Unsupported)
     }
+    /// More than is allowed, whatever the program's limits are.
+    pub fn limit(message: impl Into<String>) -> Self {
+        OpError(message.into(), ErrorKind::Limit)
+    }
 }
 impl fmt::Display for OpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -39,6 +43,8 @@ pub enum ErrorKind {
     Program,
     /// Something restride does not do (yet).
     Unsupported,
+    /// A program that asks for more than a [`crate::Limits`] allows.
+    Limit,
     /// Inputs that do not fit the program.
     Inputs,
     /// A checker found a decision wrong: a bug in restride.

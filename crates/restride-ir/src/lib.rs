@@ -14,6 +14,7 @@ mod error;
 mod expr;
 mod grad;
 mod graph;
+mod limits;
 mod lives;
 mod nested;
 mod op;
@@ -41,6 +42,7 @@ pub use error::{Error, ErrorKind, OpError, Result};
 pub use expr::{Binding, Expr, ExprFn, Symbol};
 pub use grad::{FormFn, Grad, GradCall, GradEmit, GradFn};
 pub use graph::{Graph, GraphId, Node, NodeId, Origin, Value, ValueId};
+pub use limits::{Limits, beyond};
 pub use lives::{Live, lives};
 pub use nested::{
     ARENA_ALIGN, BodyFrame, Frame, HopCall, HopItem, Kept, Nested, aligned, border_layout, input_meta, known_meta,

@@ -1,6 +1,6 @@
 //! Programs: graphs with a signature and weights.
 
-use crate::{Arena, Arg, Expr, Graph, GraphId, Symbol, ValueId};
+use crate::{Arena, Arg, Expr, Graph, GraphId, Limits, Symbol, ValueId};
 use restride_tensor::{Bytes, DType, Layout, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -195,6 +195,8 @@ pub struct Program {
     pub notes: Vec<String>,
     /// Sample inputs stored with the program, one per user input in order (fixed ones included).
     pub sample_inputs: Option<Arc<SampleInputs>>,
+    /// What it may ask for. Not in files: who opens a program says so.
+    pub limits: Limits,
 }
 
 /// Inputs stored with a program: tensors over shared storages.
@@ -245,6 +247,7 @@ impl Program {
             forward_args: Vec::new(),
             notes: Vec::new(),
             sample_inputs: None,
+            limits: Limits::default(),
         }
     }
     /// The main graph.

@@ -92,7 +92,7 @@ const MOST_PARTS: i64 = 1 << 17;
 fn few(count: i64, what: &str) -> Result<()> {
     if count > MOST_PARTS {
         let why = format!("{what} into {count} parts: no more than {MOST_PARTS} are supported");
-        return Err(OpError::unsupported(why));
+        return Err(OpError::limit(why));
     }
     Ok(())
 }

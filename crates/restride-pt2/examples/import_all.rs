@@ -24,7 +24,7 @@ fn main() {
     let mut failed = 0;
     for path in &files {
         let start = Instant::now();
-        let options = ImportOptions { model: None, lookup: &restride_ops::lookup };
+        let options = ImportOptions { model: None, lookup: &restride_ops::lookup, limits: Default::default() };
         let result = Bytes::map(path)
             .map_err(|e| restride_ir::Error::new(restride_ir::ErrorKind::File, e.to_string()))
             .and_then(|bytes| import(&bytes, "program", &options));

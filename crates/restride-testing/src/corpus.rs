@@ -1,7 +1,7 @@
 //! The corpus of aliasing cases: programs with inputs, and what eager PyTorch left behind or refused.
 
 use restride_exec::{Inputs, RunValue};
-use restride_ir::{DType, Layout, Program, Result, Scalar};
+use restride_ir::{DType, Layout, Limits, Program, Result, Scalar};
 use restride_pt2::import::{ImportOptions, import};
 use restride_pt2::tensors::json::{self, Section};
 use restride_pt2::tensors::{Item, NamedTensors, Scalar as FileScalar};
@@ -36,7 +36,7 @@ fn case(pt2: &Path) -> Case {
     let name = pt2.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(pt2).expect("a program that can be read");
     let text = std::fs::read(pt2.with_extension("json")).expect("a case has a .json");
-    let options = ImportOptions { model: None, lookup: &restride_ops::lookup };
+    let options = ImportOptions { model: None, lookup: &restride_ops::lookup, limits: Limits::default() };
     let program = import(&Bytes::copy_of(&bytes), &name, &options);
     let inputs = json::read(&text, Section::Inputs).expect("a case has inputs");
     let runs = json::read(&text, Section::After).is_ok();

@@ -195,7 +195,7 @@ fn error(e: &Error) -> Value {
     let kind = match e.kind {
         ErrorKind::Program => "program",
         // Inputs that a program was not made for: refused at the run.
-        ErrorKind::Unsupported | ErrorKind::Inputs => "unsupported",
+        ErrorKind::Unsupported | ErrorKind::Limit | ErrorKind::Inputs => "unsupported",
         ErrorKind::File | ErrorKind::Invalid | ErrorKind::Check => "wrong",
     };
     json!({ "error": kind, "what": e.what, "node": e.node })

@@ -52,7 +52,7 @@ fn functional_forms_go_to_a_file_and_come_back() {
         assert!(nodes.iter().all(|n| !n.target.starts_with("torch.ops.mylib")), "{name}");
 
         let bytes = Bytes::copy_of(&export_bytes(&functional).unwrap_or_else(|e| panic!("{name}: {e}")));
-        let options = ImportOptions { model: None, lookup: &restride_ops::lookup };
+        let options = ImportOptions { model: None, lookup: &restride_ops::lookup, limits: Default::default() };
         let again = import(&bytes, &name, &options).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(again.stage, Stage::Imported, "{name}");
         restride_ir::verify(&again).unwrap_or_else(|e| panic!("{name}: {e}"));

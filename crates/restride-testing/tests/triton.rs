@@ -16,7 +16,7 @@ fn fixture() -> Program {
 
 fn again(program: &Program) -> Program {
     let bytes = export_bytes(program).expect("an archive");
-    let options = ImportOptions { model: None, lookup: &restride_ops::lookup };
+    let options = ImportOptions { model: None, lookup: &restride_ops::lookup, limits: Default::default() };
     import(&Bytes::copy_of(&bytes), &program.name, &options).expect("the archive is read")
 }
 

@@ -48,7 +48,7 @@ pub use restride_exec::inputs::user_inputs;
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
 pub use restride_exec::{Inputs, RunValue, State, random_inputs};
 pub use restride_ir::{
-    DType, Error, ErrorKind, Layout, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
+    DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
 };
 pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
 pub use restride_passes::grad::{

@@ -1,6 +1,6 @@
 //! Opening program files: `.pt2` archives and `.fx` text.
 
-use restride_ir::{Error, ErrorKind, Op, Program, Result};
+use restride_ir::{Error, ErrorKind, Limits, Op, Program, Result};
 use restride_ops::lookup;
 use restride_pt2::placed::SavedPlan;
 use restride_tensor::Bytes;
@@ -18,6 +18,8 @@ pub struct OpenOptions {
     /// Read files into memory instead of mapping them. A mapped file takes no memory of its own until it is used, but must
     /// stay as it is meanwhile: where somebody makes it shorter, the system ends the process that reads the missing part.
     pub no_mmap: bool,
+    /// What a file and its program may ask for.
+    pub limits: Limits,
 }
 
 impl OpenOptions {
@@ -89,8 +91,9 @@ pub fn open_reader(mut reader: impl std::io::Read, options: &OpenOptions) -> Res
 
 fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
     let mut program = restride_ir::text::parse(text, &lookup)?;
+    program.limits = options.limits;
     if let Some(weights) = &options.weights {
-        let own = OpenOptions { model: options.model.clone(), no_mmap: options.no_mmap, ..Default::default() };
+        let own = OpenOptions { ops: None, weights: None, ..options.clone() };
         restride_ir::text::attach_weights(&mut program, open(weights, &own)?.weights)?;
     }
     restride_ir::verify(&program)?;
@@ -98,7 +101,11 @@ fn of_text(text: &str, options: &OpenOptions) -> Result<Program> {
 }
 
 fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Program> {
-    let import = restride_pt2::import::ImportOptions { model: options.model.as_deref(), lookup: &lookup };
+    let import = restride_pt2::import::ImportOptions {
+        model: options.model.as_deref(),
+        lookup: &lookup,
+        limits: options.limits,
+    };
     let program = restride_pt2::import::import(bytes, name, &import)?;
     restride_ir::verify(&program)?;
     Ok(program)

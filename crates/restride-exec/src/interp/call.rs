@@ -77,6 +77,8 @@ impl Interp<'_> {
         let mut outs = Vec::new();
         if let Kernel::Fixed(_) = op.def().kernel {
             for meta in infer(op, &tensors)? {
+                let bytes = meta.layout.byte_range(meta.dtype.size()).map_or(u64::MAX, |r| r.end as u64);
+                self.program.limits.check_memory(bytes)?;
                 outs.push(allocate(meta.dtype, meta.layout)?);
             }
         }

@@ -7,14 +7,11 @@ use crate::inputs::{evaluate, same_strides};
 use crate::symbols::{Unified, unify};
 use restride_ir::{
     Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
-    TensorType, Type, ValueId,
+    TensorType, Type, ValueId, beyond,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::collections::BTreeSet;
 use std::rc::Rc;
-
-/// Bodies within bodies beyond this are a program that contains itself.
-const MAX_DEPTH: usize = 100;
 
 /// The values of one graph while it runs.
 pub(super) struct Frame<'a, 's> {
@@ -63,8 +60,9 @@ impl Interp<'_> {
         iteration: u64,
     ) -> Result<Vec<Slot>> {
         let graph = self.program.graphs.get(id).ok_or_else(|| Error::invalid("a body that is not there"))?;
-        if self.depth >= MAX_DEPTH {
-            return Err(Error::invalid("bodies of higher-order operators are nested too deep"));
+        let most = self.program.limits.depth;
+        if self.depth as u64 > most {
+            return Err(beyond(format!("higher-order operators nested {} deep", self.depth), "depth", most));
         }
         if graph.inputs.len() != inputs.len() {
             let (want, have) = (graph.inputs.len(), inputs.len());

@@ -67,6 +67,7 @@ impl Interp<'_> {
     ) -> Result<Vec<Slot>> {
         let count = carried.len();
         for i in 0.. {
+            self.program.limits.check_trips(i)?;
             let operands: Vec<Slot> = carried.iter().chain(rest).cloned().collect();
             let goes_on = match self.iterate(frame, cond, &operands, i)?.as_slice() {
                 [Slot::Scalar(s @ Scalar::Bool(_))] => s.as_bool(),
@@ -98,6 +99,7 @@ impl Interp<'_> {
     ) -> Result<Vec<Slot>> {
         let count = init.len();
         let trips = leading_size(xs)?;
+        self.program.limits.check_trips(trips.unsigned_abs())?;
         let mut carry = init.clone();
         let mut stacked: Vec<Option<Tensor>> = Vec::new();
         // With nothing to scan PyTorch still runs the body once, on zeros, to learn the sizes.
@@ -151,6 +153,7 @@ impl Interp<'_> {
         key: RngKey,
     ) -> Result<Vec<Slot>> {
         let trips = leading_size(xs)?;
+        self.program.limits.check_trips(trips.unsigned_abs())?;
         if trips == 0 {
             return Err(refused("map over no elements: PyTorch cannot tell the sizes of the results"));
         }

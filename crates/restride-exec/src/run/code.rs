@@ -412,6 +412,7 @@ impl Maker<'_> {
         }
         let sliced = matches!(call.hop, restride_ir::Hop::Scan | restride_ir::Hop::Map);
         let trips = if sliced { call.trips(self.graph)? } else { 0 };
+        self.program.limits.check_trips(trips.unsigned_abs())?;
         if call.hop == restride_ir::Hop::Map && trips == 0 {
             return Err(Error::new(
                 restride_ir::ErrorKind::Program,

@@ -189,6 +189,7 @@ impl Job<'_> {
         // SAFETY: as promised by the caller; so below.
         unsafe { begin(run, symbols, &mut desk.carried)? };
         for i in 0u64.. {
+            self.program.limits.check_trips(i)?;
             desk.inputs.clear();
             desk.inputs.extend(desk.carried.iter().chain(&desk.rest).cloned());
             desk.targets.clear();

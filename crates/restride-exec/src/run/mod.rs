@@ -76,6 +76,7 @@ impl Runnable {
             return Err(Error::invalid("only functional programs are placed"));
         }
         let arena_bytes = usize::try_from(plan.arena_bytes).map_err(|_| Error::invalid("an arena of no size"))?;
+        program.limits.check_memory(arena_bytes as u64)?;
         let code = Code::new(program, program.main, &placement, &plan, None)?;
         Ok(Runnable { program: program.clone(), code, arena_bytes, poison: false })
     }

@@ -42,7 +42,8 @@ pub fn verify_form(program: &Program) -> Result<()> {
         graph(program, id)?;
     }
     signature(program)?;
-    weights(program)
+    weights(program)?;
+    program.limits.check_depth(program)
 }
 
 fn invalid<T>(what: impl Into<String>) -> Result<T> {

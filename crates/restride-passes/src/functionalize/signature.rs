@@ -52,6 +52,7 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
     scope.mark_overwritten();
     let signature = finish(&mut scope, inputs, &first, whole)?;
     let mut out = Program::new(program.name.clone(), Stage::Functional);
+    out.limits = program.limits;
     let main = out.main;
     out.graphs[main] = scope.new;
     for g in scope.graphs {

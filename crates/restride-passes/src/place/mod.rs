@@ -7,7 +7,6 @@
 //! Sizes are known here: symbolic programs are placed once per binding.
 
 mod assemble;
-mod bodies;
 mod choose;
 mod finish;
 mod homes;
@@ -80,7 +79,7 @@ pub struct Placed {
 /// # Errors
 /// A size that is not known, or an operator that must be lowered first, with the node. Too many nested bodies.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
-    bodies::few(program)?;
+    program.limits.check_bodies(program)?;
     best(program, |avoid| attempt(program, options, avoid))
 }
 

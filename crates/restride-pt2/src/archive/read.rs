@@ -2,6 +2,7 @@ use super::{flat, names};
 use crate::error::{At, Pt2Error, Result};
 use crate::model::{self, ExportedProgram, PayloadConfig};
 use crate::zip::{ZipEntry, ZipReader};
+use restride_ir::Limits;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -38,7 +39,12 @@ pub struct Archive<'a> {
 impl<'a> Archive<'a> {
     /// Reads the directory and finds out the layout. Nothing else is read yet.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
-        let zip = ZipReader::open(bytes)?;
+        Self::with_limits(bytes, &Limits::default())
+    }
+
+    /// As [`Archive::open`], with other bounds on what it may inflate to.
+    pub fn with_limits(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+        let zip = ZipReader::with_limits(bytes, limits)?;
         if zip.entry(flat::PROGRAM).is_some() {
             return Self::open_flat(zip);
         }

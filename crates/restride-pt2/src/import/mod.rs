@@ -25,7 +25,8 @@ use crate::error::{ErrorKind as FileErrorKind, Pt2Error};
 use crate::model;
 use nodes::GraphImporter;
 use restride_ir::{
-    Arg, Error, ErrorKind, Graph, InputKind, InputSpec, Op, OutputKind, OutputSpec, Program, Result, Stage, Type,
+    Arg, Error, ErrorKind, Graph, InputKind, InputSpec, Limits, Op, OutputKind, OutputSpec, Program, Result, Stage,
+    Type,
 };
 use restride_tensor::Bytes;
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ impl From<Pt2Error> for Error {
     fn from(e: Pt2Error) -> Self {
         let kind = match e.kind() {
             FileErrorKind::Unsupported => ErrorKind::Unsupported,
+            FileErrorKind::TooLarge => ErrorKind::Limit,
             _ => ErrorKind::File,
         };
         Error::new(kind, e.to_string())
@@ -48,6 +50,8 @@ pub struct ImportOptions<'a> {
     pub model: Option<&'a str>,
     /// Finds an operator by its full name (`aten.add.Tensor`).
     pub lookup: &'a dyn Fn(&str) -> Option<Op>,
+    /// What the archive and its program may ask for.
+    pub limits: Limits,
 }
 
 /// Reads a program out of a `.pt2`.
@@ -55,11 +59,12 @@ pub struct ImportOptions<'a> {
 /// # Errors
 /// A file that is damaged or of another format; an operator that is not known; a program that contradicts itself.
 pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<Program> {
-    let archive = Archive::open(bytes)?;
+    let archive = Archive::with_limits(bytes, &options.limits)?;
     let model = archive.pick_model(options.model)?.to_string();
     let exported = archive.program(&model)?;
     let module = &exported.graph_module;
     let mut program = Program::new(name, Stage::Imported);
+    program.limits = options.limits;
     let (declared, spare) = symbols::declare(&exported)?;
     program.symbols = declared;
     program.ranges = symbols::ranges(&exported, &program.symbols)?;

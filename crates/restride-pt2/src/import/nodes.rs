@@ -5,13 +5,10 @@ use super::{args, autocast, default_dtype, learnt, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
     Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Layout, NodeId, Op, Origin, Program, Result,
-    Schema, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome,
+    Schema, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, beyond,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
-
-/// Graphs in graphs deeper than this are refused.
-const MAX_DEPTH: usize = 16;
 
 /// What is known across the graphs of a file.
 #[derive(Default)]
@@ -537,11 +534,18 @@ impl<'a> GraphImporter<'a> {
         Ok(self.push_graph(graph))
     }
 
+    /// Each level of graphs is one of calls here.
+    fn check_depth(&self) -> Result<()> {
+        let most = self.program.limits.depth;
+        if self.depth as u64 >= most {
+            return Err(beyond(format!("graphs nested {} deep", self.depth + 1), "depth", most));
+        }
+        Ok(())
+    }
+
     /// An importer into a graph in this one; what both know goes with it until it [leaves](Self::leave).
     pub(super) fn within<'b>(&'b mut self, graph: &'b mut Graph) -> Result<GraphImporter<'b>> {
-        if self.depth >= MAX_DEPTH {
-            return Err(Error::unsupported(format!("graphs nested deeper than {MAX_DEPTH}")));
-        }
+        self.check_depth()?;
         let mut inner = GraphImporter::new(self.program, graph, self.lookup);
         inner.depth = self.depth + 1;
         inner.no_grad = self.no_grad;
@@ -620,9 +624,7 @@ impl<'a> GraphImporter<'a> {
     fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
         let bad = |why: &str| Error::new(ErrorKind::File, format!("{}: {why}", short_target(&node.target)));
         let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
-        if self.depth >= MAX_DEPTH {
-            return Err(Error::unsupported(format!("graphs nested deeper than {MAX_DEPTH}")));
-        }
+        self.check_depth()?;
         let flag = |i: usize| matches!(node.inputs.get(i).map(|i| &i.arg), Some(Argument::AsBool(true)));
         let (old_grad, old_cast) = (self.no_grad, self.autocast);
         if at == 1 {

@@ -6,7 +6,7 @@
 mod read;
 mod write;
 
-pub use read::{Limits, Method, ZipEntry, ZipReader};
+pub use read::{Method, ZipEntry, ZipReader};
 pub use write::{Compression, ZipWriter};
 
 pub(crate) const LOCAL_SIGNATURE: u32 = 0x0403_4b50;

@@ -1,5 +1,6 @@
 use super::{CENTRAL_SIGNATURE, EOCD_SIGNATURE, EOCD64_SIGNATURE, LOCAL_SIGNATURE, LOCATOR64_SIGNATURE, ZIP64_EXTRA};
 use crate::error::{At, Pt2Error, Result};
+use restride_ir::Limits;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -36,21 +37,8 @@ impl ZipEntry {
     }
 }
 
-/// How much memory compressed entries may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Always allowed, in bytes over all compressed entries.
-    pub inflated: u64,
-    /// Allowed beyond that, as a multiple of the file's length.
-    pub ratio: u64,
-}
-
-impl Default for Limits {
-    /// One gibibyte, or a hundred times the file if that is more.
-    fn default() -> Self {
-        Self { inflated: 1 << 30, ratio: 100 }
-    }
-}
+/// What compressed entries may inflate to in any case, as a multiple of the file's length.
+const RATIO: u64 = 100;
 
 /// A zip in memory. Opening checks the whole directory: names unique, entries inside the input and disjoint,
 /// declared sizes within limits. Check sums are not looked at (PyTorch does not either).
@@ -69,11 +57,11 @@ impl<'a> ZipReader<'a> {
 
     /// Reads the directory, with the default limits.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
-        Self::with_limits(bytes, Limits::default())
+        Self::with_limits(bytes, &Limits::default())
     }
 
     /// Reads the directory.
-    pub fn with_limits(bytes: &'a [u8], limits: Limits) -> Result<Self> {
+    pub fn with_limits(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let directory = find_directory(bytes)?;
         let entries = read_entries(bytes, &directory)?;
         check_disjoint(&entries, &directory)?;
@@ -318,8 +306,8 @@ fn check_disjoint(entries: &[Placed], directory: &Directory) -> Result<()> {
     Ok(())
 }
 
-fn check_limits(b: &[u8], entries: &[ZipEntry], limits: Limits) -> Result<()> {
-    let allowed = limits.inflated.max((b.len() as u64).saturating_mul(limits.ratio));
+fn check_limits(b: &[u8], entries: &[ZipEntry], limits: &Limits) -> Result<()> {
+    let allowed = limits.inflated.max((b.len() as u64).saturating_mul(RATIO));
     let mut total = 0u64;
     for e in entries.iter().filter(|e| e.method != Method::Stored) {
         total = total.saturating_add(e.size);
@@ -434,8 +422,8 @@ mod tests {
         w.add("zeros", &vec![0u8; 1 << 20], Compression::Deflated).unwrap();
         let bytes = w.finish().unwrap();
         assert!(bytes.len() < 3000);
-        let limits = Limits { inflated: 1 << 16, ratio: 100 };
-        let e = ZipReader::with_limits(&bytes, limits).unwrap_err();
+        let limits = Limits { inflated: 1 << 16, ..Limits::default() };
+        let e = ZipReader::with_limits(&bytes, &limits).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TooLarge);
         // A size that lies is found out when reading.
         let dir = bytes.windows(4).position(|w| w == CENTRAL_SIGNATURE.to_le_bytes()).unwrap();
