@@ -72,9 +72,22 @@ def writes(code):
     return "_(" in code
 
 
-def unrecorded(seed):
-    """Whether a program has steps that PyTorch does not record."""
-    return seed % 3 > 0
+def unrecorded(steps):
+    """Whether there is a step that PyTorch does not record."""
+    return any(code.startswith(NO_GRAD) or "detach" in code or "torch.float64" in code for code, *_ in steps)
+
+
+def overlaps(t):
+    """Whether a tensor has several elements in one cell."""
+    cells = torch.arange(t.untyped_storage().nbytes()).as_strided(t.shape, t.stride(), 0)
+    return cells.unique().numel() < t.numel()
+
+
+def no_derivative(code, t):
+    """Whether PyTorch's gradient of a step is not the derivative: a write through a view that overlaps itself, and a view of
+    cells beyond the tensor's own. Differences tell so, but not where something is not recorded."""
+    beyond = "as_strided" in code and t.numel() * t.element_size() < t.untyped_storage().nbytes()
+    return beyond or writes(code) and overlaps(t)
 
 
 class Program(torch.nn.Module):
@@ -127,15 +140,18 @@ def program(seed):
             break
         tensors = Program(steps, None).run(x, y)
         kinds = [VIEWS, VIEWS, PURE, WRITES, WRITES]
-        kind = pick.choice(kinds + [DETACHED, DETACHED] if unrecorded(seed) else kinds)
+        mixed = seed % 3 > 0
+        kind = pick.choice(kinds + [DETACHED, DETACHED] if mixed else kinds)
         numbers = dict(
             i=pick.randrange(2), a=pick.randrange(2), b=2 + pick.randrange(2), d=pick.randrange(2), z=pick.randrange(3),
             s=round(pick.uniform(0.2, 1.8), 2),
         )  # fmt: skip
         code = pick.choice(kind).format(**numbers)
-        if unrecorded(seed) and pick.random() < (0.5 if kind is WRITES else 0.15):
+        if mixed and pick.random() < (0.5 if kind is WRITES else 0.15):
             code = NO_GRAD + code
         step = (code, pick.randrange(len(tensors)), pick.randrange(len(tensors)))
+        if mixed and no_derivative(code, tensors[step[1]]):
+            continue
         try:
             after = Program([*steps, step], None).run(x, y)
         except (RuntimeError, IndexError, ValueError, TypeError):
@@ -211,7 +227,7 @@ class Tape:
 RAISED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation",
     "output of a function that returns multiple views",
-    "A view was created in no_grad mode",
+    "created in no_grad mode",
 )
 # What the graph says where a saved tensor was overwritten in a way that is not recorded.
 STALE = "is saved for the gradient of"
@@ -226,13 +242,15 @@ def on_tape(tape, file, ours, raised):
         if not isinstance(made, str):
             if how == "strict" and raised and any(r in raised for r in RAISED):
                 return f"the strict tape has a gradient, PyTorch says: {raised}"
-            if not agree(shaped(made), ours, 1e-9):
+            # PyTorch gives a write to such a view no meaning at all.
+            undefined = raised and "created in no_grad mode" in raised
+            if not undefined and not agree(shaped(made), ours, 1e-9):
                 return f"{how} tape: {[t.flatten()[:6].tolist() for t in made]}, graph {[t.flatten()[:6].tolist() for t in ours]}"
         elif any(r in made for r in REFUSED):
             return None  # What restride does not do, and says so.
         elif how == "clone" or not any(r in made for r in RAISED):
             return f"{how} tape: {made}"
-        elif how == "strict" and not any(r in made and r in (raised or "") for r in RAISED):
+        elif how == "strict" and not any(r in (raised or "") for r in RAISED):
             return f"the strict tape says: {made}; PyTorch: {raised}"
     return None
 
@@ -285,11 +303,11 @@ def check(seed, restride, tape, folder):
     why = on_tape(tape, whole, ours, raised)
     if why:
         return "the tape", why
-    if raised and unrecorded(seed):
+    if raised and unrecorded(module.steps):
         asked, theirs = "torch with saved tensors kept", as_saved(module, inputs)
     elif raised:
         asked, theirs, tolerance = "differences", differences(module, inputs), 1e-5
-    if asked == "torch" and not unrecorded(seed) and not agree(ours, theirs, tolerance):
+    if asked == "torch" and not unrecorded(module.steps) and not agree(ours, theirs, tolerance):
         # A write through a view that overlaps itself: PyTorch's gradient of it is not the derivative.
         slopes = differences(module, inputs)
         if slopes is not None and agree(ours, slopes, 1e-5) and not agree(theirs, slopes, 1e-3):
