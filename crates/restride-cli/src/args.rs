@@ -316,6 +316,12 @@ pub struct RunArgs {
     /// Alignment of buffers in the arena: a power of two, 64 or more.
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     pub align: Option<i64>,
+    /// Plan the user inputs' memory in the arena, and copy them there before the run: `alloc_graph_input` of ExecuTorch.
+    #[arg(long)]
+    pub alloc_graph_input: bool,
+    /// Plan the outputs' memory in the arena, and copy them to the caller after the run: `alloc_graph_output` of ExecuTorch.
+    #[arg(long)]
+    pub alloc_graph_output: bool,
     /// Copy instead of viewing: no view is stored in the memory of its base.
     #[arg(long)]
     pub no_views: bool,

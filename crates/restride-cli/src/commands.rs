@@ -100,6 +100,8 @@ fn compile_options(screen: &Screen, run: &RunArgs) -> Result<CompileOptions> {
         ..CompileOptions::default()
     };
     options.place.views = !run.no_views;
+    options.place.inputs_in_arena = run.alloc_graph_input;
+    options.place.outputs_in_arena = run.alloc_graph_output;
     options.memories = memories(run)?;
     if let Some(align) = run.align {
         options.plan.align = align;

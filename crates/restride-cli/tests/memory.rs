@@ -162,3 +162,31 @@ fn views_are_a_switch() {
     assert!(without["copy_bytes"].as_i64() > with["copy_bytes"].as_i64(), "{with} {without}");
     assert_eq!(text(&restride("run", &program, &["--no-views"])), text(&restride("run", &program, &[])));
 }
+
+/// Inputs and outputs in the arena: the same results, from more arena and copies at the border.
+#[test]
+fn the_border_may_be_in_the_arena() {
+    for name in ["vit_small.pt2", "llama_decode.pt2", "classifier.pt2"] {
+        let program = example(name);
+        let measure = |more: &[&str]| {
+            let json = File::new(&format!("border{}{name}.json", more.join("")));
+            text(&restride("compile", &program, &[more, &["--json", json.0.to_str().expect("a name")]].concat()));
+            let read: Value = serde_json::from_slice(&std::fs::read(&json.0).expect("it was written")).expect("JSON");
+            let arena = read["plan"]["arena_bytes"].as_i64().expect("a number");
+            (arena, read["placed"]["copies"].as_i64().expect("a number"))
+        };
+        let outside = measure(&[]);
+        for more in
+            [&["--alloc-graph-input"][..], &["--alloc-graph-output"], &["--alloc-graph-input", "--alloc-graph-output"]]
+        {
+            let inside = measure(more);
+            assert!(inside.0 >= outside.0 && inside.1 > outside.1, "{name} {more:?}: {inside:?}, outside {outside:?}");
+            assert_eq!(
+                text(&restride("run", &program, more)),
+                text(&restride("run", &program, &[])),
+                "{name} {more:?}"
+            );
+            text(&restride("verify", &program, more));
+        }
+    }
+}

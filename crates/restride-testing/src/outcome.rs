@@ -260,6 +260,8 @@ pub fn by_chance(seed: u64) -> CompileOptions {
         boundary: mostly(),
         layouts: mostly(),
         revise: mostly(),
+        inputs_in_arena: !mostly(),
+        outputs_in_arena: !mostly(),
         vary: Some(seed),
     };
     CompileOptions { place, poison: true, ..CompileOptions::default() }

@@ -163,9 +163,12 @@ impl Placer<'_> {
             }
         }
         for i in wanted.outputs {
-            let place = self.output_place(i, v)?;
             let kind = Some(RemarkKind::OutputInCaller);
-            out.push(Home { spot: Ok(Spot::At(place)), kind, over: None, except: Vec::new(), bytes });
+            let spot = match self.options.outputs_in_arena && !self.boundary.body {
+                true => Err(Reason::SwitchedOff),
+                false => Ok(Spot::At(self.output_place(i, v)?)),
+            };
+            out.push(Home { spot, kind, over: None, except: Vec::new(), bytes });
         }
         Ok(())
     }

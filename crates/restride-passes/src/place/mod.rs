@@ -18,7 +18,7 @@ mod views;
 
 use crate::plan::{PlanOptions, plan};
 use homes::successors;
-use memory::Memory;
+use memory::{Memory, dense};
 use restride_ir::{
     Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId,
     OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
@@ -42,6 +42,11 @@ pub struct PlaceOptions {
     pub straight: bool,
     /// New contents of inputs straight in the inputs' memory, outputs straight in the caller's.
     pub boundary: bool,
+    /// User inputs are moved into the arena before the first node, as by ExecuTorch's `alloc_graph_input`: their memory there
+    /// is used again after their last use.
+    pub inputs_in_arena: bool,
+    /// Outputs are computed in the arena and moved to the caller at the end, as by ExecuTorch's `alloc_graph_output`.
+    pub outputs_in_arena: bool,
     /// Layouts that spare kernels from putting what they read in order.
     pub layouts: bool,
     /// Choices that stood in the way of better ones undone.
@@ -58,6 +63,8 @@ impl Default for PlaceOptions {
             scatter: true,
             straight: true,
             boundary: true,
+            inputs_in_arena: false,
+            outputs_in_arena: false,
             layouts: true,
             revise: true,
             vary: None,
@@ -311,10 +318,21 @@ impl<'a> Placer<'a> {
             let buffer = self.memory.add(Buffer { kind: BufferKind::Input(i), bytes });
             let place = Place { buffer, layout };
             self.input_places[i] = Some(place.clone());
+            let read = !self.uses[v].is_empty() || self.wanted.contains_key(&v);
+            let user = !self.boundary.body && matches!(self.program.signature.inputs[i].kind, InputKind::User(_));
+            let inside = self.options.inputs_in_arena && user && read;
+            let place = if inside { self.brought_in(v, place, &ty) } else { place };
             self.settle(v, place, ty.dtype)?;
             self.memory.writable(buffer, self.boundary.becomes[i].is_some());
         }
         Ok(())
+    }
+
+    /// Moves an input's elements into the arena.
+    fn brought_in(&mut self, v: ValueId, from: Place, ty: &Meta) -> Place {
+        let to = self.memory.fresh_as(dense(ty), ty.dtype);
+        self.memory.placement.steps.push(Step::Move { value: v, from: from.into(), to: to.clone().into() });
+        to
     }
 
     fn node(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
