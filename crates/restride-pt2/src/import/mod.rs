@@ -12,13 +12,15 @@ mod default_dtype;
 mod guards;
 mod learnt;
 mod nodes;
+mod origins;
+mod regions;
 mod returned;
 mod samples;
 mod symbols;
 pub(crate) mod triton;
 mod weights;
 
-pub(crate) use nodes::{HISTORY, MARKS, OVERWRITTEN};
+pub(crate) use origins::{HISTORY, MARKS, OVERWRITTEN};
 
 use crate::archive::Archive;
 use crate::error::{ErrorKind as FileErrorKind, Pt2Error};

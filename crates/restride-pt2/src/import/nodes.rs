@@ -1,11 +1,12 @@
 //! Nodes and values of a graph.
 
 use super::batched::{self, Batching};
+use super::origins::{has_history, node_name, origin, short_target};
 use super::{args, autocast, default_dtype, learnt, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
-    Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Layout, NodeId, Op, Origin, Program, Result,
-    Schema, Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome, beyond,
+    Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema,
+    Symbol, TensorType, TwinReturn, Type, ValueId, ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -42,15 +43,15 @@ const DATA_CHECK: &str = "aten._has_compatible_shallow_copy_type.default";
 /// Reads one graph.
 pub struct GraphImporter<'a> {
     pub(super) program: &'a mut Program,
-    graph: &'a mut Graph,
-    lookup: &'a dyn Fn(&str) -> Option<Op>,
+    pub(super) graph: &'a mut Graph,
+    pub(super) lookup: &'a dyn Fn(&str) -> Option<Op>,
     /// Values by the file's names; those of inlined regions shadow.
-    names: BTreeMap<String, ValueId>,
+    pub(super) names: BTreeMap<String, ValueId>,
     taken: HashSet<Arc<str>>,
-    no_grad: bool,
-    autocast: Option<restride_ir::DType>,
-    depth: usize,
-    keys: u32,
+    pub(super) no_grad: bool,
+    pub(super) autocast: Option<restride_ir::DType>,
+    pub(super) depth: usize,
+    pub(super) keys: u32,
     /// What the file says of numbers that are learnt ([`super::learnt`]).
     told: BTreeMap<ValueId, Expr>,
     /// What all graphs of the file have in common.
@@ -522,53 +523,6 @@ impl<'a> GraphImporter<'a> {
         })
     }
 
-    /// A subgraph of a higher-order operator.
-    pub fn subgraph(&mut self, name: &str, source: &model::Graph) -> Result<GraphId> {
-        let mut graph = Graph { name: self.file.graph_name(name), ..Graph::new() };
-        let mut inner = self.within(&mut graph)?;
-        inner.read(source)?;
-        let outputs = inner.outputs(&source.outputs)?;
-        let left = inner.leave();
-        graph.outputs = outputs;
-        self.come_back(left);
-        Ok(self.push_graph(graph))
-    }
-
-    /// Each level of graphs is one of calls here.
-    fn check_depth(&self) -> Result<()> {
-        let most = self.program.limits.depth;
-        if self.depth as u64 >= most {
-            return Err(beyond(format!("graphs nested {} deep", self.depth + 1), "depth", most));
-        }
-        Ok(())
-    }
-
-    /// An importer into a graph in this one; what both know goes with it until it [leaves](Self::leave).
-    pub(super) fn within<'b>(&'b mut self, graph: &'b mut Graph) -> Result<GraphImporter<'b>> {
-        self.check_depth()?;
-        let mut inner = GraphImporter::new(self.program, graph, self.lookup);
-        inner.depth = self.depth + 1;
-        inner.no_grad = self.no_grad;
-        inner.autocast = self.autocast;
-        inner.keys = self.keys;
-        inner.file = std::mem::take(&mut self.file);
-        Ok(inner)
-    }
-
-    /// What the importer of a graph within has learnt, for [`Self::come_back`].
-    pub(super) fn leave(self) -> (u32, FileWide) {
-        (self.keys, self.file)
-    }
-
-    pub(super) fn come_back(&mut self, (keys, file): (u32, FileWide)) {
-        (self.keys, self.file) = (keys, file);
-    }
-
-    /// Adds a finished subgraph.
-    pub(super) fn push_graph(&mut self, graph: Graph) -> GraphId {
-        self.program.graphs.push(graph)
-    }
-
     /// Adds an input of this graph under the file's name.
     pub(super) fn add_input(&mut self, name: String, ty: Type) {
         let fresh = self.fresh(&name);
@@ -597,86 +551,6 @@ impl<'a> GraphImporter<'a> {
     pub(super) fn set_numbers(&mut self, numbers: BTreeMap<String, Expr>) {
         self.around = numbers;
     }
-
-    /// Makes a graph give each of its results twice, as tensors of their own: `(a, b)` becomes `(a, b, copies of a and b)`.
-    pub(super) fn give_twice(&mut self, id: GraphId, at: &Arc<Origin>) -> Result<()> {
-        let clone = self.operator("aten.clone.default")?;
-        let graph = &mut self.program.graphs[id];
-        let results = graph.outputs.clone();
-        for k in 0..2 * results.len() {
-            let Arg::Value(v) = results[k % results.len()] else {
-                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
-            };
-            let Some(ty) = graph.values[v].ty.tensor().cloned() else {
-                return Err(Error::new(ErrorKind::File, "a combine function that returns what is no tensor"));
-            };
-            let mut args = vec![Arg::Value(v), Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous)];
-            clone.fill_defaults_or_none(&mut args);
-            let own = TensorType::contiguous(ty.dtype, &ty.layout.sizes);
-            let id = graph.add_node(clone, args, [(format!("given_{k}").into(), Type::Tensor(own))], at.clone());
-            let made = Arg::Value(graph.nodes[id].results[0]);
-            if k < results.len() { graph.outputs[k] = made } else { graph.outputs.push(made) }
-        }
-        Ok(())
-    }
-
-    /// A region that runs in another mode: its nodes, here. `at` is the position of the graph among the arguments.
-    fn inline(&mut self, source: &model::Graph, node: &model::Node, at: usize) -> Result<()> {
-        let bad = |why: &str| Error::new(ErrorKind::File, format!("{}: {why}", short_target(&node.target)));
-        let Some(Argument::AsGraph(body)) = node.inputs.get(at).map(|i| &i.arg) else { return Err(bad("no graph")) };
-        self.check_depth()?;
-        let flag = |i: usize| matches!(node.inputs.get(i).map(|i| &i.arg), Some(Argument::AsBool(true)));
-        let (old_grad, old_cast) = (self.no_grad, self.autocast);
-        if at == 1 {
-            self.no_grad = !flag(0);
-        } else {
-            self.autocast = match node.inputs.get(1).map(|i| &i.arg) {
-                _ if !flag(2) => None,
-                Some(Argument::AsScalarType(s)) => Some(args::dtype(s.dtype()?)?),
-                _ => Some(restride_ir::DType::BF16),
-            };
-        }
-        let operands = &node.inputs[at + 1..];
-        if operands.len() != body.graph.inputs.len() {
-            return Err(bad("another number of operands than its graph takes"));
-        }
-        let mut inner = BTreeMap::new();
-        for (operand, input) in operands.iter().zip(&body.graph.inputs) {
-            let name = |a: &Argument| match a {
-                Argument::AsTensor(t) => Some(t.name.clone()),
-                Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
-                Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Some(n.clone()),
-                Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Some(n.clone()),
-                _ => None,
-            };
-            if let (Some(outer), Some(inside)) = (name(&operand.arg), name(input)) {
-                inner.insert(inside, self.value(&outer)?);
-            }
-        }
-        let outer = std::mem::replace(&mut self.names, inner);
-        self.depth += 1;
-        let done = self.nodes(&body.graph, &body.graph.nodes).and_then(|()| self.outputs(&body.graph.outputs));
-        self.depth -= 1;
-        self.names = outer;
-        (self.no_grad, self.autocast) = (old_grad, old_cast);
-        let results = done?;
-        let mut names = Vec::new();
-        for out in &node.outputs {
-            match out {
-                Argument::AsTensors(list) => names.extend(list.iter().map(|t| Some(t.name.clone()))),
-                other => names.push(self.named_type(source, other)?.map(|n| n.0)),
-            }
-        }
-        if names.len() != results.len() {
-            return Err(bad("another number of results than its graph gives"));
-        }
-        for (name, result) in names.into_iter().zip(results) {
-            if let (Some(name), Arg::Value(v)) = (name, result) {
-                self.names.insert(name, v);
-            }
-        }
-        Ok(())
-    }
 }
 
 /// Sizes and strides whose product leaves 64 bits are refused before anything is computed with them.
@@ -699,61 +573,4 @@ fn check_reach(name: &str, sizes: &[Expr], strides: &[Expr], offset: &Expr, dtyp
     }
     reach.checked_mul(dtype.size() as i64).filter(|r| *r < 1 << 46).ok_or_else(too_large)?;
     if numel < 1 << 46 { Ok(()) } else { Err(too_large()) }
-}
-
-fn short_target(target: &str) -> &str {
-    target.strip_prefix("torch.ops.").unwrap_or(target)
-}
-
-fn node_name(node: &model::Node) -> String {
-    if let Some(name) = &node.name {
-        return name.clone();
-    }
-    let first = node.outputs.iter().find_map(|o| match o {
-        Argument::AsTensor(t) => Some(t.name.clone()),
-        Argument::AsTensors(list) => list.first().map(|t| t.name.clone()),
-        Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
-        _ => None,
-    });
-    first.unwrap_or_else(|| "_".to_string())
-}
-
-/// The key of a node's custom metadata, which PyTorch carries along, that says what PyTorch's operators do not. Words are
-/// separated by spaces: `no_grad` for a region, `parts` for `Origin::parts`, and the two below.
-pub(crate) const MARKS: &str = "restride";
-/// Marks an `aten.copy` that stands for its source with the autograd history of its target.
-pub(crate) const HISTORY: &str = "history";
-/// Begins the word with the positions of `Origin::overwritten`, separated by commas.
-pub(crate) const OVERWRITTEN: &str = "overwritten=";
-
-/// The marks of a node.
-fn marks(node: &model::Node) -> String {
-    let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
-    custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("").to_string()
-}
-
-fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
-    let module = node.metadata.get("nn_module_stack").and_then(|s| {
-        // `key,path,type` joined by `;`: the innermost module's path.
-        let path = s.rsplit(';').next()?.split(',').nth(1)?;
-        (!path.is_empty()).then(|| path.into())
-    });
-    let marks = marks(node);
-    let marked = |mark: &str| marks.split(' ').any(|m| m == mark);
-    Origin {
-        key,
-        stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
-        module,
-        no_grad: no_grad || marked("no_grad"),
-        parts: marked("parts"),
-        overwritten: marks.split(' ').find_map(|m| {
-            let which = m.strip_prefix(OVERWRITTEN)?;
-            which.split(',').map(str::parse).collect::<std::result::Result<_, _>>().ok()
-        }),
-    }
-}
-
-/// Whether a node, which is written as `copy(history, value)`, is the value with that history.
-fn has_history(node: &model::Node) -> bool {
-    marks(node).split(' ').any(|m| m == HISTORY)
 }

@@ -1,0 +1,61 @@
+//! What a file says of a node beside the call: its name, where it comes from, and marks.
+
+use crate::model::{self, Argument};
+use restride_ir::Origin;
+
+pub(super) fn short_target(target: &str) -> &str {
+    target.strip_prefix("torch.ops.").unwrap_or(target)
+}
+
+pub(super) fn node_name(node: &model::Node) -> String {
+    if let Some(name) = &node.name {
+        return name.clone();
+    }
+    let first = node.outputs.iter().find_map(|o| match o {
+        Argument::AsTensor(t) => Some(t.name.clone()),
+        Argument::AsTensors(list) => list.first().map(|t| t.name.clone()),
+        Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
+        _ => None,
+    });
+    first.unwrap_or_else(|| "_".to_string())
+}
+
+/// The key of a node's custom metadata, which PyTorch carries along, that says what PyTorch's operators do not. Words are
+/// separated by spaces: `no_grad` for a region, `parts` for `Origin::parts`, and the two below.
+pub(crate) const MARKS: &str = "restride";
+/// Marks an `aten.copy` that stands for its source with the autograd history of its target.
+pub(crate) const HISTORY: &str = "history";
+/// Begins the word with the positions of `Origin::overwritten`, separated by commas.
+pub(crate) const OVERWRITTEN: &str = "overwritten=";
+
+/// The marks of a node.
+fn marks(node: &model::Node) -> String {
+    let custom = node.metadata.get("custom").and_then(|s| serde_json::from_str::<serde_json::Value>(s).ok());
+    custom.as_ref().and_then(|c| c.get(MARKS)?.as_str()).unwrap_or("").to_string()
+}
+
+pub(super) fn origin(node: &model::Node, key: u32, no_grad: bool) -> Origin {
+    let module = node.metadata.get("nn_module_stack").and_then(|s| {
+        // `key,path,type` joined by `;`: the innermost module's path.
+        let path = s.rsplit(';').next()?.split(',').nth(1)?;
+        (!path.is_empty()).then(|| path.into())
+    });
+    let marks = marks(node);
+    let marked = |mark: &str| marks.split(' ').any(|m| m == mark);
+    Origin {
+        key,
+        stack_trace: node.metadata.get("stack_trace").map(|s| s.as_str().into()),
+        module,
+        no_grad: no_grad || marked("no_grad"),
+        parts: marked("parts"),
+        overwritten: marks.split(' ').find_map(|m| {
+            let which = m.strip_prefix(OVERWRITTEN)?;
+            which.split(',').map(str::parse).collect::<std::result::Result<_, _>>().ok()
+        }),
+    }
+}
+
+/// Whether a node, which is written as `copy(history, value)`, is the value with that history.
+pub(super) fn has_history(node: &model::Node) -> bool {
+    marks(node).split(' ').any(|m| m == HISTORY)
+}
