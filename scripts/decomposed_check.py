@@ -186,7 +186,8 @@ class Nested:
         for _ in range(rng.randrange(1, 5)):
             at = self.view(world, at)
         t = world[at]
-        shapes = ["{a}.mul_(2)", "{a}.add_(1)", "{a}.copy_(v.expand_as({a}))", "{a}.fill_(3)", "{a}.add_({a})", "{a}.neg_()"]
+        copied = "{a}.copy_(v.expand_as({a}))" if t.dim() else "{a}.copy_(v[0])"
+        shapes = ["{a}.mul_(2)", "{a}.add_(1)", copied, "{a}.fill_(3)", "{a}.add_({a})", "{a}.neg_()"]
         if t.dim():
             shapes += ["{a}[0] = 5", "{a}[1:] = {a}[1:] * 2", "{a}[-1].mul_(3)", "{a}[..., 0] = v"]
         self.line(world, rng.choice(shapes).format(a=at))

@@ -635,3 +635,56 @@ def checked_factors():
             return torch.linalg.inv(a) @ b, torch.linalg.cholesky(a)
 
     return Checked(), (torch.eye(3) * 2 + 0.25, torch.randn(3, 2))
+
+
+@program("pt2")
+def expanded_sample():
+    """Exported with an expanded tensor, which later calls need not give: whether a reshape copies depends on what is given."""
+
+    class Expanded(nn.Module):
+        def forward(self, x, w):
+            rows = x.reshape(-1)
+            q = x * w
+            q.t()[0].mul_(3)
+            w.add_(rows.sum())
+            chosen = torch.cond(x.sum() > 0, lambda x: x.reshape(-1) + 1, lambda x: x.t().reshape(-1) * 2, (x,))
+            return q, rows.view(3, 4), x.t().contiguous(), chosen
+
+    return Expanded(), (torch.arange(3.0).expand(4, 3), torch.ones(1))
+
+
+@program("pt2")
+def promoted_types():
+    """Element types that PyTorch finds while it traces leave calls behind that have no tensors."""
+
+    class Promoted(nn.Module):
+        def forward(self, x, y):
+            both = torch.promote_types(x.dtype, y.dtype)
+            return x.to(both) + y, torch.zeros(2, dtype=torch.result_type(x, 1.5)) + x
+
+    return Promoted(), (torch.tensor([1, 2], dtype=torch.int32), torch.tensor([0.5, 0.25]))
+
+
+@program("pt2", decompose=True)
+def functionalized_noise():
+    """What PyTorch's functionalization makes of rrelu: an operator that returns the noise which it was to write."""
+
+    class Noise(nn.Module):
+        def forward(self, x):
+            noise = torch.empty_like(x).fill_(2)
+            y = torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False)
+            return y, noise
+
+    return Noise(), (torch.tensor([[-1.0, 2.0, -3.0], [0.5, -0.5, 0.0]]),)
+
+
+@program("pt2")
+def three_factors():
+    """Operators behind Bilinear and anomaly checks: a summed product of three, and whether all are true."""
+
+    class Factors(nn.Module):
+        def forward(self, x, w, y, flags):
+            product = torch.ops.aten._trilinear(x, w, y, [1, 3], [0], [1, 2], [2, 3])
+            return product, torch.ops.aten._is_all_true(flags), torch.ops.aten._is_any_true(flags)
+
+    return Factors(), (torch.randn(5, 3), torch.randn(2, 3, 4), torch.randn(5, 4), torch.tensor([True, True, False]))

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec
+from torch.utils import _pytree as pytree
 
 
 @dataclass
@@ -87,6 +88,12 @@ def explicit_state(ep):
             results.append(("output", sum(kind == "output" for kind, _ in results)))
         outputs.append(OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None))
     signature.input_specs[:], signature.output_specs[:] = inputs, outputs
+    # Who decomposes the program reads its arguments by the structure that it says.
+    called = ep.module_call_graph[0].signature
+    called.in_spec = pytree.tree_structure((tuple(range(len(arguments))), {}))
+    called.out_spec = pytree.tree_structure(tuple(range(len(results))))
+    called.forward_arg_names = [spec.arg.name for spec in inputs if spec.kind == InputKind.USER_INPUT]
+    ep._example_inputs = None
     return Explicit(ep, arguments, results, state)
 
 

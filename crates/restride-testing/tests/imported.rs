@@ -1,6 +1,6 @@
 //! Programs that PyTorch wrote and that other importers lose something of: all ways agree on them, and refuse alike.
 
-use restride::{CompileOptions, OpenOptions};
+use restride::{CompileOptions, Judged, OpenOptions, RunOptions};
 use restride_exec::{Inputs, RunValue};
 use restride_ir::Program;
 use restride_tensor::Tensor;
@@ -30,6 +30,10 @@ fn all_ways_run_them() {
         "mapped_by_vmap",
         "scanned_by_association",
         "checked_factors",
+        "expanded_sample",
+        "promoted_types",
+        "functionalized_noise",
+        "three_factors",
     ] {
         let program = fixture(name);
         assert_eq!(verdict(&program, &samples(&program)), Verdict::Agree, "{name}");
@@ -70,6 +74,27 @@ fn a_negative_index_counts_from_the_end() {
     let mut values = inputs.values.clone();
     values[1] = RunValue::Tensor(Tensor::from_slice(&[4i64], &[]));
     assert!(matches!(verdict(&program, &Inputs::new(values)), Verdict::Rejected(_)));
+}
+
+/// The file was exported with an expanded tensor. A dense or a transposed one is taken, and a reshape of it is what it is there.
+#[test]
+fn what_was_expanded_may_be_dense() {
+    let program = fixture("expanded_sample");
+    let samples = samples(&program);
+    let dense: Vec<f32> = (0..12u8).map(f32::from).collect();
+    let tensor = |sizes: &[i64]| Tensor::from_slice(&dense, sizes);
+    let wide = tensor(&[3, 4]);
+    let layout = wide.layout().transpose(0, 1).expect("it has two dimensions");
+    let transposed = wide.alias(wide.dtype(), layout).expect("the same cells");
+    let sample = samples.values[0].tensor().expect("a tensor").layout().strides.clone();
+    for given in [tensor(&[4, 3]), transposed] {
+        assert_ne!(given.layout().strides, sample);
+        let inputs = Inputs::new(vec![RunValue::Tensor(given), samples.values[1].clone()]);
+        let held = restride::verify(&program, &inputs, &RunOptions::default(), &CompileOptions::default());
+        let held = held.expect("it runs in all ways");
+        assert!(held.stages.iter().all(|s| s.differences.is_empty()), "{held:?}");
+        assert!(matches!(held.meaning, Judged::Same), "{held:?}");
+    }
 }
 
 /// An assignment to `x.data` leaves a check of types, and the program goes on with the old contents.

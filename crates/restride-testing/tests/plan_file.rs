@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 const PLAN: &str = "restride.plan.json";
 
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 10] = [
     "examples/batchnorm_train.pt2",
     "examples/box_decode.pt2",
     "examples/llama_decode.pt2",
     "pt2/cond_branch.pt2",
     "pt2/data_dependent.pt2",
     "pt2/dynamic_batch.pt2",
+    "pt2/input_mutation_views.pt2",
     "pt2/kv_cache.pt2",
     "pt2/map_rows.pt2",
     "pt2/parameter_step.pt2",
@@ -41,7 +42,7 @@ impl Saved {
         let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect(name);
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}_{}", name.replace('/', "_")));
         compiled.save(&inputs, &path).expect(name);
-        let written = restride_passes::expand_own(compiled.functional()).expect("PyTorch's operators");
+        let written = restride::written(compiled.functional()).expect("PyTorch's operators");
         Saved { program: open(&path, &OpenOptions::default()).expect(name), written, inputs, path }
     }
 
@@ -82,6 +83,21 @@ fn a_plan_from_a_file_gives_what_one_made_now_gives() {
         let (now, read) = (saved.run(None).expect(name), saved.run(Some(&saved.path)).expect(name));
         assert_eq!(difference(&now, &read), None, "{name}");
     }
+}
+
+/// As `functionalize` writes it, for whoever takes no strides.
+#[test]
+fn a_program_with_its_plan_is_said_by_chains_of_views() {
+    let saved = Saved::new("pt2/input_mutation_views.pt2", "chains");
+    let strided = |p: &Program| {
+        let nodes = p.graphs.iter().flat_map(|(_, g)| g.ordered());
+        nodes.filter(|(_, n)| n.op.name().starts_with("aten.as_strided")).count()
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pt2/input_mutation_views.pt2");
+    let program = open(&path, &OpenOptions::default()).expect("the fixture");
+    let compiled = Compiled::new(program, Some(&saved.inputs), &CompileOptions::default()).expect("it compiles");
+    assert!(strided(compiled.functional()) > 0);
+    assert_eq!(strided(&saved.program), 0);
 }
 
 /// Calls `f` with each number in turn as something else. True if there was one at `at`.

@@ -40,7 +40,7 @@ impl Compiled {
     /// # Errors
     /// As [`save`] and [`Compiled::report`].
     pub fn save(&self, inputs: &Inputs, path: &Path) -> Result<()> {
-        let program = restride_passes::expand_own(self.functional())?;
+        let program = written(self.functional())?;
         export_file(&program, path)?;
         let options = CompileOptions { saved: None, ..self.options().clone() };
         let written = Compiled::new(open(path, &OpenOptions::default())?, Some(inputs), &options)?;

@@ -148,7 +148,7 @@ fn seen(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> 
 }
 
 /// Whether a gradient does not go from a call's result to its first operand.
-fn detaches(node: &Node) -> bool {
+pub(crate) fn detaches(node: &Node) -> bool {
     !crate::grad::passes(node, |v| node.operands().next() == Some(v))
 }
 

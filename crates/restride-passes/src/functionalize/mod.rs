@@ -8,6 +8,7 @@
 //! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
 
 pub(crate) mod access;
+mod body;
 pub(crate) mod cells;
 mod control;
 mod custom;

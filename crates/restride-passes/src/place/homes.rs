@@ -89,22 +89,26 @@ impl Placer<'_> {
     /// Where a value that the node at `at` makes would be of use, best first.
     pub(super) fn homes(&mut self, at: usize, v: ValueId) -> Result<Vec<Home>> {
         let mut out = Vec::new();
-        self.wishes(at, v, 0, &mut out)?;
-        let end = self.ends[v];
-        if let Some(end) = end {
-            let from = out.len();
-            if self.uses[end].len() <= FEW {
-                self.wishes(at, end, 1, &mut out)?;
-            } else {
-                let ty = self.ty(end)?.clone();
-                self.of_caller(end, &ty, &mut out)?;
-            }
-            out[from..].iter_mut().for_each(|h| h.kind = None);
-        }
+        self.wishes_to_the_end(at, v, 0, &mut out)?;
         if self.options.vary.is_some() {
             out.retain(|_| !self.skips(at));
         }
         Ok(out)
+    }
+
+    /// The placement hints for a value, and for the last of those that follow it in the same cells.
+    fn wishes_to_the_end(&mut self, at: usize, v: ValueId, depth: usize, out: &mut Vec<Home>) -> Result<()> {
+        self.wishes(at, v, depth, out)?;
+        let Some(end) = self.ends[v] else { return Ok(()) };
+        let from = out.len();
+        if self.uses[end].len() <= FEW {
+            self.wishes(at, end, depth + 1, out)?;
+        } else {
+            let ty = self.ty(end)?.clone();
+            self.of_caller(end, &ty, out)?;
+        }
+        out[from..].iter_mut().for_each(|h| h.kind = None);
+        Ok(())
     }
 
     fn wishes(&mut self, at: usize, v: ValueId, depth: usize, out: &mut Vec<Home>) -> Result<()> {
@@ -279,7 +283,6 @@ impl Placer<'_> {
         let (Some(from), Some(to)) = (&self.types[v], &self.types[w]) else { return Ok(()) };
         if !self.options.views
             || !self.options.straight
-            || def.strided
             || from.dtype != to.dtype
             || from.layout.numel() != to.layout.numel()
         {
@@ -295,13 +298,16 @@ impl Placer<'_> {
         if !matches!(node.args.get(base), Some(Arg::Value(a)) if *a == v) {
             return Ok(());
         }
+        if def.strided {
+            return self.through_strides(at, (w, &from, &to), depth, out);
+        }
         let seen = match rule {
             None => Some(Layout::contiguous(&to.layout.sizes)),
             Some(_) => self.shown(id, v, 0, &Layout::contiguous(&from.layout.sizes))?,
         };
         let Some(seen) = seen else { return Ok(()) };
         let mut found = Vec::new();
-        self.wishes(at, w, depth + 1, &mut found)?;
+        self.wishes_to_the_end(at, w, depth + 1, &mut found)?;
         if same && from.layout.sizes != to.layout.sizes {
             // Where the elements lie in the order of the copy there is nothing to copy.
             let bytes = self.bytes_of(w);
@@ -316,6 +322,32 @@ impl Placer<'_> {
                 Err(reason) => Some(Err(*reason)),
             };
             out.extend(spot.map(|spot| Home { spot, ..home }));
+        }
+        Ok(())
+    }
+
+    /// The placement hints for what a view by strides makes of all of a value: memory that lies as the view is declared, from its
+    /// begin on, where the value lies as it is declared itself.
+    fn through_strides(
+        &mut self,
+        at: usize,
+        (w, from, to): (ValueId, &Meta, &Meta),
+        depth: usize,
+        out: &mut Vec<Home>,
+    ) -> Result<()> {
+        let whole = |l: &Layout| l.offset == 0 && l.is_dense();
+        if !whole(&from.layout) || !whole(&to.layout) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        self.wishes_to_the_end(at, w, depth + 1, &mut found)?;
+        for home in found {
+            if let Ok(Spot::At(p)) = &home.spot
+                && p.layout == to.layout
+            {
+                let place = Place { buffer: p.buffer, layout: from.layout.clone() };
+                out.push(Home { spot: Ok(Spot::At(place)), ..home });
+            }
         }
         Ok(())
     }

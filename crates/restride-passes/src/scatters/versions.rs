@@ -4,6 +4,7 @@
 //! its operand shows. A scatter makes a new version of the root, in which the cells of one region hold its source. A scatter
 //! that puts a version of a region back where the region came from makes no version: it shows more of that one.
 
+use crate::chains::detaches;
 use crate::functionalize::cells::Cells;
 use crate::functionalize::rewrite::flag;
 use crate::place::view_rule;
@@ -12,6 +13,7 @@ use restride_ir::{
 };
 use restride_tensor::{Overlap, nested, overlap, self_overlaps};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Versions that are looked at for one value before it is taken to be touched by all of them.
 const LOOK_BACK: usize = 64;
@@ -60,6 +62,8 @@ pub(super) struct Shown {
     pub cells: Cells,
     /// Whether no two elements are known to be in one cell.
     single: bool,
+    /// Whether gradients do not go to the root: a file says that of a value by its own operator.
+    detached: bool,
 }
 
 /// The versions of all roots of a graph.
@@ -67,8 +71,10 @@ pub(super) struct Versions<'a> {
     graph: &'a Graph,
     pub list: Vec<Version>,
     shown: Table<ValueId, Option<Shown>>,
-    /// Results of scatters that change nothing: their bases.
+    /// Values that are others: results of scatters that change nothing, and views that show just what an earlier value is.
     same: Table<ValueId, Option<ValueId>>,
+    /// The first value that shows a region of a version.
+    first: HashMap<(usize, Layout<Expr>), ValueId>,
     /// What view rules find with symbolic sizes, as the program says it: `s - Max(0, Min(s, 1))` as `s - 1`.
     spelled: HashMap<Layout<Expr>, Layout<Expr>>,
     witness: &'a Binding,
@@ -79,8 +85,8 @@ impl<'a> Versions<'a> {
     /// Looks at all nodes of a graph; at the values of symbols in `witness` its types are compared.
     pub fn of(graph: &'a Graph, witness: &'a Binding) -> Self {
         let effort = graph.order.len().saturating_mul(EFFORT);
-        let (shown, same, spelled) = (Table::new(), Table::new(), HashMap::new());
-        let mut all = Versions { graph, list: Vec::new(), shown, same, spelled, witness, effort };
+        let (shown, same, first, spelled) = (Table::new(), Table::new(), HashMap::new(), HashMap::new());
+        let mut all = Versions { graph, list: Vec::new(), shown, same, first, spelled, witness, effort };
         graph.inputs.iter().for_each(|v| all.root(*v));
         for (_, node) in graph.ordered() {
             if all.scatter(node).or_else(|| all.view(node)).is_none() {
@@ -95,7 +101,7 @@ impl<'a> Versions<'a> {
         self.shown[v].as_ref()
     }
 
-    /// The base of a scatter that changes nothing, by its result.
+    /// The earlier value that a value is.
     pub fn same(&self, v: ValueId) -> Option<ValueId> {
         self.same[v]
     }
@@ -122,7 +128,22 @@ impl<'a> Versions<'a> {
         let version = self.list.len();
         self.list.push(Version { write: None, root: version, depth: 0, whole: Some(v) });
         let cells = Cells::from(TensorType::new(ty.dtype, layout));
-        self.shown.set(v, Some(Shown { version, cells, single: true }));
+        self.shown.set(v, Some(Shown { version, cells, single: true, detached: false }));
+        self.unite(v);
+    }
+
+    /// Notes what a value shows; it is an earlier one of that type that shows the same.
+    fn unite(&mut self, v: ValueId) {
+        let Some(shown) = self.shown[v].as_ref().filter(|s| !s.detached) else { return };
+        match self.first.entry((shown.version, shown.cells.layout.clone())) {
+            Entry::Vacant(free) => {
+                free.insert(v);
+            }
+            Entry::Occupied(first) if self.graph.values[*first.get()].ty == self.graph.values[v].ty => {
+                self.same.set(v, Some(*first.get()));
+            }
+            Entry::Occupied(_) => {}
+        }
     }
 
     /// What a rule finds in what the operand `base` shows.
@@ -175,14 +196,16 @@ impl<'a> Versions<'a> {
         for (&r, mut view) in node.results.iter().zip(views) {
             self.spell((*base, &shown), r, &mut view.layout);
             let single = self.single_part(&shown, &view.layout, node.op.def().strided);
-            self.shown.set(r, Some(Shown { version: shown.version, cells: view.into(), single }));
+            let detached = shown.detached || detaches(node);
+            self.shown.set(r, Some(Shown { version: shown.version, cells: view.into(), single, detached }));
             self.sees_whole(r);
+            self.unite(r);
         }
         Some(())
     }
 
     /// Whether a part of what is shown has no two elements in one cell. With symbolic sizes: it has as many elements as the
-    /// whole, or each of its dimensions runs along one of the whole.
+    /// whole, or each of its dimensions runs along one of the whole, or along two as a diagonal does.
     fn single_part(&self, of: &Shown, part: &Layout<Expr>, strided: bool) -> bool {
         if single(part) {
             return true;
@@ -196,12 +219,19 @@ impl<'a> Versions<'a> {
             whole.less(n) != Some(true) && at(n).zip(at(whole)).is_some_and(|(n, whole)| n <= whole)
         };
         let mut used = vec![false; from.rank()];
-        let along = |(n, stride): (&Expr, &Expr)| {
-            let same =
-                |d: &usize| !used[*d] && from.strides[*d].equals(stride) == Some(true) && fits(n, &from.sizes[*d]);
-            n.is(1) || (0..from.rank()).find(same).map(|d| used[d] = true).is_some()
+        let mut along = |(n, stride): (&Expr, &Expr)| {
+            let ranks = || (0..from.rank()).filter(|d| !used[*d] && fits(n, &from.sizes[*d]));
+            let one = ranks().find(|d| from.strides[*d].equals(stride) == Some(true)).map(|d| (d, d));
+            // A diagonal runs along two.
+            let diagonal =
+                |(d, e): &(usize, usize)| from.strides[*d].plus(&from.strides[*e]).equals(stride) == Some(true);
+            let both = || ranks().flat_map(|d| ranks().filter(move |e| *e > d).map(move |e| (d, e))).find(diagonal);
+            let Some((d, e)) = one.or_else(both) else { return false };
+            (used[d], used[e]) = (true, true);
+            true
         };
-        part.numel().equals(&from.numel()) == Some(true) || part.sizes.iter().zip(&part.strides).all(along)
+        part.numel().equals(&from.numel()) == Some(true)
+            || part.sizes.iter().zip(&part.strides).all(|dim| dim.0.is(1) || along(dim))
     }
 
     /// Notes that a value may show all of its root. Versions that were written in another view of it are raised to that.
@@ -233,7 +263,7 @@ impl<'a> Versions<'a> {
 
     /// Says that a region shows a version; nothing is larger than the whole.
     fn raise(&mut self, version: usize, raised: Raised) {
-        let shown = |r: &Raised| Shown { version, cells: r.cells.clone(), single: true };
+        let shown = |r: &Raised| Shown { version, cells: r.cells.clone(), single: true, detached: false };
         let write = write_of(&self.list, version);
         if write.raised.last().is_some_and(|last| self.is_whole(&shown(last))) {
             return;
@@ -259,7 +289,16 @@ impl<'a> Versions<'a> {
         let region = Cells::from(views.pop().filter(|_| views.is_empty())?);
         let sizes = region.layout.sizes.iter().zip(&from.layout.sizes);
         let fits = region.rank() == from.rank() && { sizes }.all(|(a, b)| a.equals(b) == Some(true));
-        if region.is_empty() || !fits || !shown.single || !self.single_region(node, &region) {
+        if !fits {
+            return None;
+        }
+        if region.is_empty() {
+            // No cell is written.
+            self.same.set(*r, Some(*b));
+            self.shown.set(*r, Some(shown));
+            return Some(());
+        }
+        if !shown.single || !self.single_region(node, &region) {
             return None;
         }
         let part = self.shown(*src).filter(|s| s.cells.layout.same_cells(&region.layout)).map(|s| s.version);
@@ -282,6 +321,9 @@ impl<'a> Versions<'a> {
             self.list[version].whole = Some(*r);
         }
         self.shown.set(*r, Some(shown));
+        if self.same[*r].is_none() {
+            self.unite(*r);
+        }
         Some(())
     }
 
