@@ -109,6 +109,7 @@ def judge(got, want, given, shows):
 
 def reason(kind, message):
     """The first line that says why, without this machine's paths."""
+    message = re.sub(r"\x1b\[[0-9;]*m", "", message)
     text = re.sub(r'(error|note): "[^"]*":\d+:\d+: ', r"\1: ", message)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     line = next((s for s in lines if s.startswith("error:")), lines[0] if lines else kind).removeprefix("error: ")
