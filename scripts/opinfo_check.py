@@ -6,7 +6,7 @@
     python scripts/opinfo_check.py --rotate 3/40            the operators of one part of 40, as CI does each day
 
 Each sample is exported with torch.export and run by `restride run`; in mode `grad`, made joint by `restride grad` first. What
-torch.export cannot export is left out. Programs and eager results are kept in $RESTRIDE_OPINFO (default
+torch.export cannot export is left out, and so is a program that PyTorch itself refuses to run on the inputs that it was made of. Programs and eager results are kept in $RESTRIDE_OPINFO (default
 ~/.cache/restride/opinfo), so that only the first time takes long.
 
 A program ends right, refused, or wrong (a crash is wrong). scripts/opinfo/known.txt lists what PyTorch itself gets wrong;
@@ -354,6 +354,24 @@ def judge(item, binary, via):
     return "right", ""
 
 
+def refused_by_torch(item):
+    """Why PyTorch refuses to run the program on the inputs that it was exported with: then it says less than eager does."""
+    import torch
+
+    try:
+        program = torch.export.load(item.file)
+        args, kwargs = program.example_inputs
+        module = program.module()
+    except Exception:  # noqa: BLE001 - what cannot be asked is no answer
+        return None
+    try:
+        with torch.no_grad():
+            module(*args, **kwargs)
+    except Exception as e:  # noqa: BLE001
+        return f"its program: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+    return None
+
+
 # The database, before the workers are forked: it takes seconds to make.
 DATABASE = {}
 
@@ -382,7 +400,15 @@ def work(task):
             items, without = programs(DATABASE[name], mode, options)
         if options.make_only:
             return name, mode, [], without
-        return name, mode, [(i.index, *judge(i, options.binary, options.via), i.file) for i in items], without
+        ends = []
+        for item in items:
+            end, why = judge(item, options.binary, options.via)
+            stopped = refused_by_torch(item) if end == "refused" else None
+            if stopped:
+                without.append((item.index, stopped))
+            else:
+                ends.append((item.index, end, why, item.file))
+        return name, mode, ends, without
     except Exception:  # noqa: BLE001 - one operator must not hide the others
         return name, mode, [(-1, "wrong", "the check itself: " + traceback.format_exc().splitlines()[-1], "")], []
 

@@ -8,7 +8,7 @@ use restride_kernels::scratch::{Temp, room};
 use restride_tensor::Tensor;
 use smallvec::smallvec;
 
-use crate::nn::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
+use crate::nn::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one};
 use crate::promote::name;
 use crate::sample::{expanded, ints, sample, strided, tensor, transposed};
 
@@ -132,6 +132,15 @@ fn infer_known_repeats(a: &Args<'_, Meta>) -> Metas {
 fn run_known_repeats(c: &Call<'_>) -> Result<()> {
     scatter(&repeated(c.args.tensor(0)?, Some(c.args.int(1)?))?, c.outs[0]);
     Ok(())
+}
+
+/// Of how many repeats that start at or before a place the last one is: PyTorch's operators for `repeat_index(repeats, size)`.
+fn known_repeats(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (repeats, size) = (*a.tensor(0)?, a.int(1)?);
+    let dtype = e.meta(repeats).dtype;
+    let ends = emit!(e, "aten.cumsum.default", repeats, 0, DType::I64)?;
+    let places = emit!(e, "aten.arange.default", size, DType::I64)?;
+    Ok(smallvec![emit!(e, "aten.searchsorted.Tensor", ends, places, dtype == DType::I32, true)?])
 }
 
 /// `repeat_interleave` by a tensor: an index of what is repeated, then a selection.
@@ -262,6 +271,8 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     OpDef {
         decompose: Some(repeat_by),
+        // How many there are is data: the run finds it, whatever the program says of the result.
+        composed: Some(|a| a.is_none(3)),
         exactness: Exactness::Exact,
         samples: Some(s_repeat_by),
         ..OpDef::new(
@@ -273,6 +284,7 @@ pub(crate) static OPS: &[OpDef] = &[
         doc: "`repeat_interleave` of indices with a result of known size",
         infer: Some(infer_known_repeats),
         kernel: Kernel::Fixed(run_known_repeats),
+        decompose: Some(known_repeats),
         exactness: Exactness::Exact,
         ..OpDef::new("restride::repeat_index(Tensor repeats, SymInt size) -> Tensor")
     },

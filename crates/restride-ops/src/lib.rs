@@ -56,6 +56,7 @@ mod linalg_spectral_grad;
 mod loss;
 mod loss_backward;
 mod loss_ctc;
+mod loss_linear;
 mod loss_margin;
 mod loss_nll;
 mod matmul;
@@ -196,6 +197,7 @@ static FAMILIES: &[&[OpDef]] = &[
     loss::OPS,
     loss_nll::OPS,
     loss_ctc::OPS,
+    loss_linear::OPS,
     loss_backward::OPS,
     grid::OPS,
     vision::OPS,

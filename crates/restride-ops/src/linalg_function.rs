@@ -137,8 +137,9 @@ fn tensorsolve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 /// `linalg_vander(x, *, N)`: powers along a new last dimension.
 fn vander(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let x = *a.tensor(0)?;
+    // A number is a row of one.
+    let x = if e.meta(x).rank() == 0 { emit!(e, "aten.unsqueeze.default", x, -1)? } else { x };
     let own = sizes(e, x);
-    ensure!(!own.is_empty(), "linalg.vander: Expected a tensor with at least one dimension");
     let n = if a.is_none(1) { own[own.len() - 1] } else { a.int(1)? };
     ensure!(n > 1, "N must be greater than 1.");
     let mut dtype = e.meta(x).dtype;
@@ -247,6 +248,7 @@ fn vanders() -> Vec<Sample> {
         out.push(sample![x, 5]);
     }
     out.push(sample![tensor(DType::F32, &[3], 1), 1]);
+    out.push(sample![tensor(DType::F64, &[], 1), 3]);
     out
 }
 fn dots() -> Vec<Sample> {

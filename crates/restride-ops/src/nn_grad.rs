@@ -108,6 +108,10 @@ fn native_group_norm<'c>(c: &'c Cx<'c>) {
 /// `batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)`; one that updates
 /// running statistics is another operator in a functional program.
 fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
+    // What has no elements is given back.
+    if c.arg(0).rank() < 2 {
+        return vec![c.arg(0) * 1.0];
+    }
     let common = [c.raw(0), c.raw(1), c.raw(2)];
     let mut args = common.to_vec();
     if c.flag(5) {
@@ -122,6 +126,10 @@ fn batch_norm<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) {
     if !c.only_first() {
         return;
+    }
+    if c.arg(0).rank() < 2 {
+        (1..3).for_each(|i| c.zero(i));
+        return c.give(0, || c.grad());
     }
     if running && !train && (c.needs(3) || c.needs(4)) {
         return c.fail("the gradient of running statistics");
@@ -142,6 +150,13 @@ fn native_batch_norm<'c>(c: &'c Cx<'c>, running: bool, train: bool, eps: usize) 
         mask.operand(),
     ];
     set_masked(c, &[0, 1, 2], c.calls("aten.native_batch_norm_backward.default", &args));
+}
+
+/// A grid of numbers whose scale and zero are learnt.
+fn learnable<'c>(c: &'c Cx<'c>, arguments: usize, back: &'static str) {
+    let mut args = vec![c.grad().operand()];
+    args.extend((0..arguments).map(|i| c.raw(i)));
+    set_masked(c, &[0, 1, 2], c.calls(back, &args));
 }
 
 /// `v` with the length `g`, over all dimensions but `dim`.
@@ -448,6 +463,14 @@ pub(crate) static GRADS: Rules = &[
     (&["aten._fused_rms_norm.default"], form!(fused_rms_norm)),
     (&["aten.group_norm.default"], form!(group_norm)),
     (&["aten.native_group_norm.default"], rule!(native_group_norm)),
+    (
+        &["aten._fake_quantize_learnable_per_tensor_affine.default"],
+        rule!(|c| learnable(c, 6, "aten._fake_quantize_learnable_per_tensor_affine_backward.default")),
+    ),
+    (
+        &["aten._fake_quantize_learnable_per_channel_affine.default"],
+        rule!(|c| learnable(c, 7, "aten._fake_quantize_learnable_per_channel_affine_backward.default")),
+    ),
     (&["aten.batch_norm.default"], form!(batch_norm)),
     (
         &["aten.native_batch_norm.default", "aten._native_batch_norm_legit_functional.default"],

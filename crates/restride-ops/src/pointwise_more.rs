@@ -6,7 +6,9 @@ use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_f
 use crate::pointwise_samples::*;
 use crate::promote::name;
 use crate::sample::{sample, tensor, transposed};
-use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_ir::{
+    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, TwinDecl, TwinReturn, Val,
+};
 use restride_kernels::pointwise::{self as k, Input};
 use restride_kernels::scratch::{Temp, room};
 use restride_tensor::DType::*;
@@ -137,6 +139,23 @@ fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
     let train = a.opt_bool(4)?.unwrap_or(false);
     let (out, slope) = sloped(e, x, Some(noise), (a.float(2)?, a.float(3)?), train)?;
     Ok(smallvec![out, slope.unwrap_or(noise)])
+}
+
+/// `(grad_output, self, noise, lower, upper, training, self_is_result)`; the noise is the slopes.
+fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (low, high) = (a.float(3)?, a.float(4)?);
+    let arg = |i: usize| a.0.get(i).cloned().unwrap_or(Arg::None);
+    // A range without width draws nothing.
+    if a.bool(5)? && high - low > 1e-6 {
+        return Ok(smallvec![one(e, "aten.mul.Tensor", &[arg(0), arg(2)])?]);
+    }
+    let slope = Arg::Scalar(Scalar::Float((low + high) / 2.0));
+    Ok(smallvec![one(e, "aten.leaky_relu_backward.default", &[arg(0), arg(1), slope, arg(6)])?])
+}
+
+/// Two calls are not the same draw.
+const fn drawn(def: OpDef) -> OpDef {
+    OpDef { random: true, exactness: Exactness::Random, ..def }
 }
 
 /// Real numbers are real; of complex ones those without an imaginary part.
@@ -342,19 +361,47 @@ pub(crate) static OPS: &[OpDef] = &[
         || masked(None)
     ),
     composite!(glu_backward, glu_gradients(), "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"),
-    composite!(
+    drawn(composite!(
         rrelu,
         unary(REAL, -2.0, 2.0),
         "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
-    ),
+    )),
+    OpDef {
+        twin: Some(TwinDecl {
+            op: "aten.rrelu_with_noise_functional.default",
+            args: &[0, 1, 2, 3, 4, 5],
+            writes: &[(0, 0), (1, 1)],
+            returns: &[TwinReturn::Arg(0)],
+            when: None,
+        }),
+        ..OpDef::new(
+            "aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor(a!)",
+        )
+    },
     composite!(
+        rrelu_with_noise_backward,
+        vec![
+            sample![
+                tensor(F32, &[2, 3], 1),
+                transposed(F32, &[2, 3], 2),
+                tensor(F32, &[2, 3], 3),
+                0.1,
+                0.3,
+                true,
+                false
+            ],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), tensor(F64, &[3], 3), 0.1, 0.3, false, false],
+        ],
+        "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"
+    ),
+    drawn(composite!(
         rrelu_with_noise,
         vec![
             sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
             sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2]
         ],
         "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
-    ),
+    )),
     OpDef {
         infer: composed!(isreal),
         decompose: Some(isreal),

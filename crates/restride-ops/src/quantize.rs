@@ -76,6 +76,113 @@ fn by_tensors_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![emit!(e, op, pass(a, 0), pass(a, 1), pass(a, 2), on, pass(a, 3), pass(a, 4))?])
 }
 
+/// Scale and zero of a learnable grid, the zero a whole number of the range: as tensors that broadcast to the operand.
+///
+/// Per tensor PyTorch rounds the zero half up in forward and half to even in backward; per channel half to even in both.
+fn learnt(e: &mut dyn Emit, a: &ValArgs<'_>, at: usize, axis: Option<i64>, back: bool) -> Result<(Val, Val)> {
+    let (x, scale, zero) = (*a.tensor(at)?, *a.tensor(at + 1)?, *a.tensor(at + 2)?);
+    let bounds = at + 3 + usize::from(axis.is_some());
+    let (low, high) = (a.int(bounds)?, a.int(bounds + 1)?);
+    ensure!(
+        low <= 0 && high >= 0,
+        "`quant_min` should be less than or equal to `quant_max`, and the range should include 0."
+    );
+    let mx = e.meta(x);
+    let mut shape = Vec::new();
+    match axis {
+        Some(axis) => {
+            ensure!(axis >= 0 && axis < mx.rank() as i64, "`axis` must be between 0 and number of dimensions of input");
+            let n = mx.sizes()[axis as usize];
+            ensure!(
+                sizes(e, scale) == [n] && sizes(e, zero) == [n],
+                "dimensions of scale and zero-point are not consistent with input tensor"
+            );
+            shape = vec![1; mx.rank()];
+            shape[axis as usize] = n;
+        }
+        None => ensure!(
+            e.meta(scale).layout.numel() == 1 && e.meta(zero).layout.numel() == 1,
+            "scale and zero-point need to be tensors of one element"
+        ),
+    }
+    let scale = emit!(e, "aten.reshape.default", scale, shape.clone())?;
+    let zero = emit!(e, "aten.reshape.default", zero, shape)?;
+    let zero = if axis.is_none() && !back {
+        let moved = emit!(e, "aten.add.Tensor", zero, 0.5)?;
+        let moved = emit!(e, "aten.clamp.default", moved, low, high)?;
+        emit!(e, "aten.trunc.default", moved)?
+    } else {
+        let whole = emit!(e, "aten.round.default", zero)?;
+        emit!(e, "aten.clamp.default", whole, low, high)?
+    };
+    Ok((scale, zero))
+}
+
+/// `(self, scale, zero_point, [axis,] quant_min, quant_max, grad_factor)`
+fn learnable(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals {
+    let (scale, zero) = learnt(e, a, 0, axis, false)?;
+    let bounds = 3 + usize::from(axis.is_some());
+    let (out, _) = rounded(e, *a.tensor(0)?, scale, zero, (a.int(bounds)?, a.int(bounds + 1)?))?;
+    Ok(smallvec![out])
+}
+fn learnable_tensor(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    learnable(e, a, None)
+}
+fn learnable_channel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    learnable(e, a, Some(a.int(3)?))
+}
+
+/// `(grad, self, scale, zero_point, [axis,] quant_min, quant_max, grad_factor)`: the gradients of operand, scale and zero.
+fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals {
+    let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
+    let bounds = 4 + usize::from(axis.is_some());
+    let (low, high, factor) = (a.int(bounds)?, a.int(bounds + 1)?, a.float(bounds + 2)?);
+    let (scale, zero) = learnt(e, a, 1, axis, true)?;
+    let inverse = emit!(e, "aten.reciprocal.default", scale)?;
+    let q = emit!(e, "aten.mul.Tensor", x, inverse)?;
+    let q = emit!(e, "aten.round.default", q)?;
+    let q = emit!(e, "aten.add.Tensor", q, zero)?;
+    let (small, big) = (emit!(e, "aten.lt.Scalar", q, low)?, emit!(e, "aten.gt.Scalar", q, high)?);
+    let outside = emit!(e, "aten.logical_or.default", small, big)?;
+    let for_x = emit!(e, "aten.masked_fill.Scalar", g, outside, 0)?;
+    // Inside, the scale moves a number by what it was rounded by; outside, by the bound's distance from zero.
+    let clamped = emit!(e, "aten.clamp.default", q, low, high)?;
+    let steps = emit!(e, "aten.sub.Tensor", clamped, zero)?;
+    let value = emit!(e, "aten.mul.Tensor", steps, scale)?;
+    let error = emit!(e, "aten.sub.Tensor", value, x)?;
+    let error = emit!(e, "aten.mul.Tensor", error, inverse)?;
+    let slope = emit!(e, "aten.where.self", outside, steps, error)?;
+    let for_scale = emit!(e, "aten.mul.Tensor", g, slope)?;
+    let for_zero = emit!(e, "aten.mul.Tensor", g, scale)?;
+    let for_zero = emit!(e, "aten.neg.default", for_zero)?;
+    let inside = emit!(e, "aten.logical_not.default", outside)?;
+    let for_zero = emit!(e, "aten.masked_fill.Scalar", for_zero, inside, 0)?;
+    let rank = e.meta(x).rank() as i64;
+    let mut out = smallvec![for_x];
+    for (v, like) in [(for_scale, *a.tensor(2)?), (for_zero, *a.tensor(3)?)] {
+        let v = emit!(e, "aten.mul.Tensor", v, factor)?;
+        let sum = match axis {
+            Some(axis) if rank > 1 => {
+                emit!(e, "aten.sum.dim_IntList", v, (0..rank).filter(|d| *d != axis).collect::<Vec<_>>())?
+            }
+            Some(_) => v,
+            None => {
+                let sum = emit!(e, "aten.sum.default", v)?;
+                emit!(e, "aten.unsqueeze.default", sum, 0)?
+            }
+        };
+        let dtype = e.meta(like).dtype;
+        out.push(if e.meta(sum).dtype == dtype { sum } else { emit!(e, "aten.to.dtype", sum, dtype)? });
+    }
+    Ok(out)
+}
+fn learnable_tensor_back(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    learnable_back(e, a, None)
+}
+fn learnable_channel_back(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    learnable_back(e, a, Some(a.int(4)?))
+}
+
 const F: DType = DType::F32;
 
 fn scales(n: i64) -> restride_tensor::Tensor {
@@ -106,7 +213,48 @@ fn by_tensor_samples(enabled: bool) -> Samples {
     out
 }
 
+/// Calls with zeros between whole numbers; of the backward form where `back`.
+fn learnable_samples(channels: bool, back: bool) -> Samples {
+    let d = DType::F64;
+    let grid = |n: i64| {
+        let zero = in_range(d, Layout::contiguous(&[n]), 5, -1.8, 1.8);
+        (in_range(d, Layout::contiguous(&[n]), 3, 0.05, 0.3), zero)
+    };
+    let (x, y) = (tensor(d, &[3, 4], 1), transposed(d, &[3, 4, 2], 2));
+    let ((s1, z1), (s3, z3), (s4, z4)) = (grid(1), grid(3), grid(4));
+    let mut out = match channels {
+        true => vec![sample![&x, s4, z4, 1, -8, 7, 0.5], sample![&y, s3, z3, 0, -2, 3, 1.0]],
+        false => vec![sample![&x, &s1, &z1, -8, 7, 1.0], sample![&y, s1, z1, -2, 3, 0.25]],
+    };
+    if back {
+        for (s, g) in out.iter_mut().zip([tensor(d, &[3, 4], 8), tensor(d, &[3, 4, 2], 9)]) {
+            s.args.insert(0, crate::sample::IntoArg::arg(g));
+        }
+    }
+    out
+}
+
 pub(crate) static OPS: &[OpDef] = &[
+    composite!(
+        learnable_tensor,
+        learnable_samples(false, false),
+        "aten::_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> Tensor"
+    ),
+    composite!(
+        learnable_channel,
+        learnable_samples(true, false),
+        "aten::_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.) -> Tensor"
+    ),
+    composite!(
+        learnable_tensor_back,
+        learnable_samples(false, true),
+        "aten::_fake_quantize_learnable_per_tensor_affine_backward(Tensor grad, Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor, Tensor)"
+    ),
+    composite!(
+        learnable_channel_back,
+        learnable_samples(true, true),
+        "aten::_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor, Tensor)"
+    ),
     composite!(
         by_channel,
         channels(),

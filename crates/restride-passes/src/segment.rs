@@ -27,7 +27,7 @@ pub struct Learn {
     pub operands: Vec<Source>,
     /// Types of the results, as the program says them.
     pub types: Vec<Type>,
-    /// Numbers of the live values that its tensor results become.
+    /// Numbers of the live values that its tensor results become; `None` for one that nothing reads.
     pub live: Vec<Option<usize>>,
     /// For messages: `%name = op` and its source line.
     pub position: NodeId,
@@ -199,7 +199,10 @@ impl<'a> Cutter<'a> {
                 .results
                 .iter()
                 .zip(&types)
-                .map(|(r, ty)| matches!(ty, Type::Tensor(_)).then(|| self.number(*r)))
+                .map(|(r, ty)| {
+                    let read = self.needed_until[*r] > 0;
+                    (read && matches!(ty, Type::Tensor(_))).then(|| self.number(*r))
+                })
                 .collect();
             segment.learn = Some(Learn { node, operands, types, live, position: id });
             out.push(segment);

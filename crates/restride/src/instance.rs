@@ -175,7 +175,15 @@ fn fit(learn: &Learn, results: Vec<RunValue>, symbols: &mut Binding) -> Result<V
     if results.len() != learn.types.len() {
         return Err(Error::invalid(format!("{} gives {} results", learn.node.op, results.len())));
     }
-    for (ty, value) in learn.types.iter().zip(&results) {
+    // What is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
+    let nothing = |at: usize, value: &RunValue| {
+        let empty = matches!(value, RunValue::Tensor(t) if t.numel() == 0);
+        at > 0 && empty && learn.live.get(at).is_none_or(Option::is_none)
+    };
+    for (at, (ty, value)) in learn.types.iter().zip(&results).enumerate() {
+        if nothing(at, value) {
+            continue;
+        }
         match (ty, value) {
             (Type::Tensor(ty), RunValue::Tensor(t)) => {
                 let sizes = &t.layout().sizes;
@@ -192,7 +200,8 @@ fn fit(learn: &Learn, results: Vec<RunValue>, symbols: &mut Binding) -> Result<V
             _ => {}
         }
     }
-    let lay = |(ty, value): (&Type, RunValue)| match (ty, value) {
+    let lay = |(at, (ty, value)): (usize, (&Type, RunValue))| match (ty, value) {
+        (_, value) if nothing(at, &value) => Ok(value),
         (Type::Tensor(ty), RunValue::Tensor(t)) => match evaluate(&ty.layout, symbols) {
             Some(declared) if !same_strides(&declared, t.layout()) || t.layout().offset != declared.offset => {
                 let own = allocate(t.dtype(), declared)?;
@@ -203,7 +212,7 @@ fn fit(learn: &Learn, results: Vec<RunValue>, symbols: &mut Binding) -> Result<V
         },
         (_, value) => Ok(value),
     };
-    learn.types.iter().zip(results).map(lay).collect()
+    learn.types.iter().zip(results).enumerate().map(lay).collect()
 }
 
 fn accept(unified: Unified, found: &str) -> Result<()> {

@@ -284,10 +284,23 @@ impl Emit for GraphEmit<'_> {
         let mut args = args.to_vec();
         op.fill_defaults_or_none(&mut args);
         let def = op.def();
-        // Nothing is lazy in a functional program.
+        // Nothing is lazy in a functional program. A conjugate may be transposed as well (`mH`).
         if let (Some(map), Some(Arg::Value(v))) = (def.math, args.first()) {
             return match map {
-                MathView::Conj => self.call("aten.conj_physical.default", &args[..1]),
+                MathView::Conj => {
+                    let own = self.meta(*v);
+                    let shown = match def.view.map(|rule| rule.of(&self.metas(&args))).transpose()? {
+                        Some(ViewOutcome::Views(views)) => views[0].layout.clone(),
+                        _ => own.layout.clone(),
+                    };
+                    let mut turned = Arg::Value(*v);
+                    if shown.sizes != own.layout.sizes || shown.strides != own.layout.strides {
+                        let dims = [-2, -1].map(|d| Arg::Scalar(Scalar::Int(d)));
+                        let [first, second] = dims;
+                        turned = Arg::Value(self.call("aten.transpose.int", &[turned, first, second])?[0]);
+                    }
+                    self.call("aten.conj_physical.default", &[turned])
+                }
                 MathView::Neg => self.call("aten.neg.default", &args[..1]),
                 MathView::ResolveConj | MathView::ResolveNeg => Ok(SmallVec::from_elem(*v, 1)),
             };

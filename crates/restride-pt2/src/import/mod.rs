@@ -10,6 +10,7 @@ mod batched;
 mod custom;
 mod default_dtype;
 mod guards;
+mod last_dim;
 mod learnt;
 mod nodes;
 mod origins;

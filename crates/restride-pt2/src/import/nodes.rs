@@ -2,7 +2,7 @@
 
 use super::batched::{self, Batching};
 use super::origins::{has_history, node_name, origin, short_target};
-use super::{args, autocast, default_dtype, learnt, symbols};
+use super::{args, autocast, default_dtype, last_dim, learnt, symbols};
 use crate::model::{self, Argument};
 use restride_ir::{
     Arg, ArgType, Args, Error, ErrorKind, Expr, Graph, Kernel, Layout, NodeId, Op, Origin, Program, Result, Schema,
@@ -381,6 +381,7 @@ impl<'a> GraphImporter<'a> {
             }
         }
         self.settle_offsets(op, &given, &mut results);
+        last_dim::settle(self, op, &given, &mut results);
         given = default_dtype::settle(self, op, given, &results, &origin);
         let mut told = None;
         if let [(_, Type::Scalar(said))] = &mut results[..]

@@ -1,0 +1,7 @@
+// The exporter declares counts that the call does not ask for: nothing reads them, so that they may have no elements.
+// run: run
+symbol u0 in [0, 4]
+graph(%x: f32[4]) {
+  %v: f32[u0], %i: i64[4], %c: i64[u0] = aten.unique_consecutive.default(%x, True, False, 0)
+  return %v, %i
+}
