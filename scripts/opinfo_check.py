@@ -3,6 +3,7 @@
 
     python scripts/opinfo_check.py                          every operator, every mode
     python scripts/opinfo_check.py -m float32 --ops diag '^linalg'   operators whose names match (regular expressions)
+    python scripts/opinfo_check.py -m float64 int32 int16 int8 uint8 complex128   types that are not run by default
     python scripts/opinfo_check.py --rotate 3/40            the operators of one part of 40, as CI does each day
 
 Each sample is exported with torch.export and run by `restride run`; in mode `grad`, made joint by `restride grad` first. What
@@ -45,6 +46,8 @@ REFUSED = os.path.join(HERE, "opinfo", "refused.txt")
 VERSION = 1
 
 MODES = ("float32", "inplace", "int64", "bool", "bfloat16", "float16", "complex64", "grad")
+# Asked for by name only: wider and narrower forms of these.
+MORE_MODES = ("float64", "int32", "int16", "int8", "uint8", "complex128")
 
 # Relative and absolute tolerance by element type; the absolute one also times the largest finite magnitude of the result.
 TOLERANCE = {
@@ -347,7 +350,8 @@ def judge(item, binary, via):
             for key, dtype, want in item.expected:
                 if key not in results:
                     return "wrong", f"no {key} among {', '.join(results)}"
-                tied = item.mode in ("int64", "bool", "float16", "bfloat16") and PLACES.get(item.name) == key
+                distinct = item.mode in ("float32", "float64", "complex64", "complex128", "inplace", "grad")
+                tied = not distinct and PLACES.get(item.name) == key
                 why = difference(results[key], want, dtype, item.shapes_only or tied)
                 if why:
                     return "wrong", f"{key}: {why}"
@@ -467,7 +471,7 @@ def part_of(name, mode, part, parts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", help="the restride to test")
-    parser.add_argument("-m", "--modes", nargs="*", default=MODES, choices=MODES)
+    parser.add_argument("-m", "--modes", nargs="*", default=MODES, choices=MODES + MORE_MODES)
     parser.add_argument("--ops", nargs="*", metavar="REGEX", help="only operators whose name matches one")
     parser.add_argument("--rotate", metavar="K/N", help="only part K (counted without end) of N parts")
     parser.add_argument("--seconds", type=float, help="start no more operators after so long")

@@ -35,17 +35,16 @@ impl Wide {
         emit!(e, "aten.linear.default", self.x, self.matrix, self.bias)
     }
 
-    fn loss(&self, e: &mut dyn Emit, logits: Val, reduction: i64, ignore: i64, smoothing: f64) -> Result<Val> {
-        emit!(e, "aten.cross_entropy_loss.default", logits, self.target, self.weight, reduction, ignore, smoothing)
+    fn loss(&self, e: &mut dyn Emit, logits: Val, reduction: i64, ignore: i64) -> Result<Val> {
+        emit!(e, "aten.cross_entropy_loss.default", logits, self.target, self.weight, reduction, ignore, 0.0)
     }
 
     /// The gradient of the loss for the logits: `(softmax * sum(m) - m) / count`, where the loss is `-sum(m * log_softmax) / count`.
-    fn slope(&self, e: &mut dyn Emit, logits: Val, mean: bool, ignore: i64, smoothing: f64) -> Result<Val> {
+    fn slope(&self, e: &mut dyn Emit, logits: Val, mean: bool, ignore: i64) -> Result<Val> {
         let meta = e.meta(logits);
         let (rows, classes) = (meta.sizes()[0], meta.sizes()[1]);
         let (m, count) = if e.meta(self.target).dtype.is_float() {
-            let kept = emit!(e, "aten.mul.Tensor", self.target, 1.0 - smoothing)?;
-            let mut m = emit!(e, "aten.add.Tensor", kept, smoothing / classes.max(1) as f64)?;
+            let mut m = self.target;
             if let Some(w) = self.weight {
                 m = emit!(e, "aten.mul.Tensor", m, w)?;
             }
@@ -62,14 +61,9 @@ impl Wide {
             let each = emit!(e, "aten.mul.Tensor", each, counted)?;
             let count = emit!(e, "aten.sum.default", each)?;
             let column = emit!(e, "aten.unsqueeze.default", t, 1)?;
-            let sharp = emit!(e, "aten.mul.Tensor", each, 1.0 - smoothing)?;
-            let sharp = emit!(e, "aten.unsqueeze.default", sharp, 1)?;
+            let each = emit!(e, "aten.unsqueeze.default", each, 1)?;
             let zeros = emit!(e, "aten.full.default", [rows, classes], 0.0, meta.dtype)?;
-            let sharp = emit!(e, "aten.scatter.src", zeros, 1, column, sharp)?;
-            let smooth = emit!(e, "aten.mul.Tensor", w, smoothing / classes.max(1) as f64)?;
-            let counted = emit!(e, "aten.unsqueeze.default", counted, 1)?;
-            let smooth = emit!(e, "aten.mul.Tensor", counted, smooth)?;
-            (emit!(e, "aten.add.Tensor", sharp, smooth)?, count)
+            (emit!(e, "aten.scatter.src", zeros, 1, column, each)?, count)
         };
         let all = emit!(e, "aten.sum.dim_IntList", m, [1], true)?;
         let softmax = emit!(e, "aten._softmax.default", logits, 1, false)?;
@@ -92,15 +86,15 @@ fn chunked(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
         "sum" => 2,
         other => return fail(format!("linear_cross_entropy does not support reduction='{other}'")),
     };
-    let (ignore, smoothing) = (a.int(6)?, a.float(7)?);
+    ensure!(a.float(7)? <= 0.0, "linear_cross_entropy does not support label smoothing");
+    let ignore = a.int(6)?;
     let (w, own) = Wide::of(e, a, a.opt_dtype(10)?.unwrap_or(DType::F32))?;
     let logits = w.logits(e)?;
-    let loss = w.loss(e, logits, reduction, ignore, smoothing)?;
+    let loss = w.loss(e, logits, reduction, ignore)?;
     let (for_x, for_matrix, for_bias) = (a.bool(12)?, a.bool(13)?, a.bool(14)?);
     let empty = |e: &mut dyn Emit, sizes: &[i64]| emit!(e, "aten.full.default", sizes.to_vec(), 0.0, own);
     let mut out = smallvec![narrow(e, loss, own)?];
-    let slope =
-        if for_x || for_matrix || for_bias { w.slope(e, logits, reduction == 1, ignore, smoothing)? } else { loss };
+    let slope = if for_x || for_matrix || for_bias { w.slope(e, logits, reduction == 1, ignore)? } else { loss };
     out.push(if for_x {
         let g = emit!(e, "aten.mm.default", slope, w.matrix)?;
         narrow(e, g, own)?
@@ -127,7 +121,7 @@ fn chunked(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn by_row(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (w, own) = Wide::of(e, a, a.opt_dtype(8)?.unwrap_or(DType::F32))?;
     let logits = w.logits(e)?;
-    let loss = w.loss(e, logits, 0, a.int(5)?, 0.0)?;
+    let loss = w.loss(e, logits, 0, a.int(5)?)?;
     Ok(smallvec![narrow(e, loss, own)?])
 }
 

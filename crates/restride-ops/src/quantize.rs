@@ -78,7 +78,7 @@ fn by_tensors_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 /// Scale and zero of a learnable grid, the zero a whole number of the range: as tensors that broadcast to the operand.
 ///
-/// Per tensor PyTorch rounds the zero half up in forward and half to even in backward; per channel half to even in both.
+/// PyTorch rounds a zero half to even, but half up in the backward form per tensor.
 fn learnt(e: &mut dyn Emit, a: &ValArgs<'_>, at: usize, axis: Option<i64>, back: bool) -> Result<(Val, Val)> {
     let (x, scale, zero) = (*a.tensor(at)?, *a.tensor(at + 1)?, *a.tensor(at + 2)?);
     let bounds = at + 3 + usize::from(axis.is_some());
@@ -107,7 +107,7 @@ fn learnt(e: &mut dyn Emit, a: &ValArgs<'_>, at: usize, axis: Option<i64>, back:
     }
     let scale = emit!(e, "aten.reshape.default", scale, shape.clone())?;
     let zero = emit!(e, "aten.reshape.default", zero, shape)?;
-    let zero = if axis.is_none() && !back {
+    let zero = if axis.is_none() && back {
         let moved = emit!(e, "aten.add.Tensor", zero, 0.5)?;
         let moved = emit!(e, "aten.clamp.default", moved, low, high)?;
         emit!(e, "aten.trunc.default", moved)?
@@ -129,12 +129,18 @@ fn learnable_tensor(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     learnable(e, a, None)
 }
 fn learnable_channel(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let scale = e.meta(*a.tensor(1)?).dtype;
+    ensure!(matches!(scale, DType::F32 | DType::BF16), "Scale must be Float or BFloat16, found {}", name(scale));
     learnable(e, a, Some(a.int(3)?))
 }
 
 /// `(grad, self, scale, zero_point, [axis,] quant_min, quant_max, grad_factor)`: the gradients of operand, scale and zero.
 fn learnable_back(e: &mut dyn Emit, a: &ValArgs<'_>, axis: Option<i64>) -> Vals {
     let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
+    for i in 0..4 {
+        let dtype = e.meta(*a.tensor(i)?).dtype;
+        ensure!(dtype == DType::F32, "the gradient of a learnable grid is of Float only, got {}", name(dtype));
+    }
     let bounds = 4 + usize::from(axis.is_some());
     let (low, high, factor) = (a.int(bounds)?, a.int(bounds + 1)?, a.float(bounds + 2)?);
     let (scale, zero) = learnt(e, a, 1, axis, true)?;
@@ -215,7 +221,7 @@ fn by_tensor_samples(enabled: bool) -> Samples {
 
 /// Calls with zeros between whole numbers; of the backward form where `back`.
 fn learnable_samples(channels: bool, back: bool) -> Samples {
-    let d = DType::F64;
+    let d = F;
     let grid = |n: i64| {
         let zero = in_range(d, Layout::contiguous(&[n]), 5, -1.8, 1.8);
         (in_range(d, Layout::contiguous(&[n]), 3, 0.05, 0.3), zero)

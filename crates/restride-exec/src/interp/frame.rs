@@ -140,20 +140,27 @@ impl Interp<'_> {
         for (at, (&v, slot)) in node.results.iter().zip(results).enumerate() {
             let ty = &frame.graph.values[v].ty;
             // What is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
-            let nothing = at > 0
-                && matches!(node.op.def().kernel, Kernel::Dynamic(_))
-                && matches!(&slot, Slot::Tensor(t) if t.borrow().numel() == 0);
-            let ty = if nothing { &Type::Opaque } else { ty };
-            self.check(ty, &slot, frame.symbols).map_err(|why| {
-                let what = format!("%{} {why}", frame.graph.values[v].name);
-                // Data decides on numbers and on sizes of such operators: these are other data than the program takes.
-                let def = node.op.def();
-                if matches!(def.kernel, Kernel::Scalar(_) | Kernel::Dynamic(_)) || def.composed.is_some() {
-                    return refused(what);
+            let unread = || {
+                at > 0
+                    && matches!(node.op.def().kernel, Kernel::Dynamic(_))
+                    && matches!(&slot, Slot::Tensor(t) if t.borrow().numel() == 0)
+                    && !frame.graph.output_values().any(|o| o == v)
+                    && !frame.graph.ordered().any(|(_, n)| n.operands().any(|o| o == v))
+            };
+            match self.check(ty, &slot, frame.symbols) {
+                Err(why) if !unread() => {
+                    let what = format!("%{} {why}", frame.graph.values[v].name);
+                    // Data decides on numbers and on sizes of such operators: these are other data than the program takes.
+                    let def = node.op.def();
+                    if matches!(def.kernel, Kernel::Scalar(_) | Kernel::Dynamic(_)) || def.composed.is_some() {
+                        return Err(refused(what));
+                    }
+                    let why = Error::invalid(what);
+                    return Err(why.help("the file's types do not belong to its operators: export the program anew"));
                 }
-                Error::invalid(what).help("the file's types do not belong to its operators: export the program anew")
-            })?;
-            frame.set(v, Some(if frame.graph.values[v].ty == Type::None { Slot::None } else { slot }));
+                _ => {}
+            }
+            frame.set(v, Some(if *ty == Type::None { Slot::None } else { slot }));
         }
         Ok(())
     }

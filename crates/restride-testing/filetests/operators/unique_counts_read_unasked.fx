@@ -5,3 +5,6 @@ graph(%x: f32[4]) {
   %v: f32[u0], %i: i64[4], %c: i64[u0] = aten.unique_consecutive.default(%x, True, False, 0)
   return %v, %c
 }
+
+// == run
+// error: %c is i64[0] and is declared as i64[u0] (at %v, %i, %c = aten.unique_consecutive.default)
