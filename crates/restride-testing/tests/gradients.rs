@@ -55,6 +55,8 @@ const REFUSALS: &[(&str, &str)] = &[
     ("aten.embedding.default", "not implemented for 'ComplexDouble'"),
     // PyTorch has none of these either.
     ("aten.nll_loss_forward.default", "no gradient for its operand 2"),
+    ("torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default", "no gradient for its operand 2"),
+    ("aten._fake_quantize_learnable_per_tensor_affine.default", "of Float only"),
     ("aten.nll_loss2d_forward.default", "no gradient for its operand 2"),
     ("aten.nll_loss.default", "no gradient for its operand 2"),
     ("aten.nll_loss2d.default", "no gradient for its operand 2"),
