@@ -83,11 +83,14 @@ def overlaps(t):
     return cells.unique().numel() < t.numel()
 
 
-def no_derivative(code, t):
-    """Whether PyTorch's gradient of a step is not the derivative: a write through a view that overlaps itself, and a view of
-    cells beyond the tensor's own. Differences tell so, but not where something is not recorded."""
+def no_derivative(code, t, o):
+    """Whether PyTorch's gradient of a step is not the derivative: a write through a view that overlaps itself, one that reads
+    another view of what it writes, and a view of cells beyond the tensor's own. Differences tell so, but not where something is
+    not recorded."""
     beyond = "as_strided" in code and t.numel() * t.element_size() < t.untyped_storage().nbytes()
-    return beyond or writes(code) and overlaps(t)
+    same = (t.shape, t.stride(), t.storage_offset()) == (o.shape, o.stride(), o.storage_offset())
+    reads = "(o" in code and not same and t.untyped_storage()._cdata == o.untyped_storage()._cdata
+    return beyond or writes(code) and (overlaps(t) or reads)
 
 
 class Program(torch.nn.Module):
@@ -150,7 +153,7 @@ def program(seed):
         if mixed and pick.random() < (0.5 if kind is WRITES else 0.15):
             code = NO_GRAD + code
         step = (code, pick.randrange(len(tensors)), pick.randrange(len(tensors)))
-        if mixed and no_derivative(code, tensors[step[1]]):
+        if mixed and no_derivative(code, *(tensors[i] for i in step[1:])):
             continue
         try:
             after = Program([*steps, step], None).run(x, y)
