@@ -24,6 +24,8 @@ fn options(rng: &mut Rng) -> PlaceOptions {
         boundary: rng.chance(50),
         layouts: rng.chance(50),
         revise: rng.chance(50),
+        inputs_in_arena: rng.chance(50),
+        outputs_in_arena: rng.chance(50),
         vary: rng.chance(50).then(|| rng.below(1 << 30) as u64),
     }
 }

@@ -38,6 +38,8 @@ fn options() -> Vec<PlaceOptions> {
         PlaceOptions { straight: false, ..on },
         PlaceOptions { boundary: false, ..on },
         PlaceOptions { layouts: false, ..on },
+        PlaceOptions { inputs_in_arena: true, ..on },
+        PlaceOptions { outputs_in_arena: true, ..on },
         PlaceOptions { vary: Some(1), ..on },
         PlaceOptions { vary: Some(2), ..on },
         PlaceOptions {
@@ -48,6 +50,8 @@ fn options() -> Vec<PlaceOptions> {
             boundary: false,
             layouts: false,
             revise: false,
+            inputs_in_arena: true,
+            outputs_in_arena: true,
             vary: None,
         },
     ]
