@@ -231,8 +231,11 @@ class Json:
                 if isinstance(holder[key], (dict, list)) and rng.random() < 0.7:
                     holder, key = rng.choice(places)
             old = holder[key]
-            document = self.one(rng, document, places, holder, key, old)
-        # Python's writer nests as deep as its stack.
+            # Python goes as deep as its stack.
+            try:
+                document = self.one(rng, document, places, holder, key, old)
+            except RecursionError:
+                break
         try:
             return json.dumps(document).encode()
         except RecursionError:

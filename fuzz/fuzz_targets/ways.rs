@@ -2,5 +2,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    restride_testing::fuzz(data);
+    restride_testing::fuzz::ways(data);
 });

@@ -72,7 +72,7 @@ impl Left {
 }
 
 /// What differs between two runs, if anything: bits, sizes, strides, offsets, who shares storage with whom, and the cells
-/// of the inputs' storages that no tensor shows.
+/// of the storages of inputs, parameters and buffers that no tensor shows.
 pub fn difference(a: &Left, b: &Left) -> Option<String> {
     let (left, right) = (a.named(), b.named());
     if left.len() != right.len() {
@@ -96,7 +96,11 @@ pub fn difference(a: &Left, b: &Left) -> Option<String> {
             return Some(format!("{name} {found}"));
         }
     }
-    for (i, (x, y)) in a.given.values.iter().zip(&b.given.values).enumerate() {
+    let given = |of: &Left| -> Vec<RunValue> {
+        let state = of.state.iter().map(|(_, t)| RunValue::Tensor(t.clone()));
+        of.given.values.iter().cloned().chain(state).collect()
+    };
+    for (i, (x, y)) in given(a).iter().zip(&given(b)).enumerate() {
         if let (Some(x), Some(y)) = (x.tensor(), y.tensor()) {
             let whole = |t: &Tensor| {
                 let n = (t.storage().len() / t.dtype().size()) as i64;
@@ -104,7 +108,10 @@ pub fn difference(a: &Left, b: &Left) -> Option<String> {
                 element_bytes(&t.alias(t.dtype(), cells).expect("whole cells of the storage"))
             };
             if whole(x) != whole(y) {
-                return Some(format!("the storage of input {i} holds other elements"));
+                return Some(match i.checked_sub(a.given.values.len()) {
+                    None => format!("the storage of input {i} holds other elements"),
+                    Some(k) => format!("the storage of parameter or buffer {k} holds other elements"),
+                });
             }
         }
     }

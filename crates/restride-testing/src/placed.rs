@@ -7,8 +7,8 @@ use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::written_inputs;
 use restride_exec::outputs::outputs;
 use restride_exec::run::{Arena, RunCtx, Runnable};
-use restride_exec::{Inputs, State};
-use restride_ir::{Placement, Plan, Program, Result};
+use restride_exec::{Inputs, RunValue, State};
+use restride_ir::{DType, Placement, Plan, Program, Result};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::segment::segments;
 use restride_passes::{lower, place, simplify, specialize};
@@ -52,12 +52,20 @@ impl Piece {
         Ok(offsets)
     }
 
-    /// Runs it on copies of the inputs.
+    /// Runs it on copies of the sample's inputs.
     ///
     /// # Errors
     /// As `Runnable::run`.
     pub fn run(&self, runnable: &Runnable) -> Result<Left> {
-        let given = self.inputs.deep_clone();
+        self.run_on(runnable, &self.inputs)
+    }
+
+    /// Runs it on copies of these inputs, which share memory as the sample's do.
+    ///
+    /// # Errors
+    /// As `Runnable::run`.
+    pub fn run_on(&self, runnable: &Runnable, inputs: &Inputs) -> Result<Left> {
+        let given = inputs.deep_clone();
         let mut state = State::new(&self.functional)?;
         let bound = bind(&self.functional, &given, &state, Strides::AsDeclared)?;
         check_sharing(&self.functional, &bound, &written_inputs(&self.functional))?;
@@ -65,4 +73,29 @@ impl Piece {
         let outputs = outputs(&self.functional, &bound.values, &results, &bound.symbols, &mut state)?;
         Ok(Left::new(outputs, state, given))
     }
+}
+
+/// The same inputs with other contents: the elements of each storage rotated by so many, booleans negated. All numbers are
+/// numbers of the given inputs.
+pub fn turned(inputs: &Inputs, by: usize) -> Inputs {
+    let out = inputs.deep_clone();
+    let mut done = Vec::new();
+    for t in out.values.iter().filter_map(RunValue::tensor) {
+        if done.contains(&t.storage().id()) {
+            continue;
+        }
+        done.push(t.storage().id());
+        let mut bytes = t.storage().to_vec();
+        let sharing = out.values.iter().filter_map(RunValue::tensor).filter(|o| o.storage().same(t.storage()));
+        let unit = if sharing.clone().all(|o| o.dtype().size() == t.dtype().size()) { t.dtype().size() } else { 16 };
+        let whole = bytes.len() / unit * unit;
+        if whole > 0 {
+            bytes[..whole].rotate_left(by * unit % whole);
+        }
+        if sharing.clone().all(|o| o.dtype() == DType::Bool) {
+            bytes.iter_mut().for_each(|b| *b ^= 1);
+        }
+        t.storage().write(&bytes);
+    }
+    out
 }

@@ -1,5 +1,7 @@
 //! Damage to placements: what a placer could get wrong, done on purpose, in the main graph or in a body.
 
+mod structure;
+
 use crate::rng::Rng;
 use restride_ir::{
     ARENA_ALIGN, Buffer, BufferId, BufferKind, Frame, Graph, GraphId, Id, Place, Placement, Plan, Program, Step,
@@ -44,10 +46,32 @@ pub enum Kind {
     Exchange,
     /// A buffer is smaller.
     Shrink,
+    /// A step's working memory is missing, too small, another step's, or holds a value.
+    Scratch,
+    /// A body replaces more or fewer of its inputs.
+    Carried,
+    /// A body's placement is another one's or is missing, or its plan is wrong.
+    Nested,
+    /// A buffer is memory of another kind, or of another input or output.
+    Caller,
+    /// A copy copies another value.
+    Value,
+    /// A step that runs costs nothing, one that costs nothing runs, or it runs another node.
+    Work,
+    /// A step has another number of operands or results, or none where there was a place.
+    Operand,
+    /// A node, a value or a buffer that there is not, or the place of another value.
+    Reference,
+    /// A place has another number of dimensions.
+    Rank,
+    /// A place has other sizes.
+    Sizes,
+    /// A number is negative or beyond all memory.
+    Extreme,
 }
 
 /// All of them.
-pub const KINDS: [Kind; 17] = [
+pub const KINDS: [Kind; 28] = [
     Kind::Swap,
     Kind::Sooner,
     Kind::Drop,
@@ -65,7 +89,26 @@ pub const KINDS: [Kind; 17] = [
     Kind::Merge,
     Kind::Exchange,
     Kind::Shrink,
+    Kind::Scratch,
+    Kind::Carried,
+    Kind::Nested,
+    Kind::Caller,
+    Kind::Value,
+    Kind::Work,
+    Kind::Operand,
+    Kind::Reference,
+    Kind::Rank,
+    Kind::Sizes,
+    Kind::Extreme,
 ];
+
+impl Kind {
+    /// Whether it leaves, most often, what is no placement at all: nothing can run it, so a run tells nothing of its checker.
+    pub fn ill_formed(self) -> bool {
+        use Kind::{Carried, Extreme, Operand, Rank, Reference, Shrink, Sizes};
+        matches!(self, Carried | Extreme | Operand | Rank | Reference | Shrink | Sizes)
+    }
+}
 
 /// Damages a placement in one way; `None` if what was drawn cannot be done to it.
 pub fn spoil(program: &Program, placement: &Placement, kind: Kind, rng: &mut Rng) -> Option<Placement> {
@@ -74,8 +117,11 @@ pub fn spoil(program: &Program, placement: &Placement, kind: Kind, rng: &mut Rng
     (out != *placement).then_some(out)
 }
 
-/// Damages a plan: one buffer of the arena lies elsewhere in it. `None` if there is no other place for what was drawn.
+/// Damages a plan: one buffer of the arena is elsewhere in it, or a number is wrong. `None` if what was drawn cannot be done to it.
 pub fn spoil_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
+    if rng.chance(25) {
+        return structure::wrong_plan(placement, plan, rng);
+    }
     let arena = placement.buffers.iter().filter(|(_, b)| b.kind == BufferKind::Arena && b.bytes > 0);
     let arena: Vec<(BufferId, i64, i64)> = arena.filter_map(|(id, b)| Some((id, plan.offsets[id]?, b.bytes))).collect();
     let (id, was, bytes) = any(rng, arena.clone())?;
@@ -89,6 +135,9 @@ pub fn spoil_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<P
 
 /// Damages the placement of a graph or of one of its bodies, whose callers are given the working memory that it needs then.
 fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Option<()> {
+    if matches!(kind, Kind::Carried | Kind::Nested) {
+        return structure::bodies(placement, kind, rng);
+    }
     let bodies: Vec<GraphId> = placement.nested.keys().copied().collect();
     if bodies.is_empty() || rng.chance(50) {
         return Damage { graph: &program.graphs[id], placement, rng }.done(kind);
@@ -96,6 +145,9 @@ fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind,
     let body = *rng.choose(&bodies);
     let nested = placement.nested.get_mut(&body)?;
     within(program, body, &mut nested.placement, kind, rng)?;
+    if kind.ill_formed() {
+        return Some(());
+    }
     nested.plan = plan(&program.graphs[body], &nested.placement, &PlanOptions::default());
     for step in &placement.steps {
         if let Step::Run { node, reads, writes } = step
@@ -147,7 +199,7 @@ struct Damage<'a> {
 impl Damage<'_> {
     fn done(&mut self, kind: Kind) -> Option<()> {
         // With room to spare it shows less quickly that a place is wrong.
-        if !matches!(kind, Kind::Shrink | Kind::Merge) && self.rng.chance(60) {
+        if !matches!(kind, Kind::Shrink | Kind::Merge | Kind::Scratch | Kind::Extreme) && self.rng.chance(60) {
             for id in self.buffers(|b| b.kind == BufferKind::Arena) {
                 self.placement.buffers[id].bytes += 64;
             }
@@ -165,6 +217,7 @@ impl Damage<'_> {
             Kind::Merge => self.merge(),
             Kind::Exchange => self.exchange(),
             Kind::Shrink => self.shrink(),
+            _ => self.structure(kind),
         }
     }
 
