@@ -233,7 +233,8 @@ def case(number, directory, seeds, restride, seconds):
     with open(path, "wb") as f:
         f.write(data)
     name, options = command(rng, level)
-    arguments = [restride, name, path] + [o.replace("OUT", os.path.join(directory, "out")) for o in options]
+    # A loop may do nothing but go on: its iterations are bounded, for time.
+    arguments = [restride, name, path, "--limit", "trips=10000"] + [o.replace("OUT", os.path.join(directory, "out")) for o in options]
     if inputs:
         with open(os.path.join(directory, inputs[0]), "wb") as f:
             f.write(inputs[1])
@@ -245,7 +246,7 @@ def case(number, directory, seeds, restride, seconds):
     # What was written can be read.
     out = os.path.join(directory, "out.pt2")
     if code == 0 and not wrong and "-o" in options and os.path.exists(out) and rng.random() < 0.5:
-        arguments = [restride, rng.choice(["run", "verify"]), out, "--random", "0"]
+        arguments = [restride, rng.choice(["run", "verify"]), out, "--limit", "trips=10000", "--random", "0"]
         code, said, took = run(arguments, seconds, os.path.join(directory, "stderr"))
         wrong = fault(code, said)
     return level, name, code, wrong, took, arguments
