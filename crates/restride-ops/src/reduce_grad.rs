@@ -40,7 +40,8 @@ fn sum<'c>(c: &'c Cx<'c>, dims: &[usize]) {
 fn nansum<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
     let g = kept(c.grad(), x, &dims(c, 1, x)).expand(x.sizes());
-    c.set(0, g.to(x.dtype()).except(x.unary("aten.isnan.default")));
+    // By a product: what is not finite for a slice of NaN alone stays so, as in PyTorch.
+    c.set(0, g.to(x.dtype()) * op!(c, "aten.logical_not.default", x.unary("aten.isnan.default")));
 }
 
 fn mean<'c>(c: &'c Cx<'c>, dims: &[usize]) {
