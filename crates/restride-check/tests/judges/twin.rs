@@ -56,13 +56,67 @@ pub fn judge(program: &Program, placement: &Placement) -> Result<(), Wrong> {
 
 /// The first element of a value that a place does not hold before a step.
 pub fn missed(program: &Program, placement: &Placement, step: usize, v: ValueId, place: &Place) -> Option<usize> {
-    walk(program, placement, step).unwrap().read(v, place).err().and_then(|wrong| wrong.element)
+    walk(program, placement, step).ok()?.read(v, place).err().and_then(|wrong| wrong.element)
+}
+
+/// No place of these small programs reaches as far.
+const FAR: i64 = 1 << 16;
+
+/// What is no placement at all: it names what there is not, has other numbers of operands, or numbers beyond all
+/// memory.
+fn well_formed(program: &Program, placement: &Placement) -> Result<(), Wrong> {
+    let graph = program.graph();
+    let near = |numbers: &[i64]| numbers.iter().all(|n| (-FAR..=FAR).contains(n));
+    for (id, b) in placement.buffers.iter() {
+        let there = match b.kind {
+            BufferKind::Arena => true,
+            BufferKind::Input(i) => i < graph.inputs.len(),
+            BufferKind::Output(i) => i < graph.outputs.len(),
+        };
+        if !there || b.bytes < 0 {
+            return Err(format!("{id} is no memory").into());
+        }
+        if b.kind != BufferKind::Arena && placement.buffers.iter().any(|(o, c)| o != id && c.kind == b.kind) {
+            return Err(format!("{id} is another buffer's memory").into());
+        }
+    }
+    let place = |place: &Place| -> Result<(), Wrong> {
+        let Layout { sizes, strides, offset, .. } = &place.layout;
+        let whole = sizes.len() == strides.len() && near(sizes) && sizes.iter().all(|n| *n >= 0);
+        // Where nothing is, or nothing follows, the numbers do not count.
+        let empty = sizes.contains(&0);
+        let used: Vec<i64> = sizes.iter().zip(strides).filter(|(n, _)| **n > 1).map(|(_, s)| *s).collect();
+        let all = sizes.iter().fold(1i64, |n, size| n.saturating_mul(*size));
+        let fits = whole && (empty || near(&used) && near(&[*offset, all]));
+        if fits && place.buffer.index() < placement.buffers.len() { Ok(()) } else { Err("no place".into()) }
+    };
+    for step in &placement.steps {
+        match step {
+            Step::Run { node, reads, writes } => {
+                let Some(n) = graph.nodes.get(*node) else { return Err("no node".into()) };
+                if reads.len() != n.operands().count() || writes.len() != n.results.len() {
+                    return Err("another number of operands or results".into());
+                }
+                reads.iter().chain(writes).flatten().try_for_each(place)?;
+            }
+            Step::Move { value, from, to } => {
+                if value.index() >= graph.values.len() {
+                    return Err("no value".into());
+                }
+                place(from).and(place(to))?;
+            }
+            Step::Free { node } if graph.nodes.get(*node).is_none() => return Err("no node".into()),
+            Step::Free { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// Memory after the first steps.
 fn walk<'a>(program: &'a Program, placement: &Placement, steps: usize) -> Result<Model<'a>, Wrong> {
+    well_formed(program, placement)?;
     let graph = program.graph();
-    let cells = placement.buffers.iter().map(|(_, b)| vec![None; (b.bytes / 4) as usize]).collect();
+    let cells = placement.buffers.iter().map(|(_, b)| vec![None; (b.bytes.min(FAR) / 4) as usize]).collect();
     let writable = placement.buffers.iter().map(|(_, b)| match b.kind {
         BufferKind::Input(i) => program.signature.outputs.iter().any(|o| o.kind == OutputKind::Mutation(i)),
         _ => true,
@@ -111,7 +165,7 @@ impl Model<'_> {
 
     fn read(&self, v: ValueId, place: &Place) -> Result<Vec<usize>, Wrong> {
         let at = self.at(place)?;
-        let names = &self.names[&v];
+        let Some(names) = self.names.get(&v) else { return Err("what no step makes is read".into()) };
         if at.len() != names.len() {
             return Err(format!("%{} is read with other sizes", self.program.graph().values[v].name).into());
         }
@@ -126,7 +180,7 @@ impl Model<'_> {
 
     fn write(&mut self, v: ValueId, place: &Place) -> Result<(), Wrong> {
         let at = self.at(place)?;
-        let names = self.names[&v].clone();
+        let Some(names) = self.names.get(&v).cloned() else { return Err("what no step makes is written".into()) };
         if at.len() != names.len() {
             return Err("written with other sizes".into());
         }
