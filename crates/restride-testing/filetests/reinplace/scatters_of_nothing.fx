@@ -5,7 +5,7 @@ graph(%x: f32[4, 6]) {
   %a: f32[2, 6]+6 = aten.slice.Tensor(%y, 0, 1, 3)
   %b: f32[0, 6]+18 = aten.slice.Tensor(%a, 0, 2, 3)
   %m: f32[0, 6] = aten.neg.default(%b)
-  %c: f32[2, 6] = aten.slice_scatter.default(%a, %m, 0, 2, 3)
+  %c: f32[2, 6]+6 = aten.slice_scatter.default(%a, %m, 0, 2, 3)
   %y1: f32[4, 6] = aten.slice_scatter.default(%y, %c, 0, 1, 3)
   return %y1
 }
