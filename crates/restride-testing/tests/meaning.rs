@@ -111,3 +111,21 @@ fn what_is_in_place_means_the_same() {
     println!("{judged} of {asked} judged");
     assert!(judged * 10 >= asked * 7, "only {judged} of {asked} are judged");
 }
+
+/// A loop whose body writes is unrolled by functionalization, even where the write changes nothing: no accusation.
+#[test]
+fn a_loop_that_was_unrolled_is_not_accused() {
+    let text = "graph(%index: i64[3]) {
+  %y: f32[3] = higher_order.map_impl(@each, [%index], [])
+  return %y
+}
+graph @each(%i: i64[]) {
+  %a: f32[] = aten.to.dtype(%i, f32)
+  %b: f32[] = aten.copy_.default(%a, %a)
+  return %b
+}";
+    let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
+    let inputs = restride_exec::random_inputs(&program, 0).expect("inputs");
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
+    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Judged::No("a loop was unrolled".into())));
+}

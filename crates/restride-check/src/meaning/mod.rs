@@ -14,7 +14,7 @@
 //!
 //! # What is not covered
 //! Programs with sizes that are not known, unless bound before; writes through bodies of `while_loop`, `scan` and
-//! `map`; writes into tensors with several elements in one cell of more than 256 elements or by operators that are
+//! `map`, and other loops that a pass has unrolled where what they give differs; writes into tensors with several elements in one cell of more than 256 elements or by operators that are
 //! not element by element; writes into what a branch returned, where only one branch returns an operand's memory, and whether
 //! outputs share that memory. Such programs are [`Judged::No`], with the reason: not
 //! accepted, not accused. Different calls that compute the same are different names: the judge may accuse a program that is
@@ -31,7 +31,7 @@ use crate::{Fault, FaultKind};
 use names::{Key, Names};
 use replay::{Replay, Slot, Tensor, whole};
 use restride_ir::{
-    AliasRoot, Arg, Expr, GraphId, InputKind, Layout, LazyBits, Meta, NodeId, Op, OutputKind, Program, Type,
+    AliasRoot, Arg, Expr, GraphId, Hop, InputKind, Layout, LazyBits, Meta, NodeId, Op, OutputKind, Program, Type,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -128,9 +128,18 @@ pub fn meaning(
     };
     match compare(imported, functional, inputs, &before, &after, known, &mut names) {
         Ok(faults) if faults.is_empty() => Ok(Judged::Same),
+        // Whose body writes: the imported program's is named as a function, and no such name is left.
+        Ok(_) if loops(imported) > loops(functional) => Ok(Judged::No("a loop was unrolled".into())),
         Ok(faults) => Err(faults.into_iter().map(plain).collect()),
         Err(stop) => fault(functional, stop),
     }
+}
+
+/// Calls of loops in the graphs that the main one reaches.
+fn loops(program: &Program) -> usize {
+    let is_loop = |n: &restride_ir::Node| matches!(n.op.def().hop, Some(Hop::WhileLoop | Hop::Scan | Hop::Map));
+    let graphs = restride_ir::callees_first(program).unwrap_or_default();
+    graphs.into_iter().flat_map(|g| program.graphs[g].ordered()).filter(|(_, n)| is_loop(n)).count()
 }
 
 fn plain(what: impl Into<String>) -> Fault {

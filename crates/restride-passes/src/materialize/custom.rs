@@ -4,7 +4,8 @@
 //! Here the operator is called on those views: of the memory that the content lies in, if that may be overwritten and lies as it
 //! is declared, and of a copy otherwise.
 
-use super::{Form, Materializer, Want, refuse};
+use super::strides::refuse;
+use super::{Form, Materializer, Want};
 use restride_ir::{Arg, Dim, Error, Expr, Node, Op, Result, TensorType, Type, ValueId};
 use restride_ops::{CustomArg, CustomView, custom_form_of, decode_views};
 use std::collections::BTreeSet;

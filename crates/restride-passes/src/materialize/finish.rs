@@ -1,7 +1,10 @@
 //! The end of the program: inputs get their new contents, outputs become what they are in eager PyTorch.
 
-use super::{Form, Materializer, filled, refuse};
-use restride_ir::{AliasRoot, Arg, Error, Origin, OutputKind, OutputSpec, Result, TensorType, Type, ValueId};
+use super::strides::refuse;
+use super::{Form, Materializer, filled};
+use restride_ir::{
+    AliasRoot, Arg, Error, Expr, Layout, Origin, OutputKind, OutputSpec, Result, TensorType, Type, ValueId,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -223,14 +226,13 @@ impl Materializer<'_> {
         let none: Arc<Origin> = Arc::default();
         let mut base = root;
         if have.dtype != target.dtype {
-            if have.dtype.size() != target.dtype.size() {
-                return Err(Error::unsupported(
-                    "an output that is a view of memory under an element type of another size",
-                ));
-            }
-            let ty = TensorType::new(target.dtype, have.layout);
-            let args = vec![Arg::Value(base), Arg::DType(target.dtype)];
-            base = self.build(&none, &hint, |b| b.call("aten.view.dtype", args, ty));
+            let ty = |dtype, cells: usize| TensorType::new(dtype, Layout::contiguous(&[Expr::Int(cells as i64)]));
+            // The storage's first bytes: one element of the larger type, some of the smaller one.
+            let (a, b) = (have.dtype.size(), target.dtype.size());
+            let (from, to) = (ty(have.dtype, b.div_ceil(a)), ty(target.dtype, a.div_ceil(b)));
+            let first = self.build(&none, &hint, |b| b.as_strided(base, from));
+            let args = vec![Arg::Value(first), Arg::DType(target.dtype)];
+            base = self.build(&none, &hint, |b| b.call("aten.view.dtype", args, to));
         }
         let v = self.build(&none, &hint, |b| b.as_strided(base, target));
         let identity = Some(self.fresh());

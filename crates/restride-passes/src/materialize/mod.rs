@@ -33,6 +33,7 @@ mod inplace;
 mod members;
 mod parts;
 mod shown;
+mod strides;
 mod views;
 mod wants;
 
@@ -42,11 +43,10 @@ use crate::build::{Builder, Names};
 use forms::Forms;
 use parts::Parts;
 use restride_ir::{
-    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Layout, Meta, Node, Op, Origin,
-    Program, Result, Scalar, Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
+    Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
 };
 use restride_ops::lookup;
-use restride_tensor::self_overlaps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use wants::Want;
@@ -524,7 +524,8 @@ impl<'a> Materializer<'a> {
         }
         let id = self.new.add_node(op, args, results, node.origin.clone());
         let made = self.new.nodes[id].results.clone();
-        let aliases = self.aliases(node)?;
+        let viewed = self.viewed(id);
+        let aliases = if viewed == Some(false) { Vec::new() } else { self.aliases(node)? };
         let together = self.together(node)?;
         for (i, (&old, &new)) in node.results.iter().zip(&made).enumerate() {
             if self.new.values[new].ty.tensor().is_some() {
@@ -532,7 +533,13 @@ impl<'a> Materializer<'a> {
                 for (_, o) in aliases.iter().filter(|a| a.0 == i) {
                     roots.extend(self.facts[operands[*o]].roots.iter().copied());
                 }
-                if roots.is_empty() && op.may_pass_through() {
+                if op.is_view() && viewed.is_none() {
+                    // In an operand's memory, or in memory of its own.
+                    let own = self.fresh();
+                    self.writable.insert(own);
+                    roots.insert(own);
+                }
+                if roots.is_empty() && viewed.is_none() && op.may_pass_through() {
                     roots.extend(operands.iter().flat_map(|o| self.facts[*o].roots.iter()).copied());
                     // Or in memory of its own, which nobody knows to be free.
                     roots.insert(self.fresh());
@@ -553,116 +560,6 @@ impl<'a> Materializer<'a> {
         }
         Ok(())
     }
-
-    /// Gives an operator that asks for strides operands that have them.
-    fn settle(&mut self, node: &Node, args: &mut [Arg]) -> Result<()> {
-        let op = node.op;
-        let (Some(Arg::Value(old)), Some(Arg::Value(new))) = (node.args.first(), args.first()) else { return Ok(()) };
-        let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
-        let strides = self.lies_as(*new, &want);
-        let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
-        if op.def().strided && !start || asks_for_strides(op) && !strides {
-            self.showing.push(*old);
-        }
-        if op.def().strided && !start {
-            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
-            args[0] = Arg::Value(copy);
-            // The copy starts at cell 0 of a storage of its own.
-            if let Some(i) = op.schema().arg("storage_offset") {
-                let shifted = match &args[i] {
-                    Arg::Scalar(e) => e.minus(&want.layout.offset),
-                    _ => Expr::Int(0),
-                };
-                args[i] = Arg::Scalar(shifted);
-            }
-        } else if asks_for_strides(op) && !strides {
-            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
-            args[0] = Arg::Value(copy);
-        }
-        Ok(())
-    }
-
-    /// Whether PyTorch's tensor has these sizes and strides.
-    fn lies_as(&self, v: ValueId, want: &TensorType) -> bool {
-        let have = self.new.tensor(v);
-        self.facts[v].sure
-            && match (self.known(have), self.known(want)) {
-                (Some(a), Some(b)) => a.lies_like(&b),
-                _ => have.layout == want.layout,
-            }
-    }
-
-    /// A fresh tensor with the value's elements and exactly these strides; `None` where no tensor of its own has them.
-    fn copy_of(&mut self, v: ValueId, want: &TensorType, origin: &Arc<Origin>) -> Result<Option<ValueId>> {
-        let mut ty = want.clone();
-        ty.layout.offset = Expr::Int(0);
-        let hint = format!("{}_laid_out", self.new.values[v].name);
-        let made = if ty.layout.is_contiguous() {
-            let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
-            self.build(origin, &hint, |b| b.call("aten.clone.default", vec![Arg::Value(v), format], ty))
-        } else {
-            if self.known(&ty).is_none_or(|k| self_overlaps(&k.layout) != Some(false)) {
-                return Ok(None);
-            }
-            self.build(origin, &hint, |b| {
-                let args = vec![
-                    Arg::Scalars(ty.layout.sizes.to_vec()),
-                    Arg::Scalars(ty.layout.strides.to_vec()),
-                    Arg::DType(ty.dtype),
-                ];
-                let empty = b.call("aten.empty_strided.default", args, ty.clone());
-                b.call("aten.copy_.default", vec![Arg::Value(empty), Arg::Value(v)], ty)
-            })
-        };
-        self.own(made, true);
-        self.copied += self.bytes(made);
-        Ok(Some(made))
-    }
-
-    /// Bytes of a new value, at the witness.
-    fn bytes(&self, v: ValueId) -> i64 {
-        let known = self.new.values[v].ty.tensor().and_then(|t| self.known(t));
-        known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
-    }
-
-    fn known(&self, ty: &TensorType) -> Option<Meta> {
-        Some(Meta::new(ty.dtype, known(&ty.layout, &self.ctx.witness)?))
-    }
-
-    fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
-        args.iter()
-            .map(|a| {
-                a.try_map(
-                    |v| self.new.values[*v].ty.tensor().and_then(|t| self.known(t)).ok_or(()),
-                    |e| e.eval(&self.ctx.witness).map_err(|_| ()),
-                )
-                .ok()
-            })
-            .collect()
-    }
-}
-
-/// A layout at the witness.
-fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
-    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
-}
-
-fn refuse(op: Op) -> Error {
-    Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise"))
-}
-
-/// Views that not every strides allow.
-fn asks_for_strides(op: Op) -> bool {
-    matches!(
-        op.name(),
-        "aten.view.default"
-            | "aten._unsafe_view.default"
-            | "aten._reshape_alias.default"
-            | "aten.view.dtype"
-            | "aten.view_as_complex.default"
-            | "aten.view_as.default"
-            | "aten.unflatten.int"
-    )
 }
 
 /// An operator with its arguments filled up.

@@ -6,7 +6,8 @@
 //! done where it saves memory. Regions are said with symbols and held against the operator's own at the witness.
 
 use super::forms::Forms;
-use super::{Fact, Materializer, filled, known};
+use super::strides::known;
+use super::{Fact, Materializer, filled};
 use restride_ir::{
     Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Piece, Result, Scalar, TensorType, Type,
     ValueId,

@@ -1,0 +1,136 @@
+//! How values lie: what is known of new types, and copies where the declared strides are asked for.
+
+use super::Materializer;
+use restride_ir::{
+    Arg, Args, Binding, Dim, Error, Expr, Layout, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId,
+    ViewOutcome,
+};
+use restride_tensor::self_overlaps;
+use std::sync::Arc;
+
+impl Materializer<'_> {
+    /// Gives an operator that asks for strides operands that have them.
+    pub(super) fn settle(&mut self, node: &Node, args: &mut [Arg]) -> Result<()> {
+        let op = node.op;
+        let (Some(Arg::Value(old)), Some(Arg::Value(new))) = (node.args.first(), args.first()) else { return Ok(()) };
+        let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
+        let strides = self.lies_as(*new, &want);
+        let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
+        if op.def().strided && !start || asks_for_strides(op) && !strides {
+            self.showing.push(*old);
+        }
+        if op.def().strided && !start {
+            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
+            args[0] = Arg::Value(copy);
+            // The copy starts at cell 0 of a storage of its own.
+            if let Some(i) = op.schema().arg("storage_offset") {
+                let shifted = match &args[i] {
+                    Arg::Scalar(e) => e.minus(&want.layout.offset),
+                    _ => Expr::Int(0),
+                };
+                args[i] = Arg::Scalar(shifted);
+            }
+        } else if asks_for_strides(op) && !strides {
+            let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
+            args[0] = Arg::Value(copy);
+        }
+        Ok(())
+    }
+
+    /// Whether the results of a new call of a view operator are views: `reshape` of what strides cannot express is none, nor
+    /// is `conj_physical` of complex elements. `None` if that is not known, or for another operator.
+    pub(super) fn viewed(&self, id: NodeId) -> Option<bool> {
+        let node = &self.new.nodes[id];
+        let rule = node.op.def().view?;
+        let sure = |v: ValueId| self.new.values[v].ty.tensor().filter(|_| self.facts[v].sure).cloned().ok_or(());
+        let typed: Vec<_> =
+            node.args.iter().map(|a| a.try_map(|v| sure(*v), |e| Ok(e.clone()))).collect::<Result<_, ()>>().ok()?;
+        match (rule.symbolic)(&Args(&typed)).ok()? {
+            ViewOutcome::Views(_) => Some(true),
+            ViewOutcome::Copy => Some(false),
+            ViewOutcome::Unknown => None,
+        }
+    }
+
+    /// Whether PyTorch's tensor has these sizes and strides.
+    pub(super) fn lies_as(&self, v: ValueId, want: &TensorType) -> bool {
+        let have = self.new.tensor(v);
+        self.facts[v].sure
+            && match (self.known(have), self.known(want)) {
+                (Some(a), Some(b)) => a.lies_like(&b),
+                _ => have.layout == want.layout,
+            }
+    }
+
+    /// A fresh tensor with the value's elements and exactly these strides; `None` where no tensor of its own has them.
+    pub(super) fn copy_of(&mut self, v: ValueId, want: &TensorType, origin: &Arc<Origin>) -> Result<Option<ValueId>> {
+        let mut ty = want.clone();
+        ty.layout.offset = Expr::Int(0);
+        let hint = format!("{}_laid_out", self.new.values[v].name);
+        let made = if ty.layout.is_contiguous() {
+            let format = Arg::MemoryFormat(restride_ir::MemoryFormat::Contiguous);
+            self.build(origin, &hint, |b| b.call("aten.clone.default", vec![Arg::Value(v), format], ty))
+        } else {
+            if self.known(&ty).is_none_or(|k| self_overlaps(&k.layout) != Some(false)) {
+                return Ok(None);
+            }
+            self.build(origin, &hint, |b| {
+                let args = vec![
+                    Arg::Scalars(ty.layout.sizes.to_vec()),
+                    Arg::Scalars(ty.layout.strides.to_vec()),
+                    Arg::DType(ty.dtype),
+                ];
+                let empty = b.call("aten.empty_strided.default", args, ty.clone());
+                b.call("aten.copy_.default", vec![Arg::Value(empty), Arg::Value(v)], ty)
+            })
+        };
+        self.own(made, true);
+        self.copied += self.bytes(made);
+        Ok(Some(made))
+    }
+
+    /// Bytes of a new value, at the witness.
+    pub(super) fn bytes(&self, v: ValueId) -> i64 {
+        let known = self.new.values[v].ty.tensor().and_then(|t| self.known(t));
+        known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
+    }
+
+    pub(super) fn known(&self, ty: &TensorType) -> Option<Meta> {
+        Some(Meta::new(ty.dtype, known(&ty.layout, &self.ctx.witness)?))
+    }
+
+    pub(super) fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
+        args.iter()
+            .map(|a| {
+                a.try_map(
+                    |v| self.new.values[*v].ty.tensor().and_then(|t| self.known(t)).ok_or(()),
+                    |e| e.eval(&self.ctx.witness).map_err(|_| ()),
+                )
+                .ok()
+            })
+            .collect()
+    }
+}
+
+/// A layout at the witness.
+pub(super) fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
+    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
+}
+
+pub(super) fn refuse(op: Op) -> Error {
+    Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise"))
+}
+
+/// Views that not every strides allow.
+pub(super) fn asks_for_strides(op: Op) -> bool {
+    matches!(
+        op.name(),
+        "aten.view.default"
+            | "aten._unsafe_view.default"
+            | "aten._reshape_alias.default"
+            | "aten.view.dtype"
+            | "aten.view_as_complex.default"
+            | "aten.view_as.default"
+            | "aten.unflatten.int"
+    )
+}
