@@ -65,7 +65,7 @@ pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
 /// Elements from one tensor to another of the same sizes on another storage, lazy bits aside.
 fn copy_cells(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
     let used = |e: restride_tensor::AccessError| OpError::new(e.to_string());
-    copy_convert(src.try_read().map_err(used)?.view(), dst.try_write().map_err(used)?.view_mut());
+    copy_convert(src.try_read().map_err(used)?.view(), &dst.try_write().map_err(used)?.view_mut());
     Ok(())
 }
 

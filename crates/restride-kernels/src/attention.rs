@@ -29,11 +29,11 @@ pub struct Settings<'a> {
 #[derive(Clone, Copy)]
 pub struct Results<'a> {
     /// `… × L × Ev`.
-    pub out: ViewMut<'a>,
+    pub out: &'a ViewMut<'a>,
     /// Logarithm of the sum of exponentials of each query's scores, `… × L`.
-    pub logsumexp: Option<ViewMut<'a>>,
+    pub logsumexp: Option<&'a ViewMut<'a>>,
     /// The softmax of the scores, `… × L × S`.
-    pub weights: Option<ViewMut<'a>>,
+    pub weights: Option<&'a ViewMut<'a>>,
 }
 
 /// A batch of matrices, where they are or, in another type than the one that is computed in, copied.
@@ -229,7 +229,7 @@ fn run<T: Gemm + Real>(
         }
     });
     if let Some(own) = &own {
-        unpack(own, &results.out);
+        unpack(own, results.out);
     }
     if let Some(out) = &results.logsumexp {
         unpack(&sums, out);
@@ -278,7 +278,7 @@ mod tests {
         for causal in [false, true] {
             let (locked, mut to, mut sums_to) = (bits.read(), out.write(), sums.write());
             let settings = Settings { mask: Some(locked.view()), selects: true, causal, scale: 0.7 };
-            let results = Results { out: to.view_mut(), logsumexp: Some(sums_to.view_mut()), weights: None };
+            let results = Results { out: &to.view_mut(), logsumexp: Some(&sums_to.view_mut()), weights: None };
             attention(&q.read().view(), &k.read().view(), &v.read().view(), true, &settings, &results, 2).unwrap();
             drop((to, sums_to));
             for i in 0..b * h * l {

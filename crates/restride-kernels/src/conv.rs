@@ -268,11 +268,11 @@ fn scatter<T: Number>(x: &[T], weight: &[T], s: &Shape, y: &mut [T], threads: us
 /// Gradients of a convolution that are asked for.
 pub struct Gradients<'a> {
     /// Of the input.
-    pub input: Option<ViewMut<'a>>,
+    pub input: Option<&'a ViewMut<'a>>,
     /// Of the weight.
-    pub weight: Option<ViewMut<'a>>,
+    pub weight: Option<&'a ViewMut<'a>>,
     /// Of the bias.
-    pub bias: Option<ViewMut<'a>>,
+    pub bias: Option<&'a ViewMut<'a>>,
 }
 
 /// Gradients of [`conv`] (or of [`conv_transposed`], with its window) from the result's.
@@ -291,7 +291,7 @@ pub fn conv_backward(
     let s = Shape { batch: batch(x, weight), groups, cin: b, cout: a / groups, w: *w };
     let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
     s.holds(wide.numel(), weight.numel(), narrow.numel())?;
-    let of_size = |out: &Option<ViewMut<'_>>, n: usize| out.as_ref().is_none_or(|out| out.numel() == n);
+    let of_size = |out: &Option<&ViewMut<'_>>, n: usize| out.as_ref().is_none_or(|out| out.numel() == n);
     if !of_size(&out.input, x.numel()) || !of_size(&out.weight, weight.numel()) {
         return Err("gradients have the sizes of what they are of".into());
     }
@@ -499,7 +499,7 @@ mod tests {
             let gx = Tensor::zeros(DType::F64, back.layout().clone());
             let gw = Tensor::zeros(DType::F64, tw.layout().clone());
             let (mut input, mut weight) = (gx.write(), gw.write());
-            let grads = Gradients { input: Some(input.view_mut()), weight: Some(weight.view_mut()), bias: None };
+            let grads = Gradients { input: Some(&input.view_mut()), weight: Some(&weight.view_mut()), bias: None };
             conv_backward(&tg.read().view(), &tx.read().view(), &tw.read().view(), &s.w, false, s.groups, &grads, 2)
                 .unwrap();
             drop((input, weight));

@@ -91,7 +91,7 @@ mod tests {
     fn drawn(sizes: &[i64], seed: u64) -> Tensor {
         let t = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
         let numbers = (0..t.numel() as u64).map(|i| ((i + seed) * 2654435761 % 1999) as f64 / 1000.0 - 1.0);
-        crate::convert::scatter(&numbers.collect::<Vec<f64>>(), t.write().view_mut());
+        crate::convert::scatter(&numbers.collect::<Vec<f64>>(), &t.write().view_mut());
         t
     }
 

@@ -346,7 +346,7 @@ pub fn gather_into<C: Compute>(src: View<'_>, out: &mut [C]) {
 ///
 /// # Panics
 /// If there are not `dst.numel()` of them.
-pub fn scatter<C: Compute>(data: &[C], dst: ViewMut<'_>) {
+pub fn scatter<C: Compute>(data: &[C], dst: &ViewMut<'_>) {
     assert_eq!(data.len(), dst.numel(), "a scatter fills its target");
     let rows = Rows::logical(&[dst.layout()]);
     let mut rest = data;
@@ -367,7 +367,7 @@ pub const CHUNK: usize = 1024;
 ///
 /// # Panics
 /// If the sizes differ.
-pub fn copy_convert(src: View<'_>, dst: ViewMut<'_>) {
+pub fn copy_convert(src: View<'_>, dst: &ViewMut<'_>) {
     assert_eq!(src.sizes(), dst.sizes(), "a copy is between equal sizes");
     if src.dtype() == dst.dtype() {
         return copy_same(src, dst);
@@ -383,7 +383,7 @@ pub fn copy_convert(src: View<'_>, dst: ViewMut<'_>) {
 
 // By itself for each type: the rooms of all of them are not touched then.
 #[inline(never)]
-fn copy_as<C: Compute>(src: View<'_>, dst: ViewMut<'_>) {
+fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
     let rows = Rows::any_order(&[dst.layout(), src.layout()]);
     let mut buffer = Stack::<C, CHUNK>::new();
     let buffer = buffer.filled(rows.len().min(CHUNK), C::default());
@@ -400,7 +400,7 @@ fn copy_as<C: Compute>(src: View<'_>, dst: ViewMut<'_>) {
     });
 }
 
-fn copy_same(src: View<'_>, dst: ViewMut<'_>) {
+fn copy_same(src: View<'_>, dst: &ViewMut<'_>) {
     match src.dtype().size() {
         1 => copy_words::<u8>(src, dst),
         2 => copy_words::<u16>(src, dst),
@@ -410,7 +410,7 @@ fn copy_same(src: View<'_>, dst: ViewMut<'_>) {
     }
 }
 
-fn copy_words<W: Copy>(src: View<'_>, dst: ViewMut<'_>) {
+fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
     let rows = Rows::any_order(&[dst.layout(), src.layout()]);
     let (to_step, from_step) = (rows.stride(0), rows.stride(1));
     rows.for_each(|at| {
@@ -450,11 +450,11 @@ mod tests {
         let numbers = Tensor::from_slice(&[0i64, 1, 2, 3, 100, 1], &[2, 3]);
         for a in DType::ALL {
             let first = Tensor::zeros(a, Layout::contiguous(&[2, 3]));
-            copy_convert(numbers.read().view(), first.write().view_mut());
+            copy_convert(numbers.read().view(), &first.write().view_mut());
             for b in DType::ALL {
                 // Through a transposed target, so that rows are strided.
                 let second = Tensor::zeros(b, Layout::permuted(&[2, 3], &[1, 0]));
-                copy_convert(first.read().view(), second.write().view_mut());
+                copy_convert(first.read().view(), &second.write().view_mut());
                 let want = numbers
                     .to_elements::<i64>()
                     .into_iter()
@@ -468,7 +468,7 @@ mod tests {
     fn casts_are_those_of_the_cpu() {
         let cast = |x: f64, to: DType| {
             let (a, b) = (Tensor::from_slice(&[x], &[1]), Tensor::zeros(to, Layout::contiguous(&[1])));
-            copy_convert(a.read().view(), b.write().view_mut());
+            copy_convert(a.read().view(), &b.write().view_mut());
             b.get(&[0])
         };
         assert_eq!(cast(-2.9, DType::I32), Scalar::Int(-2));
@@ -487,7 +487,7 @@ mod tests {
     #[should_panic(expected = "between equal sizes")]
     fn a_copy_into_fewer_elements_is_refused() {
         let (many, few) = (Tensor::from_slice(&[1.0f32; 64], &[64]), Tensor::from_slice(&[0f32; 2], &[2]));
-        copy_convert(many.read().view(), few.write().view_mut());
+        copy_convert(many.read().view(), &few.write().view_mut());
     }
 
     #[test]
@@ -497,6 +497,6 @@ mod tests {
         assert_eq!(gather::<f64>(wide.read().view())[..], [7.0; 6]);
         let none = Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
         assert!(gather::<f32>(none.read().view()).is_empty());
-        copy_convert(none.read().view(), Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
+        copy_convert(none.read().view(), &Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
     }
 }

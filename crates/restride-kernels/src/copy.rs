@@ -10,7 +10,7 @@ use restride_tensor::{DType, Dims, Element, Layout, Overlap, Scalar, View, ViewM
 /// differ, the number of elements not.
 pub fn same_order(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
     if src.sizes() == dst.sizes() {
-        copy_convert(*src, *dst);
+        copy_convert(*src, dst);
         return Ok(());
     }
     if src.numel() != dst.numel() {
@@ -18,10 +18,10 @@ pub fn same_order(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
     }
     match Regroup::of(src.layout(), dst.layout()) {
         // SAFETY: `Layout::view` gives the same cells under other sizes.
-        Regroup::Target(layout) => copy_convert(*src, unsafe { dst.with_layout(&layout) }),
+        Regroup::Target(layout) => copy_convert(*src, &unsafe { dst.with_layout(&layout) }),
         // SAFETY: as above.
-        Regroup::Source(layout) => copy_convert(unsafe { src.with_layout(&layout) }, *dst),
-        Regroup::Neither => with_compute!(any src.dtype(), T => scatter(&gather::<T>(*src), *dst)),
+        Regroup::Source(layout) => copy_convert(unsafe { src.with_layout(&layout) }, dst),
+        Regroup::Neither => with_compute!(any src.dtype(), T => scatter(&gather::<T>(*src), dst)),
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ pub fn into_region(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Result
         return Err(format!("sizes {:?} do not fill {:?}", src.sizes(), &layout.sizes[..]));
     }
     // SAFETY: the cells lie between the result's first and last one, and are aligned.
-    copy_convert(*src, unsafe { dst.with_layout(layout) });
+    copy_convert(*src, &unsafe { dst.with_layout(layout) });
     Ok(())
 }
 
@@ -122,7 +122,7 @@ pub fn into_elements(src: &View<'_>, dst: &ViewMut<'_>, layout: &Layout) -> Resu
         if own.binary_search(&to).is_ok() {
             let (from, to) = (Layout::strided(none, none, from as i64), Layout::strided(none, none, to as i64));
             // SAFETY: each is one cell: of the operand, and of the result.
-            unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
+            unsafe { copy_convert(src.with_layout(&from), &dst.with_layout(&to)) };
         }
     }
     Ok(())
@@ -139,7 +139,7 @@ pub fn into_elements_room(dst: &Layout, layout: &Layout) -> usize {
 /// Copies an operand to a result that its sizes broadcast to.
 pub fn stretched(src: &View<'_>, dst: &ViewMut<'_>) -> Result<(), String> {
     expanded(src, dst.sizes(), |src| {
-        copy_convert(*src, *dst);
+        copy_convert(*src, dst);
         Ok(())
     })
 }
@@ -156,7 +156,7 @@ pub fn same_memory(src: &View<'_>, dst: &ViewMut<'_>) -> bool {
 /// The operand's elements in a result that will change some of them: nothing to do where it was carried over.
 pub fn carry(src: &View<'_>, dst: &ViewMut<'_>) {
     if !same_memory(src, dst) {
-        copy_convert(*src, *dst);
+        copy_convert(*src, dst);
     }
 }
 
@@ -182,8 +182,8 @@ pub fn held(dtype: DType, s: Scalar) -> Scalar {
     let none: &[i64] = &[];
     let layout = Layout::contiguous(none);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes hold an element of every type.
-    let own = unsafe { ViewMut::from_raw(cell.0.as_mut_ptr(), dtype, &layout) };
-    number(s, |from| copy_convert(*from, own));
+    let mut own = unsafe { ViewMut::from_raw(cell.0.as_mut_ptr(), dtype, &layout) };
+    number(s, |from| copy_convert(*from, &own));
     own.as_view().get(&[])
 }
 
@@ -220,7 +220,7 @@ pub fn zero(dst: &ViewMut<'_>) {
     let layout = Layout::strided(dst.sizes(), &strides, 0);
     // SAFETY: the layout has one cell, and 16 aligned zero bytes are a zero of every element type.
     let view = unsafe { View::from_raw(zeros.0.as_ptr(), dst.dtype(), &layout) };
-    copy_convert(view, *dst);
+    copy_convert(view, dst);
 }
 
 #[repr(align(16))]
@@ -252,7 +252,7 @@ pub fn repeat(src: &View<'_>, repeats: &[i64], dst: &ViewMut<'_>) {
         }
     }
     // SAFETY: the cells of both layouts are those of the views: each dimension of the result is split in two.
-    unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
+    unsafe { copy_convert(src.with_layout(&from), &dst.with_layout(&to)) };
 }
 
 /// Repeats each element `n` times along a dimension.
@@ -265,7 +265,7 @@ pub fn repeat_each(src: &View<'_>, dim: usize, n: i64, dst: &ViewMut<'_>) {
     assert_eq!(dst.sizes(), &sizes[..], "each element is repeated {n} times along dimension {dim}");
     let (mut from, mut to) = (src.layout().clone(), dst.layout().clone());
     if n == 1 {
-        return copy_convert(*src, *dst);
+        return copy_convert(*src, dst);
     }
     from.sizes.insert(dim + 1, n);
     from.strides.insert(dim + 1, 0);
@@ -275,7 +275,7 @@ pub fn repeat_each(src: &View<'_>, dim: usize, n: i64, dst: &ViewMut<'_>) {
     to.sizes.insert(dim + 1, n);
     to.strides.insert(dim + 1, t);
     // SAFETY: as in `repeat`.
-    unsafe { copy_convert(src.with_layout(&from), dst.with_layout(&to)) };
+    unsafe { copy_convert(src.with_layout(&from), &dst.with_layout(&to)) };
 }
 
 #[cfg(test)]

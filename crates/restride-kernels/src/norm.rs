@@ -161,9 +161,9 @@ pub fn batch_norm_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
 #[derive(Clone, Copy, Default)]
 pub struct BatchStats<'a> {
     /// Mean of the batch.
-    pub mean: Option<ViewMut<'a>>,
+    pub mean: Option<&'a ViewMut<'a>>,
     /// Inverse standard deviation of the batch.
-    pub invstd: Option<ViewMut<'a>>,
+    pub invstd: Option<&'a ViewMut<'a>>,
     /// New running mean and variance with the old ones.
     pub running: Option<Running<'a>>,
 }
@@ -174,7 +174,7 @@ pub struct Running<'a> {
     /// Running mean and variance before.
     pub old: (View<'a>, View<'a>),
     /// And after.
-    pub new: (ViewMut<'a>, ViewMut<'a>),
+    pub new: (&'a ViewMut<'a>, &'a ViewMut<'a>),
     /// Share of the batch in the new ones.
     pub momentum: f64,
 }
@@ -203,16 +203,16 @@ pub fn batch_norm_train(
     let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
     // Before anything is written: new running statistics may lie on old ones, and those be the weight too.
     let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
-    put(stats.mean.as_ref(), mean.iter().copied());
-    put(stats.invstd.as_ref(), invstd.iter().copied());
+    put(stats.mean, mean.iter().copied());
+    put(stats.invstd, invstd.iter().copied());
     if let Some(r) = &stats.running {
         let (old_mean, old_var) = (pack::<f64>(&r.old.0).into_owned(), pack::<f64>(&r.old.1).into_owned());
         // A batch without elements changes nothing.
         let m = if count == 0 { 0.0 } else { r.momentum };
         let blend = |new: f64, old: f64| if m == 0.0 { old } else { m * new + (1.0 - m) * old };
-        put(Some(&r.new.0), mean.iter().zip(&old_mean).map(|(&n, &o)| blend(n, o)));
+        put(Some(r.new.0), mean.iter().zip(&old_mean).map(|(&n, &o)| blend(n, o)));
         let unbiased = found.iter().map(|m| m.squares / (count as f64 - 1.0));
-        put(Some(&r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
+        put(Some(r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
     }
     let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
     scale_channels(x, &scale, &shift, out, threads)
@@ -453,9 +453,9 @@ mod tests {
         let mut to = [&mean, &invstd, &m, &v].map(Tensor::write);
         let [to_mean, to_invstd, to_m, to_v] = to.each_mut().map(|w| w.view_mut());
         let stats = BatchStats {
-            mean: Some(to_mean),
-            invstd: Some(to_invstd),
-            running: Some(Running { old: (old.view(), old.view()), new: (to_m, to_v), momentum: 0.25 }),
+            mean: Some(&to_mean),
+            invstd: Some(&to_invstd),
+            running: Some(Running { old: (old.view(), old.view()), new: (&to_m, &to_v), momentum: 0.25 }),
         };
         batch_norm_train(&x.read().view(), Affine::default(), 0.0, &out.write().view_mut(), &stats, 2).unwrap();
         drop(to);

@@ -11,11 +11,11 @@ use restride_tensor::{DType, Layout, View, ViewMut};
 #[derive(Clone, Copy, Default)]
 pub struct Gradients<'a> {
     /// With respect to the operand.
-    pub input: Option<ViewMut<'a>>,
+    pub input: Option<&'a ViewMut<'a>>,
     /// With respect to the factors.
-    pub weight: Option<ViewMut<'a>>,
+    pub weight: Option<&'a ViewMut<'a>>,
     /// With respect to what is added.
-    pub bias: Option<ViewMut<'a>>,
+    pub bias: Option<&'a ViewMut<'a>>,
 }
 
 /// Of a normalisation over rows of `len` elements, with the mean (`None`: not subtracted, as in `rms_norm`) and the inverse
@@ -45,8 +45,8 @@ pub fn rows(
                     db[j] += g.wide();
                 }
             }
-            put(grads.weight.as_ref(), dw.iter().copied());
-            put(grads.bias.as_ref(), db.iter().copied());
+            put(grads.weight, dw.iter().copied());
+            put(grads.bias, db.iter().copied());
         }
         if let Some(out) = &grads.input {
             let mut target = Target::<T>::new(out);
@@ -164,8 +164,8 @@ pub fn channels(
             });
             target.finish();
         }
-        put(grads.weight.as_ref(), dw.iter().copied());
-        put(grads.bias.as_ref(), db.iter().copied());
+        put(grads.weight, dw.iter().copied());
+        put(grads.bias, db.iter().copied());
     });
     Ok(())
 }
@@ -215,7 +215,7 @@ mod tests {
         layer(&x, &m, &r);
         let dx = zeros(&[2, 4, 3]);
         let mut to = dx.write();
-        let grads = Gradients { input: Some(to.view_mut()), ..Gradients::default() };
+        let grads = Gradients { input: Some(&to.view_mut()), ..Gradients::default() };
         rows(
             &g.read().view(),
             &x.read().view(),
@@ -244,7 +244,7 @@ mod tests {
         group(&x, &m, &r);
         let (m, r) = (m.to_elements::<f64>(), r.to_elements::<f64>());
         let mut to = dx.write();
-        let grads = Gradients { input: Some(to.view_mut()), ..Gradients::default() };
+        let grads = Gradients { input: Some(&to.view_mut()), ..Gradients::default() };
         channels(&g.read().view(), &x.read().view(), Over::Groups(2), &m, &r, Some(&w.read().view()), &grads, 2)
             .unwrap();
         drop(to);

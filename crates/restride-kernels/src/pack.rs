@@ -240,16 +240,16 @@ pub fn unpack<T: Compute>(src: &[T], out: &ViewMut<'_>) {
 
 /// Where a kernel puts its result in row-major order: the memory of the result itself where that is so laid out,
 /// scratch otherwise.
-pub struct Target<'a, T: Compute> {
-    out: ViewMut<'a>,
+pub(crate) struct Target<'a, T: Compute> {
+    out: &'a ViewMut<'a>,
     scratch: Option<Temp<T>>,
 }
 
 impl<'a, T: Compute> Target<'a, T> {
     /// For a result.
-    pub fn new(out: &ViewMut<'a>) -> Self {
+    pub fn new(out: &'a ViewMut<'_>) -> Self {
         let direct = out.dtype() == T::DTYPE && out.layout().is_contiguous();
-        Target { out: *out, scratch: (!direct).then(|| Temp::filled(out.numel(), T::default())) }
+        Target { out, scratch: (!direct).then(|| Temp::filled(out.numel(), T::default())) }
     }
     /// The elements, to be overwritten; what they hold before is not defined.
     pub fn slice(&mut self) -> &mut [T] {
@@ -264,7 +264,7 @@ impl<'a, T: Compute> Target<'a, T> {
     /// Puts the elements where the result has them.
     pub fn finish(self) {
         if let Some(s) = &self.scratch {
-            unpack(s, &self.out);
+            unpack(s, self.out);
         }
     }
 }

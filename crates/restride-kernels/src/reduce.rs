@@ -215,7 +215,7 @@ pub(crate) fn cast<R>(x: &View<'_>, to: DType, f: impl FnOnce(&View<'_>) -> R) -
         return f(x);
     }
     scratch::tensor(to, &Layout::contiguous(x.sizes()), |own| {
-        copy_convert(*x, *own);
+        copy_convert(*x, own);
         f(&own.as_view())
     })
 }

@@ -275,12 +275,12 @@ pub fn tensor_room(dtype: DType, n: i64) -> usize {
 ///
 /// # Panics
 /// For another layout.
-pub fn tensor<R>(dtype: DType, layout: &Layout, f: impl FnOnce(&ViewMut<'_>) -> R) -> R {
+pub fn tensor<R>(dtype: DType, layout: &Layout, f: impl FnOnce(&mut ViewMut<'_>) -> R) -> R {
     assert!(layout.is_contiguous() && layout.offset == 0, "a temporary tensor is contiguous");
     let bytes = layout.byte_range(dtype.size()).expect("a temporary tensor has a layout of memory").end;
     let mut words = Temp::filled(bytes.div_ceil(16), [0u64; 2]);
     // SAFETY: there are as many bytes, aligned for every element type, and zeros are elements of all.
-    f(&unsafe { ViewMut::from_raw(words.as_mut_ptr().cast(), dtype, layout) })
+    f(&mut unsafe { ViewMut::from_raw(words.as_mut_ptr().cast(), dtype, layout) })
 }
 
 /// Working memory of a thread that works for others: it grows to what was asked for, and stays.

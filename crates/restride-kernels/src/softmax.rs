@@ -117,7 +117,7 @@ pub(crate) fn rowwise<T: Compute>(
         };
         let own = || Temp::filled(many, T::default());
         // SAFETY: each part of the result, and of what it may lie on, is one thread's.
-        let both = unsafe { par::Across::new((*x, *out)) };
+        let both = unsafe { par::Across::new((*x, out)) };
         return par::each(threads, outer, own, |own, at| {
             let (x, out) = both.get();
             let (from, to) = (part(x.layout(), at), part(out.layout(), at));

@@ -218,7 +218,7 @@ fn run(c: &Call<'_>, f: &Form, logsumexp: Option<usize>, weights: Option<usize>)
         scale: c.args.opt_float(f.scale)?.unwrap_or(1.0 / width.sqrt()),
     };
     let results =
-        Results { out: c.outs[0], logsumexp: logsumexp.map(|i| c.outs[i]), weights: weights.map(|i| c.outs[i]) };
+        Results { out: &c.outs[0], logsumexp: logsumexp.map(|i| &c.outs[i]), weights: weights.map(|i| &c.outs[i]) };
     ran(attention::attention(q, k, v, grouped, &settings, &results, c.ctx.threads))
 }
 

@@ -57,7 +57,7 @@ fn backward(c: &Call<'_>) -> Result<()> {
     let conv = Conv::read(&c.args, &BACKWARD, x.sizes(), w.sizes())?;
     let window = conv.window(x.sizes(), w.sizes());
     let mask = c.args.ints(10)?;
-    let out = |i: usize| (mask[i] != 0).then(|| c.outs[i]);
+    let out = |i: usize| (mask[i] != 0).then(|| &c.outs[i]);
     let grads = Gradients { input: out(0), weight: out(1), bias: out(2) };
     ran(conv::conv_backward(g, x, w, &window, conv.transposed, conv.groups as usize, &grads, c.ctx.threads))
 }

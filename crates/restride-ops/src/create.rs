@@ -47,17 +47,17 @@ fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
 }
 
 /// Writes one number everywhere.
-pub(crate) fn put(value: Scalar, out: ViewMut<'_>) -> Result<()> {
+pub(crate) fn put(value: Scalar, out: &ViewMut<'_>) -> Result<()> {
     k::compute(&k::IDENTITY, out.dtype(), &[Input::Number(value)], out).map_err(|e| OpError::new(e.to_string()))
 }
 fn run_zeros(c: &Call<'_>) -> Result<()> {
-    put(Scalar::Int(0), c.outs[0])
+    put(Scalar::Int(0), &c.outs[0])
 }
 fn run_ones(c: &Call<'_>) -> Result<()> {
-    put(Scalar::Int(1), c.outs[0])
+    put(Scalar::Int(1), &c.outs[0])
 }
 fn run_second(c: &Call<'_>) -> Result<()> {
-    put(c.args.scalar(1)?, c.outs[0])
+    put(c.args.scalar(1)?, &c.outs[0])
 }
 
 /// The default float type stands for whatever is not given.
@@ -151,10 +151,10 @@ fn infer_scalar_tensor(a: &Args<'_, Meta>) -> Result<Metas> {
     row_major(dtype, &[])
 }
 fn run_scalar_tensor(c: &Call<'_>) -> Result<()> {
-    put(c.args.scalar(0)?, c.outs[0])
+    put(c.args.scalar(0)?, &c.outs[0])
 }
 fn run_new_full(c: &Call<'_>) -> Result<()> {
-    put(c.args.scalar(2)?, c.outs[0])
+    put(c.args.scalar(2)?, &c.outs[0])
 }
 
 /// `fill` and `zero` keep argument 0's element type and order of dimensions, none of its values.

@@ -75,13 +75,13 @@ impl Steps {
         if !self.dtype.is_float() {
             let (start, step) = (self.start.as_i64(), self.step.as_i64());
             let data = Temp::gather(n as usize, (0..n).map(|i| start.wrapping_add(step.wrapping_mul(i))));
-            scatter(&data, c.outs[0]);
+            scatter(&data, &c.outs[0]);
             return Ok(());
         }
         let within = if matches!(self.dtype, F16 | BF16) { F32 } else { F64 };
         let (start, step) = (round(within, self.start.as_f64()), round(within, self.step.as_f64()));
         let data = Temp::gather(n as usize, (0..n).map(|i| round(within, start + round(within, step * i as f64))));
-        scatter(&data, c.outs[0]);
+        scatter(&data, &c.outs[0]);
         Ok(())
     }
 }
@@ -152,7 +152,7 @@ fn spaced(dtype: DType, start: f64, end: f64, steps: usize, last: impl Fn(f64) -
     (0..steps).map(|i| last(one(i))).collect()
 }
 fn run_linspace(c: &Call<'_>) -> Result<()> {
-    let (start, end, out) = (bound(c, 0)?, bound(c, 1)?, c.outs[0]);
+    let (start, end, out) = (bound(c, 0)?, bound(c, 1)?, &c.outs[0]);
     let (dtype, n) = (out.dtype(), out.numel());
     if n == 1 {
         return put(start, out);
@@ -169,7 +169,7 @@ fn run_linspace(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn run_complex_logspace(c: &Call<'_>) -> Result<()> {
-    let (a, b, out) = (bound(c, 0)?.as_c64(), bound(c, 1)?.as_c64(), c.outs[0]);
+    let (a, b, out) = (bound(c, 0)?.as_c64(), bound(c, 1)?.as_c64(), &c.outs[0]);
     let (part, n, base) = (out.dtype().real(), out.numel(), Complex::new(c.args.float(3)?, 0.0));
     // One step alone is the start.
     let steps = n.max(2);
@@ -180,7 +180,7 @@ fn run_complex_logspace(c: &Call<'_>) -> Result<()> {
     Ok(())
 }
 fn run_logspace(c: &Call<'_>) -> Result<()> {
-    let out = c.outs[0];
+    let out = &c.outs[0];
     if out.dtype().is_complex() {
         return run_complex_logspace(c);
     }
@@ -204,7 +204,7 @@ fn infer_eye(a: &Args<'_, Meta>, count: usize) -> Result<Metas> {
     row_major(a.opt_dtype(count)?.unwrap_or(F32), &[n, m])
 }
 fn run_eye(c: &Call<'_>) -> Result<()> {
-    let out = c.outs[0];
+    let out = &c.outs[0];
     let (n, m) = (out.sizes()[0] as usize, out.sizes()[1] as usize);
     let mut data = Temp::filled(n * m, 0i64);
     data.iter_mut().step_by(m + 1).take(n.min(m)).for_each(|x| *x = 1);
@@ -236,7 +236,7 @@ fn run_indices(c: &Call<'_>, lower: bool) -> Result<()> {
     let (rows, cols, offset) = (c.args.int(0)?, c.args.int(1)?, c.args.int(2)?);
     let all = || (0..rows).flat_map(|i| columns(lower, i, cols, offset).map(move |j| (i, j)));
     let data = Temp::gather(c.outs[0].numel(), all().map(|(i, _)| i).chain(all().map(|(_, j)| j)));
-    scatter(&data, c.outs[0]);
+    scatter(&data, &c.outs[0]);
     Ok(())
 }
 

@@ -23,13 +23,13 @@ fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
 }
 /// Zero where a mask of the last two dimensions says so.
 fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
-    let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, c.outs[0]);
+    let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, &c.outs[0]);
     let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
     let n = (rows * cols) as usize;
     let ahead = (0..rows).flat_map(|i| (0..cols).map(move |j| j - i));
     let keep = Temp::gather(n, ahead.map(|d| if lower { d <= diagonal } else { d >= diagonal } as i64));
     scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
-        scatter(&keep, *mask);
+        scatter(&keep, mask);
         let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
         k::compute(&k::WHERE, out.dtype(), &inputs, out).map_err(|e| OpError::new(e.to_string()))
     })
@@ -69,7 +69,7 @@ fn run_one_hot(c: &Call<'_>) -> Result<()> {
     for (row, class) in data.chunks_exact_mut(n as usize).zip(&classes) {
         row[*class as usize] = 1;
     }
-    scatter(&data, c.outs[0]);
+    scatter(&data, &c.outs[0]);
     Ok(())
 }
 fn room_one_hot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {

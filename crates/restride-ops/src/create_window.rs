@@ -32,7 +32,7 @@ fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     row_major(dtype, &[n])
 }
 fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f64) -> Result<()> {
-    let out = c.outs[0];
+    let out = &c.outs[0];
     let n = out.numel();
     if n == 1 {
         return put(Scalar::Int(1), out);

@@ -34,7 +34,7 @@ fn positions(c: &Call<'_>) -> Result<Tensor> {
     let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
     let mut rows = Temp::filled(flat.len() * rank as usize, 0);
     unflatten(&flat, t.sizes(), &mut rows);
-    scatter(&rows, out.write().view_mut());
+    scatter(&rows, &out.write().view_mut());
     Ok(out)
 }
 /// The indices of elements with these positions in row-major order, a row each, as many as there is room for.
@@ -60,7 +60,7 @@ fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
     let (t, fill) = (c.args.tensor(0)?, c.args.int(2)?);
     let mut rows = Temp::filled(c.outs[0].numel(), fill);
     unflatten(&nonzero(t), t.sizes(), &mut rows);
-    scatter(&rows, c.outs[0]);
+    scatter(&rows, &c.outs[0]);
     Ok(())
 }
 fn room_nonzero_static(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
@@ -121,7 +121,7 @@ fn run_repeats(c: &Call<'_>) -> Result<Vec<Tensor>> {
     check_repeats(repeats.dtype())?;
     let all = repeated(repeats, c.args.opt_int(1)?)?;
     let out = allocate(repeats.dtype(), Layout::contiguous(&[all.len() as i64]))?;
-    scatter(&all, out.write().view_mut());
+    scatter(&all, &out.write().view_mut());
     Ok(vec![out])
 }
 fn infer_known_repeats(a: &Args<'_, Meta>) -> Metas {
@@ -130,7 +130,7 @@ fn infer_known_repeats(a: &Args<'_, Meta>) -> Metas {
     one(fresh(repeats.dtype, &[a.int(1)?]))
 }
 fn run_known_repeats(c: &Call<'_>) -> Result<()> {
-    scatter(&repeated(c.args.tensor(0)?, Some(c.args.int(1)?))?, c.outs[0]);
+    scatter(&repeated(c.args.tensor(0)?, Some(c.args.int(1)?))?, &c.outs[0]);
     Ok(())
 }
 

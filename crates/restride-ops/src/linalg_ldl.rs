@@ -141,7 +141,7 @@ fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (Tensor, Tensor
             pivots.extend(made.pivots.iter().map(|&p| p as i32));
         }
         let ld = Tensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
-        restride_kernels::convert::scatter(&data, ld.write().view_mut());
+        restride_kernels::convert::scatter(&data, &ld.write().view_mut());
         (ld, Tensor::from_slice(&pivots, &with(batch, &[n])))
     })
 }

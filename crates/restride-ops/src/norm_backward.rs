@@ -24,7 +24,7 @@ fn results(a: &Args<'_, Meta>, at: usize, input: Meta, params: Meta) -> Metas {
 
 fn gradients<'a>(c: &Call<'a>, at: usize) -> Result<Gradients<'a>> {
     let mask = c.args.ints(at)?;
-    let out = |i: usize| if mask.get(i).is_some_and(|m| *m != 0) { c.outs.get(i).copied() } else { None };
+    let out = |i: usize| if mask.get(i).is_some_and(|m| *m != 0) { c.outs.get(i) } else { None };
     Ok(Gradients { input: out(0), weight: out(1), bias: out(2) })
 }
 

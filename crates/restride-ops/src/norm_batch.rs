@@ -117,25 +117,25 @@ fn run(c: &Call<'_>, f: &Form, new: Option<usize>) -> Result<()> {
     let (eps, out, threads) = (c.args.float(f.eps)?, &c.outs[0], c.ctx.threads);
     let (mean, var) = f.running(&c.args)?;
     let old = mean.copied().zip(var.copied());
-    let new = new.map(|i| (c.outs[i], c.outs[i + 1]));
+    let new = new.map(|i| (&c.outs[i], &c.outs[i + 1]));
     if x.numel() == 0 && x.sizes().len() < 2 {
         if let (Some((mean, var)), Some(new)) = (old, new) {
-            norm::copy(&mean, &new.0);
-            norm::copy(&var, &new.1);
+            norm::copy(&mean, new.0);
+            norm::copy(&var, new.1);
         }
         return Ok(());
     }
     if f.trains(&c.args)? {
         let momentum = c.args.float(f.momentum)?;
         let running = old.zip(new).map(|(old, new)| Running { old, new, momentum });
-        let stats = BatchStats { mean: c.outs.get(1).copied(), invstd: c.outs.get(2).copied(), running };
+        let stats = BatchStats { mean: c.outs.get(1), invstd: c.outs.get(2), running };
         return ran(norm::batch_norm_train(x, affine, eps, out, &stats, threads));
     }
     let Some((mean, var)) = old else { return fail("running_mean must be defined in evaluation mode") };
     ran(norm::batch_norm_with(x, &mean, &var, affine, eps, out, threads))?;
     if let Some(new) = new {
-        norm::copy(&mean, &new.0);
-        norm::copy(&var, &new.1);
+        norm::copy(&mean, new.0);
+        norm::copy(&var, new.1);
     }
     Ok(())
 }

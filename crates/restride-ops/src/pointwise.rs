@@ -101,7 +101,7 @@ pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: 
 
 /// Computes the only result.
 pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Input<'_>]) -> Result<()> {
-    k::compute(op, dtype, inputs, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::compute(op, dtype, inputs, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
 /// Operands as the kernels take them.
@@ -135,7 +135,7 @@ pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> 
 /// Kernel of a question.
 pub(crate) fn run_ask(c: &Call<'_>, at: &[usize], op: &Predicate) -> Result<()> {
     let dtype = result_type(&operands(&c.args, at)?)?;
-    k::decide(op, dtype, &inputs(&c.args, at)?, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::decide(op, dtype, &inputs(&c.args, at)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
 /// Refuses `alpha` where it would not be an integer among integers.

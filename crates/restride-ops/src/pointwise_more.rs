@@ -55,7 +55,7 @@ fn infer_prelu_backward(a: &Args<'_, Meta>) -> Result<Metas> {
 fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
     let (g, x, w) = (input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?);
     let dtype = c.outs[0].dtype();
-    k::compute(&k::PRELU_WEIGHT_BACKWARD, dtype, &[g, x], c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::compute(&k::PRELU_WEIGHT_BACKWARD, dtype, &[g, x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::PRELU_BACKWARD, dtype, &[g, x, w])
 }
 
@@ -192,7 +192,7 @@ fn infer_kaiser(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
     crate::create::row_major(dtype, &[n])
 }
 fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
-    let out = c.outs[0];
+    let out = &c.outs[0];
     let n = out.numel();
     if n == 1 {
         return crate::create::put(Scalar::Int(1), out);
@@ -231,7 +231,7 @@ fn gradients_with_buffer() -> Vec<Sample> {
     for s in &mut out {
         if let Arg::Value(x) = &s.args[1] {
             let z = restride_tensor::Tensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
-            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], z.write().view_mut())
+            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
                 .expect("it is defined for floats");
             s.args[2] = Arg::Value(z);
         }

@@ -35,7 +35,7 @@ fn run_pow(c: &Call<'_>) -> Result<()> {
     };
     let whole = !dtype.is_float() && !dtype.is_complex();
     if dtype.is_complex() && matches!(exponent, Scalar::Int(0) | Scalar::Float(0.0)) {
-        return crate::create::put(Scalar::Int(1), c.outs[0]);
+        return crate::create::put(Scalar::Int(1), &c.outs[0]);
     }
     let special = match exponent.as_f64() {
         _ if matches!(exponent, Scalar::Complex(_)) => None,

@@ -41,7 +41,7 @@ fn infer_part(a: &Args<'_, Meta>, real: Rule) -> Result<Metas> {
     Ok(smallvec![Meta::new(dtype, layout(&[operand])?)])
 }
 fn run_part(c: &Call<'_>, which: Part) -> Result<()> {
-    k::part(which, *c.args.tensor(0)?, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::part(which, *c.args.tensor(0)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 fn infer_abs(a: &Args<'_, Meta>) -> Result<Metas> {
     infer_part(a, Rule::NoBool)
@@ -76,7 +76,7 @@ fn infer_join(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 fn run_join(c: &Call<'_>, how: Join) -> Result<()> {
     let (x, y) = (c.args.tensor(0)?, c.args.tensor(1)?);
-    k::join(how, x.dtype(), *x, *y, c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+    k::join(how, x.dtype(), *x, *y, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
 }
 
 /// A real tensor is its own conjugate: PyTorch gives back the tensor itself.
@@ -150,7 +150,7 @@ fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 fn run_frexp(c: &Call<'_>) -> Result<()> {
     let (x, dtype) = (input(&c.args, 0)?, c.outs[0].dtype());
-    k::compute(&k::EXPONENT, dtype, &[x], c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    k::compute(&k::EXPONENT, dtype, &[x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
     compute(c, &k::MANTISSA, dtype, &[x])
 }
 

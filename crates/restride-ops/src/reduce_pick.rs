@@ -161,7 +161,7 @@ fn run_allclose(c: &Call<'_>) -> Result<Scalar> {
     };
     let nan = Input::Parameter(Scalar::Int(c.args.opt_bool(4)?.unwrap_or(false) as i64));
     let inputs = [Input::View(*a), Input::View(*b), number(2, 1e-5)?, number(3, 1e-8)?, nan];
-    decide(&IS_CLOSE, a.dtype(), &inputs, close.write().view_mut()).map_err(|e| OpError::new(e.to_string()))?;
+    decide(&IS_CLOSE, a.dtype(), &inputs, &close.write().view_mut()).map_err(|e| OpError::new(e.to_string()))?;
     Ok(Scalar::Bool(close.to_elements::<u8>().iter().all(|&x| x != 0)))
 }
 fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
@@ -233,7 +233,7 @@ fn different(dtypes: &[DType]) -> Vec<Tensor> {
     ];
     for &d in dtypes {
         let t = Tensor::zeros(d, Layout::contiguous(&[3, 7]));
-        restride_kernels::convert::scatter(&order(21, 8), t.write().view_mut());
+        restride_kernels::convert::scatter(&order(21, 8), &t.write().view_mut());
         out.push(t);
     }
     out.push(specials().swap_remove(0).alias(DType::F32, Layout::contiguous(&[5])).expect("the first five"));

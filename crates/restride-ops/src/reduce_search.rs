@@ -18,8 +18,8 @@ fn index_type<V>(a: &Args<'_, V>, i: usize) -> Result<DType> {
 fn boxed<R>(s: Scalar, other: DType, f: impl FnOnce(&View<'_>) -> R) -> R {
     scratch::tensor(box_type(s, other), &Layout::contiguous(&[]), |t| {
         match s {
-            Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::convert::scatter(&[s.as_i64()], *t),
-            s => restride_kernels::convert::scatter(&[s.as_f64()], *t),
+            Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::convert::scatter(&[s.as_i64()], t),
+            s => restride_kernels::convert::scatter(&[s.as_f64()], t),
         }
         f(&t.as_view())
     })
@@ -210,7 +210,7 @@ fn sorted(dtype: DType, sizes: &[i64]) -> Tensor {
     let t = Tensor::zeros(dtype, Layout::contiguous(sizes));
     let data: Vec<f64> =
         (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
-    restride_kernels::convert::scatter(&data, t.write().view_mut());
+    restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
 fn sorted_samples() -> Vec<Sample> {

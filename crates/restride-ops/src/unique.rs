@@ -20,7 +20,7 @@ fn check_type(what: &str, dtype: DType) -> Result<()> {
 /// A row-major tensor of integers.
 fn listed(data: &[i64], sizes: &[i64]) -> Result<Tensor> {
     let t = allocate(DType::I64, Layout::contiguous(sizes))?;
-    scatter(data, t.write().view_mut());
+    scatter(data, &t.write().view_mut());
     Ok(t)
 }
 

@@ -210,7 +210,7 @@ fn boxes(d: DType, n: i64, seed: u64) -> Tensor {
         .flat_map(|i| [at[2 * i], at[2 * i + 1], at[2 * i] + size[2 * i], at[2 * i + 1] + size[2 * i + 1]])
         .collect();
     let t = Tensor::zeros(d, Layout::contiguous(&[n, 4]));
-    restride_kernels::convert::scatter(&data, t.write().view_mut());
+    restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
 
@@ -234,7 +234,7 @@ fn rois(d: DType, n: i64) -> Tensor {
     let data: Vec<f64> =
         (0..n as usize).flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]]).collect();
     let t = Tensor::zeros(d, Layout::contiguous(&[n, 5]));
-    restride_kernels::convert::scatter(&data, t.write().view_mut());
+    restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
 

@@ -20,7 +20,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// All elements' bytes in logical order, through a copy on memory of its own.
 fn bytes(t: &Tensor) -> Vec<u8> {
     let own = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-    restride_kernels::convert::copy_convert(t.read().view(), own.write().view_mut());
+    restride_kernels::convert::copy_convert(t.read().view(), &own.write().view_mut());
     own.storage().to_vec()
 }
 

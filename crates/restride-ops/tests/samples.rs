@@ -58,7 +58,7 @@ fn shown(arg: &SampleArg) -> String {
 fn bits(t: &Tensor) -> Vec<u8> {
     let t = resolved(t);
     let row = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-    copy_convert(t.read().view(), row.write().view_mut());
+    copy_convert(t.read().view(), &row.write().view_mut());
     let mut out = row.storage().to_vec();
     let part = t.dtype().real();
     if part.is_float() {
@@ -79,7 +79,7 @@ fn moved(t: &Tensor, layout: Layout) -> Tensor {
     // Truth values are 0 or 1.
     let junk = if t.dtype() == DType::Bool { 1 } else { 0x5a };
     out.storage().write(&vec![junk; out.storage().len()]);
-    copy_convert(t.read().view(), out.write().view_mut());
+    copy_convert(t.read().view(), &out.write().view_mut());
     out
 }
 
@@ -315,7 +315,7 @@ fn licences_by_index_hold_for_elements_of_other_sizes() {
                     Tensor::new(storage.clone(), dtype, own).expect("inside its storage")
                 };
                 let base = typed(target.dtype());
-                copy_convert(resolved(target).read().view(), base.write().view_mut());
+                copy_convert(resolved(target).read().view(), &base.write().view_mut());
                 let mut on = plain.clone();
                 on[arg] = Arg::Value(base);
                 let mut outs: Vec<Tensor> = want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();

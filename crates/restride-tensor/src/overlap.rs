@@ -335,7 +335,7 @@ mod tests {
     fn agrees_with_enumeration() {
         let mut rng = Lcg(7);
         let mut inside = 0;
-        // An interpreter that looks for undefined behaviour takes 0.1 s for one.
+        // Miri takes 0.1 s for one.
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
         for _ in 0..rounds {
             let (a, b) = (rng.layout(), rng.layout());
@@ -356,7 +356,7 @@ mod tests {
             let repeats = a.cells().len() != ca.len();
             assert_eq!(self_overlaps(&a), Some(repeats), "{a}");
         }
-        assert!(inside * 100 > rounds, "{inside} of {rounds}");
+        assert!(cfg!(miri) || inside > 200, "{inside}");
     }
 
     #[test]

@@ -17,8 +17,8 @@ pub struct View<'a> {
     life: PhantomData<&'a u8>,
 }
 
-/// A strided window for writing.
-#[derive(Clone, Copy)]
+/// A strided window for writing, which is no copy of another one: safe code cannot hand a kernel a second window on what it
+/// writes.
 pub struct ViewMut<'a> {
     ptr: *mut u8,
     dtype: DType,
@@ -139,8 +139,18 @@ impl<'a> ViewMut<'a> {
     pub unsafe fn from_raw(ptr: *mut u8, dtype: DType, layout: &'a Layout) -> Self {
         ViewMut { ptr, dtype, layout, life: PhantomData }
     }
-    /// The same window for reading.
-    pub fn as_view(&self) -> View<'a> {
+    /// The same window for reading, while nothing is written through this one.
+    ///
+    /// ```compile_fail,E0502
+    /// # use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+    /// fn kernel(x: &View<'_>, out: &ViewMut<'_>) {}
+    /// let t = Tensor::zeros(DType::F32, Layout::contiguous(&[2]));
+    /// let mut writing = t.write();
+    /// let mut out = writing.view_mut();
+    /// let x = out.as_view();
+    /// kernel(&x, &out);
+    /// ```
+    pub fn as_view(&mut self) -> View<'_> {
         View { ptr: self.ptr, dtype: self.dtype, layout: self.layout, life: PhantomData }
     }
     /// Address of cell 0 (not of the first element).

@@ -106,7 +106,7 @@ impl Bound {
         for (ready, step) in self.steps.iter_mut().zip(&code.steps) {
             match ready {
                 Ready::Nothing => {}
-                Ready::Move(from, to) => copy_convert(*from, *to),
+                Ready::Move(from, to) => copy_convert(*from, to),
                 Ready::Kernel(kernel) => {
                     let ReadyKernel { run, args, outs, scratch, node, key, .. } = kernel;
                     let rng = RngKey { seed: job.ctx.seed, call: job.ctx.call, node: *key, iteration };

@@ -42,7 +42,7 @@ impl Data {
         unsafe {
             copy_convert(
                 View::from_raw(self.base, self.dtype, &self.layout),
-                ViewMut::from_raw(to.base, to.dtype, &to.layout),
+                &ViewMut::from_raw(to.base, to.dtype, &to.layout),
             );
         }
     }

@@ -184,7 +184,7 @@ impl Job<'_> {
                 let (from, to) = &**places;
                 // SAFETY: as promised by the caller. Moves do not overlap but cell for cell (the checker's business);
                 // the copy goes through raw pointers, so that even then it only gives wrong values.
-                unsafe { copy_convert(from.view(bases), to.view_mut(bases)) };
+                unsafe { copy_convert(from.view(bases), &to.view_mut(bases)) };
                 Ok(())
             }
             // SAFETY: as promised by the caller.
@@ -236,7 +236,7 @@ impl Job<'_> {
             Compute::Composed => {
                 let own = |v: &View<'_>| {
                     let t = allocate(v.dtype(), Layout::contiguous(v.sizes()))?;
-                    copy_convert(*v, t.write().view_mut());
+                    copy_convert(*v, &t.write().view_mut());
                     Ok::<_, OpError>(RunValue::Tensor(t))
                 };
                 let args: Vec<Arg<RunValue, Scalar>> =
@@ -288,7 +288,7 @@ unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> R
             return Err(Error::new(ErrorKind::Program, format!("it gives {have:?} where {want:?} is declared")));
         }
         // SAFETY: as promised by the caller; the tensor is on memory of its own.
-        copy_convert(t.read().view(), unsafe { w.view_mut(bases) });
+        copy_convert(t.read().view(), &unsafe { w.view_mut(bases) });
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub enum Join {
 ///
 /// # Panics
 /// If `a` does not broadcast to the sizes of `out`.
-pub fn part(which: Part, a: View<'_>, out: ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn part(which: Part, a: View<'_>, out: &ViewMut<'_>) -> Result<(), PointwiseError> {
     match Kind::of(a.dtype()) {
         Kind::C32 => parts_of::<f32>(which, a, out),
         Kind::C64 => parts_of::<f64>(which, a, out),
@@ -39,7 +39,7 @@ pub fn part(which: Part, a: View<'_>, out: ViewMut<'_>) -> Result<(), PointwiseE
     }
 }
 
-fn parts_of<F: Real>(which: Part, a: View<'_>, out: ViewMut<'_>) -> Result<(), PointwiseError>
+fn parts_of<F: Real>(which: Part, a: View<'_>, out: &ViewMut<'_>) -> Result<(), PointwiseError>
 where
     Complex<F>: Compute,
 {
@@ -59,7 +59,7 @@ where
 ///
 /// # Panics
 /// If an operand does not broadcast to the sizes of `out`.
-pub fn join(how: Join, common: DType, a: View<'_>, b: View<'_>, out: ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn join(how: Join, common: DType, a: View<'_>, b: View<'_>, out: &ViewMut<'_>) -> Result<(), PointwiseError> {
     let inputs = [Input::View(a), Input::View(b)];
     match Kind::of(common) {
         Kind::F32 => drive::<f32, C32>(common, &inputs, out, &mut |xs, row| joined(how, xs, row)),

@@ -149,7 +149,7 @@ impl std::error::Error for PointwiseError {}
 ///
 /// # Panics
 /// If an operand does not broadcast to the sizes of `out`.
-pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: &ViewMut<'_>) -> Result<(), PointwiseError> {
     let undefined = PointwiseError::Undefined(common);
     macro_rules! go {
         ($field:ident, $t:ty) => {{
@@ -182,7 +182,7 @@ pub fn compute(op: &Pointwise, common: DType, inputs: &[Input<'_>], out: ViewMut
 ///
 /// # Panics
 /// As [`compute`].
-pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: ViewMut<'_>) -> Result<(), PointwiseError> {
+pub fn decide(op: &Predicate, common: DType, inputs: &[Input<'_>], out: &ViewMut<'_>) -> Result<(), PointwiseError> {
     macro_rules! go {
         ($field:ident, $t:ty) => {{
             let f = op.$field.ok_or(PointwiseError::Undefined(common))?;
@@ -244,7 +244,7 @@ const ROWS: usize = 5;
 pub fn drive<T: Compute, R: Answer>(
     common: DType,
     inputs: &[Input<'_>],
-    out: ViewMut<'_>,
+    out: &ViewMut<'_>,
     f: &mut dyn FnMut(&[&[T]], &mut [R]) -> Result<(), PointwiseError>,
 ) -> Result<(), PointwiseError> {
     let mut layouts: SmallVec<[&Layout; 4]> = SmallVec::new();

@@ -4,7 +4,7 @@ use restride_tensor::Tensor;
 
 fn both(op: &Pointwise, a: &Tensor, b: &Tensor, out: DType) -> Tensor {
     let result = Tensor::zeros(out, Layout::contiguous(&a.layout().sizes));
-    compute(op, a.dtype(), &[Input::View(a.read().view()), Input::View(b.read().view())], result.write().view_mut())
+    compute(op, a.dtype(), &[Input::View(a.read().view()), Input::View(b.read().view())], &result.write().view_mut())
         .unwrap();
     result
 }
@@ -21,7 +21,7 @@ fn integers_divide_as_python_does() {
     let out = Tensor::zeros(DType::I64, Layout::contiguous(&[6]));
     let (a, zero) = (a.read(), zero.read());
     let inputs = [Input::View(a.view()), Input::View(zero.view())];
-    let e = compute(&REMAINDER, DType::I64, &inputs, out.write().view_mut());
+    let e = compute(&REMAINDER, DType::I64, &inputs, &out.write().view_mut());
     assert_eq!(e, Err(PointwiseError::Value("ZeroDivisionError")));
 }
 
@@ -43,7 +43,7 @@ fn layouts_do_not_matter() {
     let b = Tensor::from_slice(&data[..n as usize], &[n]);
     let want: Vec<f32> = data.iter().enumerate().map(|(i, x)| x + data[i % n as usize]).collect();
     let at = Tensor::zeros(DType::F32, Layout::permuted(&[2, n], &[1, 0]));
-    crate::convert::copy_convert(a.read().view(), at.write().view_mut());
+    crate::convert::copy_convert(a.read().view(), &at.write().view_mut());
     for (x, out) in [
         (&a, Layout::contiguous(&[2, n])),
         (&at, Layout::permuted(&[2, n], &[1, 0])),
@@ -52,7 +52,7 @@ fn layouts_do_not_matter() {
         let result = Tensor::zeros(DType::F32, out);
         let (x, b) = (x.read(), b.read());
         let inputs = [Input::View(x.view()), Input::View(b.view())];
-        compute(&ADD, DType::F32, &inputs, result.write().view_mut()).unwrap();
+        compute(&ADD, DType::F32, &inputs, &result.write().view_mut()).unwrap();
         assert_eq!(gather::<f32>(result.read().view())[..], want);
     }
 }
@@ -63,7 +63,7 @@ fn a_result_may_lie_on_its_operand() {
     let both = restride_tensor::Access::of([&a], [&a]).unwrap();
     // SAFETY: rows are read before they are written.
     let (x, out) = unsafe { (both.view(&a), both.view_mut(&a)) };
-    compute(&MUL, DType::F32, &[Input::View(x), Input::View(x)], out).unwrap();
+    compute(&MUL, DType::F32, &[Input::View(x), Input::View(x)], &out).unwrap();
     drop(both);
     assert!(a.to_elements::<f32>().iter().enumerate().all(|(i, &x)| x == (i * i) as f32));
 }
@@ -73,7 +73,7 @@ fn operands_are_rounded_to_the_common_type() {
     let a = Tensor::from_slice(&[44u8], &[1]);
     let out = Tensor::zeros(DType::Bool, Layout::contiguous(&[1]));
     // PyTorch compares 44 with 300 cut down to a byte.
-    decide(&EQ, DType::U8, &[Input::View(a.read().view()), Input::Number(Scalar::Int(300))], out.write().view_mut())
+    decide(&EQ, DType::U8, &[Input::View(a.read().view()), Input::Number(Scalar::Int(300))], &out.write().view_mut())
         .unwrap();
     assert_eq!(out.get(&[0]), Scalar::Bool(true));
     let wide = Tensor::from_slice(&[2049i64], &[1]);
@@ -82,7 +82,7 @@ fn operands_are_rounded_to_the_common_type() {
         &SUB,
         DType::F16,
         &[Input::View(wide.read().view()), Input::Number(Scalar::Int(2000))],
-        out.write().view_mut(),
+        &out.write().view_mut(),
     )
     .unwrap();
     assert_eq!(out.get(&[0]), Scalar::Float(48.0));
@@ -101,11 +101,11 @@ fn nan_is_passed_on_or_left_out() {
 fn complex_parts_and_joins() {
     let z = Tensor::from_slice(&[C32::new(3.0, 4.0), C32::new(-1.0, 0.0)], &[2]);
     let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2]));
-    part(Part::Abs, z.read().view(), out.write().view_mut()).unwrap();
+    part(Part::Abs, z.read().view(), &out.write().view_mut()).unwrap();
     assert_eq!(out.to_elements::<f32>(), [5.0, 1.0]);
-    part(Part::Angle, z.read().view(), out.write().view_mut()).unwrap();
+    part(Part::Angle, z.read().view(), &out.write().view_mut()).unwrap();
     assert_eq!(out.get(&[1]), Scalar::Float(std::f32::consts::PI as f64));
     let back = Tensor::zeros(DType::C64, Layout::contiguous(&[2]));
-    join(Join::Parts, DType::F32, out.read().view(), out.read().view(), back.write().view_mut()).unwrap();
+    join(Join::Parts, DType::F32, out.read().view(), out.read().view(), &back.write().view_mut()).unwrap();
     assert_eq!(back.get(&[1]).as_c64().re, std::f32::consts::PI as f64);
 }

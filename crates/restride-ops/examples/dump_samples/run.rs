@@ -107,7 +107,7 @@ fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
                 return Err(OpError::new(format!("{op}: the result does not have its target's sizes")));
             }
             let out = Tensor::zeros(target.dtype(), target.layout().clone());
-            copy_convert(after.read().view(), out.write().view_mut());
+            copy_convert(after.read().view(), &out.write().view_mut());
             Ok(out)
         }
     };
@@ -121,7 +121,7 @@ pub fn resolved(t: &Tensor) -> Tensor {
         if bit {
             let to = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
             let from = out.read();
-            pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], to.write().view_mut())
+            pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], &to.write().view_mut())
                 .expect("these are defined for complex numbers");
             drop(from);
             out = to;
