@@ -47,7 +47,7 @@ impl Methods {
             let samples = Inputs::from_samples(&program).transpose()?;
             Ok((name, Compiled::new(program, samples.as_ref(), options)?))
         };
-        Methods::new(models(path)?.into_iter().map(compile).collect::<Result<_>>()?)
+        Methods::new(models(path, how)?.into_iter().map(compile).collect::<Result<_>>()?)
     }
 
     /// Programs under their names, over one state: that of the first program, with what only later ones have.

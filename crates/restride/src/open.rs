@@ -53,8 +53,8 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
 ///
 /// # Errors
 /// A file that is not there, damaged, or of another format.
-pub fn models(path: &Path) -> Result<Vec<String>> {
-    let bytes = Bytes::map(path).map_err(|e| file_error(path, &e))?;
+pub fn models(path: &Path, options: &OpenOptions) -> Result<Vec<String>> {
+    let bytes = options.bytes(path)?;
     let archive = restride_pt2::archive::Archive::open(&bytes).map_err(Error::from);
     let archive = archive.map_err(|e| Error { what: format!("{}: {}", path.display(), e.what), ..e })?;
     Ok(archive.models().to_vec())
