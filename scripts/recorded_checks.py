@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Hold recorded checks to eager PyTorch: what `torch._check` and its like refuse, every way of running refuses.
+"""Hold recorded checks to eager PyTorch: what `torch._check` and its like refuse, every way of running refuses. So are bounds of
+views that a run learns: negative ones count from the end, and what lies outside is cut off or refused.
 
   recorded_checks.py [NAME ...] [--binary F] [--timeout S]
 
-Each case is a small module with checks, inputs that pass them and inputs that fail one. It is exported as it is and after
+Each case is a small module, inputs that pass its checks, and others of which some may fail one. It is exported as it is and after
 run_decompositions({}); then `run --via interp|functional|plan` and the files that functionalize, reinplace and compile write,
-loaded by torch.export.load and run there, must give the outputs of the exported module for the good inputs and raise for the
-bad ones. What grad writes is run by restride.
+loaded by torch.export.load and run there, must give the outputs of the exported module, and raise where
+it raises. What grad writes is run by restride.
 Exit status 1 when one does not; the last line is `N passed, N failed`.
 """
 
@@ -121,6 +122,27 @@ def before_a_write(self, n, x):
 @case((torch.eye(3) * 2, X), (torch.zeros(3, 3), X), (-torch.eye(3), X))
 def factors(self, n, x):
     return torch.linalg.cholesky(n).sum() + x.sum()
+
+
+@case(numbers(1, 3), numbers(-3, 9), numbers(-9, -1), numbers(3, 1))
+def bounds(self, n, x):
+    y = x * 1
+    y[n[0].item() : n[1].item()].mul_(2)
+    return (y * (x + 1) ** 2).sum() + (x[n[0].item() :] ** 3).sum()
+
+
+@case(numbers(1), numbers(-3), numbers(0), numbers(2), numbers(5))
+def start(self, n, x):
+    y = x * 1
+    y.narrow(0, n[0].item(), 2).mul_(2)
+    return (y * (x + 1) ** 2).sum() + (x.narrow(0, n[0].item(), 2) ** 3).sum()
+
+
+@case(numbers(1, 3), numbers(-3, 9), numbers(-9, -1), numbers(3, 1))
+def splits(self, n, x):
+    first, second, third = torch.tensor_split(x * 1, n, 0)
+    second.add_(100)
+    return first.sum() + 2 * second.sum() + 5 * third.sum()
 
 
 def outcome(call):

@@ -3,7 +3,9 @@
 //! Guards, ranges and recorded checks say which values the symbols can have at all. A pass that asks a shape rule at a
 //! witness, a value for every symbol, needs one that passes them: at another the program would not get that far.
 
-use crate::{Binding, Dim, Expr, ExprFn, Program, Scalar, Symbol};
+use crate::{
+    Arg, Args, Binding, Dim, Expr, ExprFn, Graph, Node, Program, Scalar, Symbol, TensorType, ValueId, ViewOutcome,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of mending one start.
@@ -34,6 +36,7 @@ impl Conditions {
                 if let Some(asserts) = node.op.def().asserts {
                     all.extend(asserts(&node.args));
                 }
+                all.extend(learnt_sizes(graph, node));
             }
         }
         Conditions::new(all)
@@ -160,6 +163,23 @@ impl Conditions {
         out.dedup();
         out
     }
+}
+
+/// What the sizes of a view are, where the file has symbols for them: a slice between numbers that a run learns.
+fn learnt_sizes(graph: &Graph, node: &Node) -> Vec<Expr> {
+    let learnt = |e: &Expr| matches!(e, Expr::Sym(s) if s.is_unbacked());
+    let Some(rule) = node.op.def().view else { return Vec::new() };
+    let declared: Vec<&TensorType> = node.results.iter().filter_map(|r| graph.values[*r].ty.tensor()).collect();
+    if !declared.iter().any(|t| t.layout.sizes.iter().any(learnt)) {
+        return Vec::new();
+    }
+    let typed = |v: &ValueId| graph.values[*v].ty.tensor().cloned().ok_or(());
+    let args: Result<Vec<Arg<TensorType, Expr>>, ()> =
+        node.args.iter().map(|a| a.try_map(typed, |e| Ok(e.clone()))).collect();
+    let Ok(Ok(ViewOutcome::Views(views))) = args.map(|args| (rule.symbolic)(&Args(&args))) else { return Vec::new() };
+    let pairs = declared.iter().zip(&views).flat_map(|(d, v)| d.layout.sizes.iter().zip(&v.layout.sizes));
+    let open = pairs.filter(|(d, v)| learnt(d) && d != v);
+    open.map(|(d, v)| Expr::call(ExprFn::Eq, vec![d.clone(), v.clone()])).collect()
 }
 
 /// `min <= e <= max`.

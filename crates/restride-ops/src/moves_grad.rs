@@ -5,11 +5,6 @@ use crate::gradient::terms::{Cx, Operand, T, form, op, rule, wrap};
 use restride_ir::{Arg, DType, Dim, Expr, Grad, MemoryFormat, Val};
 use restride_tensor::Layout;
 
-/// The start of a region, counted from the front.
-fn from_front(at: Expr, size: &Expr) -> Expr {
-    if at.less(&Expr::Int(0)) == Some(true) { at.plus(size) } else { at }
-}
-
 fn slice<'c>(c: &'c Cx<'c>) {
     let zeros = c.arg(0).zeros_like();
     c.set(0, op!(c, "aten.slice_scatter.default", zeros, c.grad(), c.raw(1), c.raw(2), c.raw(3), c.raw(4)));
@@ -17,7 +12,7 @@ fn slice<'c>(c: &'c Cx<'c>) {
 
 fn narrow<'c>(c: &'c Cx<'c>) {
     let x = c.arg(0);
-    let start = from_front(c.num(2), &x.size(c.int(1)));
+    let start = c.num(2).bound_from_start(&x.size(c.int(1)));
     let end = start.plus(&c.num(3));
     c.set(0, op!(c, "aten.slice_scatter.default", x.zeros_like(), c.grad(), c.raw(1), start, end, 1));
 }

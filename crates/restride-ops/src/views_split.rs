@@ -38,7 +38,7 @@ fn narrow<D: Dim>(l: &Layout<D>, dim: i64, start: &D, length: &D) -> Result<Layo
     if size.less(start) == Some(true) || start.plus(size).less(&zero) == Some(true) {
         return fail(format!("start out of range (expected to be in range of [-{size}, {size}], but got {start})"));
     }
-    let start = if start.less(&zero) == Some(true) { start.plus(size) } else { start.clone() };
+    let start = start.bound_from_start(size);
     if size.less(&start.plus(length)) == Some(true) {
         return fail(format!("start ({start}) + length ({length}) exceeds dimension size ({size})."));
     }

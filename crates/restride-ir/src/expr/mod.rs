@@ -226,6 +226,15 @@ impl Expr {
             _ => {}
         }
     }
+
+    /// Whether there is a number in it that only a run learns.
+    fn is_learnt(&self) -> bool {
+        match self {
+            Expr::Sym(s) => s.is_unbacked(),
+            Expr::Call(c) => c.1.iter().any(Expr::is_learnt),
+            _ => false,
+        }
+    }
 }
 
 /// `a - b` where that is the same integer for all values of the symbols.
@@ -278,6 +287,17 @@ impl Dim for Expr {
             Some(false) => self.clone(),
             // Of an index within `-size` and `size - 1`, which indices are checked to be.
             None => Expr::call(ExprFn::Mod, vec![self.clone(), size.clone()]),
+        }
+    }
+    fn bound_from_start(&self, size: &Self) -> Self {
+        match self.less(&Expr::Int(0)) {
+            Some(true) => self.plus(size),
+            // The exporter has made sure that it is not negative, but for what only a run learns.
+            None if self.is_learnt() => {
+                let negative = self.times(&Expr::Int(-1)).larger(&Expr::Int(0)).smaller(&Expr::Int(1));
+                self.plus(&size.times(&negative))
+            }
+            Some(false) | None => self.clone(),
         }
     }
     fn equals(&self, other: &Self) -> Option<bool> {
@@ -426,6 +446,18 @@ mod tests {
         assert_eq!(a.minus(&Expr::Int(1)).divide(&a), (Expr::Int(1), Expr::Int(-1)));
         assert_eq!(b.divide(&a), (Expr::Int(0), b.clone()));
         assert_eq!(Expr::Int(11).divide(&Expr::Int(4)), (Expr::Int(2), Expr::Int(3)));
+    }
+
+    #[test]
+    fn a_bound_of_unknown_sign_counts_from_either_end() {
+        let u = Symbol::new("u0", None, None);
+        let bound = Expr::Sym(u.clone()).bound_from_start(&Expr::Int(10));
+        for (at, from_start) in [(-30, -20), (-10, 0), (-3, 7), (0, 0), (4, 4), (12, 12)] {
+            let binding = [(u.clone(), Scalar::Int(at))].into_iter().collect();
+            assert_eq!(bound.eval(&binding).map(|n| n.as_i64()), Ok(from_start), "{bound} at {at}");
+        }
+        // What the exporter decides on is not negative.
+        assert_eq!(s("s0").minus(&Expr::Int(9)).bound_from_start(&s("s1")), s("s0").minus(&Expr::Int(9)));
     }
 
     #[test]

@@ -41,8 +41,10 @@ pub(super) fn adjoint(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Ve
             // Operands that only say a size (`view_as`).
             (0..args.len()).filter(|i| *i != base).for_each(|i| c.zero(i));
         }
-        // The same elements in the same order: the kernel of such a call copies.
-        ViewOutcome::Copy if c.results() == 1 => c.set(base, c.grad().reshape(from.layout.sizes.to_vec())),
+        // The same elements in the same order: the kernel of such a call copies, or may.
+        ViewOutcome::Copy | ViewOutcome::Unknown if c.results() == 1 => {
+            c.set(base, c.grad().reshape(from.layout.sizes.to_vec()))
+        }
         _ => c.fail("where its elements come from depends on sizes that are not known"),
     })
 }

@@ -43,12 +43,7 @@ impl GraphImporter<'_> {
         let fits = |s: &Symbol| bound.is_some() && !s.is_float() && (s.min(), s.max()) == (bound, bound);
         let symbol = match self.file.spare.iter().position(fits) {
             Some(i) => self.file.spare.remove(i),
-            None => {
-                let prefix = if float { "zuf" } else { "u" };
-                let taken = &self.program.symbols;
-                let name = (0..).map(|k| format!("{prefix}{k}")).find(|n| !taken.contains_key(n.as_str()));
-                Symbol::new(name.expect("there are more names than symbols"), bound, bound)
-            }
+            None => self.learns(if float { "zuf" } else { "u" }, bound),
         };
         self.program.symbols.insert(Arc::from(symbol.name()), symbol.clone());
         self.file.pins.push(symbol.clone());

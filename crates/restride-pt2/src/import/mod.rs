@@ -17,6 +17,7 @@ mod origins;
 mod regions;
 mod returned;
 mod samples;
+mod split_at;
 mod symbols;
 pub(crate) mod triton;
 mod weights;

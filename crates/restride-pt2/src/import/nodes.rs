@@ -129,6 +129,27 @@ impl<'a> GraphImporter<'a> {
         self.graph.add_node(op, args, results, origin)
     }
 
+    /// The only result of a node.
+    pub(super) fn value_of(&self, id: NodeId) -> ValueId {
+        self.graph.nodes[id].results[0]
+    }
+
+    fn symbols_of(&self, v: ValueId) -> BTreeSet<Symbol> {
+        let mut own = BTreeSet::new();
+        match &self.graph.values[v].ty {
+            Type::Tensor(t) => t.layout.sizes.iter().for_each(|e| e.symbols(&mut own)),
+            Type::Scalar(e) => e.symbols(&mut own),
+            _ => {}
+        }
+        own
+    }
+
+    /// Notes that a value teaches its symbols.
+    pub(super) fn knows(&mut self, v: ValueId) {
+        let own = self.symbols_of(v);
+        self.file.known.extend(own);
+    }
+
     pub(super) fn value_type(&self, v: ValueId) -> &Type {
         &self.graph.values[v].ty
     }
@@ -380,6 +401,9 @@ impl<'a> GraphImporter<'a> {
                 },
             }
         }
+        if self.split_at(op, &given, &results, &origin)? {
+            return Ok(());
+        }
         self.settle_offsets(op, &given, &mut results);
         last_dim::settle(self, op, &given, &mut results);
         given = default_dtype::settle(self, op, given, &results, &origin);
@@ -397,12 +421,7 @@ impl<'a> GraphImporter<'a> {
         }
         let by_data = matches!(op.def().kernel, Kernel::Dynamic(_)) || op.def().composed.is_some();
         for v in &made {
-            let mut own = BTreeSet::new();
-            match &self.graph.values[*v].ty {
-                Type::Tensor(t) => t.layout.sizes.iter().for_each(|e| e.symbols(&mut own)),
-                Type::Scalar(e) => e.symbols(&mut own),
-                _ => {}
-            }
+            let own = self.symbols_of(*v);
             if by_data && own.iter().all(|s| !s.is_unbacked() || self.file.known.contains(s)) {
                 self.pinned_sizes.insert(*v);
             }
@@ -416,7 +435,7 @@ impl<'a> GraphImporter<'a> {
 
     /// Where tensors start in their storages, where the file has a symbol for it that no run learns: of a view at an index
     /// off data, and what is computed from it.
-    fn settle_offsets(&self, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
+    pub(super) fn settle_offsets(&self, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
         let learnt = |e: &Expr| {
             let mut own = BTreeSet::new();
             e.symbols(&mut own);

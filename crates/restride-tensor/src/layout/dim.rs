@@ -44,6 +44,13 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
             _ => self.clone(),
         }
     }
+    /// The same of any number, such as a bound of a slice, which is clamped afterwards.
+    fn bound_from_start(&self, size: &Self) -> Self {
+        match self.less(&Self::from(0)) {
+            Some(true) => self.plus(size),
+            _ => self.clone(),
+        }
+    }
     /// `is(1)` and the like: provably equal to a number.
     fn is(&self, n: i64) -> bool {
         self.equals(&Self::from(n)) == Some(true)

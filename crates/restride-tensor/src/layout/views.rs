@@ -48,11 +48,7 @@ impl<D: Dim> Layout<D> {
             if x.known() == Some(i64::MAX) {
                 return size.clone();
             }
-            let x = match x.less(&zero) {
-                Some(true) => x.plus(size),
-                _ => x.clone(),
-            };
-            x.larger(&zero).smaller(size)
+            x.bound_from_start(size).larger(&zero).smaller(size)
         };
         let start = start.map_or(zero.clone(), clamp);
         let end = end.map_or(size.clone(), clamp).larger(&start);
