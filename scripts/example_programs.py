@@ -499,6 +499,21 @@ def data_dependent():
 
 
 @program("pt2")
+def learnt_bounds():
+    """Bounds of views that a run learns, and that count from the end; tensor_split at the indices of a tensor."""
+
+    class Bounds(nn.Module):
+        def forward(self, x, n):
+            y = x * 1
+            y[n[0].item() : n[1].item()].mul_(2)
+            first, second, third = torch.tensor_split(y, n)
+            second.add_(100)
+            return y, x[n[0].item() :], first, second, third
+
+    return Bounds(), (torch.randn(6, 3), torch.tensor([-4, -1]))
+
+
+@program("pt2")
 def multi_output():
     """Operators with several results, some of them unused; views that share one base; a list of results."""
 
