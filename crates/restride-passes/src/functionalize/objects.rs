@@ -6,7 +6,7 @@ use super::cells::Cells;
 use super::rewrite::{Bound, Scope, Step, Stop, needs_sizes, with_sizes};
 use super::storages::{Alias, AliasId, StorageId};
 use restride_ir::{
-    Arg, Dim, Error, ErrorKind, Expr, Grad, Layout, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome,
+    Arg, Dim, Error, ErrorKind, Expr, Grad, Layout, Meta, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome,
     refuse_cast,
 };
 
@@ -43,10 +43,13 @@ impl Scope<'_> {
                     None if state.ty.known().is_none() || ty.known().is_none() => {
                         Err(needs_sizes(&format!("whether {op} stays inside the storage of its operand")))
                     }
-                    None => {
+                    None if state.ty.known().zip(ty.known()).is_some_and(|(base, t)| leaves(base, t)) => {
                         Err(Error::new(ErrorKind::Program, format!("{op} reaches beyond the storage of its operand"))
                             .into())
                     }
+                    None => Err(Error::unsupported(format!("{op} of memory that has gaps between its elements"))
+                        .help("make its operand contiguous first")
+                        .into()),
                 };
             }
         }
@@ -221,4 +224,10 @@ fn cells(region: &TensorType, size: i64) -> Option<Expr> {
         return Some(Expr::Int((bytes.checked_add(size - 1)?) / size));
     }
     (l.is_contiguous() && region.dtype.size() as i64 == size).then(|| l.offset.plus(&l.numel()))
+}
+
+/// Whether a view leaves the bytes from the first to the last of what it is a view of.
+fn leaves(base: &Meta, view: &Meta) -> bool {
+    let (b, r) = (base.layout.byte_range(base.dtype.size()), view.layout.byte_range(view.dtype.size()));
+    b.zip(r).is_none_or(|(b, r)| r.start < b.start || r.end > b.end)
 }

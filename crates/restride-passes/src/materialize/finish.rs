@@ -3,10 +3,24 @@
 use super::strides::refuse;
 use super::{Form, Materializer, filled};
 use restride_ir::{
-    AliasRoot, Arg, Error, Expr, Layout, Origin, OutputKind, OutputSpec, Result, TensorType, Type, ValueId,
+    AliasRoot, Arg, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type,
+    ValueId, dense_like,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Lets these outputs be what the inputs hold in the end, of whose memory they are regions, and leaves out what only they need.
+pub(super) fn taken_from_inputs(program: &mut Program, outputs: &BTreeSet<usize>) {
+    let specs = program.signature.outputs.clone();
+    for &k in outputs {
+        let Some(AliasRoot::Input(i)) = specs[k].alias.as_ref().map(|a| a.root) else { continue };
+        let new = specs.iter().position(|s| s.kind == OutputKind::Mutation(i));
+        let held = new.map(|at| program.graph().outputs[at].clone());
+        let input = Arg::Value(program.signature.inputs[i].value);
+        program.graph_mut().outputs[k] = held.unwrap_or(input);
+    }
+    crate::dce::dce(program);
+}
 
 impl Materializer<'_> {
     /// Write-back and outputs.
@@ -121,6 +135,11 @@ impl Materializer<'_> {
         {
             return Ok(copy);
         }
+        // What shows cells several times is copied to a cell for each.
+        let ty = match ty.known().filter(|_| self.facts[v].sure) {
+            Some(known) => Meta::new(known.dtype, dense_like(&known.layout)).into(),
+            None => ty,
+        };
         let hint = self.new.values[v].name.clone();
         let copy = self.build(origin, &hint, |b| b.call("aten.clone.default", vec![Arg::Value(v)], ty));
         self.own(copy, false);
@@ -180,6 +199,9 @@ impl Materializer<'_> {
                     },
                 };
                 let target = TensorType::new(alias.dtype, alias.layout.clone());
+                if self.ctx.regions.contains(&k) {
+                    return self.region(root, &target);
+                }
                 // Views of an input follow its real strides; what is one already is taken.
                 let (have, of) = (&self.facts[v], &self.facts[root]);
                 if have.roots == of.roots
@@ -187,6 +209,9 @@ impl Materializer<'_> {
                     && self.new.tensor(v).layout.offset == target.layout.offset
                 {
                     return Ok(v);
+                }
+                if matches!(alias.root, AliasRoot::Input(_)) {
+                    self.regions.insert(k);
                 }
                 self.region(root, &target)
             }
@@ -227,9 +252,10 @@ impl Materializer<'_> {
         let mut base = root;
         if have.dtype != target.dtype {
             let ty = |dtype, cells: usize| TensorType::new(dtype, Layout::contiguous(&[Expr::Int(cells as i64)]));
-            // The storage's first bytes: one element of the larger type, some of the smaller one.
+            // The storage's first bytes: one element of the larger type, some of the smaller one; none for no elements.
+            let some = usize::from(!target.layout.numel().is(0));
             let (a, b) = (have.dtype.size(), target.dtype.size());
-            let (from, to) = (ty(have.dtype, b.div_ceil(a)), ty(target.dtype, a.div_ceil(b)));
+            let (from, to) = (ty(have.dtype, some * b.div_ceil(a)), ty(target.dtype, some * a.div_ceil(b)));
             let first = self.build(&none, &hint, |b| b.as_strided(base, from));
             let args = vec![Arg::Value(first), Arg::DType(target.dtype)];
             base = self.build(&none, &hint, |b| b.call("aten.view.dtype", args, to));

@@ -85,6 +85,15 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
     let ctx = Context::new(&merged, Form::InPlace)?;
     let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
+    // What was computed for outputs that are taken from an input's memory in the end is for nothing.
+    let mut needed = merged.clone();
+    finish::taken_from_inputs(&mut needed, &made.regions);
+    if needed.graph().order.len() < merged.graph().order.len() {
+        let ctx = Context { regions: made.regions, ..Context::new(&needed, Form::InPlace)? };
+        let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
+        let counts = made.counts;
+        return Ok((ctx.with(made, Form::InPlace), counts));
+    }
     let counts = made.counts;
     Ok((ctx.with(made, Form::InPlace), counts))
 }
@@ -112,6 +121,8 @@ struct Made {
     counts: Counts,
     /// Where strides showed that are not the declared ones.
     shown: shown::Shown,
+    /// The outputs that are taken as regions of inputs' memory.
+    regions: BTreeSet<usize>,
     /// Bytes that parts of wholes do not copy, less those that other values are copied for it.
     saved: i64,
 }
@@ -126,6 +137,8 @@ struct Context<'a> {
     bodies: BTreeMap<GraphId, Made>,
     /// Graphs by how often they are called.
     calls: BTreeMap<GraphId, usize>,
+    /// Outputs that are taken as regions of inputs' memory, whatever value they are said to be.
+    regions: BTreeSet<usize>,
 }
 
 impl<'a> Context<'a> {
@@ -137,7 +150,8 @@ impl<'a> Context<'a> {
         for called in nodes.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None }) {
             *calls.entry(called).or_default() += 1;
         }
-        let mut ctx = Context { program, effects, witness, bodies: BTreeMap::new(), calls };
+        let (bodies, regions) = (BTreeMap::new(), BTreeSet::new());
+        let mut ctx = Context { program, effects, witness, bodies, calls, regions };
         if form == Form::Views {
             return Ok(ctx);
         }
@@ -203,7 +217,16 @@ impl Materializer<'_> {
         let shown = m.shown();
         let saved = m.parts.saved() - m.copied;
         let signature = Signature { inputs: m.specs, outputs };
-        Ok(Made { graph: m.new, signature, results, writing: m.writing, counts: m.counts, shown, saved })
+        Ok(Made {
+            graph: m.new,
+            signature,
+            results,
+            writing: m.writing,
+            counts: m.counts,
+            shown,
+            regions: m.regions,
+            saved,
+        })
     }
 }
 
@@ -263,6 +286,8 @@ struct Materializer<'a> {
     viewed: BTreeSet<ValueId>,
     /// Old values whose strides show, and are not the declared ones.
     showing: Vec<ValueId>,
+    /// The outputs that were taken as regions of inputs' memory.
+    regions: BTreeSet<usize>,
     /// Bytes of copies that the functional program does not make.
     copied: i64,
     specs: Vec<InputSpec>,
@@ -313,6 +338,7 @@ impl<'a> Materializer<'a> {
             kept,
             viewed: BTreeSet::new(),
             showing: Vec::new(),
+            regions: BTreeSet::new(),
             copied: 0,
             specs: Vec::new(),
             next: 0,

@@ -1,6 +1,7 @@
 //! How values lie: what is known of new types, and copies where the declared strides are asked for.
 
 use super::Materializer;
+use crate::functionalize::rewrite::flag;
 use restride_ir::{
     Arg, Args, Binding, Dim, Error, Expr, Layout, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId,
     ViewOutcome,
@@ -44,7 +45,7 @@ impl Materializer<'_> {
         let rule = node.op.def().view?;
         let sure = |v: ValueId| self.new.values[v].ty.tensor().filter(|_| self.facts[v].sure).cloned().ok_or(());
         let typed: Vec<_> =
-            node.args.iter().map(|a| a.try_map(|v| sure(*v), |e| Ok(e.clone()))).collect::<Result<_, ()>>().ok()?;
+            node.args.iter().map(|a| a.try_map(|v| sure(*v), |e| Ok(flag(e)))).collect::<Result<_, ()>>().ok()?;
         match (rule.symbolic)(&Args(&typed)).ok()? {
             ViewOutcome::Views(_) => Some(true),
             ViewOutcome::Copy => Some(false),

@@ -12,7 +12,6 @@ graph(%x: f32[2, 3]) {
 // graph(%x: f32[2, 3]) {
 //   %t: f32[3, 2][1, 3] = aten.t.default(%x)
 //   %f: f32[2, 3] = aten.reshape.default(%t, [2, 3])
-//   %v: f32[6] = aten.reshape.default(%f, [6])
 //   %write_back: f32[2, 3] = aten.copy_.default(%x, %f)
 //   %x_view: f32[6] = aten.as_strided.default(%x, [6], [1], 0)
 //   return %x_view

@@ -14,10 +14,6 @@ graph(%x: c64[3], %z: c64[2, 2]) {
 // graph(%x: c64[3], %z: c64[2, 2]) {
 //   %w_1: c64[3] = aten.conj_physical.default(%x)
 //   %g: c64[2, 2] = aten.flip.default(%z, [0])
-//   %v: f32[6] = aten.view.dtype(%w_1, f32) !parts
-//   %v_1: f32[3, 2] = aten.reshape.default(%v, [3, 2])
-//   %v_2: f32[2, 4] = aten.view.dtype(%g, f32) !parts
-//   %v_3: f32[2, 2][4, 2]+1 = aten.slice.Tensor(%v_2, 1, 1, 4, 2)
 //   %write_back: c64[3] = aten.copy_.default(%x, %w_1)
 //   %write_back_1: c64[2, 2] = aten.copy_.default(%z, %g)
 //   %x_view: c64[1] = aten.as_strided.default(%x, [1], [1], 0)
