@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples").join(name)
@@ -13,7 +14,10 @@ struct File(PathBuf);
 
 impl File {
     fn new(name: &str) -> File {
-        File(std::env::temp_dir().join(format!("restride-memory-{}-{name}", std::process::id())))
+        // Tests run side by side.
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        File(std::env::temp_dir().join(format!("restride-memory-{}-{number}-{name}", std::process::id())))
     }
 }
 
