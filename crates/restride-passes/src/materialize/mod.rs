@@ -85,10 +85,10 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
     let ctx = Context::new(&merged, Form::InPlace)?;
     let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
-    // What was computed for outputs that are taken from an input's memory in the end is for nothing.
-    let mut needed = merged.clone();
-    finish::taken_from_inputs(&mut needed, &made.regions);
-    if needed.graph().order.len() < merged.graph().order.len() {
+    if !made.regions.is_empty() {
+        // What was computed for outputs that are taken from an input's memory in the end is for nothing.
+        let mut needed = merged.clone();
+        finish::taken_from_inputs(&mut needed, &made.regions);
         let ctx = Context { regions: made.regions, ..Context::new(&needed, Form::InPlace)? };
         let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
         let counts = made.counts;
