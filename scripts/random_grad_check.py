@@ -7,7 +7,7 @@ Each program is exported with torch.export and differentiated in two ways, in do
 `restride grad` and run by `restride run`, and on the eager tape (`tape_gradients`, an example of restride-testing). What
 PyTorch's own backward gives is expected of both; where PyTorch refuses (a saved tensor was overwritten), differences of what the
 program computes are, and that both agree. Two of three programs also compute, view and write under `no_grad` and through detached
-tensors; what such a program computes says nothing of its gradient, so PyTorch with `allow_mutation_on_saved_tensors` is asked
+tensors; what such a program computes says nothing of its gradient, so PyTorch with copies of all that it saves is asked
 instead, and the graph may refuse what PyTorch refuses. Every eighth program is also a training step: the update of its parameters
 by `restride grad --optimizer sgd`, run once, is PyTorch's.
 
@@ -197,7 +197,8 @@ def as_saved(module, inputs):
     """PyTorch's gradients where saved tensors that are overwritten are what they were; None where it has none all the same."""
     given = [t.clone().requires_grad_() for t in inputs]
     try:
-        with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        # allow_mutation_on_saved_tensors copies before a write through the saved tensor itself, not through another view of its memory.
+        with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda t: t):
             module(*given).backward()
     except (RuntimeError, AssertionError, IndexError):
         return None
