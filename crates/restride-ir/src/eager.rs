@@ -32,6 +32,20 @@ impl Op {
         self.def().decompose.is_some() || self.schema().name == "conj_physical"
     }
 
+    /// Whether this is a view that not every strides allow.
+    pub fn asks_for_strides(self) -> bool {
+        matches!(
+            self.name(),
+            "aten.view.default"
+                | "aten._unsafe_view.default"
+                | "aten._reshape_alias.default"
+                | "aten.view.dtype"
+                | "aten.view_as_complex.default"
+                | "aten.view_as.default"
+                | "aten.unflatten.int"
+        )
+    }
+
     /// Whether this is the one functional operator (`copy`) whose in-place form reads and writes through lazy bits. Others
     /// are given copies of lazily mapped operands, with the bits applied, and what they write to such a copy is copied back.
     pub fn maps_bits(self) -> bool {

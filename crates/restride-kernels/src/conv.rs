@@ -291,8 +291,8 @@ pub fn conv_backward(
     let s = Shape { batch: batch(x, weight), groups, cin: b, cout: a / groups, w: *w };
     let (wide, narrow) = if transposed { (grad, x) } else { (x, grad) };
     s.holds(wide.numel(), weight.numel(), narrow.numel())?;
-    let of_size = |out: &Option<&ViewMut<'_>>, n: usize| out.as_ref().is_none_or(|out| out.numel() == n);
-    if !of_size(&out.input, x.numel()) || !of_size(&out.weight, weight.numel()) {
+    let of_size = |out: Option<&ViewMut<'_>>, n: usize| out.is_none_or(|out| out.numel() == n);
+    if !of_size(out.input, x.numel()) || !of_size(out.weight, weight.numel()) {
         return Err("gradients have the sizes of what they are of".into());
     }
     with_compute!(any grad.dtype(), T => {

@@ -14,8 +14,8 @@
 //!
 //! # What is not covered
 //! Programs with sizes that are not known, unless bound before; writes through bodies of `while_loop`, `scan` and
-//! `map`, and other loops that a pass has unrolled where what they give differs; writes into tensors with several elements in one cell of more than 256 elements or by operators that are
-//! not element by element; writes into what a branch returned, where only one branch returns an operand's memory, and whether
+//! `map`, and other loops that a pass has unrolled where what they give differs; writes into tensors with several
+//! elements in one cell of more than 256 elements or by operators that are not element by element; writes into what a branch returned, where only one branch returns an operand's memory, and whether
 //! outputs share that memory. Such programs are [`Judged::No`], with the reason: not
 //! accepted, not accused. Different calls that compute the same are different names: the judge may accuse a program that is
 //! right, if a pass did more than move, split and rename.

@@ -228,7 +228,7 @@ impl Expr {
     }
 
     /// Whether there is a number in it that only a run learns.
-    fn is_learnt(&self) -> bool {
+    pub fn is_learnt(&self) -> bool {
         match self {
             Expr::Sym(s) => s.is_unbacked(),
             Expr::Call(c) => c.1.iter().any(Expr::is_learnt),

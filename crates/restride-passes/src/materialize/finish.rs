@@ -9,17 +9,20 @@ use restride_ir::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Lets these outputs be what the inputs hold in the end, of whose memory they are regions, and leaves out what only they need.
-pub(super) fn taken_from_inputs(program: &mut Program, outputs: &BTreeSet<usize>) {
-    let specs = program.signature.outputs.clone();
+/// The program with these outputs as what the inputs hold in the end, of whose memory they are regions, and without what only they
+/// need.
+pub(super) fn taken_from_inputs(program: &Program, outputs: &BTreeSet<usize>) -> Program {
+    let mut out = program.clone();
+    let specs = &program.signature.outputs;
     for &k in outputs {
         let Some(AliasRoot::Input(i)) = specs[k].alias.as_ref().map(|a| a.root) else { continue };
         let new = specs.iter().position(|s| s.kind == OutputKind::Mutation(i));
         let held = new.map(|at| program.graph().outputs[at].clone());
         let input = Arg::Value(program.signature.inputs[i].value);
-        program.graph_mut().outputs[k] = held.unwrap_or(input);
+        out.graph_mut().outputs[k] = held.unwrap_or(input);
     }
-    crate::dce::dce(program);
+    crate::dce::dce(&mut out);
+    out
 }
 
 impl Materializer<'_> {

@@ -83,19 +83,22 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
     let program = plain.as_ref().unwrap_or(program);
     let apart = members::apart(program)?;
     let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
-    let ctx = Context::new(&merged, Form::InPlace)?;
-    let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
+    let needed;
+    let (mut ctx, mut made) = in_place(&merged, BTreeSet::new())?;
     if !made.regions.is_empty() {
         // What was computed for outputs that are taken from an input's memory in the end is for nothing.
-        let mut needed = merged.clone();
-        finish::taken_from_inputs(&mut needed, &made.regions);
-        let ctx = Context { regions: made.regions, ..Context::new(&needed, Form::InPlace)? };
-        let made = shown::with_fewest_copies(&ctx, ctx.program.main, Form::InPlace)?;
-        let counts = made.counts;
-        return Ok((ctx.with(made, Form::InPlace), counts));
+        needed = finish::taken_from_inputs(&merged, &made.regions);
+        (ctx, made) = in_place(&needed, made.regions)?;
     }
     let counts = made.counts;
     Ok((ctx.with(made, Form::InPlace), counts))
+}
+
+/// The main graph in place, with these outputs taken as regions of inputs' memory.
+fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(Context<'_>, Made)> {
+    let ctx = Context { regions, ..Context::new(program, Form::InPlace)? };
+    let made = shown::with_fewest_copies(&ctx, program.main, Form::InPlace)?;
+    Ok((ctx, made))
 }
 
 /// What is made of a functional program.

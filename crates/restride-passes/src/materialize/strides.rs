@@ -17,7 +17,7 @@ impl Materializer<'_> {
         let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
         let strides = self.lies_as(*new, &want);
         let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
-        if op.def().strided && !start || asks_for_strides(op) && !strides {
+        if op.def().strided && !start || op.asks_for_strides() && !strides {
             self.showing.push(*old);
         }
         if op.def().strided && !start {
@@ -31,7 +31,7 @@ impl Materializer<'_> {
                 };
                 args[i] = Arg::Scalar(shifted);
             }
-        } else if asks_for_strides(op) && !strides {
+        } else if op.asks_for_strides() && !strides {
             let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
             args[0] = Arg::Value(copy);
         }
@@ -120,18 +120,4 @@ pub(super) fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> 
 
 pub(super) fn refuse(op: Op) -> Error {
     Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise"))
-}
-
-/// Views that not every strides allow.
-pub(super) fn asks_for_strides(op: Op) -> bool {
-    matches!(
-        op.name(),
-        "aten.view.default"
-            | "aten._unsafe_view.default"
-            | "aten._reshape_alias.default"
-            | "aten.view.dtype"
-            | "aten.view_as_complex.default"
-            | "aten.view_as.default"
-            | "aten.unflatten.int"
-    )
 }

@@ -75,7 +75,7 @@ impl Materializer<'_> {
         let changed: Vec<_> = node.operands().filter(|v| self.differs(*v)).collect();
         if node.op.def().strided {
             self.showing.extend(&changed);
-        } else if super::strides::asks_for_strides(node.op) {
+        } else if node.op.asks_for_strides() {
             let other = |v: &&ValueId| !self.map[**v].is_some_and(|n| self.lies_as(n, self.old.tensor(**v)));
             let other: Vec<_> = changed.iter().filter(other).copied().collect();
             self.showing.extend(other);

@@ -59,20 +59,6 @@ impl Facts {
     }
 }
 
-/// Views that not every strides allow.
-fn asks_for_strides(name: &str) -> bool {
-    matches!(
-        name,
-        "aten.view.default"
-            | "aten._unsafe_view.default"
-            | "aten._reshape_alias.default"
-            | "aten.view.dtype"
-            | "aten.view_as_complex.default"
-            | "aten.view_as.default"
-            | "aten.unflatten.int"
-    )
-}
-
 /// Gives a node that asks for strides operands that have them. The node's arguments, changed where its operand was.
 pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [Arg]>> {
     let op = node.op;
@@ -96,7 +82,7 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
         }
         return Ok(Cow::Owned(args));
     }
-    if asks_for_strides(op.name()) && !w.facts.has_strides(*base) {
+    if op.asks_for_strides() && !w.facts.has_strides(*base) {
         let name = exact(w, *base)?
             .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
         w.instead.insert(*base, name);
@@ -184,9 +170,7 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
 fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> bool {
     let tensor = |v: &ValueId| w.source.values[*v].ty.tensor();
     let ready = |v: &ValueId| {
-        tensor(v).is_none()
-            || w.facts.has_strides(*v)
-            || w.facts.exact.contains_key(v) && asks_for_strides(node.op.name())
+        tensor(v).is_none() || w.facts.has_strides(*v) || w.facts.exact.contains_key(v) && node.op.asks_for_strides()
     };
     // What is written into a copy of another tensor has no part in how that lies.
     let source = match node.op.def().movement {

@@ -436,12 +436,7 @@ impl<'a> GraphImporter<'a> {
     /// Where tensors start in their storages, where the file has a symbol for it that no run learns: of a view at an index
     /// off data, and what is computed from it.
     pub(super) fn settle_offsets(&self, op: Op, args: &[Arg], results: &mut [(String, Type)]) {
-        let learnt = |e: &Expr| {
-            let mut own = BTreeSet::new();
-            e.symbols(&mut own);
-            own.iter().any(Symbol::is_unbacked)
-        };
-        if !results.iter().any(|r| r.1.tensor().is_some_and(|t| learnt(&t.layout.offset))) {
+        if !results.iter().any(|r| r.1.tensor().is_some_and(|t| t.layout.offset.is_learnt())) {
             return;
         }
         let typed = |v: &ValueId| self.value_type(*v).tensor().cloned().ok_or(());

@@ -46,10 +46,7 @@ pub trait Dim: Clone + PartialEq + From<i64> + fmt::Debug + fmt::Display {
     }
     /// The same of any number, such as a bound of a slice, which is clamped afterwards.
     fn bound_from_start(&self, size: &Self) -> Self {
-        match self.less(&Self::from(0)) {
-            Some(true) => self.plus(size),
-            _ => self.clone(),
-        }
+        self.counted_from_start(size)
     }
     /// `is(1)` and the like: provably equal to a number.
     fn is(&self, n: i64) -> bool {
