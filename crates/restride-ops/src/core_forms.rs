@@ -1,6 +1,6 @@
 //! Core ATen: which operators it has, and how others are said in them.
 //!
-//! PyTorch tags the operators that it asks every backend to take (`torch.Tag.core`); `scripts/dump_schemas.py` lists them in
+//! PyTorch tags the operators that it asks every backend to take (`torch.Tag.core`); `scripts/make/dump_schemas.py` lists them in
 //! `data/core.txt`. A form has the operator's meaning; sums may be taken in another order than the operator's own kernel
 //! takes them. Views are not here: their view rules say them by the few core ones.
 

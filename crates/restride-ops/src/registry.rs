@@ -9,7 +9,7 @@ use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// Schemas of everything in the dispatcher of PyTorch, one a line, sorted (`scripts/dump_schemas.py`).
+/// Schemas of everything in the dispatcher of PyTorch, one a line, sorted (`scripts/make/dump_schemas.py`).
 static SCHEMAS: &str = include_str!("../data/schemas.txt");
 
 /// What is known before anything is registered.

@@ -1,4 +1,4 @@
-//! Writes gradients of every operator's sample calls, in double precision, as JSON lines: `scripts/grad_check.py` holds
+//! Writes gradients of every operator's sample calls, in double precision, as JSON lines: `scripts/check/grad_check.py` holds
 //! them against PyTorch's. Arguments name operators; none means all.
 
 #[path = "../../restride-ops/examples/dump_samples/json.rs"]

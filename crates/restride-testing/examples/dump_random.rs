@@ -1,4 +1,4 @@
-//! Random programs as lines of JSON, with what each way of running them leaves behind; `scripts/random_check.py` runs
+//! Random programs as lines of JSON, with what each way of running them leaves behind; `scripts/check/random_check.py` runs
 //! them by eager PyTorch and compares.
 //!
 //!     dump_random FROM..TO          one line per seed

@@ -1,6 +1,6 @@
 //! Gradients on the eager tape: reads lines of a way to guard what is saved (`strict`, `regions` or `clone`) and the file of an
 //! exported program with sample inputs, and answers each with a line of JSON: the gradient of its first output by each floating
-//! input, or what the tape says. `scripts/random_grad_check.py` holds them against PyTorch's.
+//! input, or what the tape says. `scripts/check/random_grad_check.py` holds them against PyTorch's.
 
 use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};

@@ -1,4 +1,4 @@
-//! A random program as a line of JSON, with what each way of running leaves behind: what `scripts/random_check.py` runs
+//! A random program as a line of JSON, with what each way of running leaves behind: what `scripts/check/random_check.py` runs
 //! by eager PyTorch and compares with.
 
 use crate::generate::Sample;

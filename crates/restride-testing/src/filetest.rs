@@ -12,7 +12,7 @@
 //!
 //! `run:` lists the commands, `share:` inputs that lie on one storage as their types say, `sizes: s0=3` what symbols are
 //! in a run, `trips:` how often loops run at most where they are differentiated, `ops:` the schema of a user's operator, `caller: output 0 = 7` what the caller fills a tensor with after it. Weights count 0, 1, 2, … like inputs.
-//! `scripts/filetests_check.py` holds the runs to eager PyTorch. With `RESTRIDE_BLESS=1` in the environment the expected
+//! `scripts/check/filetests_check.py` holds the runs to eager PyTorch. With `RESTRIDE_BLESS=1` in the environment the expected
 //! outputs are rewritten instead of compared. Commands:
 //!
 //! - `verify`: what the verifier says of the program.

@@ -1,4 +1,4 @@
-//! Programs with in-place operators on views that `scripts/autograd_scenarios.py` exports, and what they compute.
+//! Programs with in-place operators on views that `scripts/make/autograd_scenarios.py` exports, and what they compute.
 
 use restride::{Error, Inputs, Program, RunOptions, RunValue, State};
 use restride_tensor::Tensor;

@@ -1,4 +1,4 @@
-//! Programs with in-place operators on views (`scripts/autograd_scenarios.py`): their gradients, functional and placed,
+//! Programs with in-place operators on views (`scripts/make/autograd_scenarios.py`): their gradients, functional and placed,
 //! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
 
 use restride::{CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions, State};

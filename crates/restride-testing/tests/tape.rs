@@ -1,4 +1,4 @@
-//! Programs with in-place operators on views (`scripts/autograd_scenarios.py`) on the eager tape: their gradients against
+//! Programs with in-place operators on views (`scripts/make/autograd_scenarios.py`) on the eager tape: their gradients against
 //! differences of what the program computes, or PyTorch's refusals.
 
 use restride::{Inputs, OpenOptions};
@@ -31,7 +31,7 @@ const PYTORCH: &[(&str, &str)] = &[
     ("loop_scan_mul", VERSION),
 ];
 
-/// Programs with writes under `no_grad`, which change values and not the gradient: `scripts/random_grad_check.py` holds such
+/// Programs with writes under `no_grad`, which change values and not the gradient: `scripts/check/random_grad_check.py` holds such
 /// gradients to PyTorch's.
 const NOT_RECORDED: &[&str] = &["grad_of_view_grad_enabled", "nograd_view_nograd_mut_then_use"];
 

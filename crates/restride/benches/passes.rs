@@ -1,10 +1,10 @@
-//! What each pass costs a node, on programs of the six kinds of `scripts/big.py` (64 × 16 tensors of f32) or on given files:
+//! What each pass costs a node, on programs of the six kinds of `scripts/make/big.py` (64 × 16 tensors of f32) or on given files:
 //!
 //! ```text
 //! cargo bench -p restride --bench passes [-- [--nodes N,N,...] [--repeat K] [--only-functionalize] [FILE ...]]
 //! ```
 //!
-//! Microseconds for each node of the imported program, the fastest of K runs. `scripts/bench_passes.py` puts PyTorch's times on
+//! Microseconds for each node of the imported program, the fastest of K runs. `scripts/measure/bench_passes.py` puts PyTorch's times on
 //! the same files beside them.
 
 use restride::{CompileOptions, Compiled, FunctionalizeOptions, OpenOptions, Program, Result, functionalize, open};

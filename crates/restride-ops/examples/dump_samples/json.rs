@@ -1,4 +1,4 @@
-//! Arguments and tensors as JSON, as `scripts/ops_check.py` reads them.
+//! Arguments and tensors as JSON, as `scripts/check/ops_check.py` reads them.
 
 use restride_ir::{Arg, MemoryFormat, SampleArg, Scalar};
 use restride_tensor::{DType, Tensor};

@@ -1,4 +1,4 @@
-//! Writes the sample calls of every operator, with what they give here, as JSON lines: `scripts/ops_check.py` replays
+//! Writes the sample calls of every operator, with what they give here, as JSON lines: `scripts/check/ops_check.py` replays
 //! them in PyTorch. Arguments name operators or their beginnings (`aten.add aten.mul.Tensor`); none means all.
 
 mod json;

@@ -1,4 +1,4 @@
-//! What PyTorch's autograd keeps of calls for their backward passes, as data: `saved.txt`, which `scripts/saved_values.py` writes from
+//! What PyTorch's autograd keeps of calls for their backward passes, as data: `saved.txt`, which `scripts/check/saved_values.py` writes from
 //! PyTorch's formulas. Rules here read less or other values; a tape that is to be as strict as PyTorch guards those that
 //! PyTorch keeps.
 

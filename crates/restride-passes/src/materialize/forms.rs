@@ -5,7 +5,7 @@ use restride_ops::{lookup, torch_names};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The out= forms that write straight into `out` (`scripts/dump_schemas.py`). PyTorch's other ones make a tensor and copy it:
+/// The out= forms that write straight into `out` (`scripts/make/dump_schemas.py`). PyTorch's other ones make a tensor and copy it:
 /// nothing is saved by calling them.
 static OUT_FORMS: &str = include_str!("../../data/out_forms.txt");
 

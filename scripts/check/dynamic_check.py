@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Hold random programs with symbolic sizes to eager PyTorch.
+
+  dynamic_check.py [--seeds FROM..TO] [--seconds N] [--binary F] [--written] [--show SEED]
+                   [--keep DIR]
+
+A program is lines of Python on tensors with sizes `n` and `m`: views, writes through them, what only reads. A line is
+kept if eager runs it for every binding of the two, so that all lines have a meaning. The program is exported once with
+both sizes dynamic (`torch.export.export`, for training: with its views and mutations), and restride runs that file for
+each binding on each of its ways: interp, functional and plan (compiled without sizes, then bound). What is compared is
+what alias_check.py compares: values, inputs in full, metadata, and what shares storage. All numbers are small integers.
+With --written torch.export.load also takes what `restride reinplace` makes of the file, in place and in the view form, and
+runs it for the bindings that it is for: values and inputs must be equal.
+
+What torch cannot export is counted and left out, and so is what its own exported module computes otherwise than the
+program did. Exit status 1 when any program differs; with --show one program is printed and run.
+"""
+
+import argparse
+import collections
+import contextlib
+import copy
+import io
+import json
+import logging
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+import warnings
+
+import alias_check
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common
+
+BINDINGS = ((5, 3), (8, 7), (4, 4), (7, 2))
+"""`n` and `m`; the first is the one that is exported with."""
+
+VIEWS = (
+    "{a}[1:]", "{a}[:-1]", "{a}[::2]", "{a}[:, 1:]", "{a}[..., :2]", "{a}[0]", "{a}[-1]", "{a}[:, 0]", "{a}[None]",
+    "{a}.t()", "{a}.transpose(0, 1)", "{a}.unsqueeze({k})", "{a}.squeeze()", "{a}.view(-1)", "{a}.reshape(-1)",
+    "{a}.flatten(0, 1)", "{a}.view(-1, 2)", "{a}.unflatten(0, (-1, 1))", "{a}.narrow(0, 1, {a}.shape[0] - 2)",
+    "{a}.select(0, {a}.shape[0] - 1)", "{a}.diagonal()", "{a}.unfold(0, 2, 1)", "{a}.unfold({k}, 2, 2)",
+    "{a}.expand(2, *{a}.shape)", "{a}.movedim(0, -1)", "{a}.chunk(2)[0]", "{a}.chunk(2, -1)[1]", "{a}.detach()",
+    "{a}.split(2, -1)[0]", "{a}.as_strided(({a}.shape[0] - 1, 2), (1, 1))", "{a}.view_as({b})", "{a}.unbind(-1)[0]",
+    "{a}.permute(*reversed(range({a}.dim())))", "{a}.as_strided((n, 2), ({a}.stride(0), 0))", "{a}.swapaxes(0, -1)",
+    "{a}.view({a}.shape[0], -1)", "{a}.expand_as({b})", "{a}.ravel()", "{a}.contiguous()", "{a}.narrow(-1, 0, 2)",
+    "{a}[: n - 2]", "{a}[m:]", "{a}[:m, 1:]", "{a}[n // 2 :]", "{a}[:, :m]",
+)  # fmt: skip
+WRITES = (
+    "{a}.add_({c})", "{a}.mul_({c})", "{a}.copy_({b})", "{a}.fill_({c})", "{a}.zero_()", "{a}.sub_({b})",
+    "{a}.add_({b}, alpha={c})", "{a}[1:] = {b}", "{a}[:, 1:] = {c}", "{a}[::2].add_({c})", "{a}[0] = {b}",
+    "{a}[1:].add_({a}[:-1].clone())", "{a}.masked_fill_({a} > {c}, {c})", "{a}.clamp_(-3, 3)", "{a}.neg_()",
+    "{a}.index_fill_(0, torch.tensor([0, 2]), {c})", "{a}[torch.tensor([1, 0])] = {b}", "{a}.t().mul_({b})",
+    "{a}.index_add_(0, torch.tensor([1, 0, 1]), {a}[:3].clone())", "{a}.t_()", "{a}.unsqueeze_({k})", "{a}.squeeze_()",
+    "{a}.transpose_(0, 1)", "{a}[{a} > {c}] = {c}", "{a}.diagonal().add_({c})", "{a}.view(-1)[::2] = {c}",
+    "{a}.index_copy_(0, torch.arange({a}.shape[0] - 1), {a}[1:].clone())", "{a}.cumsum_(0)", "{a}.triu_()",
+    "{a}.scatter_(0, torch.zeros_like({a}, dtype=torch.int64), {a}.clone())", "{a}.narrow(0, 1, 2).copy_({b})",
+    "torch.add({a}, {b}, out={a})", "{a}.unfold(0, 2, 2).mul_({c})", "{a}[m - 1 :] = {c}", "{a}.add_(n)",
+    "{a}.as_strided((n - 1,), (1,)).add_({c})", "{a}[:, -1].copy_({b})", "torch._foreach_add_([{a}, {b}], {c})",
+    "{a}.masked_scatter_({a} > 0, {a}.clone())", "{a}[n - 3] = {b}", "{a}.fill_diagonal_({c})",
+)  # fmt: skip
+PURE = (
+    "{a} + {b}", "{a} - {c}", "{a} * {c}", "torch.cat([{a}, {b}])", "torch.cat([{a}, {b}], -1)", "torch.stack([{a}, {b}])",
+    "{a}.sum(0)", "{a}.sum(-1, keepdim=True)", "{a}.clone()", "torch.where({a} > {c}, {a}, {b})", "{a}.flip(0)",
+    "{a}.amax(0)", "{a}.new_zeros(n, 2)", "torch.arange(n, dtype={a}.dtype)", "torch.zeros(m, n)", "{a}.repeat(2, 1)",
+    "{a}.roll(1, 0)", "torch.zeros_like({a})", "{a}.index_select(0, torch.tensor([1, 0, 1]))", "{a}.relu()",
+    "torch.nn.functional.pad({a}, (1, 1))", "{a}.float()", "{a}.to(torch.int64)", "torch.ones(n, m)", "{a} @ {b}",
+    "torch.full((n, n), {c}).float()", "{a}.reshape(-1, 1)", "{a}.tril()", "{a}[torch.tensor([0, 1])]", "{a} * n",
+    "{a}.sort(0)[0]", "torch.constant_pad_nd({a}, (0, m))", "{a}.clone(memory_format=torch.contiguous_format)",
+)  # fmt: skip
+
+
+class Program:
+    """Lines, what goes in and what comes out."""
+
+    def __init__(self, torch, seed):
+        self.torch, self.rng = torch, random.Random(seed)
+        self.lines, self.names = [], ["x", "y", "z"]
+        worlds = [self.world(n, m) for n, m in BINDINGS]
+        for _ in range(3 + self.rng.randrange(10)):
+            for _ in range(12):
+                if self.extend(worlds):
+                    break
+        late = self.names + self.names[3:] * 2
+        self.returns = [self.rng.choice(late) for _ in range(1 + self.rng.randrange(3))]
+        self.lines.append(f"return ({', '.join(self.returns)},)")
+
+    def world(self, n, m):
+        """What the lines see: tensors by their names."""
+        given = self.inputs(n, m)
+        return {"torch": self.torch, "n": n, "m": m, **dict(zip(("x", "y", "z"), given))}
+
+    def inputs(self, n, m):
+        g = self.torch.Generator().manual_seed(n * 100 + m)
+        draw = lambda *s: self.torch.randint(-4, 5, s, generator=g)  # noqa: E731
+        return draw(n, 4).float(), draw(m, n).float(), draw(n)
+
+    def extend(self, worlds):
+        """Adds a line that runs everywhere, if the one that was thought of does."""
+        draw = self.rng.random()
+        shape = self.rng.choice(VIEWS if draw < 0.4 else WRITES if draw < 0.8 else PURE)
+        name = None if draw >= 0.4 and draw < 0.8 else f"t{len(self.names)}"
+        pick = lambda: self.names[max(self.rng.randrange(len(self.names)) for _ in range(2))]  # noqa: E731
+        line = shape.format(a=pick(), b=pick(), c=self.rng.randrange(-3, 4), k=self.rng.randrange(0, 2))
+        line = f"{name} = {line}" if name else line
+        tried = copy.deepcopy([{k: v for k, v in w.items() if k != "torch"} for w in worlds])
+        for world in tried:
+            world["torch"] = self.torch
+            try:
+                exec(line, world)
+            except Exception:
+                return False
+            for key in [name] if name else self.names:
+                if not self.fit(world[key]):
+                    return False
+        for world, new in zip(worlds, tried):
+            world.update(new)
+        self.lines.append(line)
+        if name:
+            self.names.append(name)
+        return True
+
+    def fit(self, t):
+        """Whether a tensor is small, and its numbers exact."""
+        small = isinstance(t, self.torch.Tensor) and 0 < t.numel() <= 600 and t.dim() <= 5
+        return small and bool((t.abs() < 2**16).all()) and bool((t == t.round()).all())
+
+    def text(self):
+        body = ["n, m = x.shape[0], y.shape[0]", *self.lines]
+        return "def forward(self, x, y, z):\n" + "".join(f"    {line}\n" for line in body)
+
+    def module(self):
+        space = {"torch": self.torch}
+        exec(self.text(), space)
+        return type("Random", (self.torch.nn.Module,), {"forward": space["forward"]})()
+
+
+def described(tensors):
+    """Tensors as restride's .json has them, storages whole."""
+    entries, storages, number = [], [], {}
+    for t in tensors:
+        storage, dtype = t.untyped_storage(), str(t.dtype)
+        if storage.data_ptr() not in number:
+            number[storage.data_ptr()] = len(storages)
+            whole = t.new_empty(0).set_(storage, 0, (storage.nbytes() // t.dtype.itemsize,), (1,))
+            storages.append({"id": len(storages), "dtype": dtype, "data": whole.tolist()})
+        entry = {"dtype": dtype, "size": list(t.shape), "stride": list(t.stride()), "offset": t.storage_offset()}
+        entries.append({**entry, "storage": number[storage.data_ptr()]})
+    return {"tensors": entries, "storages": storages}
+
+
+def after(program, run, binding):
+    """What a run leaves: inputs, then outputs."""
+    given = list(program.inputs(*binding))
+    out = run(*given)
+    return described(given + list(out)), given + list(out)
+
+
+def exported(torch, program):
+    """The program as torch.export has it, or nothing."""
+    n, m = torch.export.Dim.AUTO, torch.export.Dim.AUTO
+    shapes = ({0: n}, {0: m, 1: n}, {0: n})
+    noise = io.StringIO()
+    with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+        return torch.export.export(program.module(), program.inputs(*BINDINGS[0]), dynamic_shapes=shapes)
+
+
+WRITTEN = {"in place": [], "in views": ["--views"]}
+
+
+def written(torch, restride, file, folder):
+    """What restride makes of a file, by name, as torch runs it."""
+    made = {}
+    for name, options in WRITTEN.items():
+        out = os.path.join(folder, f"{name.replace(' ', '_')}.pt2")
+        ran = common.run([restride, "reinplace", file, "-o", out, *options], 60)
+        if ran.kind == "refused":
+            continue
+        made[name] = torch.export.load(out).module() if ran else ran
+    return made
+
+
+def written_problems(torch, program, made, binding, eager):
+    """Where it differs from eager, at one binding."""
+    problems = []
+    for name, module in made.items():
+        if isinstance(module, common.Outcome):
+            problems.append(f"{name}: {module.kind} {module.line}")
+            continue
+        try:
+            with torch.no_grad():
+                _, own = after(program, module, binding)
+        except AssertionError:
+            continue  # it is for other sizes
+        bad = [i for i, (a, b) in enumerate(zip(eager, own)) if a.shape != b.shape or not torch.equal(a, b)]
+        problems += [f"n, m = {binding}, {name}: tensor {i} (inputs come first)" for i in bad]
+    return problems
+
+
+def check(torch, restride, program, folder, with_written):
+    """(what became of it, detail)."""
+    try:
+        made = exported(torch, program)
+        file = os.path.join(folder, "program.pt2")
+        torch.export.save(made, file)
+    except Exception as e:
+        return "not exported", type(e).__name__
+    module, problems, bound = made.module(), [], 0
+    ours = written(torch, restride, file, folder) if with_written else {}
+    for binding in BINDINGS:
+        want, eager = after(program, program.module(), binding)
+        try:
+            theirs, own = after(program, module, binding)
+        except Exception:
+            continue  # the export settled on other sizes
+        if any(a.shape != b.shape or not torch.equal(a, b) for a, b in zip(eager, own)):
+            return "torch differs", f"for n, m = {binding}"
+        bound += 1
+        problems += written_problems(torch, program, ours, binding, own)
+        given, out = os.path.join(folder, "in.json"), os.path.join(folder, "out.json")
+        with open(given, "w") as f:
+            json.dump(described(program.inputs(*binding)), f)
+        for via in alias_check.VIAS:
+            ran = common.run([restride, "run", file, "--inputs", given, "--outputs", out, "--via", via], 60)
+            if ran.kind == "refused":
+                return "refused", f"{via}: {ran.line}"
+            if not ran:
+                return "DIFFERENT", f"{via}: {ran.kind} {ran.line}"
+            with open(out) as f:
+                got = json.load(f)
+            # The exported module's inputs and outputs share what the program's do, or the file cannot say it.
+            found = alias_check.differences(torch, theirs, got, 3)
+            problems += [f"n, m = {binding}, {via}: {p}" for p in found]
+    if not bound:
+        return "not exported", "no binding fits"
+    return ("DIFFERENT", problems[0]) if problems else ("equal", "")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--seeds", default="0..100000")
+    p.add_argument("--seconds", type=float)
+    p.add_argument("--binary")
+    p.add_argument("--written", action="store_true", help="files that are written back, too")
+    p.add_argument("--show", type=int)
+    p.add_argument("--keep", metavar="DIR")
+    o = p.parse_args()
+    restride = common.binary(o.binary)
+    warnings.simplefilter("ignore")
+    logging.disable(logging.CRITICAL)
+    import torch
+
+    torch.set_num_threads(1)
+    first, last = (int(s) for s in o.seeds.split("..")) if o.show is None else (o.show, o.show + 1)
+    counts, refusals, begin = collections.Counter(), collections.defaultdict(list), time.monotonic()
+    for seed in range(first, last):
+        if o.seconds and time.monotonic() - begin > o.seconds:
+            break
+        program = Program(torch, seed)
+        if o.show is not None:
+            print(program.text())
+        with tempfile.TemporaryDirectory(prefix="restride-dynamic-") as tmp:
+            folder = o.keep or tmp
+            os.makedirs(folder, exist_ok=True)
+            status, detail = check(torch, restride, program, folder, o.written)
+        counts[status] += 1
+        if status == "refused":
+            # Sizes and names differ from program to program.
+            refusals[re.sub(r"\[[^]]*\]|\d+|%\w+", "_", detail)].append((seed, detail))
+        if status in ("DIFFERENT", "torch differs") or o.show is not None:
+            print(f"seed {seed}: {status} {detail}", flush=True)
+    for found in sorted(refusals.values(), key=len, reverse=True)[:20]:
+        print(f"{len(found):5} refused, as seed {found[0][0]}: {found[0][1][:200]}")
+    print(", ".join(f"{n} {status}" for status, n in sorted(counts.items())))
+    return 1 if counts["DIFFERENT"] or not counts["equal"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

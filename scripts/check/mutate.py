@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Run the command on damaged files: every run ends with status 0, 1 or 2, in time and in 4 GiB of address space.
+
+  mutate.py [--cases A..B] [--seconds S] [--jobs N] [--binary F] [--timeout S] [--keep DIR] [--json F]
+  mutate.py --show CASE [--binary F]       make one case again, run it, and say how it ends
+
+A case is a number. It chooses a file of `fixtures` or the filetests, or a compiled one with its plan; the level at which that is
+damaged (bytes, zip, JSON, pickle, text, tensors, plan; scripts/check/mutations.py); and a command with its options. A panic, a signal,
+another exit status and a run over time are failures; each kind is printed once, with its first case. With --seconds, no case
+begins after so much time.
+
+Pure Python, standard library only. Exit status 1 when a case fails; the last line is `N runs, N failed`.
+"""
+
+import argparse
+import collections
+import glob
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+import mutations as m
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ADDRESS_SPACE = 4 << 30
+LARGEST_SEED = 80_000
+# Time is counted in the process's own seconds, so that a busy machine fails nothing; a run that waits forever ends after ten times that.
+PATIENCE = 10
+
+
+def binary(given):
+    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
+    path = os.path.abspath(given or os.environ.get("RESTRIDE") or os.path.join(target, "release", "restride"))
+    if not os.access(path, os.X_OK):
+        raise SystemExit(f"no restride at {path}: cargo build --release -p restride-cli, or name one with --binary")
+    return path
+
+
+# ---------------------------------------------------------------------------------- what is damaged
+
+
+def contents(paths):
+    for path in sorted(paths):
+        if os.path.getsize(path) <= LARGEST_SEED:
+            with open(path, "rb") as f:
+                yield os.path.relpath(path, ROOT), f.read()
+
+
+class Seeds:
+    """The files that cases begin with, and what of one may be put into another."""
+
+    def __init__(self, restride, directory):
+        files = lambda pattern: list(contents(glob.glob(os.path.join(ROOT, pattern), recursive=True)))
+        self.archives = [f for f in files("fixtures/**/*.pt2") if zipfile.is_zipfile(os.path.join(ROOT, f[0]))]
+        self.texts = files("crates/restride-testing/filetests/**/*.fx") + files("fixtures/hostile/*.fx")
+        # Files that are too much for a limit are tests of their own (crates/restride-cli/tests/hostile.rs).
+        self.texts = [t for t in self.texts if "hang-" not in t[0]]
+        self.programs = {name: data for name, data in self.archives}
+        self.inputs = []
+        for name, data in files("fixtures/**/*.inputs.npz"):
+            program = name.replace(".inputs.npz", ".pt2")
+            if program in self.programs:
+                self.inputs.append((program, "npz", data))
+                if tensors := m.safetensors_of(data):
+                    self.inputs.append((program, "safetensors", tensors))
+        for name, data in files("fixtures/alias/*.json"):
+            if name.replace(".json", ".pt2") in self.programs:
+                self.inputs.append((name.replace(".json", ".pt2"), "json", data))
+        self.planned = list(self.with_plans(restride, directory))
+        self.strings = set()
+        for name, data in self.archives[::4]:
+            for entry, content in m.zip_entries(data):
+                if entry.endswith(".json"):
+                    self.strings |= strings(json.loads(content))
+        self.json = m.Json(self.strings)
+        self.text = m.Text([data.decode() for _, data in self.texts])
+
+    def with_plans(self, restride, directory):
+        """Programs compiled with their plans."""
+        chosen = [f for f in self.archives if f[0].startswith(("fixtures/pt2/", "fixtures/examples/"))] + self.archives[::10]
+        for i, (name, _) in enumerate(chosen):
+            out = os.path.join(directory, f"planned-{i}.pt2")
+            made = [restride, "compile", os.path.join(ROOT, name), "-o", out]
+            done = subprocess.run(made, stdin=subprocess.DEVNULL, capture_output=True)
+            if done.returncode == 0:
+                with open(out, "rb") as f:
+                    yield name, f.read()
+
+
+def strings(value):
+    if isinstance(value, str):
+        return {value} if len(value) < 80 else set()
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    found = set(value) if isinstance(value, dict) else set()
+    return found.union(*map(strings, inner))
+
+
+def is_json(name):
+    return name.endswith(".json")
+
+
+def damaged(rng, seeds):
+    """The level, the program's file name and contents, more options, and whose contents the inputs are."""
+    level = rng.choices(["bytes", "zip", "json", "pickle", "text", "tensors", "plan"], [8, 10, 25, 10, 30, 9, 8])[0]
+    if level == "text":
+        return level, "program.fx", seeds.text.changed(rng, rng.choice(seeds.texts)[1]), None
+    if level == "tensors":
+        program, kind, data = rng.choice(seeds.inputs)
+        if rng.random() < 0.2:
+            data = m.in_bytes(rng, data)
+        elif kind == "json":
+            data = seeds.json.changed(rng, data)
+        elif kind == "safetensors":
+            data = m.in_safetensors(rng, data, seeds.json.changed)
+        elif rng.random() < 0.6:
+            data = m.in_entry(rng, data, lambda name: True, m.in_npy) or data
+        else:
+            data = m.in_zip(rng, data)
+        return level, "program.pt2", seeds.programs[program], ("inputs." + kind, data)
+    if level == "plan":
+        name, data = rng.choice(seeds.planned)
+        return level, "program.pt2", m.in_entry(rng, data, lambda n: n.endswith("plan.json"), seeds.json.changed), None
+    name, data = rng.choice(seeds.archives)
+    if level == "bytes":
+        if rng.random() < 0.1:
+            return level, "program.fx", m.in_bytes(rng, rng.choice(seeds.texts)[1]), None
+        data = m.in_bytes(rng, data)
+    elif level == "zip":
+        data = m.in_zip(rng, data)
+    elif level == "json":
+        chosen = (lambda n: "/models/" in n) if rng.random() < 0.8 else is_json
+        data = m.in_entry(rng, data, lambda n: is_json(n) and chosen(n), seeds.json.changed) or data
+    else:
+        data = m.in_entry(rng, data, lambda n: n.endswith((".pt", ".pkl")), m.in_nested_archive) or m.in_zip(rng, data)
+    return level, "program.pt2", data, None
+
+
+def command(rng, level):
+    """A command and its options; OUT stands for a file that it writes."""
+    name = rng.choice("show run run run verify functionalize reinplace compile grad plan explain".split())
+    if level == "plan":
+        name = rng.choice("run run run run show verify compile plan".split())
+    options = {
+        "show": [[], ["--stage", "imported"], ["--stage", "functional"], ["--stage", "placed"]],
+        "run": [[], ["--via", "plan", "--no-check"], ["--via", "interp"], ["--via", "functional"]]
+        + [["--outputs", "OUT.json"], ["--outputs", "OUT.safetensors"], ["--outputs", "OUT.npz"]],
+        "verify": [[], ["--threads", "2"]],
+        "functionalize": [["-o", "OUT.pt2"], ["-o", "OUT.fx"], ["-o", "OUT.pt2", "--portable"], ["-o", "OUT.pt2", "--views"]],
+        "reinplace": [["-o", "OUT.pt2"], ["-o", "OUT.fx"], ["-o", "OUT.pt2", "--views"]],
+        "compile": [[], ["-o", "OUT.pt2"], ["--report", "OUT.html"], ["--json", "OUT.json"]]
+        + [["--budget", "4kB"], ["--memories", "fast=1kB,slow"]],
+        "grad": [["-o", "OUT.pt2"], ["-o", "OUT.fx", "--keep", "none"], ["-o", "OUT.pt2", "--optimizer", "adam"]],
+        "plan": [[], ["--no-reorder"], ["--search-steps", "0"]],
+        "explain": [[], ["--all"]],
+    }[name]
+    more = rng.choice(options)
+    if level == "plan" and name == "run":
+        more = rng.choice([[], ["--no-check"], ["--threads", "2"]])
+    further = rng.choice(["--no-check", "--no-views", "--no-mmap", "--no-reorder"])
+    if rng.random() < 0.2 and further not in more:
+        more = more + [further]
+    return name, more
+
+
+# ---------------------------------------------------------------------------------- one run
+
+
+class Late(Exception):
+    pass
+
+
+def late(*_):
+    raise Late
+
+
+def run(arguments, seconds, errors):
+    """How a process ends: its status (negative for a signal; None over time) and what it said."""
+    with open(errors, "wb") as err:
+        null = os.open(os.devnull, os.O_RDWR)
+        pid = os.posix_spawn(arguments[0], arguments, os.environ, file_actions=[
+            (os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)],
+            setsigdef=[signal.SIGXCPU])
+        os.close(null)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, seconds * PATIENCE)
+        _, status, used = os.wait4(pid, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    except Late:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        return None, "", 0.0
+    with open(errors, "rb") as err:
+        said = err.read(20000).decode(errors="replace")
+    code = os.waitstatus_to_exitcode(status)
+    took = used.ru_utime + used.ru_stime
+    return (None if code == -signal.SIGXCPU else code), said, took
+
+
+def fault(code, said):
+    """What is wrong with an end; None if nothing is."""
+    if code is None:
+        return "over time"
+    panic = re.search(r"panicked at ([^\n]*)\n([^\n]*)", said)
+    if panic:
+        return f"panic at {panic[1]} {panic[2][:100]}"
+    if code < 0:
+        last = said.strip().splitlines()[-1:] or [""]
+        return f"{signal.Signals(-code).name} {re.sub('[0-9]+', 'N', last[0])[:100]}"
+    if code not in (0, 1, 2):
+        return f"exit status {code}"
+    lines = said.strip().splitlines()
+    if code and len([l for l in lines if l.startswith("restride: ")]) != 1:
+        return f"exit status {code} without its one line"
+    return None
+
+
+def case(number, directory, seeds, restride, seconds):
+    """Runs a case. Its level, command, end, what is wrong, seconds."""
+    rng = random.Random(f"mutate {number}")
+    level, file, data, inputs = damaged(rng, seeds)
+    path = os.path.join(directory, file)
+    with open(path, "wb") as f:
+        f.write(data)
+    name, options = command(rng, level)
+    # A loop may do nothing but go on: its iterations are bounded, for time.
+    arguments = [restride, name, path, "--limit", "trips=10000"] + [o.replace("OUT", os.path.join(directory, "out")) for o in options]
+    if inputs:
+        with open(os.path.join(directory, inputs[0]), "wb") as f:
+            f.write(inputs[1])
+        arguments += ["--inputs", os.path.join(directory, inputs[0])]
+    elif file.endswith(".fx") or rng.random() < 0.3:
+        arguments += ["--random", "0"]
+    code, said, took = run(arguments, seconds, os.path.join(directory, "stderr"))
+    wrong = fault(code, said)
+    # What was written can be read.
+    out = os.path.join(directory, "out.pt2")
+    if code == 0 and not wrong and "-o" in options and os.path.exists(out) and rng.random() < 0.5:
+        arguments = [restride, rng.choice(["run", "verify"]), out, "--limit", "trips=10000", "--random", "0"]
+        code, said, took = run(arguments, seconds, os.path.join(directory, "stderr"))
+        wrong = fault(code, said)
+    return level, name, code, wrong, took, arguments
+
+
+STATE = {}
+
+
+def begin(directory, seeds, restride, seconds, keep):
+    own = tempfile.mkdtemp(dir=directory)
+    STATE.update(directory=own, seeds=seeds, restride=restride, seconds=seconds, keep=keep)
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Children have the limit from here; it is nothing to this process, which ignores its signal.
+    signal.signal(signal.SIGXCPU, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGALRM, late)
+
+
+def work(number):
+    s = STATE
+    level, name, code, wrong, took, arguments = case(number, s["directory"], s["seeds"], s["restride"], s["seconds"])
+    if wrong and s["keep"]:
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", wrong)[:60]
+        into = os.path.join(s["keep"], slug)
+        if not os.path.exists(into) or len(os.listdir(into)) < 5:
+            os.makedirs(into, exist_ok=True)
+            own = lambda a: os.path.isfile(a) and a.startswith(s["directory"])
+            kept = [os.path.join(into, f"{number}-{os.path.basename(a)}") if own(a) else a for a in arguments]
+            for a, b in zip(arguments, kept):
+                if a != b:
+                    shutil.copy(a, b)
+            with open(os.path.join(into, f"{number}.sh"), "w") as f:
+                f.write("ulimit -v %d\n%s\n" % (ADDRESS_SPACE >> 10, " ".join(kept)))
+    return number, level, name, code, wrong, took
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--cases", default="0..2000")
+    p.add_argument("--seconds", type=float, help="begin no case after so much time")
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--binary")
+    p.add_argument("--timeout", type=int, default=10, help="seconds of processor time for one run")
+    p.add_argument("--keep", metavar="DIR", help="where failing files are put")
+    p.add_argument("--json")
+    p.add_argument("--show", type=int, metavar="CASE")
+    o = p.parse_args()
+    restride = binary(o.binary)
+    directory = tempfile.mkdtemp(prefix="restride-mutate-")
+    try:
+        seeds = Seeds(restride, directory)
+        given = (directory, seeds, restride, o.timeout, o.keep and os.path.abspath(o.keep))
+        if o.show is not None:
+            begin(*given)
+            level, name, code, wrong, took, arguments = case(o.show, STATE["directory"], seeds, restride, o.timeout)
+            with open(os.path.join(STATE["directory"], "stderr")) as f:
+                print(" ".join(arguments), f.read(), f"{level}: exit {code}, {took:.2f} s, {wrong or 'as it should be'}", sep="\n")
+            return 1 if wrong else 0
+        return campaign(o, given)
+    finally:
+        if o.show is None:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def campaign(o, given):
+    first, last = map(int, o.cases.split(".."))
+    start = time.monotonic()
+
+    def numbers():
+        n = first
+        while n < last and (o.seconds is None or time.monotonic() - start < o.seconds):
+            yield n
+            n += 1
+
+    ends, faults, slowest = collections.defaultdict(collections.Counter), {}, []
+    total = 0
+    with multiprocessing.Pool(o.jobs, begin, given) as pool:
+        source = numbers()
+        while chunk := list(itertools.islice(source, 64 * o.jobs)):
+            for number, level, name, code, wrong, took in pool.imap_unordered(work, chunk, 8):
+                total += 1
+                end = "failed" if wrong else code
+                ends[level][end] += 1
+                ends[name][end] += 1
+                slowest = sorted(slowest + [(took, number)], reverse=True)[:3]
+                if wrong:
+                    faults.setdefault(wrong, []).append(number)
+                    if len(faults[wrong]) == 1:
+                        print(f"case {number} ({level}, {name}): {wrong}", flush=True)
+    seconds = time.monotonic() - start
+    print(f"{'':15}{'exit 0':>9}{'exit 1':>9}{'exit 2':>9}{'failed':>9}")
+    for row in sorted(ends):
+        print(f"{row:15}" + "".join(f"{ends[row][k]:9}" for k in (0, 1, 2, "failed")))
+    for wrong, cases in sorted(faults.items(), key=lambda f: -len(f[1])):
+        print(f"{len(cases):6} × {wrong} (mutate.py --show {cases[0]})")
+    print("slowest: " + ", ".join(f"{took:.1f} s (case {number})" for took, number in slowest))
+    failed = sum(map(len, faults.values()))
+    if o.json:
+        os.makedirs(os.path.dirname(os.path.abspath(o.json)), exist_ok=True)
+        with open(o.json, "w") as f:
+            json.dump(dict(runs=total, seconds=seconds, failed=failed, faults=faults, ends=ends), f, indent=1)
+    print(f"{total / seconds * 60:.0f} a minute")
+    print(f"{total} runs, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,558 @@
+#!/usr/bin/env python3
+"""Runs the samples of PyTorch's operator database (`op_db` of torch.testing) and holds results and gradients to eager PyTorch.
+
+    python scripts/check/opinfo_check.py                          every operator, every mode
+    python scripts/check/opinfo_check.py -m float32 --ops diag '^linalg'   operators whose names match (regular expressions)
+    python scripts/check/opinfo_check.py -m float64 int32 int16 int8 uint8 complex128   types that are not run by default
+    python scripts/check/opinfo_check.py --rotate 3/40            the operators of one part of 40, as CI does each day
+
+Each sample is exported with torch.export and run by `restride run`; in mode `grad`, made joint by `restride grad` first. What
+torch.export cannot export is left out, and so is a program that PyTorch itself refuses to run on the inputs that it was made of. Programs and eager results are kept in $RESTRIDE_OPINFO (default
+~/.cache/restride/opinfo), so that only the first time takes long.
+
+A program ends right, refused, or wrong (a crash is wrong). scripts/check/opinfo/known.txt lists what PyTorch itself gets wrong;
+scripts/check/opinfo/refused.txt how many programs of an operator may be refused. Fails if anything else is wrong or more are refused.
+"""
+
+import argparse
+import contextlib
+import copy
+import fnmatch
+import hashlib
+import io
+import logging
+import multiprocessing
+import os
+from pathlib import Path
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KNOWN = os.path.join(HERE, "opinfo", "known.txt")
+REFUSED = os.path.join(HERE, "opinfo", "refused.txt")
+# Of the programs as this script makes them: another number makes them anew.
+VERSION = 1
+
+MODES = ("float32", "inplace", "int64", "bool", "bfloat16", "float16", "complex64", "grad")
+# Asked for by name only: wider and narrower forms of these.
+MORE_MODES = ("float64", "int32", "int16", "int8", "uint8", "complex128")
+
+# Relative and absolute tolerance by element type; the absolute one also times the largest finite magnitude of the result.
+TOLERANCE = {
+    "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-4, 2e-5), "float64": (1e-7, 1e-9),
+    "complex32": (4e-3, 4e-3), "complex64": (1e-4, 2e-5), "complex128": (1e-7, 1e-9),
+}
+
+# Results that are defined up to a sign or phase: compared as the database's own function makes them comparable.
+GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh|svd_lowrank|pca_lowrank)$")
+# Operators with results that are there for the gradient alone: through them PyTorch passes none on, and restride refuses.
+STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_update")
+# Results that are places of elements. Among integers and halves there are equal ones, and PyTorch leaves open which of them it names: there only
+# shapes are compared (floats, which differ, are compared in full).
+PLACES = {"sort": "output.1", "argsort": "output.0", "kthvalue": "output.1", "mode": "output.1", "topk": "output.1"}
+# Eigenvalues in an order that depends on the library: compared by what does not depend on it.
+ORDER = re.compile(r"^linalg\.eig(vals)?$")
+# Memory without contents.
+EMPTY = re.compile(r"^aten\.(new_)?empty(_|\.)|^aten\.resize_")
+
+
+@dataclass
+class Item:
+    """One program: where it is, and what eager PyTorch gives."""
+
+    name: str
+    mode: str
+    index: int
+    folder: str
+    expected: list
+    shapes_only: bool
+
+    @property
+    def file(self):
+        return os.path.join(self.folder, f"{self.index}.pt2")
+
+
+# ---------------------------------------------------------------------------------- making programs
+
+
+def variant(op):
+    return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
+
+
+def seed(n=0):
+    import torch
+
+    random.seed(n)
+    np.random.seed(n)
+    torch.manual_seed(n)
+
+
+def samples_of(op, mode, limit):
+    """The samples, with their numbers: of more than `limit`, some from everywhere."""
+    import torch
+
+    dtype = {"inplace": torch.float32, "grad": torch.float64}.get(mode) or getattr(torch, mode)
+    seed()
+    found = list(enumerate(op.sample_inputs("cpu", dtype, requires_grad=mode == "grad")))
+    if limit and len(found) > limit:
+        found = [found[i * (len(found) - 1) // (limit - 1)] for i in range(limit)]
+    return found
+
+
+def orderless(out):
+    """Sums of the eigenvalues' powers, and of the absolute values of their vectors' elements."""
+    import torch
+
+    values = out if isinstance(out, torch.Tensor) else out[0]
+    power, sums = values, []
+    for _ in range(values.shape[-1]):
+        sums.append(power.sum(-1))
+        power = power * values
+    sums = torch.stack(sums, -1) if sums else values
+    return sums if isinstance(out, torch.Tensor) else (sums, out[1].abs().sum(-1))
+
+
+def module_of(op, sample, mode):
+    """A module whose inputs are the sample's tensors, and those tensors."""
+    import torch
+    from torch.utils import _pytree as pytree
+
+    def fixed(t):
+        return t.detach().resolve_conj().resolve_neg().requires_grad_(t.requires_grad)
+
+    leaves, spec = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+    at = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
+    tensors = tuple(fixed(leaves[i]) for i in at)
+    function = op.inplace_variant if mode == "inplace" else op.op
+    # Taken of the gauge-free form for gradients, as the database's own gradient tests do.
+    after = sample.output_process_fn_grad if mode == "grad" or GAUGE.match(op.name) else None
+    if ORDER.match(op.name):
+        after = orderless
+
+    class Sample(torch.nn.Module):
+        weights = None
+
+        def results(self, tensors):
+            all = list(leaves)
+            for i, t in zip(at, tensors):
+                all[i] = t
+            first, args, kwargs = pytree.tree_unflatten(all, spec)
+            out = function(first, *args, **kwargs)
+            return after(out) if after else out
+
+        def tensors_of(self, out):
+            return [t for t in pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
+
+        def forward(self, *tensors):
+            out = self.results(tensors)
+            if self.weights is None:
+                return out
+            real = [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in self.tensors_of(out)]
+            return sum((t * w).sum() for t, w in zip(real, self.weights, strict=True) if w is not None)
+
+    return Sample(), tensors
+
+
+def loss_weights(out):
+    """Weights for a loss of results: none for what has no gradient."""
+    import torch
+
+    made = []
+    for t in out:
+        if not t.requires_grad:
+            made.append(None)
+            continue
+        shape = torch.view_as_real(t.resolve_conj()).shape if t.is_complex() else t.shape
+        made.append(torch.cos(torch.arange(shape.numel(), dtype=torch.float64) + 1).reshape(shape).to(t.real.dtype))
+    return made
+
+
+def same_values(a, b):
+    if len(a) != len(b):
+        return False
+    return all(np.array_equal(as_numpy(x), as_numpy(y), equal_nan=x.is_floating_point() or x.is_complex()) for x, y in zip(a, b))
+
+
+def make(op, mode, index, sample, folder):
+    """Exports one sample; what eager PyTorch gives, or why there is no program."""
+    import torch
+
+    module, tensors = module_of(op, sample, mode)
+
+    def eager(n):
+        seed(n)
+        given = copy.deepcopy(tensors)
+        with torch.set_grad_enabled(mode == "grad"):
+            return given, module.tensors_of(module.results(given))
+
+    try:
+        given, out = eager(1)
+        _, again = eager(2)
+    except Exception as e:  # noqa: BLE001 - a call that eager PyTorch refuses is no sample
+        return None, f"eager: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+    if not out:
+        return None, "no tensors result"
+    if any(t.layout != torch.strided or t.is_quantized for t in (*given, *out)):
+        return None, "sparse or quantized"
+    # (The database seeds some of its functions itself; a program is asked below.)
+    drawn = not same_values(out, again)
+    if mode == "grad":
+        module.weights = loss_weights(out)
+        if STATISTICS.match(op.name):
+            module.weights[1:] = [None] * (len(out) - 1)
+        if drawn or all(w is None for w in module.weights):
+            return None, "no gradient"
+        loss = module(*given)
+        wrt = [i for i, t in enumerate(given) if t.requires_grad]
+        try:
+            gradients = torch.autograd.grad(loss, [given[i] for i in wrt], allow_unused=True)
+        except Exception as e:  # noqa: BLE001
+            return None, f"no gradient: {str(e).splitlines()[0]}"
+        gradients = [torch.zeros_like(given[i]) if g is None else g for i, g in zip(wrt, gradients)]
+        expected = [("output.0", loss)] + [(f"grad.tensors_{i}", g) for i, g in zip(wrt, gradients)]
+    else:
+        expected = [(f"output.{i}", t) for i, t in enumerate(out)]
+    try:
+        seed(3)
+        with torch.set_grad_enabled(mode == "grad"):
+            program = torch.export.export(module, copy.deepcopy(tensors), strict=False)
+        targets = [n.target for n in program.graph.nodes if n.op == "call_function"]
+        if any(torch.Tag.nondeterministic_seeded in getattr(t, "tags", ()) for t in targets):
+            # A few draws may agree by chance, six times they hardly do.
+            first, *more = (run_seeded(program, tensors, module, n) for n in range(7))
+            drawn = drawn or any(not same_values(first, other) for other in more)
+            if drawn and mode == "grad":
+                return None, "no gradient: random numbers"
+        torch.export.save(program, os.path.join(folder, f"{index}.pt2"))
+    except Exception as e:  # noqa: BLE001 - what cannot be exported is no program
+        return None, f"export: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+    if mode == "grad":
+        # The names of the inputs, by which gradients are asked for.
+        names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
+        expected = [expected[0]] + [(f"grad.{names[i]}", g) for i, g in zip(wrt, gradients)]
+    values = [(key, str(t.dtype).removeprefix("torch."), as_numpy(t)) for key, t in expected]
+    return (values, drawn or any(EMPTY.match(str(t)) for t in targets)), ""
+
+
+def run_seeded(program, tensors, module, n):
+    """What the program gives after a seed."""
+    import torch
+
+    seed(n)
+    with torch.no_grad():
+        return module.tensors_of(program.module()(*copy.deepcopy(tensors)))
+
+
+def as_numpy(t):
+    import torch
+
+    t = t.detach().resolve_conj().resolve_neg()
+    if t._is_zerotensor():
+        t = torch.zeros(t.shape, dtype=t.dtype)
+    wide = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64}.get(t.dtype)
+    return (t.to(wide) if wide else t).contiguous().numpy().copy()
+
+
+def programs(op, mode, options):
+    """The programs of an operator in a mode, made now or before, and how many samples have none."""
+    import pickle
+
+    import torch
+
+    limit = f"{options.samples or 'all'}"
+    root = os.path.join(options.cache, f"{torch.__version__}-{VERSION}-{limit}", mode, variant(op).replace("/", "_"))
+    record = os.path.join(root, "record.pickle")
+    if not os.path.exists(record):
+        os.makedirs(os.path.dirname(root), exist_ok=True)
+        folder = tempfile.mkdtemp(dir=os.path.dirname(root), prefix=".making-")
+        made, without = [], []
+        try:
+            found = samples_of(op, mode, options.samples)
+        except Exception as e:  # noqa: BLE001 - the database's own faults
+            found = []
+            without.append((-1, f"samples: {type(e).__name__}: {e}"))
+        for index, sample in found:
+            result, why = make(op, mode, index, sample, folder)
+            if result:
+                made.append((index, *result))
+            else:
+                without.append((index, why))
+        with open(os.path.join(folder, "record.pickle"), "wb") as f:
+            pickle.dump((made, without), f)
+        try:
+            os.rename(folder, root)
+        except OSError:  # another process was first
+            shutil.rmtree(folder)
+    with open(record, "rb") as f:
+        made, without = pickle.load(f)
+    return [Item(variant(op), mode, i, root, values, shapes) for i, values, shapes in made], without
+
+
+# ---------------------------------------------------------------------------------- running them
+
+
+def difference(got, want, dtype, shapes_only):
+    """None if the array is what PyTorch gives, else what differs."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
+    if shapes_only or want.size == 0:
+        return None
+    if want.dtype.kind not in "fc":
+        bad = got != want
+    else:
+        rtol, atol = TOLERANCE[dtype]
+        wide = np.complex128 if want.dtype.kind == "c" else np.float64
+        g, w = got.astype(wide), want.astype(wide)
+        finite = np.isfinite(w)
+        largest = max(1.0, float(np.abs(w[finite]).max()) if finite.any() else 0.0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            close = finite & np.isfinite(g) & (np.abs(g - w) <= atol * largest + rtol * np.abs(w))
+        same = (g == w) | (np.isnan(g) & np.isnan(w))
+        if want.dtype.kind == "c":
+            def part_same(a, b):
+                return (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= atol * largest + rtol * np.abs(b))
+            with np.errstate(invalid="ignore", over="ignore"):
+                same = (g == w) | (part_same(g.real, w.real) & part_same(g.imag, w.imag))
+        bad = ~(same | close)
+    if not bad.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(bad)[0])
+    return f"{int(bad.sum())} of {bad.size} differ, first {list(at)}: {got[at]}, not {want[at]}"
+
+
+def judge(item, binary, via):
+    """How the program of an item ends: `right`, `refused` or `wrong`, and why."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = item.file, os.path.join(folder, "out.npz")
+        if item.mode == "grad":
+            joint = os.path.join(folder, "joint.pt2")
+            wrt = ",".join(key.removeprefix("grad.") for key, _, _ in item.expected[1:])
+            ended = common.run([binary, "grad", file, "-o", joint, "--wrt", wrt], 60)
+            if not ended:
+                return ("refused" if ended.kind == "refused" else "wrong"), f"{ended.kind}: {ended.line}"
+            file = joint
+        ended = common.run([binary, "run", file, "--via", via, "--outputs", out], 60)
+        if not ended:
+            return ("refused" if ended.kind == "refused" else "wrong"), f"{ended.kind}: {ended.line}"
+        with np.load(out) as results:
+            for key, dtype, want in item.expected:
+                if key not in results:
+                    return "wrong", f"no {key} among {', '.join(results)}"
+                distinct = item.mode in ("float32", "float64", "complex64", "complex128", "inplace", "grad")
+                tied = not distinct and PLACES.get(item.name) == key
+                why = difference(results[key], want, dtype, item.shapes_only or tied)
+                if why:
+                    return "wrong", f"{key}: {why}"
+    return "right", ""
+
+
+def refused_by_torch(item):
+    """Why PyTorch refuses to run the program on the inputs that it was exported with: then it says less than eager does."""
+    import torch
+
+    try:
+        program = torch.export.load(item.file)
+        args, kwargs = program.example_inputs
+        module = program.module()
+    except Exception:  # noqa: BLE001 - what cannot be asked is no answer
+        return None
+    try:
+        with torch.no_grad():
+            module(*args, **kwargs)
+    except Exception as e:  # noqa: BLE001
+        return f"its program: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
+    return None
+
+
+# The database, before the workers are forked: it takes seconds to make.
+DATABASE = {}
+
+
+def supported(op, mode):
+    import torch
+
+    if mode == "inplace":
+        return op.inplace_variant is not None and torch.float32 in op.supported_dtypes("cpu")
+    if mode == "grad":
+        return op.supports_autograd and torch.float64 in op.supported_dtypes("cpu")
+    return getattr(torch, mode) in op.supported_dtypes("cpu")
+
+
+def work(task):
+    """One operator in one mode: how each of its programs ends."""
+    name, mode, options = task
+    import torch
+
+    torch.set_num_threads(1)
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.ERROR)
+    try:
+        # torch.export prints what it cannot guard on.
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            items, without = programs(DATABASE[name], mode, options)
+        if options.make_only:
+            return name, mode, [], without
+        ends = []
+        for item in items:
+            end, why = judge(item, options.binary, options.via)
+            stopped = refused_by_torch(item) if end == "refused" else None
+            if stopped:
+                without.append((item.index, stopped))
+            else:
+                ends.append((item.index, end, why, item.file))
+        return name, mode, ends, without
+    except Exception:  # noqa: BLE001 - one operator must not hide the others
+        return name, mode, [(-1, "wrong", "the check itself: " + traceback.format_exc().splitlines()[-1], "")], []
+
+
+# ---------------------------------------------------------------------------------- what is expected
+
+
+def read_known():
+    """Patterns of `MODE OPERATOR SAMPLE` that PyTorch gets wrong, with the reason."""
+    known = []
+    with open(KNOWN) as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                where, reason = line.split(":", 1)
+                mode, op, sample = where.split()
+                known.append((mode, op, sample, reason.strip()))
+    return known
+
+
+def known_reason(known, mode, op, sample):
+    for m, o, s, reason in known:
+        if fnmatch.fnmatch(mode, m) and fnmatch.fnmatch(op, o) and fnmatch.fnmatch(str(sample), s):
+            return reason
+    return None
+
+
+def read_refused():
+    allowed = {}
+    with open(REFUSED) as f:
+        for line in f:
+            if line.strip() and not line.startswith("#"):
+                mode, op, count = line.split()
+                allowed[mode, op] = int(count)
+    return allowed
+
+
+HEAD = "# How many programs of an operator may be refused: mode, operator, count. Written by opinfo_check.py --bless.\n"
+
+
+def bless(allowed, counts, seen):
+    for key in seen:
+        allowed.pop(key, None)
+        if counts[key]["refused"]:
+            allowed[key] = counts[key]["refused"]
+    with open(REFUSED, "w") as f:
+        f.write(HEAD)
+        f.writelines(f"{mode} {op} {count}\n" for (mode, op), count in sorted(allowed.items()))
+
+
+def part_of(name, mode, part, parts):
+    """Whether an operator in a mode belongs to a part; independent of what else there is."""
+    digest = hashlib.sha256(f"{mode} {name}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") % parts == part % parts
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", help="the restride to test")
+    parser.add_argument("-m", "--modes", nargs="*", default=MODES, choices=MODES + MORE_MODES)
+    parser.add_argument("--ops", nargs="*", metavar="REGEX", help="only operators whose name matches one")
+    parser.add_argument("--rotate", metavar="K/N", help="only part K (counted without end) of N parts")
+    parser.add_argument("--seconds", type=float, help="start no more operators after so long")
+    parser.add_argument("--samples", type=int, default=8, help="of each operator and mode; 0 for every one [8]")
+    parser.add_argument("--via", default="plan", choices=("plan", "functional", "interp"))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--cache", default=os.environ.get("RESTRIDE_OPINFO") or os.path.expanduser("~/.cache/restride/opinfo"))
+    parser.add_argument("--make-only", action="store_true", help="export, run nothing")
+    parser.add_argument("--bless", action="store_true", help="write how many are refused now to scripts/check/opinfo/refused.txt")
+    parser.add_argument("-v", "--verbose", action="store_true", help="every program that is not right, with its file; samples without programs")
+    parser.add_argument("--per-op", action="store_true", help="a line for each operator")
+    options = parser.parse_args()
+    options.binary = None if options.make_only else common.binary(options.binary)
+    warnings.filterwarnings("ignore")
+
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    torch.set_num_threads(1)
+    for op in op_db:
+        DATABASE.setdefault(variant(op), op)
+    tasks = []
+    for mode in options.modes:
+        for name, op in DATABASE.items():
+            if options.ops and not any(re.search(r, name) for r in options.ops):
+                continue
+            if options.rotate:
+                part, parts = map(int, options.rotate.split("/"))
+                if not part_of(name, mode, part, parts):
+                    continue
+            if supported(op, mode):
+                tasks.append((name, mode, options))
+    known, allowed = read_known(), read_refused()
+    counts, reasons, failures, stale = defaultdict(Counter), Counter(), [], []
+    seen, missing = set(), 0
+    with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
+        start = time.monotonic()
+        for name, mode, ends, without in pool.imap(work, tasks):
+            seen.add((mode, name))
+            missing += len(without)
+            if options.verbose:
+                for index, why in without:
+                    print(f"NO PROGRAM {mode} {name} {index}: {why}")
+            for index, end, why, file in ends:
+                reason = known_reason(known, mode, name, index)
+                if end == "wrong" and reason:
+                    end = "known"
+                counts[mode, name][end] += 1
+                if end == "wrong":
+                    failures.append(f"WRONG {mode} {name} {index}: {why}  {file}")
+                    print(failures[-1], flush=True)
+                elif end == "refused":
+                    reasons[re.sub(r"%\w+|\d+", "_", f"{name}: {why}")[:200]] += 1
+                    if options.verbose or options.ops:
+                        print(f"REFUSED {mode} {name} {index}: {why}  {file}", flush=True)
+            if counts[mode, name]["refused"] > allowed.get((mode, name), 0) and not options.bless:
+                failures.append(f"MORE REFUSED {mode} {name}: {counts[mode, name]['refused']}, allowed {allowed.get((mode, name), 0)}")
+                print(failures[-1], flush=True)
+            if options.per_op:
+                print(f"{mode} {name}: {dict(counts[mode, name])}", flush=True)
+            if options.seconds and time.monotonic() - start > options.seconds:
+                print(f"stopped after {len(seen)} of {len(tasks)} operators and modes")
+                break
+    if options.bless:
+        bless(allowed, counts, seen)
+    if reasons and not options.ops:
+        print("\nrefused:")
+        for reason, count in sorted(reasons.items(), key=lambda x: (-x[1], x[0])):
+            print(f"{count:5}  {reason}")
+    rows = []
+    for mode in options.modes:
+        of = {name: c for (m, name), c in counts.items() if m == mode and c}
+        total = sum(of.values(), Counter())
+        whole = sum(not c["refused"] and not c["wrong"] for c in of.values())
+        rows.append((mode, len(of), whole, total["right"], total["refused"], total["wrong"], total["known"]))
+    print()
+    common.print_table(("mode", "operators", "all right", "right", "refused", "wrong", "PyTorch wrong"), rows)
+    print(f"{missing} samples without a program (not exported, refused by eager PyTorch, no gradient); {len(failures)} failures")
+    sys.exit(1 if failures or not seen else 0)
+
+
+if __name__ == "__main__":
+    main()

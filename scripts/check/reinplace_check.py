@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Hold `restride reinplace` to the program that it is given: nothing more is copied, and nothing more allocated.
+
+  reinplace_check.py [NAME ...] [--binary F] [--timeout S] [--json F]
+
+Each case is a small module with lists (`_foreach_*`), branches and loops. It is exported; the file as exported and what PyTorch's
+run_decompositions({}) makes of it are reinplaced and read back by torch.export.load. Two calls in a row must leave what eager
+PyTorch leaves. Calls that only copy (`clone`, `copy_`, scatters, copying views) may not be more than in the given file, bodies
+included, and a call may not allocate more than a call of the given program.
+
+Exit status 1 when one fails; the last line is `N passed, N failed`.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common
+from custom_ops_check import differs, left, more
+from torch_roundtrip import short
+
+CASES = {}
+
+
+def case(*inputs):
+    def define(f):
+        CASES[f.__name__] = dict(f=f, inputs=inputs)
+        return f
+
+    return define
+
+
+def x(*sizes):
+    return lambda: torch.arange(float(torch.Size(sizes).numel())).reshape(sizes) / 8 + 1
+
+
+@case(x(3, 4), x(3, 4), x(5))
+def foreach_on_inputs(a, b, c):
+    torch._foreach_add_([a, b, c], 2)
+    return a.sum()
+
+
+@case(x(3, 4), x(3, 4))
+def foreach_on_results(a, b):
+    p = [a * 2, b * 3]
+    torch._foreach_mul_(p, 3)
+    torch._foreach_add_(p, [a, b])
+    return p[0], p[1]
+
+
+@case(x(3, 4), x(3, 4))
+def foreach_functional(a, b):
+    p = torch._foreach_mul([a, b], 3)
+    q = torch._foreach_sqrt(p)
+    torch._foreach_add_(q, p)
+    return q[0], q[1]
+
+
+@case(x(3, 4), x(3, 4))
+def foreach_on_views(a, b):
+    y = a * 2
+    torch._foreach_mul_([y[0], y[2]], 3)
+    return y
+
+
+@case(x(3, 4))
+def cond_result(a):
+    return torch.cond(a.sum() > 3, lambda v: v * 2, lambda v: v - 1, (a,))
+
+
+@case(x(3, 4))
+def cond_result_written(a):
+    y = torch.cond(a.sum() > 3, lambda v: v * 2, lambda v: v - 1, (a,))
+    y.add_(1)
+    return y.relu_()
+
+
+@case(x(3, 4))
+def cond_bodies_write(a):
+    def yes(v):
+        w = v * 2
+        w.add_(1)
+        w[0].mul_(3)
+        return w
+
+    def no(v):
+        w = v - 1
+        return w.relu_()
+
+    y = torch.cond(a.sum() > 3, yes, no, (a,))
+    y[1].add_(1)
+    return y
+
+
+@case(x(3, 4))
+def cond_of_two(a):
+    y, z = torch.cond(a.sum() > 3, lambda v: (v * 2, v.sum(0)), lambda v: (v - 1, v.mean(0)), (a,))
+    y.add_(z)
+    return y
+
+
+@case(x(3, 4))
+def cond_of_transposed(a):
+    y = torch.cond(a.sum() > 3, lambda v: v.t() * 2, lambda v: v.t() - 1, (a * 2,))
+    return y.add_(1), y.t()
+
+
+@case(x(3, 4))
+def while_result(a):
+    i, y = while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2), (torch.tensor(0), a))
+    y = y + 0
+    return y.add_(1)
+
+
+@case(x(3, 4))
+def while_body_writes(a):
+    def body(i, v):
+        w = v * 2
+        w.add_(1)
+        return i + 1, w
+
+    i, y = while_loop(lambda i, v: i < 3, body, (torch.tensor(0), a * 1))
+    return y
+
+
+@case(x(3, 4))
+def while_result_written(a):
+    i, y = while_loop(lambda i, v: i < 3, lambda i, v: (i + 1, v * 2), (torch.tensor(0), a * 1))
+    y.add_(1)
+    return y
+
+
+@case(x(3, 4), x(4))
+def scan_results_written(a, s):
+    def combine(c, u):
+        n = c + u
+        return n, n * 2
+
+    c, ys = scan(combine, s, a)
+    ys.add_(1)
+    return c, ys
+
+
+# ---------------------------------------------------------------------------------- checking
+
+WAYS = ("exported", "decomposed")
+
+
+def module_of(c):
+    class Case(torch.nn.Module):
+        def forward(self, *args):
+            return c["f"](*args)
+
+    return Case()
+
+
+def copying(program):
+    """Calls that only copy, in all graphs of a program."""
+    names = ("clone", "copy_", "_to_copy", "copy", "contiguous")
+    found = []
+    for m in program.graph_module.modules():
+        for n in getattr(getattr(m, "graph", None), "nodes", ()):
+            op = n.target
+            name = op._schema.name.split("::")[-1] if isinstance(op, torch._ops.OpOverload) else ""
+            if name in names or name.endswith(("_scatter", "_copy")):
+                found.append(f"{n.name} = {op}")
+    return found
+
+
+def check(c, restride, timeout):
+    """{which file: (status, detail)}"""
+    example = tuple(make() for make in c["inputs"])
+    want = left(module_of(c), example)
+    results = {}
+    program = torch.export.export(module_of(c), example)
+    with tempfile.TemporaryDirectory(prefix="restride-reinplace-") as tmp:
+        for which in WAYS:
+            given, out = os.path.join(tmp, f"{which}.pt2"), os.path.join(tmp, f"{which}.out.pt2")
+            if which == "decomposed":
+                program = program.run_decompositions({})
+            torch.export.save(program, given)
+            outcome = common.run([restride, "reinplace", given, "-o", out], timeout)
+            if not outcome:
+                results[which] = (outcome.kind, outcome.line)
+                continue
+            try:
+                ours, original = torch.export.load(out), torch.export.load(given)
+                problem = differs(want, left(ours.module(check_guards=False), example))
+                before, after = copying(original), copying(ours)
+                if not problem and len(after) > len(before):
+                    problem = f"{len(after)} copies instead of {len(before)}: {after[0]}"
+                problem = problem or more(original, ours, (example, {}))
+            except Exception as e:
+                problem = short(e)
+            results[which] = ("WRONG", problem) if problem else ("ok", "")
+    return results
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("names", nargs="*")
+    p.add_argument("--binary")
+    p.add_argument("--timeout", type=float, default=60.0)
+    p.add_argument("--json", metavar="F")
+    o = p.parse_intermixed_args()
+    restride = common.binary(o.binary)
+    unknown = [n for n in o.names if n not in CASES]
+    if unknown:
+        p.error(f"no case is called {unknown[0]}")
+    table, rows = [], []
+    for name, c in CASES.items():
+        if o.names and name not in o.names:
+            continue
+        results = check(c, restride, o.timeout)
+        rows.append(dict(name=name, results=results))
+        detail = next((f"{k}: {d}" for k, (s, d) in results.items() if d), "")
+        table.append((name, *(s for s, _ in results.values()), detail))
+    common.print_table(("case", *WAYS, ""), table)
+    statuses = [s for row in rows for s, _ in row["results"].values()]
+    passed, failed = statuses.count("ok"), sum(s not in ("ok", "n/a") for s in statuses)
+    print(f"{passed} passed, {failed} failed")
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(dict(rows=rows, passed=passed, failed=failed), f, indent=1)
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,540 @@
+#!/usr/bin/env python3
+"""Open the pages of `restride compile --report` in a headless Chromium, as a user would.
+
+  report_check.py FILE ... [--generated N ...] [--screenshots DIR] [--browser F] [--binary F] [--json F]
+
+For each program: the page opens without an error and asks for nothing; its totals are those of `compile --json`; the
+list of who makes up the peak, and what hovering over blocks says, are those of `plan --json`; keys move over steps and
+buffers, all controls are reached with Tab; search finds the steps that `show` prints; nothing is wider than a narrow
+window; colours differ enough to be read, light and dark. --generated takes programs of so many steps besides, in which
+scrolling and zooming has to be fluid. A program with hostile names is always among them, and one that does nothing. The last line is
+`N passed, N failed`.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common
+from browser import SHIFT, Browser
+
+ALIGN = 64
+# What nine frames of ten have to keep to, drawn without a graphics card on a machine that does other things as well.
+FRAME = 0.25
+
+
+def fail(said):
+    raise AssertionError(said)
+
+
+def same(what, got, want):
+    got == want or fail(f"{what}: the page has {got!r}, the command {want!r}")
+
+
+def aligned(n):
+    return -(-n // ALIGN) * ALIGN
+
+
+def said(n):
+    """Bytes as the command prints them."""
+    return f"{n} B" if n < 10_000 else f"{n / 1e3:.1f} kB" if n < 10_000_000 else f"{n / 1e6:.1f} MB"
+
+
+# ---------------------------------------------------------------------------------- programs
+
+
+def generated(steps):
+    """The text of a program of matrix products, with a few dozen values of different sizes alive at a time."""
+    rng = random.Random(steps)
+    sizes = [8, 16, 32, 64]
+    inputs = [(f"x{a}_{b}", a, b) for a in sizes for b in sizes]
+    pool, lines = [rng.choice(inputs)], []
+    for i in range(steps):
+        a = rng.choice(pool)
+        if len(pool) > 4 + 10 * (1 + i * 7 // steps % 3):
+            pool.remove(a)
+        if rng.random() < 0.5:
+            b = rng.choice([b for b in inputs if b[1] == a[2]])
+        else:
+            a, b = rng.choice([b for b in inputs if b[2] == a[1]]), a
+        lines.append(f"  %v{i}: f32[{a[1]}, {b[2]}] = aten.mm.default(%{a[0]}, %{b[0]})\n")
+        pool.append((f"v{i}", a[1], b[2]))
+    arguments = ", ".join(f"%{n}: f32[{a}, {b}]" for n, a, b in inputs)
+    results = ", ".join(f"%{n}" for n, _, _ in pool if n.startswith("v"))
+    return f"graph({arguments}) {{\n{''.join(lines)}  return {results}\n}}\n"
+
+
+HOSTILE = "</script><img src=x onerror=window.hostile=1><svg onload=window.hostile=1>\u2028'\"${window.hostile=1}"
+
+
+NOTHING = "graph(%x: f32[2]) {\n  return %x\n}\n"
+
+
+def hostile():
+    name = HOSTILE.replace('"', '\\"')
+    return (
+        f'program "{name}"\ngraph(%x: f32[64]) {{\n  %"{name}": f32[64] = aten.relu.default(%x)\n'
+        f'  %b: f32[64, 64] = aten.outer.default(%"{name}", %x)\n  %"{name}2": f32[64] = aten.mv.default(%b, %x)\n'
+        f'  %d: f32[64, 64] = aten.outer.default(%"{name}2", %x)\n  %c: f32[] = aten.sum.default(%d)\n  return %c\n}}\n'
+    )
+
+
+# ---------------------------------------------------------------------------------- what the page has to say
+
+
+class Expected:
+    """What the command's own data say of a program."""
+
+    def __init__(self, report, plan, placed, piece):
+        self.report, self.placed = report, placed
+        self.rows = plan["buffers"]
+        # The page starts with a piece of the largest arena.
+        arenas = {}
+        for r in self.rows:
+            arenas[r["segment"]] = max(arenas.get(r["segment"], 0), r["offset"] + aligned(r["bytes"]))
+        same("arena of the first piece that is shown", arenas.get(piece, 0), max(arenas.values(), default=0))
+        self.rows = [r for r in self.rows if r["segment"] == piece and r["bytes"] > 0]
+        # Which bytes of a buffer are needed when.
+        for r in self.rows:
+            r["lives"] = r.get("lives") or [dict(first_step=r["first_step"], last_step=r["last_step"], to=r["bytes"]) | {"from": 0}]
+        steps = 1 + max((r["last_step"] for r in self.rows), default=0)
+        changes = [0] * (steps + 1)
+        for r in (live for r in self.rows for live in r["lives"]):
+            changes[r["first_step"]] += aligned(r["to"] - r["from"])
+            changes[r["last_step"] + 1] -= aligned(r["to"] - r["from"])
+        live, self.live = 0, []
+        for change in changes[:-1]:
+            live += change
+            self.live.append(live)
+        self.peak = self.live.index(max(self.live)) if self.rows else None
+
+    def alive(self, step):
+        """Buffers at a step with the bytes that live, largest first."""
+        found = []
+        for r in self.rows:
+            live = [x for x in r["lives"] if x["first_step"] <= step <= x["last_step"]]
+            if live:
+                lowest = r["offset"] + min(x["from"] for x in live)
+                found.append(r | dict(alive=sum(x["to"] - x["from"] for x in live), lowest=lowest))
+        return sorted(found, key=lambda r: (-r["alive"], r["offset"]))
+
+
+WORKING = "working memory of "
+
+
+def name_of(row):
+    """How the name begins that the page gives a buffer, where that follows from the plan."""
+    if not row["values"]:
+        return ""
+    first = row["values"][0]
+    # The page names all results of the node.
+    return f"{WORKING}%{first.removeprefix(WORKING)}" if first.startswith(WORKING) else "%" + first
+
+
+# ---------------------------------------------------------------------------------- looking at a page
+
+
+class Page:
+    def __init__(self, browser, path):
+        self.b = browser
+        browser.errors.clear()
+        browser.resize(1440, 1000)
+        browser.colours("light")
+        start = time.monotonic()
+        browser.open("file://" + urllib.request.pathname2url(path))
+        self.opened = time.monotonic() - start
+
+    def text(self, id):
+        return self.b.eval(f"document.getElementById({json.dumps(id)}).innerText").strip()
+
+    def focus(self, id):
+        self.b.eval(f"document.getElementById({json.dumps(id)}).focus()")
+
+    def members(self):
+        return self.b.eval("""[...document.querySelectorAll('#living .member')].map((m) =>
+            [m.querySelector('b').firstChild.textContent, m.querySelector('.bytes').textContent])""")
+
+    def chosen_step(self):
+        """The step that is chosen, by the list of steps."""
+        row = self.b.eval("(document.querySelector('#steps .row[aria-selected=true]') || {}).innerText")
+        return int(row.split()[0].replace(",", "")) if row else None
+
+    def check_totals(self, want):
+        plan, placed = want.report["plan"], want.report["placed"]
+        for id, n in [("card-arena", plan["arena_bytes"]), ("card-copies", placed["copy_bytes"]), ("card-held", plan["state_bytes"]), ("card-outputs", plan["output_bytes"])]:
+            got = self.text(id).splitlines()
+            same(id, got[1], said(n))
+        if plan["optimal"]:
+            "proved smallest" in self.text("card-arena") or fail("the arena is not said to be proved smallest")
+        same("title", self.b.eval("document.getElementById('program').textContent"), want.report["program"] or "program")
+
+    def check_peak(self, want):
+        if want.peak is None:
+            return
+        title = self.text("living-title")
+        f"(step {want.peak:,})" in title or fail(f"the peak is step {want.peak}, the page says {title!r}")
+        got = self.members()
+        alive = want.alive(want.peak)[:300]
+        same("bytes at the peak", [m[1] for m in got], [said(r["alive"]) for r in alive])
+        for m, r in zip(got, alive):
+            name = name_of(r)
+            m[0] == name or m[0].startswith(name) and not name.startswith("%") or fail(f"{m[0]!r} at the peak, not {name!r}")
+
+    def point(self, row):
+        """Where a buffer of the plan is drawn: x, y, width and height of its block; None outside of the view."""
+        where = [row["offset"], row["bytes"], row["first_step"], row["last_step"]]
+        return self.b.eval(f"restrideReport.point({json.dumps(where)})")
+
+    def check_hover(self, want, most=12):
+        """Hovers over the largest blocks in the view, and some others."""
+        rng, seen = random.Random(1), 0
+        rows = sorted(want.rows, key=lambda r: -r["bytes"] * (r["last_step"] - r["first_step"] + 1))
+        rows = rows[:most] + rng.sample(rows[most:], min(most, len(rows) - most)) if len(rows) > most else rows
+        for r in rows:
+            at = self.point(r)
+            if not at or at["width"] < 3 or at["height"] < 3:
+                continue
+            self.b.move(at["x"], at["y"])
+            tip = self.text("tip")
+            tip or fail(f"nothing is said over {r}")
+            got = self.b.eval("({...document.getElementById('tip').dataset})")
+            same("hovering", [int(got[k]) for k in ("offset", "bytes", "first", "last")], [r[k] for k in ("offset", "bytes", "first_step", "last_step")])
+            f"{said(r['bytes'])} at offset {r['offset']:,}" in tip or fail(f"{r} is {tip!r}")
+            f"from step {r['first_step']} (" in tip and f"to step {r['last_step']} (" in tip or fail(f"{r} lives as {tip!r}")
+            if r["values"] and not r["values"][0].startswith("working memory"):
+                named = tip.split("\n")[0]
+                named.startswith(", ".join("%" + v for v in r["values"][:6])) or fail(f"{r} is called {named!r}")
+            seen += 1
+        self.b.move(2, 2)
+        same("a tip away from the chart", self.b.eval("document.getElementById('tip').hidden"), True)
+        return seen
+
+    def check_click(self, want):
+        for r in sorted(want.rows, key=lambda r: -r["bytes"]):
+            at = self.point(r)
+            if at and at["width"] >= 3 and at["height"] >= 3:
+                self.b.click(at["x"], at["y"])
+                said(r["bytes"]) in self.text("details-body") or fail(f"the details of {r} are {self.text('details-body')!r}")
+                f"{r['offset']:,} to {r['offset'] + r['bytes']:,}" in self.text("details-body") or fail("no offset in the details")
+                return
+
+    def check_keys(self, want):
+        b = self.b
+        if not want.rows:
+            return
+        self.focus("chart")
+        b.key("p")
+        same("step after P", self.chosen_step(), want.peak)
+        largest = want.alive(want.peak)[0]
+        b.key("ArrowUp")
+        b.key("ArrowDown")
+        b.key("p")
+        b.key("[")
+        same("step after [", self.chosen_step(), largest["first_step"])
+        b.key("]")
+        same("step after ]", self.chosen_step(), largest["last_step"])
+        b.key("Home")
+        same("step after Home", self.chosen_step(), 0)
+        for _ in range(3):
+            b.key("ArrowRight")
+        steps = self.b.eval("Number(document.querySelector('#count-steps').innerText.replace(',', ''))")
+        same("step after three to the right", self.chosen_step(), min(3, steps - 1))
+        b.key("ArrowRight", SHIFT)
+        at = min(13, steps - 1)
+        same("step after Shift and right", self.chosen_step(), at)
+        f"step {at}" in self.text("announce") or fail(f"a screen reader hears {self.text('announce')!r}")
+        got = self.members()
+        same(f"bytes at step {at}", [m[1] for m in got], [said(r["alive"]) for r in want.alive(at)[:300]])
+        b.key("p")
+        whole = b.eval("restrideReport.view")
+        b.key("+")
+        zoomed = b.eval("restrideReport.view")
+        if steps > 8:
+            zoomed[1] - zoomed[0] < whole[1] - whole[0] or fail("+ does not zoom")
+            zoomed[0] <= want.peak < zoomed[1] or fail("+ loses the chosen step")
+        b.key("0")
+        same("view after 0", b.eval("restrideReport.view"), [0, steps])
+        # Up goes over all buffers of a step, from the lowest to the highest.
+        order = sorted(want.alive(want.peak), key=lambda r: r["lowest"])[:6]
+        b.key("p")
+        for _ in range(len(want.alive(want.peak))):
+            b.key("ArrowDown")
+        for r in order:
+            f"offset {r['offset']}, steps {r['first_step']} to" in self.text("announce") or fail(f"{r} is not heard: {self.text('announce')!r}")
+            b.key("ArrowUp")
+        # The list of steps.
+        self.focus("steps")
+        b.key("Home")
+        same("the first step", self.chosen_step(), 0)
+        b.key("ArrowDown")
+        same("the second step", self.chosen_step(), min(1, steps - 1))
+        b.key("End")
+        same("the last step", self.chosen_step(), steps - 1)
+        b.eval("document.querySelector('#steps [aria-selected=true]').getBoundingClientRect().bottom <= document.getElementById('steps').getBoundingClientRect().bottom + 1") or fail("the last step is out of sight")
+
+    def check_tabs(self, want):
+        """Tab reaches all controls, from the first to the last, and what has the focus is seen."""
+        order = ["search", "theme", *(["to-peak"] if want.peak is not None else []), "zoom-all", "chart", "living", "tab-steps", "steps"]
+        self.b.eval("window.scrollTo(0, 0); document.querySelector('.skip').focus()")
+        seen = []
+        for _ in range(400):
+            self.b.key("Tab")
+            at, outline = self.b.eval("[document.activeElement.id || document.activeElement.name, getComputedStyle(document.activeElement).outlineStyle]")
+            # A radio button's focus is seen on its label.
+            outline != "none" or at == "theme" or fail(f"the focus on {at} is not seen")
+            seen += [at] if at in order else []
+            if at == order[-1]:
+                break
+        same("order of Tab", seen, order)
+        # Arrow keys between the tables.
+        self.focus("tab-steps")
+        for id, panel in [("tab-copies", "panel-copies"), ("tab-declined", "panel-declined"), ("tab-numbers", "panel-numbers"), ("tab-steps", "panel-steps")]:
+            self.b.key("ArrowRight")
+            same("focus", self.b.eval("document.activeElement.id"), id)
+            same(f"{panel} hidden", self.b.eval(f"document.getElementById('{panel}').hidden"), False)
+
+    def check_reasons(self, want):
+        """The tables of copies and of what was not done: all of them, and each row leads to its step."""
+        placed = want.report["placed"]
+        same("copies", self.text("count-copies"), f"{placed['copies']:,} · {said(placed['copy_bytes'])}")
+        same("not done", self.text("count-declined"), f"{placed['missed']:,} · {said(placed['missed_bytes'])}")
+        self.b.eval("document.getElementById('tab-copies').click()")
+        rows = self.b.eval("[...document.querySelectorAll('#copies .row')].map((r) => r.innerText)")
+        len(rows) >= min(placed["copies"], 15) or fail(f"{len(rows)} rows of copies")
+        self.focus("copies")
+        for row in rows[:3]:
+            all(row.split("\n")) or fail(f"a copy without bytes, name, reason or line: {row!r}")
+            self.b.key("Enter")
+            self.b.eval("document.getElementById('tab-steps').click()")
+            step = self.b.eval("document.querySelector('#steps .row[aria-selected=true] .tag').className")
+            step in ("tag copy", "tag move") or fail(f"the copy {row!r} leads to a {step!r}")
+            self.b.eval("document.getElementById('tab-copies').click()")
+            self.focus("copies")
+            self.b.key("ArrowDown")
+        self.b.eval("document.getElementById('tab-steps').click()")
+
+    def check_parts(self):
+        """Every piece and body can be looked into, and says what the choice of it said."""
+        for value, words in self.b.eval("[...document.querySelectorAll('#part option')].map((o) => [o.value, o.textContent])"):
+            self.b.eval(f"(() => {{ const p = document.getElementById('part'); p.value = {value}; p.dispatchEvent(new Event('change')); }})()")
+            self.b.settle()
+            arena = words.rsplit("arena ", 1)[1]
+            steps = self.b.eval("restrideReport.steps")
+            same(f"steps of {words}", self.text("count-steps"), f"{steps:,}")
+            members = self.members()
+            bool(members) == (arena != "0 B") or fail(f"{words}: {members}")
+            "body" not in words or "arena of its own" in self.text("part-note") or fail(f"{words} says {self.text('part-note')!r}")
+        self.b.eval("(() => { const p = document.getElementById('part'); p.value = restrideReport.first; p.dispatchEvent(new Event('change')); })()")
+
+    def check_search(self, want):
+        steps = {}
+        for line in want.placed:
+            found = re.search(r"(?:^|= |free )\s*((?:\w+\.)+\w+)\(", line)
+            if found and not line.lstrip().startswith(("graph", "buffer")):
+                steps.setdefault(found.group(1), []).append(line)
+        if not steps:
+            return
+        # An operator whose name is no part of another's.
+        names = [n for n in steps if sum(n in other for other in steps) == 1 and n.startswith("aten.")]
+        name = max(names, key=lambda n: len(steps[n]))
+        self.focus("search")
+        self.b.type(name)
+        time.sleep(0.3)
+        self.b.settle()
+        count = self.text("found")
+        count.startswith(f"{len(steps[name]):,} of ") or fail(f"{name}: {count!r}, and {len(steps[name])} steps")
+        rows = self.b.eval("[...document.querySelectorAll('#steps .row')].map((r) => r.innerText)")
+        rows and all(name.removeprefix("aten.").removesuffix(".default") in r for r in rows) or fail(f"{name} gives {rows[:3]}")
+        # In the chart, the blocks of these steps' results are left as they are, and all others are faint.
+        made = {n for line in steps[name] for n in re.findall(r'%("(?:[^"\\]|\\.)*"|[\w.]+)', line.split(" = ")[0])}
+        key = lambda r: [r["offset"], r["bytes"], r["first_step"], r["last_step"]]
+        # Working memory is called after the step's first result.
+        lit = [r for r in want.rows if made & {v.removeprefix(WORKING) for v in r["values"]}]
+        same("blocks found", sorted(self.b.eval("restrideReport.found")), sorted(key(r) for r in lit))
+        faint = [r for r in want.rows if r not in lit]
+        ground = self.b.eval("getComputedStyle(document.documentElement).getPropertyValue('--panel').trim()")
+        near, far = (self.distance(rows, ground) for rows in (faint, lit))
+        not near or not far or max(near) < min(far) or fail(f"what is not found is no fainter than what is: {near}, {far}")
+        self.b.key("Enter")
+        self.chosen_step() is not None or fail("Enter chooses no step")
+        self.b.key("Escape")
+        same("found after Escape", self.text("found"), "")
+        self.b.type("no such thing anywhere")
+        time.sleep(0.3)
+        self.b.settle()
+        self.text("found").startswith("0 of") or fail("what is not there is found")
+        self.b.key("Escape")
+
+    def distance(self, rows, ground):
+        """How far the colours of some blocks are from that of the ground, where they are seen well."""
+        at = [a for a in map(self.point, rows) if a and a["width"] >= 8 and a["height"] >= 8]
+        # Beside the name that may stand in a block, and beside the chosen step.
+        points = [(a["x"] + a["width"] * 0.3, a["y"] - a["height"] * 0.3) for a in at[:20]]
+        pixels = self.b.eval(f"""(() => {{
+            const blocks = document.getElementById('blocks'), box = blocks.getBoundingClientRect();
+            const copy = Object.assign(document.createElement('canvas'), {{ width: blocks.width, height: blocks.height }});
+            const g = copy.getContext('2d', {{ willReadFrequently: true }});
+            g.drawImage(blocks, 0, 0);
+            return {json.dumps(points)}.map(([x, y]) => [...g.getImageData(x - box.left, y - box.top, 1, 1).data]);
+        }})()""")
+        ground = [int(ground[i : i + 2], 16) for i in (1, 3, 5)]
+        return [sum(abs(p - g) * pixel[3] / 255 for p, g in zip(pixel, ground)) for pixel in pixels]
+
+    def check_narrow(self):
+        self.b.resize(400, 800)
+        self.b.settle()
+        wide = self.b.eval("document.scrollingElement.scrollWidth")
+        wide <= 400 or fail(f"the page is {wide} wide in a window of 400")
+
+    def check_colours(self):
+        for name in ("light", "dark"):
+            self.b.eval(f"document.querySelector('#theme input[value={name}]').click()")
+            same("theme", self.b.eval("document.documentElement.dataset.theme"), name)
+            get = lambda v: self.b.eval(f"getComputedStyle(document.documentElement).getPropertyValue('--{v}').trim()")
+            pairs = [("ink", "panel"), ("ink", "page"), ("dim", "panel"), ("dim", "page"), ("ink", "chosen"), ("accent", "panel"), ("bound", "panel"), ("on-soft", "computed-soft"),
+                     ("on-soft", "copied-soft"), ("on-strong", "computed"), ("on-strong", "copied")]
+            for a, b in pairs:
+                contrast(get(a), get(b)) >= 4.5 or fail(f"{name}: {a} on {b} has a contrast of {contrast(get(a), get(b)):.1f}")
+            for a in ("computed", "copied", "working"):
+                contrast(get(a), get("panel")) >= 3 or fail(f"{name}: {a} is hardly seen")
+                contrast(get(a), get(a + "-soft")) >= 2.5 or fail(f"{name}: {a} and {a}-soft are hardly told apart")
+        self.b.eval("document.querySelector('#theme input[value=auto]').click()")
+
+    def check_fluid(self):
+        """Frames while the steps are scrolled, and while the chart is zoomed, panned and walked through."""
+        times = self.b.eval("""(async () => {
+            const frame = () => new Promise(requestAnimationFrame);
+            const list = document.getElementById('steps'), chart = document.getElementById('chart');
+            const key = (key) => chart.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+            const times = [];
+            const timed = async (work) => { const start = performance.now(); work(); await frame(); times.push(performance.now() - start); };
+            await frame();
+            for (let i = 0; i < 40; i++) await timed(() => { list.scrollTop += list.scrollHeight / 41; });
+            for (let i = 0; i < 20; i++) await timed(() => key('ArrowRight'));
+            for (let i = 0; i < 6; i++) await timed(() => key('+'));
+            for (let i = 0; i < 6; i++) await timed(() => key('-'));
+            return times;
+        })()""")
+        times.sort()
+        median, slow = times[len(times) // 2] / 1e3, times[len(times) * 9 // 10] / 1e3
+        slow < FRAME or fail(f"one frame of ten took {slow:.2f} s")
+        rows = self.b.eval("document.querySelectorAll('#steps .row').length")
+        rows < 100 or fail(f"{rows} rows of the steps are made")
+        return median, slow
+
+
+def contrast(a, b):
+    """As WCAG counts it."""
+
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        parts = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+    x, y = sorted((light(a), light(b)))
+    return (y + 0.05) / (x + 0.05)
+
+
+# ---------------------------------------------------------------------------------- one program
+
+
+def check(browser, restride, path, tmp, name, o):
+    page, report, plan = (os.path.join(tmp, f"{name}.{end}") for end in ("html", "json", "plan.json"))
+    inputs = [] if path.endswith(".pt2") else ["--random", "1"]
+    for command in (["compile", path, "--report", page, "--json", report], ["plan", path, "--json", plan]):
+        outcome = common.run([restride, *command, *inputs], o.timeout)
+        if not outcome and not inputs and "--random" in outcome.line:
+            inputs = ["--random", "1"]
+            outcome = common.run([restride, *command, *inputs], o.timeout)
+        outcome or fail(f"restride {command[0]}: {outcome.line}")
+    placed = common.run([restride, "show", path, "--stage", "placed", *inputs], o.timeout)
+    placed or fail(placed.line)
+    placed = placed.stdout.splitlines()
+    p = Page(browser, page)
+    with open(report) as f, open(plan) as g:
+        want = Expected(json.load(f), json.load(g), placed, browser.eval("restrideReport.piece"))
+    out = dict(opened=round(p.opened, 3), bytes=os.path.getsize(page), steps=p.b.eval("restrideReport.steps"))
+    p.check_totals(want)
+    p.check_peak(want)
+    shots = os.path.join(o.screenshots, name)
+    browser.screenshot(shots + ".light.png")
+    out["hovered"] = p.check_hover(want)
+    p.check_click(want)
+    p.check_reasons(want)
+    p.check_parts()
+    p.check_keys(want)
+    # Search looks into the piece that is shown; the text has all of them, and bodies.
+    if browser.eval("document.querySelectorAll('#part option').length") == 1:
+        p.check_search(want)
+    p.check_tabs(want)
+    p.check_colours()
+    median, slow = p.check_fluid()
+    out |= dict(frame_ms=round(median * 1e3, 1), slow_frame_ms=round(slow * 1e3, 1))
+    browser.colours("dark")
+    p.focus("chart")
+    browser.key("p")
+    browser.eval("document.activeElement.blur(); window.scrollTo(0, 0)")
+    browser.settle()
+    same("theme of a dark system", browser.eval("document.documentElement.dataset.theme"), "dark")
+    browser.screenshot(shots + ".dark.png")
+    p.check_narrow()
+    browser.screenshot(shots + ".narrow.png")
+    markup = browser.eval("[document.querySelectorAll('img, svg, iframe').length, document.scripts.length, window.hostile === undefined]")
+    same("markup that is not the page's", markup, [0, 2, True])
+    browser.errors and fail("; ".join(browser.errors))
+    return out
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("programs", nargs="*", metavar="FILE")
+    p.add_argument("--generated", type=int, action="append", default=[], metavar="N", help="a program of N steps")
+    p.add_argument("--screenshots", default=".", metavar="DIR")
+    p.add_argument("--browser", metavar="F", help="a Chromium; scripts/chromium.sh finds one")
+    p.add_argument("--binary", metavar="F")
+    p.add_argument("--timeout", type=float, default=120, metavar="S")
+    p.add_argument("--json", metavar="F")
+    o = p.parse_args()
+    restride = common.binary(o.binary)
+    chromium = o.browser or subprocess.run([os.path.join(common.ROOT, "scripts/chromium.sh")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    os.makedirs(o.screenshots, exist_ok=True)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="restride-report-") as tmp, Browser(chromium) as browser:
+        todo = [(os.path.splitext(os.path.basename(path))[0], path) for path in o.programs]
+        for name, text in [("hostile", hostile()), ("nothing", NOTHING), *((f"generated_{n}", generated(n)) for n in o.generated)]:
+            path = os.path.join(tmp, name + ".fx")
+            with open(path, "w") as f:
+                f.write(text)
+            todo.append((name, path))
+        for name, path in todo:
+            try:
+                row = dict(name=name, status="ok", detail="") | check(browser, restride, path, tmp, name, o)
+            except (AssertionError, RuntimeError, TimeoutError) as e:
+                row = dict(name=name, status="FAILED", detail=" ".join(str(e).split())[:1000])
+                browser.screenshot(os.path.join(o.screenshots, name + ".failed.png"))
+            rows.append(row)
+    shown = ("steps", "bytes", "opened", "hovered", "frame_ms", "slow_frame_ms")
+    common.print_table(("program", *shown, "", ""), [(r["name"], *(r.get(k, "-") for k in shown), r["status"], r["detail"]) for r in rows])
+    failed = sum(r["status"] != "ok" for r in rows)
+    hovered = sum(r.get("hovered", 0) for r in rows)
+    if not failed and hovered < len(rows):
+        failed, _ = failed + 1, print(f"only {hovered} blocks were hovered over")
+    print(f"{len(rows) - failed} passed, {failed} failed")
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(dict(rows=rows, failed=failed), f, indent=1)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""restride beside PyTorch's own transforms on the programs of fixtures/alias: the table in README.md.
+
+  alias_table.py [NAME ...] [--binary F] [--readme F] [--long F] [--timeout S] [--json F] [--torch-from F] [--check]
+
+For every case that has a .pt2, every column runs the same program on the case's inputs, and one judge
+(alias_check.differences) compares what is left, inputs and outputs over their storages, with what eager PyTorch left:
+
+  right      values, sizes, strides and who shares memory with whom are eager's; where eager raises, so does this
+  sharing    the values are right, but strides, offsets or sharing are not, and nothing says so
+  wrong      values, element types or sizes are not eager's, and nothing says so
+  refused    raises or refuses where eager PyTorch runs
+  accepted   runs where eager PyTorch raises
+
+Without names, writes the sums between the markers of README.md and a line a case to docs/alias-table.md; --check compares
+them with what is there instead, and exits with 1 where they differ. PyTorch's columns can be taken from an earlier --json file. Columns of torch.compile with inductor are left out
+where there is no C++ compiler. Cases that torch cannot save have no program to run.
+"""
+
+import argparse
+import contextlib
+import glob
+import io
+import json
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common
+
+TORCH = {
+    "run_decompositions": "`ep.run_decompositions({})`",
+    "functionalize": "`torch.func.functionalize` under `make_fx`",
+    "reinplace": "`torch.fx.passes.reinplace` after it",
+    "aot_eager": "`torch.compile(backend=\"aot_eager\")`",
+    "inductor": "`torch.compile()` (inductor)",
+}
+RESTRIDE = {
+    "file": "`restride functionalize`, in `torch.export.load`",
+    "interp": "`restride run --via interp`",
+    "functional": "`restride run --via functional`",
+    "plan": "`restride run --via plan`",
+}
+STATUSES = ("right", "sharing", "wrong", "refused", "accepted")
+BEGIN, END = "<!-- alias-table: scripts/measure/alias_table.py writes what follows -->", "<!-- alias-table: end -->"
+UNREADABLE = "torch.export.load fails"
+# What says that values differ; everything else is about how they lie.
+LAYOUT = ("stride", "should share storage", "shares storage with", "offset")
+
+
+def columns():
+    torch = [k for k in TORCH if k != "inductor" or any(shutil.which(c) for c in ("c++", "g++", "clang++"))]
+    return torch + list(RESTRIDE)
+
+
+def judge(torch, case, got, problem):
+    """(status, detail) of one run: `got` is what it left as a tensor file's content, or None when it raised `problem`."""
+    from check.alias_check import differences
+
+    if "after" not in case:
+        return ("right", "") if got is None else ("accepted", f"eager: {case['eager_error'].splitlines()[0][:90]}")
+    if got is None:
+        return "refused", problem
+    try:
+        found = differences(torch, case["after"], got, case["n_inputs"])
+    except Exception as e:
+        found = [f"unusable result: {type(e).__name__}: {e}".splitlines()[0]]
+    if not found:
+        return "right", ""
+    values = [p for p in found if not any(f" {word}" in p.split(":", 1)[-1] for word in LAYOUT)]
+    return ("wrong", values[0]) if values else ("sharing", found[0])
+
+
+# ---------------------------------------------------------------------------------- running
+
+
+def define_operators(torch):
+    """The operators of the customop_ cases (fixtures/README.md), in PyTorch; gives their schemas."""
+    lib = torch.library.Library("abugs", "DEF")
+    table = {
+        "two_inplace(Tensor(a!) a, Tensor(b!) b) -> ()": lambda a, b: (a.add_(1), b.add_(2), None)[-1],
+        "sum_out(Tensor a, Tensor b, Tensor(c!) o) -> ()": lambda a, b, o: (o.copy_(a + b + 2), None)[-1],
+        "seq_write(Tensor(a!) a, Tensor(b!) b) -> ()": lambda a, b: (a.fill_(1), b.add_(2), None)[-1],
+        "sin_(Tensor(a!) x) -> ()": lambda x: (x.sin_(), None)[-1],
+        "list_mut(Tensor(a!)[] xs) -> ()": lambda xs: ([x.add_(i + 1) for i, x in enumerate(xs)], None)[-1],
+    }
+    for schema, kernel in table.items():
+        lib.define(schema)
+        lib.impl(schema.split("(")[0], kernel, "CompositeExplicitAutograd")
+    return lib, [f"abugs::{s}" for s in table]
+
+
+def leaf_values(torch, case):
+    from check.alias_check import Tensors
+
+    file = Tensors(torch, case["inputs"])
+    return [e["scalar"] if "scalar" in e else file.tensor(e) for e in file.entries]
+
+
+def left(torch, case, inputs, outputs):
+    """What a run in PyTorch left, as a tensor file's content."""
+    tensors, storages, ids = [], [], {}
+    given = {s["id"]: s["dtype"] for s in case["inputs"]["storages"]}
+    dtypes = [given[e["storage"]] if "storage" in e else None for e in case["inputs"]["tensors"]]
+    for i, t in enumerate([*inputs, *outputs]):
+        if not isinstance(t, torch.Tensor):
+            tensors.append({"scalar": t})
+            continue
+        t = t.detach().resolve_conj().resolve_neg()
+        storage = t.untyped_storage()
+        dtype = t.dtype
+        if i < len(inputs) and dtypes[i]:
+            dtype = getattr(torch, dtypes[i].removeprefix("torch."))
+        if storage._cdata not in ids:
+            ids[storage._cdata] = len(storages)
+            n = storage.nbytes() // dtype.itemsize
+            flat = torch.empty(0, dtype=dtype).set_(storage, 0, (n,), (1,))
+            storages.append({"id": len(storages), "dtype": str(dtype), "data": flat.tolist()})
+        entry = {"dtype": str(t.dtype), "size": list(t.size()), "stride": list(t.stride())}
+        tensors.append(entry | {"offset": t.storage_offset(), "storage": ids[storage._cdata]})
+    return {"tensors": tensors, "storages": storages}
+
+
+def in_torch(torch, case, make):
+    """Runs what `make` gives of the case's inputs on the case's inputs."""
+    from torch.utils import _pytree as pytree
+
+    run = make()
+    inputs = leaf_values(torch, case)
+    with torch.no_grad():
+        outputs = run(*inputs)
+    return left(torch, case, inputs, pytree.tree_leaves(outputs))
+
+
+def column(torch, name, case, path, restride, ops, timeout):
+    """(content or None, problem) of one column."""
+    from torch.utils import _pytree as pytree
+
+    def load(path):
+        try:
+            return torch.export.load(path)
+        except Exception as e:
+            raise RuntimeError(f"{UNREADABLE}: {type(e).__name__}: {e}") from e
+
+    def flat(ep):
+        """The program as a function of its flat inputs."""
+        module, spec = ep.module(check_guards=False), pytree.tree_structure(ep.example_inputs)
+
+        def call(*leaves):
+            args, kwargs = pytree.tree_unflatten(list(leaves), spec)
+            return module(*args, **kwargs)
+
+        return call
+
+    def traced(remove):
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        f = torch.func.functionalize(flat(load(path)), remove=remove)
+        with torch.no_grad():
+            return make_fx(f)(*leaf_values(torch, case))
+
+    def reinplaced():
+        from torch.fx.passes.reinplace import reinplace
+
+        return reinplace(traced("mutations_and_views"), *leaf_values(torch, case))
+
+    makers = {
+        "run_decompositions": lambda: flat(load(path).run_decompositions({})),
+        "functionalize": lambda: traced("mutations"),
+        "reinplace": reinplaced,
+        "aot_eager": lambda: torch.compile(flat(load(path)), backend="aot_eager"),
+        "inductor": lambda: torch.compile(flat(load(path))),
+    }
+    if name in makers:
+        torch._dynamo.reset()
+        return in_torch(torch, case, makers[name]), ""
+    with tempfile.TemporaryDirectory(prefix="restride-table-") as tmp:
+        given, out = os.path.join(tmp, "inputs.json"), os.path.join(tmp, "out")
+        with open(given, "w") as f:
+            json.dump(case["inputs"], f)
+        if name == "file":
+            command = [restride, "functionalize", path, "--inputs", given, "-o", f"{out}.pt2", "--ops", ops]
+        else:
+            command = [restride, "run", path, "--inputs", given, "--outputs", f"{out}.json", "--via", name, "--ops", ops]
+        outcome = common.run(command, timeout)
+        if outcome.kind not in ("ok", "refused"):
+            raise SystemExit(f"{path}: {name}: {outcome.kind}: {outcome.line}")
+        if not outcome:
+            return None, outcome.line
+        if name == "file":
+            return in_torch(torch, case, lambda: flat(load(f"{out}.pt2"))), ""
+        with open(f"{out}.json") as f:
+            return json.load(f), ""
+
+
+def work(o):
+    """Judges columns of cases, one asked for a line, until the input ends; a crash loses that one only."""
+    warnings.filterwarnings("ignore")
+    import logging
+
+    import torch
+
+    logging.disable(logging.CRITICAL)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    lib, schemas = define_operators(torch)
+    with tempfile.TemporaryDirectory(prefix="restride-table-") as tmp:
+        ops = os.path.join(tmp, "ops.txt")
+        with open(ops, "w") as f:
+            f.write("".join(f"{s}\n" for s in schemas))
+        for line in sys.stdin:
+            stem, name = json.loads(line)
+            with open(f"{stem}.json") as f:
+                case = json.load(f)
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):
+                    got, problem = column(torch, name, case, f"{stem}.pt2", o.binary, ops, o.timeout)
+            except Exception as e:
+                got, problem = None, f"{type(e).__name__}: {e}".splitlines()[0][:120]
+            print(json.dumps(judge(torch, case, got, problem)), file=answers, flush=True)
+
+
+class Worker:
+    """A process that judges; started again when it dies or takes too long."""
+
+    def __init__(self, command, timeout):
+        self.command, self.timeout, self.child = command, timeout, None
+
+    def ask(self, question):
+        if self.child is None:
+            self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.child.stdin.write(json.dumps(question).encode() + b"\n")
+        self.child.stdin.flush()
+        ready, _, _ = select.select([self.child.stdout], [], [], self.timeout)
+        line = self.child.stdout.readline() if ready else b""
+        if line:
+            return json.loads(line)
+        self.end()
+        return ["refused", "timeout" if not ready else "the process died"]
+
+    def end(self):
+        if self.child is not None:
+            self.child.kill()
+            self.child.wait()
+            self.child = None
+
+
+# ---------------------------------------------------------------------------------- tables
+
+
+def sums(rows, names):
+    lines = [f"| {len(rows)} programs | " + " | ".join(STATUSES) + " |", "|---" * (len(STATUSES) + 1) + "|"]
+    for name in names:
+        found = [row["results"][name][0] for row in rows]
+        label = (TORCH | RESTRIDE)[name]
+        lines.append(f"| {label} | " + " | ".join(str(found.count(s)) for s in STATUSES) + " |")
+    return lines
+
+
+MEANING = (
+    "*sharing*: the values are right, but strides or who shares memory with whom are not, and nothing says so (a file "
+    "cannot say that two results share memory); *wrong*: values are not eager's, and nothing says so; *refused*: raises "
+    "where eager PyTorch runs; *accepted*: runs where eager PyTorch raises. All get the program as torch.export saved it; "
+    "what restride refuses to run are users' operators, of which it has no kernels."
+)
+
+
+def unreadable(rows):
+    """Programs that torch saves and cannot load."""
+    return [r["name"] for r in rows if UNREADABLE in r["results"]["run_decompositions"][1]]
+
+
+def short_table(rows, names, version):
+    lost = len(unreadable(rows))
+    note = f"PyTorch {version}, which cannot load {lost} of the files that it saved; " if lost else f"PyTorch {version}; "
+    note += "each program by itself: [docs/alias-table.md](docs/alias-table.md)."
+    text = [BEGIN, "", *sums(rows, names), "", MEANING, note, ""]
+    return "\n".join([*text, END])
+
+
+def long_table(rows, names, version, left_out):
+    text = ["# Aliasing and mutation: restride beside PyTorch's own transforms", ""]
+    text += [f"Written by `scripts/measure/alias_table.py` with PyTorch {version}; the programs and what eager PyTorch leaves of them are in "
+             "`fixtures/alias`. One judge for all columns. `torch.compile` gets `torch.export.load(…).module()`; what it made of the "
+             "Python that was exported is in the fixtures (`torch_2_15`), and differs for a few.", "", MEANING, "", *sums(rows, names), ""]
+    text += ["| program | issue | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
+    for row in rows:
+        number = isinstance(row["issue"], int)
+        issue = f"[{row['issue']}](https://github.com/pytorch/pytorch/issues/{row['issue']})" if number else ""
+        text.append(f"| `{row['name']}`: {row['what'].replace('|', '&#124;')} | {issue} | " + " | ".join(row["results"][n][0] for n in names) + " |")
+    ours = [(r["name"], n, *r["results"][n]) for r in rows for n in names if n in RESTRIDE and r["results"][n][0] != "right"]
+    if ours:
+        text += ["", "What restride's columns say where they are not right:", ""]
+        text += [f"- `{case}`, {n}: {status}: {detail}" for case, n, status, detail in ours]
+    for verb, which in (("save", left_out), ("load what it saved of", unreadable(rows))):
+        if which:
+            text += ["", f"PyTorch cannot {verb} " + ", ".join(f"`{n}`" for n in which) + "."]
+    return "\n".join(text) + "\n"
+
+
+def replaced(text, table):
+    if BEGIN not in text or END not in text:
+        raise SystemExit("README.md has no markers for the table")
+    return text[: text.index(BEGIN)] + table + text[text.index(END) + len(END) :]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("names", nargs="*")
+    p.add_argument("--fixtures", default=os.path.join(common.ROOT, "fixtures", "alias"))
+    p.add_argument("--readme", default=os.path.join(common.ROOT, "README.md"))
+    p.add_argument("--long", default=os.path.join(common.ROOT, "docs", "alias-table.md"))
+    p.add_argument("--binary")
+    p.add_argument("--timeout", type=float, default=120.0, help="seconds for one program in one column")
+    p.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
+    p.add_argument("--json", metavar="F")
+    p.add_argument("--torch-from", metavar="F", help="an earlier --json file: PyTorch's columns are taken from it")
+    p.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
+    o = p.parse_intermixed_args()
+    o.binary = common.binary(o.binary)
+    if o.worker:
+        return work(o)
+    import importlib.metadata
+
+    version = importlib.metadata.version("torch").split("+")[0]
+    names, rows, left_out, before = columns(), [], [], {}
+    if o.torch_from:
+        with open(o.torch_from) as f:
+            earlier = json.load(f)
+        if earlier["torch"] != version:
+            p.error(f"{o.torch_from} is of PyTorch {earlier['torch']}, not {version}")
+        before = {row["name"]: {c: r for c, r in row["results"].items() if c in TORCH} for row in earlier["rows"]}
+    worker = Worker([sys.executable, __file__, "--worker", "--binary", o.binary, "--timeout", str(o.timeout)], o.timeout)
+    for path in sorted(glob.glob(os.path.join(o.fixtures, "*.json"))):
+        stem = path.removesuffix(".json")
+        name = os.path.basename(stem)
+        if o.names and name not in o.names:
+            continue
+        if not os.path.exists(f"{stem}.pt2"):
+            left_out.append(name)
+            continue
+        with open(path) as f:
+            case = json.load(f)
+        results = {c: before.get(name, {}).get(c) or worker.ask([stem, c]) for c in names}
+        rows.append(dict(name=name, what=case["what"], issue=case["issue"], results=results))
+        print(f"{name}: " + ", ".join(f"{c} {s}" for c, (s, _) in results.items()), file=sys.stderr, flush=True)
+    worker.end()
+    table = [(r["name"], *(r["results"][c][0] for c in names), next((f"{c}: {r['results'][c][1]}" for c in RESTRIDE if r["results"][c][0] != "right"), "")) for r in rows]
+    common.print_table(("case", *names, ""), table)
+    print()
+    print("\n".join(sums(rows, names)))
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(dict(torch=version, rows=rows, left_out=left_out), f, indent=1)
+    differ = False
+    if not o.names:
+        with open(o.readme) as f:
+            before = f.read()
+        made = {o.readme: replaced(before, short_table(rows, names, version)), o.long: long_table(rows, names, version, left_out)}
+        for path, text in made.items():
+            have = open(path).read() if os.path.exists(path) else ""
+            if have != text and o.check:
+                print(f"{path} is not what was measured: run scripts/measure/alias_table.py")
+                differ = True
+            elif have != text:
+                with open(path, "w") as f:
+                    f.write(text)
+    bad = [r["name"] for r in rows for c in RESTRIDE if r["results"][c][0] in ("wrong", "accepted")]
+    for name in sorted(set(bad)):
+        print(f"{name}: restride is wrong")
+    return 1 if differ or bad or not rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What functionalization and placement cost a node, restride and PyTorch side by side on the same files.
+
+  bench_passes.py [--nodes N,N,...] [--torch-nodes N] [--torch-reinplace-nodes N] [--kinds K,K,...] [--repeat R] [--binary F] [--json F]
+
+Writes the programs of big.py, and prints for each kind and size the microseconds a node of the file that `restride compile` takes
+(the fastest of R): functionalize, place and check (of placement, plan and functional form) together, and each of its other parts. In
+the same run, up to --torch-nodes nodes, those of `ExportedProgram.run_decompositions({})`, and, up to
+--torch-reinplace-nodes, those of `torch.fx.passes.reinplace` on what that leaves (it is quadratic: minutes for 1,000 nodes of
+`views`), each with the ratio to restride's time. Nothing is judged: times are no test.
+"""
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib import common
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PARTS = ("functionalize", "place", "check", "import", "simplify", "plan")
+OTHERS = PARTS[1:]
+
+
+def restride_times(binary, path, tmp, repeat):
+    """Microseconds of each part, the fastest of some runs, and how many nodes there were and are."""
+    best, counts = {}, None
+    for _ in range(repeat):
+        out = os.path.join(tmp, "report.json")
+        subprocess.run([binary, "compile", path, "--random", "0", "--json", out], check=True, stdout=subprocess.DEVNULL)
+        with open(out) as f:
+            report = json.load(f)
+        for part in PARTS:
+            us = report["time_us"][part]
+            best[part] = min(us, best.get(part, us))
+        counts = report["imported"]["nodes"], report["functional"]["nodes"]
+    return best, counts
+
+
+def torch_times(path, reinplaces):
+    """Microseconds of one `run_decompositions({})`, the nodes that it leaves, and the microseconds of reinplace on them."""
+    import torch
+
+    ep = torch.export.load(path)
+    start = time.perf_counter()
+    functional = ep.run_decompositions({})
+    us = (time.perf_counter() - start) * 1e6
+    nodes = sum(n.op == "call_function" for n in functional.graph.nodes)
+    if not reinplaces:
+        return us, nodes, None
+    from torch.fx.passes.reinplace import reinplace
+
+    values = [n.meta["val"] for n in functional.graph.nodes if n.op == "placeholder"]
+    given = [torch.zeros(v.shape, dtype=v.dtype) for v in values]
+    start = time.perf_counter()
+    reinplace(functional.graph_module, *given)
+    return us, nodes, (time.perf_counter() - start) * 1e6
+
+
+def ratio(theirs, ours):
+    """PyTorch's microseconds, and how many of restride's they are; nothing where PyTorch did not run."""
+    return ("", "") if theirs is None else (f"{theirs:.0f}", f"{theirs / max(ours, 1e-9):.0f}")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--nodes", default="100,1000,10000,100000")
+    p.add_argument("--torch-nodes", type=int, default=1000, help="PyTorch runs up to this many nodes")
+    p.add_argument("--torch-reinplace-nodes", type=int, default=200, help="PyTorch's reinplace runs up to this many nodes")
+    p.add_argument("--kinds", default="inplace,views,setitem,kv,func,fan")
+    p.add_argument("--repeat", type=int, default=3)
+    p.add_argument("--binary")
+    p.add_argument("--json", metavar="F")
+    o = p.parse_args()
+    logging.disable(logging.WARNING)
+    binary, rows = common.binary(o.binary), []
+    for kind in o.kinds.split(","):
+        for n in map(int, o.nodes.split(",")):
+            with tempfile.TemporaryDirectory(prefix="restride-bench-") as tmp:
+                path = os.path.join(tmp, "program.pt2")
+                subprocess.run([sys.executable, os.path.join(common.ROOT, "scripts", "make", "big.py"), kind, str(n), path], check=True)
+                times, (nodes, functional) = restride_times(binary, path, tmp, o.repeat)
+                times["place + check"] = times["place"] + times["check"]
+                row = dict(kind=kind, nodes=nodes, functional=functional, us={k: v / nodes for k, v in times.items()})
+                if n <= max(o.torch_nodes, o.torch_reinplace_nodes):
+                    us, left, again = torch_times(path, n <= o.torch_reinplace_nodes)
+                    row.update(torch_us=us / nodes, torch_functional=left, reinplace_us=again and again / nodes)
+            rows.append(row)
+            print(f"{kind} {n}", file=sys.stderr, flush=True)
+    table = []
+    for r in rows:
+        us = r["us"]
+        decompositions = ratio(r.get("torch_us"), us["functionalize"])
+        reinplaced = ratio(r.get("reinplace_us"), us["place + check"])
+        counts = (r["kind"], r["nodes"], r["functional"])
+        mine = (f"{us['functionalize']:.2f}", *decompositions, r.get("torch_functional", ""), f"{us['place + check']:.2f}", *reinplaced)
+        table.append((*counts, *mine, *(f"{us[k]:.2f}" for k in OTHERS)))
+    print("microseconds a node; torch: run_decompositions({}), its nodes, and torch.fx.passes.reinplace after it")
+    header = ("kind", "nodes", "functional", "functionalize", "torch", "ratio", "its nodes", "place + check", "reinplace", "ratio", *OTHERS)
+    common.print_table(header, table)
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(rows, f, indent=1)
+
+
+if __name__ == "__main__":
+    main()
