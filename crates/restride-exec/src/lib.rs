@@ -10,4 +10,4 @@ pub mod run;
 pub mod symbols;
 
 pub use inputs::{Inputs, RunValue, State};
-pub use random_inputs::random_inputs;
+pub use random_inputs::{declared_inputs, random_inputs};

@@ -1,4 +1,4 @@
-//! Inputs drawn from a seed.
+//! Inputs drawn from a seed, or zeros of the declared types.
 
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{Inputs, RunValue, State, Strides, bind, evaluate, input_name, user_inputs};
@@ -39,7 +39,19 @@ fn draw(program: &Program, conditions: &Conditions, attempt: i64, rng: &mut Spli
         let n = (lo + (attempt + k as i64) % 8).min(hi);
         symbols.insert(symbol.clone(), if symbol.is_float() { Scalar::Float(n as f64) } else { Scalar::Int(n) });
     }
-    let symbols = conditions.witness(symbols, &[]);
+    by_types(program, &conditions.witness(symbols, &[]), &mut |t| randomise(t, false, rng))
+}
+
+/// Inputs of the declared types, all zeros: for compiling, which reads sizes and strides alone.
+///
+/// # Errors
+/// A declared size that depends on a symbol, or a string input: both need inputs.
+pub fn declared_inputs(program: &Program) -> Result<Inputs> {
+    by_types(program, &Binding::new(), &mut |_| Ok(()))
+}
+
+/// An input of each declared type, with contents by `fill`, which gets zeros.
+fn by_types(program: &Program, symbols: &Binding, fill: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result<Inputs> {
     let mut values = Vec::new();
     for (i, _) in user_inputs(program) {
         let spec = &program.signature.inputs[i];
@@ -50,13 +62,15 @@ fn draw(program: &Program, conditions: &Conditions, attempt: i64, rng: &mut Spli
         let unknown = |why: String| Error::new(ErrorKind::Inputs, format!("{}: {why}", input_name(program, i)));
         values.push(match &program.graph().values[spec.value].ty {
             Type::Tensor(ty) => {
-                let layout = evaluate(&ty.layout, &symbols).ok_or_else(|| unknown("sizes are not known".into()))?;
+                let layout = evaluate(&ty.layout, symbols);
+                let layout =
+                    layout.ok_or_else(|| unknown(format!("{} has no known sizes", Type::Tensor(ty.clone()))))?;
                 let t = allocate(ty.dtype, layout).map_err(|e| unknown(e.0))?;
-                randomise(&t, false, rng)?;
+                fill(&t)?;
                 RunValue::Tensor(t)
             }
-            Type::Scalar(e) => RunValue::Scalar(e.eval(&symbols).map_err(unknown)?),
-            Type::Str => return Err(unknown("a string cannot be drawn".into())),
+            Type::Scalar(e) => RunValue::Scalar(e.eval(symbols).map_err(unknown)?),
+            Type::Str => return Err(unknown("a string has no declared value".into())),
             Type::None | Type::Opaque => RunValue::None,
         });
     }

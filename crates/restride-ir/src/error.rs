@@ -62,6 +62,8 @@ pub struct Error {
     pub node: Option<String>,
     /// The line of the user's source, as `file.py:12`.
     pub source: Option<String>,
+    /// The text of that line, where the file records it.
+    pub code: Option<String>,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -72,7 +74,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of a kind.
     pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
-        Error { kind, what: what.into(), node: None, source: None, help: None }
+        Error { kind, what: what.into(), node: None, source: None, code: None, help: None }
     }
     /// A refusal: something restride does not do.
     pub fn unsupported(what: impl Into<String>) -> Self {
@@ -95,6 +97,7 @@ impl Error {
             let lead = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
             self.node = Some(format!("{lead}{}", n.op.name()));
             self.source = n.origin.source_line();
+            self.code = n.origin.source_text().map(str::to_string);
         }
         self
     }

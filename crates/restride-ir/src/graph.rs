@@ -52,15 +52,33 @@ pub struct Origin {
 impl Origin {
     /// The innermost source line, as `file.py:12`.
     pub fn source_line(&self) -> Option<String> {
-        let trace = self.stack_trace.as_ref()?;
-        // Traceback lines read `  File "PATH", line N, in NAME`; the last one is where the call stands.
-        let line = trace.lines().rev().find(|l| l.trim_start().starts_with("File \""))?;
-        let rest = line.trim_start().strip_prefix("File \"")?;
-        let (file, rest) = rest.split_once('"')?;
+        let (frame, _) = self.innermost_frame()?;
+        let (file, rest) = frame.strip_prefix("File \"")?.split_once('"')?;
         let number: String =
             rest.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
         let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
         Some(format!("{file}:{number}"))
+    }
+
+    /// The text of the innermost source line, as `x = x.relu_()`.
+    pub fn source_text(&self) -> Option<&str> {
+        self.innermost_frame()?.1
+    }
+
+    /// Traceback lines read `  File "PATH", line N, in NAME`, each with the source text on the next line. The last frame is the
+    /// innermost one.
+    fn innermost_frame(&self) -> Option<(&str, Option<&str>)> {
+        let mut text = None;
+        for line in self.stack_trace.as_ref()?.lines().rev().map(str::trim) {
+            if line.starts_with("File \"") {
+                return Some((line, text));
+            }
+            // Python 3.11 underlines the part that raised.
+            if line.chars().any(|c| !matches!(c, '^' | '~' | ' ')) {
+                text = Some(line);
+            }
+        }
+        None
     }
 }
 

@@ -46,7 +46,7 @@ pub use restride_check::Judged;
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
-pub use restride_exec::{Inputs, RunValue, State, random_inputs};
+pub use restride_exec::{Inputs, RunValue, State, declared_inputs, random_inputs};
 pub use restride_ir::{
     DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
 };

@@ -329,6 +329,7 @@ fn sources_are_comments() {
     assert!(shown.contains("aten.relu.default(%x)  # model.py:12\n"), "{shown}");
     assert_eq!(print(&read(&shown)), text);
     assert_eq!(print_node(&p, p.graph(), node), "%r = aten.relu.default(%x)");
+    assert_eq!(p.graph().nodes[node].origin.source_text(), Some("relu(x)"));
 }
 
 #[test]

@@ -310,6 +310,7 @@ impl<'a> GraphImporter<'a> {
                 Error {
                     node: Some(format!("%{name} = {}", short_target(&node.target))),
                     source: origin.source_line(),
+                    code: origin.source_text().map(str::to_string),
                     ..e
                 }
             })?;
