@@ -39,7 +39,7 @@ pub(super) fn matmul(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     let (sx, sy) = (sizes(e, x), sizes(e, y));
     ensure!(sx.len() >= 2 && sy.len() >= 2, "matmul of a 0-d tensor");
     let (bx, by) = (&sx[..sx.len() - 2], &sy[..sy.len() - 2]);
-    let mut to = crate::iter::broadcast_sizes(&[bx, by])?.to_vec();
+    let mut to = crate::support::strides::broadcast_sizes(&[bx, by])?.to_vec();
     let batch: i64 = to.iter().product();
     let (n, k, m) = (sx[sx.len() - 2], sx[sx.len() - 1], sy[sy.len() - 1]);
     let mut made = if by.is_empty() {

@@ -63,7 +63,7 @@ pub fn without(name: &str) -> Option<&'static str> {
 
 /// How an operator is differentiated: as declared, through its view rule, or through its composition.
 pub(crate) fn of(def: &OpDef, name: &str) -> Option<Grad> {
-    let mut tables = crate::GRADIENTS.iter().flat_map(|t| t.iter());
+    let mut tables = crate::FAMILIES.iter().flat_map(|f| f.gradients).copied().flatten();
     let declared = tables.find(|(names, _)| names.contains(&name)).map(|(_, g)| *g);
     let moves = matches!(def.movement, Some(restride_ir::Movement::View(_)));
     def.grad

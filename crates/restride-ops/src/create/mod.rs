@@ -1,0 +1,473 @@
+//! Tensors made of sizes and a number: `full`, `zeros`, `ones`, `empty` and their `_like` and `new_` forms, `fill`.
+
+mod range;
+mod triangle;
+mod window;
+
+use crate::pointwise::samples::{ALL, forms};
+use crate::pointwise::{Metas, Result};
+use crate::support::promote::check_holds;
+use crate::support::sample::{sample, strided, tensor, transposed};
+use crate::support::strides::{channels_last, dense_like, in_format};
+use restride_ir::{
+    Arg, Args, Call, Exactness, Kernel, Layout, MemoryFormat, Meta, OpDef, OpError, OverlapCheck, Reuse, ReuseKind,
+    Sample, Scalar,
+};
+use restride_kernels::pointwise::{self as k, Input};
+use restride_tensor::{DType, DType::*, ViewMut};
+use smallvec::smallvec;
+
+/// Refuses sizes that no tensor can have.
+pub(crate) fn check_sizes(dtype: DType, sizes: &[i64]) -> Result<()> {
+    if let Some(n) = sizes.iter().find(|n| **n < 0) {
+        return Err(OpError::new(format!("Trying to create tensor with negative dimension {n}: {sizes:?}")));
+    }
+    // A size of 0 counts as 1, as in strides.
+    let bytes = sizes.iter().try_fold(dtype.size() as i64, |bytes, &n| bytes.checked_mul(n.max(1)));
+    match bytes {
+        Some(_) => Ok(()),
+        None => Err(OpError::new(format!("Storage size calculation overflowed with sizes={sizes:?}"))),
+    }
+}
+
+/// A row-major result.
+pub(crate) fn row_major(dtype: DType, sizes: &[i64]) -> Result<Metas> {
+    check_sizes(dtype, sizes)?;
+    Ok(smallvec![Meta::contiguous(dtype, sizes)])
+}
+
+/// Sizes given at a position.
+fn sized(a: &Args<'_, Meta>, at: usize, dtype: DType) -> Result<Metas> {
+    row_major(dtype, &a.ints(at)?)
+}
+
+/// A result like argument 0: in its order of dimensions, or in the memory format given at a position after the
+/// element type, layout, device and flag.
+fn like(a: &Args<'_, Meta>, options: usize) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    let dtype = a.opt_dtype(options)?.unwrap_or(t.dtype);
+    let format = a.opt_memory_format(options + 4)?.unwrap_or(MemoryFormat::Preserve);
+    Ok(smallvec![Meta::new(dtype, in_format(format, &t.layout)?)])
+}
+
+/// Writes one number everywhere.
+pub(crate) fn put(value: Scalar, out: &ViewMut<'_>) -> Result<()> {
+    k::compute(&k::IDENTITY, out.dtype(), &[Input::Number(value)], out).map_err(|e| OpError::new(e.to_string()))
+}
+fn run_zeros(c: &Call<'_>) -> Result<()> {
+    put(Scalar::Int(0), &c.outs[0])
+}
+fn run_ones(c: &Call<'_>) -> Result<()> {
+    put(Scalar::Int(1), &c.outs[0])
+}
+fn run_second(c: &Call<'_>) -> Result<()> {
+    put(c.args.scalar(1)?, &c.outs[0])
+}
+
+/// The default float type stands for whatever is not given.
+fn infer_sized(a: &Args<'_, Meta>) -> Result<Metas> {
+    sized(a, 0, a.opt_dtype(1)?.unwrap_or(F32))
+}
+fn infer_full(a: &Args<'_, Meta>) -> Result<Metas> {
+    let value = a.scalar(1)?;
+    let dtype = a.opt_dtype(2)?.unwrap_or(value.dtype());
+    check_holds(dtype, value)?;
+    sized(a, 0, dtype)
+}
+fn infer_like(a: &Args<'_, Meta>) -> Result<Metas> {
+    like(a, 1)
+}
+fn infer_full_like(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = like(a, 2)?;
+    check_holds(out[0].dtype, a.scalar(1)?)?;
+    Ok(out)
+}
+fn infer_new(a: &Args<'_, Meta>) -> Result<Metas> {
+    sized(a, 1, a.opt_dtype(2)?.unwrap_or(a.tensor(0)?.dtype))
+}
+fn infer_new_full(a: &Args<'_, Meta>) -> Result<Metas> {
+    let dtype = a.opt_dtype(3)?.unwrap_or(a.tensor(0)?.dtype);
+    check_holds(dtype, a.scalar(2)?)?;
+    sized(a, 1, dtype)
+}
+fn infer_empty(a: &Args<'_, Meta>) -> Result<Metas> {
+    let plain = infer_sized(a)?;
+    let format = match a.opt_memory_format(5)? {
+        None => MemoryFormat::Contiguous,
+        Some(MemoryFormat::Preserve) => return Err(OpError::new("unsupported memory format Preserve")),
+        Some(f) => f,
+    };
+    Ok(smallvec![Meta::new(plain[0].dtype, in_format(format, &plain[0].layout)?)])
+}
+fn infer_empty_permuted(a: &Args<'_, Meta>) -> Result<Metas> {
+    let plain = sized(a, 0, a.opt_dtype(2)?.unwrap_or(F32))?;
+    let order = a.ints(1)?;
+    let sizes = plain[0].sizes();
+    if order.len() != sizes.len() {
+        return Err(OpError::new(format!(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = {} is not equal to len(physical_layout) = {}",
+            sizes.len(),
+            order.len()
+        )));
+    }
+    let mut seen = vec![false; sizes.len()];
+    let mut perm = Vec::with_capacity(order.len());
+    for &d in &order {
+        let at = usize::try_from(d).ok().filter(|&d| d < seen.len());
+        let at = at.ok_or_else(|| {
+            OpError::new(format!("Dimension out of range (expected to be between 0 and {}, but got {d})", seen.len()))
+        })?;
+        if std::mem::replace(&mut seen[at], true) {
+            return Err(OpError::new("Duplicate dim not allowed"));
+        }
+        perm.push(at);
+    }
+    Ok(smallvec![Meta::new(plain[0].dtype, Layout::permuted(sizes, &perm))])
+}
+fn strided_result(dtype: DType, sizes: &[i64], strides: &[i64]) -> Result<Metas> {
+    if sizes.len() != strides.len() {
+        return Err(OpError::new(format!(
+            "mismatch in length of strides and shape: {} strides for {} sizes",
+            strides.len(),
+            sizes.len()
+        )));
+    }
+    check_sizes(dtype, sizes)?;
+    let steps = sizes.iter().zip(strides).map(|(n, s)| (n - 1).max(0).checked_mul(*s));
+    let cells = steps.into_iter().try_fold(1i64, |end, step| end.checked_add(step?));
+    let bytes = cells.and_then(|n| n.checked_mul(dtype.size() as i64));
+    if strides.iter().any(|s| *s < 0) || bytes.is_none() {
+        return Err(OpError::new(format!(
+            "Storage size calculation overflowed with sizes={sizes:?} and strides={strides:?}"
+        )));
+    }
+    Ok(smallvec![Meta::new(dtype, Layout::strided(sizes, strides, 0))])
+}
+fn infer_empty_strided(a: &Args<'_, Meta>) -> Result<Metas> {
+    strided_result(a.opt_dtype(2)?.unwrap_or(F32), &a.ints(0)?, &a.ints(1)?)
+}
+fn infer_new_empty_strided(a: &Args<'_, Meta>) -> Result<Metas> {
+    strided_result(a.opt_dtype(3)?.unwrap_or(a.tensor(0)?.dtype), &a.ints(1)?, &a.ints(2)?)
+}
+fn infer_scalar_tensor(a: &Args<'_, Meta>) -> Result<Metas> {
+    let dtype = a.opt_dtype(1)?.unwrap_or(F32);
+    check_holds(dtype, a.scalar(0)?)?;
+    row_major(dtype, &[])
+}
+fn run_scalar_tensor(c: &Call<'_>) -> Result<()> {
+    put(c.args.scalar(0)?, &c.outs[0])
+}
+fn run_new_full(c: &Call<'_>) -> Result<()> {
+    put(c.args.scalar(2)?, &c.outs[0])
+}
+
+/// `fill` and `zero` keep argument 0's element type and order of dimensions, none of its values.
+fn infer_fill(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    match a.tensor(1) {
+        Ok(v) if v.rank() > 0 => {
+            return Err(OpError::new(format!(
+                "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
+                v.rank()
+            )));
+        }
+        Ok(_) => {}
+        Err(_) => check_holds(t.dtype, a.scalar(1)?)?,
+    }
+    Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
+}
+fn run_fill(c: &Call<'_>) -> Result<()> {
+    match c.args.as_tensor(1) {
+        // A tensor's value is converted as `copy_` does it, not checked.
+        Some(_) => crate::movement::copy_kernel(c),
+        None => run_second(c),
+    }
+}
+fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    Ok(smallvec![Meta::new(t.dtype, dense_like(&t.layout))])
+}
+
+/// Element type, layout, device and flag of a creating call.
+fn options(dtype: Option<DType>) -> [Arg<restride_tensor::Tensor, Scalar>; 4] {
+    [dtype.map_or(Arg::None, Arg::DType), Arg::None, Arg::None, Arg::None]
+}
+fn with_options(mut s: Sample, dtype: Option<DType>) -> Sample {
+    s.args.extend(options(dtype));
+    s
+}
+fn s_sized() -> Vec<Sample> {
+    let mut out = vec![sample![[2, 3]], sample![Arg::Scalars(vec![])], sample![[0, 2]], sample![[-1]]];
+    out.extend(DType::ALL.map(|d| with_options(sample![[2, 3]], Some(d))));
+    out
+}
+fn s_empty() -> Vec<Sample> {
+    let mut out = s_sized();
+    let formats = [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
+    for (i, f) in formats.into_iter().enumerate() {
+        let sizes = [2, 3, 4, 5, 2];
+        let mut s = with_options(sample![&sizes[..if i == 1 { 4 } else { 5 }]], None);
+        s.args.push(Arg::MemoryFormat(f));
+        out.push(s);
+    }
+    out
+}
+fn s_full() -> Vec<Sample> {
+    let mut out = vec![
+        sample![[2, 3], 3],
+        sample![[2], true],
+        sample![Arg::Scalars(vec![]), 0.5],
+        sample![[0], f64::NAN],
+        sample![[2], f64::NEG_INFINITY],
+        sample![[2], Scalar::Complex(restride_tensor::C64::new(0.5, -1.0))],
+    ];
+    for d in DType::ALL {
+        for x in [Scalar::Int(3), Scalar::Float(2.7), Scalar::Int(-1), Scalar::Int(300), Scalar::Bool(true)] {
+            out.push(with_options(sample![[2], x], Some(d)));
+        }
+    }
+    out.push(with_options(sample![[2], 0.5], Some(Bool)));
+    out.push(with_options(sample![[2], f64::NAN], Some(I64)));
+    out.push(with_options(sample![[2], 1e10], Some(F16)));
+    out
+}
+/// Calls with a tensor and, after what is given, options: with and without an element type, and memory formats.
+fn s_like_with(values: &[Scalar]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for t in forms(ALL, -2.0, 2.0) {
+        let mut s = sample![t];
+        s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
+        out.push(s.clone());
+        out.push(with_options(s, Some(F64)));
+    }
+    for f in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::Preserve] {
+        for t in [tensor(F32, &[2, 3, 4, 5], 1), crate::support::sample::laid(F32, channels_last(&[2, 3, 4, 5]), 2)] {
+            let mut s = sample![t];
+            s.args.extend(values.iter().map(|v| Arg::Scalar(*v)));
+            let mut s = with_options(s, None);
+            s.args.push(Arg::MemoryFormat(f));
+            out.push(s);
+        }
+    }
+    out
+}
+fn s_like() -> Vec<Sample> {
+    s_like_with(&[])
+}
+fn s_full_like() -> Vec<Sample> {
+    let mut out = s_like_with(&[Scalar::Int(3)]);
+    out.push(sample![tensor(I64, &[2], 1), 1.5]);
+    out.push(sample![tensor(U8, &[2], 1), 300]);
+    out
+}
+fn s_new() -> Vec<Sample> {
+    vec![
+        sample![tensor(F32, &[2], 1), [2, 3]],
+        sample![tensor(I64, &[2], 1), Arg::Scalars(vec![])],
+        with_options(sample![tensor(Bool, &[2], 1), [2, 0]], None),
+        with_options(sample![transposed(F32, &[2, 3], 1), [2, 3]], Some(F16)),
+    ]
+}
+fn s_new_full() -> Vec<Sample> {
+    let mut out = s_new();
+    for s in &mut out {
+        s.args.insert(2, Arg::Scalar(Scalar::Float(1.5)));
+    }
+    out.push(sample![tensor(U8, &[2], 1), [2], 300]);
+    out
+}
+fn s_permuted() -> Vec<Sample> {
+    vec![
+        sample![[2, 3, 4], [2, 0, 1]],
+        sample![[2, 0, 4], [0, 2, 1]],
+        sample![[2, 3], [0, 0]],
+        sample![[2, 3], [0]],
+        with_options(sample![[2, 3], [1, 0]], Some(I64)),
+    ]
+}
+fn s_strided() -> Vec<Sample> {
+    vec![
+        sample![[2, 3], [1, 2]],
+        sample![[2, 3], [7, 2]],
+        sample![[2, 3], [0, 1]],
+        sample![[2, 0], [5, 3]],
+        sample![[2, 3], [-1, 1]],
+        sample![[2, 3], [1]],
+        with_options(sample![[2, 3], [3, 1]], Some(C64)),
+    ]
+}
+fn s_new_strided() -> Vec<Sample> {
+    let mut out = s_strided();
+    for s in &mut out {
+        s.args.insert(0, Arg::Value(tensor(F16, &[2], 1)));
+    }
+    out
+}
+fn s_scalar() -> Vec<Sample> {
+    let mut out = vec![sample![3], sample![true], sample![2.5]];
+    for d in DType::ALL {
+        out.push(with_options(sample![2.7], Some(d)));
+        out.push(with_options(sample![-1], Some(d)));
+    }
+    out
+}
+fn s_fill(number: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for t in forms(ALL, -2.0, 2.0).into_iter().chain([strided(F32, &[2, 3, 4], 1), transposed(I64, &[2, 3], 1)]) {
+        if number {
+            out.push(sample![&t, 3]);
+            out.push(sample![t, 2.7]);
+        } else {
+            out.push(sample![&t, tensor(F32, &[], 1)]);
+            out.push(sample![t, crate::support::sample::ints(&[300], &[])]);
+        }
+    }
+    if number {
+        out.push(sample![tensor(U8, &[2], 1), 300]);
+    } else {
+        out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
+        // Not by way of an integer.
+        out.push(sample![tensor(Bool, &[2], 1), restride_tensor::Tensor::from_slice(&[0.5f32], &[])]);
+    }
+    out
+}
+fn s_zero() -> Vec<Sample> {
+    forms(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect()
+}
+
+const fn make(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    kernel: fn(&Call<'_>) -> Result<()>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(kernel),
+        exactness: Exactness::Exact,
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
+}
+/// Contents are zeros here, whatever in PyTorch: only types compare.
+const fn empty(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef { exactness: Exactness::Random, doc: "filled with zeros", ..make(schema, infer, run_zeros, samples) }
+}
+/// The operand's values are not read: its memory is as good as any.
+const fn overwrite(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    kernel: fn(&Call<'_>) -> Result<()>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
+    OpDef {
+        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
+        overlap: OverlapCheck::None,
+        pointwise: true,
+        ..make(schema, infer, kernel, samples)
+    }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    make(
+        "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_full,
+        run_second,
+        s_full,
+    ),
+    make(
+        "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_full_like,
+        run_second,
+        s_full_like,
+    ),
+    make(
+        "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_new_full,
+        run_new_full,
+        s_new_full,
+    ),
+    make(
+        "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_sized,
+        run_zeros,
+        s_sized,
+    ),
+    make(
+        "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like,
+        run_zeros,
+        s_like,
+    ),
+    make(
+        "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_new,
+        run_zeros,
+        s_new,
+    ),
+    make(
+        "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_sized,
+        run_ones,
+        s_sized,
+    ),
+    make(
+        "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like,
+        run_ones,
+        s_like,
+    ),
+    make(
+        "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_new,
+        run_ones,
+        s_new,
+    ),
+    empty(
+        "aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_empty,
+        s_empty,
+    ),
+    empty(
+        "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like,
+        s_like,
+    ),
+    empty(
+        "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_new,
+        s_new,
+    ),
+    empty(
+        "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_empty_permuted,
+        s_permuted,
+    ),
+    empty(
+        "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_empty_strided,
+        s_strided,
+    ),
+    empty(
+        "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_new_empty_strided,
+        s_new_strided,
+    ),
+    make(
+        "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        infer_scalar_tensor,
+        run_scalar_tensor,
+        s_scalar,
+    ),
+    overwrite("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", infer_fill, run_fill, || s_fill(true)),
+    // With a tensor it is a `copy_`, which does not take a target with several elements in one cell.
+    OpDef {
+        overlap: OverlapCheck::Target,
+        ..overwrite("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", infer_fill, run_fill, || s_fill(false))
+    },
+    overwrite("aten::zero(Tensor self) -> Tensor", infer_zero, run_zeros, s_zero),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, range::OPS, window::OPS, triangle::OPS], gradients: &[] };

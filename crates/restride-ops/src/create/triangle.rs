@@ -1,0 +1,215 @@
+//! Triangles of matrices, classes as unit vectors, and grids.
+
+use crate::create::row_major;
+use crate::pointwise::samples::{ALL, forms};
+use crate::pointwise::{Metas, Result};
+use crate::support::fail;
+use crate::support::sample::{ints, sample, strided, tensor, transposed};
+use restride_ir::{
+    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, Sample, Scalar, Val,
+};
+use restride_kernels::convert::{gather, scatter};
+use restride_kernels::pointwise::{self as k, Input};
+use restride_kernels::scratch::{self, Temp, room};
+use restride_tensor::{DType, DType::*, Tensor};
+use smallvec::SmallVec;
+
+fn infer_tri(a: &Args<'_, Meta>, name: &str) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    if t.rank() < 2 {
+        return fail(format!("{name}: input tensor must have at least 2 dimensions"));
+    }
+    row_major(t.dtype, t.sizes())
+}
+/// Zero where a mask of the last two dimensions says so.
+fn run_tri(c: &Call<'_>, lower: bool) -> Result<()> {
+    let (x, diagonal, out) = (*c.args.tensor(0)?, c.args.int(1)?, &c.outs[0]);
+    let &[.., rows, cols] = x.sizes() else { return fail("a matrix is wanted") };
+    let n = (rows * cols) as usize;
+    let ahead = (0..rows).flat_map(|i| (0..cols).map(move |j| j - i));
+    let keep = Temp::gather(n, ahead.map(|d| if lower { d <= diagonal } else { d >= diagonal } as i64));
+    scratch::tensor(Bool, &Layout::contiguous(&[rows, cols]), |mask| {
+        scatter(&keep, mask);
+        let inputs = [Input::Mask(mask.as_view()), Input::View(x), Input::Parameter(Scalar::Int(0))];
+        k::compute(&k::WHERE, out.dtype(), &inputs, out).map_err(|e| OpError::new(e.to_string()))
+    })
+}
+fn room_tri(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let &[.., rows, cols] = a.tensor(0)?.sizes() else { return fail("a matrix is wanted") };
+    Ok(room::<i64>((rows * cols) as usize) + scratch::tensor_room(Bool, rows * cols))
+}
+
+/// The number of classes must be given: the sizes of the result would depend on the data otherwise.
+fn infer_one_hot(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    if t.dtype != I64 {
+        return fail("one_hot is only applicable to index tensor of type LongTensor.");
+    }
+    let mut sizes = t.sizes().to_vec();
+    match a.int(1)? {
+        0 if t.layout.numel() == 0 => {
+            return fail("Can not infer total number of classes from empty tensor.");
+        }
+        0 => return fail("Class values must be smaller than num_classes."),
+        n if n < 0 => return fail("one_hot without a number of classes has sizes that depend on the data"),
+        n => sizes.push(n),
+    }
+    row_major(I64, &sizes)
+}
+fn run_one_hot(c: &Call<'_>) -> Result<()> {
+    let classes = gather::<i64>(*c.args.tensor(0)?);
+    let n = c.args.int(1)?;
+    if classes.iter().any(|x| *x < 0) {
+        return fail("Class values must be non-negative.");
+    }
+    if classes.iter().any(|x| *x >= n) {
+        return fail("Class values must be smaller than num_classes.");
+    }
+    let mut data = Temp::filled(c.outs[0].numel(), 0i64);
+    for (row, class) in data.chunks_exact_mut(n as usize).zip(&classes) {
+        row[*class as usize] = 1;
+    }
+    scatter(&data, &c.outs[0]);
+    Ok(())
+}
+fn room_one_hot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let of = |m: &Meta| room::<i64>(m.layout.numel() as usize);
+    Ok(of(a.tensor(0)?) + of(&outs[0]))
+}
+
+/// Each tensor along a dimension of its own, expanded over those of the others.
+fn grid(e: &mut dyn Emit, tensors: &[Val]) -> Result<SmallVec<[Val; 1]>> {
+    let mut sizes = Vec::with_capacity(tensors.len());
+    let first = tensors.first().map(|t| e.meta(*t).dtype);
+    for t in tensors {
+        let t = e.meta(*t);
+        if t.rank() > 1 {
+            return fail(format!("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}"));
+        }
+        if Some(t.dtype) != first {
+            return fail("torch.meshgrid expects all tensors to have the same dtype");
+        }
+        sizes.push(t.layout.numel());
+    }
+    let list = |sizes: &[i64]| Arg::Scalars(sizes.iter().map(|&n| Scalar::Int(n)).collect());
+    let mut out = SmallVec::new();
+    for (d, t) in tensors.iter().enumerate() {
+        let mut own = vec![1; sizes.len()];
+        own[d] = sizes[d];
+        let view = e.call("aten.view.default", &[Arg::Value(*t), list(&own)])?[0];
+        out.push(e.call("aten.expand.default", &[Arg::Value(view), list(&sizes)])?[0]);
+    }
+    Ok(out)
+}
+fn meshgrid(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    let mut tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
+    if tensors.is_empty() {
+        return fail("torch.meshgrid expects a non-empty TensorList");
+    }
+    let swapped = match a.opt_str(1)? {
+        None | Some("ij") => false,
+        Some("xy") => tensors.len() > 1,
+        Some(other) => {
+            return fail(format!("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {other}"));
+        }
+    };
+    if !swapped {
+        return grid(e, &tensors);
+    }
+    tensors.swap(0, 1);
+    let mut out = grid(e, &tensors)?;
+    out.swap(0, 1);
+    Ok(out)
+}
+
+fn s_tri() -> Vec<Sample> {
+    let mut out: Vec<Sample> = forms(ALL, -2.0, 2.0).into_iter().map(|t| sample![t]).collect();
+    for d in [-7, -2, -1, 1, 2, 7] {
+        out.push(sample![tensor(F32, &[3, 4], 1), d]);
+        out.push(sample![transposed(I64, &[4, 3, 2], 2), d]);
+        out.push(sample![strided(C64, &[2, 3, 2], 3), d]);
+    }
+    out.push(sample![Tensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NAN, -1.0], &[2, 2])]);
+    out.extend(DType::ALL.map(|d| sample![tensor(d, &[3, 3], 4)]));
+    out.push(sample![tensor(F32, &[0, 3], 1)]);
+    out
+}
+fn s_one_hot() -> Vec<Sample> {
+    let classes = ints(&[0, 3, 1, 1, 2, 0], &[2, 3]);
+    let turned = classes.alias(I64, classes.layout().transpose(0, 1).expect("a matrix")).expect("the same cells");
+    vec![
+        sample![&classes, 4],
+        sample![turned, 5],
+        sample![&classes, 3],
+        sample![&classes, 0],
+        sample![ints(&[2], &[]), 3],
+        sample![ints(&[], &[0, 2]), 3],
+        sample![ints(&[], &[0]), 0],
+        sample![ints(&[-1], &[1]), 3],
+        sample![tensor(I32, &[2], 1), 9],
+    ]
+}
+fn s_meshgrid() -> Vec<Sample> {
+    let (a, b, c) = (tensor(F32, &[2], 1), strided(F32, &[3], 2), tensor(F32, &[], 3));
+    vec![
+        sample![vec![a.clone(), b.clone(), c.clone()]],
+        sample![vec![a.clone()]],
+        sample![vec![a.clone(), tensor(F32, &[0], 1)]],
+        sample![vec![a.clone(), tensor(I64, &[2], 1)]],
+        sample![vec![a, tensor(F32, &[2, 2], 1)]],
+        sample![Vec::<Tensor>::new()],
+    ]
+}
+fn s_meshgrid_indexed() -> Vec<Sample> {
+    let mut out = Vec::new();
+    for how in ["ij", "xy", "yx"] {
+        out.extend(s_meshgrid().into_iter().map(|mut s| {
+            s.args.push(Arg::Str(how.into()));
+            s
+        }));
+    }
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        infer: Some(|a| infer_tri(a, "tril")),
+        kernel: Kernel::Fixed(|c| run_tri(c, true)),
+        scratch: Some(room_tri),
+        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
+        exactness: Exactness::Exact,
+        samples: Some(s_tri),
+        ..OpDef::new("aten::tril(Tensor self, SymInt diagonal=0) -> Tensor")
+    },
+    OpDef {
+        infer: Some(|a| infer_tri(a, "triu")),
+        kernel: Kernel::Fixed(|c| run_tri(c, false)),
+        scratch: Some(room_tri),
+        reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
+        exactness: Exactness::Exact,
+        samples: Some(s_tri),
+        ..OpDef::new("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor")
+    },
+    OpDef {
+        infer: Some(infer_one_hot),
+        kernel: Kernel::Fixed(run_one_hot),
+        scratch: Some(room_one_hot),
+        exactness: Exactness::Exact,
+        samples: Some(s_one_hot),
+        ..OpDef::new("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor")
+    },
+    OpDef {
+        decompose: Some(meshgrid),
+        infer: crate::support::composite::composed!(meshgrid),
+        exactness: Exactness::Exact,
+        samples: Some(s_meshgrid),
+        ..OpDef::new("aten::meshgrid(Tensor[] tensors) -> Tensor[]")
+    },
+    OpDef {
+        decompose: Some(meshgrid),
+        infer: crate::support::composite::composed!(meshgrid),
+        exactness: Exactness::Exact,
+        samples: Some(s_meshgrid_indexed),
+        ..OpDef::new("aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
+    },
+];

@@ -1,0 +1,137 @@
+//! Windows of signal processing.
+
+use crate::create::range::{made, typed};
+use crate::create::{put, row_major};
+use crate::pointwise::{Metas, Result};
+use crate::support::fail;
+use crate::support::sample::sample;
+use restride_ir::{Arg, Args, Call, Meta, OpDef, Sample, Scalar};
+use restride_kernels::convert::scatter;
+use restride_kernels::scratch::Temp;
+use restride_tensor::DType::*;
+
+/// Windows of signal processing.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Window {
+    Bartlett,
+    Blackman,
+    /// With `alpha` and `beta`.
+    Cosine,
+}
+
+/// A window: its length, whether it is periodic, and the element type at a position.
+fn infer_window(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
+    let n = a.int(0)?;
+    if n < 0 {
+        return fail(format!("window_length must be non-negative, got {n}"));
+    }
+    let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);
+    if !dtype.is_float() {
+        return fail(format!("a window's elements are floating point numbers, not {}", dtype.torch_name()));
+    }
+    row_major(dtype, &[n])
+}
+fn run_window(c: &Call<'_>, window: Window, periodic: bool, alpha: f64, beta: f64) -> Result<()> {
+    let out = &c.outs[0];
+    let n = out.numel();
+    if n == 1 {
+        return put(Scalar::Int(1), out);
+    }
+    // One more, which is left out, closes the period.
+    let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
+    let turn = |i: f64| 2.0 * std::f64::consts::PI * i / last;
+    let one = |i: f64| match window {
+        Window::Bartlett => 1.0 - (2.0 * i / last - 1.0).abs(),
+        Window::Blackman => 0.42 - 0.5 * turn(i).cos() + 0.08 * (2.0 * turn(i)).cos(),
+        Window::Cosine => alpha - beta * turn(i).cos(),
+    };
+    scatter(&Temp::gather(n, (0..n).map(|i| one(i as f64))), out);
+    Ok(())
+}
+/// Whether a window is periodic: argument 1, where there is one.
+fn periodic(c: &Call<'_>) -> Result<bool> {
+    c.args.bool(1)
+}
+
+fn s_window(extra: &[Arg<restride_tensor::Tensor, Scalar>]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for n in [0, 1, 2, 5, 16, -1] {
+        let mut s = sample![n];
+        s.args.extend(extra.iter().cloned());
+        out.push(s.clone());
+        out.extend([F64, I64].map(|d| typed(s.clone(), d)));
+    }
+    out
+}
+fn s_window_flagged(more: &[f64]) -> Vec<Sample> {
+    let flagged = |flag: bool| {
+        let flag = std::iter::once(Arg::Scalar(Scalar::Bool(flag)));
+        s_window(&flag.chain(more.iter().map(|x| Arg::Scalar(Scalar::Float(*x)))).collect::<Vec<_>>())
+    };
+    let mut out = flagged(true);
+    out.extend(flagged(false));
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    made(
+        "aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Cosine, true, 0.5, 0.5),
+        || s_window(&[]),
+    ),
+    made(
+        "aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 2),
+        |c| run_window(c, Window::Cosine, periodic(c)?, 0.5, 0.5),
+        || s_window_flagged(&[]),
+    ),
+    made(
+        "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Cosine, true, 0.54, 0.46),
+        || s_window(&[]),
+    ),
+    made(
+        "aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 2),
+        |c| run_window(c, Window::Cosine, periodic(c)?, 0.54, 0.46),
+        || s_window_flagged(&[]),
+    ),
+    made(
+        "aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Bartlett, true, 0.0, 0.0),
+        || s_window(&[]),
+    ),
+    made(
+        "aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 2),
+        |c| run_window(c, Window::Bartlett, periodic(c)?, 0.0, 0.0),
+        || s_window_flagged(&[]),
+    ),
+    made(
+        "aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 1),
+        |c| run_window(c, Window::Blackman, true, 0.0, 0.0),
+        || s_window(&[]),
+    ),
+    made(
+        "aten::blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 2),
+        |c| run_window(c, Window::Blackman, periodic(c)?, 0.0, 0.0),
+        || s_window_flagged(&[]),
+    ),
+    made(
+        "aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 3),
+        |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, 0.46),
+        || s_window_flagged(&[0.6]),
+    ),
+    made(
+        "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| infer_window(a, 4),
+        |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, c.args.float(3)?),
+        || s_window_flagged(&[0.6, 0.3]),
+    ),
+];

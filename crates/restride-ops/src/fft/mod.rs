@@ -1,0 +1,613 @@
+//! Discrete Fourier transforms.
+
+mod stft;
+
+use crate::support::composite::composite;
+use crate::support::promote::name;
+use crate::support::sample::{sample, strided, tensor, transposed};
+use crate::support::scratch::lies;
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
+use restride_kernels::spectral::{self, Axes, Transform};
+use smallvec::smallvec;
+
+/// Transformed dimensions as positions, each once.
+fn dims<V>(a: &Args<'_, V>, i: usize, l: &Layout) -> Result<Axes> {
+    let mut out = Axes::new();
+    for d in a.ints(i)? {
+        let d = l.dim(d)?;
+        ensure!(!out.contains(&d), "FFT dims must be unique");
+        out.push(d);
+    }
+    Ok(out)
+}
+
+fn transform<V>(a: &Args<'_, V>, l: &Layout, signal: &[i64], forward: bool) -> Result<Transform> {
+    let dims = dims(a, 1, l)?;
+    let n: f64 = dims.iter().map(|&d| signal[d] as f64).product();
+    let scale = match a.int(2)? {
+        0 => 1.0,
+        1 => 1.0 / n.sqrt(),
+        2 => 1.0 / n,
+        other => return fail(format!("Unsupported normalization type {other}")),
+    };
+    Ok(Transform { dims, forward, scale })
+}
+
+/// The layout that PyTorch's transforms give: dimensions that are not transformed first, by the strides of the input.
+fn result(dtype: DType, input: &Layout, sizes: &[i64], transformed: &[usize]) -> Meta {
+    let rank = sizes.len();
+    let mut order: Vec<usize> = (0..rank).collect();
+    // `std::partition` of two ends, as the order of equal strides follows from it.
+    let (mut first, mut last) = (0, rank);
+    loop {
+        while first != last && !transformed.contains(&order[first]) {
+            first += 1;
+        }
+        if first == last {
+            break;
+        }
+        last -= 1;
+        while first != last && transformed.contains(&order[last]) {
+            last -= 1;
+        }
+        if first == last {
+            break;
+        }
+        order.swap(first, last);
+        first += 1;
+    }
+    order[..first].sort_by_key(|&d| std::cmp::Reverse(input.strides[d]));
+    order.truncate(first);
+    order.extend(transformed);
+    Meta::new(dtype, Layout::permuted(sizes, &order))
+}
+
+/// Transformed dimensions by stride, widest first; the last one stays the last if it is to.
+fn sorted(dims: &[usize], l: &Layout, keep_last: bool) -> Vec<usize> {
+    let mut out = dims.to_vec();
+    let n = out.len() - (keep_last && !out.is_empty()) as usize;
+    out[..n].sort_by_key(|&d| std::cmp::Reverse(l.strides[d]));
+    out
+}
+
+fn check_sizes(l: &Layout, dims: &[usize]) -> Result<()> {
+    for &d in dims {
+        ensure!(l.sizes[d] > 0, "Invalid number of data points ({}) specified", l.sizes[d]);
+    }
+    Ok(())
+}
+
+fn c2c_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    ensure!(x.dtype.is_complex(), "_fft_c2c expects a complex tensor, got {}", name(x.dtype));
+    let t = transform(a, &x.layout, x.sizes(), true)?;
+    if t.dims.is_empty() {
+        return one(Meta::new(x.dtype, crate::support::strides::dense_like(&x.layout)));
+    }
+    check_sizes(&x.layout, &t.dims)?;
+    one(result(x.dtype, &x.layout, x.sizes(), &sorted(&t.dims, &x.layout, false)))
+}
+fn c2c(c: &Call<'_>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let t = transform(&c.args, x.layout(), x.sizes(), c.args.bool(3)?)?;
+    ran(spectral::c2c(x, &t, &c.outs[0]))
+}
+fn c2c_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::c2c_room(lies(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
+}
+
+fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    ensure!(matches!(x.dtype, DType::F32 | DType::F64), "Unsupported dtype {}", name(x.dtype));
+    let t = transform(a, &x.layout, x.sizes(), true)?;
+    let Some(&last) = t.dims.last() else { return fail("_fft_r2c needs a dimension") };
+    check_sizes(&x.layout, &t.dims)?;
+    let mut sizes = x.sizes().to_vec();
+    if a.bool(3)? {
+        sizes[last] = sizes[last] / 2 + 1;
+    }
+    one(result(x.dtype.complex(), &x.layout, &sizes, &sorted(&t.dims, &x.layout, true)))
+}
+fn r2c(c: &Call<'_>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    ran(spectral::r2c(x, &transform(&c.args, x.layout(), x.sizes(), true)?, &c.outs[0]))
+}
+fn r2c_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::r2c_room(lies(x), &transform(a, &x.layout, x.sizes(), true)?, lies(&outs[0])))
+}
+
+fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
+    let (x, n) = (a.tensor(0)?, a.int(3)?);
+    ensure!(x.dtype.is_complex(), "_fft_c2r expects a complex tensor, got {}", name(x.dtype));
+    let dims = dims(a, 1, &x.layout)?;
+    let Some((&last, rest)) = dims.split_last() else { return fail("_fft_c2r needs a dimension") };
+    ensure!((1..1 << 40).contains(&n), "Invalid number of data points ({n}) specified");
+    check_sizes(&x.layout, &dims)?;
+    // The other dimensions are transformed first, into a result of their own.
+    let between = match rest {
+        [] => x.clone(),
+        rest => result(x.dtype, &x.layout, x.sizes(), &sorted(rest, &x.layout, false)),
+    };
+    let mut sizes = x.sizes().to_vec();
+    sizes[last] = n;
+    one(result(x.dtype.real(), &between.layout, &sizes, &[last]))
+}
+fn c2r(c: &Call<'_>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let t = transform(&c.args, x.layout(), c.outs[0].sizes(), false)?;
+    ran(spectral::c2r(x, &t, &c.outs[0]))
+}
+fn c2r_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(spectral::c2r_room(lies(x), &transform(a, &x.layout, outs[0].sizes(), false)?, lies(&outs[0])))
+}
+
+fn windows_infer(a: &Args<'_, Meta>) -> Metas {
+    let (x, sizes, dim, size, step) = (a.tensor(0)?, a.ints(1)?, a.int(2)?, a.int(3)?, a.int(4)?);
+    ensure!(
+        sizes.iter().all(|&n| (0..1 << 40).contains(&n)) && !sizes.is_empty(),
+        "unfold_backward: bad sizes {sizes:?}"
+    );
+    let dim = Layout::contiguous(&sizes).dim(dim)?;
+    ensure!(step > 0 && size >= 0 && size <= sizes[dim], "unfold_backward: bad size {size} or step {step}");
+    let mut want = sizes.clone();
+    want[dim] = (sizes[dim] - size) / step + 1;
+    want.push(size);
+    ensure!(*x.sizes() == want[..], "unfold_backward: expected a gradient of sizes {want:?}, got {:?}", x.sizes());
+    one(fresh(x.dtype, &sizes))
+}
+fn windows(c: &Call<'_>) -> Result<()> {
+    let dim = c.outs[0].layout().dim(c.args.int(2)?)?;
+    ran(spectral::add_windows(c.args.tensor(0)?, dim, c.args.int(4)? as usize, &c.outs[0]))
+}
+
+/// What an FFT takes: floats, complex if it is to be.
+fn promoted(e: &mut dyn Emit, x: Val, complex: bool) -> Result<Val> {
+    let own = e.meta(x).dtype;
+    let dtype = if own.is_float() || own.is_complex() { own } else { DType::F32 };
+    ensure!(!matches!(dtype, DType::F16 | DType::BF16), "Unsupported dtype {}", name(dtype));
+    let dtype = if complex { dtype.complex() } else { dtype };
+    if dtype == own { Ok(x) } else { emit!(e, "aten.to.dtype", x, dtype) }
+}
+
+/// PyTorch's normalization modes: none, by the root, by the size.
+fn norm(a: &ValArgs<'_>, i: usize, forward: bool) -> Result<i64> {
+    match a.opt_str(i)? {
+        None | Some("backward") => Ok(if forward { 0 } else { 2 }),
+        Some("forward") => Ok(if forward { 2 } else { 0 }),
+        Some("ortho") => Ok(1),
+        Some(other) => fail(format!("Invalid normalization mode: \"{other}\"")),
+    }
+}
+
+/// A dimension cut, or padded with zeros, to a size.
+fn resized(e: &mut dyn Emit, x: Val, dim: usize, n: i64) -> Result<Val> {
+    let s = sizes(e, x);
+    ensure!((1..1 << 40).contains(&n), "Invalid number of data points ({n}) specified");
+    if s[dim] >= n {
+        return if s[dim] == n { Ok(x) } else { emit!(e, "aten.slice.Tensor", x, dim as i64, 0, n, 1) };
+    }
+    let mut pad = vec![0; 2 * (s.len() - dim)];
+    if let Some(last) = pad.last_mut() {
+        *last = n - s[dim];
+    }
+    emit!(e, "aten.constant_pad_nd.default", x, pad, 0)
+}
+
+/// Which transform.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Of complex (or real) numbers.
+    Plain,
+    /// Of real numbers, the first half.
+    Real,
+    /// Back to real numbers.
+    ToReal,
+}
+
+/// Sizes and dimensions of a transform of several dimensions.
+fn shape(a: &ValArgs<'_>, l: &Layout) -> Result<(Vec<Option<i64>>, Vec<usize>)> {
+    let (s, d) = (a.opt_ints(1)?, a.opt_ints(2)?);
+    let rank = l.rank();
+    let mut dims = Vec::new();
+    match (&d, &s) {
+        (Some(d), _) => {
+            for &d in d {
+                let d = l.dim(d)?;
+                ensure!(!dims.contains(&d), "FFT dims must be unique");
+                dims.push(d);
+            }
+        }
+        (None, Some(s)) => {
+            ensure!(s.len() <= rank, "Got shape with {} values but input tensor only has {rank} dimensions.", s.len());
+            dims = (rank - s.len()..rank).collect();
+        }
+        (None, None) => dims = (0..rank).collect(),
+    }
+    let n = match s {
+        None => vec![None; dims.len()],
+        Some(s) => {
+            ensure!(s.len() == dims.len(), "When given, dim and shape arguments must have the same length");
+            s.into_iter().map(|n| (n != -1).then_some(n)).collect()
+        }
+    };
+    Ok((n, dims))
+}
+
+/// Sizes asked for and dimensions, of a transform of several or of one.
+fn selected(a: &ValArgs<'_>, given: &Meta, several: bool) -> Result<(Vec<Option<i64>>, Vec<usize>)> {
+    if several {
+        return shape(a, &given.layout);
+    }
+    ensure!(given.rank() > 0, "Dimension specified as {} but tensor has no dimensions", a.int(2)?);
+    Ok((vec![a.opt_int(1)?], vec![given.layout.dim(a.int(2)?)?]))
+}
+
+/// All transforms but the hermitian ones; `several` dimensions or one.
+fn run(e: &mut dyn Emit, a: &ValArgs<'_>, kind: Kind, forward: bool, several: bool) -> Vals {
+    let x = *a.tensor(0)?;
+    let given = e.meta(x);
+    ensure!(
+        kind != Kind::Real || !given.dtype.is_complex(),
+        "rfft expects a real input tensor, but got {}",
+        name(given.dtype)
+    );
+    let (n, dims) = selected(a, &given, several)?;
+    let norm = norm(a, 3, forward)?;
+    // One dimension of real numbers is transformed as such.
+    let real = kind == Kind::Real || kind == Kind::Plain && !several && !given.dtype.is_complex();
+    let mut x = promoted(e, x, !real)?;
+    let mut last_size = 0;
+    for (i, (&n, &d)) in n.iter().zip(&dims).enumerate() {
+        let own = given.sizes()[d];
+        if kind == Kind::ToReal && i + 1 == dims.len() {
+            last_size = n.unwrap_or(2 * (own - 1));
+            ensure!(last_size >= 1, "Invalid number of data points ({last_size}) specified");
+            if n.is_some() {
+                x = resized(e, x, d, last_size / 2 + 1)?;
+            }
+        } else {
+            ensure!(n.unwrap_or(own) >= 1, "Invalid number of data points ({}) specified", n.unwrap_or(own));
+            if let Some(n) = n {
+                x = resized(e, x, d, n)?;
+            }
+        }
+    }
+    let list: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
+    ensure!(kind == Kind::Plain || !list.is_empty(), "at least one axis must be transformed");
+    Ok(smallvec![match kind {
+        Kind::ToReal => emit!(e, "aten._fft_c2r.default", x, list, norm, last_size)?,
+        Kind::Real => emit!(e, "aten._fft_r2c.default", x, list, norm, true)?,
+        Kind::Plain if real => {
+            let v = emit!(e, "aten._fft_r2c.default", x, list, norm, false)?;
+            if forward { v } else { emit!(e, "aten._conj.default", v)? }
+        }
+        Kind::Plain => emit!(e, "aten._fft_c2c.default", x, list, norm, forward)?,
+    }])
+}
+
+macro_rules! transforms {
+    ($($name:ident, $kind:expr, $forward:expr, $several:expr;)*) => {$(
+        fn $name(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+            run(e, a, $kind, $forward, $several)
+        }
+    )*};
+}
+transforms! {
+    fft, Kind::Plain, true, false;
+    ifft, Kind::Plain, false, false;
+    rfft, Kind::Real, true, false;
+    irfft, Kind::ToReal, false, false;
+    fftn, Kind::Plain, true, true;
+    ifftn, Kind::Plain, false, true;
+    rfftn, Kind::Real, true, true;
+    irfftn, Kind::ToReal, false, true;
+}
+
+/// From half of a spectrum that is its own conjugate mirrored, forward to real numbers: back, of the conjugate.
+fn hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
+    let given = e.meta(*a.tensor(0)?);
+    let (n, dims) = selected(a, &given, several)?;
+    let norm = norm(a, 3, true)?;
+    let Some((&last, rest)) = dims.split_last() else { return fail("at least one axis must be transformed") };
+    let own = given.sizes()[last];
+    let last_size = n[dims.len() - 1].unwrap_or(2 * (own - 1));
+    ensure!(last_size >= 1, "Invalid number of data points ({last_size}) specified");
+    let mut x = promoted(e, *a.tensor(0)?, true)?;
+    for (&n, &d) in n.iter().zip(rest) {
+        if let Some(n) = n {
+            x = resized(e, x, d, n)?;
+        }
+    }
+    if n[dims.len() - 1].is_some() {
+        x = resized(e, x, last, last_size / 2 + 1)?;
+    }
+    if !rest.is_empty() {
+        let rest: Vec<i64> = rest.iter().map(|&d| d as i64).collect();
+        x = emit!(e, "aten._fft_c2c.default", x, rest, norm, true)?;
+    }
+    let x = emit!(e, "aten.conj_physical.default", x)?;
+    Ok(smallvec![emit!(e, "aten._fft_c2r.default", x, [last as i64], norm, last_size)?])
+}
+fn hfft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    hermitian(e, a, false)
+}
+fn hfftn(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    hermitian(e, a, true)
+}
+
+/// The inverse of [`hermitian`]: half of the spectrum of real numbers, conjugated.
+fn to_hermitian(e: &mut dyn Emit, a: &ValArgs<'_>, several: bool) -> Vals {
+    let given = e.meta(*a.tensor(0)?);
+    ensure!(!given.dtype.is_complex(), "ihfft expects a real input tensor, but got {}", name(given.dtype));
+    let (n, dims) = selected(a, &given, several)?;
+    let norm = norm(a, 3, false)?;
+    let Some((&last, rest)) = dims.split_last() else { return fail("at least one axis must be transformed") };
+    let mut x = promoted(e, *a.tensor(0)?, false)?;
+    for (&n, &d) in n.iter().zip(&dims) {
+        if let Some(n) = n {
+            x = resized(e, x, d, n)?;
+        }
+    }
+    let half = emit!(e, "aten._fft_r2c.default", x, [last as i64], norm, true)?;
+    if !several {
+        return Ok(smallvec![emit!(e, "aten._conj.default", half)?]);
+    }
+    let half = emit!(e, "aten.conj_physical.default", half)?;
+    if rest.is_empty() {
+        return Ok(smallvec![half]);
+    }
+    let rest: Vec<i64> = rest.iter().map(|&d| d as i64).collect();
+    Ok(smallvec![emit!(e, "aten._fft_c2c.default", half, rest, norm, false)?])
+}
+fn ihfft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    to_hermitian(e, a, false)
+}
+fn ihfftn(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    to_hermitian(e, a, true)
+}
+
+fn shift(e: &mut dyn Emit, a: &ValArgs<'_>, more: i64) -> Vals {
+    let x = *a.tensor(0)?;
+    let t = e.meta(x);
+    let dims = a.opt_ints(1)?.unwrap_or_else(|| (0..t.rank() as i64).collect());
+    let mut by = Vec::new();
+    for &d in &dims {
+        by.push((t.sizes()[t.layout.dim(d)?] + more) / 2);
+    }
+    Ok(smallvec![emit!(e, "aten.roll.default", x, by, dims)?])
+}
+fn fftshift(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    shift(e, a, 0)
+}
+fn ifftshift(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    shift(e, a, 1)
+}
+
+/// `(n, d, dtype, …)`.
+fn rfftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (n, d, dtype) = (a.int(0)?, a.float(1)?, a.opt_dtype(2)?.unwrap_or(DType::F32));
+    let v = emit!(e, "aten.arange.default", n / 2 + 1, dtype)?;
+    Ok(smallvec![emit!(e, "aten.mul.Tensor", v, 1.0 / (n as f64 * d))?])
+}
+fn fftfreq(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (n, d, dtype) = (a.int(0)?, a.float(1)?, a.opt_dtype(2)?.unwrap_or(DType::F32));
+    ensure!(n >= 0, "fftfreq: n must not be negative, got {n}");
+    let up = emit!(e, "aten.arange.default", (n + 1) / 2, dtype)?;
+    let down = emit!(e, "aten.arange.start", -(n / 2), 0, dtype)?;
+    let v = emit!(e, "aten.cat.default", vec![up, down], 0)?;
+    Ok(smallvec![emit!(e, "aten.mul.Tensor", v, 1.0 / (n as f64 * d))?])
+}
+
+const SHAPE: [i64; 3] = [3, 4, 5];
+
+fn raw_samples(d: DType, last: restride_ir::SampleArg) -> Samples {
+    let mut out = Samples::new();
+    for (i, x) in forms(d, &SHAPE, 1).into_iter().enumerate() {
+        for dims in [&[2i64][..], &[0], &[1, 2], &[2, 0]] {
+            let mut s = sample![&x, dims, i as i64 % 3];
+            s.args.push(last.clone());
+            out.push(s);
+        }
+    }
+    out
+}
+
+fn one_samples(d: &[DType]) -> Samples {
+    let mut out = Samples::new();
+    for &d in d {
+        out.push(sample![tensor(d, &SHAPE, 1)]);
+        out.push(sample![transposed(d, &SHAPE, 1), 6, 0]);
+        out.push(sample![strided(d, &SHAPE, 1), 3, 1, "ortho"]);
+        out.push(sample![tensor(d, &[8], 1), (), -1, "forward"]);
+    }
+    out.push(sample![tensor(d[0], &[8], 1), 0]);
+    out.push(sample![tensor(d[0], &[8], 1), (), 0, "none"]);
+    out
+}
+
+fn many_samples(d: &[DType]) -> Samples {
+    let mut out = Samples::new();
+    for &d in d {
+        out.push(sample![tensor(d, &SHAPE, 1)]);
+        out.push(sample![transposed(d, &SHAPE, 1), (), [0, 1]]);
+        out.push(sample![tensor(d, &SHAPE, 1), [6, -1], [0, 2], "ortho"]);
+        out.push(sample![tensor(d, &SHAPE, 1), [3, 4], [2, 0], "forward"]);
+    }
+    out
+}
+
+const ANY: &[DType] = &[DType::F32, DType::C64, DType::F64, DType::I64];
+const REALS: &[DType] = &[DType::F32, DType::F64, DType::I32];
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        infer: Some(c2c_infer),
+        kernel: Kernel::Fixed(c2c),
+        scratch: Some(c2c_scratch),
+        samples: Some(|| {
+            let arg = crate::support::sample::IntoArg::arg;
+            let mut out = raw_samples(DType::C64, arg(true));
+            out.extend(raw_samples(DType::C128, arg(false)));
+            out
+        }),
+        ..OpDef::new("aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor")
+    },
+    OpDef {
+        infer: Some(r2c_infer),
+        kernel: Kernel::Fixed(r2c),
+        scratch: Some(r2c_scratch),
+        samples: Some(|| {
+            let arg = crate::support::sample::IntoArg::arg;
+            let mut out = raw_samples(DType::F32, arg(true));
+            out.extend(raw_samples(DType::F64, arg(false)));
+            out
+        }),
+        ..OpDef::new("aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
+    },
+    OpDef {
+        infer: Some(c2r_infer),
+        kernel: Kernel::Fixed(c2r),
+        scratch: Some(c2r_scratch),
+        samples: Some(|| {
+            let mut out = Samples::new();
+            for dims in [&[2i64][..], &[1, 2], &[2, 0]] {
+                let n = 2 * (SHAPE[dims[dims.len() - 1] as usize] - 1);
+                out.push(sample![tensor(DType::C64, &SHAPE, 1), dims, 2, n]);
+                out.push(sample![transposed(DType::C128, &SHAPE, 1), dims, 1, n + 1]);
+            }
+            out
+        }),
+        ..OpDef::new("aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor")
+    },
+    OpDef {
+        infer: Some(windows_infer),
+        kernel: Kernel::Fixed(windows),
+        scratch: Some(crate::support::scratch::packed),
+        samples: Some(|| {
+            vec![
+                sample![tensor(DType::F32, &[2, 4, 3], 1), [2, 9], 1, 3, 2],
+                sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],
+            ]
+        }),
+        ..OpDef::new(
+            "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
+        )
+    },
+    composite!(
+        fft,
+        one_samples(ANY),
+        "aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ifft,
+        one_samples(ANY),
+        "aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        rfft,
+        one_samples(REALS),
+        "aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        irfft,
+        one_samples(ANY),
+        "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        fftn,
+        many_samples(ANY),
+        "aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ifftn,
+        many_samples(ANY),
+        "aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        rfftn,
+        many_samples(REALS),
+        "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        irfftn,
+        many_samples(ANY),
+        "aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        fftn,
+        many_samples(ANY),
+        "aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ifftn,
+        many_samples(ANY),
+        "aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        rfftn,
+        many_samples(REALS),
+        "aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        irfftn,
+        many_samples(ANY),
+        "aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfft,
+        one_samples(ANY),
+        "aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfft,
+        one_samples(REALS),
+        "aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfftn,
+        many_samples(ANY),
+        "aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfftn,
+        many_samples(REALS),
+        "aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
+    ),
+    composite!(
+        hfftn,
+        many_samples(ANY),
+        "aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        ihfftn,
+        many_samples(REALS),
+        "aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+    ),
+    composite!(
+        fftshift,
+        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
+        "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"
+    ),
+    composite!(
+        ifftshift,
+        vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
+        "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"
+    ),
+    composite!(
+        fftfreq,
+        vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]],
+        "aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    ),
+    composite!(
+        rfftfreq,
+        vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]],
+        "aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    ),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, stft::OPS], gradients: &[] };

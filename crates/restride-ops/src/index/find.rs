@@ -1,0 +1,291 @@
+//! Operators whose results are as large as the data says: `nonzero`, `masked_select`, repetition by a tensor.
+
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_kernels::convert::{gather, scatter};
+use restride_kernels::copy;
+use restride_kernels::index::{nonzero, nonzero_room};
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+
+use crate::support::promote::name;
+use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
+use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, one};
+
+/// Above this many bytes memory is asked for before it is taken, so that there is an error instead of an abort.
+const SURE: u128 = 1 << 28;
+
+/// Memory for a result whose sizes were just learnt.
+pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<Tensor> {
+    let cells = layout.sizes.iter().fold(1u128, |n, s| n.saturating_mul((*s).max(0) as u128));
+    let bytes = cells.saturating_mul(dtype.size() as u128);
+    let room = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
+    if bytes > SURE && !room() {
+        return fail(format!("a result of {dtype} and sizes {:?} needs more memory than there is", &layout.sizes[..]));
+    }
+    Ok(Tensor::zeros(dtype, layout))
+}
+
+/// Indices of the elements that are not zero, a row each; columns lie in one piece, as PyTorch makes them.
+fn positions(c: &Call<'_>) -> Result<Tensor> {
+    let t = c.args.tensor(0)?;
+    let flat = nonzero(t);
+    let (n, rank) = (flat.len() as i64, t.sizes().len() as i64);
+    let out = allocate(DType::I64, Layout::strided(&[n, rank], &[1, n], 0))?;
+    let mut rows = Temp::filled(flat.len() * rank as usize, 0);
+    unflatten(&flat, t.sizes(), &mut rows);
+    scatter(&rows, &out.write().view_mut());
+    Ok(out)
+}
+/// The indices of elements with these positions in row-major order, a row each, as many as there is room for.
+fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
+    for (&i, row) in flat.iter().zip(rows.chunks_exact_mut(sizes.len().max(1))) {
+        let mut rest = i;
+        for (place, size) in row.iter_mut().zip(sizes).rev() {
+            *place = rest % size;
+            rest /= size;
+        }
+    }
+}
+fn run_nonzero(c: &Call<'_>) -> Result<Vec<Tensor>> {
+    Ok(vec![positions(c)?])
+}
+
+fn infer_nonzero_static(a: &Args<'_, Meta>) -> Metas {
+    let size = a.int(1)?;
+    ensure!(size >= 0, "nonzero_static: 'size' must be an non-negative integer");
+    one(fresh(DType::I64, &[size, a.tensor(0)?.rank() as i64]))
+}
+fn run_nonzero_static(c: &Call<'_>) -> Result<()> {
+    let (t, fill) = (c.args.tensor(0)?, c.args.int(2)?);
+    let mut rows = Temp::filled(c.outs[0].numel(), fill);
+    unflatten(&nonzero(t), t.sizes(), &mut rows);
+    scatter(&rows, &c.outs[0]);
+    Ok(())
+}
+fn room_nonzero_static(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let t = a.tensor(0)?;
+    let found: usize = nonzero_room(t.dtype, t.layout.numel()).into_iter().sum();
+    Ok(found + room::<i64>(outs[0].layout.numel() as usize))
+}
+
+/// The columns of `nonzero`, as tensors.
+fn columns(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let mut t = *a.tensor(0)?;
+    if e.meta(t).rank() == 0 {
+        t = e.call("aten.unsqueeze.default", &[Arg::Value(t), Arg::Scalar(Scalar::Int(0))])?[0];
+    }
+    let found = e.call("aten.nonzero.default", &[Arg::Value(t)])?[0];
+    e.call("aten.unbind.int", &[Arg::Value(found), Arg::Scalar(Scalar::Int(1))])
+}
+
+fn run_masked_select(c: &Call<'_>) -> Result<Vec<Tensor>> {
+    let (t, mask) = (c.args.tensor(0)?, c.args.tensor(1)?);
+    ensure!(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
+    let sizes = crate::support::strides::broadcast_sizes(&[t.sizes(), mask.sizes()])?;
+    // Row-major copies: of the mask, then of the elements that it leaves.
+    let wide = |v: &restride_tensor::View<'_>| -> Result<Tensor> {
+        let own = allocate(v.dtype(), Layout::contiguous(&sizes))?;
+        copy::stretched(v, &own.write().view_mut()).map_err(OpError::new)?;
+        Ok(own)
+    };
+    let picked = nonzero(&wide(mask)?.read().view());
+    let elements = wide(t)?;
+    let out = allocate(t.dtype(), Layout::contiguous(&[picked.len() as i64]))?;
+    restride_kernels::index::take_flat(&elements.read().view(), &picked, &out.write().view_mut())
+        .map_err(OpError::new)?;
+    Ok(vec![out])
+}
+
+/// Each index as often as it is repeated.
+fn repeated(repeats: &restride_tensor::View<'_>, size: Option<i64>) -> Result<Vec<i64>> {
+    ensure!(repeats.sizes().len() == 1, "repeat_interleave only accept 1D vector as repeat");
+    let counts = gather::<i64>(*repeats);
+    ensure!(counts.iter().all(|n| *n >= 0), "repeats can not be negative");
+    let total = counts.iter().try_fold(0i64, |sum, n| sum.checked_add(*n));
+    let Some(total) = total else { return fail("repeat_interleave: the result is too large") };
+    ensure!(size.is_none_or(|s| s == total), "allocated size does not match required size");
+    allocate(DType::I64, Layout::contiguous(&[total]))?;
+    Ok(counts.iter().enumerate().flat_map(|(i, n)| std::iter::repeat_n(i as i64, *n as usize)).collect())
+}
+fn check_repeats(dtype: DType) -> Result<()> {
+    ensure!(
+        matches!(dtype, DType::I64 | DType::I32),
+        "\"repeat_interleave_cpu\" not implemented for '{}'",
+        name(dtype)
+    );
+    Ok(())
+}
+fn run_repeats(c: &Call<'_>) -> Result<Vec<Tensor>> {
+    let repeats = c.args.tensor(0)?;
+    check_repeats(repeats.dtype())?;
+    let all = repeated(repeats, c.args.opt_int(1)?)?;
+    let out = allocate(repeats.dtype(), Layout::contiguous(&[all.len() as i64]))?;
+    scatter(&all, &out.write().view_mut());
+    Ok(vec![out])
+}
+fn infer_known_repeats(a: &Args<'_, Meta>) -> Metas {
+    let repeats = a.tensor(0)?;
+    check_repeats(repeats.dtype)?;
+    one(fresh(repeats.dtype, &[a.int(1)?]))
+}
+fn run_known_repeats(c: &Call<'_>) -> Result<()> {
+    scatter(&repeated(c.args.tensor(0)?, Some(c.args.int(1)?))?, &c.outs[0]);
+    Ok(())
+}
+
+/// Of how many repeats that start at or before a place the last one is: PyTorch's operators for `repeat_index(repeats, size)`.
+fn known_repeats(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (repeats, size) = (*a.tensor(0)?, a.int(1)?);
+    let dtype = e.meta(repeats).dtype;
+    let ends = emit!(e, "aten.cumsum.default", repeats, 0, DType::I64)?;
+    let places = emit!(e, "aten.arange.default", size, DType::I64)?;
+    Ok(smallvec![emit!(e, "aten.searchsorted.Tensor", ends, places, dtype == DType::I32, true)?])
+}
+
+/// `repeat_interleave` by a tensor: an index of what is repeated, then a selection.
+fn repeat_by(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (mut t, mut repeats, dim, size) = (*a.tensor(0)?, *a.tensor(1)?, a.opt_int(2)?, a.opt_int(3)?);
+    if dim.is_none() {
+        t = e.call("aten.flatten.using_ints", &[Arg::Value(t)])?[0];
+    }
+    let (meta, r) = (e.meta(t), e.meta(repeats));
+    let d = meta.layout.dim(dim.unwrap_or(0))?;
+    ensure!(meta.rank() > 0, "Dimension specified as 0 but tensor has no dimensions");
+    let n = meta.sizes()[d];
+    let list = |n: i64| Arg::Scalars(vec![Scalar::Int(n)]);
+    match *r.sizes() {
+        [] | [1] => {
+            let one = e.call("aten.reshape.default", &[Arg::Value(repeats), list(1)])?[0];
+            repeats = e.call("aten.expand.default", &[Arg::Value(one), list(n)])?[0];
+        }
+        [have] => ensure!(
+            have == n,
+            "repeats must have the same size as input along dim, but got repeats.size(0) = {have} and input.size({d}) = \
+             {n}"
+        ),
+        _ => return fail("repeats must be 0-dim or 1-dim tensor"),
+    }
+    let index = match size {
+        Some(size) => {
+            e.call("restride.repeat_index.default", &[Arg::Value(repeats), Arg::Scalar(Scalar::Int(size))])?[0]
+        }
+        None => e.call("aten.repeat_interleave.Tensor", &[Arg::Value(repeats)])?[0],
+    };
+    let dim = Arg::Scalar(Scalar::Int(d as i64));
+    Ok(smallvec![e.call("aten.index_select.default", &[Arg::Value(t), dim, Arg::Value(index)])?[0]])
+}
+
+const F: DType = DType::F32;
+
+fn s_nonzero() -> Vec<Sample> {
+    vec![
+        sample![transposed(DType::Bool, &[3, 4, 2], 1)],
+        sample![strided(DType::I64, &[3, 4], 1)],
+        sample![expanded(F, &[2, 3], 1)],
+        sample![tensor(DType::C64, &[4], 1)],
+        sample![tensor(DType::BF16, &[], 1)],
+        sample![ints(&[0], &[])],
+        sample![ints(&[0, 0], &[1, 2])],
+        sample![tensor(F, &[0, 3], 1)],
+    ]
+}
+fn s_nonzero_static() -> Vec<Sample> {
+    vec![
+        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 2],
+        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 5],
+        sample![ints(&[0, 1, 1, 0, 2, 0], &[2, 3]), 4, 7],
+        sample![transposed(DType::Bool, &[3, 4], 1), 0],
+        sample![ints(&[1], &[]), 2],
+    ]
+}
+fn s_masked_select() -> Vec<Sample> {
+    vec![
+        sample![transposed(F, &[3, 4], 1), tensor(DType::Bool, &[3, 4], 2)],
+        sample![strided(DType::C64, &[3, 4], 1), tensor(DType::Bool, &[4], 2)],
+        sample![tensor(DType::I16, &[4], 1), transposed(DType::Bool, &[3, 4], 2)],
+        sample![tensor(F, &[], 1), tensor(DType::Bool, &[3], 2)],
+        sample![tensor(F, &[], 1), tensor(DType::Bool, &[], 2)],
+        sample![tensor(F, &[0, 3], 1), tensor(DType::Bool, &[3], 2)],
+        sample![tensor(F, &[3, 4], 1), tensor(DType::Bool, &[3], 2)],
+        sample![tensor(F, &[3, 4], 1), tensor(DType::U8, &[3, 4], 2)],
+    ]
+}
+fn s_repeats() -> Vec<Sample> {
+    vec![
+        sample![ints(&[2, 0, 3], &[3])],
+        sample![Tensor::from_slice(&[1i32, 2], &[2]), 3],
+        sample![ints(&[], &[0])],
+        sample![ints(&[2, 1], &[2]), 4],
+        sample![ints(&[2, -1], &[2])],
+        sample![tensor(F, &[2], 1)],
+        sample![ints(&[2], &[])],
+    ]
+}
+fn s_repeat_by() -> Vec<Sample> {
+    vec![
+        sample![transposed(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0],
+        sample![strided(DType::I64, &[3, 4], 1), Tensor::from_slice(&[2i32, 0, 3, 1], &[4]), -1],
+        sample![transposed(F, &[2, 3], 1), ints(&[2, 0, 3, 1, 1, 1], &[6])],
+        sample![tensor(F, &[3, 4], 1), ints(&[2], &[1]), 1],
+        sample![tensor(F, &[3, 4], 1), ints(&[2], &[])],
+        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 5],
+        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0, 6],
+        sample![tensor(F, &[3, 4], 1), ints(&[2, 0], &[2]), 0],
+        sample![tensor(F, &[3, 4], 1), ints(&[2, 0, -3], &[3]), 0],
+    ]
+}
+
+/// An operator that learns its result's sizes.
+const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<Tensor>>, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
+}
+const fn in_columns(schema: &'static str) -> OpDef {
+    OpDef {
+        decompose: Some(columns),
+        composed: Some(|_| true),
+        exactness: Exactness::Exact,
+        samples: Some(s_nonzero),
+        ..OpDef::new(schema)
+    }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    found("aten::nonzero(Tensor self) -> Tensor", run_nonzero, s_nonzero),
+    found("aten::argwhere(Tensor self) -> Tensor", run_nonzero, s_nonzero),
+    in_columns("aten::nonzero_numpy(Tensor self) -> Tensor[]"),
+    in_columns("aten::where(Tensor condition) -> Tensor[]"),
+    OpDef {
+        infer: Some(infer_nonzero_static),
+        kernel: Kernel::Fixed(run_nonzero_static),
+        scratch: Some(room_nonzero_static),
+        exactness: Exactness::Exact,
+        samples: Some(s_nonzero_static),
+        ..OpDef::new("aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
+    },
+    found("aten::masked_select(Tensor self, Tensor mask) -> Tensor", run_masked_select, s_masked_select),
+    found(
+        "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+        run_repeats,
+        s_repeats,
+    ),
+    OpDef {
+        decompose: Some(repeat_by),
+        // How many there are is data: the run finds it, whatever the program says of the result.
+        composed: Some(|a| a.is_none(3)),
+        exactness: Exactness::Exact,
+        samples: Some(s_repeat_by),
+        ..OpDef::new(
+            "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? \
+             output_size=None) -> Tensor",
+        )
+    },
+    OpDef {
+        doc: "`repeat_interleave` of indices with a result of known size",
+        infer: Some(infer_known_repeats),
+        kernel: Kernel::Fixed(run_known_repeats),
+        decompose: Some(known_repeats),
+        exactness: Exactness::Exact,
+        ..OpDef::new("restride::repeat_index(Tensor repeats, SymInt size) -> Tensor")
+    },
+];

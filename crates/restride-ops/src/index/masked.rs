@@ -1,0 +1,181 @@
+//! Indexing that looks only where a mask says so, and combinations of elements.
+
+use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_kernels::index::{take_flat, take_flat_room};
+use restride_kernels::scratch::{Temp, room};
+
+use crate::support::composite::{composed, composite};
+use crate::support::promote::name;
+use crate::support::sample::{ints, sample, strided, tensor, transposed};
+use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
+use restride_tensor::Tensor;
+
+/// Indices cut to what there is: where the mask says no, they may be anything.
+fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
+    let t = e.meta(*a.tensor(0)?);
+    let indices: Vec<Option<Val>> = a.opt_tensors(2)?.into_iter().map(|i| i.copied()).collect();
+    ensure!(indices.len() <= t.rank(), "too many indices for tensor of dimension {} (got {})", t.rank(), indices.len());
+    let mut out = Vec::with_capacity(indices.len());
+    for (index, &n) in indices.into_iter().zip(t.sizes()) {
+        let Some(v) = index else {
+            out.push(None);
+            continue;
+        };
+        let dtype = e.meta(v).dtype;
+        ensure!(matches!(dtype, DType::I64 | DType::I32), "{what} found unexpected index type {}", name(dtype));
+        let bounds = [Arg::Value(v), Arg::Scalar(Scalar::Int(-n)), Arg::Scalar(Scalar::Int(n - 1))];
+        out.push(Some(e.call("aten.clamp.default", &bounds)?[0]));
+    }
+    Ok(Arg::Values(out))
+}
+
+/// A tensor with a number where the mask says no.
+fn filled(e: &mut dyn Emit, t: Val, mask: Val, fill: Arg<Val, Scalar>) -> Vals {
+    let outside = e.call("aten.logical_not.default", &[Arg::Value(mask)])?[0];
+    e.call("aten.masked_fill.Scalar", &[Arg::Value(t), Arg::Value(outside), fill])
+}
+
+fn masked_index(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (t, mask) = (*a.tensor(0)?, *a.tensor(1)?);
+    if e.meta(t).sizes().contains(&0) {
+        return fail("_unsafe_masked_index of a tensor without elements is not supported");
+    }
+    let indices = clamped(e, a, "_unsafe_masked_index")?;
+    let picked = e.call("aten.index.Tensor", &[Arg::Value(t), indices])?[0];
+    filled(e, picked, mask, a.0[3].clone())
+}
+fn masked_put(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (t, mask, values) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(3)?);
+    if e.meta(t).sizes().contains(&0) {
+        return e.call("aten.clone.default", &[Arg::Value(t)]);
+    }
+    let indices = clamped(e, a, "_unsafe_masked_index_put_accumulate")?;
+    let values = filled(e, values, mask, Arg::Scalar(Scalar::Int(0)))?[0];
+    let add = Arg::Scalar(Scalar::Bool(true));
+    e.call("aten.index_put.default", &[Arg::Value(t), indices, Arg::Value(values), add])
+}
+
+/// How many ways there are to choose `r` of `n`; with replacement if `again`.
+fn ways(n: i64, r: i64, again: bool) -> Option<i64> {
+    let n = if again && r > 0 { n.checked_add(r - 1)? } else { n };
+    if r > n {
+        return Some(0);
+    }
+    let r = r.min(n - r);
+    let all = (0..r).try_fold(1i128, |all, i| Some(all.checked_mul((n - i) as i128)? / (i as i128 + 1)))?;
+    all.try_into().ok()
+}
+fn infer_combinations(a: &Args<'_, Meta>) -> Metas {
+    let (t, r, again) = (a.tensor(0)?, a.int(1)?, a.bool(2)?);
+    ensure!(t.rank() == 1, "Expect a 1D vector, but got shape {:?}", t.sizes());
+    ensure!(r >= 0, "Expect a non-negative number, but got {r}");
+    if r == 0 {
+        return one(fresh(t.dtype, &[0]));
+    }
+    // More could not be held anyway.
+    let n = t.sizes()[0];
+    match (r <= 64).then(|| if n == 0 { Some(0) } else { ways(n, r, again) }).flatten() {
+        Some(rows) if rows.checked_mul(r).is_some() => one(fresh(t.dtype, &[rows, r])),
+        _ => fail(format!("combinations: too many of {r} out of {n}")),
+    }
+}
+fn run_combinations(c: &Call<'_>) -> Result<()> {
+    let (t, again, out) = (c.args.tensor(0)?, c.args.bool(2)?, &c.outs[0]);
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let (n, r) = (t.numel() as i64, c.args.int(1)? as usize);
+    let mut all = Temp::filled(out.numel(), 0i64);
+    let mut chosen: Temp<i64> = (0..r as i64).map(|i| if again { 0 } else { i }).collect();
+    for row in all.chunks_exact_mut(r) {
+        row.copy_from_slice(&chosen);
+        // The last place that can go on does, and those after it start from there.
+        let last = |i: usize| if again { n - 1 } else { n - (r - i) as i64 };
+        let Some(i) = (0..r).rev().find(|&i| chosen[i] < last(i)) else { break };
+        let next = chosen[i] + 1;
+        for (k, place) in chosen[i..].iter_mut().enumerate() {
+            *place = if again { next } else { next + k as i64 };
+        }
+    }
+    take_flat(t, &all, out).map_err(OpError::new)
+}
+fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let n = outs[0].layout.numel();
+    Ok(room::<i64>(n as usize) + room::<i64>(a.int(1)?.max(0) as usize) + take_flat_room(n))
+}
+
+const F: DType = DType::F32;
+
+fn bools(data: &[u8], sizes: &[i64]) -> Tensor {
+    let t = tensor(DType::Bool, sizes, 1);
+    t.storage().write(data);
+    t
+}
+fn s_masked_index() -> Vec<Sample> {
+    let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
+    vec![
+        sample![transposed(F, &[3, 4], 1), bools(&[1, 0, 1], &[3]), vec![at(&[0, 9, -9]), at(&[1, 1, 1])], -1.0],
+        sample![strided(F, &[3, 4], 1), bools(&[1, 0, 1], &[3, 1]), vec![at(&[0, 9, -9])], 2],
+        sample![tensor(DType::I64, &[3, 4], 1), bools(&[1, 0], &[2]), vec![None, at(&[0, 9])], 2],
+        sample![tensor(F, &[3, 4], 1), bools(&[1, 0], &[2]), vec![Some(bools(&[1, 0, 1], &[3]))], 2],
+    ]
+}
+fn s_masked_put() -> Vec<Sample> {
+    let at = |data: &[i64]| Some(ints(data, &[data.len() as i64]));
+    vec![
+        sample![
+            transposed(F, &[3, 4], 1),
+            bools(&[1, 0, 1], &[3]),
+            vec![at(&[0, 9, 0]), at(&[1, 1, 1])],
+            tensor(F, &[3], 2)
+        ],
+        sample![tensor(F, &[0, 4], 1), bools(&[0], &[1]), vec![at(&[0]), at(&[0])], tensor(F, &[1], 2)],
+    ]
+}
+fn s_combinations() -> Vec<Sample> {
+    let mut all: Vec<Sample> = Vec::new();
+    for r in [0, 1, 2, 3, 5, -1] {
+        for again in [false, true] {
+            all.push(sample![strided(F, &[4], 1), r, again]);
+        }
+    }
+    all.push(sample![tensor(F, &[0], 1)]);
+    all.push(sample![tensor(F, &[2, 2], 1)]);
+    all
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        infer: composed!(masked_index),
+        decompose: Some(masked_index),
+        exactness: Exactness::Exact,
+        samples: Some(s_masked_index),
+        ..OpDef::new("aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor")
+    },
+    composite!(
+        masked_put,
+        s_masked_put(),
+        "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> \
+             Tensor"
+    ),
+    OpDef {
+        infer: Some(infer_combinations),
+        kernel: Kernel::Fixed(run_combinations),
+        scratch: Some(room_combinations),
+        exactness: Exactness::Exact,
+        samples: Some(s_combinations),
+        ..OpDef::new("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor")
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::ways;
+
+    #[test]
+    fn ways_to_choose() {
+        assert_eq!((ways(4, 2, false), ways(4, 2, true), ways(4, 5, false)), (Some(6), Some(10), Some(0)));
+        assert_eq!((ways(5, 0, true), ways(60, 30, false)), (Some(1), Some(118264581564861424)));
+        assert_eq!(ways(1000, 60, false), None);
+    }
+}

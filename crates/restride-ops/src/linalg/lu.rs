@@ -1,0 +1,239 @@
+//! LU decompositions, what they are made of, and what is solved with them.
+
+use crate::linalg::samples::{factor_samples, regular};
+use crate::linalg::spectral::mh;
+use crate::linalg::{
+    self, Pieces, by_columns, check, factors_scratch, fields, finish_both, kernel, parts, picks, pivots, rows, with,
+};
+use crate::support::composite::composite;
+use crate::support::sample::{sample, tensor, transposed};
+use crate::support::scratch::lies;
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, Val};
+use restride_kernels::linalg::{self as k, Field};
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+
+/// `(A, *, pivot, check_errors)`.
+fn lu_factor_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    check(x, "torch.lu_factor", false)?;
+    ensure!(a.bool(1)?, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
+    Ok(smallvec![by_columns(x.dtype, x.sizes()), pivots(x), rows(DType::I32, parts(x).0, &[])])
+}
+fields! {
+    lu_factor_run => lu_factor_of;
+}
+fn lu_factor_of<T: Field>(c: &Call<'_>) -> Result<()> {
+    let mut info = Pieces::of(&c.outs[2], c.outs[2].numel());
+    let all = linalg::factors::<T>(c, 0, |i, f| {
+        info.put(i, &[f.info]);
+        Ok(())
+    })?;
+    finish_both(all);
+    if let Some(bad) = info.all.iter().find(|&&i| i != 0).filter(|_| c.args.bool(2).unwrap_or(false)) {
+        return fail(format!(
+            "torch.linalg.lu_factor: U[{bad},{bad}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        ));
+    }
+    info.finish();
+    Ok(())
+}
+
+/// `(LU_data, LU_pivots, unpack_data, unpack_pivots)`; what is not asked for has no elements.
+fn unpack_infer(a: &Args<'_, Meta>) -> Metas {
+    let (x, p, data, pivots) = (a.tensor(0)?, a.tensor(1)?, a.bool(2)?, a.bool(3)?);
+    check(x, "torch.lu_unpack", false)?;
+    let (batch, m, n) = parts(x);
+    let shorter = m.min(n);
+    if pivots {
+        ensure!(
+            p.dtype == DType::I32,
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\n\
+             Note: this function is intended to be used with the output produced by torch.linalg.lu_factor"
+        );
+        ensure!(
+            p.sizes() == with(batch, &[shorter]),
+            "lu_unpack: pivots of sizes {:?}, expected {:?}",
+            p.sizes(),
+            with(batch, &[shorter])
+        );
+    }
+    let part = |asked: bool, rest: [i64; 2]| {
+        if asked { fresh(x.dtype, &with(batch, &rest)) } else { fresh(x.dtype, &[0]) }
+    };
+    Ok(smallvec![part(pivots, [m, m]), part(data, [m, shorter]), part(data, [shorter, n])])
+}
+
+fn unpack_run(c: &Call<'_>) -> Result<()> {
+    let (data, pivots) = (c.args.bool(2)?, c.args.bool(3)?);
+    let out = |asked: bool, i: usize| asked.then(|| &c.outs[i]);
+    ran(k::lu_unpack(c.args.tensor(0)?, c.args.tensor(1)?, out(pivots, 0), out(data, 1), out(data, 2)))
+}
+
+fn unpack_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let outs: Vec<_> = outs.iter().map(lies).collect();
+    Ok(k::lu_unpack_room(lies(a.tensor(0)?), lies(a.tensor(1)?), &outs))
+}
+
+/// `linalg_lu(A, *, pivot)`
+fn lu(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let made = emit_all!(e, "aten.linalg_lu_factor_ex.default", pass(a, 0), pass(a, 1), false)?;
+    let [lu, pivots, _] = made[..] else { return fail("linalg_lu_factor_ex has three results") };
+    emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)
+}
+
+/// `linalg_lu_solve(LU, pivots, B, *, left, adjoint)`
+fn lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    solve(e, (*a.tensor(0)?, *a.tensor(1)?), *a.tensor(2)?, a.bool(3)?, a.bool(4)?)
+}
+
+/// `lu_solve(self, LU_data, LU_pivots)`
+fn old_lu_solve(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    solve(e, (*a.tensor(1)?, *a.tensor(2)?), *a.tensor(0)?, true, false)
+}
+
+/// `A X = B` (`X A = B` unless `left`) with the factors of A; with its adjoint's in place of it if `adjoint`.
+fn solve(e: &mut dyn Emit, (lu, pivots): (Val, Val), b: Val, left: bool, adjoint: bool) -> Vals {
+    let (own, right) = (sizes(e, lu), sizes(e, b));
+    ensure!(own.len() >= 2 && right.len() >= 2, "linalg.lu_solve: expected matrices, got {own:?} and {right:?}");
+    ensure!(own[own.len() - 2] == own[own.len() - 1], "linalg.lu_solve: LU must be square, got {own:?}");
+    let (n, side) = (own[own.len() - 1], right[right.len() - 1 - usize::from(left)]);
+    ensure!(n == side, "linalg.lu_solve: Incompatible shapes of LU and B for the equation: {own:?} and {right:?}");
+    let parts = emit_all!(e, "aten.lu_unpack.default", lu, pivots, true, true)?;
+    let [p, l, u] = parts[..] else { return fail("lu_unpack has three results") };
+    let turned = |e: &mut dyn Emit, t: Val| emit!(e, "aten.transpose.int", t, -2, -1);
+    let triangle = |e: &mut dyn Emit, t: Val, b: Val, upper: bool| {
+        emit!(e, "aten.linalg_solve_triangular.default", t, b, upper, true, false)
+    };
+    // `X A = B` is `Aᴴ Xᴴ = Bᴴ`; so the result lies by columns from the left and by rows from the right, as PyTorch's.
+    let (b, adjoint) = if left { (b, adjoint) } else { (mh(e, b)?, !adjoint) };
+    let x = if adjoint {
+        // Uᴴ Lᴴ Pᵀ X = B
+        let (u, l) = (mh(e, u)?, mh(e, l)?);
+        let y = triangle(e, u, b, false)?;
+        let y = triangle(e, l, y, true)?;
+        let (y, p) = (turned(e, y)?, turned(e, p)?);
+        let x = emit!(e, "aten.matmul.default", y, p)?;
+        turned(e, x)?
+    } else {
+        // The inverse of a permutation is its transpose.
+        let p = turned(e, p)?;
+        let b = emit!(e, "aten.matmul.default", p, b)?;
+        let y = triangle(e, l, b, false)?;
+        triangle(e, u, y, true)?
+    };
+    Ok(smallvec![if left { x } else { mh(e, x)? }])
+}
+
+/// Square matrices, taller and wider ones.
+pub(crate) fn matrix_samples() -> Vec<Sample> {
+    let d = DType::F32;
+    vec![
+        sample![regular(d, &[], 4, 1)],
+        sample![tensor(DType::F64, &[2, 5, 3], 3)],
+        sample![transposed(d, &[2, 3, 5], 4)],
+        sample![regular(DType::F64, &[2], 3, 5)],
+        sample![tensor(DType::C64, &[2, 3, 4], 6)],
+        sample![tensor(DType::C128, &[0, 3], 6)],
+    ]
+}
+
+/// Factors, and row exchanges that stand for themselves.
+fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (Tensor, Tensor) {
+    let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
+    let shorter = m.min(n);
+    let count = batch.iter().product::<i64>() * shorter;
+    // Each row with itself or one below.
+    let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
+    (lu, Tensor::from_slice(&rows, &with(batch, &[shorter])))
+}
+
+fn unpack_samples() -> Vec<Sample> {
+    let d = DType::F32;
+    let mut out = Vec::new();
+    for (lu, pivots) in [
+        factors(d, &[], 4, 4, 1),
+        factors(DType::F64, &[2], 5, 3, 2),
+        factors(d, &[2, 2], 3, 5, 3),
+        factors(DType::F64, &[], 3, 3, 4),
+        factors(DType::C64, &[2], 4, 3, 5),
+    ] {
+        out.push(sample![&lu, &pivots]);
+        out.push(sample![&lu, &pivots, true, false]);
+        out.push(sample![lu, pivots, false, true]);
+    }
+    let (_, pivots) = factors(d, &[], 4, 4, 1);
+    out.push(sample![transposed(d, &[4, 4], 3), &pivots]);
+    out.push(sample![Tensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
+    out
+}
+
+/// `left`, `adjoint` in all ways, as matrices from the left first where `from_left`.
+fn solve_samples(plain: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for d in [DType::F32, DType::F64, DType::C64, DType::C128] {
+        for (left, adjoint) in [(true, false), (true, true), (false, false), (false, true)] {
+            let (lu, pivots) = factors(d, &[2], 4, 4, 1);
+            let b = tensor(d, if left { &[2, 4, 3] } else { &[2, 3, 4] }, 5);
+            match (plain, left && !adjoint) {
+                (true, true) => out.push(sample![b, lu, pivots]),
+                (true, false) => {}
+                (false, _) => out.push(sample![lu, pivots, b, left, adjoint]),
+            }
+        }
+        let (lu, pivots) = factors(d, &[], 3, 3, 2);
+        let b = tensor(d, &[2, 3, 2], 6);
+        out.push(if plain { sample![b, lu, pivots] } else { sample![lu, pivots, b] });
+    }
+    out
+}
+
+/// `_lu_with_info(self, pivot, check_errors)`
+fn lu_with_info(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    emit_all!(e, "aten.linalg_lu_factor_ex.default", pass(a, 0), pass(a, 1), false)
+}
+
+picks! {
+    lu_factor => "aten.linalg_lu_factor_ex.default" [|a| pass(a, 0), |a| pass(a, 1), |_| true.operand()] [0, 1];
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    kernel!(
+        lu_factor_infer,
+        lu_factor_run,
+        factors_scratch,
+        factor_samples(),
+        "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
+    ),
+    composite!(
+        lu_factor,
+        factor_samples(),
+        "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
+    ),
+    OpDef {
+        infer: Some(unpack_infer),
+        kernel: Kernel::Fixed(unpack_run),
+        scratch: Some(unpack_scratch),
+        samples: Some(unpack_samples),
+        ..OpDef::new(
+            "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+        )
+    },
+    composite!(
+        lu_with_info,
+        factor_samples(),
+        "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"
+    ),
+    composite!(lu, matrix_samples(), "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
+    composite!(
+        lu_solve,
+        solve_samples(false),
+        "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
+    ),
+    composite!(
+        old_lu_solve,
+        solve_samples(true),
+        "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"
+    ),
+];

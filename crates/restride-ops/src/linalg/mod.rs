@@ -1,0 +1,355 @@
+//! Dense linear algebra over the last two dimensions: what its families share, inverses and determinants.
+
+mod check;
+mod decompose;
+mod function;
+mod grad;
+mod ldl;
+mod lu;
+mod samples;
+mod solve;
+mod spectral;
+mod spectral_grad;
+
+use crate::linalg::samples::*;
+use crate::support::composite::composite;
+use crate::support::promote::name;
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, OpError, Val};
+use restride_kernels::linalg::{self as k, Field, Matrices};
+use restride_kernels::pack::unpack;
+use restride_kernels::scratch::{Temp, room};
+use restride_kernels::with_field;
+use restride_tensor::ViewMut;
+use smallvec::smallvec;
+
+/// What an operator takes: matrices of real or complex numbers (of no half type), square if they are to be.
+pub(crate) fn check(x: &Meta, what: &str, square: bool) -> Result<()> {
+    ensure!(x.rank() >= 2, "{what}: The input tensor A must have at least 2 dimensions.");
+    ensure!(
+        x.dtype.is_float() || x.dtype.is_complex(),
+        "{what}: Expected a floating point or complex tensor as input. Got {}",
+        name(x.dtype)
+    );
+    ensure!(
+        !matches!(x.dtype, DType::F16 | DType::BF16),
+        "{what}: Low precision dtypes not supported. Got {}",
+        name(x.dtype)
+    );
+    let (m, n) = (x.sizes()[x.rank() - 2], x.sizes()[x.rank() - 1]);
+    ensure!(!square || m == n, "{what}: A must be batches of square matrices, but they are {m} by {n} matrices");
+    Ok(())
+}
+
+/// Batch dimensions, rows and columns.
+pub(crate) fn parts(x: &Meta) -> (&[i64], i64, i64) {
+    let (batch, last) = x.sizes().split_at(x.rank() - 2);
+    (batch, last[0], last[1])
+}
+
+pub(crate) fn with(batch: &[i64], rest: &[i64]) -> Vec<i64> {
+    [batch, rest].concat()
+}
+
+/// Matrices that lie column by column.
+pub(crate) fn by_columns(dtype: DType, sizes: &[i64]) -> Meta {
+    let mut l = Layout::contiguous(sizes);
+    let rank = sizes.len();
+    l.strides[rank - 2] = 1;
+    l.strides[rank - 1] = sizes[rank - 2].max(1);
+    Meta::new(dtype, l)
+}
+
+pub(crate) fn rows(dtype: DType, batch: &[i64], rest: &[i64]) -> Meta {
+    fresh(dtype, &with(batch, rest))
+}
+
+/// Numbers for a result that come in equal pieces, one for each matrix of a batch.
+pub(crate) struct Pieces<'a, T: Copy> {
+    pub all: Temp<T>,
+    each: usize,
+    out: &'a ViewMut<'a>,
+}
+
+impl<'a, T: restride_kernels::pack::Compute> Pieces<'a, T> {
+    pub fn of(out: &'a ViewMut<'a>, count: usize) -> Self {
+        Pieces { all: Temp::filled(out.numel(), T::default()), each: out.numel() / count.max(1), out }
+    }
+    pub fn put(&mut self, i: usize, piece: &[T]) {
+        self.all[i * self.each..][..self.each].copy_from_slice(piece);
+    }
+    pub fn get(&self, i: usize) -> &[T] {
+        &self.all[i * self.each..][..self.each]
+    }
+    pub fn finish(self) {
+        unpack(&self.all, self.out);
+    }
+}
+
+/// The room of all elements of a tensor in the type that they are computed in; indices are as wide as real numbers.
+pub(crate) fn elements_room(x: &Meta) -> usize {
+    let n = x.layout.numel() as usize;
+    with_field!(x.dtype, T => room::<T>(n))
+}
+
+/// The room of the [`Pieces`] of results.
+pub(crate) fn pieces_room(outs: &[Meta]) -> usize {
+    outs.iter().map(elements_room).sum()
+}
+
+/// The room of the elements of an operand, rows and columns of its matrices, and the room of one.
+pub(crate) fn matrices_room(x: &Meta) -> (usize, usize, usize, usize) {
+    let (_, m, n) = parts(x);
+    let one = with_field!(x.dtype, T => k::matrix_room::<T>(m as usize, n as usize));
+    (elements_room(x), m as usize, n as usize, one)
+}
+
+/// The element type of absolute values.
+pub(crate) fn real_of(dtype: DType) -> DType {
+    match dtype {
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        other => other,
+    }
+}
+
+/// A kernel on matrices of either field, chosen by the type of its first operand.
+macro_rules! fields {
+    ($($run:ident => $of:ident;)*) => {$(
+        fn $run(c: &restride_ir::Call<'_>) -> $crate::support::Result<()> {
+            restride_kernels::with_field!(c.args.tensor(0)?.dtype(), T => $of::<T>(c))
+        }
+    )*};
+}
+pub(crate) use fields;
+fields! {
+    inv_run => inv_of;
+    det_run => det_of;
+    slogdet_run => slogdet_of;
+}
+
+/// PyTorch names the batch element only where there is a batch.
+pub(crate) fn element(i: usize, sizes: &[i64]) -> String {
+    if sizes.len() > 2 { format!("(Batch element {i}): ") } else { String::new() }
+}
+
+fn inv_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    check(x, "linalg.inv", true)?;
+    Ok(smallvec![by_columns(x.dtype, x.sizes()), rows(DType::I32, parts(x).0, &[])])
+}
+fn inv_of<T: Field>(c: &Call<'_>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let ms = Matrices::<T>::of(x);
+    let (mut out, mut info) = (Pieces::of(&c.outs[0], ms.count), Pieces::of(&c.outs[1], ms.count));
+    for i in 0..ms.count {
+        let f = k::lu(ms.get(i));
+        if c.args.bool(1)? && f.info != 0 {
+            return fail(format!(
+                "linalg.inv: {}The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular.",
+                element(i, x.sizes()),
+                f.info
+            ));
+        }
+        info.put(i, &[f.info]);
+        out.put(i, &f.inverse().data);
+    }
+    out.finish();
+    info.finish();
+    Ok(())
+}
+fn inv_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (all, n, _, one) = matrices_room(a.tensor(0)?);
+    Ok(all + pieces_room(outs) + 2 * one + room::<i64>(n))
+}
+
+pub(crate) fn pivots(x: &Meta) -> Meta {
+    let (batch, m, n) = parts(x);
+    rows(DType::I32, batch, &[m.min(n)])
+}
+
+fn det_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    check(x, "linalg.det", true)?;
+    Ok(smallvec![rows(x.dtype, parts(x).0, &[]), by_columns(x.dtype, x.sizes()), pivots(x)])
+}
+fn slogdet_infer(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    check(x, "linalg.slogdet", true)?;
+    let batch = parts(x).0;
+    Ok(smallvec![
+        rows(x.dtype, batch, &[]),
+        rows(real_of(x.dtype), batch, &[]),
+        by_columns(x.dtype, x.sizes()),
+        pivots(x)
+    ])
+}
+/// The factors of all matrices, which are the results from `at`; each matrix's are shown to `f`.
+pub(crate) fn factors<'a, T: Field>(
+    c: &Call<'a>,
+    at: usize,
+    mut f: impl FnMut(usize, &k::Lu<T>) -> Result<()>,
+) -> Result<(Pieces<'a, T>, Pieces<'a, i64>)> {
+    let ms = Matrices::<T>::of(c.args.tensor(0)?);
+    let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
+    for i in 0..ms.count {
+        let one = k::lu(ms.get(i));
+        lus.put(i, &one.lu.data);
+        pivots.put(i, &one.pivots);
+        f(i, &one)?;
+    }
+    Ok((lus, pivots))
+}
+pub(crate) fn finish_both<T: Field>((lus, pivots): (Pieces<'_, T>, Pieces<'_, i64>)) {
+    lus.finish();
+    pivots.finish();
+}
+/// The room of [`factors`] for its results.
+pub(crate) fn factors_room(x: &Meta, outs: &[Meta]) -> usize {
+    let (all, m, n, one) = matrices_room(x);
+    all + pieces_room(outs) + 2 * one + room::<i64>(m.min(n))
+}
+/// Determinants of all matrices, from factors which are the results from `at`.
+///
+/// PyTorch factors the transpose of row-major matrices of real numbers, to spare a copy. The determinant is that of the transpose
+/// whatever the strides: only the factors depend on them.
+fn determinants<T: Field>(c: &Call<'_>, at: usize, mut f: impl FnMut(usize, &k::Lu<T>)) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let row_major = x.layout().is_contiguous();
+    let ms = Matrices::<T>::of(x);
+    let (mut lus, mut pivots) = (Pieces::of(&c.outs[at], ms.count), Pieces::of(&c.outs[at + 1], ms.count));
+    for i in 0..ms.count {
+        let m = ms.get(i);
+        let one = k::lu(if T::COMPLEX { m.clone() } else { m.transposed() });
+        f(i, &one);
+        let other = (!T::COMPLEX && !row_major).then(|| k::lu(m.clone()));
+        let kept = other.as_ref().unwrap_or(&one);
+        lus.put(i, &kept.lu.data);
+        pivots.put(i, &kept.pivots);
+    }
+    finish_both((lus, pivots));
+    Ok(())
+}
+fn det_of<T: Field>(c: &Call<'_>) -> Result<()> {
+    let mut dets = Pieces::of(&c.outs[0], c.outs[0].numel());
+    determinants::<T>(c, 1, |i, f| dets.put(i, &[f.det()]))?;
+    dets.finish();
+    Ok(())
+}
+fn slogdet_of<T: Field>(c: &Call<'_>) -> Result<()> {
+    let count = c.outs[0].numel();
+    let (mut signs, mut logs) = (Pieces::of(&c.outs[0], count), Pieces::of(&c.outs[1], count));
+    determinants::<T>(c, 2, |i, f| {
+        let (sign, log) = f.log_det();
+        signs.put(i, &[sign]);
+        logs.put(i, &[log]);
+    })?;
+    signs.finish();
+    logs.finish();
+    Ok(())
+}
+fn det_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    let (_, n, _, one) = matrices_room(x);
+    let other = if x.layout.is_contiguous() { 0 } else { one + room::<i64>(n) };
+    Ok(factors_room(x, outs) + other)
+}
+pub(crate) fn factors_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(factors_room(a.tensor(0)?, outs))
+}
+
+// Operators that are others with something left out.
+
+pub(crate) fn pick(
+    e: &mut dyn Emit,
+    op: &str,
+    args: Vec<restride_ir::Arg<Val, restride_ir::Scalar>>,
+    which: &[usize],
+) -> Vals {
+    let all = e.call(op, &args)?;
+    which.iter().map(|&i| all.get(i).copied().ok_or_else(|| OpError::new(format!("{op} has no result {i}")))).collect()
+}
+
+macro_rules! picks {
+    ($($f:ident => $op:literal [$($arg:expr),*] $which:expr;)*) => {$(
+        fn $f(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+            let args = [$($arg as fn(&ValArgs<'_>) -> restride_ir::Arg<restride_ir::Val, restride_ir::Scalar>),*];
+            let args = args.iter().map(|f| f(a)).collect();
+            $crate::linalg::pick(e, $op, args, &$which)
+        }
+    )*};
+}
+pub(crate) use picks;
+picks! {
+    inv => "aten.linalg_inv_ex.default" [|a| pass(a, 0), |_| true.operand()] [0];
+    det => "aten._linalg_det.default" [|a| pass(a, 0)] [0];
+    slogdet => "aten._linalg_slogdet.default" [|a| pass(a, 0)] [0, 1];
+}
+
+/// The logarithm of a determinant that is real and negative is no number.
+fn logdet(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let made = emit_all!(e, "aten.linalg_slogdet.default", pass(a, 0))?;
+    let [sign, log] = made[..] else { return fail("linalg_slogdet has two results") };
+    Ok(smallvec![if e.meta(sign).dtype.is_complex() {
+        let sign = emit!(e, "aten.log.default", sign)?;
+        emit!(e, "aten.add.Tensor", sign, log)?
+    } else {
+        let negative = emit!(e, "aten.eq.Scalar", sign, -1.0)?;
+        emit!(e, "aten.masked_fill.Scalar", log, negative, f64::NAN)?
+    }])
+}
+
+macro_rules! kernel {
+    ($infer:ident, $run:ident, $room:ident, $samples:expr, $schema:expr) => {
+        OpDef {
+            infer: Some($infer),
+            kernel: Kernel::Fixed($run),
+            scratch: Some($room),
+            samples: Some(|| $samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+pub(crate) use kernel;
+pub(crate) static OPS: &[OpDef] = &[
+    kernel!(
+        inv_infer,
+        inv_run,
+        inv_scratch,
+        regular_samples().split_off(2),
+        "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
+    ),
+    composite!(inv, regular_samples(), "aten::linalg_inv(Tensor A) -> Tensor"),
+    composite!(inv, regular_samples(), "aten::inverse(Tensor self) -> Tensor"),
+    OpDef {
+        strided: true,
+        ..kernel!(
+            det_infer,
+            det_run,
+            det_scratch,
+            regular_samples(),
+            "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
+        )
+    },
+    composite!(det, regular_samples(), "aten::linalg_det(Tensor A) -> Tensor"),
+    composite!(det, regular_samples(), "aten::det(Tensor self) -> Tensor"),
+    OpDef {
+        strided: true,
+        ..kernel!(
+            slogdet_infer,
+            slogdet_run,
+            det_scratch,
+            regular_samples(),
+            "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
+        )
+    },
+    composite!(slogdet, regular_samples(), "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
+    composite!(slogdet, regular_samples(), "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
+    composite!(logdet, regular_samples(), "aten::logdet(Tensor self) -> Tensor"),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[OPS, check::OPS, decompose::OPS, solve::OPS, lu::OPS, ldl::OPS, spectral::OPS, function::OPS],
+    gradients: &[grad::GRADS, spectral_grad::GRADS],
+};

@@ -1,0 +1,113 @@
+//! Gradients of losses over classes, as PyTorch's operators, composed.
+
+use crate::support::composite::composite;
+use crate::support::sample::{IntoArg, in_range, ints, sample, tensor};
+use crate::support::*;
+use restride_ir::{DType, Emit, Layout, OpDef, Sample, SampleArg};
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+
+/// `(grad_output, self, target, weight, reduction, ignore_index, total_weight)`
+fn nll(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (shape, dtype) = (sizes(e, x), e.meta(x).dtype);
+    let (reduction, ignore) = (a.int(4)?, a.int(5)?);
+    let target = emit!(e, "aten._to_copy.default", *a.tensor(2)?, DType::I64)?;
+    let ts = sizes(e, target);
+    let ignored = emit!(e, "aten.eq.Scalar", target, ignore)?;
+    let class = emit!(e, "aten.masked_fill.Scalar", target, ignored, 0)?;
+    let g = if reduction == 1 { emit!(e, "aten.div.Tensor", g, *a.tensor(6)?)? } else { g };
+    let mut v = emit!(e, "aten.neg.default", g)?;
+    if let Some(w) = a.opt_tensor(3)? {
+        let flat = emit!(e, "aten.reshape.default", class, [-1])?;
+        let w = emit!(e, "aten.index_select.default", *w, 0, flat)?;
+        let w = emit!(e, "aten.reshape.default", w, &ts[..])?;
+        v = emit!(e, "aten.mul.Tensor", v, w)?;
+    }
+    let mut v = emit!(e, "aten.expand.default", v, &ts[..])?;
+    v = emit!(e, "aten.masked_fill.Scalar", v, ignored, 0)?;
+    // One sample has no dimension of samples.
+    let place = |e: &mut dyn Emit, t| match shape.len() {
+        1 => emit!(e, "aten.reshape.default", t, [1]),
+        _ => emit!(e, "aten.unsqueeze.default", t, 1),
+    };
+    let (class, v) = (place(e, class)?, place(e, v)?);
+    let dim = i64::from(shape.len() > 1);
+    let zeros = emit!(e, "aten.full.default", &shape[..], 0, dtype)?;
+    Ok(smallvec![emit!(e, "aten.scatter.src", zeros, dim, class, v)?])
+}
+
+/// `(grad_output, self, target, weight, reduction)`
+fn bce(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (g, x, t) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
+    let away = emit!(e, "aten.sub.Tensor", x, t)?;
+    let rest = emit!(e, "aten.rsub.Scalar", x, 1)?;
+    let slope = emit!(e, "aten.mul.Tensor", rest, x)?;
+    let slope = emit!(e, "aten.clamp_min.default", slope, 1e-12)?;
+    let mut v = emit!(e, "aten.mul.Tensor", g, away)?;
+    v = emit!(e, "aten.div.Tensor", v, slope)?;
+    if let Some(w) = a.opt_tensor(3)? {
+        v = emit!(e, "aten.mul.Tensor", v, *w)?;
+    }
+    if a.int(4)? == 1 {
+        let n: i64 = sizes(e, x).iter().product();
+        v = emit!(e, "aten.div.Scalar", v, n)?;
+    }
+    Ok(smallvec![v])
+}
+
+fn nll_samples(spatial: &[i64]) -> Samples {
+    let mut out = Samples::new();
+    for d in [DType::F32, DType::F64] {
+        let (mut shape, mut ts) = (vec![4, 3], vec![4]);
+        shape.extend(spatial);
+        ts.extend(spatial);
+        let n: i64 = ts.iter().product();
+        let classes =
+            |ignore: i64| ints(&(0..n).map(|i| if i % 4 == 2 { ignore } else { i * 7 % 3 }).collect::<Vec<_>>(), &ts);
+        let weight = || in_range(d, Layout::contiguous(&[3]), 4, 0.5, 1.5).arg();
+        for reduction in 0..3 {
+            let g = if reduction == 0 { tensor(d, &ts, 1) } else { tensor(d, &[], 1) };
+            for (w, ignore) in [(SampleArg::None, -100), (weight(), 1)] {
+                let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
+                out.push(sample![&g, tensor(d, &shape, 2), classes(ignore), w, reduction, ignore, total]);
+            }
+        }
+        if spatial.is_empty() {
+            let total = in_range(d, Layout::contiguous(&[]), 5, 2.0, 3.0);
+            out.push(sample![tensor(d, &[], 1), tensor(d, &[3], 2), ints(&[2], &[]), (), 1, -100, total]);
+        }
+    }
+    out
+}
+
+fn bce_samples() -> Samples {
+    let mut out: Vec<Sample> = Vec::new();
+    for d in [DType::F32, DType::F64] {
+        let unit = |seed| in_range(d, Layout::contiguous(&[3, 4]), seed, 0.1, 0.9);
+        let g = |r: i64| -> Tensor { if r == 0 { tensor(d, &[3, 4], 1) } else { tensor(d, &[], 1) } };
+        for r in 0..3 {
+            out.push(sample![g(r), unit(2), unit(3), (), r]);
+            out.push(sample![g(r), unit(2), unit(3), tensor(d, &[4], 4), r]);
+        }
+    }
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    composite!(
+        nll,
+        nll_samples(&[]),
+        "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
+    ),
+    composite!(
+        nll,
+        nll_samples(&[2, 3]),
+        "aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
+    ),
+    composite!(
+        bce,
+        bce_samples(),
+        "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"
+    ),
+];

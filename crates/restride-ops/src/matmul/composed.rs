@@ -1,0 +1,243 @@
+//! Products that are put together of others: `outer`, `addr`, `addbmm`, `bilinear`, `inner`, `tensordot`.
+
+use crate::matmul::bmm_meta;
+use crate::support::composite::composite;
+use crate::support::sample::{ints, sample, strided, tensor, transposed};
+use crate::support::*;
+use restride_ir::{Args, DType, Emit, Meta, OpDef, OpError};
+use smallvec::smallvec;
+
+fn outer(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
+    for (v, name) in [(x, "self"), (y, "vec2")] {
+        let rank = e.meta(v).rank();
+        ensure!(rank == 1, "outer: Expected 1-D argument {name}, but got {rank}-D");
+    }
+    let column = emit!(e, "aten.unsqueeze.default", x, 1)?;
+    Ok(smallvec![emit!(e, "aten.mul.Tensor", column, y)?])
+}
+
+fn addr(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let truth = (0..3).map(|i| Ok(e.meta(*a.tensor(i)?).dtype == DType::Bool)).collect::<Result<Vec<_>>>()?;
+    let sum = sum_of_products(e, a)?[0];
+    // Of truth values the result is one, whatever it is computed in.
+    let truth = truth.iter().all(|&t| t);
+    Ok(smallvec![if truth { emit!(e, "aten.to.dtype", sum, DType::Bool)? } else { sum }])
+}
+
+fn sum_of_products(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let product = outer(e, &Args(&a.0[1..3]))?[0];
+    let product = emit!(e, "aten.mul.Scalar", product, pass(a, 4))?;
+    // Nothing is read of what is multiplied by zero, as in the other products.
+    if !a.scalar(3)?.as_bool() {
+        return Ok(smallvec![product]);
+    }
+    let scaled = emit!(e, "aten.mul.Scalar", *a.tensor(0)?, pass(a, 3))?;
+    Ok(smallvec![emit!(e, "aten.add.Tensor", scaled, product)?])
+}
+
+/// The sum over the batch is one longer sum: `[n, b m] @ [b m, p]`.
+fn addbmm(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(1)?, *a.tensor(2)?);
+    bmm_meta(&e.meta(x), &e.meta(y))?;
+    let (sx, sy) = (sizes(e, x), sizes(e, y));
+    let rows = emit!(e, "aten.permute.default", x, [1, 0, 2])?;
+    let rows = emit!(e, "aten.reshape.default", rows, [sx[1], sx[0] * sx[2]])?;
+    let cols = emit!(e, "aten.reshape.default", y, [sy[0] * sy[1], sy[2]])?;
+    Ok(smallvec![emit!(e, "aten.addmm.default", *a.tensor(0)?, rows, cols, pass(a, 3), pass(a, 4))?])
+}
+
+/// `out[.., o] = sum(x1[.., i] w[o, i, j] x2[.., j]) + bias[o]`
+fn bilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y, w) = (*a.tensor(0)?, *a.tensor(1)?, *a.tensor(2)?);
+    let (sx, sy, sw) = (sizes(e, x), sizes(e, y), sizes(e, w));
+    ensure!(sw.len() == 3 && !sx.is_empty() && !sy.is_empty(), "bilinear(): the weight must have 3 dimensions");
+    ensure!(
+        sx[..sx.len() - 1] == sy[..sy.len() - 1],
+        "bilinear(): input batch dimensions do not match: {sx:?} and {sy:?}"
+    );
+    ensure!(
+        sx[sx.len() - 1] == sw[1] && sy[sy.len() - 1] == sw[2],
+        "bilinear(): input sizes do not match weight size: {sx:?}, {sy:?} and {sw:?}"
+    );
+    let rows: i64 = sx[..sx.len() - 1].iter().product();
+    let (i, j, o) = (sw[1], sw[2], sw[0]);
+    let x = emit!(e, "aten.reshape.default", x, [rows, i])?;
+    let y = emit!(e, "aten.reshape.default", y, [rows, 1, j])?;
+    let w = emit!(e, "aten.permute.default", w, [1, 0, 2])?;
+    let w = emit!(e, "aten.reshape.default", w, [i, o * j])?;
+    let xw = emit!(e, "aten.mm.default", x, w)?;
+    let xw = emit!(e, "aten.view.default", xw, [rows, o, j])?;
+    let product = emit!(e, "aten.mul.Tensor", xw, y)?;
+    let sum = emit!(e, "aten.sum.dim_IntList", product, [-1], false, ())?;
+    let shape: Vec<i64> = sx[..sx.len() - 1].iter().copied().chain([o]).collect();
+    let out = emit!(e, "aten.view.default", sum, shape)?;
+    match a.opt_tensor(3)? {
+        Some(b) => Ok(smallvec![emit!(e, "aten.add.Tensor", out, *b)?]),
+        None => Ok(smallvec![out]),
+    }
+}
+
+fn inner(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, y) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (sx, sy) = (sizes(e, x), sizes(e, y));
+    if sx.is_empty() || sy.is_empty() {
+        return Ok(smallvec![emit!(e, "aten.mul.Tensor", x, y)?]);
+    }
+    let dims = [[sx.len() as i64 - 1], [sy.len() as i64 - 1]];
+    Ok(smallvec![emit!(e, "aten.tensordot.default", x, y, dims[0], dims[1])?])
+}
+
+fn tensordot(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (mut x, mut y) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (mx, my) = (e.meta(x), e.meta(y));
+    let wrap = |m: &Meta, dims: restride_ir::Ints| -> Result<Vec<usize>> {
+        dims.into_iter().map(|d| m.layout.dim(d).map_err(OpError::from)).collect()
+    };
+    let (dx, dy) = (wrap(&mx, a.ints(2)?)?, wrap(&my, a.ints(3)?)?);
+    ensure!(dx.len() == dy.len(), "both dimension lists should have same length");
+    ensure!(mx.dtype == my.dtype, "both inputs should have same dtype");
+    let mut shared = 1;
+    for (&i, &j) in dx.iter().zip(&dy) {
+        let (m, n) = (mx.sizes()[i], my.sizes()[j]);
+        // A dimension that broadcasts is summed right away.
+        if n == 1 {
+            x = emit!(e, "aten.sum.dim_IntList", x, [i as i64], true, ())?;
+        } else if m == 1 {
+            y = emit!(e, "aten.sum.dim_IntList", y, [j as i64], true, ())?;
+        } else {
+            ensure!(
+                m == n,
+                "contracted dimensions need to match, but first has size {m} in dim {i} and second has size {n} in dim {j}"
+            );
+            shared *= m;
+        }
+    }
+    let free = |rank: usize, taken: &[usize]| -> Vec<usize> { (0..rank).filter(|d| !taken.contains(d)).collect() };
+    let (fx, fy) = (free(mx.rank(), &dx), free(my.rank(), &dy));
+    let out: Vec<i64> = fx.iter().map(|&d| mx.sizes()[d]).chain(fy.iter().map(|&d| my.sizes()[d])).collect();
+    let perm = |a: &[usize], b: &[usize]| -> Vec<i64> { a.iter().chain(b).map(|&d| d as i64).collect() };
+    let x = emit!(e, "aten.permute.default", x, perm(&fx, &dx))?;
+    let y = emit!(e, "aten.permute.default", y, perm(&dy, &fy))?;
+    let x = emit!(e, "aten.reshape.default", x, [out[..fx.len()].iter().product(), shared])?;
+    let y = emit!(e, "aten.reshape.default", y, [shared, out[fx.len()..].iter().product()])?;
+    let product = emit!(e, "aten.mm.default", x, y)?;
+    Ok(smallvec![emit!(e, "aten.reshape.default", product, out)?])
+}
+
+/// The sum over some dimensions of a product of three, each with new dimensions where the result has more.
+fn trilinear(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let mut factors = Vec::new();
+    for k in 0..3 {
+        let mut x = *a.tensor(k)?;
+        let mut expand = a.ints(3 + k)?;
+        expand.sort_unstable();
+        for d in expand {
+            x = emit!(e, "aten.unsqueeze.default", x, d)?;
+        }
+        factors.push(x);
+    }
+    let product = emit!(e, "aten.mul.Tensor", factors[0], factors[1])?;
+    let product = emit!(e, "aten.mul.Tensor", product, factors[2])?;
+    let over: Vec<i64> = a.ints(6)?.to_vec();
+    if over.is_empty() {
+        return Ok(smallvec![product]);
+    }
+    Ok(smallvec![emit!(e, "aten.sum.dim_IntList", product, over, false, ())?])
+}
+
+fn trilinear_samples() -> Samples {
+    let d = DType::F32;
+    let none: [i64; 0] = [];
+    let (x, y, w) = (tensor(d, &[2, 4], 0), tensor(d, &[2, 5], 1), tensor(d, &[6, 4, 5], 2));
+    vec![
+        sample![tensor(d, &[2, 3], 0), tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2), none, none, none, [1]],
+        sample![&x, &w, &y, [1, 3], [0], [1, 2], [2, 3]],
+    ]
+}
+
+fn outer_samples() -> Samples {
+    vec![
+        sample![tensor(DType::F32, &[3], 1), strided(DType::F32, &[4], 2)],
+        sample![tensor(DType::F32, &[3], 1), tensor(DType::F64, &[4], 2)],
+        sample![ints(&[1, 2, 3], &[3]), tensor(DType::F16, &[2], 2)],
+        sample![tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[0], 2)],
+    ]
+}
+
+fn addr_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4], 0), tensor(d, &[3], 1), strided(d, &[4], 2)],
+        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 2.0, 0.5],
+        sample![tensor(d, &[4], 0), tensor(d, &[3], 1), strided(d, &[4], 2), 0, 2],
+        sample![tensor(DType::Bool, &[3, 4], 0), tensor(DType::Bool, &[3], 1), tensor(DType::Bool, &[4], 2)],
+    ]
+}
+
+fn addbmm_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)],
+        sample![tensor(d, &[5], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2.0, -1.0],
+    ]
+}
+
+fn bilinear_samples() -> Samples {
+    let d = DType::F32;
+    let (x, y, w) = (tensor(d, &[2, 3, 4], 0), tensor(d, &[2, 3, 5], 1), tensor(d, &[6, 4, 5], 2));
+    vec![
+        sample![&x, &y, &w],
+        sample![&x, &y, &w, tensor(d, &[6], 3)],
+        sample![tensor(d, &[4], 0), tensor(d, &[5], 1), &w],
+    ]
+}
+
+fn tensordot_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4, 5], 0), tensor(d, &[4, 3, 2], 1), [1, 0], [0, 1]],
+        sample![transposed(d, &[3, 4, 5], 0), tensor(d, &[5, 2], 1), [-1], [0]],
+        sample![tensor(d, &[3, 1], 0), tensor(d, &[5, 2], 1), [1], [0]],
+    ]
+}
+
+fn inner_samples() -> Samples {
+    let d = DType::F32;
+    vec![
+        sample![tensor(d, &[3, 4], 0), tensor(d, &[2, 4], 1)],
+        sample![tensor(d, &[4], 0), tensor(d, &[4], 1)],
+        sample![tensor(d, &[], 0), tensor(d, &[4], 1)],
+    ]
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    composite!(outer, outer_samples(), "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
+    composite!(outer, outer_samples(), "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
+    composite!(
+        addr,
+        addr_samples(),
+        "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    ),
+    composite!(
+        addbmm,
+        addbmm_samples(),
+        "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
+    ),
+    composite!(
+        trilinear,
+        trilinear_samples(),
+        "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor"
+    ),
+    composite!(
+        bilinear,
+        bilinear_samples(),
+        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"
+    ),
+    composite!(
+        tensordot,
+        tensordot_samples(),
+        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"
+    ),
+    composite!(inner, inner_samples(), "aten::inner(Tensor self, Tensor other) -> Tensor"),
+];

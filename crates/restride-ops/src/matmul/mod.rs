@@ -1,0 +1,450 @@
+//! Matrix products: `mm`, `bmm`, `linear`, `matmul` and their relatives. Results are row-major.
+
+mod chain;
+mod composed;
+mod einsum;
+mod grad;
+mod grouped;
+
+use crate::support::promote;
+use crate::support::sample::{expanded, sample, strided, tensor, transposed};
+use crate::support::scratch::{lies, packed};
+use crate::support::strides::broadcast_sizes;
+use crate::support::*;
+use restride_ir::{Args, ByBatch, Call, DType, Exactness, Kernel, Meta, OpDef};
+use restride_kernels::gemm::{self, Added};
+
+fn matrix(t: &Meta, rank: usize, what: &str) -> Result<()> {
+    ensure!(
+        t.rank() == rank,
+        "{what} must be a {}, got {}-D tensor",
+        if rank == 2 { "matrix" } else { "3D tensor" },
+        t.rank()
+    );
+    Ok(())
+}
+
+fn no_bool(name: &str, d: DType) -> Result<()> {
+    ensure!(d != DType::Bool, "\"{name}\" not implemented for 'Bool'");
+    Ok(())
+}
+
+fn same_dtype(a: &Meta, b: &Meta, what: &str) -> Result<()> {
+    let show = |d: DType| promote::name(d).to_lowercase();
+    ensure!(
+        a.dtype == b.dtype,
+        "expected {what} to have the same dtype, but got: {} != {}",
+        show(a.dtype),
+        show(b.dtype)
+    );
+    Ok(())
+}
+
+fn mm_meta(a: &Meta, b: &Meta) -> Result<Meta> {
+    matrix(a, 2, "self")?;
+    matrix(b, 2, "mat2")?;
+    let (x, y) = (a.sizes(), b.sizes());
+    ensure!(x[1] == y[0], "mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", x[0], x[1], y[0], y[1]);
+    same_dtype(a, b, "m1 and m2")?;
+    no_bool("addmm_impl_cpu_", a.dtype)?;
+    Ok(fresh(a.dtype, &[x[0], y[1]]))
+}
+
+fn mm(a: &Args<'_, Meta>) -> Metas {
+    one(mm_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+pub(crate) fn bmm_meta(a: &Meta, b: &Meta) -> Result<Meta> {
+    matrix(a, 3, "batch1")?;
+    matrix(b, 3, "batch2")?;
+    let (x, y) = (a.sizes(), b.sizes());
+    ensure!(
+        x[0] == y[0] && x[2] == y[1],
+        "Expected size for first two dimensions of batch2 tensor to be: [{}, {}] but got: [{}, {}].",
+        x[0],
+        x[2],
+        y[0],
+        y[1]
+    );
+    same_dtype(a, b, "batch1 and batch2")?;
+    no_bool("bmm", a.dtype)?;
+    Ok(fresh(a.dtype, &[x[0], x[1], y[2]]))
+}
+
+fn bmm(a: &Args<'_, Meta>) -> Metas {
+    one(bmm_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+fn into(added: &Meta, out: Meta) -> Metas {
+    ensure!(
+        added.dtype == out.dtype,
+        "self and mat2 must have the same dtype, but got {} and {}",
+        promote::name(added.dtype),
+        promote::name(out.dtype)
+    );
+    added.layout.expand(out.sizes())?;
+    one(out)
+}
+
+fn addmm(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, mm_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn baddbmm(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, bmm_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn dot(a: &Args<'_, Meta>) -> Metas {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    ensure!(x.rank() == 1 && y.rank() == 1, "1D tensors expected, but got {}D and {}D tensors", x.rank(), y.rank());
+    let show = promote::name;
+    ensure!(
+        x.dtype == y.dtype,
+        "dot : expected both vectors to have same dtype, but found {} and {}",
+        show(x.dtype),
+        show(y.dtype)
+    );
+    let (n, m) = (x.sizes()[0], y.sizes()[0]);
+    ensure!(
+        n == m,
+        "inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements"
+    );
+    no_bool("dot", x.dtype)?;
+    one(fresh(x.dtype, &[]))
+}
+
+fn mv_meta(m: &Meta, v: &Meta) -> Result<Meta> {
+    ensure!(m.rank() == 2 && v.rank() == 1, "vector + matrix @ vector expected, got {}, {}", m.rank(), v.rank());
+    let (s, n) = (m.sizes(), v.sizes()[0]);
+    ensure!(s[1] == n, "size mismatch, got input ({}), mat ({}x{}), vec ({n})", s[0], s[0], s[1]);
+    same_dtype(m, v, "mat and vec")?;
+    no_bool("addmv_impl_cpu", m.dtype)?;
+    Ok(fresh(m.dtype, &[s[0]]))
+}
+
+fn mv(a: &Args<'_, Meta>) -> Metas {
+    one(mv_meta(a.tensor(0)?, a.tensor(1)?)?)
+}
+
+fn addmv(a: &Args<'_, Meta>) -> Metas {
+    into(a.tensor(0)?, mv_meta(a.tensor(1)?, a.tensor(2)?)?)
+}
+
+fn linear(a: &Args<'_, Meta>) -> Metas {
+    let (x, w, bias) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
+    ensure!(x.rank() >= 1, "both arguments to linear need to be at least 1D, but they are 0D and {}D", w.rank());
+    ensure!(
+        w.rank() == 2 || w.rank() == 1 && bias.is_none(),
+        "linear: the weight must be a matrix, got {}-D tensor",
+        w.rank()
+    );
+    let k = x.sizes()[x.rank() - 1];
+    ensure!(
+        k == w.sizes()[w.rank() - 1],
+        "mat1 and mat2 shapes cannot be multiplied ({}x{k} and {}x{})",
+        x.layout.numel() / k.max(1),
+        w.sizes()[w.rank() - 1],
+        w.sizes()[0]
+    );
+    ensure!(
+        x.dtype == w.dtype,
+        "mat1 and mat2 must have the same dtype, but got {} and {}",
+        promote::name(x.dtype),
+        promote::name(w.dtype)
+    );
+    no_bool("addmm_impl_cpu_", x.dtype)?;
+    let mut sizes = x.sizes()[..x.rank() - 1].to_vec();
+    if w.rank() == 2 {
+        sizes.push(w.sizes()[0]);
+    }
+    let out = fresh(x.dtype, &sizes);
+    match bias {
+        Some(b) => into(b, out),
+        None => one(out),
+    }
+}
+
+fn matmul(a: &Args<'_, Meta>) -> Metas {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    let (p, q) = (x.rank(), y.rank());
+    ensure!(p > 0 && q > 0, "both arguments to matmul need to be at least 1D, but they are {p}D and {q}D");
+    same_dtype(x, y, "m1 and m2")?;
+    no_bool("addmm_impl_cpu_", x.dtype)?;
+    let (k, l) = (x.sizes()[p - 1], y.sizes()[q.max(2) - 2]);
+    if k != l {
+        let rows = x.layout.numel() / k.max(1);
+        let cols = if q > 1 { y.sizes()[q - 1] } else { 1 };
+        return fail(format!("mat1 and mat2 shapes cannot be multiplied ({rows}x{k} and {l}x{cols})"));
+    }
+    let mut sizes = broadcast_sizes(&[&x.sizes()[..p.max(2) - 2], &y.sizes()[..q.max(2) - 2]])?.to_vec();
+    if p > 1 {
+        sizes.push(x.sizes()[p - 2]);
+    }
+    if q > 1 {
+        sizes.push(y.sizes()[q - 1]);
+    }
+    one(fresh(x.dtype, &sizes))
+}
+
+fn product(c: &Call<'_>) -> Result<()> {
+    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, false, &Added::NONE, &c.outs[0], c.ctx.threads))
+}
+
+fn vdot(c: &Call<'_>) -> Result<()> {
+    ran(gemm::vdot(c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]))
+}
+
+fn added(c: &Call<'_>) -> Result<()> {
+    let added = Added { c: Some(*c.args.tensor(0)?), beta: c.args.scalar(3)?, alpha: c.args.scalar(4)? };
+    ran(gemm::product(c.args.tensor(1)?, c.args.tensor(2)?, false, &added, &c.outs[0], c.ctx.threads))
+}
+
+fn linear_kernel(c: &Call<'_>) -> Result<()> {
+    let added = Added::bias(c.args.opt_tensor(2)?.copied());
+    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
+}
+
+/// Working memory of a product of two arguments, to which a third may be added.
+fn room(a: &Args<'_, Meta>, outs: &[Meta], x: usize, y: usize, c: Option<usize>) -> Result<usize> {
+    let c = c.map_or(Ok(None), |c| a.opt_tensor(c))?;
+    Ok(gemm::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
+}
+
+fn of_product(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 0, 1, None)
+}
+
+fn of_added(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 1, 2, Some(0))
+}
+
+fn of_linear(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    room(a, outs, 0, 1, Some(2))
+}
+
+/// The operands in order, and conjugates of the first.
+fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
+}
+
+const HALF: [DType; 6] = [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::C64];
+
+fn mm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[3, 4], 1), tensor(d, &[4, 5], 2)]);
+        out.push(sample![transposed(d, &[3, 4], 3), strided(d, &[4, 2], 4)]);
+    }
+    for (m, k, n) in [(1, 7, 1), (1, 7, 9), (9, 7, 1), (20, 33, 17), (3, 0, 2), (0, 3, 2), (2, 3, 0)] {
+        out.push(sample![tensor(DType::F32, &[m, k], 1), transposed(DType::F32, &[k, n], 2)]);
+    }
+    out.push(sample![expanded(DType::F32, &[3, 4], 3), tensor(DType::F32, &[4, 2], 4)]);
+    out
+}
+
+fn addmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[5], 0), tensor(d, &[3, 4], 1), transposed(d, &[4, 5], 2)]);
+        out.push(sample![transposed(d, &[3, 5], 0), strided(d, &[3, 4], 1), tensor(d, &[4, 5], 2), 2, 3]);
+    }
+    let (x, y) = (tensor(DType::F32, &[3, 4], 1), tensor(DType::F32, &[4, 5], 2));
+    out.push(sample![tensor(DType::F32, &[], 0), &x, &y, 0.5, -1.5]);
+    out.push(sample![tensor(DType::F32, &[3, 1], 0), &x, &y, 0.0, 1.0]);
+    out.push(sample![
+        tensor(DType::F32, &[3, 1], 0),
+        tensor(DType::F32, &[3, 0], 1),
+        tensor(DType::F32, &[0, 2], 1),
+        0.5
+    ]);
+    out
+}
+
+fn bmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2)]);
+        out.push(sample![transposed(d, &[2, 3, 4], 3), strided(d, &[2, 4, 2], 4)]);
+    }
+    let d = DType::F32;
+    out.push(sample![expanded(d, &[3, 2, 20], 3), transposed(d, &[3, 20, 18], 4)]);
+    out.push(sample![tensor(d, &[0, 2, 3], 3), tensor(d, &[0, 3, 2], 4)]);
+    out.push(sample![tensor(d, &[2, 2, 0], 3), tensor(d, &[2, 0, 3], 4)]);
+    out
+}
+
+fn baddbmm_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 5], 0), tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 4, 5], 2)]);
+        out.push(sample![tensor(d, &[3, 1], 0), strided(d, &[2, 3, 4], 1), tensor(d, &[2, 4, 5], 2), 2, -1]);
+    }
+    out
+}
+
+fn matmul_samples() -> Samples {
+    let shapes: [(&[i64], &[i64]); 14] = [
+        (&[3], &[3]),
+        (&[2, 3], &[3]),
+        (&[3], &[3, 2]),
+        (&[2, 3], &[3, 4]),
+        (&[3], &[5, 3, 2]),
+        (&[2, 3], &[5, 3, 2]),
+        (&[5, 2, 3], &[3]),
+        (&[5, 2, 3], &[3, 4]),
+        (&[4, 5, 2, 3], &[3, 4]),
+        (&[5, 1, 2, 3], &[4, 3, 6]),
+        (&[5, 2, 3], &[5, 3, 4]),
+        (&[0, 2, 3], &[3, 4]),
+        (&[5, 2, 0], &[0, 4]),
+        (&[1, 2, 20], &[3, 20, 30]),
+    ];
+    let mut out = Vec::new();
+    for (x, y) in shapes {
+        let d = DType::F32;
+        out.push(sample![tensor(d, x, 1), tensor(d, y, 2)]);
+        out.push(sample![transposed(d, x, 3), transposed(d, y, 4)]);
+        out.push(sample![strided(d, x, 5), strided(d, y, 6)]);
+    }
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(d, &[4, 5], 2)]);
+    }
+    out
+}
+
+fn linear_samples() -> Samples {
+    let mut out = Vec::new();
+    for x in [&[3][..], &[2, 3], &[4, 2, 3], &[2, 4, 2, 3], &[0, 3], &[1, 3]] {
+        let d = DType::F32;
+        let (w, b) = (tensor(d, &[6, 3], 7), tensor(d, &[6], 8));
+        for x in forms(d, x, 1) {
+            out.push(sample![&x, &w]);
+            out.push(sample![&x, &w, &b]);
+        }
+        out.push(sample![tensor(d, x, 1), transposed(d, &[6, 3], 2), strided(d, &[6], 3)]);
+    }
+    for d in HALF {
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[5], 3)]);
+    }
+    let d = DType::F32;
+    out.push(sample![tensor(d, &[2, 3], 1), tensor(d, &[3], 2)]);
+    out.push(sample![tensor(d, &[4, 2, 3], 1), tensor(d, &[5, 3], 2), tensor(d, &[2, 5], 2)]);
+    out.push(sample![tensor(d, &[20, 33], 1), tensor(d, &[40, 33], 2), tensor(d, &[40], 2)]);
+    out
+}
+
+fn vector_samples() -> Samples {
+    let mut out: Samples = HALF.iter().map(|&d| sample![tensor(d, &[40], 1), strided(d, &[40], 2)]).collect();
+    out.push(sample![tensor(DType::F32, &[0], 1), tensor(DType::F32, &[0], 2)]);
+    out
+}
+
+fn mv_samples() -> Samples {
+    HALF.iter()
+        .flat_map(|&d| {
+            [
+                sample![tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                sample![transposed(d, &[30, 20], 1), strided(d, &[20], 2)],
+            ]
+        })
+        .collect()
+}
+
+fn addmv_samples() -> Samples {
+    HALF.iter()
+        .flat_map(|&d| {
+            [
+                sample![tensor(d, &[3], 0), tensor(d, &[3, 4], 1), tensor(d, &[4], 2)],
+                sample![tensor(d, &[], 0), transposed(d, &[30, 20], 1), strided(d, &[20], 2), 2, 3],
+            ]
+        })
+        .collect()
+}
+
+const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
+
+const fn kernel(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    run: fn(&Call<'_>) -> Result<()>,
+    scratch: restride_ir::ScratchFn,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(run),
+        scratch: Some(scratch),
+        exactness: CLOSE,
+        ..OpDef::new(schema)
+    }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        samples: Some(linear_samples),
+        by_row: true,
+        doc: "x times the transpose of the weight, plus a bias",
+        ..kernel(
+            "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+            linear,
+            linear_kernel,
+            of_linear,
+        )
+    },
+    OpDef {
+        samples: Some(addmm_samples),
+        ..kernel(
+            "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            addmm,
+            added,
+            of_added,
+        )
+    },
+    OpDef {
+        samples: Some(mm_samples),
+        ..kernel("aten::mm(Tensor self, Tensor mat2) -> Tensor", mm, product, of_product)
+    },
+    OpDef {
+        samples: Some(bmm_samples),
+        ..kernel("aten::bmm(Tensor self, Tensor mat2) -> Tensor", bmm, product, of_product)
+    },
+    OpDef {
+        samples: Some(baddbmm_samples),
+        ..kernel(
+            "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            baddbmm,
+            added,
+            of_added,
+        )
+    },
+    OpDef {
+        samples: Some(matmul_samples),
+        by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
+        ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product, of_product)
+    },
+    OpDef {
+        samples: Some(vector_samples),
+        ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product, of_product)
+    },
+    OpDef {
+        samples: Some(vector_samples),
+        doc: "dot with the conjugate of the first vector",
+        ..kernel("aten::vdot(Tensor self, Tensor other) -> Tensor", dot, vdot, of_vdot)
+    },
+    OpDef {
+        samples: Some(mv_samples),
+        ..kernel("aten::mv(Tensor self, Tensor vec) -> Tensor", mv, product, of_product)
+    },
+    OpDef {
+        samples: Some(addmv_samples),
+        ..kernel(
+            "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+            addmv,
+            added,
+            of_added,
+        )
+    },
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, composed::OPS, chain::OPS, einsum::OPS, grouped::OPS], gradients: &[grad::GRADS] };

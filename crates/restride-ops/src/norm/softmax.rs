@@ -1,0 +1,222 @@
+//! Softmax and its logarithm. Results are row-major, whatever the operand's strides, as on PyTorch's CPU.
+
+use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
+use crate::support::scratch::{lies, packed};
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
+use restride_kernels::scratch::room;
+use restride_kernels::softmax::{self, Softmax};
+use restride_tensor::Tensor;
+
+/// The dimension argument, counted from the start (a 0-d tensor has one dimension).
+fn dimension<V>(a: &Args<'_, V>, i: usize, layout: &Layout) -> Result<usize> {
+    Ok(layout.dim(a.int(i)?)?)
+}
+
+fn infer_as(a: &Args<'_, Meta>, dtype: DType, what: &str) -> Metas {
+    let x = a.tensor(0)?;
+    dimension(a, 1, &x.layout)?;
+    ensure!(dtype.is_float(), "\"{what}_kernel_impl\" not implemented for '{}'", crate::support::promote::name(dtype));
+    one(fresh(dtype, x.sizes()))
+}
+
+/// With a type to convert to, `softmax.int`.
+fn infer(a: &Args<'_, Meta>) -> Metas {
+    infer_as(a, a.opt_dtype(2)?.unwrap_or(a.tensor(0)?.dtype), "softmax")
+}
+
+/// `_softmax`.
+fn infer_plain(a: &Args<'_, Meta>) -> Metas {
+    ensure!(!a.bool(2)?, "softmax with half to float conversion is not supported on CPU");
+    infer_as(a, a.tensor(0)?.dtype, "softmax")
+}
+
+fn run(c: &Call<'_>, what: Softmax) -> Result<()> {
+    let (x, out) = (c.args.tensor(0)?, &c.outs[0]);
+    let dim = dimension(&c.args, 1, x.layout())?;
+    let half = matches!(out.dtype(), DType::F16 | DType::BF16);
+    if half && x.dtype() != out.dtype() {
+        // Converted first, and rounded by that.
+        let layout = Layout::contiguous(x.sizes());
+        return restride_kernels::scratch::tensor(out.dtype(), &layout, |narrow| {
+            ran(restride_kernels::copy::same_order(x, narrow))?;
+            ran(softmax::softmax(&narrow.as_view(), dim, what, out, c.ctx.threads))
+        });
+    }
+    ran(softmax::softmax(x, dim, what, out, c.ctx.threads))
+}
+
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let (x, out) = (a.tensor(0)?, &outs[0]);
+    let dim = dimension(a, 1, &x.layout)?;
+    let half = matches!(out.dtype, DType::F16 | DType::BF16) && x.dtype != out.dtype;
+    // Converted first, on memory of its own.
+    if half {
+        let narrow = Layout::contiguous(x.sizes());
+        let bytes = room::<u8>(narrow.numel() as usize * out.dtype.size());
+        return Ok(bytes + softmax::softmax_room((out.dtype, &narrow), dim, lies(out)));
+    }
+    Ok(softmax::softmax_room(lies(x), dim, lies(out)))
+}
+
+fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let dim = dimension(a, 2, &a.tensor(0)?.layout)?;
+    let inner: i64 = outs[0].sizes().iter().skip(dim + 1).product();
+    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, inner))
+}
+
+fn backward_infer(a: &Args<'_, Meta>) -> Metas {
+    let (g, y) = (a.tensor(0)?, a.tensor(1)?);
+    dimension(a, 2, &g.layout)?;
+    ensure!(
+        g.dtype == y.dtype && g.sizes() == y.sizes(),
+        "the gradient and the result must be of one type and size, got {g} and {y}"
+    );
+    ensure!(g.dtype.is_float(), "not implemented for '{}'", crate::support::promote::name(g.dtype));
+    ensure!(
+        a.opt_dtype(3)?.is_none_or(|d| d == g.dtype),
+        "softmax backward with half to float conversion is not supported on CPU"
+    );
+    one(fresh(g.dtype, g.sizes()))
+}
+
+fn backward(c: &Call<'_>, log: bool) -> Result<()> {
+    let (g, y) = (c.args.tensor(0)?, c.args.tensor(1)?);
+    let dim = dimension(&c.args, 2, g.layout())?;
+    ran(softmax::softmax_backward(g, y, dim, log, &c.outs[0], c.ctx.threads))
+}
+
+/// Calls over each dimension of each form, followed by `extra`.
+fn samples(extra: fn(DType) -> restride_ir::SampleArg) -> Samples {
+    let mut out = Vec::new();
+    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        for dim in [0, 1, -1] {
+            out.extend(forms(d, &[3, 4, 19], 1).into_iter().map(|x| sample![x, dim, extra(d)]));
+        }
+    }
+    let d = DType::F32;
+    for x in [
+        expanded(d, &[3, 5], 1),
+        nhwc(d, &[2, 3, 4, 5], 2),
+        tensor(d, &[0, 3], 1),
+        tensor(d, &[3, 0], 1),
+        tensor(d, &[], 1),
+        in_range(d, Layout::contiguous(&[4, 33]), 3, -90.0, 90.0),
+    ] {
+        out.push(sample![x, -1, extra(d)]);
+    }
+    let inf = f32::INFINITY;
+    out.push(sample![Tensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[4, 2]), 1, extra(d)]);
+    out.push(sample![Tensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[2, 4]), 0, extra(d)]);
+    out.push(sample![tensor(d, &[3, 4], 1), 2, extra(d)]);
+    out.push(sample![ints(&[1, 2, 3], &[3]), 0, extra(DType::I64)]);
+    out
+}
+
+fn plain_samples() -> Samples {
+    samples(|_| crate::support::sample::IntoArg::arg(false))
+}
+
+fn typed_samples() -> Samples {
+    let mut out = samples(|_| restride_ir::Arg::None);
+    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        out.push(sample![tensor(DType::F32, &[3, 7], 1), 1, d]);
+        out.push(sample![transposed(DType::BF16, &[3, 7], 1), 0, d]);
+        out.push(sample![ints(&[1, 2, 3], &[3]), 0, d]);
+    }
+    out
+}
+
+fn special_log_samples() -> Samples {
+    vec![sample![strided(DType::F32, &[3, 7], 1), 1], sample![tensor(DType::F32, &[3, 7], 1), 1, DType::F64]]
+}
+
+fn backward_samples() -> Samples {
+    let mut out = Vec::new();
+    for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
+        for dim in [0, 1, -1] {
+            let ys = forms(d, &[3, 4, 9], 4).map(|t| {
+                let near = Layout::strided(&t.layout().sizes, &t.layout().strides, t.layout().offset);
+                in_range(d, near, 7, 0.0, 0.3)
+            });
+            out.extend(forms(d, &[3, 4, 9], 1).into_iter().zip(ys).map(|(g, y)| sample![g, y, dim, d]));
+        }
+    }
+    let d = DType::F32;
+    out.push(sample![tensor(d, &[0, 4], 1), tensor(d, &[0, 4], 2), 1, d]);
+    out.push(sample![tensor(d, &[], 1), tensor(d, &[], 2), 0, d]);
+    out
+}
+
+/// A row is read before it is written.
+static ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 1 } }];
+
+/// The same of the gradient.
+static GRADIENT_ROWS: &[Reuse] = &[Reuse { arg: 0, result: 0, kind: ReuseKind::RowWise { dim: 2 } }];
+
+macro_rules! softmax {
+    ($schema:literal, $what:ident, $infer:expr, $samples:expr) => {
+        OpDef {
+            infer: Some($infer),
+            kernel: Kernel::Fixed(|c| run(c, Softmax::$what)),
+            scratch: Some(scratch),
+            reuse: ROWS,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+
+macro_rules! gradient {
+    ($schema:literal, $log:literal) => {
+        OpDef {
+            infer: Some(backward_infer),
+            kernel: Kernel::Fixed(|c| backward(c, $log)),
+            scratch: Some(backward_scratch),
+            reuse: GRADIENT_ROWS,
+            samples: Some(backward_samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    softmax!("aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", Plain, infer, typed_samples),
+    softmax!("aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", Plain, infer_plain, plain_samples),
+    softmax!(
+        "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        Log,
+        infer,
+        typed_samples
+    ),
+    softmax!("aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", Log, infer_plain, plain_samples),
+    softmax!(
+        "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+        Plain,
+        infer,
+        typed_samples
+    ),
+    softmax!(
+        "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+        Log,
+        infer,
+        special_log_samples
+    ),
+    OpDef {
+        doc: "softmax with zeros for rows of minus infinity",
+        ..softmax!(
+            "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+            Safe,
+            infer,
+            typed_samples
+        )
+    },
+    gradient!(
+        "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+        false
+    ),
+    gradient!(
+        "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+        true
+    ),
+];

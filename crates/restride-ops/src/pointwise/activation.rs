@@ -1,0 +1,440 @@
+//! Activation functions, their derivatives, and rounding to what quantized numbers can be.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{Metas, Result, Rule, as_empty_like, compute, infer, input, not_for, op, own, run};
+use crate::support::promote::check_holds;
+use crate::support::sample::{sample, tensor, transposed};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
+use restride_kernels::pointwise::{self as k, Input, Pointwise};
+use restride_tensor::{DType::*, Dims};
+use smallvec::{SmallVec, smallvec};
+
+fn infer_one(a: &Args<'_, Meta>, op: &Pointwise) -> Result<Metas> {
+    infer(a, &[0], &[], Rule::NoBool, op)
+}
+/// The operand and parameters that do not stand in the call.
+fn run_with(c: &Call<'_>, op: &Pointwise, params: &[f64]) -> Result<()> {
+    let mut inputs: SmallVec<[Input<'_>; 5]> = smallvec![input(&c.args, 0)?];
+    inputs.extend(params.iter().map(|&p| Input::Parameter(Scalar::Float(p))));
+    compute(c, op, c.outs[0].dtype(), &inputs)
+}
+
+fn infer_hardtanh(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    for i in [1, 2] {
+        check_holds(t.dtype, a.scalar(i)?)?;
+    }
+    if t.dtype == U8 && (a.scalar(1)?.as_f64() < 0.0 || a.scalar(2)?.as_f64() < 0.0) {
+        return Err(OpError::new("cannot do hardtanh on an unsigned type with negative limits"));
+    }
+    as_empty_like(a, infer_one(a, &k::CLAMP)?)
+}
+fn run_clamp(c: &Call<'_>) -> Result<()> {
+    run(c, &[0], &[1, 2], Rule::NoBool, &k::CLAMP)
+}
+
+const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
+const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+
+fn infer_celu(a: &Args<'_, Meta>) -> Result<Metas> {
+    if a.float(1)? == 0.0 {
+        return Err(OpError::new("ZeroDivisionError: alpha cannot be 0 for CELU"));
+    }
+    infer_one(a, &k::ELU)
+}
+fn run_celu(c: &Call<'_>) -> Result<()> {
+    let alpha = c.args.float(1)?;
+    run_with(c, &k::ELU, &[alpha, 1.0, 1.0 / alpha])
+}
+
+/// Whether `gelu` is to be approximated, by the argument at a position.
+fn gelu<V>(
+    a: &Args<'_, V>,
+    at: usize,
+    exact: &'static Pointwise,
+    tanh: &'static Pointwise,
+) -> Result<&'static Pointwise> {
+    match a.opt_str(at)? {
+        None | Some("none") => Ok(exact),
+        Some("tanh") => Ok(tanh),
+        Some(_) => Err(OpError::new("approximate argument must be either none or tanh.")),
+    }
+}
+
+/// `prelu` has one weight, or one for each channel (dimension 1).
+fn prelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    let (x, weight) = (*a.tensor(0)?, *a.tensor(1)?);
+    let (t, w) = (e.meta(x), e.meta(weight));
+    if t.dtype != w.dtype {
+        return Err(OpError::new(format!(
+            "prelu: Type promoting not supported. Got {} and {}",
+            crate::support::promote::name(t.dtype),
+            crate::support::promote::name(w.dtype)
+        )));
+    }
+    if w.rank() > 1 {
+        return Err(OpError::new(format!(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {}",
+            w.rank()
+        )));
+    }
+    let count = w.layout.numel();
+    let mut sizes: Dims<i64> = smallvec![1; t.rank()];
+    if count != 1 {
+        let channels = t.sizes().get(1).or(t.sizes().first()).copied().unwrap_or(1);
+        if t.rank() == 0 || channels != count {
+            return Err(OpError::new(format!(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}."
+            )));
+        }
+        sizes[1.min(t.rank() - 1)] = count;
+    }
+    let sizes: Vec<Scalar> = sizes.into_iter().map(Scalar::Int).collect();
+    let shaped = e.call("aten.view.default", &[Arg::Value(weight), Arg::Scalars(sizes)])?[0];
+    e.call("aten._prelu_kernel.default", &[Arg::Value(x), Arg::Value(shaped)])
+}
+
+/// `glu`: one half times the sigmoid of the other.
+fn glu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    let x = *a.tensor(0)?;
+    let t = e.meta(x);
+    if t.rank() == 0 {
+        return Err(OpError::new("glu does not support 0-dimensional tensors"));
+    }
+    let dim = t.layout.dim(a.int(1)?)?;
+    let size = t.sizes()[dim];
+    if size % 2 != 0 {
+        return Err(OpError::new(format!("Halving dimension must be even, but dimension {dim} is size {size}")));
+    }
+    let half = |e: &mut dyn Emit, from: i64, to: i64| {
+        let n = |i: i64| Arg::Scalar(Scalar::Int(i));
+        e.call("aten.slice.Tensor", &[Arg::Value(x), n(dim as i64), n(from), n(to), n(1)])
+    };
+    let (first, second) = (half(e, 0, size / 2)?[0], half(e, size / 2, size)?[0]);
+    let gate = e.call("aten.sigmoid.default", &[Arg::Value(second)])?[0];
+    e.call("aten.mul.Tensor", &[Arg::Value(first), Arg::Value(gate)])
+}
+
+/// Numbers rounded to the grid of a quantized type, and which of them lie within its range.
+fn infer_fake_quantize(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    if !t.dtype.is_float() {
+        return not_for(t.dtype);
+    }
+    let (zero, lo, hi) = (a.int(2)?, a.int(3)?, a.int(4)?);
+    if lo > hi {
+        return Err(OpError::new("`quant_min` should be less than or equal to `quant_max`."));
+    }
+    if !(lo..=hi).contains(&zero) {
+        return Err(OpError::new("`zero_point` must be between `quant_min` and `quant_max`."));
+    }
+    let layout = crate::support::strides::dense_like(&t.layout);
+    Ok(smallvec![Meta::new(t.dtype, layout.clone()), Meta::new(Bool, layout)])
+}
+fn run_fake_quantize(c: &Call<'_>) -> Result<()> {
+    let mut inputs: SmallVec<[Input<'_>; 5]> = smallvec![input(&c.args, 0)?];
+    for i in 1..5 {
+        inputs.push(Input::Parameter(c.args.scalar(i)?));
+    }
+    let dtype = c.outs[0].dtype();
+    k::decide(&k::FAKE_QUANTIZE_MASK, dtype, &inputs, &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    compute(c, &k::FAKE_QUANTIZE, dtype, &inputs)
+}
+fn fake_quantize(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    let both = e.call("aten.fake_quantize_per_tensor_affine_cachemask.default", a.0)?;
+    Ok(smallvec![both[0]])
+}
+fn quantized() -> Vec<Sample> {
+    let of = |t| sample![t, 0.1, 3, -8, 7];
+    vec![
+        of(tensor(F32, &[2, 3], 1)),
+        of(transposed(F32, &[2, 3], 1)),
+        of(tensor(F32, &[0], 1)),
+        of(tensor(F64, &[5], 1)),
+    ]
+}
+
+/// `elu_backward` is told whether it gets the result or the operand.
+fn elu_backward<V>(a: &Args<'_, V, Scalar>) -> Result<&'static Pointwise> {
+    let is_result = match a.0.get(4) {
+        Some(Arg::Scalar(s)) => s.as_bool(),
+        _ => return Err(OpError::new("argument 4 is not a bool")),
+    };
+    Ok(if is_result { &k::ELU_BACKWARD_RESULT } else { &k::ELU_BACKWARD })
+}
+fn run_elu_backward(c: &Call<'_>) -> Result<()> {
+    let mut inputs: SmallVec<[Input<'_>; 5]> = smallvec![input(&c.args, 0)?, input(&c.args, 5)?];
+    for i in 1..4 {
+        inputs.push(Input::Parameter(c.args.scalar(i)?));
+    }
+    compute(c, elu_backward(&c.args)?, c.outs[0].dtype(), &inputs)
+}
+
+/// `logit_backward` with or without bounds.
+fn run_logit_backward(c: &Call<'_>) -> Result<()> {
+    let pair = [input(&c.args, 0)?, input(&c.args, 1)?];
+    match c.args.opt_float(2)? {
+        Some(eps) if eps >= 0.0 => {
+            let eps = Input::Parameter(Scalar::Float(eps));
+            compute(c, &k::LOGIT_EPS_BACKWARD, c.outs[0].dtype(), &[pair[0], pair[1], eps])
+        }
+        _ => compute(c, &k::LOGIT_BACKWARD, c.outs[0].dtype(), &pair),
+    }
+}
+
+/// `log_sigmoid` gives row-major results on the CPU.
+fn infer_log_sigmoid(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = infer_one(a, &k::LOG_SIGMOID)?;
+    Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
+}
+/// `log_sigmoid` with the buffer that its derivative takes on the CPU.
+fn infer_log_sigmoid_forward(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = infer_log_sigmoid(a)?;
+    Ok(smallvec![out[0].clone(), out[0].clone()])
+}
+fn run_log_sigmoid_forward(c: &Call<'_>) -> Result<()> {
+    let x = [input(&c.args, 0)?];
+    let dtype = c.outs[0].dtype();
+    k::compute(&k::LOG_SIGMOID_BUFFER, dtype, &x, &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    compute(c, &k::LOG_SIGMOID, dtype, &x)
+}
+
+fn activation() -> Vec<Sample> {
+    let mut out = unary(REAL, -4.0, 4.0);
+    out.extend(special(REAL).split_off(forms(REAL, 0.0, 1.0).len()));
+    out
+}
+fn with(params: &[f64]) -> Vec<Sample> {
+    let mut out = activation();
+    out.extend(unary_with(REAL, -4.0, 4.0, params));
+    out
+}
+fn whole(mut out: Vec<Sample>, params: &[i64]) -> Vec<Sample> {
+    for d in [I64, I32, I8] {
+        let mut s = sample![tensor(d, &[2, 3], 1)];
+        s.args.extend(params.iter().map(|&p| Arg::Scalar(Scalar::Int(p))));
+        out.push(s);
+    }
+    out
+}
+fn gelus() -> Vec<Sample> {
+    let mut out = activation();
+    out.extend(unary(REAL, -4.0, 4.0).into_iter().map(|mut s| {
+        s.args.push(Arg::Str("tanh".into()));
+        s
+    }));
+    out.push(sample![tensor(F32, &[2], 1), "sigmoid"]);
+    out
+}
+/// A gradient and a tensor of equal sizes and element types, with arguments after them.
+fn gradients(params: &[Scalar]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for (i, x) in forms(REAL, -4.0, 4.0).into_iter().enumerate() {
+        let g =
+            crate::support::sample::laid(x.dtype(), restride_ir::Layout::contiguous(&x.layout().sizes), 50 + i as u64);
+        let mut s = sample![g, x];
+        s.args.extend(params.iter().map(|&p| Arg::Scalar(p)));
+        out.push(s);
+    }
+    out
+}
+/// Gradients of functions whose results lie between 0 and 1.
+fn gradients_of_results() -> Vec<Sample> {
+    gradients(&[]).into_iter().take(6).collect()
+}
+fn named(mut out: Vec<Sample>, text: &str) -> Vec<Sample> {
+    out.iter_mut().for_each(|s| s.args.push(Arg::Str(text.into())));
+    out
+}
+
+const F: fn(f64) -> Scalar = Scalar::Float;
+
+pub(crate) static OPS: &[OpDef] = &[
+    op!("aten::relu(Tensor self) -> Tensor", NoBool(0), k::RELU, || whole(activation(), &[])),
+    own!(
+        "aten::relu6(Tensor self) -> Tensor",
+        |a| as_empty_like(a, infer_one(a, &k::CLAMP)?),
+        |c| run_with(c, &k::CLAMP, &[0.0, 6.0]),
+        (0),
+        || whole(activation(), &[])
+    ),
+    own!(
+        "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+        infer_hardtanh,
+        run_clamp,
+        (0),
+        || whole(with(&[-0.5, 1.5]), &[-2, 2])
+    ),
+    op!("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", Same(0; 1), k::LEAKY_RELU, || with(&[0.2])),
+    op!("aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Same(0; 1, 2, 3), k::ELU, || with(&[1.5, 0.5, 2.0])),
+    own!("aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", infer_celu, run_celu, (0), || with(&[1.5])),
+    own!(
+        "aten::selu(Tensor self) -> Tensor",
+        |a| infer_one(a, &k::ELU),
+        |c| run_with(c, &k::ELU, &[SELU_ALPHA, SELU_SCALE, 1.0]),
+        (0),
+        activation
+    ),
+    own!(
+        "aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor",
+        |a| infer_one(a, gelu(a, 1, &k::GELU, &k::GELU_TANH)?),
+        |c| run(c, &[0], &[], Rule::Same, gelu(&c.args, 1, &k::GELU, &k::GELU_TANH)?),
+        (0),
+        gelus
+    ),
+    op!("aten::silu(Tensor self) -> Tensor", Same(0), k::SILU, activation),
+    op!("aten::mish(Tensor self) -> Tensor", Same(0), k::MISH, activation),
+    op!("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Same(0; 1, 2), k::SOFTPLUS, || with(&[2.0, 3.0])),
+    op!("aten::hardsigmoid(Tensor self) -> Tensor", Same(0), k::HARDSIGMOID, activation),
+    op!("aten::hardswish(Tensor self) -> Tensor", Same(0), k::HARDSWISH, activation),
+    op!("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
+    op!("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
+    own!(
+        "aten::log_sigmoid(Tensor self) -> Tensor",
+        infer_log_sigmoid,
+        |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID),
+        (0),
+        activation
+    ),
+    own!(
+        "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+        infer_log_sigmoid_forward,
+        run_log_sigmoid_forward,
+        (),
+        || unary(REAL, -4.0, 4.0)
+    ),
+    op!("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
+    op!("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", Same(0, 1), k::PRELU, || {
+        vec![
+            sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[1, 3, 1], 2)],
+            sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1, 1, 1], 2)],
+        ]
+    }),
+    OpDef {
+        decompose: Some(prelu),
+        samples: Some(|| {
+            vec![
+                sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[3], 2)],
+                sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1], 2)],
+                sample![tensor(F64, &[5], 1), tensor(F64, &[], 2)],
+                sample![tensor(F64, &[], 1), tensor(F64, &[1], 2)],
+                sample![tensor(F32, &[2, 3], 1), tensor(F32, &[4], 2)],
+            ]
+        }),
+        ..OpDef::new("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+    },
+    OpDef {
+        decompose: Some(glu),
+        samples: Some(|| {
+            vec![
+                sample![tensor(F32, &[2, 6], 1)],
+                sample![transposed(F32, &[4, 3, 2], 1), 0],
+                sample![tensor(F64, &[3], 1)],
+                sample![tensor(BF16, &[0, 4], 1), -1],
+            ]
+        }),
+        ..OpDef::new("aten::glu(Tensor self, int dim=-1) -> Tensor")
+    },
+    OpDef {
+        infer: Some(infer_fake_quantize),
+        kernel: Kernel::Fixed(run_fake_quantize),
+        samples: Some(quantized),
+        ..OpDef::new(
+            "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
+        )
+    },
+    OpDef {
+        decompose: Some(fake_quantize),
+        samples: Some(quantized),
+        ..OpDef::new(
+            "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
+        )
+    },
+    op!(
+        "aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
+        Same(0, 1),
+        k::SIGMOID_BACKWARD,
+        gradients_of_results
+    ),
+    op!(
+        "aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
+        Same(0, 1),
+        k::TANH_BACKWARD,
+        gradients_of_results
+    ),
+    own!(
+        "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
+        (0, 1),
+        || gradients(&[F(0.5)])
+    ),
+    own!(
+        "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+        |a| infer(a, &[1, 0], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
+        |c| run(c, &[0, 1], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
+        (0, 1),
+        || gradients(&[F(0.2), Scalar::Bool(false)])
+    ),
+    own!(
+        "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+        |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?),
+        run_elu_backward,
+        (0, 5),
+        || {
+            let mut out = Vec::new();
+            for is_result in [false, true] {
+                for mut s in gradients(&[]) {
+                    let x = s.args.pop().expect("a gradient and a tensor");
+                    s.args.extend([1.5, 1.0, 2.0].map(|p| Arg::Scalar(Scalar::Float(p))));
+                    s.args.extend([Arg::Scalar(Scalar::Bool(is_result)), x]);
+                    out.push(s);
+                }
+            }
+            out
+        }
+    ),
+    own!(
+        "aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\") -> Tensor",
+        |a| infer(a, &[0, 1], &[], Rule::Same, gelu(a, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
+        |c| run(c, &[0, 1], &[], Rule::Same, gelu(&c.args, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
+        (0, 1),
+        || {
+            let mut out = named(gradients(&[]), "none");
+            out.extend(named(gradients(&[]), "tanh"));
+            out
+        }
+    ),
+    op!("aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", Same(0, 1), k::SILU_BACKWARD, || gradients(
+        &[]
+    )),
+    op!("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor", Same(0, 1), k::MISH_BACKWARD, || gradients(
+        &[]
+    )),
+    op!("aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", Same(0, 1; 2, 3), k::SOFTPLUS_BACKWARD, || gradients(&[F(2.0), F(3.0)])),
+    op!(
+        "aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
+        Same(0, 1),
+        k::HARDSIGMOID_BACKWARD,
+        || gradients(&[])
+    ),
+    op!(
+        "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
+        Same(0, 1),
+        k::HARDSWISH_BACKWARD,
+        || gradients(&[])
+    ),
+    op!("aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", Same(0, 1; 2, 3), k::HARDTANH_BACKWARD, || gradients(&[F(-0.5), F(1.5)])),
+    op!("aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
+    op!("aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
+    OpDef {
+        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+        ..own!(
+            "aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
+            |a| infer(a, &[0, 1], &[], Rule::Same, &k::LOGIT_BACKWARD),
+            run_logit_backward,
+            (0, 1),
+            || gradients(&[F(0.1)]).into_iter().chain(gradients(&[])).collect()
+        )
+    },
+];

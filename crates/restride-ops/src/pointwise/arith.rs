@@ -1,0 +1,435 @@
+//! Arithmetic of two and more operands.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{
+    Metas, Result, Rule, check_alpha, common, compute, infer, input, inputs, op, operands, own, run,
+};
+use crate::support::promote::Operand;
+use crate::support::sample::{in_range, sample, tensor, transposed};
+use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_kernels::pointwise::{self as k, Input, Pointwise};
+use restride_tensor::{DType, DType::*};
+
+/// `add`, `sub` and `rsub`: two operands and `alpha` after them.
+fn infer_scaled(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = infer(a, &[0, 1], &[], Rule::Same, &k::ADD)?;
+    check_alpha(out[0].dtype, a.opt_scalar(2)?.unwrap_or(Scalar::Int(1)))?;
+    Ok(out)
+}
+
+fn infer_sub(a: &Args<'_, Meta>) -> Result<Metas> {
+    let [x, y] = [Operand::read(a, 0)?.dtype(), Operand::read(a, 1)?.dtype()];
+    if x == Bool && y == Bool {
+        return Err(OpError::new(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead.",
+        ));
+    }
+    if x == Bool || y == Bool {
+        return Err(OpError::new(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        ));
+    }
+    infer_scaled(a)
+}
+
+/// `rsub` is `sub` with its operands exchanged.
+fn infer_rsub(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer_sub(a)?;
+    infer(a, &[1, 0], &[], Rule::Same, &k::SUB)
+}
+
+/// Without the multiplication where `alpha` is 1.
+fn run_scaled(c: &Call<'_>, plain: &Pointwise, scaled: &Pointwise) -> Result<()> {
+    match c.args.opt_scalar(2)? {
+        None | Some(Scalar::Int(1)) => run(c, &[0, 1], &[], Rule::Same, plain),
+        Some(Scalar::Float(1.0)) => run(c, &[0, 1], &[], Rule::Same, plain),
+        Some(_) => run(c, &[0, 1], &[2], Rule::Same, scaled),
+    }
+}
+
+fn run_add(c: &Call<'_>) -> Result<()> {
+    run_scaled(c, &k::ADD, &k::ADD_SCALED)
+}
+fn run_sub(c: &Call<'_>) -> Result<()> {
+    run_scaled(c, &k::SUB, &k::SUB_SCALED)
+}
+fn run_rsub(c: &Call<'_>) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1])?, Rule::Same)?;
+    let alpha = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));
+    let [a, b] = [input(&c.args, 0)?, input(&c.args, 1)?];
+    compute(c, &k::RSUB, dtype, &[a, b, Input::Parameter(alpha)])
+}
+
+/// How `div` rounds, by its last argument.
+fn rounding<V>(a: &Args<'_, V>) -> Result<(Rule, &'static Pointwise)> {
+    match a.opt_str(2)? {
+        None => Ok((Rule::Float, &k::DIV)),
+        Some("trunc") => Ok((Rule::NoBool, &k::DIV_TRUNC)),
+        Some("floor") => Ok((Rule::NoBool, &k::DIV_FLOOR)),
+        Some(other) => Err(OpError::new(format!(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+        ))),
+    }
+}
+fn infer_div_mode(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (rule, op) = rounding(a)?;
+    infer(a, &[0, 1], &[], rule, op)
+}
+fn run_div_mode(c: &Call<'_>) -> Result<()> {
+    let (rule, op) = rounding(&c.args)?;
+    run(c, &[0, 1], &[], rule, op)
+}
+
+/// `addcmul` and `addcdiv`.
+fn infer_addc(a: &Args<'_, Meta>, divides: bool) -> Result<Metas> {
+    let operands = operands(a, &[0, 1, 2])?;
+    let dtype = common(&operands, Rule::Same)?;
+    let whole = |o: &Operand<'_>| !o.dtype().is_float() && !o.dtype().is_complex();
+    if divides && whole(&operands[1]) && whole(&operands[2]) {
+        return Err(OpError::new(
+            "Integer division with addcdiv is no longer supported, and in a future release addcdiv will perform a true division of tensor1 and tensor2.",
+        ));
+    }
+    let op = if divides { &k::ADDCDIV } else { &k::ADDCMUL };
+    if !divides && dtype == Bool {
+        return crate::pointwise::not_for(dtype);
+    }
+    crate::support::promote::check_holds(dtype, a.opt_scalar(3)?.unwrap_or(Scalar::Int(1)))?;
+    infer(a, &[0, 1, 2], &[], Rule::Same, op)
+}
+fn run_addc(c: &Call<'_>, op: &Pointwise) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1, 2])?, Rule::Same)?;
+    let mut all = inputs(&c.args, &[0, 1, 2])?;
+    all.push(Input::Parameter(c.args.opt_scalar(3)?.unwrap_or(Scalar::Int(1))));
+    compute(c, op, dtype, &all)
+}
+
+/// `lerp` takes operands of one element type.
+fn infer_lerp(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    let weight = a.tensor(2).ok().map(|w| w.dtype);
+    if x.dtype != y.dtype || weight.is_some_and(|w| w != x.dtype) {
+        return Err(OpError::new(format!(
+            "expected dtype {} for `end` and `weight` but got dtype {}",
+            crate::support::promote::name(x.dtype),
+            crate::support::promote::name(if x.dtype != y.dtype { y.dtype } else { weight.unwrap_or(y.dtype) })
+        )));
+    }
+    let at: &[usize] = if weight.is_some() { &[0, 1, 2] } else { &[0, 1] };
+    infer(a, at, &[], Rule::Same, &k::LERP)
+}
+fn run_lerp(c: &Call<'_>) -> Result<()> {
+    let weight = match c.args.as_tensor(2) {
+        Some(w) => Input::View(*w),
+        None => Input::Parameter(c.args.scalar(2)?),
+    };
+    compute(c, &k::LERP, c.outs[0].dtype(), &[input(&c.args, 0)?, input(&c.args, 1)?, weight])
+}
+
+/// `isclose` compares in the operands' own type.
+fn infer_isclose(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    if x.dtype != y.dtype {
+        return Err(OpError::new(format!(
+            "{} did not match {}",
+            crate::support::promote::name(x.dtype),
+            crate::support::promote::name(y.dtype)
+        )));
+    }
+    crate::pointwise::infer_ask(a, &[0, 1], &k::EQ)
+}
+fn run_isclose(c: &Call<'_>) -> Result<()> {
+    let mut all = inputs(&c.args, &[0, 1])?;
+    all.push(Input::Parameter(Scalar::Float(c.args.opt_float(2)?.unwrap_or(1e-5))));
+    all.push(Input::Parameter(Scalar::Float(c.args.opt_float(3)?.unwrap_or(1e-8))));
+    all.push(Input::Parameter(Scalar::Int(c.args.opt_bool(4)?.unwrap_or(false) as i64)));
+    let dtype = c.args.tensor(0)?.dtype();
+    k::decide(&k::IS_CLOSE, dtype, &all, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+}
+
+/// Calls with `alpha`.
+fn scaled(types: Types) -> Vec<Sample> {
+    let mut out = binary_mixed(types);
+    out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), 0.5]);
+    out.push(sample![tensor(I64, &[2, 3], 1), tensor(I64, &[3], 2), 3]);
+    out.push(sample![tensor(F16, &[2, 3], 1), tensor(I64, &[3], 2), 2]);
+    out
+}
+fn scaled_number(types: Types) -> Vec<Sample> {
+    let mut out = with_number(types);
+    out.push(sample![tensor(F32, &[2, 3], 1), 2.0, 0.5]);
+    out.push(sample![tensor(I64, &[2, 3], 1), 2, 3]);
+    out
+}
+fn with_mode(samples: Vec<Sample>) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for mode in ["floor", "trunc"] {
+        out.extend(samples.iter().cloned().map(|mut s| {
+            s.args.push(crate::support::sample::IntoArg::arg(mode));
+            s
+        }));
+    }
+    out.extend(samples.into_iter().take(3).map(|mut s| {
+        s.args.push(restride_ir::Arg::None);
+        s
+    }));
+    out
+}
+/// Divisors of both signs, and for floats zero.
+fn divisions(types: Types) -> Vec<Sample> {
+    let mut out = binary_mixed(types);
+    let (a, b): (Vec<i64>, Vec<i64>) = (-4..5).flat_map(|a| [-3, -1, 2].map(|b| (a, b))).unzip();
+    out.push(sample![crate::support::sample::ints(&a, &[27]), crate::support::sample::ints(&b, &[27])]);
+    let (a, b): (Vec<f32>, Vec<f32>) =
+        (-4..5).flat_map(|a| [-3.5f32, -1.0, 0.0, 2.25].map(|b| (a as f32 * 1.5, b))).unzip();
+    out.push(sample![restride_tensor::Tensor::from_slice(&a, &[36]), restride_tensor::Tensor::from_slice(&b, &[36])]);
+    out
+}
+fn triples(ints: bool) -> Vec<Sample> {
+    let three = |d: DType| {
+        let one = |seed| in_range(d, Layout::contiguous(&[2, 3]), seed, 1.0, 4.0);
+        [one(1), one(2), one(3)]
+    };
+    let mut out = Vec::new();
+    for d in [F32, F64, F16, BF16, C64] {
+        let [a, b, c] = three(d);
+        out.push(sample![&a, &b, &c]);
+        out.push(sample![a, b, c, 0.5]);
+    }
+    if ints {
+        let [a, b, c] = three(I64);
+        out.push(sample![a, b, c, 3]);
+    }
+    out.push(sample![
+        transposed(F32, &[2, 3], 1),
+        tensor(F32, &[3], 2),
+        in_range(F32, Layout::contiguous(&[]), 3, 1.0, 2.0),
+        2.0
+    ]);
+    out.push(sample![tensor(F32, &[0, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[3], 3)]);
+    out
+}
+fn lerps(number: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for d in [F32, F64, F16, BF16] {
+        let (a, b) = (transposed(d, &[2, 3], 1), tensor(d, &[2, 3], 2));
+        if number {
+            out.push(sample![&a, &b, 0.3]);
+            out.push(sample![a, b, 0.9]);
+        } else {
+            out.push(sample![&a, &b, in_range(d, Layout::contiguous(&[3]), 3, 0.0, 1.0)]);
+        }
+    }
+    out
+}
+fn closeness() -> Vec<Sample> {
+    let a = [1.0f32, 1.000001, f32::NAN, f32::INFINITY, 0.0, 2.0];
+    let b = [1.0f32, 1.0, f32::NAN, f32::INFINITY, 1e-9, 2.1];
+    let (a, b) = (restride_tensor::Tensor::from_slice(&a, &[6]), restride_tensor::Tensor::from_slice(&b, &[6]));
+    vec![
+        sample![&a, &b],
+        sample![&a, &b, 1e-5, 1e-8, true],
+        sample![a, b, 0.1],
+        sample![tensor(I64, &[5], 1), tensor(I64, &[5], 1)],
+    ]
+}
+
+macro_rules! scaled_op {
+    ($schema:literal, $infer:path, $run:path, $samples:expr) => {
+        own!($schema, $infer, $run, (0, 1), $samples)
+    };
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    scaled_op!(
+        "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        infer_scaled,
+        run_add,
+        || scaled(ALL)
+    ),
+    scaled_op!("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_scaled, run_add, || {
+        scaled_number(ALL)
+    }),
+    scaled_op!("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", infer_sub, run_sub, || {
+        scaled(NUMBERS)
+    }),
+    scaled_op!("aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_sub, run_sub, || {
+        scaled_number(NUMBERS)
+    }),
+    scaled_op!(
+        "aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        infer_sub,
+        run_sub,
+        || scaled(NUMBERS)
+    ),
+    scaled_op!(
+        "aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+        infer_sub,
+        run_sub,
+        || scaled_number(NUMBERS)
+    ),
+    scaled_op!(
+        "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+        infer_rsub,
+        run_rsub,
+        || tensors(scaled(NUMBERS))
+    ),
+    scaled_op!("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_rsub, run_rsub, || {
+        scaled_number(NUMBERS)
+    }),
+    op!("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
+    op!("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::MUL, || with_number(ALL)),
+    op!("aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
+    op!("aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::MUL, || with_number(ALL)),
+    op!("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    own!(
+        "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+        infer_div_mode,
+        run_div_mode,
+        (0, 1),
+        || with_mode(divisions(NO_BOOL))
+    ),
+    own!(
+        "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+        infer_div_mode,
+        run_div_mode,
+        (0, 1),
+        || with_mode(with_number(NO_BOOL))
+    ),
+    op!("aten::divide.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("aten::divide.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    own!(
+        "aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+        infer_div_mode,
+        run_div_mode,
+        (0, 1),
+        || with_mode(divisions(NO_BOOL))
+    ),
+    own!(
+        "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+        infer_div_mode,
+        run_div_mode,
+        (0, 1),
+        || with_mode(with_number(NO_BOOL))
+    ),
+    op!("aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    op!("aten::floor_divide(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)),
+    op!("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::DIV_FLOOR, || with_number(
+        NO_BOOL
+    )),
+    op!("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || tensors(
+        divisions(NO_BOOL)
+    )),
+    op!("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::REMAINDER, || with_number(
+        NO_BOOL
+    )),
+    op!("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || {
+        number_first(REAL)
+    }),
+    op!("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::FMOD, || tensors(tensors(
+        divisions(NO_BOOL)
+    ))),
+    op!("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::FMOD, || with_number(NO_BOOL)),
+    op!("aten::atan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
+    op!("aten::arctan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
+    op!("aten::hypot(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::HYPOT, || binary(REAL)),
+    op!("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::COPYSIGN, || binary(ALL_REAL)),
+    op!("aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::COPYSIGN, || with_number(
+        ALL_REAL
+    )),
+    op!("aten::nextafter(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::NEXTAFTER, || vec![sample![
+        tensor(F32, &[5], 1),
+        tensor(F32, &[5], 2)
+    ]]),
+    op!("aten::logaddexp(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP, || {
+        let mut out = binary(REAL);
+        out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
+        out
+    }),
+    op!("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
+    op!("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
+    op!("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::XLOGY, || with_number(
+        NO_BOOL
+    )),
+    op!("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || number_first(REAL)),
+    op!("aten::special_xlogy(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
+    op!(
+        "aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
+        Float(0, 1),
+        k::XLOGY,
+        || with_number(NO_BOOL)
+    ),
+    op!(
+        "aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
+        Float(0, 1),
+        k::XLOGY,
+        || number_first(REAL)
+    ),
+    op!("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOG1PY, || binary(NO_BOOL)),
+    own!("aten::heaviside(Tensor self, Tensor values) -> Tensor", infer_heaviside, run_heaviside, (0, 1), || {
+        vec![
+            sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2)],
+            sample![tensor(I64, &[6], 1), tensor(I64, &[6], 2)],
+        ]
+    }),
+    op!("aten::maximum(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
+    op!("aten::minimum(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
+    op!("aten::max.other(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
+    op!("aten::min.other(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
+    op!("aten::fmax(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::FMAX, || comparisons_of(ALL_REAL)),
+    op!("aten::fmin(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::FMIN, || comparisons_of(ALL_REAL)),
+    op!("aten::gcd(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::GCD, || binary(INTS)),
+    op!("aten::lcm(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::LCM, || binary(INTS)),
+    own!(
+        "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+        |a| infer_addc(a, false),
+        |c| run_addc(c, &k::ADDCMUL),
+        (0, 1, 2),
+        || triples(true)
+    ),
+    own!(
+        "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+        |a| infer_addc(a, true),
+        |c| run_addc(c, &k::ADDCDIV),
+        (0, 1, 2),
+        || triples(false)
+    ),
+    own!(
+        "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+        infer_lerp,
+        run_lerp,
+        (0, 1),
+        || lerps(true)
+    ),
+    own!(
+        "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+        infer_lerp,
+        run_lerp,
+        (0, 1, 2),
+        || lerps(false)
+    ),
+    own!(
+        "aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+        infer_isclose,
+        run_isclose,
+        (),
+        closeness
+    ),
+];
+
+/// `heaviside` takes operands of one element type.
+fn infer_heaviside(a: &Args<'_, Meta>) -> Result<Metas> {
+    if a.tensor(0)?.dtype != a.tensor(1)?.dtype {
+        return Err(OpError::new("heaviside is not yet implemented for tensors with different dtypes."));
+    }
+    infer(a, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
+}
+fn run_heaviside(c: &Call<'_>) -> Result<()> {
+    run(c, &[0, 1], &[], Rule::Same, &k::HEAVISIDE)
+}
+
+fn comparisons_of(types: Types) -> Vec<Sample> {
+    tensors(comparisons(types))
+}

@@ -1,0 +1,420 @@
+//! Special functions: Bessel and Airy functions, orthogonal polynomials, incomplete gamma functions.
+
+use crate::gradient::Rules;
+use crate::gradient::terms::{Cx, T, op as call, rule};
+use crate::pointwise::samples::*;
+use crate::pointwise::{Metas, Rule, infer, not_for, op, own, run};
+use crate::support::composite::composite;
+use crate::support::promote::to_float;
+use crate::support::sample::{in_range, sample, tensor, transposed};
+use crate::support::{Result, ValArgs, Vals, emit, ensure, pass};
+use restride_ir::{Args, Emit, Grad, Meta, OpDef, Sample};
+use restride_kernels::pointwise::{self as k, Pointwise};
+use restride_tensor::DType::*;
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+use std::f64::consts::{FRAC_2_PI, PI};
+
+/// As `Rule::Float`, but PyTorch has these functions in neither half type.
+fn infer_full(a: &Args<'_, Meta>, at: &[usize], op: &Pointwise) -> Result<Metas> {
+    let out = infer(a, at, &[], Rule::Float, op)?;
+    if matches!(out[0].dtype, F16 | BF16) { not_for(out[0].dtype) } else { Ok(out) }
+}
+
+/// Declares a function that is not defined for half types: schema, positions of operands, function, sample calls.
+macro_rules! full {
+    ($schema:literal, ($($x:literal),+), $f:expr, $samples:expr) => {
+        own!(
+            $schema,
+            |a| infer_full(a, &[$($x),+], &$f),
+            |c| run(c, &[$($x),+], &[], Rule::Float, &$f),
+            ($($x),+),
+            $samples
+        )
+    };
+}
+
+/// `mvlgamma(self, p)`: a sum of `lgamma` of `self` less halves.
+fn mvlgamma(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, p) = (*a.tensor(0)?, a.int(1)?);
+    ensure!(p >= 1, "p has to be greater than or equal to 1");
+    ensure!(e.meta(x).dtype != Bool, "The input tensor may not be a boolean tensor.");
+    let dtype = to_float(e.meta(x).dtype);
+    let (half, none) = (p as f64 / 2.0, ());
+    let less = emit!(e, "aten.arange.start_step", 0.5 - half, 0.5, 0.5, dtype, none, none, none)?;
+    let x = emit!(e, "aten.unsqueeze.default", x, -1)?;
+    let each = emit!(e, "aten.add.Tensor", less, x)?;
+    let each = emit!(e, "aten.lgamma.default", each)?;
+    let all = emit!(e, "aten.sum.dim_IntList", each, [-1i64], false, none)?;
+    Ok(smallvec![emit!(e, "aten.add.Scalar", all, (p * (p - 1)) as f64 * PI.ln() / 4.0)?])
+}
+
+fn gammainc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    Ok(smallvec![emit!(e, "aten.igamma.default", pass(a, 0), pass(a, 1))?])
+}
+fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    Ok(smallvec![emit!(e, "aten.igammac.default", pass(a, 0), pass(a, 1))?])
+}
+
+/// What has no half types, with zeros, infinities and NaN among the numbers.
+fn full(lo: f64, hi: f64) -> Vec<Sample> {
+    let mut out = unary(ALL_REAL, lo, hi);
+    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
+    out.push(sample![Tensor::from_slice(&odd, &[12])]);
+    out
+}
+
+/// Without an infinity, where PyTorch's value is NaN instead of the limit.
+fn finite(lo: f64, hi: f64) -> Vec<Sample> {
+    let mut out = unary(ALL_REAL, lo, hi);
+    out.push(sample![Tensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
+    out
+}
+
+/// Arguments within -1..1 and beyond, degrees on both sides of where formulas change.
+fn degrees() -> Vec<Sample> {
+    let mut out = binary(NO_BOOL);
+    let x: Vec<f64> = (-12..=12).map(|i| f64::from(i) / 8.0).collect();
+    let n: Vec<f64> = (-1..13).map(f64::from).collect();
+    let (x, n) = (Tensor::from_slice(&x, &[25, 1]), Tensor::from_slice(&n, &[14]));
+    out.push(sample![x, n]);
+    out.push(sample![transposed(F64, &[3, 4], 1), tensor(Bool, &[4], 2)]);
+    out
+}
+
+/// Pairs of numbers above zero, and what lies at the ends of a function's range.
+fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for (a, b) in pairs(types) {
+        let above = |t: Tensor, seed| match t.dtype() {
+            d if d.is_float() => in_range(d, t.layout().clone(), seed, 0.1, 9.0),
+            _ => t,
+        };
+        out.push(sample![above(a, 1), above(b, 2)]);
+    }
+    let odd = [&[0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::NAN], ends].concat();
+    let n = odd.len() as i64;
+    out.push(sample![Tensor::from_slice(&odd, &[n, 1]), Tensor::from_slice(&odd, &[n])]);
+    out
+}
+
+fn multivariate() -> Vec<Sample> {
+    let mut out = Vec::new();
+    for (p, x) in forms(ALL_REAL, 3.0, 9.0).into_iter().enumerate() {
+        out.push(sample![x, p as i64 % 4 + 1]);
+    }
+    out.push(sample![tensor(F32, &[3], 1), 0]);
+    out.push(sample![tensor(C64, &[3], 1), 1]);
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    full!("aten::special_airy_ai(Tensor x) -> Tensor", (0), k::AIRY_AI, || finite(-9.0, 9.0)),
+    full!("aten::special_bessel_j0(Tensor self) -> Tensor", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
+    full!("aten::special_bessel_j1(Tensor self) -> Tensor", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
+    full!("aten::special_bessel_y0(Tensor self) -> Tensor", (0), k::BESSEL_Y0, || full(0.1, 9.0)),
+    full!("aten::special_bessel_y1(Tensor self) -> Tensor", (0), k::BESSEL_Y1, || full(0.1, 9.0)),
+    full!("aten::special_modified_bessel_i0(Tensor self) -> Tensor", (0), k::BESSEL_I0, || full(-9.0, 9.0)),
+    full!("aten::special_modified_bessel_i1(Tensor self) -> Tensor", (0), k::BESSEL_I1, || full(-9.0, 9.0)),
+    full!("aten::special_modified_bessel_k0(Tensor self) -> Tensor", (0), k::BESSEL_K0, || full(0.1, 9.0)),
+    full!("aten::special_modified_bessel_k1(Tensor self) -> Tensor", (0), k::BESSEL_K1, || full(0.1, 9.0)),
+    full!("aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor", (0), k::BESSEL_K0E, || full(-1.0, 9.0)),
+    full!("aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor", (0), k::BESSEL_K1E, || full(-1.0, 9.0)),
+    full!("aten::special_spherical_bessel_j0(Tensor x) -> Tensor", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)),
+    full!("aten::special_erfcx(Tensor self) -> Tensor", (0), k::ERFCX, || full(-3.0, 9.0)),
+    full!("aten::special_log_ndtr(Tensor self) -> Tensor", (0), k::LOG_NORMAL_CDF, || full(-9.0, 3.0)),
+    full!("aten::special_ndtri(Tensor self) -> Tensor", (0), k::NORMAL_QUANTILE, || full(0.1, 0.9)),
+    full!("aten::special_zeta(Tensor self, Tensor other) -> Tensor", (0, 1), k::ZETA, || positive(NO_BOOL, &[])),
+    full!("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::ZETA, || {
+        with_number(NO_BOOL)
+    }),
+    full!("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", (0, 1), k::ZETA, || {
+        number_first(NO_BOOL)
+    }),
+    op!("aten::igamma(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMA, || positive(
+        NO_BOOL,
+        &[f64::INFINITY]
+    )),
+    op!("aten::igammac(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMAC, || positive(
+        NO_BOOL,
+        &[f64::INFINITY]
+    )),
+    composite!(
+        gammainc,
+        positive(REAL, &[f64::INFINITY]),
+        "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"
+    ),
+    composite!(
+        gammaincc,
+        positive(REAL, &[f64::INFINITY]),
+        "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"
+    ),
+    composite!(mvlgamma, multivariate(), "aten::mvlgamma(Tensor self, int p) -> Tensor"),
+    composite!(mvlgamma, multivariate(), "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
+    full!("aten::special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_T, degrees),
+    full!(
+        "aten::special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_T,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_T,
+        || with_number(NO_BOOL)
+    ),
+    full!("aten::special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_U, degrees),
+    full!(
+        "aten::special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_U,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_U,
+        || with_number(NO_BOOL)
+    ),
+    full!("aten::special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_V, degrees),
+    full!(
+        "aten::special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_V,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_V,
+        || with_number(NO_BOOL)
+    ),
+    full!("aten::special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_W, degrees),
+    full!(
+        "aten::special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_W,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::CHEBYSHEV_W,
+        || with_number(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_T,
+        degrees
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_T,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_T,
+        || with_number(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_U,
+        degrees
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_U,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_U,
+        || with_number(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_V,
+        degrees
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_V,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_V,
+        || with_number(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_W,
+        degrees
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_W,
+        || number_first(NO_BOOL)
+    ),
+    full!(
+        "aten::special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor",
+        (0, 1),
+        k::SHIFTED_CHEBYSHEV_W,
+        || with_number(NO_BOOL)
+    ),
+    full!("aten::special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", (0, 1), k::HERMITE_H, degrees),
+    full!("aten::special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::HERMITE_H, || {
+        number_first(NO_BOOL)
+    }),
+    full!("aten::special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::HERMITE_H, || {
+        with_number(NO_BOOL)
+    }),
+    full!("aten::special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", (0, 1), k::HERMITE_HE, degrees),
+    full!("aten::special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::HERMITE_HE, || {
+        number_first(NO_BOOL)
+    }),
+    full!("aten::special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::HERMITE_HE, || {
+        with_number(NO_BOOL)
+    }),
+    full!("aten::special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", (0, 1), k::LAGUERRE, degrees),
+    full!("aten::special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::LAGUERRE, || {
+        number_first(NO_BOOL)
+    }),
+    full!("aten::special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::LAGUERRE, || {
+        with_number(NO_BOOL)
+    }),
+    full!("aten::special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", (0, 1), k::LEGENDRE, degrees),
+    full!("aten::special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::LEGENDRE, || {
+        number_first(NO_BOOL)
+    }),
+    full!("aten::special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::LEGENDRE, || {
+        with_number(NO_BOOL)
+    }),
+];
+
+/// `d(x) * grad`, of a function of one number.
+macro_rules! slope {
+    ($name:literal, |$c:ident, $x:ident| $d:expr) => {
+        (
+            &[$name],
+            rule!(|$c| {
+                let $x = $c.arg(0);
+                $c.set(0, $c.grad() * $d);
+            }),
+        )
+    };
+}
+
+/// Of a Bessel function of order 1, by that of order 0; at 0, where the formula divides by it, the limit.
+fn of_order_one<'c>(c: &'c Cx<'c>, zero: &str, limit: f64) {
+    let x = c.arg(0);
+    let origin = x.is("eq", 0);
+    let safe = call!(c, "aten.masked_fill.Scalar", x, origin, 1.0);
+    let d = safe.unary(zero) - c.result() / safe;
+    c.set(0, c.grad() * call!(c, "aten.masked_fill.Scalar", d, origin, limit));
+}
+
+/// Of incomplete gamma functions PyTorch has the gradient of the bound alone.
+fn incomplete<'c>(c: &'c Cx<'c>, sign: f64, name: &str) {
+    if c.needs(0) {
+        return c.fail(format!("the derivative for '{name}: input' is not implemented"));
+    }
+    let (a, x) = (c.arg(0), c.arg(1));
+    let density = ((a - 1.0) * x.log() - x - a.unary("aten.lgamma.default")).exp();
+    c.give(1, || c.grad() * density * sign);
+}
+
+/// Of the Hurwitz zeta function PyTorch has the gradient of the second operand alone.
+fn zeta<'c>(c: &'c Cx<'c>, other: Option<T<'c>>, name: &str) {
+    let Some(q) = other.filter(|_| !c.needs(0)) else {
+        return c.fail("the derivative for 'zeta' is not implemented");
+    };
+    let s = c.arg(0);
+    let next = call!(c, name, s + 1.0, q);
+    c.set(1, c.grad() * -s * next);
+}
+
+pub(crate) static GRADS: Rules = &[
+    slope!("aten.special_bessel_j0.default", |_c, x| -x.unary("aten.special_bessel_j1.default")),
+    (&["aten.special_bessel_j1.default"], rule!(|c| of_order_one(c, "aten.special_bessel_j0.default", 0.5))),
+    slope!("aten.special_bessel_y0.default", |_c, x| -x.unary("aten.special_bessel_y1.default")),
+    (&["aten.special_bessel_y1.default"], rule!(|c| of_order_one(c, "aten.special_bessel_y0.default", f64::INFINITY))),
+    slope!("aten.special_modified_bessel_i0.default", |_c, x| x.unary("aten.special_modified_bessel_i1.default")),
+    (
+        &["aten.special_modified_bessel_i1.default"],
+        rule!(|c| of_order_one(c, "aten.special_modified_bessel_i0.default", 0.5)),
+    ),
+    slope!("aten.special_modified_bessel_k0.default", |_c, x| -x.unary("aten.special_modified_bessel_k1.default")),
+    slope!("aten.special_modified_bessel_k1.default", |c, x| {
+        -x.unary("aten.special_modified_bessel_k0.default") - c.result() / x
+    }),
+    slope!("aten.special_erfcx.default", |c, x| c.result() * x * 2.0 - (2.0 / PI.sqrt())),
+    slope!("aten.special_log_ndtr.default", |_c, x| {
+        (x * -std::f64::consts::FRAC_1_SQRT_2).unary("aten.special_erfcx.default").reciprocal() * FRAC_2_PI.sqrt()
+    }),
+    slope!("aten.special_ndtri.default", |c, _x| (c.result().square() * 0.5).exp() * (2.0 * PI).sqrt()),
+    (&["aten.special_zeta.default"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
+    (&["aten.special_zeta.self_scalar"], rule!(|c| zeta(c, c.opt(1), "aten.special_zeta.default"))),
+    (&["aten.special_zeta.other_scalar"], rule!(|c| zeta(c, None, "aten.special_zeta.default"))),
+    (&["aten.igamma.default"], rule!(|c| incomplete(c, 1.0, "igamma"))),
+    (&["aten.igammac.default"], rule!(|c| incomplete(c, -1.0, "igammac"))),
+    // What PyTorch does not differentiate: a gradient through it is zero.
+    (
+        &[
+            "aten.special_airy_ai.default",
+            "aten.special_scaled_modified_bessel_k0.default",
+            "aten.special_scaled_modified_bessel_k1.default",
+            "aten.special_spherical_bessel_j0.default",
+            "aten.special_chebyshev_polynomial_t.default",
+            "aten.special_chebyshev_polynomial_t.x_scalar",
+            "aten.special_chebyshev_polynomial_t.n_scalar",
+            "aten.special_chebyshev_polynomial_u.default",
+            "aten.special_chebyshev_polynomial_u.x_scalar",
+            "aten.special_chebyshev_polynomial_u.n_scalar",
+            "aten.special_chebyshev_polynomial_v.default",
+            "aten.special_chebyshev_polynomial_v.x_scalar",
+            "aten.special_chebyshev_polynomial_v.n_scalar",
+            "aten.special_chebyshev_polynomial_w.default",
+            "aten.special_chebyshev_polynomial_w.x_scalar",
+            "aten.special_chebyshev_polynomial_w.n_scalar",
+            "aten.special_shifted_chebyshev_polynomial_t.default",
+            "aten.special_shifted_chebyshev_polynomial_t.x_scalar",
+            "aten.special_shifted_chebyshev_polynomial_t.n_scalar",
+            "aten.special_shifted_chebyshev_polynomial_u.default",
+            "aten.special_shifted_chebyshev_polynomial_u.x_scalar",
+            "aten.special_shifted_chebyshev_polynomial_u.n_scalar",
+            "aten.special_shifted_chebyshev_polynomial_v.default",
+            "aten.special_shifted_chebyshev_polynomial_v.x_scalar",
+            "aten.special_shifted_chebyshev_polynomial_v.n_scalar",
+            "aten.special_shifted_chebyshev_polynomial_w.default",
+            "aten.special_shifted_chebyshev_polynomial_w.x_scalar",
+            "aten.special_shifted_chebyshev_polynomial_w.n_scalar",
+            "aten.special_hermite_polynomial_h.default",
+            "aten.special_hermite_polynomial_h.x_scalar",
+            "aten.special_hermite_polynomial_h.n_scalar",
+            "aten.special_hermite_polynomial_he.default",
+            "aten.special_hermite_polynomial_he.x_scalar",
+            "aten.special_hermite_polynomial_he.n_scalar",
+            "aten.special_laguerre_polynomial_l.default",
+            "aten.special_laguerre_polynomial_l.x_scalar",
+            "aten.special_laguerre_polynomial_l.n_scalar",
+            "aten.special_legendre_polynomial_p.default",
+            "aten.special_legendre_polynomial_p.x_scalar",
+            "aten.special_legendre_polynomial_p.n_scalar",
+        ],
+        Grad::Zero,
+    ),
+];

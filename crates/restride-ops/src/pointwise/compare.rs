@@ -1,0 +1,371 @@
+//! Comparisons, logic and choices.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{Metas, Result, Rule, ask, common, compute, input, layout, not_for, operands, own};
+use crate::support::promote::{Operand, check_holds, result_type};
+use crate::support::sample::{expanded, in_range, sample, tensor, transposed};
+use crate::support::strides;
+use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_kernels::convert::Kind;
+use restride_kernels::pointwise::{self as k, Input};
+use restride_tensor::{DType, DType::*};
+use smallvec::{SmallVec, smallvec};
+
+fn infer_where(a: &Args<'_, Meta>) -> Result<Metas> {
+    let condition = a.tensor(0)?;
+    if !matches!(condition.dtype, Bool | U8) {
+        return Err(OpError::new(format!(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
+            crate::support::promote::name(condition.dtype)
+        )));
+    }
+    let all = operands(a, &[0, 1, 2])?;
+    Ok(smallvec![Meta::new(result_type(&all[1..])?, layout(&all)?)])
+}
+fn run_where(c: &Call<'_>) -> Result<()> {
+    let inputs = [input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?];
+    compute(c, &k::WHERE, c.outs[0].dtype(), &[inputs[0].as_mask(), inputs[1], inputs[2]])
+}
+
+/// `masked_fill` gives a row-major copy of its first operand, whose element type stays.
+fn infer_masked_fill(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (x, mask) = (a.tensor(0)?, a.tensor(1)?);
+    if mask.dtype != Bool {
+        return Err(OpError::new(format!(
+            "masked_fill_ only supports boolean masks, but got mask with dtype {}",
+            crate::support::promote::name(mask.dtype)
+        )));
+    }
+    match Operand::read(a, 2)? {
+        Operand::Number(s) => check_holds(x.dtype, s)?,
+        Operand::Tensor(_, l) if l.rank() > 0 => {
+            return Err(OpError::new(format!(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+                l.rank()
+            )));
+        }
+        Operand::Tensor(..) => {}
+    }
+    let sizes = strides::broadcast_sizes(&[x.sizes(), mask.sizes()])?;
+    Ok(smallvec![Meta::contiguous(x.dtype, &sizes)])
+}
+fn run_masked_fill(c: &Call<'_>) -> Result<()> {
+    let dtype = c.outs[0].dtype();
+    let value = match c.args.as_tensor(2) {
+        Some(v) => v.get(&[]),
+        None => c.args.scalar(2)?,
+    };
+    check_holds(dtype, value)?;
+    let mask = input(&c.args, 1)?.as_mask();
+    compute(c, &k::MASKED_FILL, dtype, &[input(&c.args, 0)?, mask, Input::Number(value)])
+}
+
+/// Bounds of `clamp` and its like: those that are not `None`.
+fn bounds<V>(a: &Args<'_, V>, at: &[usize]) -> SmallVec<[usize; 3]> {
+    std::iter::once(0).chain(at.iter().copied().filter(|&i| !a.is_none(i))).collect()
+}
+/// `clamp_max` has no lower bound.
+const NO_LOWER: usize = usize::MAX;
+/// The numbers that an integer type holds.
+fn range(dtype: DType) -> Option<(i64, i64)> {
+    match dtype {
+        U8 => Some((0, 255)),
+        I8 => Some((i8::MIN as i64, i8::MAX as i64)),
+        I16 => Some((i16::MIN as i64, i16::MAX as i64)),
+        I32 => Some((i32::MIN as i64, i32::MAX as i64)),
+        I64 => Some((i64::MIN, i64::MAX)),
+        _ => None,
+    }
+}
+/// A bound outside an integer type's range is either none at all or nothing can keep it.
+fn check_bound(dtype: DType, s: Scalar, lower: bool) -> Result<()> {
+    let Some((least, most)) = range(dtype) else { return check_holds(dtype, s) };
+    let x = s.as_i64();
+    if if lower { x > most } else { x < least } {
+        let which = if lower { "min" } else { "max" };
+        return Err(OpError::new(format!(
+            "Clamp {which} value {x} is outside the representable range of {}",
+            crate::support::promote::name(dtype)
+        )));
+    }
+    Ok(())
+}
+/// The same bound within the element type's range.
+fn within(dtype: DType, x: Input<'_>) -> Input<'_> {
+    match (x, range(dtype)) {
+        (Input::Number(s), Some((least, most))) => Input::Number(Scalar::Int(s.as_i64().clamp(least, most))),
+        _ => x,
+    }
+}
+/// `lower` is the position of the lower bound, if there is one.
+fn infer_clamp(a: &Args<'_, Meta>, at: &[usize], lower: usize) -> Result<Metas> {
+    let at = bounds(a, at);
+    if at.len() == 1 {
+        return Err(OpError::new("torch.clamp: At least one of 'min' or 'max' must not be None"));
+    }
+    let all = operands(a, &at)?;
+    let dtype = common(&all, Rule::Same)?;
+    // By one tensor it is a maximum or minimum, which truth values have.
+    let extreme = at.len() == 2 && a.as_tensor(1).is_some();
+    if dtype == Bool && !extreme {
+        return not_for(dtype);
+    }
+    for (bound, i) in all.iter().zip(&at).skip(1) {
+        if let Operand::Number(s) = bound {
+            check_bound(dtype, *s, *i == lower)?;
+        }
+    }
+    if !k::CLAMP.takes(Kind::of(dtype)) {
+        return not_for(dtype);
+    }
+    // Plain numbers are parameters here, not 0-d tensors.
+    let tensors: SmallVec<[Operand<'_>; 3]> = all.into_iter().filter(|o| matches!(o, Operand::Tensor(..))).collect();
+    Ok(smallvec![Meta::new(dtype, layout(&tensors)?)])
+}
+fn run_bounds(c: &Call<'_>, lower: bool, upper: bool) -> Result<()> {
+    let at: &[usize] = if lower && upper { &[1, 2] } else { &[1] };
+    let all = operands(&c.args, &bounds(&c.args, at))?;
+    let dtype = common(&all, Rule::Same)?;
+    let x = input(&c.args, 0)?;
+    let (lo, hi) = match (lower, upper) {
+        (true, true) => (opt_input(c, 1)?, opt_input(c, 2)?),
+        (true, false) => (opt_input(c, 1)?, None),
+        _ => (None, opt_input(c, 1)?),
+    };
+    let (lo, hi) = (lo.map(|x| within(dtype, x)), hi.map(|x| within(dtype, x)));
+    match (lo, hi) {
+        (Some(lo), Some(hi)) => compute(c, &k::CLAMP, dtype, &[x, lo, hi]),
+        (Some(lo), None) => compute(c, &k::MAXIMUM, dtype, &[x, lo]),
+        (None, Some(hi)) => compute(c, &k::MINIMUM, dtype, &[x, hi]),
+        (None, None) => compute(c, &k::IDENTITY, dtype, &[x]),
+    }
+}
+fn opt_input<'a>(c: &Call<'a>, i: usize) -> Result<Option<Input<'a>>> {
+    if c.args.is_none(i) { Ok(None) } else { input(&c.args, i).map(Some) }
+}
+
+fn clamps(numbers: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for t in forms(NO_BOOL, -2.0, 2.0) {
+        if numbers {
+            out.push(sample![&t, 0, 1]);
+            out.push(sample![&t, (), 1]);
+            out.push(sample![t, 0.5]);
+        } else {
+            let d = t.dtype();
+            out.push(sample![&t, tensor(d, &[], 3), in_range(d, Layout::contiguous(&[]), 3, 1.0, 2.0)]);
+            out.push(sample![t, (), tensor(d, &[], 3)]);
+        }
+    }
+    if !numbers {
+        out.push(sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2), tensor(F32, &[2, 1], 3)]);
+        out.push(sample![transposed(I64, &[2, 3], 1), tensor(F32, &[3], 2)]);
+    } else {
+        out.push(sample![tensor(U8, &[4], 1), 0, 300]);
+        out.push(sample![tensor(F32, &[4], 1)]);
+    }
+    out
+}
+fn one_bound(numbers: bool) -> Vec<Sample> {
+    let mut out: Vec<Sample> = Vec::new();
+    if numbers {
+        out.extend(with_number(NO_BOOL));
+    } else {
+        out.extend(binary(NO_BOOL));
+    }
+    out
+}
+fn mask(sizes: &[i64], seed: u64) -> restride_tensor::Tensor {
+    tensor(Bool, sizes, seed)
+}
+fn wheres(first: bool, second: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    let cases = [
+        (mask(&[2, 3], 1), tensor(F32, &[2, 3], 2), tensor(F32, &[3], 3)),
+        (mask(&[3], 1), transposed(F32, &[2, 3], 2), tensor(F64, &[], 3)),
+        (expanded(Bool, &[4, 3], 1), tensor(I64, &[1, 3], 2), tensor(F16, &[4, 1], 3)),
+        (mask(&[2, 2], 1), tensor(I64, &[2, 2], 2), tensor(I32, &[2, 2], 3)),
+        (mask(&[2, 2], 1), tensor(C64, &[2, 2], 2), tensor(F32, &[], 3)),
+        (mask(&[], 1), tensor(BF16, &[], 2), tensor(BF16, &[], 3)),
+        (mask(&[0, 2], 1), tensor(Bool, &[2], 2), tensor(Bool, &[1], 3)),
+        (transposed(Bool, &[3, 4], 1), tensor(F32, &[3, 4], 2), tensor(F32, &[3, 4], 3)),
+    ];
+    for (c, a, b) in cases {
+        for n in [Scalar::Int(3), Scalar::Float(f64::NEG_INFINITY)] {
+            match (first, second) {
+                (true, true) => out.push(sample![&c, n, Scalar::Float(0.5)]),
+                (true, false) => out.push(sample![&c, n, &b]),
+                (false, true) => out.push(sample![&c, &a, n]),
+                (false, false) => out.push(sample![&c, &a, &b]),
+            }
+        }
+    }
+    out
+}
+fn masked_fills(number: bool) -> Vec<Sample> {
+    let mut out = Vec::new();
+    let cases = [
+        (tensor(F32, &[2, 3], 1), mask(&[2, 3], 2)),
+        (transposed(F32, &[2, 3], 1), mask(&[3], 2)),
+        (tensor(F32, &[3], 1), mask(&[2, 3], 2)),
+        (tensor(I64, &[2, 3], 1), mask(&[], 2)),
+        (tensor(F16, &[2, 3], 1), mask(&[2, 1], 2)),
+        (tensor(BF16, &[0, 3], 1), mask(&[3], 2)),
+        (tensor(C64, &[2], 1), mask(&[2], 2)),
+        (tensor(Bool, &[4], 1), mask(&[4], 2)),
+    ];
+    for (x, m) in cases {
+        if number {
+            out.push(sample![&x, &m, 1]);
+            out.push(sample![&x, &m, -1e9]);
+            out.push(sample![&x, &m, f64::NEG_INFINITY]);
+        } else {
+            out.push(sample![&x, &m, tensor(x.dtype(), &[], 3)]);
+            out.push(sample![x, m, tensor(I64, &[], 3)]);
+        }
+    }
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    own!(
+        "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+        infer_where,
+        run_where,
+        (1, 2),
+        || wheres(false, false)
+    ),
+    own!(
+        "aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
+        infer_where,
+        run_where,
+        (2),
+        || wheres(true, false)
+    ),
+    own!(
+        "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
+        infer_where,
+        run_where,
+        (1),
+        || wheres(false, true)
+    ),
+    own!(
+        "aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+        infer_where,
+        run_where,
+        (),
+        || wheres(true, true)
+    ),
+    OpDef {
+        overlap: OverlapCheck::PartialMask,
+        ..own!(
+            "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+            infer_masked_fill,
+            run_masked_fill,
+            (0),
+            || masked_fills(true)
+        )
+    },
+    OpDef {
+        overlap: OverlapCheck::PartialMask,
+        ..own!(
+            "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+            infer_masked_fill,
+            run_masked_fill,
+            (0),
+            || masked_fills(false)
+        )
+    },
+    own!(
+        "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+        |a| infer_clamp(a, &[1, 2], 1),
+        |c| run_bounds(c, true, true),
+        (0),
+        || clamps(true)
+    ),
+    own!(
+        "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+        |a| infer_clamp(a, &[1, 2], 1),
+        |c| run_bounds(c, true, true),
+        (0, 1, 2),
+        || clamps(false)
+    ),
+    own!(
+        "aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+        |a| infer_clamp(a, &[1, 2], 1),
+        |c| run_bounds(c, true, true),
+        (0),
+        || clamps(true)
+    ),
+    own!(
+        "aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+        |a| infer_clamp(a, &[1, 2], 1),
+        |c| run_bounds(c, true, true),
+        (0, 1, 2),
+        || clamps(false)
+    ),
+    own!(
+        "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
+        |a| infer_clamp(a, &[1], 1),
+        |c| run_bounds(c, true, false),
+        (0),
+        || one_bound(true)
+    ),
+    own!(
+        "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
+        |a| infer_clamp(a, &[1], 1),
+        |c| run_bounds(c, true, false),
+        (0, 1),
+        || one_bound(false)
+    ),
+    own!(
+        "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
+        |a| infer_clamp(a, &[1], NO_LOWER),
+        |c| run_bounds(c, false, true),
+        (0),
+        || one_bound(true)
+    ),
+    own!(
+        "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
+        |a| infer_clamp(a, &[1], NO_LOWER),
+        |c| run_bounds(c, false, true),
+        (0, 1),
+        || one_bound(false)
+    ),
+    ask!("aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::EQ, || tensors(comparisons(ALL))),
+    ask!("aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::EQ, || with_number(ALL)),
+    ask!("aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
+    ask!("aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
+    ask!("aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
+    ask!("aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
+    ask!("aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
+    ask!("aten::less.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::less.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
+    ask!("aten::le.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::le.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
+    ask!("aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(
+        ALL_REAL
+    ))),
+    ask!("aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
+    ask!("aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
+    ask!("aten::greater.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::greater.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
+    ask!("aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(ALL_REAL))),
+    ask!("aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
+    ask!("aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(
+        ALL_REAL
+    ))),
+    ask!("aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
+    ask!("aten::logical_and(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_AND, || binary(ALL)),
+    ask!("aten::logical_or(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_OR, || binary(ALL)),
+    ask!("aten::logical_xor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_XOR, || binary(ALL)),
+    ask!("aten::logical_not(Tensor self) -> Tensor", (0), k::LOGICAL_NOT, || special(ALL)),
+    ask!("aten::isnan(Tensor self) -> Tensor", (0), k::IS_NAN, || special(ALL)),
+    ask!("aten::isinf(Tensor self) -> Tensor", (0), k::IS_INF, || special(ALL)),
+    ask!("aten::isfinite(Tensor self) -> Tensor", (0), k::IS_FINITE, || special(ALL)),
+    ask!("aten::isposinf(Tensor self) -> Tensor", (0), k::IS_POSINF, || special(ALL_REAL)),
+    ask!("aten::isneginf(Tensor self) -> Tensor", (0), k::IS_NEGINF, || special(ALL_REAL)),
+    ask!("aten::signbit(Tensor self) -> Tensor", (0), k::SIGN_BIT, || special(ALL_REAL)),
+];

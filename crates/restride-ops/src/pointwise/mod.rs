@@ -1,0 +1,241 @@
+//! Element by element operators: what their declarations share.
+
+mod activation;
+mod activation_grad;
+mod arith;
+mod bessel;
+mod bits;
+mod compare;
+mod foreach;
+mod grad;
+mod power;
+mod quantize;
+pub(crate) mod samples;
+mod special;
+mod unary;
+
+use crate::support::promote::{self, AsTensor, Operand, check_holds, result_type, to_float};
+use crate::support::strides;
+use restride_ir::{Args, Call, Layout, Meta, OpError, Scalar};
+use restride_kernels::convert::Kind;
+use restride_kernels::pointwise::{self as k, Input, Pointwise, Predicate};
+use restride_tensor::{DType, View};
+use smallvec::{SmallVec, smallvec};
+
+pub(crate) type Result<T> = std::result::Result<T, OpError>;
+pub(crate) type Metas = SmallVec<[Meta; 1]>;
+
+/// How the element type that an operator computes in follows from its operands'.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rule {
+    /// `torch.result_type`.
+    Same,
+    /// The same, and `bool` is refused.
+    NoBool,
+    /// The same, and integers become the default float type.
+    Float,
+}
+
+/// Reads operands at positions.
+#[inline(always)] // lists that are given back by a call are copied more than once
+pub(crate) fn operands<'a, T: AsTensor>(args: &Args<'a, T>, at: &[usize]) -> Result<SmallVec<[Operand<'a>; 3]>> {
+    let mut out = SmallVec::new();
+    for &i in at {
+        out.push(Operand::read(args, i)?);
+    }
+    Ok(out)
+}
+
+/// The element type that an operator computes in.
+pub(crate) fn common(operands: &[Operand<'_>], rule: Rule) -> Result<DType> {
+    let dtype = result_type(operands)?;
+    match rule {
+        Rule::Float => Ok(to_float(dtype)),
+        Rule::NoBool if dtype == DType::Bool => not_for(dtype),
+        _ => Ok(dtype),
+    }
+}
+
+/// PyTorch's refusal of an element type.
+pub(crate) fn not_for<T>(dtype: DType) -> Result<T> {
+    Err(OpError::new(format!("not implemented for '{}'", promote::name(dtype))))
+}
+
+/// Layout of the result of these operands; plain numbers take part as 0-d tensors.
+pub(crate) fn layout(operands: &[Operand<'_>]) -> Result<Layout> {
+    let number = Layout::contiguous(&[] as &[i64]);
+    let layouts: SmallVec<[&Layout; 3]> = operands
+        .iter()
+        .map(|o| match o {
+            Operand::Tensor(_, l) => *l,
+            Operand::Number(_) => &number,
+        })
+        .collect();
+    strides::pointwise(&layouts)
+}
+
+/// Shape rule of an operator on numbers.
+pub(crate) fn infer(
+    args: &Args<'_, Meta>,
+    at: &[usize],
+    params: &[usize],
+    rule: Rule,
+    op: &Pointwise,
+) -> Result<Metas> {
+    let operands = operands(args, at)?;
+    let dtype = common(&operands, rule)?;
+    if !op.takes(Kind::of(dtype)) {
+        return not_for(dtype);
+    }
+    for &p in params {
+        check_holds(dtype, args.scalar(p)?)?;
+    }
+    Ok(smallvec![Meta::new(dtype, layout(&operands)?)])
+}
+
+/// The same type with the strides that `empty_like` gives, for operators that PyTorch does not leave to `TensorIterator`.
+pub(crate) fn as_empty_like(a: &Args<'_, Meta>, mut out: Metas) -> Result<Metas> {
+    out[0].layout = strides::dense_like(&a.tensor(0)?.layout);
+    Ok(out)
+}
+
+/// Kernel of an operator on numbers: tensors and numbers at positions `at` decide the element type, then come
+/// parameters.
+pub(crate) fn run(c: &Call<'_>, at: &[usize], params: &[usize], rule: Rule, op: &Pointwise) -> Result<()> {
+    let dtype = common(&operands(&c.args, at)?, rule)?;
+    let mut inputs: SmallVec<[Input<'_>; 5]> = SmallVec::new();
+    for &i in at {
+        inputs.push(input(&c.args, i)?);
+    }
+    for &p in params {
+        inputs.push(Input::Parameter(c.args.scalar(p)?));
+    }
+    compute(c, op, dtype, &inputs)
+}
+
+/// Computes the only result.
+pub(crate) fn compute(c: &Call<'_>, op: &Pointwise, dtype: DType, inputs: &[Input<'_>]) -> Result<()> {
+    k::compute(op, dtype, inputs, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+}
+
+/// Operands as the kernels take them.
+#[inline(always)] // as `operands`
+pub(crate) fn inputs<'a>(args: &Args<'a, View<'a>>, at: &[usize]) -> Result<SmallVec<[Input<'a>; 5]>> {
+    let mut out = SmallVec::new();
+    for &i in at {
+        out.push(input(args, i)?);
+    }
+    Ok(out)
+}
+
+/// One operand as the kernels take it.
+pub(crate) fn input<'a>(args: &Args<'a, View<'a>>, i: usize) -> Result<Input<'a>> {
+    match args.as_tensor(i) {
+        Some(v) => Ok(Input::View(*v)),
+        None => Ok(Input::Number(args.scalar(i)?)),
+    }
+}
+
+/// Shape rule of a question.
+pub(crate) fn infer_ask(args: &Args<'_, Meta>, at: &[usize], op: &Predicate) -> Result<Metas> {
+    let operands = operands(args, at)?;
+    let dtype = result_type(&operands)?;
+    if !op.takes(Kind::of(dtype)) {
+        return not_for(dtype);
+    }
+    Ok(smallvec![Meta::new(DType::Bool, layout(&operands)?)])
+}
+
+/// Kernel of a question.
+pub(crate) fn run_ask(c: &Call<'_>, at: &[usize], op: &Predicate) -> Result<()> {
+    let dtype = result_type(&operands(&c.args, at)?)?;
+    k::decide(op, dtype, &inputs(&c.args, at)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+}
+
+/// Refuses `alpha` where it would not be an integer among integers.
+pub(crate) fn check_alpha(dtype: DType, alpha: Scalar) -> Result<()> {
+    let text = match alpha {
+        Scalar::Bool(_) if dtype != DType::Bool => "Boolean alpha only supported for Boolean results.",
+        Scalar::Float(_) if !dtype.is_float() && !dtype.is_complex() => {
+            "For integral input tensors, argument alpha must not be a floating point number."
+        }
+        Scalar::Complex(_) if !dtype.is_complex() => {
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        }
+        _ => return Ok(()),
+    };
+    Err(OpError::new(text))
+}
+
+/// Licences for the result to lie on any of the operands.
+macro_rules! same_index {
+    ($($x:literal),+) => {
+        &[$(restride_ir::Reuse { arg: $x, result: 0, kind: restride_ir::ReuseKind::SameIndex }),+]
+    };
+}
+
+/// Declares an operator on numbers: schema, rule with the positions of operands and (after `;`) parameters, function,
+/// sample calls.
+macro_rules! op {
+    ($schema:literal, $rule:ident($($x:literal),+ $(; $($p:literal),+)?), $f:expr, $samples:expr) => {
+        restride_ir::OpDef {
+            infer: Some(|a| {
+                $crate::pointwise::infer(a, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Rule::$rule, &$f)
+            }),
+            kernel: restride_ir::Kernel::Fixed(|c| {
+                $crate::pointwise::run(c, &[$($x),+], &[$($($p),+)?], $crate::pointwise::Rule::$rule, &$f)
+            }),
+            reuse: $crate::pointwise::same_index!($($x),+),
+            pointwise: true,
+            samples: Some($samples),
+            ..restride_ir::OpDef::new($schema)
+        }
+    };
+}
+
+/// Declares an operator that has functions of its own: schema, shape rule, kernel, positions of tensors, sample calls.
+macro_rules! own {
+    ($schema:literal, $infer:expr, $kernel:expr, ($($x:literal),*), $samples:expr) => {
+        restride_ir::OpDef {
+            infer: Some($infer),
+            kernel: restride_ir::Kernel::Fixed($kernel),
+            reuse: &[$(restride_ir::Reuse { arg: $x, result: 0, kind: restride_ir::ReuseKind::SameIndex }),*],
+            pointwise: true,
+            samples: Some($samples),
+            ..restride_ir::OpDef::new($schema)
+        }
+    };
+}
+
+/// Declares a question: schema, positions of operands, function, sample calls.
+macro_rules! ask {
+    ($schema:literal, ($($x:literal),+), $f:expr, $samples:expr) => {
+        restride_ir::OpDef {
+            infer: Some(|a| $crate::pointwise::infer_ask(a, &[$($x),+], &$f)),
+            kernel: restride_ir::Kernel::Fixed(|c| $crate::pointwise::run_ask(c, &[$($x),+], &$f)),
+            reuse: $crate::pointwise::same_index!($($x),+),
+            pointwise: true,
+            exactness: restride_ir::Exactness::Exact,
+            samples: Some($samples),
+            ..restride_ir::OpDef::new($schema)
+        }
+    };
+}
+pub(crate) use {ask, op, own, same_index};
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[
+        arith::OPS,
+        power::OPS,
+        bits::OPS,
+        unary::OPS,
+        compare::OPS,
+        activation::OPS,
+        special::OPS,
+        bessel::OPS,
+        quantize::OPS,
+        foreach::OPS,
+    ],
+    gradients: &[grad::GRADS, activation_grad::GRADS, bessel::GRADS],
+};

@@ -1,0 +1,147 @@
+//! Powers: `pow`, `float_power`, `ldexp`.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{Metas, Result, Rule, common, compute, infer, input, inputs, operands, own};
+use crate::support::promote::{Operand, result_type, to_float};
+use crate::support::sample::{in_range, sample, tensor};
+use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, Sample, Scalar};
+use restride_kernels::pointwise::{self as k, Input};
+use restride_tensor::DType::*;
+use smallvec::smallvec;
+
+/// Powers: integers take no negative plain number as exponent.
+fn infer_pow(a: &Args<'_, Meta>) -> Result<Metas> {
+    let out = infer(a, &[0, 1], &[], Rule::NoBool, &k::POW)?;
+    if let Operand::Number(Scalar::Int(e)) = Operand::read(a, 1)?
+        && e < 0
+        && out[0].dtype.is_int()
+    {
+        return Err(OpError::new("Integers to negative integer powers are not allowed."));
+    }
+    Ok(out)
+}
+/// A plain number to the power of a tensor: PyTorch gives it row-major strides.
+fn infer_number_pow(a: &Args<'_, Meta>, infer: restride_ir::InferFn) -> Result<Metas> {
+    let out = infer(a)?;
+    Ok(smallvec![Meta::contiguous(out[0].dtype, out[0].sizes())])
+}
+/// The exponents that programs use most are products and roots.
+fn run_pow(c: &Call<'_>) -> Result<()> {
+    let dtype = common(&operands(&c.args, &[0, 1])?, Rule::NoBool)?;
+    let x = input(&c.args, 0)?;
+    let exponent = match input(&c.args, 1)? {
+        Input::Number(e) => e,
+        y => return compute(c, &k::POW, dtype, &[x, y]),
+    };
+    let whole = !dtype.is_float() && !dtype.is_complex();
+    if dtype.is_complex() && matches!(exponent, Scalar::Int(0) | Scalar::Float(0.0)) {
+        return crate::create::put(Scalar::Int(1), &c.outs[0]);
+    }
+    let special = match exponent.as_f64() {
+        _ if matches!(exponent, Scalar::Complex(_)) => None,
+        2.0 => Some(&k::SQUARE),
+        3.0 if !dtype.is_complex() => Some(&k::CUBE),
+        0.5 if !whole => Some(&k::SQRT),
+        -0.5 if !whole => Some(&k::RSQRT),
+        -1.0 if !whole => Some(&k::RECIPROCAL),
+        _ => None,
+    };
+    match special {
+        Some(op) => compute(c, op, dtype, &[x]),
+        None => compute(c, &k::POW, dtype, &[x, Input::Number(exponent)]),
+    }
+}
+
+/// `float_power` computes in double precision whatever comes.
+fn infer_float_power(a: &Args<'_, Meta>) -> Result<Metas> {
+    let operands = operands(a, &[0, 1])?;
+    let dtype = if operands.iter().any(|o| o.dtype().is_complex()) { C128 } else { F64 };
+    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
+}
+fn run_float_power(c: &Call<'_>) -> Result<()> {
+    compute(c, &k::POW, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
+}
+
+/// `ldexp`: the first operand times two to the power of the second.
+fn infer_ldexp(a: &Args<'_, Meta>) -> Result<Metas> {
+    let operands = operands(a, &[0, 1])?;
+    // An integer exponent has no say in the result's type.
+    let whole = operands[1].dtype().is_int() || operands[1].dtype() == Bool;
+    let dtype = to_float(if whole { operands[0].dtype() } else { result_type(&operands)? });
+    Ok(smallvec![Meta::new(dtype, crate::pointwise::layout(&operands)?)])
+}
+fn run_ldexp(c: &Call<'_>) -> Result<()> {
+    compute(c, &k::LDEXP, c.outs[0].dtype(), &inputs(&c.args, &[0, 1])?)
+}
+
+fn powers() -> Vec<Sample> {
+    let mut out = Vec::new();
+    for e in [2.0, 3.0, 0.5, -0.5, -1.0, 1.7, 0.0] {
+        for t in forms(REAL, 0.1, 3.0).into_iter().take(4) {
+            out.push(sample![t, e]);
+        }
+    }
+    for e in [0, 1, 2, 3, 5] {
+        out.push(sample![tensor(I64, &[7], 1), e]);
+        out.push(sample![tensor(U8, &[7], 1), e]);
+        out.push(sample![tensor(F32, &[7], 1), e]);
+        out.push(sample![tensor(C64, &[7], 1), e]);
+    }
+    out.push(sample![tensor(I64, &[7], 1), 2.0]);
+    out
+}
+fn positive_pairs() -> Vec<Sample> {
+    let pair = |d, seed, b: &[i64]| {
+        sample![
+            in_range(d, Layout::contiguous(&[2, 3]), seed, 0.1, 3.0),
+            in_range(d, Layout::contiguous(b), seed + 1, -2.0, 2.5)
+        ]
+    };
+    let mut out = vec![pair(F32, 1, &[2, 3]), pair(F64, 3, &[3]), pair(F16, 5, &[]), pair(BF16, 7, &[2, 1])];
+    out.push(sample![tensor(I64, &[6], 1), in_range(I64, Layout::contiguous(&[6]), 2, 0.0, 5.0)]);
+    out.push(sample![tensor(I32, &[6], 1), in_range(F32, Layout::contiguous(&[]), 2, 1.0, 2.0)]);
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    own!("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
+    own!("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", infer_pow, run_pow, (0), powers),
+    own!(
+        "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+        |a| infer_number_pow(a, infer_pow),
+        run_pow,
+        (1),
+        || number_first(REAL)
+    ),
+    own!(
+        "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+        infer_float_power,
+        run_float_power,
+        (),
+        positive_pairs
+    ),
+    own!(
+        "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+        infer_float_power,
+        run_float_power,
+        (),
+        powers
+    ),
+    own!(
+        "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+        |a| infer_number_pow(a, infer_float_power),
+        run_float_power,
+        (),
+        || number_first(REAL)
+    ),
+    own!("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor", infer_ldexp, run_ldexp, (0), || {
+        vec![
+            sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(I64, &[3], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[2, 3], 1), tensor(I32, &[3], 2)],
+            sample![tensor(BF16, &[], 1), tensor(I64, &[3], 2)],
+            sample![tensor(F16, &[3], 1), tensor(F32, &[3], 2)],
+        ]
+    }),
+];

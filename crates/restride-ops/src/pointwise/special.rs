@@ -1,0 +1,446 @@
+//! Special functions, derivatives with more than one result, and operators made of others element by element.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{Metas, Result, Rule, compute, infer, input, layout, not_for, op, operands, own, run};
+use crate::support::composite::{composed, composite};
+use crate::support::promote::name;
+use crate::support::sample::{sample, tensor, transposed};
+use crate::support::strides::dense_like;
+use restride_ir::{
+    Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, TwinDecl, TwinReturn, Val,
+};
+use restride_kernels::pointwise::{self as k, Input};
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::DType::*;
+use smallvec::{SmallVec, smallvec};
+
+type Vals = SmallVec<[Val; 1]>;
+
+fn one(e: &mut dyn Emit, op: &str, args: &[Arg<Val, Scalar>]) -> Result<Val> {
+    e.call(op, args)?.first().copied().ok_or_else(|| OpError::new(format!("{op} gives no result")))
+}
+
+/// Refuses operands of different element types.
+fn same_types(a: &Args<'_, Meta>, at: &[usize]) -> Result<()> {
+    let first = a.tensor(at[0])?.dtype;
+    for &i in at {
+        let other = a.tensor(i)?.dtype;
+        if other != first {
+            return Err(OpError::new(format!("Found dtype {} but expected {}", name(other), name(first))));
+        }
+    }
+    Ok(())
+}
+
+/// The gradient comes first, then the operand, and a buffer that is not needed.
+fn infer_log_sigmoid_backward(a: &Args<'_, Meta>) -> Result<Metas> {
+    same_types(a, &[0, 1])?;
+    let out = infer(a, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)?;
+    let g = a.tensor(0)?;
+    if out[0].sizes() != g.sizes() {
+        return Err(OpError::new("log_sigmoid_backward: the gradient is smaller than the operand"));
+    }
+    Ok(smallvec![Meta::new(out[0].dtype, dense_like(&g.layout))])
+}
+fn run_log_sigmoid_backward(c: &Call<'_>) -> Result<()> {
+    run(c, &[0, 1], &[], Rule::Same, &k::LOG_SIGMOID_BACKWARD)
+}
+
+/// Gradients for the operand and, not yet summed, for the weight.
+fn infer_prelu_backward(a: &Args<'_, Meta>) -> Result<Metas> {
+    same_types(a, &[0, 1, 2])?;
+    let out = infer(a, &[1, 2, 0], &[], Rule::NoBool, &k::PRELU_BACKWARD)?;
+    Ok(smallvec![out[0].clone(), out[0].clone()])
+}
+fn run_prelu_backward(c: &Call<'_>) -> Result<()> {
+    let (g, x, w) = (input(&c.args, 0)?, input(&c.args, 1)?, input(&c.args, 2)?);
+    let dtype = c.outs[0].dtype();
+    k::compute(&k::PRELU_WEIGHT_BACKWARD, dtype, &[g, x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    compute(c, &k::PRELU_BACKWARD, dtype, &[g, x, w])
+}
+
+/// A gradient where a mask says so.
+fn infer_masked(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (g, mask) = (a.tensor(0)?, a.tensor(1)?);
+    if mask.dtype != Bool {
+        return Err(OpError::new(format!("Mask should be Bool Scalar Type, got {}", name(mask.dtype))));
+    }
+    if !g.dtype.is_float() {
+        return not_for(g.dtype);
+    }
+    Ok(smallvec![Meta::new(g.dtype, layout(&operands(a, &[0, 1])?)?)])
+}
+fn run_masked(c: &Call<'_>) -> Result<()> {
+    let scale = c.args.opt_scalar(2)?.unwrap_or(Scalar::Int(1));
+    let inputs = [input(&c.args, 0)?, input(&c.args, 1)?.as_mask(), Input::Parameter(scale)];
+    compute(c, &k::MASKED_SCALED, c.outs[0].dtype(), &inputs)
+}
+
+/// A gradient where a mask says so, scaled.
+fn dropout_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (g, mask) = (Arg::Value(*a.tensor(0)?), Arg::Value(*a.tensor(1)?));
+    let kept = one(e, "aten.mul.Tensor", &[g, mask])?;
+    one(e, "aten.mul.Scalar", &[Arg::Value(kept), Arg::Scalar(Scalar::Float(a.float(2)?))]).map(|v| smallvec![v])
+}
+
+/// `glu`'s derivative: `g * s` for the first half and `g * a * s * (1 - s)` for the second.
+fn glu_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (g, x) = (*a.tensor(0)?, *a.tensor(1)?);
+    let t = e.meta(x);
+    if t.rank() == 0 {
+        return Err(OpError::new("glu does not support 0-dimensional tensors"));
+    }
+    let dim = t.layout.dim(a.int(2)?)?;
+    let size = t.sizes()[dim];
+    if size % 2 != 0 {
+        return Err(OpError::new(format!("Halving dimension must be even, but dimension {dim} is size {size}")));
+    }
+    let n = |i: i64| Arg::Scalar(Scalar::Int(i));
+    let half = |e: &mut dyn Emit, from: i64, to: i64| {
+        one(e, "aten.slice.Tensor", &[Arg::Value(x), n(dim as i64), n(from), n(to), n(1)])
+    };
+    let (first, second) = (half(e, 0, size / 2)?, half(e, size / 2, size)?);
+    let gate = one(e, "aten.sigmoid.default", &[Arg::Value(second)])?;
+    let for_first = one(e, "aten.mul.Tensor", &[Arg::Value(g), Arg::Value(gate)])?;
+    let for_gate = one(e, "aten.mul.Tensor", &[Arg::Value(g), Arg::Value(first)])?;
+    let for_second = one(e, "aten.sigmoid_backward.default", &[Arg::Value(for_gate), Arg::Value(gate)])?;
+    let both = one(e, "aten.cat.default", &[Arg::Values(vec![Some(for_first), Some(for_second)]), n(dim as i64)])?;
+    // PyTorch's result is row-major whatever the operands are.
+    one(e, "aten.contiguous.default", &[Arg::Value(both)]).map(|v| smallvec![v])
+}
+
+/// Of negative numbers a slope: drawn for each where it trains, the middle of the range otherwise. Also the slopes.
+fn sloped(e: &mut dyn Emit, x: Val, noise: Option<Val>, bounds: (f64, f64), train: bool) -> Result<(Val, Option<Val>)> {
+    let (low, high) = bounds;
+    if low > high {
+        return Err(OpError::new(format!(
+            "Lower bound should be less than or equal to the upper bound, got [{low}, {high}]"
+        )));
+    }
+    let number = |x: f64| Arg::Scalar(Scalar::Float(x));
+    if !train {
+        let out = one(e, "aten.leaky_relu.default", &[Arg::Value(x), number((low + high) / 2.0)])?;
+        let noise = noise.map(|n| one(e, "aten.clone.default", &[Arg::Value(n)])).transpose()?;
+        return Ok((one(e, "aten.contiguous.default", &[Arg::Value(out)])?, noise));
+    }
+    let x = one(e, "aten.contiguous.default", &[Arg::Value(x)])?;
+    let drawn = one(e, "aten.uniform.default", &[Arg::Value(x), number(low), number(high)])?;
+    let below = one(e, "aten.le.Scalar", &[Arg::Value(x), Arg::Scalar(Scalar::Int(0))])?;
+    let slope = one(e, "aten.where.ScalarOther", &[Arg::Value(below), Arg::Value(drawn), Arg::Scalar(Scalar::Int(1))])?;
+    Ok((one(e, "aten.mul.Tensor", &[Arg::Value(x), Arg::Value(slope)])?, Some(slope)))
+}
+fn rrelu(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let train = a.opt_bool(3)?.unwrap_or(false);
+    Ok(smallvec![sloped(e, *a.tensor(0)?, None, (a.float(1)?, a.float(2)?), train)?.0])
+}
+/// `rrelu_with_noise_functional(self, noise, lower, upper, training)`
+fn rrelu_with_noise(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (x, noise) = (*a.tensor(0)?, *a.tensor(1)?);
+    let train = a.opt_bool(4)?.unwrap_or(false);
+    let (out, slope) = sloped(e, x, Some(noise), (a.float(2)?, a.float(3)?), train)?;
+    Ok(smallvec![out, slope.unwrap_or(noise)])
+}
+
+/// `(grad_output, self, noise, lower, upper, training, self_is_result)`; the noise is the slopes.
+fn rrelu_with_noise_backward(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let (low, high) = (a.float(3)?, a.float(4)?);
+    let arg = |i: usize| a.0.get(i).cloned().unwrap_or(Arg::None);
+    // A range without width draws nothing.
+    if a.bool(5)? && high - low > 1e-6 {
+        return Ok(smallvec![one(e, "aten.mul.Tensor", &[arg(0), arg(2)])?]);
+    }
+    let slope = Arg::Scalar(Scalar::Float((low + high) / 2.0));
+    Ok(smallvec![one(e, "aten.leaky_relu_backward.default", &[arg(0), arg(1), slope, arg(6)])?])
+}
+
+/// Two calls are not the same draw.
+const fn drawn(def: OpDef) -> OpDef {
+    OpDef { random: true, exactness: Exactness::Random, ..def }
+}
+
+/// Real numbers are real; of complex ones those without an imaginary part.
+fn isreal(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let x = *a.tensor(0)?;
+    let out = if e.meta(x).dtype.is_complex() {
+        let imag = one(e, "aten.imag.default", &[Arg::Value(x)])?;
+        one(e, "aten.eq.Scalar", &[Arg::Value(imag), Arg::Scalar(Scalar::Int(0))])?
+    } else {
+        one(e, "aten.ones_like.default", &[Arg::Value(x), Arg::DType(Bool)])?
+    };
+    Ok(smallvec![out])
+}
+
+/// Each tensor stretched to the sizes that all broadcast to.
+fn broadcast_tensors(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<Vals> {
+    let tensors: Vec<Val> = a.tensors(0)?.into_iter().copied().collect();
+    let metas: Vec<Meta> = tensors.iter().map(|t| e.meta(*t)).collect();
+    let sizes = crate::support::strides::broadcast_sizes(&metas.iter().map(Meta::sizes).collect::<Vec<_>>())?;
+    let sizes: Vec<Scalar> = sizes.iter().map(|&n| Scalar::Int(n)).collect();
+    tensors.iter().map(|t| one(e, "aten.expand.default", &[Arg::Value(*t), Arg::Scalars(sizes.clone())])).collect()
+}
+
+/// `kaiser_window`: Bessel functions of a parabola.
+fn infer_kaiser(a: &Args<'_, Meta>, dtype_at: usize) -> Result<Metas> {
+    let n = a.int(0)?;
+    if n < 0 {
+        return Err(OpError::new(format!("kaiser_window requires non-negative window_length, got window_length={n}")));
+    }
+    let dtype = a.opt_dtype(dtype_at)?.unwrap_or(F32);
+    if !dtype.is_float() {
+        return Err(OpError::new(format!("kaiser_window expects floating point dtypes, got: {}", dtype.torch_name())));
+    }
+    crate::create::row_major(dtype, &[n])
+}
+fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
+    let out = &c.outs[0];
+    let n = out.numel();
+    if n == 1 {
+        return crate::create::put(Scalar::Int(1), out);
+    }
+    let last = (if periodic { n } else { n.saturating_sub(1) }) as f64;
+    let position = |i: usize| 2.0 * i as f64 / last - 1.0;
+    let data: Temp<f64> = (0..n)
+        .map(|i| (1.0 - position(i).powi(2)).max(0.0).sqrt() * beta)
+        .map(|x| k::bessel_i0(x) / k::bessel_i0(beta))
+        .collect();
+    restride_kernels::convert::scatter(&data, out);
+    Ok(())
+}
+
+fn room_kaiser(_: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room::<f64>(outs[0].layout.numel() as usize))
+}
+
+/// Bits shifted of a plain number.
+fn shifts_of_numbers() -> Vec<Sample> {
+    let by = crate::support::sample::ints(&[0, 1, 3, 7], &[4]);
+    vec![sample![5, &by], sample![-300, &by], sample![true, by]]
+}
+fn gradients_with_buffer() -> Vec<Sample> {
+    let triple = |g: restride_tensor::Tensor, x: restride_tensor::Tensor| {
+        let buffer = tensor(x.dtype(), &[0], 9);
+        sample![g, x, buffer]
+    };
+    let mut out = Vec::new();
+    for d in [F32, F64, BF16, F16] {
+        out.push(triple(tensor(d, &[2, 3], 1), tensor(d, &[2, 3], 2)));
+        out.push(triple(transposed(d, &[2, 3, 4], 1), tensor(d, &[2, 3, 4], 2)));
+        out.push(triple(tensor(d, &[2, 3, 4], 1), transposed(d, &[2, 3, 4], 2)));
+    }
+    // The buffer is as PyTorch's forward gives it: `exp(-|x|)`.
+    for s in &mut out {
+        if let Arg::Value(x) = &s.args[1] {
+            let z = restride_tensor::Tensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
+            k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
+                .expect("it is defined for floats");
+            s.args[2] = Arg::Value(z);
+        }
+    }
+    out
+}
+fn prelu_gradients() -> Vec<Sample> {
+    vec![
+        sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[2, 3, 4], 2), tensor(F32, &[1, 3, 1], 3)],
+        sample![tensor(F32, &[2, 3, 4], 1), transposed(F32, &[2, 3, 4], 2), tensor(F32, &[1, 1, 1], 3)],
+        sample![transposed(F64, &[2, 3, 4], 1), tensor(F64, &[2, 3, 4], 2), tensor(F64, &[1, 3, 1], 3)],
+        sample![tensor(BF16, &[0, 3], 1), tensor(BF16, &[0, 3], 2), tensor(BF16, &[1, 3], 3)],
+    ]
+}
+fn dropout_gradients() -> Vec<Sample> {
+    let mut out = masked(Some(2.0));
+    for d in [Bool, I64, C64] {
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2), 2.0]);
+    }
+    out
+}
+fn masked(scale: Option<f64>) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for d in [F32, F64, F16, BF16] {
+        out.push(sample![tensor(d, &[2, 3], 1), tensor(Bool, &[2, 3], 2)]);
+        out.push(sample![tensor(d, &[2, 3, 4], 1), transposed(Bool, &[2, 3, 4], 2)]);
+        out.push(sample![transposed(d, &[2, 3, 4], 1), tensor(Bool, &[2, 3, 4], 2)]);
+    }
+    for s in &mut out {
+        s.args.extend(scale.map(|x| Arg::Scalar(Scalar::Float(x))));
+    }
+    out
+}
+fn glu_gradients() -> Vec<Sample> {
+    vec![
+        sample![tensor(F32, &[2, 3], 1), tensor(F32, &[2, 6], 2), -1],
+        sample![tensor(F32, &[2, 3, 2], 1), transposed(F32, &[4, 3, 2], 2), 0],
+        sample![transposed(F64, &[2, 3, 2], 1), tensor(F64, &[2, 3, 4], 2), 2],
+        sample![tensor(F32, &[0, 2], 1), tensor(F32, &[0, 4], 2), 1],
+        sample![tensor(F32, &[2, 1], 1), tensor(F32, &[2, 3], 2), 1],
+    ]
+}
+fn broadcasts() -> Vec<Sample> {
+    vec![
+        sample![vec![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2), tensor(F32, &[], 3)]],
+        sample![vec![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[3, 1], 2)]],
+        sample![vec![tensor(F32, &[2], 1)]],
+        sample![vec![tensor(F32, &[2, 3], 1), tensor(F32, &[2], 2)]],
+    ]
+}
+fn typed_window(extra: &[Arg<restride_tensor::Tensor, Scalar>]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for n in [0, 1, 2, 5, 16, -1] {
+        for dtype in [None, Some(F64), Some(I64)] {
+            let mut s = sample![n];
+            s.args.extend(extra.iter().cloned());
+            s.args.extend(dtype.map(Arg::DType));
+            out.push(s);
+        }
+    }
+    out
+}
+fn reals() -> Vec<Sample> {
+    let mut out = unary(ALL, -2.0, 2.0);
+    let z = restride_tensor::C64::new;
+    out.push(sample![restride_tensor::Tensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    op!(
+        "aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+        NoBool(0, 1),
+        k::SHIFT_LEFT,
+        shifts_of_numbers
+    ),
+    op!(
+        "aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+        NoBool(0, 1),
+        k::SHIFT_RIGHT,
+        shifts_of_numbers
+    ),
+    op!("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::XLOG1PY, || {
+        with_number(NO_BOOL)
+    }),
+    op!("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", Float(0, 1), k::XLOG1PY, || {
+        number_first(REAL)
+    }),
+    op!("aten::special_entr(Tensor self) -> Tensor", Float(0), k::ENTROPY, || special(ALL_REAL)),
+    op!("aten::special_ndtr(Tensor self) -> Tensor", Float(0), k::NORMAL_CDF, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::i0(Tensor self) -> Tensor", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("aten::special_i0(Tensor self) -> Tensor", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("aten::special_i0e(Tensor self) -> Tensor", Float(0), k::BESSEL_I0E, || unary(ALL_REAL, -70.0, 70.0)),
+    op!("aten::special_i1(Tensor self) -> Tensor", Float(0), k::BESSEL_I1, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("aten::special_i1e(Tensor self) -> Tensor", Float(0), k::BESSEL_I1E, || unary(ALL_REAL, -70.0, 70.0)),
+    own!(
+        "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
+        infer_log_sigmoid_backward,
+        run_log_sigmoid_backward,
+        (0, 1),
+        gradients_with_buffer
+    ),
+    own!(
+        "aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+        infer_prelu_backward,
+        run_prelu_backward,
+        (),
+        prelu_gradients
+    ),
+    composite!(
+        dropout_backward,
+        dropout_gradients(),
+        "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"
+    ),
+    own!(
+        "aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
+        infer_masked,
+        run_masked,
+        (0),
+        || masked(None)
+    ),
+    own!(
+        "aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
+        infer_masked,
+        run_masked,
+        (0),
+        || masked(None)
+    ),
+    composite!(glu_backward, glu_gradients(), "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"),
+    drawn(composite!(
+        rrelu,
+        unary(REAL, -2.0, 2.0),
+        "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
+    )),
+    OpDef {
+        twin: Some(TwinDecl {
+            op: "aten.rrelu_with_noise_functional.default",
+            args: &[0, 1, 2, 3, 4, 5],
+            writes: &[(0, 0), (1, 1)],
+            returns: &[TwinReturn::Arg(0)],
+            when: None,
+        }),
+        ..OpDef::new(
+            "aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor(a!)",
+        )
+    },
+    composite!(
+        rrelu_with_noise_backward,
+        vec![
+            sample![
+                tensor(F32, &[2, 3], 1),
+                transposed(F32, &[2, 3], 2),
+                tensor(F32, &[2, 3], 3),
+                0.1,
+                0.3,
+                true,
+                false
+            ],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), tensor(F64, &[3], 3), 0.1, 0.3, false, false],
+        ],
+        "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"
+    ),
+    drawn(composite!(
+        rrelu_with_noise,
+        vec![
+            sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
+            sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2]
+        ],
+        "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
+    )),
+    OpDef {
+        infer: composed!(isreal),
+        decompose: Some(isreal),
+        exactness: Exactness::Exact,
+        samples: Some(reals),
+        ..OpDef::new("aten::isreal(Tensor self) -> Tensor")
+    },
+    OpDef {
+        infer: composed!(broadcast_tensors),
+        decompose: Some(broadcast_tensors),
+        exactness: Exactness::Exact,
+        samples: Some(broadcasts),
+        ..OpDef::new("aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]")
+    },
+    OpDef {
+        infer: Some(|a| infer_kaiser(a, 1)),
+        kernel: Kernel::Fixed(|c| run_kaiser(c, true, 12.0)),
+        scratch: Some(room_kaiser),
+        samples: Some(|| typed_window(&[])),
+        ..OpDef::new(
+            "aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        )
+    },
+    OpDef {
+        infer: Some(|a| infer_kaiser(a, 2)),
+        kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, 12.0)),
+        scratch: Some(room_kaiser),
+        samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
+        ..OpDef::new(
+            "aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        )
+    },
+    OpDef {
+        infer: Some(|a| infer_kaiser(a, 3)),
+        kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?)),
+        scratch: Some(room_kaiser),
+        samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
+        ..OpDef::new(
+            "aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        )
+    },
+];

@@ -1,0 +1,349 @@
+//! Functions of one number.
+
+use crate::pointwise::samples::*;
+use crate::pointwise::{
+    Metas, Result, Rule, as_empty_like, common, compute, infer, input, layout, not_for, op, operands, own, run,
+};
+use crate::support::promote::{Operand, to_float};
+use crate::support::sample::{sample, tensor};
+use crate::views::{Rule as ViewRules, rule, view};
+use restride_ir::{Args, Call, Dim, Exactness, Meta, OpDef, OpError, Sample, Scalar, ViewArgs, ViewOutcome};
+use restride_kernels::pointwise::{self as k, Input, Join, Part};
+use restride_tensor::{DType, DType::*};
+use smallvec::smallvec;
+
+fn infer_neg(a: &Args<'_, Meta>) -> Result<Metas> {
+    if a.tensor(0)?.dtype == Bool {
+        return Err(OpError::new(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+        ));
+    }
+    infer(a, &[0], &[], Rule::Same, &k::NEG)
+}
+fn run_neg(c: &Call<'_>) -> Result<()> {
+    run(c, &[0], &[], Rule::Same, &k::NEG)
+}
+
+fn infer_not(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer(a, &[0], &[], Rule::Same, &k::NOT)
+}
+/// `bool` has two values only.
+fn run_not(c: &Call<'_>) -> Result<()> {
+    let op = if c.args.tensor(0)?.dtype() == Bool { &k::NOT_BOOL } else { &k::NOT };
+    run(c, &[0], &[], Rule::Same, op)
+}
+
+/// A real number of each complex one; `real` says what real numbers give.
+fn infer_part(a: &Args<'_, Meta>, real: Rule) -> Result<Metas> {
+    let operand = Operand::read(a, 0)?;
+    let dtype = operand.dtype();
+    let dtype = if dtype.is_complex() { dtype.real() } else { common(&[operand], real)? };
+    Ok(smallvec![Meta::new(dtype, layout(&[operand])?)])
+}
+fn run_part(c: &Call<'_>, which: Part) -> Result<()> {
+    k::part(which, *c.args.tensor(0)?, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+}
+fn infer_abs(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer_part(a, Rule::NoBool)
+}
+fn run_abs(c: &Call<'_>) -> Result<()> {
+    if c.args.tensor(0)?.dtype().is_complex() {
+        return run_part(c, Part::Abs);
+    }
+    run(c, &[0], &[], Rule::Same, &k::ABS)
+}
+fn infer_angle(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer_part(a, Rule::Float)
+}
+fn run_angle(c: &Call<'_>) -> Result<()> {
+    if c.args.tensor(0)?.dtype().is_complex() {
+        return run_part(c, Part::Angle);
+    }
+    run(c, &[0], &[], Rule::Float, &k::ANGLE)
+}
+
+/// `complex` and `polar`.
+fn infer_join(a: &Args<'_, Meta>) -> Result<Metas> {
+    let (x, y) = (a.tensor(0)?, a.tensor(1)?);
+    if x.dtype != y.dtype || !matches!(x.dtype, F32 | F64) {
+        return Err(OpError::new(format!(
+            "Expected both inputs to be Float or Double tensors but got {} and {}",
+            crate::support::promote::name(x.dtype),
+            crate::support::promote::name(y.dtype)
+        )));
+    }
+    Ok(smallvec![Meta::new(x.dtype.complex(), layout(&operands(a, &[0, 1])?)?)])
+}
+fn run_join(c: &Call<'_>, how: Join) -> Result<()> {
+    let (x, y) = (c.args.tensor(0)?, c.args.tensor(1)?);
+    k::join(how, x.dtype(), *x, *y, &c.outs[0]).map_err(|e| OpError::new(e.to_string()))
+}
+
+/// A real tensor is its own conjugate: PyTorch gives back the tensor itself.
+struct ConjPhysical;
+impl ViewRules for ConjPhysical {
+    fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
+        let t = a.tensor(0)?;
+        if t.dtype.is_complex() { Ok(ViewOutcome::Copy) } else { Ok(view(t.dtype, t.layout.clone())) }
+    }
+}
+fn infer_conj(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer(a, &[0], &[], Rule::Same, &k::CONJ)
+}
+fn run_conj(c: &Call<'_>) -> Result<()> {
+    run(c, &[0], &[], Rule::Same, &k::CONJ)
+}
+
+/// PyTorch rounds integers without decimals only.
+fn infer_round(a: &Args<'_, Meta>) -> Result<Metas> {
+    let dtype = a.tensor(0)?.dtype;
+    if !dtype.is_float() {
+        return not_for(dtype);
+    }
+    infer(a, &[0], &[], Rule::NoBool, &k::ROUND)
+}
+fn run_round(c: &Call<'_>) -> Result<()> {
+    let decimals = c.args.opt_scalar(1)?.unwrap_or(Scalar::Int(0));
+    let dtype = c.args.tensor(0)?.dtype();
+    if decimals.as_i64() == 0 {
+        return run(c, &[0], &[], Rule::NoBool, &k::ROUND);
+    }
+    compute(c, &k::ROUND_DECIMALS, dtype, &[input(&c.args, 0)?, Input::Parameter(decimals)])
+}
+
+fn infer_logit(a: &Args<'_, Meta>) -> Result<Metas> {
+    infer(a, &[0], &[], Rule::Float, &k::LOGIT)
+}
+fn run_logit(c: &Call<'_>) -> Result<()> {
+    let dtype = to_float(c.args.tensor(0)?.dtype());
+    match c.args.opt_float(1)? {
+        // PyTorch takes a negative bound for none.
+        Some(eps) if eps >= 0.0 => {
+            compute(c, &k::LOGIT_EPS, dtype, &[input(&c.args, 0)?, Input::Parameter(Scalar::Float(eps))])
+        }
+        _ => run(c, &[0], &[], Rule::Float, &k::LOGIT),
+    }
+}
+
+/// `polygamma(n, self)`
+fn infer_polygamma(a: &Args<'_, Meta>) -> Result<Metas> {
+    if a.int(0)? < 0 {
+        return Err(OpError::new("polygamma(n, x) does not support negative n."));
+    }
+    infer(a, &[1], &[], Rule::Float, &k::POLYGAMMA)
+}
+fn run_polygamma(c: &Call<'_>) -> Result<()> {
+    let dtype = to_float(c.args.tensor(1)?.dtype());
+    let n = Scalar::Float(c.args.int(0)? as f64);
+    compute(c, &k::POLYGAMMA, dtype, &[input(&c.args, 1)?, Input::Parameter(n)])
+}
+
+/// `frexp`: a mantissa and a power of 2.
+fn infer_frexp(a: &Args<'_, Meta>) -> Result<Metas> {
+    let x = a.tensor(0)?;
+    if !x.dtype.is_float() {
+        return Err(OpError::new("torch.frexp() only supports floating-point dtypes"));
+    }
+    let out = infer(a, &[0], &[], Rule::Same, &k::MANTISSA)?;
+    let power = Meta::new(I32, out[0].layout.clone());
+    Ok(smallvec![out[0].clone(), power])
+}
+fn run_frexp(c: &Call<'_>) -> Result<()> {
+    let (x, dtype) = (input(&c.args, 0)?, c.outs[0].dtype());
+    k::compute(&k::EXPONENT, dtype, &[x], &c.outs[1]).map_err(|e| OpError::new(e.to_string()))?;
+    compute(c, &k::MANTISSA, dtype, &[x])
+}
+
+/// `square`: a product, of `bool` an integer.
+fn infer_square(a: &Args<'_, Meta>) -> Result<Metas> {
+    let mut out = infer(a, &[0], &[], Rule::Same, &k::SQUARE)?;
+    if out[0].dtype == Bool {
+        out[0].dtype = I64;
+    }
+    Ok(out)
+}
+fn run_square(c: &Call<'_>) -> Result<()> {
+    compute(c, &k::SQUARE, c.outs[0].dtype(), &[input(&c.args, 0)?])
+}
+
+fn infer_nan_to_num(a: &Args<'_, Meta>) -> Result<Metas> {
+    as_empty_like(a, infer(a, &[0], &[], Rule::Same, &k::NAN_TO_NUM)?)
+}
+fn run_nan_to_num(c: &Call<'_>) -> Result<()> {
+    let dtype = c.args.tensor(0)?.dtype();
+    let largest = match dtype.real() {
+        F16 => 65504.0,
+        BF16 => restride_tensor::bf16::MAX.to_f64(),
+        F32 => f32::MAX as f64,
+        _ => f64::MAX,
+    };
+    let number = |i: usize, default: f64| -> Result<Input<'_>> {
+        Ok(Input::Parameter(Scalar::Float(c.args.opt_float(i)?.unwrap_or(default))))
+    };
+    let inputs = [input(&c.args, 0)?, number(1, 0.0)?, number(2, largest)?, number(3, -largest)?];
+    compute(c, &k::NAN_TO_NUM, dtype, &inputs)
+}
+
+/// Special numbers besides a range.
+fn odd(types: Types, lo: f64, hi: f64) -> Vec<Sample> {
+    let mut out = unary(types, lo, hi);
+    out.extend(special(REAL).split_off(forms(REAL, lo, hi).len()));
+    out
+}
+fn joins() -> Vec<Sample> {
+    pairs(REAL)
+        .into_iter()
+        .filter(|(a, b)| a.dtype() == b.dtype() && a.dtype() != F16)
+        .map(|(a, b)| sample![a, b])
+        .collect()
+}
+fn logits(eps: Option<f64>) -> Vec<Sample> {
+    let mut out = unary(REAL, 0.05, 0.95);
+    if let Some(eps) = eps {
+        out.extend(unary_with(REAL, -0.2, 1.2, &[eps]));
+    }
+    out
+}
+fn decimals() -> Vec<Sample> {
+    let of = |d: DType, n: i64| sample![tensor(d, &[2, 3], 1), n];
+    vec![of(F32, 2), of(F64, 3), of(F32, 0), of(F32, -1), of(I64, 0)]
+}
+fn derivatives() -> Vec<Sample> {
+    let of = |types, n: i64, lo, hi| forms(types, lo, hi).into_iter().map(move |t| sample![n, t]);
+    let mut out: Vec<Sample> = of(ALL_REAL, 0, 0.4, 5.0).collect();
+    // What it is at its poles, which integers are, is rounding in PyTorch.
+    out.extend((1..4).flat_map(|n| of(REAL, n, 0.4, 5.0)));
+    out.extend(of(REAL, 1, -0.8, -0.2));
+    out.push(sample![-1, tensor(F64, &[2], 1)]);
+    out
+}
+fn replaced() -> Vec<Sample> {
+    let mut out = odd(ALL_REAL, -2.0, 2.0);
+    out.extend(odd(REAL, -2.0, 2.0).into_iter().map(|mut s| {
+        s.args.extend([1.5, 7.0, -7.0].map(|x| restride_ir::Arg::Scalar(Scalar::Float(x))));
+        s
+    }));
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    own!("aten::neg(Tensor self) -> Tensor", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0)),
+    own!("aten::negative(Tensor self) -> Tensor", infer_neg, run_neg, (0), || unary(NUMBERS, -2.0, 2.0)),
+    own!("aten::abs(Tensor self) -> Tensor", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
+    own!("aten::absolute(Tensor self) -> Tensor", infer_abs, run_abs, (0), || odd(NUMBERS, -2.0, 2.0)),
+    own!("aten::angle(Tensor self) -> Tensor", infer_angle, run_angle, (0), || odd(ALL, -2.0, 2.0)),
+    own!("aten::bitwise_not(Tensor self) -> Tensor", infer_not, run_not, (0), || unary(BITS, -2.0, 2.0)),
+    own!("aten::complex(Tensor real, Tensor imag) -> Tensor", infer_join, |c| run_join(c, Join::Parts), (), joins),
+    own!("aten::polar(Tensor abs, Tensor angle) -> Tensor", infer_join, |c| run_join(c, Join::Polar), (), joins),
+    OpDef {
+        view: Some(rule::<ConjPhysical>()),
+        itself: true,
+        exactness: Exactness::Exact,
+        ..own!("aten::conj_physical(Tensor self) -> Tensor", infer_conj, run_conj, (0), || unary(ALL, -2.0, 2.0))
+    },
+    op!("aten::_conj_physical(Tensor self) -> Tensor", Same(0), k::CONJ, || vec![
+        sample![tensor(C64, &[2, 3], 1)],
+        sample![tensor(C128, &[3], 1)]
+    ]),
+    own!("aten::round.decimals(Tensor self, *, int decimals) -> Tensor", infer_round, run_round, (0), decimals),
+    own!("aten::special_round(Tensor self, *, int decimals=0) -> Tensor", infer_round, run_round, (0), decimals),
+    own!("aten::polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
+    own!(
+        "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)",
+        infer_frexp,
+        run_frexp,
+        (),
+        || unary(REAL, -9.0, 9.0)
+    ),
+    restride_ir::OpDef {
+        twin: Some(restride_ir::TwinDecl {
+            op: "aten.polygamma.default",
+            args: &[1, 0],
+            writes: &[(0, 0)],
+            returns: &[restride_ir::TwinReturn::Arg(0)],
+            when: None,
+        }),
+        ..restride_ir::OpDef::new("aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)")
+    },
+    own!("aten::special_polygamma(int n, Tensor self) -> Tensor", infer_polygamma, run_polygamma, (1), derivatives),
+    own!("aten::logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(0.1))),
+    own!("aten::special_logit(Tensor self, float? eps=None) -> Tensor", infer_logit, run_logit, (0), || logits(Some(
+        0.1
+    ))),
+    own!(
+        "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+        infer_nan_to_num,
+        run_nan_to_num,
+        (0),
+        replaced
+    ),
+    op!("aten::sign(Tensor self) -> Tensor", Same(0), k::SIGN, || odd(ALL_REAL, -2.0, 2.0)),
+    op!("aten::exp(Tensor self) -> Tensor", Float(0), k::EXP, || odd(ALL, -3.0, 3.0)),
+    op!("aten::exp2(Tensor self) -> Tensor", Float(0), k::EXP2, || unary(ALL, -3.0, 3.0)),
+    op!("aten::special_exp2(Tensor self) -> Tensor", Float(0), k::EXP2, || unary(ALL, -3.0, 3.0)),
+    op!("aten::expm1(Tensor self) -> Tensor", Float(0), k::EXPM1, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::special_expm1(Tensor self) -> Tensor", Float(0), k::EXPM1, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::log(Tensor self) -> Tensor", Float(0), k::LOG, || odd(ALL, 0.05, 5.0)),
+    op!("aten::log2(Tensor self) -> Tensor", Float(0), k::LOG2, || unary(ALL, 0.05, 5.0)),
+    op!("aten::log10(Tensor self) -> Tensor", Float(0), k::LOG10, || unary(ALL, 0.05, 5.0)),
+    op!("aten::log1p(Tensor self) -> Tensor", Float(0), k::LOG1P, || unary(ALL_REAL, -0.9, 5.0)),
+    op!("aten::special_log1p(Tensor self) -> Tensor", Float(0), k::LOG1P, || unary(ALL_REAL, -0.9, 5.0)),
+    op!("aten::sqrt(Tensor self) -> Tensor", Float(0), k::SQRT, || odd(ALL, -0.5, 5.0)),
+    op!("aten::rsqrt(Tensor self) -> Tensor", Float(0), k::RSQRT, || unary(ALL, 0.05, 5.0)),
+    op!("aten::reciprocal(Tensor self) -> Tensor", Float(0), k::RECIPROCAL, || unary(ALL, 0.1, 3.0)),
+    op!("aten::sin(Tensor self) -> Tensor", Float(0), k::SIN, || unary(ALL, -10.0, 10.0)),
+    op!("aten::cos(Tensor self) -> Tensor", Float(0), k::COS, || unary(ALL, -10.0, 10.0)),
+    op!("aten::tan(Tensor self) -> Tensor", Float(0), k::TAN, || unary(ALL, -1.4, 1.4)),
+    op!("aten::asin(Tensor self) -> Tensor", Float(0), k::ASIN, || unary(ALL, -1.1, 1.1)),
+    op!("aten::arcsin(Tensor self) -> Tensor", Float(0), k::ASIN, || unary(ALL, -1.1, 1.1)),
+    op!("aten::acos(Tensor self) -> Tensor", Float(0), k::ACOS, || unary(ALL, -1.1, 1.1)),
+    op!("aten::arccos(Tensor self) -> Tensor", Float(0), k::ACOS, || unary(ALL, -1.1, 1.1)),
+    op!("aten::atan(Tensor self) -> Tensor", Float(0), k::ATAN, || unary(ALL, -3.0, 3.0)),
+    op!("aten::arctan(Tensor self) -> Tensor", Float(0), k::ATAN, || unary(ALL, -3.0, 3.0)),
+    op!("aten::sinh(Tensor self) -> Tensor", Float(0), k::SINH, || unary(ALL, -3.0, 3.0)),
+    op!("aten::cosh(Tensor self) -> Tensor", Float(0), k::COSH, || unary(ALL, -3.0, 3.0)),
+    op!("aten::tanh(Tensor self) -> Tensor", Float(0), k::TANH, || odd(ALL, -3.0, 3.0)),
+    op!("aten::asinh(Tensor self) -> Tensor", Float(0), k::ASINH, || unary(ALL, -3.0, 3.0)),
+    op!("aten::arcsinh(Tensor self) -> Tensor", Float(0), k::ASINH, || unary(ALL, -3.0, 3.0)),
+    op!("aten::acosh(Tensor self) -> Tensor", Float(0), k::ACOSH, || unary(ALL, 0.9, 4.0)),
+    op!("aten::arccosh(Tensor self) -> Tensor", Float(0), k::ACOSH, || unary(ALL, 0.9, 4.0)),
+    op!("aten::atanh(Tensor self) -> Tensor", Float(0), k::ATANH, || unary(ALL, -0.95, 0.95)),
+    op!("aten::arctanh(Tensor self) -> Tensor", Float(0), k::ATANH, || unary(ALL, -0.95, 0.95)),
+    op!("aten::erf(Tensor self) -> Tensor", Float(0), k::ERF, || odd(ALL_REAL, -3.0, 3.0)),
+    op!("aten::special_erf(Tensor self) -> Tensor", Float(0), k::ERF, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::erfc(Tensor self) -> Tensor", Float(0), k::ERFC, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::special_erfc(Tensor self) -> Tensor", Float(0), k::ERFC, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("aten::erfinv(Tensor self) -> Tensor", Float(0), k::ERFINV, || unary(ALL_REAL, -1.05, 1.05)),
+    op!("aten::special_erfinv(Tensor self) -> Tensor", Float(0), k::ERFINV, || unary(ALL_REAL, -1.05, 1.05)),
+    op!("aten::lgamma(Tensor self) -> Tensor", Float(0), k::LGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
+    op!("aten::special_gammaln(Tensor self) -> Tensor", Float(0), k::LGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
+    op!("aten::digamma(Tensor self) -> Tensor", Float(0), k::DIGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
+    op!("aten::special_digamma(Tensor self) -> Tensor", Float(0), k::DIGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
+    op!("aten::special_psi(Tensor self) -> Tensor", Float(0), k::DIGAMMA, || unary(ALL_REAL, -3.0, 4.0)),
+    op!("aten::sigmoid(Tensor self) -> Tensor", Float(0), k::SIGMOID, || odd(ALL, -4.0, 4.0)),
+    op!("aten::special_expit(Tensor self) -> Tensor", Float(0), k::SIGMOID, || unary(ALL, -4.0, 4.0)),
+    op!("aten::sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL, -3.0, 3.0)),
+    op!("aten::special_sinc(Tensor self) -> Tensor", Float(0), k::SINC, || unary(ALL_REAL, -3.0, 3.0)),
+    own!(
+        "aten::deg2rad(Tensor self) -> Tensor",
+        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::DEG2RAD)?),
+        |c| run(c, &[0], &[], Rule::Float, &k::DEG2RAD),
+        (0),
+        || unary(ALL_REAL, -300.0, 300.0)
+    ),
+    own!(
+        "aten::rad2deg(Tensor self) -> Tensor",
+        |a| as_empty_like(a, infer(a, &[0], &[], Rule::Float, &k::RAD2DEG)?),
+        |c| run(c, &[0], &[], Rule::Float, &k::RAD2DEG),
+        (0),
+        || unary(ALL_REAL, -3.0, 3.0)
+    ),
+    op!("aten::ceil(Tensor self) -> Tensor", NoBool(0), k::CEIL, || odd(NO_BOOL, -3.0, 3.0)),
+    op!("aten::floor(Tensor self) -> Tensor", NoBool(0), k::FLOOR, || unary(NO_BOOL, -3.0, 3.0)),
+    op!("aten::round(Tensor self) -> Tensor", NoBool(0), k::ROUND, || odd(NO_BOOL, -3.0, 3.0)),
+    op!("aten::trunc(Tensor self) -> Tensor", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)),
+    op!("aten::fix(Tensor self) -> Tensor", NoBool(0), k::TRUNC, || unary(NO_BOOL, -3.0, 3.0)),
+    op!("aten::frac(Tensor self) -> Tensor", Same(0), k::FRAC, || odd(REAL, -3.0, 3.0)),
+    op!("aten::sgn(Tensor self) -> Tensor", Same(0), k::SGN, || odd(ALL, -2.0, 2.0)),
+    own!("aten::square(Tensor self) -> Tensor", infer_square, run_square, (0), || unary(ALL, -3.0, 3.0)),
+];

@@ -1,0 +1,504 @@
+//! Pooling over one to three dimensions, and its gradients. Two-dimensional results are channels-last where the operand's
+//! strides suggest it; of the three-dimensional ones only maxima are, as on PyTorch's CPU.
+
+mod samples;
+mod unpool;
+
+use crate::support::promote;
+use crate::support::scratch::packed;
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef};
+use restride_kernels::pool::{self, Span, Spans};
+use restride_kernels::scratch::{Temp, room};
+use smallvec::{SmallVec, smallvec};
+
+/// How an operator's windows are given, and which layout its results have.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Number of dimensions that windows slide over.
+    spatial: usize,
+    windows: Windows,
+    layout: Order,
+    types: Types,
+}
+
+/// Where the arguments that make the windows are.
+#[derive(Clone, Copy)]
+enum Windows {
+    /// Kernel size, stride and padding from this argument on; then dilation, if there is one, and `ceil_mode`.
+    Sliding { at: usize, dilated: bool },
+    /// Sizes of the result in this argument.
+    Adaptive(usize),
+    /// As many windows as this operand has elements (the gradient of adaptive pooling).
+    Like(usize),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    RowMajor,
+    /// Channels-last where the operand's strides suggest it.
+    Suggested,
+    /// The same, only for a result of one element per channel (it is a mean over dimensions).
+    SuggestedIfGlobal,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Types {
+    /// Floats and integers.
+    Real,
+    Float,
+    /// Floats and `i64`.
+    FloatOrLong,
+    /// `f32`, `f64` and `i64`.
+    WideOrLong,
+}
+
+/// Windows and result of a call with everything checked.
+struct Pool {
+    spans: Spans,
+    sizes: Ints,
+}
+
+/// A list argument, which an empty list leaves to a default.
+fn list<V>(a: &Args<'_, V>, i: usize, n: usize, what: &str, default: &[i64]) -> Result<Ints> {
+    if a.is_none(i) || a.ints(i)?.is_empty() { Ok(Ints::from_slice(default)) } else { spread(a, i, n, what) }
+}
+
+fn check_type(types: Types, d: DType) -> Result<()> {
+    let fits = match types {
+        Types::Real => d.is_float() || d.is_int(),
+        Types::Float => d.is_float(),
+        Types::FloatOrLong => d.is_float() || d == DType::I64,
+        Types::WideOrLong => matches!(d, DType::F32 | DType::F64 | DType::I64),
+    };
+    ensure!(fits, "pooling is not implemented for '{}'", promote::name(d));
+    Ok(())
+}
+
+impl Form {
+    /// Windows and sizes of the result for an operand of sizes `x`; `like` gives the sizes of another argument.
+    fn read<V>(&self, a: &Args<'_, V>, x: &[i64], like: impl Fn(&V) -> Ints) -> Result<Pool> {
+        let n = self.spatial;
+        ensure!(
+            x.len() == n + 1 || x.len() == n + 2,
+            "Expected {}D or {}D (batch mode) tensor with optional 0 dim batch size for input, but got: {x:?}",
+            n + 1,
+            n + 2
+        );
+        let plane = &x[x.len() - n..];
+        let adaptive = |out: &[i64]| -> Result<Windowed> {
+            ensure!(
+                plane.iter().all(|&k| k > 0),
+                "adaptive pooling: Expected input to have non-zero size for non-batch dimensions, but input has sizes {x:?}"
+            );
+            ensure!(
+                out.iter().all(|&k| (0..1 << 31).contains(&k)),
+                "adaptive pooling: output_size must not be negative"
+            );
+            Ok(plane.iter().zip(out).map(|(&k, &o)| adaptive_spans(k, o)).collect())
+        };
+        let windows = match self.windows {
+            Windows::Adaptive(i) => adaptive(&adaptive_sizes(a, i, n)?)?,
+            Windows::Like(i) => {
+                let g = like(a.tensor(i)?);
+                ensure!(
+                    g.len() == x.len() && g[..g.len() - n] == x[..x.len() - n],
+                    "the gradient of sizes {g:?} does not fit an input of sizes {x:?}"
+                );
+                adaptive(&g[g.len() - n..])?
+            }
+            Windows::Sliding { at, dilated } => {
+                ensure!(
+                    x[x.len() - n - 1..].iter().all(|&k| k > 0),
+                    "Expected {}D or {}D (batch mode) tensor with optional 0 dim batch size for input, but got: {x:?}",
+                    n + 1,
+                    n + 2
+                );
+                self.sliding(a, at, dilated, plane)?
+            }
+        };
+        let mut sizes = Ints::from_slice(&x[..x.len() - n]);
+        sizes.extend(windows.iter().map(|w| w.len() as i64));
+        let mut input = [1; 3];
+        let lone = || Temp::filled(1, Span { start: 0, end: 1, step: 1, size: 1 });
+        let mut all = [lone(), lone(), lone()];
+        for (d, w) in windows.into_iter().enumerate() {
+            input[3 - n + d] = plane[d] as usize;
+            all[3 - n + d] = w;
+        }
+        Ok(Pool { spans: Spans { input, windows: all }, sizes })
+    }
+
+    fn sliding<V>(&self, a: &Args<'_, V>, at: usize, dilated: bool, plane: &[i64]) -> Result<Windowed> {
+        let n = self.spatial;
+        let kernel = spread(a, at, n, "kernel_size")?;
+        let stride = list(a, at + 1, n, "stride", &kernel)?;
+        let pad = spread(a, at + 2, n, "padding")?;
+        let dilation = if dilated { spread(a, at + 3, n, "dilation")? } else { smallvec![1; n] };
+        let ceil = a.bool(at + 3 + dilated as usize)?;
+        // Without padding among what is divided by; maxima divide by nothing.
+        let include = dilated || a.bool(at + 4)?;
+        ensure!(kernel.iter().all(|&k| k > 0), "kernel size should be greater than zero, but got {kernel:?}");
+        ensure!(stride.iter().all(|&s| s > 0), "stride should be greater than zero, but got {stride:?}");
+        ensure!(dilation.iter().all(|&d| d > 0), "dilation should be greater than zero, but got {dilation:?}");
+        ensure!(
+            pad.iter().zip(&kernel).all(|(&p, &k)| p >= 0 && p <= k / 2),
+            "pad should be at most half of effective kernel size, but got pad={pad:?} and kernel_size={kernel:?}"
+        );
+        let mut out = Windowed::new();
+        for d in 0..n {
+            let (size, k, s, p, by) = (plane[d], kernel[d], stride[d], pad[d], dilation[d]);
+            let room = size + 2 * p - by * (k - 1) - 1;
+            let mut count = (room + if ceil { s - 1 } else { 0 }).div_euclid(s) + 1;
+            if ceil && (count - 1) * s >= size + p {
+                count -= 1;
+            }
+            ensure!(
+                count >= 1,
+                "Given input size: {plane:?}. Calculated output size is {count} in dimension {d}. Output size is too small"
+            );
+            let span = |o: i64| {
+                let first = o * s - p;
+                // The last window of `ceil_mode` may reach over the padding, which does not count.
+                let end = (first + by * (k - 1) + 1).min(size + p);
+                let start = if first < 0 { first + (-first + by - 1) / by * by } else { first };
+                let inside = end.min(size).max(start);
+                let divide = if include { end - first } else { inside - start };
+                Span { start: start as usize, end: inside as usize, step: by as usize, size: divide.max(0) as usize }
+            };
+            out.push(Temp::gather(count as usize, (0..count).map(span)));
+        }
+        Ok(out)
+    }
+
+    /// Layout of results with the given sizes, of an operand's.
+    fn order(&self, x: &Layout, sizes: &[i64]) -> Result<Layout> {
+        let batched = x.rank() == self.spatial + 2;
+        let global = sizes[sizes.len() - self.spatial..].iter().all(|&n| n == 1);
+        let row_major = self.layout == Order::RowMajor || (self.layout == Order::SuggestedIfGlobal && !global);
+        if row_major || !batched {
+            return Ok(Layout::contiguous(sizes));
+        }
+        if self.spatial > 1 {
+            return Ok(suggested(x, DType::F32, sizes).layout);
+        }
+        // One dimension is pooled as an image of one line.
+        let image: Vec<i64> = [sizes[0], sizes[1], 1, sizes[2]].to_vec();
+        Ok(suggested(&x.unsqueeze(2)?, DType::F32, &image).layout.select(2, &0)?)
+    }
+
+    fn infer(&self, a: &Args<'_, Meta>, operand: usize) -> Result<(Meta, Pool)> {
+        let x = a.tensor(operand)?;
+        check_type(self.types, x.dtype)?;
+        let pool = self.read(a, x.sizes(), |m| Ints::from_slice(m.sizes()))?;
+        // PyTorch's kernel does not know what to do with a row of NHWC images as a volume.
+        ensure!(
+            !(self.spatial == 3
+                && self.layout == Order::Suggested
+                && x.rank() == 4
+                && suggests_channels_last(&x.layout)),
+            "Unsupported memory format. Supports only ChannelsLast3d, Contiguous"
+        );
+        Ok((Meta::new(x.dtype, self.order(&x.layout, &pool.sizes)?), pool))
+    }
+
+    fn spans(&self, c: &Call<'_>, operand: usize) -> Result<Spans> {
+        Ok(self.read(&c.args, c.args.tensor(operand)?.sizes(), |v| Ints::from_slice(v.sizes()))?.spans)
+    }
+}
+
+/// Sizes that adaptive pooling is asked for.
+fn adaptive_sizes<V>(a: &Args<'_, V>, i: usize, n: usize) -> Result<Ints> {
+    let sizes = a.ints(i)?;
+    ensure!(sizes.len() == n, "adaptive pooling: output_size must be {n}");
+    Ok(sizes)
+}
+
+/// `out` windows that cover `n` elements.
+fn adaptive_spans(n: i64, out: i64) -> Temp<Span> {
+    let span = |o: i64| {
+        let (start, end) = ((o * n / out) as usize, ((o + 1) * n + out - 1) as usize / out as usize);
+        Span { start, end, step: 1, size: end - start }
+    };
+    Temp::gather(out as usize, (0..out).map(span))
+}
+
+/// The windows of each dimension.
+type Windowed = SmallVec<[Temp<Span>; 3]>;
+
+/// Working memory: the windows, operands and results in order, and for maxima where they are.
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], f: &Form, operand: usize, places: bool) -> Result<usize> {
+    let spans = f.read(a, a.tensor(operand)?.sizes(), |m| Ints::from_slice(m.sizes()))?.spans;
+    // One for each dimension that there is, and one for each that there is not.
+    let windows: usize = spans.windows.iter().map(|w| room::<Span>(w.len())).sum();
+    let places = if places { room::<i64>(outs[0].layout.numel() as usize) } else { 0 };
+    Ok(windows + 3 * room::<Span>(1) + places + packed(a, outs)?)
+}
+
+fn one_result(f: &Form, a: &Args<'_, Meta>) -> Metas {
+    one(f.infer(a, 0)?.0)
+}
+
+fn with_indices(f: &Form, a: &Args<'_, Meta>) -> Metas {
+    let y = f.infer(a, 0)?.0;
+    let indices = Meta::new(DType::I64, y.layout.clone());
+    Ok(smallvec![y, indices])
+}
+
+fn run_max(f: &Form, c: &Call<'_>) -> Result<()> {
+    ran(pool::max(c.args.tensor(0)?, &f.spans(c, 0)?, &c.outs[0], c.outs.get(1), c.ctx.threads))
+}
+
+/// `by` is the position of `divisor_override`.
+fn run_mean(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
+    let by = by.map_or(Ok(None), |i| c.args.opt_int(i))?;
+    ran(pool::mean(c.args.tensor(0)?, &f.spans(c, 0)?, by, &c.outs[0], c.ctx.threads))
+}
+
+/// The gradient has the operand's sizes; that of the result (argument 0) must fit.
+fn backward_infer(f: &Form, a: &Args<'_, Meta>) -> Metas {
+    let (g, x) = (a.tensor(0)?, a.tensor(1)?);
+    let (_, pool) = f.infer(a, 1)?;
+    ensure!(
+        g.dtype == x.dtype && *g.sizes() == pool.sizes[..],
+        "expected a gradient of type {} and sizes {:?}, got {g}",
+        x.dtype,
+        pool.sizes
+    );
+    let order =
+        if f.layout == Order::Suggested { f.order(&x.layout, x.sizes())? } else { Layout::contiguous(x.sizes()) };
+    one(Meta::new(x.dtype, order))
+}
+
+fn run_mean_backward(f: &Form, by: Option<usize>, c: &Call<'_>) -> Result<()> {
+    let by = by.map_or(Ok(None), |i| c.args.opt_int(i))?;
+    ran(pool::mean_backward(c.args.tensor(0)?, &f.spans(c, 1)?, by, &c.outs[0], c.ctx.threads))
+}
+
+/// The gradient of maxima, with the indices at `at`.
+fn max_backward_infer(f: &Form, at: usize, a: &Args<'_, Meta>) -> Metas {
+    let (g, i) = (a.tensor(0)?, a.tensor(at)?);
+    ensure!(
+        i.dtype == DType::I64 && i.sizes() == g.sizes(),
+        "expected indices of type i64 and sizes {:?}, got {i}",
+        g.sizes()
+    );
+    backward_infer(f, a)
+}
+
+fn run_max_backward(f: &Form, at: usize, c: &Call<'_>) -> Result<()> {
+    ran(pool::max_backward(c.args.tensor(0)?, c.args.tensor(at)?, f.spatial, &c.outs[0], c.ctx.threads))
+}
+
+const fn sliding(spatial: usize, at: usize, dilated: bool, layout: Order, types: Types) -> Form {
+    Form { spatial, windows: Windows::Sliding { at, dilated }, layout, types }
+}
+
+const fn adaptive(spatial: usize, layout: Order) -> Form {
+    Form { spatial, windows: Windows::Adaptive(1), layout, types: Types::Float }
+}
+
+const fn adaptive_gradient(spatial: usize, layout: Order) -> Form {
+    Form { spatial, windows: Windows::Like(0), layout, types: Types::Float }
+}
+
+macro_rules! maximum {
+    ($schema:literal, $form:expr, $infer:ident, $samples:expr) => {
+        OpDef {
+            infer: Some(|a| $infer(&$form, a)),
+            kernel: Kernel::Fixed(|c| run_max(&$form, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, outs.len() > 1)),
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! average {
+    ($schema:literal, $form:expr, $by:expr, $samples:expr) => {
+        OpDef {
+            infer: Some(|a| one_result(&$form, a)),
+            kernel: Kernel::Fixed(|c| run_mean(&$form, $by, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 0, false)),
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! average_backward {
+    ($schema:literal, $form:expr, $by:expr, $samples:expr) => {
+        OpDef {
+            infer: Some(|a| backward_infer(&$form, a)),
+            kernel: Kernel::Fixed(|c| run_mean_backward(&$form, $by, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! maximum_backward {
+    ($schema:literal, $form:expr, $at:literal, $samples:expr) => {
+        OpDef {
+            infer: Some(|a| max_backward_infer(&$form, $at, a)),
+            kernel: Kernel::Fixed(|c| run_max_backward(&$form, $at, c)),
+            scratch: Some(|a, outs| scratch(a, outs, &$form, 1, false)),
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    maximum!(
+        "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
+        sliding(1, 1, true, Order::RowMajor, Types::Float),
+        one_result,
+        || samples::maxima(1)
+    ),
+    maximum!(
+        "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
+        sliding(1, 1, true, Order::Suggested, Types::Real),
+        with_indices,
+        || samples::maxima(1)
+    ),
+    maximum!(
+        "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
+        sliding(2, 1, true, Order::Suggested, Types::Real),
+        one_result,
+        || samples::maxima(2)
+    ),
+    maximum!(
+        "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        sliding(2, 1, true, Order::Suggested, Types::Real),
+        with_indices,
+        || samples::maxima(2)
+    ),
+    maximum!(
+        "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
+        sliding(3, 1, true, Order::Suggested, Types::Real),
+        one_result,
+        || samples::maxima(3)
+    ),
+    maximum!(
+        "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        sliding(3, 1, true, Order::Suggested, Types::Real),
+        with_indices,
+        || samples::maxima(3)
+    ),
+    average!(
+        "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
+        sliding(1, 1, false, Order::Suggested, Types::FloatOrLong),
+        None,
+        || samples::means(1)
+    ),
+    average!(
+        "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        sliding(2, 1, false, Order::Suggested, Types::FloatOrLong),
+        Some(6),
+        || samples::means(2)
+    ),
+    average!(
+        "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        sliding(3, 1, false, Order::RowMajor, Types::WideOrLong),
+        Some(6),
+        || samples::means(3)
+    ),
+    average!(
+        "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
+        adaptive(1, Order::Suggested),
+        None,
+        || samples::adaptive(1)
+    ),
+    average!(
+        "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+        adaptive(2, Order::Suggested),
+        None,
+        || samples::adaptive(2)
+    ),
+    average!(
+        "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
+        adaptive(2, Order::Suggested),
+        None,
+        || samples::adaptive(2)
+    ),
+    average!(
+        "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+        adaptive(3, Order::SuggestedIfGlobal),
+        None,
+        || samples::adaptive(3)
+    ),
+    average!(
+        "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
+        adaptive(3, Order::RowMajor),
+        None,
+        || samples::adaptive(3)
+    ),
+    maximum!(
+        "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
+        adaptive(1, Order::Suggested),
+        with_indices,
+        || samples::adaptive(1)
+    ),
+    maximum!(
+        "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
+        adaptive(2, Order::Suggested),
+        with_indices,
+        || samples::adaptive(2)
+    ),
+    maximum!(
+        "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
+        adaptive(3, Order::RowMajor),
+        with_indices,
+        || samples::adaptive(3)
+    ),
+    maximum_backward!(
+        "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        sliding(2, 2, true, Order::Suggested, Types::Float),
+        7,
+        || samples::maxima_backward(2)
+    ),
+    maximum_backward!(
+        "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        sliding(3, 2, true, Order::Suggested, Types::Float),
+        7,
+        || samples::maxima_backward(3)
+    ),
+    maximum_backward!(
+        "aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        adaptive_gradient(2, Order::Suggested),
+        2,
+        || samples::adaptive_maxima_backward(2)
+    ),
+    maximum_backward!(
+        "aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        adaptive_gradient(3, Order::RowMajor),
+        2,
+        || samples::adaptive_maxima_backward(3)
+    ),
+    average_backward!(
+        "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        sliding(2, 2, false, Order::Suggested, Types::FloatOrLong),
+        Some(7),
+        || samples::means_backward(2)
+    ),
+    average_backward!(
+        "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        sliding(3, 2, false, Order::RowMajor, Types::WideOrLong),
+        Some(7),
+        || samples::means_backward(3)
+    ),
+    average_backward!(
+        "aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
+        adaptive_gradient(2, Order::Suggested),
+        None,
+        || samples::adaptive_means_backward(2)
+    ),
+    average_backward!(
+        "aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
+        adaptive_gradient(3, Order::RowMajor),
+        None,
+        || samples::adaptive_means_backward(3)
+    ),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[unpool::OPS, OPS], gradients: &[] };

@@ -1,0 +1,494 @@
+//! Random numbers. Draws are our own, from a counter: PyTorch's cannot be had without its generator.
+
+mod dropout;
+mod integers;
+
+use crate::create::check_sizes;
+use crate::support::promote::name;
+use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
+use crate::support::strides::{dense_like, in_format};
+use crate::support::{Metas, Result, ensure, fresh};
+use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError, Sample};
+use restride_kernels::convert::gather;
+use restride_kernels::random::{self as k, Distribution, Draws};
+use restride_kernels::rows::cells;
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, Tensor};
+use smallvec::smallvec;
+
+/// The draws of a call.
+pub(crate) fn draws(ctx: &Ctx) -> Draws {
+    Draws::new(&[ctx.rng.seed, ctx.rng.call, ctx.rng.node as u64, ctx.rng.iteration])
+}
+
+/// One result.
+pub(crate) fn one(meta: Meta) -> Metas {
+    Ok(smallvec![meta])
+}
+
+pub(crate) fn numbers(dtype: DType) -> Result<()> {
+    ensure!(dtype.is_float() || dtype.is_complex(), "random numbers are not implemented for '{}'", name(dtype));
+    Ok(())
+}
+/// Refuses what cannot count.
+fn countable(dtype: DType) -> Result<()> {
+    ensure!(!dtype.is_complex() && dtype != DType::Bool, "\"geometric_cpu\" not implemented for '{}'", name(dtype));
+    Ok(())
+}
+/// Refuses what is no real floating point type.
+pub(crate) fn real(dtype: DType) -> Result<()> {
+    ensure!(dtype.is_float(), "expected a floating point type, got '{}'", name(dtype));
+    Ok(())
+}
+
+/// Sizes at a position, element type after it.
+pub(crate) fn sized(a: &Args<'_, Meta>, at: usize, default: DType) -> Result<Meta> {
+    let dtype = a.opt_dtype(at + 1)?.unwrap_or(default);
+    let sizes = a.ints(at)?;
+    check_sizes(dtype, &sizes)?;
+    Ok(fresh(dtype, &sizes))
+}
+/// Like argument 0, element type and memory format from a position.
+pub(crate) fn like(a: &Args<'_, Meta>, options: usize) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    let format = a.opt_memory_format(options + 4)?.unwrap_or(MemoryFormat::Preserve);
+    Ok(Meta::new(a.opt_dtype(options)?.unwrap_or(t.dtype), in_format(format, &t.layout)?))
+}
+/// New content for argument 0.
+pub(crate) fn same(a: &Args<'_, Meta>) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    Ok(Meta::new(t.dtype, dense_like(&t.layout)))
+}
+
+fn infer_sized_floats(a: &Args<'_, Meta>) -> Metas {
+    let m = sized(a, 0, DType::F32)?;
+    numbers(m.dtype)?;
+    one(m)
+}
+fn infer_like_floats(a: &Args<'_, Meta>) -> Metas {
+    let m = like(a, 1)?;
+    numbers(m.dtype)?;
+    one(m)
+}
+
+fn draw(c: &Call<'_>, what: Distribution) -> Result<()> {
+    k::draw(&draws(c.ctx), what, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+
+/// Two parameters at positions, with defaults.
+fn two<V>(a: &Args<'_, V>, at: usize, defaults: (f64, f64)) -> Result<(f64, f64)> {
+    Ok((a.opt_float(at)?.unwrap_or(defaults.0), a.opt_float(at + 1)?.unwrap_or(defaults.1)))
+}
+fn uniform<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (from, to) = two(a, 1, (0.0, 1.0))?;
+    ensure!(from <= to, "uniform_ expects to return a [from, to) range, but found from={from} > to={to}");
+    Ok(Distribution::Uniform(from, to))
+}
+fn std(std: f64) -> Result<f64> {
+    ensure!(std >= 0.0, "normal expects std >= 0.0, but found std {std}");
+    Ok(std)
+}
+fn normal<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (mean, s) = two(a, 1, (0.0, 1.0))?;
+    Ok(Distribution::Normal(mean, std(s)?))
+}
+fn log_normal<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (mean, s) = two(a, 1, (1.0, 2.0))?;
+    ensure!(s > 0.0, "log_normal_ expects std > 0.0, but found std={s}");
+    Ok(Distribution::LogNormal(mean, s))
+}
+fn cauchy<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let (median, width) = two(a, 1, (0.0, 1.0))?;
+    ensure!(width > 0.0, "cauchy_ expects sigma > 0.0, but found sigma={width}");
+    Ok(Distribution::Cauchy(median, width))
+}
+fn exponential<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let rate = a.opt_float(1)?.unwrap_or(1.0);
+    ensure!(rate > 0.0, "exponential_ expects lambda > 0.0, but found lambda={rate}");
+    Ok(Distribution::Exponential(rate))
+}
+fn geometric<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let p = a.float(1)?;
+    ensure!(p > 0.0 && p < 1.0, "geometric_ expects p to be in (0, 1), but got p={p}");
+    Ok(Distribution::Geometric(p))
+}
+fn bernoulli_p<V>(a: &Args<'_, V>) -> Result<Distribution> {
+    let p = a.opt_float(1)?.unwrap_or(0.5);
+    ensure!((0.0..=1.0).contains(&p), "bernoulli_ expects p to be in [0, 1], but got p={p}");
+    Ok(Distribution::Bernoulli(p))
+}
+
+/// Contiguous, of argument 0's type.
+fn row_major(a: &Args<'_, Meta>) -> Result<Meta> {
+    let t = a.tensor(0)?;
+    Ok(fresh(t.dtype, t.sizes()))
+}
+fn infer_bernoulli(a: &Args<'_, Meta>) -> Metas {
+    real(a.tensor(0)?.dtype)?;
+    one(row_major(a)?)
+}
+fn run_bernoulli(c: &Call<'_>) -> Result<()> {
+    let p = gather::<f64>(*c.args.tensor(0)?);
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+fn infer_bernoulli_tensor(a: &Args<'_, Meta>) -> Metas {
+    let (t, p) = (a.tensor(0)?, a.tensor(1)?);
+    real(p.dtype)?;
+    ensure!(!t.dtype.is_complex(), "bernoulli is not implemented for '{}'", name(t.dtype));
+    let sizes = crate::support::strides::broadcast_sizes(&[t.sizes(), p.sizes()])?;
+    ensure!(sizes[..] == *t.sizes(), "output with shape {:?} doesn't match the broadcast shape {sizes:?}", t.sizes());
+    one(same(a)?)
+}
+fn run_bernoulli_tensor(c: &Call<'_>) -> Result<()> {
+    let p = spread(c.args.tensor(1)?, c.outs[0].sizes());
+    k::bernoulli(&draws(c.ctx), &p, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
+/// The elements in row-major order of sizes that the view broadcasts to.
+fn spread(v: &restride_tensor::View<'_>, sizes: &[i64]) -> Temp<f64> {
+    let each = gather::<f64>(*v);
+    if v.sizes() == sizes {
+        return each;
+    }
+    let from = cells(&crate::support::strides::broadcast(&Layout::contiguous(v.sizes()), sizes));
+    from.iter().map(|&c| each[c as usize]).collect()
+}
+fn room_spread(v: &Meta, sizes: &[i64]) -> usize {
+    let n = sizes.iter().product::<i64>() as usize;
+    let wide = if v.sizes() == sizes { 0 } else { room::<isize>(n) + room::<f64>(n) };
+    room::<f64>(v.layout.numel() as usize) + wide
+}
+fn room_bernoulli(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room_spread(a.tensor(0)?, outs[0].sizes()))
+}
+fn room_bernoulli_tensor(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    Ok(room_spread(a.tensor(1)?, outs[0].sizes()))
+}
+fn room_normals(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let of = |i: usize| a.as_tensor(i).map_or(room::<f64>(1), |v| room_spread(v, outs[0].sizes()));
+    Ok(of(0) + of(1))
+}
+fn room_poisson(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    Ok(room::<f64>(a.tensor(0)?.layout.numel() as usize))
+}
+
+/// `normal` of tensors: means, standard deviations, or both.
+fn infer_normals(a: &Args<'_, Meta>) -> Metas {
+    let (mean, s) = (a.tensor(0).ok(), a.tensor(1).ok());
+    let own: Vec<&Meta> = [mean, s].into_iter().flatten().collect();
+    if let Ok(x) = a.float(1) {
+        std(x)?;
+    }
+    for t in &own {
+        numbers(t.dtype)?;
+    }
+    ensure!(s.is_none_or(|s| !s.dtype.is_complex()), "normal expects standard deviation to be non-complex");
+    let sizes = crate::support::strides::broadcast_sizes(&own.iter().map(|m| m.sizes()).collect::<Vec<_>>())?;
+    let dtype = own.iter().map(|m| m.dtype).reduce(DType::promote).unwrap_or(DType::F32);
+    ensure!(!dtype.is_complex(), "normal of complex means is not supported");
+    one(fresh(dtype, &sizes))
+}
+fn run_normals(c: &Call<'_>) -> Result<()> {
+    let sizes = c.outs[0].sizes();
+    let read = |i: usize| match c.args.as_tensor(i) {
+        Some(v) => Ok(spread(v, sizes)),
+        None => Ok::<_, OpError>(Temp::filled(1, c.args.float(i)?)),
+    };
+    let (mean, s) = (read(0)?, read(1)?);
+    ensure!(s.iter().all(|&s| s >= 0.0), "normal expects all elements of std >= 0.0");
+    k::normals(&draws(c.ctx), &mean, &s, &c.outs[0], c.ctx.threads);
+    Ok(())
+}
+
+fn infer_multinomial(a: &Args<'_, Meta>) -> Metas {
+    let p = a.tensor(0)?;
+    real(p.dtype)?;
+    let n = a.int(1)?;
+    ensure!(matches!(p.layout.rank(), 1 | 2), "prob_dist must be 1 or 2 dim");
+    let categories = p.sizes()[p.layout.rank() - 1];
+    ensure!(n > 0, "cannot sample n_sample <= 0 samples");
+    ensure!(categories > 0, "cannot sample from no categories");
+    ensure!(
+        a.opt_bool(2)?.unwrap_or(false) || n <= categories,
+        "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+    );
+    let mut sizes = p.sizes()[..p.layout.rank() - 1].to_vec();
+    sizes.push(n);
+    one(fresh(DType::I64, &sizes))
+}
+fn run_multinomial(c: &Call<'_>) -> Result<()> {
+    let replacement = c.args.opt_bool(2)?.unwrap_or(false);
+    k::multinomial(&draws(c.ctx), c.args.tensor(0)?, replacement, &c.outs[0]).map_err(OpError::new)
+}
+
+fn room_multinomial(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let replacement = a.opt_bool(2)?.unwrap_or(false);
+    Ok(k::multinomial_room(&a.tensor(0)?.layout, replacement, outs[0].layout.numel()))
+}
+
+fn infer_poisson(a: &Args<'_, Meta>) -> Metas {
+    real(a.tensor(0)?.dtype)?;
+    one(row_major(a)?)
+}
+fn run_poisson(c: &Call<'_>) -> Result<()> {
+    k::poisson(&draws(c.ctx), c.args.tensor(0)?, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
+/// Declares an operator that draws: schema, shape rule, kernel, sample calls.
+macro_rules! random {
+    ($schema:literal, $infer:expr, $run:expr, $samples:expr) => {
+        random!($schema, $infer, $run, |_, _| Ok(0), $samples)
+    };
+    ($schema:literal, $infer:expr, $run:expr, $room:expr, $samples:expr) => {
+        restride_ir::OpDef {
+            infer: Some($infer),
+            scratch: Some($room),
+            kernel: restride_ir::Kernel::Fixed($run),
+            random: true,
+            exactness: restride_ir::Exactness::Random,
+            samples: Some($samples),
+            ..restride_ir::OpDef::new($schema)
+        }
+    };
+}
+pub(crate) use random;
+
+/// New content of a distribution for argument 0.
+macro_rules! content {
+    ($schema:literal, $what:ident) => {
+        content!($schema, $what, real)
+    };
+    ($schema:literal, $what:ident, $types:path) => {
+        random!(
+            $schema,
+            |a| {
+                $what(a)?;
+                let m = same(a)?;
+                $types(m.dtype)?;
+                one(m)
+            },
+            |c| draw(c, $what(&c.args)?),
+            contents
+        )
+    };
+}
+const F: DType = DType::F32;
+
+fn sized_samples() -> Vec<Sample> {
+    let mut out = vec![sample![[2, 3]], sample![crate::views::NO], sample![[0, 4]], sample![[2, -1]]];
+    out.extend([DType::F64, DType::F16, DType::BF16, DType::C64].map(|d| sample![[3], d]));
+    out
+}
+/// A tensor of every form.
+pub(crate) fn forms() -> Vec<Tensor> {
+    vec![
+        tensor(F, &[2, 3], 1),
+        transposed(F, &[2, 3, 4], 2),
+        strided(F, &[3, 4], 3),
+        expanded(F, &[3, 4], 4),
+        tensor(F, &[], 5),
+        tensor(F, &[0, 2], 6),
+        tensor(DType::F64, &[3], 7),
+        tensor(DType::F16, &[3], 8),
+        tensor(DType::BF16, &[3], 9),
+    ]
+}
+fn likes() -> Vec<Sample> {
+    let mut out: Vec<Sample> = forms().into_iter().map(|t| sample![t]).collect();
+    out.push(sample![transposed(F, &[2, 3], 1), DType::F64, (), (), (), MemoryFormat::Contiguous]);
+    out.push(sample![tensor(DType::I64, &[2, 3], 1), DType::F32]);
+    out
+}
+/// Calls with a parameter that every distribution takes.
+fn contents() -> Vec<Sample> {
+    forms().into_iter().map(|t| sample![t, 0.5]).collect()
+}
+fn probabilities() -> Vec<Sample> {
+    forms().into_iter().map(|t| sample![in_range(t.dtype(), t.layout().clone(), 1, 0.0, 1.0)]).collect()
+}
+fn bernoulli_tensors() -> Vec<Sample> {
+    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+    vec![
+        sample![transposed(F, &[2, 3], 1), p(&[3])],
+        sample![tensor(DType::I64, &[2, 3], 1), p(&[2, 3])],
+        sample![tensor(DType::Bool, &[2, 3], 1), p(&[])],
+    ]
+}
+fn normal_tensors() -> [Vec<Sample>; 3] {
+    let s = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.0, 1.0);
+    let mean = transposed(F, &[2, 3], 1);
+    [
+        vec![sample![&mean, s(&[3])], sample![tensor(F, &[3], 1), s(&[2, 3])]],
+        vec![sample![&mean], sample![&mean, 0.0], sample![&mean, -1.0]],
+        vec![sample![1.0, s(&[2, 3])], sample![0.0, s(&[])]],
+    ]
+}
+fn multinomials() -> Vec<Sample> {
+    let p = |sizes: &[i64]| in_range(F, Layout::contiguous(sizes), 1, 0.1, 1.0);
+    vec![
+        sample![p(&[5]), 3],
+        sample![p(&[2, 5]), 5],
+        sample![p(&[2, 5]), 7, true],
+        sample![p(&[2, 5]), 7],
+        sample![p(&[2, 3, 5]), 1],
+        sample![ints(&[1, 2], &[2]), 1],
+    ]
+}
+pub(crate) static OPS: &[OpDef] = &[
+    random!(
+        "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None) -> Tensor",
+        infer_sized_floats,
+        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
+        sized_samples
+    ),
+    random!(
+        "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None) -> Tensor",
+        infer_sized_floats,
+        |c| draw(c, Distribution::Normal(0.0, 1.0)),
+        sized_samples
+    ),
+    random!(
+        "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like_floats,
+        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
+        likes
+    ),
+    random!(
+        "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        infer_like_floats,
+        |c| draw(c, Distribution::Normal(0.0, 1.0)),
+        likes
+    ),
+    random!(
+        "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? \
+         dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        |a| {
+            let dtype = a.opt_dtype(4)?.unwrap_or(DType::F32);
+            numbers(dtype)?;
+            std(a.float(1)?)?;
+            let sizes = a.ints(2)?;
+            check_sizes(dtype, &sizes)?;
+            one(fresh(dtype, &sizes))
+        },
+        |c| draw(c, Distribution::Normal(c.args.float(0)?, std(c.args.float(1)?)?)),
+        || vec![sample![1.0, 2.0, [2, 3]], sample![0.0, -1.0, [2]], sample![0.0, 1.0, [2], (), DType::F64]]
+    ),
+    random!(
+        "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        room_normals,
+        || normal_tensors()[0].clone()
+    ),
+    random!(
+        "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        room_normals,
+        || normal_tensors()[1].clone()
+    ),
+    random!(
+        "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
+        infer_normals,
+        run_normals,
+        room_normals,
+        || normal_tensors()[2].clone()
+    ),
+    content!(
+        "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
+        normal,
+        numbers
+    ),
+    content!(
+        "aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
+        uniform,
+        numbers
+    ),
+    content!(
+        "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
+        log_normal
+    ),
+    content!(
+        "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
+        cauchy
+    ),
+    content!("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", exponential),
+    content!("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", geometric, countable),
+    random!(
+        "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+        infer_bernoulli,
+        run_bernoulli,
+        room_bernoulli,
+        probabilities
+    ),
+    random!(
+        "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+        infer_bernoulli_tensor,
+        run_bernoulli_tensor,
+        room_bernoulli_tensor,
+        bernoulli_tensors
+    ),
+    random!(
+        "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+        |a| {
+            bernoulli_p(a)?;
+            ensure!(!a.tensor(0)?.dtype.is_complex(), "bernoulli is not implemented for complex numbers");
+            one(row_major(a)?)
+        },
+        |c| draw(c, bernoulli_p(&c.args)?),
+        || {
+            let mut out = contents();
+            out.push(sample![tensor(DType::I64, &[3], 1), 0.5]);
+            out.push(sample![tensor(DType::Bool, &[3], 1), 1.5]);
+            out
+        }
+    ),
+    random!(
+        "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> \
+         Tensor",
+        infer_multinomial,
+        run_multinomial,
+        room_multinomial,
+        multinomials
+    ),
+    random!(
+        "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
+        infer_poisson,
+        run_poisson,
+        room_poisson,
+        probabilities
+    ),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, integers::OPS, dropout::OPS], gradients: &[] };
+
+#[cfg(test)]
+mod tests {
+    use crate::lookup;
+
+    #[test]
+    fn in_place_forms_have_twins_that_run() {
+        for (name, twin) in [
+            ("aten.dropout_.default", "aten.dropout.default"),
+            ("aten.alpha_dropout_.default", "aten.alpha_dropout.default"),
+            ("aten.uniform_.default", "aten.uniform.default"),
+            ("aten.normal_.default", "aten.normal_functional.default"),
+            ("aten.random_.from", "aten.random.from"),
+            ("aten.random_.default", "aten.random.default"),
+            ("aten.bernoulli_.float", "aten.bernoulli.p"),
+            ("aten.bernoulli_.Tensor", "aten.bernoulli.Tensor"),
+            ("aten.exponential_.default", "aten.exponential.default"),
+            ("aten.geometric_.default", "aten.geometric.default"),
+        ] {
+            let op = lookup(name).unwrap();
+            assert_eq!(op.twin().map(|t| t.op.name()), Some(twin), "{name}");
+            assert!(op.can_run(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Running sums and their like, differences, and what follows from them.
+
+use crate::pointwise::samples::{ALL, ALL_REAL, REAL};
+use crate::reduce::samples::over_dim;
+use crate::reduce::wrapped;
+use crate::support::composite::composite;
+use crate::support::promote::{AsTensor, name};
+use crate::support::sample::{ints, sample, tensor, transposed};
+use crate::support::scratch::lies;
+use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
+use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Val};
+use restride_kernels::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
+use restride_tensor::{DType, Tensor};
+use smallvec::smallvec;
+
+/// Dimension, and the type that elements are read as and results have.
+fn read<V: AsTensor>(a: &Args<'_, V>, what: Scan) -> Result<(usize, DType)> {
+    let x = a.tensor(0)?;
+    let own = x.dtype();
+    let dim = wrapped(a.int(1)?, x.layout().rank())?;
+    if what == Scan::LogSumExp {
+        ensure!(own.is_float() || own.is_complex(), "logcumsumexp is not implemented for '{}'", name(own));
+        return Ok((dim, own));
+    }
+    let asked = a.opt_dtype(2)?;
+    ensure!(asked != Some(DType::Bool), "running sums and products are not implemented for 'Bool'");
+    Ok((dim, asked.unwrap_or(if own.is_int() || own == DType::Bool { DType::I64 } else { own })))
+}
+fn infer(a: &Args<'_, Meta>, what: Scan) -> Metas {
+    let (_, dtype) = read(a, what)?;
+    Ok(smallvec![fresh(dtype, a.tensor(0)?.sizes())])
+}
+fn run(c: &Call<'_>, what: Scan) -> Result<()> {
+    let (dim, dtype) = read(&c.args, what)?;
+    scan(c.args.tensor(0)?, dim, what, dtype, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
+fn infer_extreme(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    ensure!(!x.dtype.is_complex(), "not implemented for '{}'", name(x.dtype));
+    wrapped(a.int(1)?, x.layout.rank())?;
+    Ok(smallvec![fresh(x.dtype, x.sizes()), fresh(DType::I64, x.sizes())])
+}
+fn extreme_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(extremes_room(lies(x), wrapped(a.int(1)?, x.rank())?))
+}
+fn run_extreme(c: &Call<'_>, max: bool) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let dim = wrapped(c.args.int(1)?, x.sizes().len())?;
+    extremes(x, dim, max, &c.outs[0], &c.outs[1], c.ctx.threads).map_err(OpError::new)
+}
+
+/// `diff`: neighbours subtracted, n times over.
+fn diff(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let (n, dim) = (a.opt_int(1)?.unwrap_or(1), a.opt_int(2)?.unwrap_or(-1));
+    ensure!(!sizes(e, x).is_empty(), "diff expects input to be at least one-dimensional");
+    ensure!(n >= 0, "order must be non-negative but got {n}");
+    let d = wrapped(dim, sizes(e, x).len())? as i64;
+    let mut parts: Vec<Val> = Vec::new();
+    parts.extend(a.opt_tensor(3)?);
+    parts.push(x);
+    parts.extend(a.opt_tensor(4)?);
+    let mut y = x;
+    if n == 0 {
+        // A result of its own, as no view is declared.
+        return Ok(smallvec![emit!(e, "aten.clone.default", x)?]);
+    }
+    if parts.len() > 1 {
+        y = emit!(e, "aten.cat.default", parts, d)?;
+    }
+    let n = n.min(sizes(e, y)[d as usize]);
+    for _ in 0..n {
+        let m = sizes(e, y)[d as usize];
+        let after = emit!(e, "aten.slice.Tensor", y, d, 1, m)?;
+        let before = emit!(e, "aten.slice.Tensor", y, d, 0, m - 1)?;
+        let op = if e.meta(y).dtype == DType::Bool { "aten.logical_xor.default" } else { "aten.sub.Tensor" };
+        y = emit!(e, op, after, before)?;
+    }
+    if y == x {
+        y = emit!(e, "aten.clone.default", x)?;
+    }
+    Ok(smallvec![y])
+}
+
+/// `trace`: the sum of the diagonal.
+fn trace(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let rank = sizes(e, x).len();
+    ensure!(rank == 2, "trace: expected a matrix, but got tensor with dim {rank}");
+    ensure!(e.meta(x).dtype != DType::Bool, "trace is not implemented for 'Bool'");
+    let d = emit!(e, "aten.diagonal.default", x, 0, 0, 1)?;
+    Ok(smallvec![emit!(e, "aten.sum.default", d)?])
+}
+
+/// `trapezoid`: areas between neighbours, each `dx` or a distance in `x` wide.
+fn areas(e: &mut dyn Emit, a: &ValArgs<'_>, running: bool) -> Vals {
+    let y = *a.tensor(0)?;
+    let by_points = a.as_tensor(1).is_some();
+    let dim = a.opt_int(2)?.unwrap_or(-1);
+    ensure!(!sizes(e, y).is_empty(), "trapezoid needs at least one dimension");
+    ensure!(
+        e.meta(y).dtype != DType::Bool,
+        "trapezoid: received a bool input for `x` or `y`, but bool is not supported"
+    );
+    let d = wrapped(dim, sizes(e, y).len())? as i64;
+    let n = sizes(e, y)[d as usize];
+    if n == 0 {
+        // Nothing has no area.
+        let mut rest = sizes(e, y);
+        rest.remove(d as usize);
+        let dtype = e.meta(y).dtype;
+        ensure!(!running, "cumulative_trapezoid of nothing is not supported");
+        return Ok(smallvec![emit!(e, "aten.full.default", rest, 0, dtype)?]);
+    }
+    let left = emit!(e, "aten.slice.Tensor", y, d, 0, n - 1)?;
+    let right = emit!(e, "aten.slice.Tensor", y, d, 1, n)?;
+    let mut area = emit!(e, "aten.add.Tensor", left, right)?;
+    if by_points {
+        let x = *a.tensor(1)?;
+        let points = sizes(e, x);
+        let rank = sizes(e, y).len();
+        // A vector runs along the dimension; what has fewer dimensions gets leading ones.
+        let shape = match points.len() {
+            1 => {
+                ensure!(points[0] == n, "There must be one `x` value for each sample point");
+                (0..rank).map(|k| if k as i64 == d { n } else { 1 }).collect()
+            }
+            few if few < rank => std::iter::repeat_n(1, rank - few).chain(points).collect(),
+            _ => points,
+        };
+        let x = emit!(e, "aten.view.default", x, shape)?;
+        let m = sizes(e, x)[d as usize];
+        let (before, after) =
+            (emit!(e, "aten.slice.Tensor", x, d, 0, m - 1)?, emit!(e, "aten.slice.Tensor", x, d, 1, m)?);
+        let width = emit!(e, "aten.sub.Tensor", after, before)?;
+        area = emit!(e, "aten.mul.Tensor", area, width)?;
+    }
+    let total = if running {
+        emit!(e, "aten.cumsum.default", area, d)?
+    } else {
+        emit!(e, "aten.sum.dim_IntList", area, [d], false)?
+    };
+    let scaled = if by_points { total } else { emit!(e, "aten.mul.Scalar", total, pass(a, 1))? };
+    Ok(smallvec![emit!(e, "aten.div.Scalar", scaled, 2.0)?])
+}
+fn area(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    areas(e, a, false)
+}
+fn running_area(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    areas(e, a, true)
+}
+
+const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
+
+macro_rules! scan {
+    ($schema:literal, $what:expr, $samples:expr) => {
+        OpDef {
+            infer: Some(|a| infer(a, $what)),
+            kernel: Kernel::Fixed(|c| run(c, $what)),
+            scratch: Some(|a, _| Ok(scan_room(lies(a.tensor(0)?), read(a, $what)?.1))),
+            exactness: CLOSE,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! extreme {
+    ($schema:literal, $max:literal) => {
+        OpDef {
+            infer: Some(infer_extreme),
+            kernel: Kernel::Fixed(|c| run_extreme(c, $max)),
+            scratch: Some(extreme_scratch),
+            exactness: Exactness::Exact,
+            samples: Some(running),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! composition {
+    ($schema:literal, $f:ident, $samples:expr) => {
+        OpDef { exactness: CLOSE, ..composite!($f, $samples(), $schema) }
+    };
+}
+
+/// Calls over one dimension without `keepdim`.
+fn along(types: crate::pointwise::samples::Types) -> Vec<Sample> {
+    let mut out = over_dim(types);
+    out.iter_mut().for_each(|s| s.args.truncate(2));
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    out.push(sample![Tensor::from_slice(&[1.0, -inf, 3.0, 3.0, nan, 2.0, nan, inf], &[8]), 0]);
+    out.push(sample![Tensor::from_slice(&[-inf, -inf, 3.0, inf, inf, 2.0, 1.0, -inf], &[2, 4]), 1]);
+    out
+}
+fn with_types(types: crate::pointwise::samples::Types) -> Vec<Sample> {
+    let mut out = along(types);
+    let pairs = [
+        (DType::F32, DType::F64),
+        (DType::F32, DType::I64),
+        (DType::I64, DType::F32),
+        (DType::I32, DType::I32),
+        (DType::F32, DType::F16),
+        (DType::I64, DType::I8),
+        (DType::F32, DType::Bool),
+    ];
+    out.extend(pairs.into_iter().map(|(from, to)| sample![tensor(from, &[3, 4], 1), 1, to]));
+    out
+}
+fn running() -> Vec<Sample> {
+    let mut out = along(ALL_REAL);
+    out.push(sample![ints(&[1, 3, 3, 2, 3, 0, 0, -1, 0], &[9]), 0]);
+    out
+}
+fn diffs() -> Vec<Sample> {
+    let mut out: Vec<Sample> = along(ALL)
+        .into_iter()
+        .map(|mut s| {
+            let dim = s.args.remove(1);
+            s.args.extend([crate::support::sample::IntoArg::arg(1), dim]);
+            s
+        })
+        .collect();
+    let f = DType::F32;
+    let x = transposed(f, &[3, 5], 1);
+    out.push(sample![&x, 2]);
+    out.push(sample![&x, 7]);
+    out.push(sample![&x, 0]);
+    out.push(sample![&x, 1, 0, tensor(f, &[1, 5], 2)]);
+    out.push(sample![&x, 2, 1, (), tensor(f, &[3, 2], 2)]);
+    out.push(sample![&x, 1, 1, tensor(f, &[3, 2], 2), tensor(f, &[3, 1], 3)]);
+    out
+}
+fn traces() -> Vec<Sample> {
+    let f = DType::F32;
+    vec![
+        sample![tensor(f, &[3, 4], 1)],
+        sample![transposed(f, &[5, 3], 1)],
+        sample![tensor(DType::I32, &[3, 3], 1)],
+        sample![tensor(f, &[0, 3], 1)],
+        sample![tensor(DType::C64, &[2, 2], 1)],
+        sample![tensor(f, &[3], 1)],
+    ]
+}
+fn area_samples(points: bool) -> Vec<Sample> {
+    let f = DType::F32;
+    let mut out = Vec::new();
+    for y in [tensor(f, &[3, 4], 1), transposed(f, &[4, 4], 2)] {
+        if points {
+            out.push(sample![&y, tensor(f, &[4], 3)]);
+            out.push(sample![&y, transposed(f, &y.layout().sizes, 3), 0]);
+        } else {
+            out.push(sample![&y]);
+            out.push(sample![&y, 0.5, 0]);
+        }
+    }
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    scan!("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Sum, || with_types(ALL)),
+    scan!("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Prod, || with_types(ALL)),
+    scan!("aten::logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || {
+        let mut out = along(REAL);
+        out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
+        out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);
+        out
+    }),
+    scan!("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || along(REAL)),
+    extreme!("aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", true),
+    extreme!("aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", false),
+    composition!(
+        "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+        diff,
+        diffs
+    ),
+    composition!("aten::trace(Tensor self) -> Tensor", trace, traces),
+    composition!("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
+    composition!("aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", area, || area_samples(false)),
+    composition!("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
+    composition!("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", area, || area_samples(false)),
+    composition!("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", running_area, || {
+        area_samples(true)
+    }),
+    composition!("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", running_area, || {
+        area_samples(false)
+    }),
+];

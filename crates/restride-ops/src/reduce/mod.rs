@@ -1,0 +1,613 @@
+//! Reductions: sums, means, extremes, truth, variances and norms over dimensions.
+
+mod cumulative;
+mod differences;
+mod distance;
+mod grad;
+mod pick;
+mod samples;
+
+use crate::pointwise::samples::{ALL, ALL_REAL, FLOATS, NUMBERS, REAL, Types};
+use crate::reduce::samples::{NONE, extra, over_all, over_dim, over_dims, with_dtype, with_last};
+use crate::support::composite::composite;
+use crate::support::promote::{AsTensor, name, to_float};
+use crate::support::sample::{sample, tensor};
+use crate::support::scratch::lies;
+use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
+use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Scalar, Val};
+use restride_kernels::reduce::{Reduction, reduce, reduce_room};
+use restride_tensor::DType;
+use smallvec::{SmallVec, smallvec};
+
+/// Which dimensions are meant.
+pub(crate) type Marks = SmallVec<[bool; 8]>;
+
+/// One reduction, read off a call.
+pub(crate) struct Spec {
+    /// Which dimensions are reduced.
+    pub marks: Marks,
+    /// They stay, with size 1.
+    pub keep: bool,
+    /// What becomes of a row.
+    pub what: Reduction,
+    /// The element type that elements are read as.
+    pub read: DType,
+    /// The result's element type.
+    pub out: DType,
+}
+
+/// Marks dimensions, which may count from the end; no list and an empty one stand for all.
+pub(crate) fn marked(dims: Option<&[i64]>, rank: usize) -> Result<Marks> {
+    match dims {
+        None | Some([]) => Ok(smallvec![true; rank]),
+        Some(dims) => marked_exactly(dims, rank),
+    }
+}
+
+/// Marks the given dimensions only.
+pub(crate) fn marked_exactly(dims: &[i64], rank: usize) -> Result<Marks> {
+    let mut marks: Marks = smallvec![false; rank.max(1)];
+    for &d in dims {
+        let d = wrapped(d, rank)?;
+        ensure!(!std::mem::replace(&mut marks[d], true), "dim {d} appears multiple times in the list of dims");
+    }
+    marks.truncate(rank);
+    Ok(marks)
+}
+
+/// A dimension counted from the front; a 0-d tensor has one.
+pub(crate) fn wrapped(dim: i64, rank: usize) -> Result<usize> {
+    let n = rank.max(1) as i64;
+    ensure!(
+        (-n..n).contains(&dim),
+        "Dimension out of range (expected to be in range of [{}, {}], but got {dim})",
+        -n,
+        n - 1
+    );
+    Ok(dim.rem_euclid(n) as usize)
+}
+
+/// Sizes of the result.
+pub(crate) fn kept(sizes: &[i64], marks: &[bool], keep: bool) -> Vec<i64> {
+    sizes
+        .iter()
+        .zip(marks)
+        .filter_map(|(&n, &reduced)| match (reduced, keep) {
+            (false, _) => Some(n),
+            (true, true) => Some(1),
+            (true, false) => None,
+        })
+        .collect()
+}
+
+fn flag<V>(a: &Args<'_, V>, i: usize) -> Result<bool> {
+    Ok(a.opt_bool(i)?.unwrap_or(false))
+}
+
+/// Where a reduction finds its dimensions and whether they stay: positions of arguments.
+enum Over {
+    All,
+    /// A list or one number at a position, then the flag.
+    Dims(usize, usize),
+}
+
+fn spec<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction, read: DType, out: DType) -> Result<Spec> {
+    let rank = a.tensor(0)?.layout().rank();
+    let (marks, keep) = match over {
+        Over::All => (smallvec![true; rank], false),
+        Over::Dims(i, keep) => (marked(a.opt_ints(i)?.as_deref(), rank)?, flag(a, keep)?),
+    };
+    Ok(Spec { marks, keep, what, read, out })
+}
+
+fn infer(s: &Spec, x: &Meta) -> restride_ir::TensorType<i64> {
+    fresh(s.out, &kept(x.sizes(), &s.marks, s.keep))
+}
+
+fn run(c: &Call<'_>, s: &Spec) -> Result<()> {
+    reduce(c.args.tensor(0)?, &s.marks, s.what, s.read, &c.outs[0], c.ctx.threads).map_err(OpError::new)
+}
+
+/// The results of one call are computed one after the other.
+fn scratch(a: &Args<'_, Meta>, s: &Spec, outs: &[Meta]) -> Result<usize> {
+    let x = lies(a.tensor(0)?);
+    Ok(outs.iter().map(|out| reduce_room(x, &s.marks, s.what, s.read, lies(out))).max().unwrap_or(0))
+}
+
+/// Integers add up in 64 bits.
+fn summed(dtype: DType) -> DType {
+    if dtype.is_int() || dtype == DType::Bool { DType::I64 } else { dtype }
+}
+
+fn sum<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize, what: Reduction) -> Result<Spec> {
+    let own = a.tensor(0)?.dtype();
+    ensure!(what != Reduction::NanSum || !own.is_complex(), "nansum does not support complex inputs");
+    let out = a.opt_dtype(dtype)?.unwrap_or(summed(own));
+    spec(a, over, what, out, out)
+}
+
+fn mean<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: usize) -> Result<Spec> {
+    let own = a.tensor(0)?.dtype();
+    let asked = a.opt_dtype(dtype)?;
+    let out = asked.unwrap_or(own);
+    let whose = if asked.is_some() { "Optional" } else { "Input" };
+    ensure!(
+        out.is_float() || out.is_complex(),
+        "mean(): could not infer output dtype. {whose} dtype must be either a floating point or complex dtype. Got: {}",
+        name(out)
+    );
+    spec(a, over, Reduction::Mean, out, out)
+}
+
+/// Largest and smallest have no value for nothing.
+fn extreme<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Spec> {
+    let x = a.tensor(0)?;
+    let given = matches!(over, Over::Dims(i, _) if !a.opt_ints(i)?.unwrap_or_default().is_empty());
+    let dtype = x.dtype();
+    ensure!(!dtype.is_complex(), "not implemented for '{}'", name(dtype));
+    let s = spec(a, over, what, dtype, dtype)?;
+    nonempty(x, &s.marks, given)?;
+    Ok(s)
+}
+
+/// Refuses to take an element of nothing.
+pub(crate) fn nonempty<V: AsTensor>(x: &V, marks: &[bool], given: bool) -> Result<()> {
+    let sizes = &x.layout().sizes;
+    ensure!(
+        given || !sizes.contains(&0),
+        "Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+    );
+    for (d, (&n, &m)) in sizes.iter().zip(marks).enumerate() {
+        ensure!(!m || n != 0, "Expected reduction dim {d} to have non-zero size.");
+    }
+    Ok(())
+}
+
+fn truth<V: AsTensor>(a: &Args<'_, V>, over: Over, what: Reduction) -> Result<Spec> {
+    let x = a.tensor(0)?;
+    let out = if x.dtype() == DType::U8 { DType::U8 } else { DType::Bool };
+    let none = matches!(over, Over::Dims(i, _) if a.opt_ints(i)?.is_some_and(|d| d.is_empty()));
+    let mut s = spec(a, over, what, x.dtype(), out)?;
+    if none {
+        // Of these operators alone an empty list reduces nothing.
+        s.marks.fill(false);
+    }
+    Ok(s)
+}
+
+fn count<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
+    spec(a, Over::Dims(1, usize::MAX), Reduction::Count, a.tensor(0)?.dtype(), DType::I64)
+}
+
+fn log_sum_exp<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
+    let dtype = to_float(a.tensor(0)?.dtype());
+    let l = a.tensor(0)?.layout();
+    ensure!(
+        l.rank() == 0 || l.sizes.contains(&0) || !a.ints(1)?.is_empty(),
+        "logsumexp over an empty list of dimensions is refused"
+    );
+    spec(a, Over::Dims(1, 2), Reduction::LogSumExp, dtype, dtype)
+}
+
+fn infer_log_sum_exp(a: &Args<'_, Meta>) -> Metas {
+    if a.tensor(0)?.dtype.is_complex() {
+        return crate::support::composite::infer(complex_log_sum_exp, a);
+    }
+    Ok(smallvec![infer(&log_sum_exp(a)?, a.tensor(0)?)])
+}
+
+/// Of complex numbers: with the largest real part taken off first.
+fn complex_log_sum_exp(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    ensure!(sizes(e, x).is_empty() || !a.ints(1)?.is_empty(), "logsumexp over an empty list of dimensions is refused");
+    let keep = a.opt_bool(2)?.unwrap_or(false);
+    let real = emit!(e, "aten.real.default", x)?;
+    let most = emit!(e, "aten.amax.default", real, pass(a, 1), true)?;
+    let endless = emit!(e, "aten.isinf.default", most)?;
+    let most = emit!(e, "aten.masked_fill.Scalar", most, endless, 0)?;
+    let apart = emit!(e, "aten.sub.Tensor", x, most)?;
+    let powers = emit!(e, "aten.exp.default", apart)?;
+    let sum = emit!(e, "aten.sum.dim_IntList", powers, pass(a, 1), keep)?;
+    let log = emit!(e, "aten.log.default", sum)?;
+    let most = if keep { most } else { emit!(e, "aten.squeeze.dims", most, pass(a, 1))? };
+    Ok(smallvec![emit!(e, "aten.add.Tensor", log, most)?])
+}
+
+/// The order of a norm.
+fn order(s: Option<Scalar>) -> Result<f64> {
+    match s {
+        None => Ok(2.0),
+        Some(Scalar::Complex(_)) => fail("the order of a norm is a real number"),
+        Some(s) => Ok(s.as_f64()),
+    }
+}
+
+fn norm<V: AsTensor>(a: &Args<'_, V>, over: Over, dtype: Option<DType>) -> Result<Spec> {
+    let x = a.tensor(0)?;
+    let own = x.dtype();
+    ensure!(
+        own.is_float() || own.is_complex(),
+        "Expected a floating point or complex tensor as input. Got {}",
+        name(own)
+    );
+    let read = dtype.unwrap_or(own);
+    ensure!(read.is_float() || read.is_complex(), "dtype should be floating point or complex, but got {}", name(read));
+    ensure!(
+        own.is_complex() == read.is_complex(),
+        "dtype should be {} for {} inputs, but got {}",
+        if own.is_complex() { "complex" } else { "real" },
+        if own.is_complex() { "complex" } else { "real" },
+        name(read)
+    );
+    ensure!(
+        own.promote(read) == read,
+        "the dtype of the input ({}) should be convertible without narrowing to the specified dtype ({})",
+        name(own),
+        name(read)
+    );
+    let p = order(a.opt_scalar(1)?)?;
+    let s = spec(a, over, Reduction::Norm(p), read, read.real())?;
+    // What has no element that norms of nothing could be.
+    if p < 0.0 || p == f64::INFINITY {
+        let empty = x.layout().sizes.iter().zip(&s.marks).any(|(&n, &m)| m && n == 0);
+        ensure!(
+            !empty,
+            "linalg.vector_norm cannot compute the {p} norm on an empty tensor because the operation does not have an identity"
+        );
+    }
+    Ok(s)
+}
+
+fn vector_norm<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
+    norm(a, Over::Dims(2, 3), a.opt_dtype(4)?)
+}
+fn norm_all<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
+    norm(a, Over::All, a.opt_dtype(2)?)
+}
+fn norm_dims<V: AsTensor>(a: &Args<'_, V>) -> Result<Spec> {
+    norm(a, Over::Dims(2, 3), a.opt_dtype(4)?)
+}
+
+/// Variances: dimensions, the correction, and where the flag is.
+fn variance<V: AsTensor>(a: &Args<'_, V>, form: Form, root: bool) -> Result<Spec> {
+    let dtype = a.tensor(0)?.dtype();
+    ensure!(dtype.is_float() || dtype.is_complex(), "std and var only support floating point and complex dtypes");
+    let unbiased = |i: usize| Ok::<_, OpError>(a.opt_bool(i)?.unwrap_or(true) as i64 as f64);
+    let (over, correction) = match form {
+        Form::All => (Over::All, unbiased(1)?),
+        Form::Dims => (Over::Dims(1, 3), unbiased(2)?),
+        Form::Correction => (Over::Dims(1, 3), a.opt_float(2)?.unwrap_or(1.0)),
+    };
+    spec(a, over, Reduction::Var { correction, root }, dtype, dtype.real())
+}
+
+/// The overloads of variances.
+#[derive(Clone, Copy)]
+enum Form {
+    All,
+    Dims,
+    Correction,
+}
+
+/// With the mean beside it.
+fn infer_with_mean(s: &Spec, x: &Meta) -> Metas {
+    Ok(smallvec![infer(s, x), fresh(x.dtype, &kept(x.sizes(), &s.marks, s.keep))])
+}
+fn run_with_mean(c: &Call<'_>, s: &Spec) -> Result<()> {
+    run(c, s)?;
+    reduce(c.args.tensor(0)?, &s.marks, Reduction::Mean, s.read, &c.outs[1], c.ctx.threads).map_err(OpError::new)
+}
+
+/// Declares a reduction by the function that reads a call.
+macro_rules! reduction {
+    ($schema:literal, |$a:ident| $spec:expr, $exactness:expr, $samples:expr) => {
+        OpDef {
+            infer: Some(|$a| Ok(smallvec![infer(&$spec?, $a.tensor(0)?)])),
+            kernel: Kernel::Fixed(|c| {
+                let $a = &c.args;
+                run(c, &$spec?)
+            }),
+            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
+            exactness: $exactness,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+macro_rules! with_mean {
+    ($schema:literal, |$a:ident| $spec:expr, $samples:expr) => {
+        OpDef {
+            infer: Some(|$a| infer_with_mean(&$spec?, $a.tensor(0)?)),
+            kernel: Kernel::Fixed(|c| {
+                let $a = &c.args;
+                run_with_mean(c, &$spec?)
+            }),
+            scratch: Some(|$a, outs| scratch($a, &$spec?, outs)),
+            exactness: CLOSE,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+
+const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
+const EXACT: Exactness = Exactness::Exact;
+
+/// Samples of norms: every order.
+fn norms(rest: &'static [i64]) -> Vec<restride_ir::Sample> {
+    let mut out = Vec::new();
+    for p in [2.0, 1.0, 0.0, 3.0, 0.5, -1.0, f64::INFINITY, f64::NEG_INFINITY] {
+        let all: Vec<_> = over_all(FLOATS).into_iter().map(|s| with_last(s, p)).collect();
+        let take = if p == 2.0 { all.len() } else { 6 };
+        out.extend(all.into_iter().take(take).flat_map(|s| {
+            let mut all = vec![s.clone()];
+            for &d in rest {
+                all.push(with_last(with_last(s.clone(), [d]), d == -1));
+            }
+            all
+        }));
+    }
+    out
+}
+fn variances(form: Form) -> Vec<restride_ir::Sample> {
+    let types: Types = FLOATS;
+    match form {
+        Form::All => {
+            let mut out = over_all(types);
+            out.extend(over_all(REAL).into_iter().take(4).map(|s| with_last(s, false)));
+            out
+        }
+        Form::Dims => over_dims(types, &[true, false])
+            .into_iter()
+            .chain(over_all(types).into_iter().map(|s| with_last(s, ())))
+            .collect(),
+        Form::Correction => {
+            let mut out = over_all(types);
+            for correction in [0, 1, 2] {
+                out.extend(over_dims(types, &[]).into_iter().map(|mut s| {
+                    s.args.truncate(2);
+                    with_last(with_last(s, correction), correction == 0)
+                }));
+            }
+            out
+        }
+    }
+}
+
+fn is_all_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    booleans(e, a, "_is_all_true")?;
+    e.call("aten.all.default", &[Arg::Value(*a.tensor(0)?)])
+}
+
+fn is_any_true(e: &mut dyn Emit, a: &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>> {
+    booleans(e, a, "_is_any_true")?;
+    e.call("aten.any.default", &[Arg::Value(*a.tensor(0)?)])
+}
+
+fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
+    match e.meta(*a.tensor(0)?).dtype {
+        DType::Bool => Ok(()),
+        other => Err(OpError::new(format!("{name} takes a tensor of bool, not of {other}"))),
+    }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    reduction!(
+        "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+        |a| sum(a, Over::All, 1, Reduction::Sum),
+        CLOSE,
+        || with_dtype(over_all(ALL), &[])
+    ),
+    reduction!(
+        "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum),
+        CLOSE,
+        || with_dtype(over_dims(ALL, &[]), &[NONE])
+    ),
+    reduction!(
+        "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum),
+        CLOSE,
+        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+    ),
+    reduction!(
+        "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+        |a| mean(a, Over::All, 1),
+        CLOSE,
+        || { with_dtype(over_all(NUMBERS), &[]) }
+    ),
+    reduction!(
+        "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        |a| mean(a, Over::Dims(1, 2), 3),
+        CLOSE,
+        || with_dtype(over_dims(NUMBERS, &[]), &[NONE])
+    ),
+    reduction!(
+        "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+        |a| sum(a, Over::All, 1, Reduction::Prod),
+        CLOSE,
+        || with_dtype(over_all(ALL), &[])
+    ),
+    reduction!(
+        "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+        |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod),
+        CLOSE,
+        || with_dtype(over_dim(ALL), &[])
+    ),
+    reduction!(
+        "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        |a| extreme(a, Over::Dims(1, 2), Reduction::Max),
+        EXACT,
+        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+    ),
+    reduction!(
+        "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+        |a| extreme(a, Over::Dims(1, 2), Reduction::Min),
+        EXACT,
+        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+    ),
+    reduction!("aten::max(Tensor self) -> Tensor", |a| extreme(a, Over::All, Reduction::Max), EXACT, || {
+        over_all(ALL_REAL)
+    }),
+    reduction!("aten::min(Tensor self) -> Tensor", |a| extreme(a, Over::All, Reduction::Min), EXACT, || {
+        over_all(ALL_REAL)
+    }),
+    reduction!("aten::any(Tensor self) -> Tensor", |a| truth(a, Over::All, Reduction::Any), EXACT, || over_all(ALL)),
+    reduction!(
+        "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        |a| truth(a, Over::Dims(1, 2), Reduction::Any),
+        EXACT,
+        || over_dim(ALL)
+    ),
+    reduction!(
+        "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+        |a| truth(a, Over::Dims(1, 2), Reduction::Any),
+        EXACT,
+        || over_dims(ALL, &[])
+    ),
+    composite!(is_all_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_all_true(Tensor self) -> Tensor"),
+    composite!(is_any_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_any_true(Tensor self) -> Tensor"),
+    reduction!("aten::all(Tensor self) -> Tensor", |a| truth(a, Over::All, Reduction::All), EXACT, || over_all(ALL)),
+    reduction!(
+        "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        |a| truth(a, Over::Dims(1, 2), Reduction::All),
+        EXACT,
+        || over_dim(ALL)
+    ),
+    reduction!(
+        "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+        |a| truth(a, Over::Dims(1, 2), Reduction::All),
+        EXACT,
+        || over_dims(ALL, &[])
+    ),
+    reduction!("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor", |a| count(a), EXACT, || {
+        let mut out = over_all(ALL);
+        out.extend(out.clone().into_iter().map(|s| with_last(s, -1)));
+        out
+    }),
+    reduction!("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", |a| count(a), EXACT, || {
+        over_all(ALL).into_iter().map(|s| with_last(s, [0])).collect()
+    }),
+    OpDef {
+        infer: Some(infer_log_sum_exp),
+        decompose: Some(complex_log_sum_exp),
+        composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
+        ..reduction!(
+            "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            |a| log_sum_exp(a),
+            CLOSE,
+            || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
+        )
+    },
+    OpDef {
+        infer: Some(infer_log_sum_exp),
+        decompose: Some(complex_log_sum_exp),
+        composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
+        ..reduction!(
+            "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+            |a| log_sum_exp(a),
+            CLOSE,
+            || over_dims(REAL, &[])
+        )
+    },
+    reduction!(
+        "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
+         dtype=None) -> Tensor",
+        |a| vector_norm(a),
+        CLOSE,
+        || norms(&[0, -1])
+    ),
+    reduction!("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", |a| norm_all(a), CLOSE, || norms(&[])),
+    reduction!(
+        "aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
+        |a| norm_all(a),
+        CLOSE,
+        || over_all(REAL).into_iter().map(|s| with_last(with_last(s, ()), DType::F64)).collect()
+    ),
+    reduction!(
+        "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+        |a| norm_dims(a),
+        CLOSE,
+        || norms(&[0, -1]).into_iter().filter(|s| s.args.len() > 2).collect()
+    ),
+    reduction!(
+        "aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
+        |a| norm_dims(a),
+        CLOSE,
+        || over_all(REAL)
+            .into_iter()
+            .map(|s| with_last(with_last(with_last(with_last(s, 2), [-1]), true), DType::F64))
+            .collect()
+    ),
+    reduction!(
+        "aten::var(Tensor self, bool unbiased=True) -> Tensor",
+        |a| variance(a, Form::All, false),
+        CLOSE,
+        || { variances(Form::All) }
+    ),
+    reduction!(
+        "aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+        |a| variance(a, Form::Dims, false),
+        CLOSE,
+        || variances(Form::Dims)
+    ),
+    reduction!(
+        "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+        |a| variance(a, Form::Correction, false),
+        CLOSE,
+        || variances(Form::Correction)
+    ),
+    reduction!("aten::std(Tensor self, bool unbiased=True) -> Tensor", |a| variance(a, Form::All, true), CLOSE, || {
+        variances(Form::All)
+    }),
+    reduction!(
+        "aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
+        |a| variance(a, Form::Dims, true),
+        CLOSE,
+        || variances(Form::Dims)
+    ),
+    reduction!(
+        "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
+        |a| variance(a, Form::Correction, true),
+        CLOSE,
+        || variances(Form::Correction)
+    ),
+    with_mean!(
+        "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+        |a| variance(a, Form::All, false),
+        || variances(Form::All)
+    ),
+    with_mean!(
+        "aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+        |a| variance(a, Form::Dims, false),
+        || variances(Form::Dims)
+    ),
+    with_mean!(
+        "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> \
+         (Tensor, Tensor)",
+        |a| variance(a, Form::Correction, false),
+        || variances(Form::Correction)
+    ),
+    with_mean!(
+        "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+        |a| variance(a, Form::All, true),
+        || variances(Form::All)
+    ),
+    with_mean!(
+        "aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
+        |a| variance(a, Form::Dims, true),
+        || variances(Form::Dims)
+    ),
+    with_mean!(
+        "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> \
+         (Tensor, Tensor)",
+        |a| variance(a, Form::Correction, true),
+        || variances(Form::Correction)
+    ),
+];
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[differences::OPS, OPS, pick::OPS, distance::OPS, cumulative::OPS],
+    gradients: &[grad::GRADS],
+};

@@ -1,0 +1,460 @@
+//! Reductions that take one element of a row and say which: `max`, `argmax`, `median`, `mode`, quantiles.
+
+use crate::pointwise::samples::{ALL_REAL, NO_BOOL, REAL};
+use crate::reduce::samples::{over_all, over_dim, with_last};
+use crate::reduce::{kept, marked, nonempty};
+use crate::support::promote::{AsTensor, name};
+use crate::support::sample::{ints, sample, strided, tensor, transposed};
+use crate::support::scratch::lies;
+use crate::support::{Metas, Result, ensure, exact, fail, fresh};
+use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_kernels::reduce::{Reduction, reduce, reduce_room};
+use restride_kernels::reduce_pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
+use restride_kernels::scratch::{Temp, room};
+use restride_tensor::{DType, Layout, Tensor};
+use smallvec::smallvec;
+
+/// Marks of the reduced dimensions: the one at a position, or all if there is none.
+fn marks<V: AsTensor>(a: &Args<'_, V>, dim: Option<usize>) -> Result<crate::reduce::Marks> {
+    let rank = a.tensor(0)?.layout().rank();
+    match dim.map(|i| a.opt_int(i)).transpose()?.flatten() {
+        None => Ok(smallvec![true; rank]),
+        Some(d) => marked(Some(&[d]), rank),
+    }
+}
+
+fn no_complex(dtype: DType) -> Result<()> {
+    ensure!(!dtype.is_complex(), "not implemented for '{}'", name(dtype));
+    Ok(())
+}
+fn no_bool(dtype: DType) -> Result<()> {
+    ensure!(dtype != DType::Bool, "not implemented for 'Bool'");
+    no_complex(dtype)
+}
+
+/// Values and indices over one dimension: `keepdim` at a position after the dimension's.
+fn infer_dim(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
+    let x = a.tensor(0)?;
+    no_complex(x.dtype)?;
+    let marks = marks(a, Some(dim))?;
+    nonempty(x, &marks, true)?;
+    let sizes = kept(x.sizes(), &marks, a.opt_bool(keep)?.unwrap_or(false));
+    Ok(smallvec![fresh(x.dtype, &sizes), fresh(DType::I64, &sizes)])
+}
+fn infer_number(a: &Args<'_, Meta>, dim: usize, keep: usize) -> Metas {
+    no_bool(a.tensor(0)?.dtype)?;
+    infer_dim(a, dim, keep)
+}
+fn run_dim(c: &Call<'_>, dim: usize, what: Pick) -> Result<()> {
+    let marks = marks(&c.args, Some(dim))?;
+    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), Some(&c.outs[1]), c.ctx.threads).map_err(OpError::new)
+}
+
+fn infer_index(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    no_bool(x.dtype)?;
+    let marks = marks(a, Some(1))?;
+    nonempty(x, &marks, !a.is_none(1))?;
+    one(fresh(DType::I64, &kept(x.sizes(), &marks, a.opt_bool(2)?.unwrap_or(false))))
+}
+fn run_index(c: &Call<'_>, what: Pick) -> Result<()> {
+    let marks = marks(&c.args, Some(1))?;
+    pick(c.args.tensor(0)?, &marks, what, None, Some(&c.outs[0]), c.ctx.threads).map_err(OpError::new)
+}
+
+fn one(meta: Meta) -> Metas {
+    Ok(smallvec![meta])
+}
+
+fn infer_value(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    no_bool(x.dtype)?;
+    ensure!(x.dtype.is_float() || !x.sizes().contains(&0), "the median of no integers");
+    one(fresh(x.dtype, &[]))
+}
+fn run_value(c: &Call<'_>, what: Pick) -> Result<()> {
+    let marks = marks(&c.args, None)?;
+    pick(c.args.tensor(0)?, &marks, what, Some(&c.outs[0]), None, c.ctx.threads).map_err(OpError::new)
+}
+
+/// Smallest and largest: the dimension's position, if it has one, and that of `keepdim`.
+fn infer_both(a: &Args<'_, Meta>, at: Option<(usize, usize)>) -> Metas {
+    let x = a.tensor(0)?;
+    no_complex(x.dtype)?;
+    let marks = marks(a, at.map(|at| at.0))?;
+    nonempty(x, &marks, at.is_some_and(|at| !a.is_none(at.0)))?;
+    let keep = at.map(|at| a.opt_bool(at.1)).transpose()?.flatten().unwrap_or(false);
+    let sizes = kept(x.sizes(), &marks, keep);
+    Ok(smallvec![fresh(x.dtype, &sizes), fresh(x.dtype, &sizes)])
+}
+fn run_both(c: &Call<'_>, dim: Option<usize>) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let marks = marks(&c.args, dim)?;
+    for (what, out) in [Reduction::Min, Reduction::Max].into_iter().zip(c.outs) {
+        reduce(x, &marks, what, x.dtype(), out, c.ctx.threads).map_err(OpError::new)?;
+    }
+    Ok(())
+}
+
+/// How a quantile between two elements is made.
+fn between<V>(a: &Args<'_, V>) -> Result<Between> {
+    Ok(match a.opt_str(4)?.unwrap_or("linear") {
+        "linear" => Between::Linear,
+        "lower" => Between::Lower,
+        "higher" => Between::Higher,
+        "midpoint" => Between::Midpoint,
+        "nearest" => Between::Nearest,
+        other => {
+            return fail(format!(
+                "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {other}"
+            ));
+        }
+    })
+}
+fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
+    let x = a.tensor(0)?;
+    ensure!(matches!(x.dtype, DType::F32 | DType::F64), "quantile() input tensor must be either float or double dtype");
+    ensure!(!x.sizes().contains(&0), "quantile() input tensor must be non-empty");
+    between(a)?;
+    let marks = marks(a, Some(2))?;
+    let row: i64 = x.sizes().iter().zip(&marks).filter(|(_, m)| **m).map(|(n, _)| n).product();
+    ensure!(row <= 1 << 24, "quantile() input tensor is too large");
+    let mut sizes = kept(x.sizes(), &marks, a.opt_bool(3)?.unwrap_or(false));
+    if let Some(q) = a.as_tensor(1) {
+        ensure!(q.layout.rank() < 2, "quantile() q must be a scalar or 1D tensor");
+        ensure!(q.dtype == x.dtype, "quantile() q tensor must be same dtype as the input tensor");
+        sizes.splice(0..0, q.sizes().iter().copied());
+        // The quantiles of a row lie side by side.
+        let order: Vec<usize> = (q.layout.rank()..sizes.len()).chain(0..q.layout.rank()).collect();
+        return one(Meta::new(x.dtype, Layout::permuted(&sizes, &order)));
+    }
+    one(fresh(x.dtype, &sizes))
+}
+fn run_quantile(c: &Call<'_>, ignore_nan: bool) -> Result<()> {
+    let q = match c.args.as_tensor(1) {
+        Some(q) => restride_kernels::convert::gather::<f64>(*q),
+        None => Temp::filled(1, c.args.float(1)?),
+    };
+    ensure!(q.iter().all(|q| (0.0..=1.0).contains(q)), "quantile() q values must be in the range [0, 1]");
+    let marks = marks(&c.args, Some(2))?;
+    quantiles(c.args.tensor(0)?, &marks, &q, between(&c.args)?, ignore_nan, &c.outs[0]).map_err(OpError::new)
+}
+
+fn run_equal(c: &Call<'_>) -> Result<Scalar> {
+    let (a, b) = (c.args.tensor(0)?, c.args.tensor(1)?);
+    ensure!(
+        a.dtype() == b.dtype(),
+        "Expected object of data type {} but got data type {} for argument 'other'",
+        name(a.dtype()),
+        name(b.dtype())
+    );
+    equal(a, b).map(Scalar::Bool).map_err(OpError::new)
+}
+fn run_allclose(c: &Call<'_>) -> Result<Scalar> {
+    use restride_kernels::pointwise::{IS_CLOSE, Input, decide};
+    let (a, b) = (c.args.tensor(0)?, c.args.tensor(1)?);
+    ensure!(a.dtype() == b.dtype(), "{} did not match {}", name(a.dtype()), name(b.dtype()));
+    let sizes = crate::support::strides::broadcast_sizes(&[a.sizes(), b.sizes()])?;
+    let close = Tensor::zeros(DType::Bool, Layout::contiguous(&sizes));
+    let number = |i: usize, default: f64| {
+        Ok::<_, OpError>(Input::Parameter(Scalar::Float(c.args.opt_float(i)?.unwrap_or(default))))
+    };
+    let nan = Input::Parameter(Scalar::Int(c.args.opt_bool(4)?.unwrap_or(false) as i64));
+    let inputs = [Input::View(*a), Input::View(*b), number(2, 1e-5)?, number(3, 1e-8)?, nan];
+    decide(&IS_CLOSE, a.dtype(), &inputs, &close.write().view_mut()).map_err(|e| OpError::new(e.to_string()))?;
+    Ok(Scalar::Bool(close.to_elements::<u8>().iter().all(|&x| x != 0)))
+}
+fn run_is_nonzero(c: &Call<'_>) -> Result<Scalar> {
+    let x = c.args.tensor(0)?;
+    match x.numel() {
+        0 => fail("Boolean value of Tensor with no values is ambiguous"),
+        1 => Ok(Scalar::Bool(x.get(&vec![0; x.sizes().len()]).as_bool())),
+        _ => fail("Boolean value of Tensor with more than one value is ambiguous"),
+    }
+}
+
+fn room_pick(a: &Args<'_, Meta>, dim: Option<usize>, what: Pick) -> Result<usize> {
+    Ok(pick_room(lies(a.tensor(0)?), &marks(a, dim)?, what))
+}
+/// The two are found one after the other.
+fn room_both(a: &Args<'_, Meta>, outs: &[Meta], dim: Option<usize>) -> Result<usize> {
+    let x = a.tensor(0)?;
+    Ok(reduce_room(lies(x), &marks(a, dim)?, Reduction::Max, x.dtype, lies(&outs[0])))
+}
+fn room_quantile(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let q = a.as_tensor(1).map_or(1, |q| q.layout.numel());
+    Ok(room::<f64>(q as usize) + quantiles_room(lies(a.tensor(0)?), &outs[0].layout))
+}
+
+macro_rules! number {
+    ($schema:literal, $run:expr, $samples:expr) => {
+        OpDef {
+            kernel: Kernel::Scalar($run),
+            exactness: Exactness::Exact,
+            samples: Some($samples),
+            ..OpDef::new($schema)
+        }
+    };
+}
+
+fn specials() -> Vec<Tensor> {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let rows =
+        [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [4.0, 3.0, 3.0], [inf, inf, 2.0]];
+    vec![Tensor::from_slice(&rows.concat(), &[6, 3]), tensor(DType::I64, &[7, 8], 5), tensor(DType::Bool, &[3, 4], 5)]
+}
+/// Calls over one dimension, also of rows with equal and special elements.
+fn dims() -> Vec<Sample> {
+    let mut out = over_dim(ALL_REAL);
+    for t in specials() {
+        out.push(sample![&t, 0]);
+        out.push(sample![t, -1, true]);
+    }
+    out
+}
+fn indices() -> Vec<Sample> {
+    let mut out = dims();
+    out.extend(over_all(ALL_REAL));
+    for t in specials() {
+        out.push(sample![&t]);
+        out.push(sample![t, (), true]);
+    }
+    out
+}
+/// Rows without equal elements: which of them is taken is nobody's promise.
+fn different(dtypes: &[DType]) -> Vec<Tensor> {
+    let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
+    let mut out: Vec<Tensor> = vec![
+        tensor(DType::F32, &[2, 5, 3], 1),
+        transposed(DType::F32, &[4, 5], 2),
+        strided(DType::F64, &[3, 4], 3),
+        tensor(DType::F32, &[], 3),
+        tensor(DType::F32, &[2, 0], 3),
+    ];
+    for &d in dtypes {
+        let t = Tensor::zeros(d, Layout::contiguous(&[3, 7]));
+        restride_kernels::convert::scatter(&order(21, 8), &t.write().view_mut());
+        out.push(t);
+    }
+    out.push(specials().swap_remove(0).alias(DType::F32, Layout::contiguous(&[5])).expect("the first five"));
+    out
+}
+const MANY: [DType; 6] = [DType::F16, DType::BF16, DType::I64, DType::I32, DType::U8, DType::F64];
+fn medians() -> Vec<Sample> {
+    different(&MANY).into_iter().flat_map(|t| [sample![&t, -1], sample![t, 0, true]]).collect()
+}
+fn middle() -> Vec<Sample> {
+    let mut out: Vec<Sample> = different(&MANY).into_iter().map(|t| sample![t]).collect();
+    out.extend(over_all(NO_BOOL));
+    out
+}
+fn modes() -> Vec<Sample> {
+    let t = ints(&[3, 1, 3, 2, 2, 5, 5, 5, 1, 1, 0, 0], &[3, 4]);
+    vec![sample![&t], sample![&t, 0], sample![t, -1, true], sample![tensor(DType::Bool, &[5], 1)]]
+}
+fn both() -> Vec<Sample> {
+    let mut out = over_all(ALL_REAL);
+    out.extend(dims());
+    out.push(sample![tensor(DType::F32, &[3, 4], 1), (), true]);
+    out
+}
+fn quantile_samples(tensors: bool) -> Vec<Sample> {
+    let (nan, f) = (f32::NAN, DType::F32);
+    let mut out = Vec::new();
+    let q = Tensor::from_slice(&[0.0f32, 0.3, 0.5, 1.0], &[4]);
+    let some = Tensor::from_slice(&[1.0f32, nan, 2.0, nan, nan, nan, 3.0, 5.0, 9.0], &[3, 3]);
+    for x in [tensor(f, &[3, 5], 1), transposed(f, &[4, 3, 2], 2), tensor(f, &[], 3), some] {
+        for how in ["linear", "lower", "higher", "midpoint", "nearest"] {
+            if tensors {
+                out.push(sample![&x, &q, -1, false, how]);
+                out.push(sample![&x, Tensor::from_slice(&[0.4f32], &[]), (), true, how]);
+            } else {
+                out.push(sample![&x, 0.37, 0, true, how]);
+                out.push(sample![&x, 0.5, (), false, how]);
+            }
+        }
+    }
+    if !tensors {
+        out.push(sample![tensor(DType::F64, &[9], 1), 0.25]);
+        out.push(sample![tensor(DType::F16, &[9], 1), 0.25]);
+        out.push(sample![tensor(f, &[9], 1), 1.25]);
+        out.push(sample![tensor(f, &[0], 1), 0.25]);
+    }
+    out
+}
+fn equals() -> Vec<Sample> {
+    let x = tensor(DType::F32, &[2, 3], 1);
+    let nan = Tensor::from_slice(&[f32::NAN], &[1]);
+    vec![
+        sample![&x, &x],
+        sample![&x, tensor(DType::F32, &[2, 3], 2)],
+        sample![&x, tensor(DType::F32, &[3, 2], 1)],
+        sample![&nan, Tensor::from_slice(&[f32::NAN], &[1])],
+        sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 1)],
+        sample![tensor(DType::I64, &[0], 1), tensor(DType::I64, &[0], 1)],
+    ]
+}
+fn closes() -> Vec<Sample> {
+    let mut out = equals();
+    out.remove(2);
+    out.push(sample![tensor(DType::F32, &[2, 3], 1), tensor(DType::F32, &[3], 1), 10.0, 10.0]);
+    out.push(sample![Tensor::from_slice(&[f32::NAN], &[1]), Tensor::from_slice(&[f32::NAN], &[1]), 0.1, 0.1, true]);
+    out
+}
+fn truths() -> Vec<Sample> {
+    let f = DType::F32;
+    vec![
+        sample![tensor(f, &[], 1)],
+        sample![ints(&[0], &[1, 1])],
+        sample![tensor(f, &[2], 1)],
+        sample![tensor(f, &[0], 1)],
+    ]
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..exact(
+            "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            |a| infer_dim(a, 1, 2),
+            |c| run_dim(c, 1, Pick::Max),
+            |a, _| room_pick(a, Some(1), Pick::Max),
+            dims,
+        )
+    },
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..exact(
+            "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            |a| infer_dim(a, 1, 2),
+            |c| run_dim(c, 1, Pick::Min),
+            |a, _| room_pick(a, Some(1), Pick::Min),
+            dims,
+        )
+    },
+    exact(
+        "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        infer_index,
+        |c| run_index(c, Pick::Max),
+        |a, _| room_pick(a, Some(1), Pick::Max),
+        indices,
+    ),
+    exact(
+        "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        infer_index,
+        |c| run_index(c, Pick::Min),
+        |a, _| room_pick(a, Some(1), Pick::Min),
+        indices,
+    ),
+    exact(
+        "aten::median(Tensor self) -> Tensor",
+        infer_value,
+        |c| run_value(c, Pick::Median),
+        |a, _| room_pick(a, None, Pick::Median),
+        middle,
+    ),
+    exact(
+        "aten::nanmedian(Tensor self) -> Tensor",
+        infer_value,
+        |c| run_value(c, Pick::NanMedian),
+        |a, _| room_pick(a, None, Pick::NanMedian),
+        middle,
+    ),
+    exact(
+        "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        |a| infer_number(a, 1, 2),
+        |c| run_dim(c, 1, Pick::Median),
+        |a, _| room_pick(a, Some(1), Pick::Median),
+        medians,
+    ),
+    exact(
+        "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        |a| infer_number(a, 1, 2),
+        |c| run_dim(c, 1, Pick::NanMedian),
+        |a, _| room_pick(a, Some(1), Pick::NanMedian),
+        medians,
+    ),
+    exact(
+        "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        |a| infer_dim(a, 1, 2),
+        |c| run_dim(c, 1, Pick::Mode),
+        |a, _| room_pick(a, Some(1), Pick::Mode),
+        modes,
+    ),
+    OpDef {
+        overlap: OverlapCheck::Unseen,
+        ..exact(
+            "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+            |a| infer_both(a, Some((1, 2))),
+            |c| run_both(c, Some(1)),
+            |a, outs| room_both(a, outs, Some(1)),
+            both,
+        )
+    },
+    exact(
+        "aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
+        |a| infer_both(a, None),
+        |c| run_both(c, None),
+        |a, outs| room_both(a, outs, None),
+        || over_all(ALL_REAL),
+    ),
+    exact(
+        "aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
+        |a| infer_both(a, Some((1, 2))),
+        |c| run_both(c, Some(1)),
+        |a, outs| room_both(a, outs, Some(1)),
+        || over_all(REAL).into_iter().map(|s| with_last(s, -1)).collect(),
+    ),
+    OpDef {
+        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+        ..exact(
+            "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") \
+             -> Tensor",
+            infer_quantile,
+            |c| run_quantile(c, false),
+            room_quantile,
+            || quantile_samples(true),
+        )
+    },
+    OpDef {
+        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+        ..exact(
+            "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
+             interpolation=\"linear\") -> Tensor",
+            infer_quantile,
+            |c| run_quantile(c, false),
+            room_quantile,
+            || quantile_samples(false),
+        )
+    },
+    OpDef {
+        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+        ..exact(
+            "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str \
+             interpolation=\"linear\") -> Tensor",
+            infer_quantile,
+            |c| run_quantile(c, true),
+            room_quantile,
+            || quantile_samples(true),
+        )
+    },
+    OpDef {
+        exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
+        ..exact(
+            "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
+             interpolation=\"linear\") -> Tensor",
+            infer_quantile,
+            |c| run_quantile(c, true),
+            room_quantile,
+            || quantile_samples(false),
+        )
+    },
+    number!("aten::equal(Tensor self, Tensor other) -> bool", run_equal, equals),
+    number!(
+        "aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool \
+         equal_nan=False) -> bool",
+        run_allclose,
+        closes
+    ),
+    number!("aten::is_nonzero(Tensor self) -> bool", run_is_nonzero, truths),
+];

@@ -1,0 +1,96 @@
+//! Sample calls that reductions share.
+
+use crate::pointwise::samples::{Types, unary};
+use crate::support::sample::{IntoArg, call, sample, tensor};
+use restride_ir::{Arg, Sample, SampleArg};
+use restride_tensor::{DType, Tensor};
+
+/// No dimension given.
+pub(crate) const NONE: SampleArg = Arg::None;
+
+/// Calls with one tensor.
+pub(crate) fn over_all(types: Types) -> Vec<Sample> {
+    unary(types, -2.0, 2.0)
+}
+
+/// The call with one more argument.
+pub(crate) fn with_last(mut s: Sample, arg: impl IntoArg) -> Sample {
+    s.args.push(arg.arg());
+    s
+}
+
+fn rank(s: &Sample) -> usize {
+    match &s.args[0] {
+        Arg::Value(t) => t.layout().rank(),
+        _ => 0,
+    }
+}
+
+/// Calls with a tensor, a list of dimensions, arguments between, and `keepdim`.
+pub(crate) fn over_dims(types: Types, between: &[bool]) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for s in over_all(types) {
+        let mut lists: Vec<Vec<i64>> = vec![vec![0], vec![-1], vec![]];
+        if rank(&s) > 2 {
+            lists.extend([vec![1], vec![0, 2], vec![-1, 0], vec![0, 1, 2]]);
+        }
+        for (i, dims) in lists.into_iter().enumerate() {
+            let mut s = with_last(s.clone(), &dims[..]);
+            if let Some(&b) = between.get(i % between.len().max(1)) {
+                s = with_last(s, b);
+            }
+            out.push(with_last(s, i % 2 == 1));
+        }
+    }
+    out.push(sample![tensor(DType::F32, &[2, 3], 1), [0, -2]]);
+    out.push(sample![tensor(DType::F32, &[2, 3], 1), [2]]);
+    out
+}
+
+/// Calls with a tensor, one dimension and `keepdim`.
+pub(crate) fn over_dim(types: Types) -> Vec<Sample> {
+    let mut out = Vec::new();
+    for s in over_all(types) {
+        for d in (0..rank(&s) as i64).chain([-1]) {
+            out.push(with_last(with_last(s.clone(), d), d % 2 != 0));
+        }
+    }
+    out.push(sample![tensor(DType::F32, &[2, 3], 1), 2]);
+    out
+}
+
+/// Calls with other result types added: without dimensions, or with the given argument and `keepdim` between.
+pub(crate) fn with_dtype(mut samples: Vec<Sample>, between: &[SampleArg]) -> Vec<Sample> {
+    let types = [
+        (DType::F32, DType::F64),
+        (DType::F32, DType::F16),
+        (DType::F64, DType::F32),
+        (DType::F32, DType::I32),
+        (DType::I64, DType::F32),
+        (DType::I32, DType::I32),
+        (DType::I64, DType::U8),
+        (DType::F32, DType::Bool),
+        (DType::C64, DType::F32),
+        (DType::F32, DType::C64),
+    ];
+    let long = samples.iter().any(|s| s.args.len() > 1);
+    for (from, to) in types {
+        let mut args: Vec<SampleArg> = vec![tensor(from, &[3, 4], 1).arg()];
+        if long {
+            args.extend(between.first().cloned().or(Some(0.arg())));
+            args.push(true.arg());
+        }
+        args.push(to.arg());
+        samples.push(call(args));
+    }
+    samples
+}
+
+/// Calls with NaN and infinities, over the last dimension.
+pub(crate) fn extra() -> Vec<Sample> {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let rows =
+        [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [-inf, 3.0, 3.0], [inf, inf, 2.0]];
+    let t = Tensor::from_slice(&rows.concat(), &[6, 3]);
+    vec![sample![&t, [1]], sample![&t, [0], true], sample![t, [0, 1]]]
+}

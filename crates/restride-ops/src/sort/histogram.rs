@@ -1,0 +1,383 @@
+//! `histogram`, `histogramdd` and `segment_reduce`: what falls between edges, counted or joined.
+
+use crate::support::composite::composite;
+use crate::support::promote::name;
+use crate::support::sample::{ints, sample, tensor, transposed};
+use crate::support::*;
+use restride_ir::{Arg, DType, Emit, OpDef, Val};
+use restride_tensor::Tensor;
+use smallvec::smallvec;
+
+/// The input as points (rows) of some dimensions.
+fn points(e: &mut dyn Emit, x: Val) -> Result<(Val, i64)> {
+    let m = e.meta(x);
+    ensure!(matches!(m.dtype, DType::F32 | DType::F64), "\"histogramdd\" not implemented for '{}'", name(m.dtype));
+    let Some((&d, lead)) = m.sizes().split_last().filter(|(_, lead)| !lead.is_empty()) else {
+        return fail("torch.histogramdd: input tensor should have at least 2 dimensions");
+    };
+    let n: i64 = lead.iter().product();
+    Ok((emit!(e, "aten.reshape.default", x, [n, d])?, d))
+}
+
+/// Even edges of each dimension: over a given range, or that of the data.
+fn even_edges(e: &mut dyn Emit, x: Val, bins: &[i64], range: Option<Vec<f64>>) -> Result<Vec<Val>> {
+    let (x, d) = points(e, x)?;
+    let dtype = e.meta(x).dtype;
+    ensure!(
+        bins.len() as i64 == d,
+        "torch.histogramdd: The size of bins must be equal to the innermost dimension of the input."
+    );
+    ensure!(bins.iter().all(|&b| (1..1 << 40).contains(&b)), "torch.histogramdd(): bins must be > 0, but got {bins:?}");
+    if let Some(range) = &range {
+        ensure!(
+            range.len() == 2 * bins.len(),
+            "torch.histogramdd(): for a {d}-dimensional histogram range should have {} elements, but got {}",
+            2 * d,
+            range.len()
+        );
+        ensure!(
+            range.chunks(2).all(|r| r[0].is_finite() && r[1].is_finite()),
+            "torch.histogramdd(): range {range:?} is not finite"
+        );
+        ensure!(
+            range.chunks(2).all(|r| r[0] <= r[1]),
+            "torch.histogramdd(): max range must be larger than min range, but got {range:?}"
+        );
+    }
+    let empty = e.meta(x).layout.numel() == 0;
+    let mut out = Vec::new();
+    for (k, &b) in bins.iter().enumerate() {
+        out.push(match &range {
+            Some(r) => {
+                let (mut low, mut high) = (r[2 * k], r[2 * k + 1]);
+                if low == high {
+                    (low, high) = (low - 0.5, high + 0.5);
+                }
+                emit!(e, "aten.linspace.default", low, high, b + 1, dtype)?
+            }
+            None if empty => emit!(e, "aten.linspace.default", 0.0, 1.0, b + 1, dtype)?,
+            None => {
+                let column = emit!(e, "aten.select.int", x, 1, k as i64)?;
+                let (low, high) = (emit!(e, "aten.amin.default", column)?, emit!(e, "aten.amax.default", column)?);
+                let same = emit!(e, "aten.eq.Tensor", low, high)?;
+                let mut moved = |v: Val, by: f64| -> Result<Val> {
+                    let other = emit!(e, "aten.add.Scalar", v, by)?;
+                    emit!(e, "aten.where.self", same, other, v)
+                };
+                let (low, high) = (moved(low, -0.5)?, moved(high, 0.5)?);
+                emit!(e, "aten.linspace.Tensor_Tensor", low, high, b + 1, dtype)?
+            }
+        });
+    }
+    Ok(out)
+}
+
+/// How many points (or what weight) each cell between edges has; the last edges belong to their cells.
+fn counted(e: &mut dyn Emit, x: Val, edges: &[Val], weight: Option<Val>, density: bool) -> Result<Val> {
+    let (x, d) = points(e, x)?;
+    let m = e.meta(x);
+    ensure!(edges.len() as i64 == d, "torch.histogramdd: expected {d} sequences of bin edges but got {}", edges.len());
+    let n = m.sizes()[0];
+    let mut shape = Vec::new();
+    let mut cell: Option<(Val, Val)> = None;
+    for (k, &edge) in edges.iter().enumerate() {
+        let me = e.meta(edge);
+        ensure!(me.dtype == m.dtype, "torch.histogramdd: input tensor and bins tensors should have the same dtype");
+        ensure!(
+            me.rank() == 1 && me.sizes()[0] > 1,
+            "torch.histogramdd: bins tensor should have one dimension and at least 2 edges, but got {:?}",
+            me.sizes()
+        );
+        let bins = me.sizes()[0] - 1;
+        shape.push(bins);
+        let column = emit!(e, "aten.select.int", x, 1, k as i64)?;
+        let column = emit!(e, "aten.contiguous.default", column)?;
+        let (low, high) = (emit!(e, "aten.select.int", edge, 0, 0)?, emit!(e, "aten.select.int", edge, 0, bins)?);
+        let (above, below) = (emit!(e, "aten.ge.Tensor", column, low)?, emit!(e, "aten.le.Tensor", column, high)?);
+        let inside = emit!(e, "aten.logical_and.default", above, below)?;
+        let at = emit!(e, "aten.searchsorted.Tensor", edge, column, false, true)?;
+        let at = emit!(e, "aten.sub.Scalar", at, 1)?;
+        let at = emit!(e, "aten.clamp.default", at, 0, bins - 1)?;
+        cell = Some(match cell {
+            None => (at, inside),
+            Some((before, all)) => {
+                let before = emit!(e, "aten.mul.Scalar", before, bins)?;
+                (emit!(e, "aten.add.Tensor", before, at)?, emit!(e, "aten.logical_and.default", all, inside)?)
+            }
+        });
+    }
+    let Some((at, inside)) = cell else { return fail("torch.histogramdd: no dimensions") };
+    let each = match weight {
+        Some(w) => {
+            let mw = e.meta(w);
+            ensure!(
+                mw.dtype == m.dtype,
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same dtype"
+            );
+            ensure!(
+                mw.layout.numel() == n,
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor excluding its innermost dimension"
+            );
+            emit!(e, "aten.reshape.default", w, [n])?
+        }
+        None => emit!(e, "aten.full.default", [n], 1, m.dtype)?,
+    };
+    let each = emit!(e, "aten.where.ScalarOther", inside, each, 0)?;
+    let zeros = emit!(e, "aten.full.default", [shape.iter().product::<i64>()], 0, m.dtype)?;
+    let sums = emit!(e, "aten.scatter_add.default", zeros, 0, at, each)?;
+    let mut out = emit!(e, "aten.view.default", sums, shape.clone())?;
+    if density {
+        let all = emit!(e, "aten.sum.default", out)?;
+        out = emit!(e, "aten.div.Tensor", out, all)?;
+        for (k, &edge) in edges.iter().enumerate() {
+            let width = emit!(e, "aten.diff.default", edge, 1, 0)?;
+            let mut along = vec![1; shape.len()];
+            along[k] = shape[k];
+            let width = emit!(e, "aten.view.default", width, along)?;
+            out = emit!(e, "aten.div.Tensor", out, width)?;
+        }
+    }
+    Ok(out)
+}
+
+/// A tensor of one dimension more, for operators that take numbers.
+fn column(e: &mut dyn Emit, x: Val) -> Result<Val> {
+    let n: i64 = sizes(e, x).iter().product();
+    emit!(e, "aten.reshape.default", x, [n, 1])
+}
+fn flat_weight(e: &mut dyn Emit, w: Option<Val>, x: Val) -> Result<Option<Val>> {
+    if let Some(w) = w {
+        ensure!(
+            sizes(e, w) == sizes(e, x),
+            "torch.histogram: if weight tensor is provided it should have the same shape as the input tensor"
+        );
+    }
+    Ok(w)
+}
+
+fn by_count(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let weight = flat_weight(e, a.opt_tensor(3)?.copied(), x)?;
+    let x = column(e, x)?;
+    let edges = even_edges(e, x, &[a.int(1)?], a.opt_floats(2)?)?;
+    Ok(smallvec![counted(e, x, &edges, weight, a.bool(4)?)?, edges[0]])
+}
+fn by_edges(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let (x, edge) = (*a.tensor(0)?, *a.tensor(1)?);
+    let weight = flat_weight(e, a.opt_tensor(2)?.copied(), x)?;
+    let x = column(e, x)?;
+    let hist = counted(e, x, &[edge], weight, a.bool(3)?)?;
+    Ok(smallvec![hist, emit!(e, "aten.clone.default", edge)?])
+}
+fn many_by_count(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let edges = even_edges(e, x, &a.ints(1)?, a.opt_floats(2)?)?;
+    let hist = counted(e, x, &edges, a.opt_tensor(3)?.copied(), a.bool(4)?)?;
+    Ok([hist].into_iter().chain(edges).collect())
+}
+fn many_by_number(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let d = sizes(e, x).last().copied().unwrap_or(0);
+    let edges = even_edges(e, x, &vec![a.int(1)?; d as usize], a.opt_floats(2)?)?;
+    let hist = counted(e, x, &edges, a.opt_tensor(3)?.copied(), a.bool(4)?)?;
+    Ok([hist].into_iter().chain(edges).collect())
+}
+fn many_by_edges(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let edges: Vec<Val> = a.tensors(1)?.into_iter().copied().collect();
+    let hist = counted(e, *a.tensor(0)?, &edges, a.opt_tensor(3)?.copied(), a.bool(4)?)?;
+    Ok([hist].into_iter().chain(edges).collect())
+}
+fn edges_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    Ok(even_edges(e, *a.tensor(0)?, &a.ints(1)?, a.opt_floats(2)?)?.into_iter().collect())
+}
+fn counts_alone(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let edges = even_edges(e, x, &a.ints(1)?, a.opt_floats(2)?)?;
+    Ok(smallvec![counted(e, x, &edges, a.opt_tensor(3)?.copied(), a.bool(4)?)?])
+}
+fn counts_by_edges(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let edges: Vec<Val> = a.tensors(1)?.into_iter().copied().collect();
+    Ok(smallvec![counted(e, *a.tensor(0)?, &edges, a.opt_tensor(2)?.copied(), a.bool(3)?)?])
+}
+
+/// `segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial)`: runs along a dimension joined to one element
+/// each. Their bounds are lengths or offsets, for each place of the dimensions before.
+fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
+    let x = *a.tensor(0)?;
+    let m = e.meta(x);
+    ensure!(m.dtype.is_float(), "\"segment_reduce\" not implemented for '{}'", name(m.dtype));
+    ensure!(m.rank() > 0, "segment_reduce: data must have at least one dimension");
+    ensure!(a.is_none(3), "segment_reduce(): indices based reduction is not supported yet.");
+    let axis = m.layout.dim(a.int(5)?)?;
+    let how = a.str(1)?;
+    let bounds = match (a.opt_tensor(2)?, a.opt_tensor(4)?) {
+        // Of both, PyTorch takes the offsets.
+        (_, Some(&o)) => {
+            let n = sizes(e, o).last().copied().unwrap_or(0);
+            ensure!(n >= 1, "segment_reduce(): offsets must not be empty");
+            emit!(e, "aten.slice.Tensor", o, -1, 1, n, 1)?
+        }
+        (Some(&l), None) => {
+            ensure!(e.meta(l).rank() > 0, "segment_reduce(): lengths must have at least one dimension");
+            emit!(e, "aten.cumsum.default", l, -1)?
+        }
+        _ => return fail("segment_reduce(): Either lengths or offsets must be defined."),
+    };
+    let mb = e.meta(bounds);
+    ensure!(
+        mb.rank() == axis + 1 && mb.sizes()[..axis] == m.sizes()[..axis],
+        "segment_reduce(): the bounds {:?} do not fit data {:?} along dimension {axis}",
+        mb.sizes(),
+        m.sizes()
+    );
+    let (runs, n) = (mb.sizes()[axis], m.sizes()[axis]);
+    let lead = m.sizes()[..axis].to_vec();
+    // The run of each place: how many runs end there or before. One run more takes what is behind the last one.
+    let bounds = emit!(e, "aten.contiguous.default", bounds)?;
+    let places = emit!(e, "aten.arange.default", n, DType::I64)?;
+    let rows: Vec<i64> = lead.iter().copied().chain([n]).collect();
+    let places = emit!(e, "aten.expand.default", places, rows.clone())?;
+    let places = emit!(e, "aten.contiguous.default", places)?;
+    let at = emit!(e, "aten.searchsorted.Tensor", bounds, places, false, true)?;
+    let mut wide = rows;
+    wide.resize(m.rank(), 1);
+    let at = emit!(e, "aten.view.default", at, wide)?;
+    let at = emit!(e, "aten.expand.default", at, m.sizes())?;
+    let initial = a.opt_scalar(7)?.map(|s| s.as_f64());
+    let (reduce, start) = match how {
+        "sum" => ("sum", initial.unwrap_or(0.0)),
+        "mean" => ("sum", initial.unwrap_or(0.0)),
+        "prod" => ("prod", initial.unwrap_or(1.0)),
+        "max" => ("amax", initial.unwrap_or(f64::NEG_INFINITY)),
+        "min" => ("amin", initial.unwrap_or(f64::INFINITY)),
+        other => return fail(format!("segment_reduce: unsupported reduction {other}")),
+    };
+    let mut shape = m.sizes().to_vec();
+    shape[axis] = runs + 1;
+    let first = emit!(e, "aten.full.default", shape, start, m.dtype)?;
+    let out = emit!(e, "aten.scatter_reduce.two", first, axis as i64, at, x, reduce)?;
+    let out = emit!(e, "aten.slice.Tensor", out, axis as i64, 0, runs, 1)?;
+    if how != "mean" {
+        return Ok(smallvec![emit!(e, "aten.contiguous.default", out)?]);
+    }
+    let before = emit!(e, "aten.slice.Tensor", bounds, -1, 0, (runs - 1).max(0), 1)?;
+    let zero_shape: Vec<i64> = lead.iter().copied().chain([1.min(runs)]).collect();
+    let zero = emit!(e, "aten.full.default", zero_shape, 0, mb.dtype)?;
+    let before = emit!(e, "aten.cat.default", vec![zero, before], -1)?;
+    let length = emit!(e, "aten.sub.Tensor", bounds, before)?;
+    let mut wide: Vec<i64> = lead.iter().copied().chain([runs]).collect();
+    wide.resize(m.rank(), 1);
+    let length = emit!(e, "aten.view.default", length, wide)?;
+    let empty = emit!(e, "aten.eq.Scalar", length, 0)?;
+    let some = emit!(e, "aten.clamp_min.default", length, 1)?;
+    let mean = emit!(e, "aten.div.Tensor", out, some)?;
+    let none = initial.unwrap_or(f64::NAN);
+    Ok(smallvec![emit!(e, "aten.masked_fill.Scalar", mean, empty, none)?])
+}
+
+const F: DType = DType::F32;
+
+fn some(x: Option<Tensor>) -> restride_ir::SampleArg {
+    x.map_or(Arg::None, Arg::Value)
+}
+fn counts() -> Samples {
+    let mut out = Samples::new();
+    for density in [false, true] {
+        for w in
+            [None, Some(crate::support::sample::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0))]
+        {
+            out.push(sample![tensor(F, &[3, 4], 1), 5, (), some(w.clone()), density]);
+            out.push(sample![transposed(F, &[3, 4], 1), 3, [-1.0, 1.5], some(w), density]);
+        }
+    }
+    out.push(sample![Tensor::from_slice(&[2f32, 2.0], &[2]), 4]);
+    out.push(sample![tensor(DType::F64, &[6], 1), 4]);
+    out.push(sample![tensor(DType::I64, &[6], 1), 4]);
+    out
+}
+fn edges() -> Tensor {
+    Tensor::from_slice(&[-1.5f32, -0.5, 0.0, 1.75], &[4])
+}
+fn edged() -> Samples {
+    vec![
+        sample![tensor(F, &[3, 4], 1), edges()],
+        sample![transposed(F, &[3, 4], 1), edges(), tensor(F, &[3, 4], 2), true],
+    ]
+}
+fn many() -> Samples {
+    vec![
+        sample![tensor(F, &[6, 2], 1), [3, 2]],
+        sample![
+            tensor(F, &[3, 4, 2], 1),
+            [3, 2],
+            [-1.0, 1.0, -2.0, 2.0],
+            crate::support::sample::in_range(F, restride_tensor::Layout::contiguous(&[3, 4]), 5, 0.0, 2.0),
+            true
+        ],
+    ]
+}
+fn many_number() -> Samples {
+    vec![sample![tensor(F, &[6, 2], 1), 3], sample![tensor(F, &[6, 3], 1), 2, (), (), true]]
+}
+fn many_edged() -> Samples {
+    vec![sample![tensor(F, &[6, 2], 1), vec![edges(), edges()]]]
+}
+fn segment_samples() -> Samples {
+    let mut out = Samples::new();
+    for how in ["sum", "mean", "prod", "max", "min"] {
+        let x = tensor(F, &[5, 3], 1);
+        out.push(sample![&x, how, ints(&[2, 0, 3], &[3])]);
+        out.push(sample![&x, how, ints(&[2, 0, 3], &[3]), (), (), 0, false, 0.5]);
+        out.push(sample![transposed(F, &[5, 3], 1), how, (), (), ints(&[0, 1, 1, 5], &[4]), 0, true]);
+        out.push(sample![tensor(DType::F64, &[2, 5, 3], 1), how, ints(&[1, 4, 3, 2], &[2, 2]), (), (), 1, true]);
+    }
+    out
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    composite!(
+        by_count,
+        counts(),
+        "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    ),
+    composite!(
+        by_edges,
+        edged(),
+        "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
+    ),
+    composite!(
+        many_by_count,
+        many(),
+        "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
+    ),
+    composite!(
+        many_by_number,
+        many_number(),
+        "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
+    ),
+    composite!(
+        many_by_edges,
+        many_edged(),
+        "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
+    ),
+    composite!(
+        edges_alone,
+        many(),
+        "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"
+    ),
+    composite!(
+        counts_alone,
+        many(),
+        "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"
+    ),
+    composite!(
+        counts_by_edges,
+        many_edged(),
+        "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"
+    ),
+    composite!(
+        segments,
+        segment_samples(),
+        "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
+    ),
+];

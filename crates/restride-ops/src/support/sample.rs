@@ -1,0 +1,141 @@
+//! Building sample calls: deterministic tensors of every form that the generic tests want to see.
+
+use restride_ir::{Arg, Sample, SampleArg, Scalar};
+use restride_tensor::{DType, Layout, Tensor};
+use std::sync::Arc;
+
+/// Bits that depend on a seed and an index only.
+fn bits(seed: u64, i: u64) -> u64 {
+    let mut z = (seed << 32 ^ i).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// A number in `lo..hi`.
+fn uniform(seed: u64, i: u64, lo: f64, hi: f64) -> f64 {
+    lo + (hi - lo) * ((bits(seed, i) >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+/// A tensor of the given layout with numbers of `lo..hi` (integers: cut towards zero; `bool`: of both kinds).
+pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64) -> Tensor {
+    let t = Tensor::zeros(dtype, layout);
+    let cells = t.storage().len() / dtype.size();
+    let number = |i: usize| uniform(seed, i as u64, lo, hi);
+    // Every cell gets a number, those that the layout skips too: what is read wrongly is then seen.
+    let all = t.alias(dtype, Layout::contiguous(&[cells as i64])).expect("the storage has these cells");
+    match dtype {
+        DType::Bool => {
+            let data: Vec<i64> = (0..cells).map(|i| (bits(seed, i as u64) >> 40 & 1) as i64).collect();
+            restride_kernels::convert::scatter(&data, &all.write().view_mut());
+        }
+        DType::C64 | DType::C128 => {
+            let part = |i: usize| uniform(seed ^ 0xC0FFEE, i as u64, lo, hi);
+            let data: Vec<_> = (0..cells).map(|i| restride_tensor::C64::new(number(i), part(i))).collect();
+            restride_kernels::convert::scatter(&data, &all.write().view_mut());
+        }
+        _ => restride_kernels::convert::scatter(&(0..cells).map(number).collect::<Vec<f64>>(), &all.write().view_mut()),
+    }
+    t
+}
+
+/// A tensor of the given layout with numbers between -2 and 2 (unsigned: 0 to 4; other integers: -5 to 5).
+pub(crate) fn laid(dtype: DType, layout: Layout, seed: u64) -> Tensor {
+    let (lo, hi) = match dtype {
+        DType::U8 => (0.0, 4.0),
+        d if d.is_int() => (-5.0, 6.0),
+        _ => (-2.0, 2.0),
+    };
+    in_range(dtype, layout, seed, lo, hi)
+}
+
+/// A row-major tensor.
+pub(crate) fn tensor(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+    laid(dtype, Layout::contiguous(sizes), seed)
+}
+
+/// A tensor whose first and last dimensions lie the other way round.
+pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+    let mut perm: Vec<usize> = (0..sizes.len()).collect();
+    let last = sizes.len().saturating_sub(1);
+    perm.swap(0, last);
+    laid(dtype, Layout::permuted(sizes, &perm), seed)
+}
+
+/// A tensor in a larger one: every second element of each dimension, not from the first cell.
+pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+    let wide: Vec<i64> = sizes.iter().map(|n| 2 * n).collect();
+    let mut layout = Layout::contiguous(&wide);
+    layout.sizes = sizes.iter().copied().collect();
+    layout.strides.iter_mut().for_each(|s| *s *= 2);
+    layout.offset = 1;
+    laid(dtype, layout, seed)
+}
+
+/// A tensor whose first dimension is one element, expanded.
+pub(crate) fn expanded(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+    let mut one = sizes.to_vec();
+    one[0] = 1;
+    laid(dtype, Layout::contiguous(&one).expand(sizes).expect("a size of 1 expands"), seed)
+}
+
+/// A row-major tensor of given integers.
+pub(crate) fn ints(data: &[i64], sizes: &[i64]) -> Tensor {
+    Tensor::from_slice(data, sizes)
+}
+
+/// What becomes an argument of a sample call.
+pub(crate) trait IntoArg {
+    fn arg(self) -> SampleArg;
+}
+macro_rules! into_arg {
+    ($($t:ty: |$x:ident| $e:expr;)*) => {$(
+        impl IntoArg for $t {
+            fn arg(self) -> SampleArg { let $x = self; $e }
+        }
+    )*};
+}
+into_arg! {
+    Tensor: |t| Arg::Value(t);
+    &Tensor: |t| Arg::Value(t.clone());
+    i64: |i| Arg::Scalar(Scalar::Int(i));
+    i32: |i| Arg::Scalar(Scalar::Int(i as i64));
+    f64: |x| Arg::Scalar(Scalar::Float(x));
+    bool: |b| Arg::Scalar(Scalar::Bool(b));
+    Scalar: |s| match s {
+        Scalar::Complex(z) => Arg::Complex(z.re, z.im),
+        s => Arg::Scalar(s),
+    };
+    &[i64]: |l| Arg::Scalars(l.iter().map(|&i| Scalar::Int(i)).collect());
+    &[f64]: |l| Arg::Scalars(l.iter().map(|&x| Scalar::Float(x)).collect());
+    Vec<Tensor>: |ts| Arg::Values(ts.into_iter().map(Some).collect());
+    Vec<Option<Tensor>>: |ts| Arg::Values(ts);
+    &str: |s| Arg::Str(Arc::from(s));
+    DType: |d| Arg::DType(d);
+    restride_ir::MemoryFormat: |m| Arg::MemoryFormat(m);
+    (): |_u| Arg::None;
+    SampleArg: |a| a;
+}
+impl<const N: usize> IntoArg for [i64; N] {
+    fn arg(self) -> SampleArg {
+        self[..].arg()
+    }
+}
+impl<const N: usize> IntoArg for [f64; N] {
+    fn arg(self) -> SampleArg {
+        self[..].arg()
+    }
+}
+
+/// One sample call: `sample![tensor, 1.0, [2, 3], (), true]`, with `()` for `None`.
+macro_rules! sample {
+    ($($arg:expr),* $(,)?) => {
+        restride_ir::Sample { args: vec![$($crate::support::sample::IntoArg::arg($arg)),*] }
+    };
+}
+pub(crate) use sample;
+
+/// A sample call from arguments.
+pub(crate) fn call(args: Vec<SampleArg>) -> Sample {
+    Sample { args }
+}

@@ -1,0 +1,566 @@
+//! Views that change the element type or the memory format, and the copies that they are where they cannot be views.
+
+use restride_ir::{
+    Args, Exactness, Kernel, MathView, MemoryFormat, Meta, Movement, OpDef, Sample, TensorType, ViewArgs, ViewOutcome,
+};
+use restride_tensor::{DType, Dim, Layout};
+use smallvec::{SmallVec, smallvec};
+
+use crate::movement;
+use crate::support::sample::{sample, strided, tensor, transposed};
+use crate::support::strides::in_format;
+use crate::support::suggests_channels_last;
+use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
+use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, itself, rule, view, view_or_copy};
+
+type Metas = SmallVec<[Meta; 1]>;
+
+/// A rule that may change the element type.
+macro_rules! typed_rule {
+    ($(#[$doc:meta])* $name:ident, |$a:ident, $t:ident| $body:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+        impl Rule for $name {
+            fn run<D: Dim>($a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
+                let $t = $a.tensor(0)?;
+                $body
+            }
+        }
+    };
+}
+
+typed_rule!(ViewDType, |a, t| match a.opt_dtype(1)? {
+    Some(to) => Ok(view(to, reinterpret(&t.layout, t.dtype, to)?)),
+    None => fail("view: an element type must be given"),
+});
+typed_rule!(
+    /// All of the same elements, which have conjugates.
+    Conj,
+    |_a, t| if t.dtype.is_complex() {
+        Ok(view(t.dtype, t.layout.clone()))
+    } else {
+        fail(format!("_conj of real numbers ({})", t.dtype.torch_name()))
+    }
+);
+typed_rule!(
+    /// All of the same elements, which have a sign.
+    Negated,
+    |_a, t| if t.dtype == DType::Bool {
+        fail("_neg_view of truth values")
+    } else {
+        Ok(view(t.dtype, t.layout.clone()))
+    }
+);
+typed_rule!(ViewAsReal, |_a, t| {
+    if !t.dtype.is_complex() {
+        return fail("view_as_real is only supported for complex tensors");
+    }
+    Ok(view(t.dtype.real(), as_real(&t.layout)))
+});
+typed_rule!(ViewAsComplex, |_a, t| {
+    if !matches!(t.dtype, DType::F32 | DType::F64) {
+        return fail(format!(
+            "view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: {}",
+            crate::support::promote::name(t.dtype)
+        ));
+    }
+    Ok(view(t.dtype.complex(), as_complex(&t.layout)?))
+});
+typed_rule!(Real, |_a, t| if t.dtype.is_complex() {
+    Ok(view(t.dtype.real(), as_real(&t.layout).select(-1, &D::from(0))?))
+} else {
+    Ok(view(t.dtype, t.layout.clone()))
+});
+typed_rule!(Imag, |_a, t| if t.dtype.is_complex() {
+    Ok(view(t.dtype.real(), as_real(&t.layout).select(-1, &D::from(1))?))
+} else {
+    fail("imag is not implemented for tensors with non-complex dtypes.")
+});
+
+/// `to` in its forms: an alias if nothing changes.
+fn cast<D: Dim>(t: &TensorType<D>, to: Option<DType>, copy: bool, format: Option<MemoryFormat>) -> ViewOutcome<D> {
+    let kept = match format {
+        None | Some(MemoryFormat::Preserve) => Some(true),
+        Some(f) => suggests(&t.layout, f),
+    };
+    match (to.is_some_and(|d| d != t.dtype) || copy, kept) {
+        (true, _) | (false, Some(false)) => ViewOutcome::Copy,
+        (false, Some(true)) => view(t.dtype, t.layout.clone()),
+        (false, None) => ViewOutcome::Unknown,
+    }
+}
+
+typed_rule!(
+    /// `to.dtype(self, dtype, non_blocking, copy, memory_format)`
+    ToDType,
+    |a, t| Ok(cast(t, a.opt_dtype(1)?, flag(a, 3)?, a.opt_memory_format(4)?))
+);
+typed_rule!(
+    /// `to.device(self, device, dtype, non_blocking, copy, memory_format)`
+    ToDevice,
+    |a, t| Ok(cast(t, a.opt_dtype(2)?, flag(a, 4)?, a.opt_memory_format(5)?))
+);
+typed_rule!(
+    /// `to.dtype_layout(self, *, dtype, layout, device, pin_memory, non_blocking, copy, memory_format)`
+    ToLayout,
+    |a, t| Ok(cast(t, a.opt_dtype(1)?, flag(a, 6)?, a.opt_memory_format(7)?))
+);
+typed_rule!(
+    /// `to.other(self, other, non_blocking, copy, memory_format)`
+    ToOther,
+    |a, t| Ok(cast(t, Some(a.tensor(1)?.dtype), flag(a, 3)?, a.opt_memory_format(4)?))
+);
+typed_rule!(TypeAs, |a, t| Ok(cast(t, Some(a.tensor(1)?.dtype), false, None)));
+typed_rule!(Contiguous, |a, t| {
+    let format = a.opt_memory_format(1)?.unwrap_or(MemoryFormat::Contiguous);
+    Ok(match has_format(&t.layout, format)? {
+        Some(true) => view(t.dtype, t.layout.clone()),
+        Some(false) => ViewOutcome::Copy,
+        None => ViewOutcome::Unknown,
+    })
+});
+
+fn flag<D: Dim>(a: &ViewArgs<'_, D>, i: usize) -> Result<bool> {
+    Ok(!a.is_none(i) && a.known(i)? != 0)
+}
+
+/// Whether a layout is contiguous in a memory format; `None` if that depends on sizes that are not known.
+fn has_format<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Result<Option<bool>> {
+    let proved = match format {
+        MemoryFormat::Contiguous => l.is_contiguous(),
+        MemoryFormat::ChannelsLast => follows(l, &[1, 3, 2, 0]),
+        MemoryFormat::ChannelsLast3d => follows(l, &[1, 4, 3, 2, 0]),
+        MemoryFormat::Preserve => return fail("preserve memory format is unsupported by the contiguous operator"),
+    };
+    Ok(if proved || l.known().is_some() { Some(proved) } else { None })
+}
+
+/// Whether PyTorch's `suggest_memory_format` of a layout is this one.
+fn suggests<D: Dim>(l: &Layout<D>, format: MemoryFormat) -> Option<bool> {
+    Some(suggested(l)? == format)
+}
+
+/// PyTorch's `suggest_memory_format`, of known sizes.
+fn suggested<D: Dim>(l: &Layout<D>) -> Option<MemoryFormat> {
+    let l = l.known()?;
+    Some(match (suggests_channels_last(&l), l.rank()) {
+        (true, 4) => MemoryFormat::ChannelsLast,
+        (true, _) => MemoryFormat::ChannelsLast3d,
+        (false, _) => MemoryFormat::Contiguous,
+    })
+}
+
+fn reinterpret<D: Dim>(l: &Layout<D>, from: DType, to: DType) -> Result<Layout<D>> {
+    let (old, new) = (from.size() as i64, to.size() as i64);
+    if old == new {
+        return Ok(l.clone());
+    }
+    if l.rank() == 0 {
+        return fail(format!(
+            "self.dim() cannot be 0 to view {} as {} (different element sizes)",
+            from.torch_name(),
+            to.torch_name()
+        ));
+    }
+    let last = l.rank() - 1;
+    if l.strides[last].equals(&D::from(1)) == Some(false) {
+        return fail(format!(
+            "self.stride(-1) must be 1 to view {} as {} (different element sizes), but got {}",
+            from.torch_name(),
+            to.torch_name(),
+            l.strides[last]
+        ));
+    }
+    let mut out = l.clone();
+    if old > new {
+        let ratio = D::from(old / new);
+        out.sizes[last] = l.sizes[last].times(&ratio);
+        for s in &mut out.strides[..last] {
+            *s = s.times(&ratio);
+        }
+        out.offset = l.offset.times(&ratio);
+        return Ok(out);
+    }
+    let ratio = D::from(new / old);
+    let divide = |x: &D, what: std::fmt::Arguments<'_>| -> Result<D> {
+        let q = x.floor_div(&ratio);
+        if q.times(&ratio).equals(x) == Some(false) {
+            return fail(format!(
+                "{what} must be divisible by {ratio} to view {} as {} (different element sizes), but got {x}",
+                from.torch_name(),
+                to.torch_name()
+            ));
+        }
+        Ok(q)
+    };
+    out.sizes[last] = divide(&l.sizes[last], format_args!("self.size(-1)"))?;
+    out.offset = divide(&l.offset, format_args!("self.storage_offset()"))?;
+    for (d, s) in l.strides[..last].iter().enumerate() {
+        out.strides[d] = divide(s, format_args!("self.stride({d})"))?;
+    }
+    Ok(out)
+}
+
+fn as_real<D: Dim>(l: &Layout<D>) -> Layout<D> {
+    let two = D::from(2);
+    let mut out = l.clone();
+    out.strides.iter_mut().for_each(|s| *s = s.times(&two));
+    out.sizes.push(two.clone());
+    out.strides.push(D::from(1));
+    out.offset = l.offset.times(&two);
+    out
+}
+
+fn as_complex<D: Dim>(l: &Layout<D>) -> Result<Layout<D>> {
+    let two = D::from(2);
+    let Some(last) = l.rank().checked_sub(1) else { return fail("Input tensor must have one or more dimensions") };
+    if l.sizes[last].equals(&two) == Some(false) {
+        return fail("Tensor must have a last dimension of size 2");
+    }
+    if l.strides[last].equals(&D::from(1)) == Some(false) {
+        return fail("Tensor must have a last dimension with stride 1");
+    }
+    let mut out = l.clone();
+    out.sizes.pop();
+    out.strides.pop();
+    for s in &mut out.strides {
+        let q = s.floor_div(&two);
+        if q.times(&two).equals(s) == Some(false) {
+            return fail("Tensor must have a stride divisible by 2 for all but last dimension");
+        }
+        *s = q;
+    }
+    out.offset = l.offset.floor_div(&two);
+    if out.offset.times(&two).equals(&l.offset) == Some(false) {
+        return fail("Tensor must have a storage_offset divisible by 2");
+    }
+    Ok(out)
+}
+
+fn one(dtype: DType, layout: Layout) -> Result<Metas> {
+    Ok(smallvec![TensorType { dtype, layout }])
+}
+
+fn cast_type(t: &Meta, to: Option<DType>, format: Option<MemoryFormat>) -> Result<Metas> {
+    one(to.unwrap_or(t.dtype), in_format(format.unwrap_or(MemoryFormat::Preserve), &t.layout)?)
+}
+fn infer_to_dtype(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(4)?)
+}
+fn infer_to_device(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, a.opt_dtype(2)?, a.opt_memory_format(5)?)
+}
+fn infer_to_layout(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(7)?)
+}
+fn infer_to_other(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, Some(a.tensor(1)?.dtype), a.opt_memory_format(4)?)
+}
+fn infer_to_copy(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, a.opt_dtype(1)?, a.opt_memory_format(6)?)
+}
+fn infer_type_as(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, Some(a.tensor(1)?.dtype), None)
+}
+fn infer_contiguous(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    one(t.dtype, in_format(a.opt_memory_format(1)?.unwrap_or(MemoryFormat::Contiguous), &t.layout)?)
+}
+fn infer_clone(a: &Args<'_, Meta>) -> Result<Metas> {
+    cast_type(a.tensor(0)?, None, a.opt_memory_format(1)?)
+}
+fn infer_fresh(a: &Args<'_, Meta>) -> Result<Metas> {
+    let t = a.tensor(0)?;
+    one(t.dtype, Layout::contiguous(t.sizes()))
+}
+
+const F: DType = DType::F32;
+
+fn s_view_dtype() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 4], 1), DType::I32],
+        sample![tensor(F, &[2, 4], 1), DType::I16],
+        sample![tensor(DType::U8, &[2, 8], 1), DType::F32],
+        sample![tensor(DType::C64, &[2, 2], 1), DType::F32],
+        sample![tensor(DType::F16, &[], 1), DType::BF16],
+    ]
+}
+fn s_complex() -> Vec<Sample> {
+    vec![
+        sample![tensor(DType::C64, &[2, 3], 1)],
+        sample![transposed(DType::C128, &[2, 3], 1)],
+        sample![strided(DType::C64, &[3], 1)],
+        sample![tensor(DType::C64, &[], 1)],
+    ]
+}
+fn s_as_complex() -> Vec<Sample> {
+    vec![sample![tensor(F, &[3, 2], 1)], sample![tensor(DType::F64, &[2], 1)]]
+}
+fn s_any() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1)],
+        sample![transposed(DType::C64, &[2, 3], 1)],
+        sample![strided(DType::I64, &[2, 3, 2], 1)],
+        sample![tensor(DType::Bool, &[], 1)],
+        sample![tensor(DType::BF16, &[0, 3], 1)],
+        sample![crate::support::sample::expanded(DType::F16, &[2, 3], 1)],
+    ]
+}
+fn s_signed() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1)],
+        sample![transposed(DType::C64, &[2, 3], 1)],
+        sample![tensor(DType::I64, &[], 1)],
+    ]
+}
+fn s_matrix() -> Vec<Sample> {
+    vec![sample![tensor(DType::C64, &[2, 3], 1)], sample![transposed(F, &[2, 3], 1)]]
+}
+fn s_to() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1), DType::F32],
+        sample![tensor(F, &[2, 3], 1), DType::I64],
+        sample![transposed(DType::I32, &[2, 3], 1), DType::F64],
+        sample![strided(F, &[2, 3], 1), DType::BF16],
+        sample![tensor(F, &[2, 3], 1), DType::Bool],
+        sample![tensor(F, &[2, 3], 1), DType::F32, false, true],
+        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F32, false, false, MemoryFormat::ChannelsLast],
+        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, false, false, MemoryFormat::ChannelsLast],
+        sample![tensor(DType::F64, &[2, 2], 1), DType::C64],
+        sample![tensor(F, &[], 1), DType::U8],
+    ]
+}
+fn s_to_device() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F32],
+        sample![strided(F, &[2, 3], 1), restride_ir::Arg::Device("cpu".into()), DType::F64],
+    ]
+}
+fn s_to_layout() -> Vec<Sample> {
+    vec![
+        sample![strided(F, &[2, 3], 1), DType::F64],
+        sample![tensor(F, &[2, 3], 1), ()],
+        sample![tensor(DType::I64, &[2, 3], 1), DType::F32, (), (), (), false, true],
+    ]
+}
+fn s_to_other() -> Vec<Sample> {
+    vec![
+        sample![strided(F, &[2, 3], 1), tensor(DType::F64, &[1], 2)],
+        sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::Bool, &[1], 2)],
+        sample![tensor(DType::Bool, &[2, 3], 1), tensor(DType::I8, &[1], 2)],
+    ]
+}
+fn s_to_copy() -> Vec<Sample> {
+    vec![
+        sample![transposed(F, &[2, 3], 1)],
+        sample![strided(F, &[2, 3], 1), DType::I32],
+        sample![crate::support::sample::expanded(F, &[2, 3], 1), DType::BF16],
+        sample![tensor(F, &[2, 3, 4, 5], 1), DType::F16, (), (), (), false, MemoryFormat::ChannelsLast],
+        sample![tensor(DType::C64, &[3], 1), DType::C128],
+    ]
+}
+fn s_contiguous() -> Vec<Sample> {
+    let mut all = s_any();
+    all.push(sample![tensor(F, &[2, 3, 4, 5], 1), MemoryFormat::ChannelsLast]);
+    all.push(sample![transposed(F, &[2, 3, 4], 1), MemoryFormat::Contiguous]);
+    all
+}
+
+/// A cast: the tensor itself where the type stays, otherwise a conversion in the same logical order.
+const fn a_cast<R: Rule>(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+    // The elements change with the type: this is no mere movement.
+    OpDef { movement: None, itself: true, ..view_or_copy::<R>(schema, infer, samples) }
+}
+
+const fn a_clone(schema: &'static str, infer: restride_ir::InferFn, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(movement::same_order),
+        movement: Some(Movement::Same),
+        reuse: movement::SAME_INDEX,
+        exactness: Exactness::Exact,
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
+}
+
+const fn conjugate<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef { math: Some(MathView::Conj), ..a_view::<R>(schema, samples) }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    a_clone("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", infer_clone, s_contiguous),
+    a_clone("aten::lift_fresh_copy(Tensor self) -> Tensor", infer_fresh, s_any),
+    OpDef {
+        movement: None,
+        pointwise: true,
+        ..a_clone(
+            "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+             pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+            infer_to_copy,
+            s_to_copy,
+        )
+    },
+    itself(view_or_copy::<Contiguous>(
+        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
+        infer_contiguous,
+        s_contiguous,
+    )),
+    a_cast::<ToDType>(
+        "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? \
+         memory_format=None) -> Tensor(a)",
+        infer_to_dtype,
+        s_to,
+    ),
+    a_cast::<ToDevice>(
+        "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, \
+         MemoryFormat? memory_format=None) -> Tensor(a)",
+        infer_to_device,
+        s_to_device,
+    ),
+    a_cast::<ToLayout>(
+        "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, \
+         bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+        infer_to_layout,
+        s_to_layout,
+    ),
+    a_cast::<ToOther>(
+        "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? \
+         memory_format=None) -> Tensor(a)",
+        infer_to_other,
+        s_to_other,
+    ),
+    // Says nothing of the alias that it gives where the types agree.
+    a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
+    OpDef {
+        detaches: true,
+        ..a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype)
+    },
+    a_view::<ViewAsReal>("aten::view_as_real(Tensor(a) self) -> Tensor(a)", s_complex),
+    a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex),
+    itself(a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any)),
+    a_view::<Imag>("aten::imag(Tensor(a) self) -> Tensor(a)", s_complex),
+    conjugate::<Conj>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_complex),
+    itself(conjugate::<Identity>("aten::conj(Tensor(a) self) -> Tensor(a)", s_any)),
+    conjugate::<MatH>("aten::mH(Tensor(a) self) -> Tensor(a)", s_matrix),
+    conjugate::<MatrixH>("aten::matrix_H(Tensor(a) self) -> Tensor(a)", s_matrix),
+    conjugate::<Adjoint>("aten::adjoint(Tensor(a) self) -> Tensor(a)", s_matrix),
+    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("aten::_neg_view(Tensor(a) self) -> Tensor(a)", s_signed) },
+    // The identity where no lazy bit is set, and a shape rule sees none.
+    OpDef {
+        math: Some(MathView::ResolveConj),
+        itself: true,
+        ..a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any)
+    },
+    OpDef {
+        math: Some(MathView::ResolveNeg),
+        itself: true,
+        ..a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any)
+    },
+    a_copy::<ViewDType>("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", s_view_dtype),
+    a_copy::<ViewAsReal>("aten::view_as_real_copy(Tensor self) -> Tensor", s_complex),
+    a_copy::<ViewAsComplex>("aten::view_as_complex_copy(Tensor self) -> Tensor", s_as_complex),
+    resize("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
+    OpDef {
+        view: Some(rule::<ResizeAs>()),
+        ..resize(
+            "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+        )
+    },
+    OpDef {
+        base: 1,
+        ..in_place::<SetTensor>("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)")
+    },
+    OpDef {
+        base: 1,
+        strided: true,
+        grows: true,
+        ..in_place::<SetStrided>(
+            "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] \
+             size, SymInt[] stride=[]) -> Tensor(a!)",
+        )
+    },
+    OpDef { base: 1, ..in_place::<SetTensor>("aten::set_data(Tensor(a!) self, Tensor new_data) -> ()") },
+];
+
+const fn resize(schema: &'static str) -> OpDef {
+    OpDef { grows: true, ..in_place::<Resize>(schema) }
+}
+
+/// Sizes as given on the same storage, in the format (or as it was, if nothing changes); memory grows where it must.
+fn resized<D: Dim>(t: &TensorType<D>, sizes: &[D], format: Option<MemoryFormat>) -> Result<ViewOutcome<D>> {
+    let l = &t.layout;
+    if let Some(bad) = sizes.iter().find(|s| s.less(&D::from(0)) == Some(true)) {
+        return fail(format!("Trying to create tensor with negative dimension {bad}"));
+    }
+    let same = l.rank() == sizes.len() && l.sizes.iter().zip(sizes).all(|(a, b)| a.equals(b) == Some(true));
+    if same && format.is_none() {
+        return Ok(view(t.dtype, l.clone()));
+    }
+    let unsure = l.rank() == sizes.len() && l.sizes.iter().zip(sizes).all(|(a, b)| a.equals(b) != Some(false));
+    if unsure && !same {
+        return Ok(ViewOutcome::Unknown);
+    }
+    let layout = match format {
+        None | Some(MemoryFormat::Contiguous) => Layout::contiguous(sizes),
+        Some(MemoryFormat::ChannelsLast) => channels_last(sizes, 4)?,
+        Some(MemoryFormat::ChannelsLast3d) => channels_last(sizes, 5)?,
+        Some(MemoryFormat::Preserve) => return fail("Unsupported memory format Preserve"),
+    };
+    Ok(view(t.dtype, Layout { offset: l.offset.clone(), ..layout }))
+}
+
+/// Sizes with channels (dimension 1) fastest, symbolic ones too.
+fn channels_last<D: Dim>(sizes: &[D], rank: usize) -> Result<Layout<D>> {
+    if sizes.len() != rank {
+        return fail(format!(
+            "required rank {rank} tensor to use {} format",
+            ["channels_last", "channels_last_3d"][rank - 4]
+        ));
+    }
+    let mut strides = vec![D::from(1); rank];
+    let mut next = sizes[1].clone();
+    for d in (2..rank).rev().chain([0]) {
+        strides[d] = next.clone();
+        next = next.times(&sizes[d]);
+    }
+    Ok(Layout::strided(sizes, &strides, D::from(0)))
+}
+
+typed_rule!(Resize, |a, t| resized(t, a.numbers(1)?, a.opt_memory_format(2)?));
+typed_rule!(ResizeAs, |a, t| {
+    let template = a.tensor(1)?;
+    let format = match a.opt_memory_format(2)? {
+        Some(MemoryFormat::Preserve) => match suggested(&template.layout) {
+            None => return Ok(ViewOutcome::Unknown),
+            some => some,
+        },
+        other => other,
+    };
+    resized(t, template.sizes(), format)
+});
+typed_rule!(SetTensor, |a, t| {
+    let source = a.tensor(1)?;
+    if source.dtype != t.dtype {
+        return fail(format!("set_ requires one element type, got {} and {}", t.dtype, source.dtype));
+    }
+    Ok(view(source.dtype, source.layout.clone()))
+});
+typed_rule!(SetStrided, |a, t| {
+    let source = a.tensor(1)?;
+    if source.dtype != t.dtype {
+        return fail(format!("set_ requires one element type, got {} and {}", t.dtype, source.dtype));
+    }
+    if source.layout.known().is_some_and(|l| !l.is_contiguous()) {
+        return fail("passed in tensor to be used as storage must be contiguous");
+    }
+    let sizes = a.numbers(3)?;
+    let strides = a.numbers(4)?;
+    let layout = if strides.is_empty() && !sizes.is_empty() {
+        Layout::contiguous(sizes)
+    } else {
+        Layout::strided(sizes, strides, D::from(0))
+    };
+    let offset = &source.layout.offset.plus(a.number(2)?);
+    Ok(view(t.dtype, crate::views::split::as_strided(&source.layout, sizes, &layout.strides, Some(offset))?))
+});

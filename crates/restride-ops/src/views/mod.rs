@@ -1,0 +1,286 @@
+//! Views: rules that give the layout of a view from that of its base, and how operators are declared with them.
+//!
+//! A rule is a type with one generic function, used with known sizes and with symbolic ones.
+
+mod casts;
+mod shape;
+pub(crate) mod split;
+
+use restride_ir::{
+    Args, Call, Exactness, Expr, Kernel, Meta, Movement, OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome,
+    ViewRule, view_args,
+};
+use restride_tensor::{Dim, Layout};
+use smallvec::{SmallVec, smallvec};
+
+use crate::movement;
+
+/// No numbers, as an argument of a sample.
+pub(crate) const NO: [i64; 0] = [];
+
+pub(crate) type Result<T> = std::result::Result<T, OpError>;
+
+/// A view rule, generic over known and symbolic sizes.
+pub(crate) trait Rule {
+    /// Where the results' elements are.
+    fn run<D: Dim>(a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>>;
+}
+
+/// Both forms of a rule.
+pub(crate) const fn rule<R: Rule>() -> ViewRule {
+    ViewRule { known: R::run::<i64>, symbolic: R::run::<Expr> }
+}
+
+/// Declares a rule: a type of this name whose function maps the arguments to the layout of the one result, which
+/// has argument 0's element type.
+macro_rules! layout_rule {
+    ($(#[$doc:meta])* $name:ident, |$a:ident, $l:ident| $body:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+        impl $crate::views::Rule for $name {
+            fn run<D: restride_tensor::Dim>(
+                $a: &restride_ir::ViewArgs<'_, D>,
+            ) -> $crate::views::Result<restride_ir::ViewOutcome<D>> {
+                let $l = &$a.tensor(0)?.layout;
+                let layout: restride_tensor::Layout<D> = $body;
+                Ok($crate::views::view($a.dtype()?, layout))
+            }
+        }
+    };
+}
+pub(crate) use layout_rule;
+
+/// One view.
+pub(crate) fn view<D: Dim>(dtype: restride_tensor::DType, layout: Layout<D>) -> ViewOutcome<D> {
+    ViewOutcome::Views(smallvec![TensorType { dtype, layout }])
+}
+
+pub(crate) fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(OpError::new(message))
+}
+
+/// A view and nothing else.
+pub(crate) const fn a_view<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef { view: Some(rule::<R>()), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
+}
+
+/// A view that gives its operand itself where nothing changes.
+pub(crate) const fn itself(def: OpDef) -> OpDef {
+    OpDef { itself: true, ..def }
+}
+
+/// A view that PyTorch does not know to be one.
+pub(crate) const fn resolves(def: OpDef) -> OpDef {
+    OpDef { resolves: true, ..def }
+}
+
+/// A view where strides allow, otherwise a copy that `infer` describes, of the same elements in the same order.
+pub(crate) const fn view_or_copy<R: Rule>(
+    schema: &'static str,
+    infer: restride_ir::InferFn,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
+    OpDef {
+        infer: Some(infer),
+        kernel: Kernel::Fixed(movement::same_order),
+        movement: Some(Movement::Same),
+        ..a_view::<R>(schema, samples)
+    }
+}
+
+/// What a rule gives for known sizes.
+pub(crate) fn outcome<R: Rule>(a: &Args<'_, Meta>) -> Result<ViewOutcome<i64>> {
+    R::run::<i64>(&Args(&view_args(a.0)))
+}
+
+/// The views that a rule gives for known sizes.
+pub(crate) fn views_of<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    match outcome::<R>(a)? {
+        ViewOutcome::Views(v) => Ok(v),
+        _ => fail("the arguments do not give a view"),
+    }
+}
+
+/// Shape rule of the `_copy` form of a view: each result row-major.
+fn copied<R: Rule>(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    Ok(views_of::<R>(a)?.iter().map(|v| TensorType::contiguous(v.dtype, v.sizes())).collect())
+}
+
+/// Kernel of the `_copy` form of a view.
+fn copy_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
+    let ViewOutcome::Views(views) = R::run::<i64>(&Args(&movement::ruled(c, None)?))? else {
+        return fail("the arguments do not give a view");
+    };
+    for (view, out) in views.iter().zip(c.outs) {
+        restride_kernels::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out).map_err(OpError::new)?;
+    }
+    Ok(())
+}
+
+/// A `_copy` form whose result has the operand's elements in their order, whatever the sizes.
+pub(crate) const fn in_order(def: OpDef) -> OpDef {
+    OpDef { kernel: Kernel::Fixed(movement::same_order), scratch: Some(order_scratch), ..def }
+}
+fn order_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
+    let t = a.tensor(0)?;
+    Ok(restride_kernels::copy::same_order_room((t.dtype, &t.layout), &outs[0].layout))
+}
+
+/// A `_copy` form of which a function of the arguments and the operand's layout gives what each result reads: the rule, without
+/// the lists that a rule's arguments are.
+macro_rules! reading {
+    ($def:expr, |$c:ident, $l:ident| $layouts:expr) => {
+        restride_ir::OpDef {
+            kernel: restride_ir::Kernel::Fixed(|$c| {
+                let $l = $c.args.tensor(0)?.layout();
+                $crate::views::read($c, $layouts)
+            }),
+            ..$def
+        }
+    };
+}
+pub(crate) use reading;
+
+/// Copies to each result what one of the layouts reads in argument 0's memory.
+pub(crate) fn read(c: &Call<'_>, layouts: impl Iterator<Item = Result<Layout>>) -> Result<()> {
+    let from = c.args.tensor(0)?;
+    for (out, layout) in c.outs.iter().zip(layouts) {
+        restride_kernels::copy::from_region(from, from.dtype(), &layout?, out).map_err(OpError::new)?;
+    }
+    Ok(())
+}
+
+/// The `_copy` form of a view.
+pub(crate) const fn a_copy<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
+    OpDef {
+        infer: Some(copied::<R>),
+        kernel: Kernel::Fixed(copy_kernel::<R>),
+        movement: Some(Movement::View(rule::<R>())),
+        exactness: Exactness::Exact,
+        samples: Some(samples),
+        ..OpDef::new(schema)
+    }
+}
+
+/// A view that changes argument 0 itself.
+pub(crate) const fn in_place<R: Rule>(schema: &'static str) -> OpDef {
+    OpDef { view: Some(rule::<R>()), metadata: true, exactness: Exactness::Exact, ..OpDef::new(schema) }
+}
+
+/// `self` under other sizes: a view if it can be one, `None` where that cannot be proved either way.
+pub(crate) fn reshaped<D: Dim>(l: &Layout<D>, sizes: &[D]) -> Result<Option<Option<Layout<D>>>> {
+    let sizes = l.infer_sizes(sizes)?;
+    if let Some(negative) = sizes.iter().find(|s| s.less(&D::from(0)) == Some(true)) {
+        return fail(format!("invalid shape dimension {negative}"));
+    }
+    match l.view(&sizes) {
+        Some(v) => Ok(Some(Some(if v.sizes == l.sizes { restated(l) } else { v }))),
+        None if l.known().is_some() && sizes.iter().all(|s| s.known().is_some()) => Ok(Some(None)),
+        None => Ok(None),
+    }
+}
+
+/// A layout under its own sizes: PyTorch computes strides anew, which shows in those of dimensions of one index.
+fn restated<D: Dim>(l: &Layout<D>) -> Layout<D> {
+    let ones = l.sizes.iter().any(|n| n.is(1)) && l.numel().less(&D::from(1)) == Some(false);
+    if !ones {
+        return l.clone();
+    }
+    // With a dimension before them, which goes again, they are other sizes.
+    let lead: Vec<D> = std::iter::once(D::from(1)).chain(l.sizes.iter().cloned()).collect();
+    l.view(&lead).and_then(|v| v.select(0, &D::from(0)).ok()).unwrap_or_else(|| l.clone())
+}
+
+/// The outcome of a `view`, which must be one.
+pub(crate) fn must_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOutcome<D>> {
+    match reshaped(&t.layout, sizes)? {
+        Some(Some(l)) => Ok(view(t.dtype, l)),
+        Some(None) => fail(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across \
+             two contiguous subspaces). Use .reshape(...) instead.",
+        ),
+        None => Ok(ViewOutcome::Unknown),
+    }
+}
+
+/// The outcome of a `reshape`, which copies where it must.
+pub(crate) fn may_view<D: Dim>(t: &TensorType<D>, sizes: &[D]) -> Result<ViewOutcome<D>> {
+    Ok(match reshaped(&t.layout, sizes)? {
+        Some(Some(l)) => view(t.dtype, l),
+        Some(None) => ViewOutcome::Copy,
+        None => ViewOutcome::Unknown,
+    })
+}
+
+/// The order of dimensions of `movedim`.
+pub(crate) fn move_dims<D: Dim>(l: &Layout<D>, from: &[i64], to: &[i64]) -> Result<Layout<D>> {
+    let rank = l.rank();
+    if from.len() != to.len() {
+        return fail(format!(
+            "movedim: Invalid source or destination dims: source ({from:?} dims) should contain the same number of \
+             dims as destination ({to:?} dims)"
+        ));
+    }
+    let wrap = |dims: &[i64], what: &str| -> Result<Vec<usize>> {
+        let wrapped = dims.iter().map(|&d| Ok(l.dim(d)?)).collect::<Result<Vec<usize>>>()?;
+        let mut sorted = wrapped.clone();
+        sorted.sort_unstable();
+        if sorted.windows(2).any(|w| w[0] == w[1]) {
+            return fail(format!("movedim: repeated dim in `{what}` ({dims:?})"));
+        }
+        Ok(wrapped)
+    };
+    let (from, to) = (wrap(from, "source")?, wrap(to, "destination")?);
+    if rank == 0 {
+        return Ok(l.clone());
+    }
+    let mut order: Vec<Option<usize>> = vec![None; rank];
+    for (&f, &t) in from.iter().zip(&to) {
+        order[t] = Some(f);
+    }
+    let mut rest = (0..rank).filter(|d| !from.contains(d));
+    let order: Vec<i64> = order.into_iter().map(|o| o.or_else(|| rest.next()).unwrap_or(0) as i64).collect();
+    Ok(l.permute(&order)?)
+}
+
+/// Whether a squeeze can be decided: every size that it looks at is 1 or is not.
+pub(crate) fn squeezed<D: Dim>(t: &TensorType<D>, dims: Option<&[i64]>) -> Result<ViewOutcome<D>> {
+    let l = &t.layout;
+    let looked_at: Vec<usize> = match dims {
+        None => (0..l.rank()).collect(),
+        Some(dims) => dims.iter().map(|&d| Ok(l.dim(d)?)).collect::<Result<_>>()?,
+    };
+    let mut sorted = looked_at.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|w| w[0] == w[1]) {
+        return fail("dim appears multiple times in the list of dims");
+    }
+    if looked_at.iter().any(|&d| l.sizes.get(d).is_some_and(|s| s.equals(&D::from(1)).is_none())) {
+        return Ok(ViewOutcome::Unknown);
+    }
+    Ok(view(t.dtype, l.squeeze(dims)?))
+}
+
+/// Both of two layouts as PyTorch's `is_contiguous(memory_format)`: strides in an order of dimensions, fastest first.
+pub(crate) fn follows<D: Dim>(l: &Layout<D>, fastest_first: &[usize]) -> bool {
+    let mut expected = D::from(1);
+    l.rank() == fastest_first.len()
+        && fastest_first.iter().all(|&d| {
+            let fits = l.sizes[d].is(1) || l.strides[d].equals(&expected) == Some(true);
+            if !l.sizes[d].is(1) {
+                expected = expected.times(&l.sizes[d]);
+            }
+            fits
+        })
+}
+
+/// Sizes and strides with one dimension cut to `length` elements from `start`.
+pub(crate) fn cut<D: Dim>(l: &Layout<D>, d: usize, start: &D, length: &D) -> Layout<D> {
+    let mut out = l.clone();
+    out.offset = l.offset.plus(&start.times(&l.strides[d]));
+    out.sizes[d] = length.clone();
+    out
+}
+
+/// The operators and gradients of this family.
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[shape::OPS, split::OPS, casts::OPS], gradients: &[] };

@@ -1,0 +1,427 @@
+//! Views that change sizes and the order of dimensions.
+
+use restride_ir::{Args, Meta, OpDef, Sample, TensorType, ViewArgs, ViewOutcome};
+use restride_tensor::{DType, Dim, Layout};
+use smallvec::{SmallVec, smallvec};
+
+use crate::support::sample::{sample, strided, tensor, transposed};
+use crate::views::{
+    NO, Result, Rule, a_copy, a_view, fail, in_order, in_place, itself, layout_rule, may_view, move_dims, must_view,
+    reading, resolves, rule, squeezed, view, view_or_copy,
+};
+
+/// A rule that is a function of the arguments.
+macro_rules! rule_type {
+    ($(#[$doc:meta])* $name:ident, |$a:ident| $body:expr) => {
+        $(#[$doc])*
+        pub(crate) struct $name;
+        impl Rule for $name {
+            fn run<D: Dim>($a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
+                $body
+            }
+        }
+    };
+}
+
+rule_type!(View, |a| must_view(a.tensor(0)?, a.numbers(1)?));
+rule_type!(ViewAs, |a| must_view(a.tensor(0)?, a.tensor(1)?.sizes()));
+rule_type!(Reshape, |a| may_view(a.tensor(0)?, a.numbers(1)?));
+rule_type!(ReshapeAs, |a| may_view(a.tensor(0)?, a.tensor(1)?.sizes()));
+rule_type!(Flatten, |a| {
+    let t = a.tensor(0)?;
+    match flat_sizes(&t.layout, a.known(1)?, a.known(2)?)? {
+        None => Ok(view(t.dtype, t.layout.clone())),
+        Some(sizes) => may_view(t, &sizes),
+    }
+});
+rule_type!(Unflatten, |a| {
+    let t = a.tensor(0)?;
+    must_view(t, &unflat_sizes(&t.layout, a.known(1)?, a.numbers(2)?)?)
+});
+rule_type!(Ravel, |a| {
+    let t = a.tensor(0)?;
+    if t.layout.is_contiguous() {
+        must_view(t, &[D::from(-1)])
+    } else if t.layout.known().is_some() {
+        Ok(ViewOutcome::Copy)
+    } else {
+        Ok(ViewOutcome::Unknown)
+    }
+});
+rule_type!(AtLeast1, |a| at_least(a.tensor(0)?, 1));
+rule_type!(AtLeast2, |a| at_least(a.tensor(0)?, 2));
+rule_type!(AtLeast3, |a| at_least(a.tensor(0)?, 3));
+rule_type!(Squeeze, |a| squeezed(a.tensor(0)?, None));
+rule_type!(SqueezeDim, |a| squeezed(a.tensor(0)?, Some(&[a.known(1)?])));
+rule_type!(SqueezeDims, |a| squeezed(a.tensor(0)?, Some(&a.knowns(1)?)));
+
+layout_rule!(
+    /// All of the same elements.
+    Identity,
+    |_a, l| l.clone()
+);
+layout_rule!(
+    /// As `Identity`, of what has a sign.
+    Positive,
+    |a, l| {
+        if a.dtype()? == DType::Bool {
+            return fail("The `+` operator, on a bool tensor is not supported.");
+        }
+        l.clone()
+    }
+);
+layout_rule!(Permute, |a, l| l.permute(&a.knowns(1)?)?);
+layout_rule!(Transpose, |a, l| l.transpose(a.known(1)?, a.known(2)?)?);
+layout_rule!(T, |_a, l| match l.rank() {
+    0 | 1 => l.clone(),
+    2 => l.transpose(0, 1)?,
+    n => return fail(format!("t() expects a tensor with <= 2 dimensions, but self is {n}D")),
+});
+layout_rule!(NumpyT, |_a, l| l.permute(&(0..l.rank() as i64).rev().collect::<Vec<_>>())?);
+layout_rule!(MatT, |_a, l| matrix_transpose(l, "mT", false)?);
+layout_rule!(MatH, |_a, l| matrix_transpose(l, "mH", false)?);
+layout_rule!(Adjoint, |_a, l| matrix_transpose(l, "adjoint()", false)?);
+layout_rule!(MatrixH, |_a, l| matrix_transpose(l, "H", true)?);
+layout_rule!(MoveDim, |a, l| move_dims(l, &[a.known(1)?], &[a.known(2)?])?);
+layout_rule!(MoveDims, |a, l| move_dims(l, &a.knowns(1)?, &a.knowns(2)?)?);
+layout_rule!(Expand, |a, l| expand(l, a.numbers(1)?)?);
+layout_rule!(ExpandAs, |a, l| expand(l, a.tensor(1)?.sizes())?);
+layout_rule!(Unsqueeze, |a, l| l.unsqueeze(a.known(1)?)?);
+layout_rule!(
+    /// Sizes and strides as given, where they fit.
+    ReshapeAlias,
+    |a, l| Layout::strided(a.numbers(1)?, a.numbers(2)?, l.offset.clone())
+);
+
+fn expand<D: Dim>(l: &Layout<D>, sizes: &[D]) -> Result<Layout<D>> {
+    if let Some(bad) = sizes.iter().find(|s| s.known().is_some_and(|n| n < -1)) {
+        return fail(format!("expand: the expanded size ({bad}) must be -1 or not negative"));
+    }
+    Ok(l.expand(sizes)?)
+}
+
+fn matrix_transpose<D: Dim>(l: &Layout<D>, what: &str, only_2d: bool) -> Result<Layout<D>> {
+    match l.rank() {
+        0 => Ok(l.clone()),
+        2 => Ok(l.transpose(0, 1)?),
+        n if n > 2 && !only_2d => Ok(l.transpose(-2, -1)?),
+        n => {
+            let of = if only_2d { "matrices (2-D tensors)" } else { "matrices or batches of matrices" };
+            fail(format!("tensor.{what} is only supported on {of}. Got {n}-D tensor."))
+        }
+    }
+}
+
+/// Sizes after `flatten`, `None` if nothing changes.
+fn flat_sizes<D: Dim>(l: &Layout<D>, start: i64, end: i64) -> Result<Option<Vec<D>>> {
+    let (start, end) = (l.dim(start)?, l.dim(end)?);
+    if start > end {
+        return fail("flatten() has invalid args: start_dim cannot come after end_dim");
+    }
+    if l.rank() == 0 {
+        return Ok(Some(vec![D::from(1)]));
+    }
+    if start == end {
+        return Ok(None);
+    }
+    let mut sizes = l.sizes[..start].to_vec();
+    sizes.push(l.sizes[start..=end].iter().fold(D::from(1), |n, s| n.times(s)));
+    sizes.extend_from_slice(&l.sizes[end + 1..]);
+    Ok(Some(sizes))
+}
+
+fn unflat_sizes<D: Dim>(l: &Layout<D>, dim: i64, parts: &[D]) -> Result<Vec<D>> {
+    if parts.is_empty() {
+        return fail("unflatten: sizes must be non-empty");
+    }
+    if l.rank() == 0 {
+        return fail("unflatten: Expected a dimension, got a 0-d tensor");
+    }
+    let d = l.dim(dim)?;
+    let one = Layout::contiguous(&l.sizes[d..=d]);
+    let parts = one.infer_sizes(parts).map_err(|_| {
+        restride_ir::OpError::new(format!(
+            "unflatten: Provided sizes don't multiply up to the size of dim {d} ({})",
+            l.sizes[d]
+        ))
+    })?;
+    let mut sizes = l.sizes[..d].to_vec();
+    sizes.extend_from_slice(&parts);
+    sizes.extend_from_slice(&l.sizes[d + 1..]);
+    Ok(sizes)
+}
+
+fn at_least<D: Dim>(t: &TensorType<D>, rank: usize) -> Result<ViewOutcome<D>> {
+    let l = &t.layout;
+    Ok(match (l.rank(), rank) {
+        (0, n) => view(t.dtype, l.view(&vec![D::from(1); n]).unwrap_or_else(|| l.clone())),
+        (1, 2) => view(t.dtype, l.unsqueeze(0)?),
+        (1, 3) => view(t.dtype, l.unsqueeze(0)?.unsqueeze(2)?),
+        (2, 3) => view(t.dtype, l.unsqueeze(2)?),
+        _ => view(t.dtype, l.clone()),
+    })
+}
+
+/// A fresh row-major result of other sizes.
+fn fresh(t: &Meta, sizes: &[i64]) -> Result<SmallVec<[Meta; 1]>> {
+    Ok(smallvec![TensorType::contiguous(t.dtype, &t.layout.infer_sizes(sizes)?)])
+}
+fn infer_reshape(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    fresh(a.tensor(0)?, &a.ints(1)?)
+}
+fn infer_reshape_as(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    fresh(a.tensor(0)?, a.tensor(1)?.sizes())
+}
+fn infer_flatten(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    let t = a.tensor(0)?;
+    match flat_sizes(&t.layout, a.int(1)?, a.int(2)?)? {
+        Some(sizes) => fresh(t, &sizes),
+        None => fresh(t, t.sizes()),
+    }
+}
+fn infer_ravel(a: &Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>> {
+    fresh(a.tensor(0)?, &[-1])
+}
+
+const F: DType = DType::F32;
+
+fn s_view() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3, 4], 1), [6, 4]],
+        sample![tensor(DType::I64, &[2, 3, 4], 1), [2, -1]],
+        sample![tensor(F, &[], 1), [1, 1]],
+        sample![tensor(F, &[0, 3], 1), [3, 0]],
+        sample![strided(F, &[4, 6], 1), [2, 2, 6]],
+        sample![transposed(DType::BF16, &[4, 6], 1), [2, 2, 3, 2]],
+        sample![tensor(DType::C64, &[4, 1, 2], 1), [1, 4, 2, 1]],
+    ]
+}
+fn s_reshape() -> Vec<Sample> {
+    let mut all = s_view();
+    all.push(sample![transposed(F, &[4, 6], 1), [24]]);
+    all.push(sample![strided(DType::I8, &[4, 6], 1), [3, -1]]);
+    all.push(sample![crate::support::sample::expanded(F, &[3, 4], 1), [12]]);
+    all
+}
+fn s_view_as() -> Vec<Sample> {
+    vec![sample![tensor(F, &[2, 6], 1), tensor(DType::I64, &[3, 4], 2)], sample![tensor(F, &[1], 1), tensor(F, &[], 2)]]
+}
+fn s_reshape_as() -> Vec<Sample> {
+    let mut all = s_view_as();
+    all.push(sample![transposed(F, &[2, 6], 1), tensor(F, &[12], 2)]);
+    all
+}
+fn s_flatten() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3, 4], 1)],
+        sample![tensor(F, &[2, 3, 4], 1), 1, 2],
+        sample![tensor(F, &[2, 3, 4], 1), 1, 1],
+        sample![transposed(F, &[2, 3, 4], 1), -2],
+        sample![tensor(F, &[], 1)],
+        sample![tensor(F, &[0, 3], 1)],
+    ]
+}
+fn s_unflatten() -> Vec<Sample> {
+    vec![sample![tensor(F, &[2, 12], 1), 1, [3, -1]], sample![transposed(F, &[6, 5], 1), 0, [2, 3]]]
+}
+fn s_any() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1)],
+        sample![transposed(DType::I64, &[2, 3], 1)],
+        sample![strided(F, &[2, 3, 2], 1)],
+        sample![tensor(DType::C64, &[], 1)],
+        sample![tensor(F, &[0, 3], 1)],
+        sample![tensor(F, &[4], 1)],
+    ]
+}
+fn s_squeeze() -> Vec<Sample> {
+    let mut all = s_any();
+    all.push(sample![tensor(F, &[1, 2, 1, 3], 1)]);
+    all.push(sample![strided(F, &[1, 1], 1)]);
+    all
+}
+fn s_squeeze_dim() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[1, 2, 1], 1), 0],
+        sample![tensor(F, &[1, 2, 1], 1), 1],
+        sample![strided(F, &[1, 2, 1], 1), -1],
+        sample![tensor(F, &[], 1), 0],
+    ]
+}
+fn s_squeeze_dims() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[1, 2, 1], 1), [0, 2]],
+        sample![tensor(F, &[1, 2, 1], 1), [1, -1]],
+        sample![strided(F, &[1, 2, 1], 1), NO],
+    ]
+}
+fn s_matrix() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1)],
+        sample![transposed(DType::I64, &[2, 3], 1)],
+        sample![strided(DType::F64, &[3, 2], 1)],
+        sample![tensor(F, &[0, 3], 1)],
+    ]
+}
+fn s_matrices() -> Vec<Sample> {
+    let mut all = s_matrix();
+    all.push(sample![strided(F, &[2, 3, 2], 1)]);
+    all
+}
+fn s_permute() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3, 4], 1), [2, 0, 1]],
+        sample![strided(DType::I16, &[2, 3, 4], 1), [-1, 1, 0]],
+        sample![tensor(DType::Bool, &[], 1), NO],
+        sample![tensor(F, &[0, 3], 1), [1, 0]],
+    ]
+}
+fn s_transpose() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3, 4], 1), 0, 2],
+        sample![strided(DType::U8, &[2, 3, 4], 1), 1, -1],
+        sample![tensor(F, &[], 1), 0, -1],
+        sample![tensor(F, &[5], 1), 0, 0],
+    ]
+}
+fn s_movedims() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3, 4], 1), [0, 1], [-1, 0]],
+        sample![strided(F, &[2, 3, 4, 2], 1), [3, 0], [1, 2]],
+        sample![tensor(F, &[2, 3], 1), NO, NO],
+    ]
+}
+fn s_expand() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[3, 1], 1), [2, 3, 4]],
+        sample![tensor(F, &[3, 1], 1), [-1, 4]],
+        sample![tensor(F, &[3], 1), [1, 1, 3]],
+        sample![tensor(F, &[3], 1), [2, 1, 3]],
+        sample![tensor(DType::I64, &[], 1), [1, 3]],
+        sample![strided(F, &[2, 1], 1), [2, 0]],
+        sample![transposed(F, &[2, 3], 1), [1, 2, 3]],
+    ]
+}
+fn s_broadcast_to() -> Vec<Sample> {
+    s_expand()
+}
+fn s_expand_as() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[3, 1], 1), tensor(DType::Bool, &[2, 3, 4], 2)],
+        sample![tensor(F, &[], 1), tensor(F, &[0], 2)],
+    ]
+}
+fn s_unsqueeze() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[2, 3], 1), 0],
+        sample![transposed(F, &[2, 3], 1), 1],
+        sample![strided(F, &[2, 3], 1), -1],
+        sample![tensor(F, &[], 1), 0],
+        sample![tensor(F, &[0, 3], 1), 0],
+    ]
+}
+fn s_reshape_alias() -> Vec<Sample> {
+    vec![sample![tensor(F, &[2, 6], 1), [3, 4], [4, 1]], sample![tensor(F, &[2, 6], 1), [4, 3], [3, 1]]]
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    a_view::<View>("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view),
+    // Says nothing of the alias that it is.
+    a_view::<View>("aten::_unsafe_view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view),
+    a_view::<ViewAs>("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", s_view_as),
+    view_or_copy::<Reshape>("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", infer_reshape, s_reshape),
+    view_or_copy::<ReshapeAs>(
+        "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+        infer_reshape_as,
+        s_reshape_as,
+    ),
+    itself(view_or_copy::<Flatten>(
+        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+        infer_flatten,
+        s_flatten,
+    )),
+    a_view::<Unflatten>("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", s_unflatten),
+    view_or_copy::<Ravel>("aten::ravel(Tensor(a) self) -> Tensor(a)", infer_ravel, s_any),
+    a_view::<Permute>("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", s_permute),
+    a_view::<Transpose>("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", s_transpose),
+    a_view::<Transpose>("aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", s_transpose),
+    a_view::<Transpose>("aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", s_transpose),
+    a_view::<T>("aten::t(Tensor(a) self) -> Tensor(a)", s_matrix),
+    a_view::<NumpyT>("aten::numpy_T(Tensor(a) self) -> Tensor(a)", s_any),
+    a_view::<MatT>("aten::mT(Tensor(a) self) -> Tensor(a)", s_matrices),
+    a_view::<MoveDim>("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)", s_transpose),
+    a_view::<MoveDims>(
+        "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+        s_movedims,
+    ),
+    a_view::<MoveDim>("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)", s_transpose),
+    a_view::<MoveDims>(
+        "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+        s_movedims,
+    ),
+    a_view::<Expand>("aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)", s_expand),
+    a_view::<ExpandAs>("aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", s_expand_as),
+    a_view::<Expand>("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_broadcast_to),
+    a_view::<Unsqueeze>("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", s_unsqueeze),
+    a_view::<Squeeze>("aten::squeeze(Tensor(a) self) -> Tensor(a)", s_squeeze),
+    a_view::<SqueezeDim>("aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", s_squeeze_dim),
+    a_view::<SqueezeDims>("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", s_squeeze_dims),
+    a_view::<Identity>("aten::alias(Tensor(a) self) -> Tensor(a)", s_any),
+    OpDef { detaches: true, ..a_view::<Identity>("aten::detach(Tensor(a) self) -> Tensor(a)", s_any) },
+    OpDef {
+        doc: "The elements of `self`, differentiated as if they were those of `history`.",
+        history: true,
+        view: Some(rule::<Identity>()),
+        ..OpDef::new("restride::with_history(Tensor(a) self, Tensor history) -> Tensor(a)")
+    },
+    itself(a_view::<Identity>("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(resolves(a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any))),
+    itself(a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any)),
+    OpDef {
+        strided: true,
+        ..a_view::<ReshapeAlias>(
+            "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+            s_reshape_alias,
+        )
+    },
+    // These say nothing of the alias that they give.
+    itself(a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", s_any)),
+    itself(a_view::<AtLeast3>("aten::atleast_3d(Tensor(a) self) -> Tensor(a)", s_any)),
+    in_place::<T>("aten::t_(Tensor(a!) self) -> Tensor(a!)"),
+    in_place::<Transpose>("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"),
+    in_place::<Transpose>("aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)"),
+    in_place::<Transpose>("aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)"),
+    in_place::<Squeeze>("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)"),
+    in_place::<SqueezeDim>("aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)"),
+    in_place::<SqueezeDims>("aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)"),
+    in_place::<Unsqueeze>("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)"),
+    in_place::<Identity>("aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
+    in_place::<Identity>("aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)"),
+    in_order(a_copy::<Reshape>("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", s_view)),
+    reading!(a_copy::<Permute>("aten::permute_copy(Tensor self, int[] dims) -> Tensor", s_permute), |c, l| {
+        std::iter::once(Ok(l.permute(&c.args.ints(1)?)?))
+    }),
+    a_copy::<Transpose>("aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", s_transpose),
+    a_copy::<T>("aten::t_copy(Tensor self) -> Tensor", s_matrix),
+    reading!(
+        a_copy::<Expand>("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", s_expand),
+        |c, l| std::iter::once(expand(l, &c.args.ints(1)?))
+    ),
+    a_copy::<Unsqueeze>("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", s_unsqueeze),
+    in_order(a_copy::<Squeeze>("aten::squeeze_copy(Tensor self) -> Tensor", s_squeeze)),
+    in_order(a_copy::<SqueezeDim>("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", s_squeeze_dim)),
+    in_order(a_copy::<SqueezeDims>("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", s_squeeze_dims)),
+    a_copy::<Identity>("aten::alias_copy(Tensor self) -> Tensor", s_any),
+    a_copy::<Identity>("aten::detach_copy(Tensor self) -> Tensor", s_any),
+    OpDef {
+        strided: true,
+        ..reading!(
+            a_copy::<ReshapeAlias>(
+                "aten::_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor",
+                s_reshape_alias,
+            ),
+            |c, l| std::iter::once(Ok(Layout::strided(&c.args.ints(1)?, &c.args.ints(2)?, l.offset)))
+        )
+    },
+];

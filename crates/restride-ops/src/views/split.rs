@@ -1,0 +1,483 @@
+//! Views of parts: slices, splits, windows, diagonals, and any strides at all.
+
+use restride_ir::{OpDef, OpError, Sample, TensorType, ViewArgs, ViewOutcome};
+use restride_tensor::{DType, Dim, Layout, ViewMut};
+use smallvec::SmallVec;
+
+use crate::support::sample::{sample, strided, tensor, transposed};
+use crate::views::{NO, Result, Rule, a_copy, a_view, cut, fail, in_place, layout_rule, reading, resolves};
+
+layout_rule!(Slice, |a, l| l.slice(a.known(1)?, a.opt_number(2)?, a.opt_number(3)?, a.number(4)?)?);
+layout_rule!(Select, |a, l| {
+    let index = a.number(2)?;
+    let d = l.dim(a.known(1)?)?;
+    l.select(a.known(1)?, index).map_err(|e| match l.sizes.get(d) {
+        Some(n) => OpError::new(format!("select(): index {index} out of range for dimension {d} of size {n}")),
+        None => OpError::from(e),
+    })?
+});
+layout_rule!(Narrow, |a, l| narrow(l, a.known(1)?, a.number(2)?, a.number(3)?)?);
+layout_rule!(Unfold, |a, l| unfold(l, a.known(1)?, a.number(2)?, a.number(3)?)?);
+layout_rule!(Diagonal, |a, l| l.diagonal(a.known(1)?, a.known(2)?, a.known(3)?)?);
+layout_rule!(
+    /// Size, stride and offset in cells of the storage as given.
+    AsStrided,
+    |a, l| as_strided(l, a.numbers(1)?, a.numbers(2)?, a.opt_number(3)?)?
+);
+
+fn narrow<D: Dim>(l: &Layout<D>, dim: i64, start: &D, length: &D) -> Result<Layout<D>> {
+    if l.rank() == 0 {
+        return fail("narrow() cannot be applied to a 0-dim tensor.");
+    }
+    let zero = D::from(0);
+    if length.less(&zero) == Some(true) {
+        return fail("narrow(): length must be non-negative.");
+    }
+    let d = l.dim(dim)?;
+    let size = &l.sizes[d];
+    if size.less(start) == Some(true) || start.plus(size).less(&zero) == Some(true) {
+        return fail(format!("start out of range (expected to be in range of [-{size}, {size}], but got {start})"));
+    }
+    let start = start.bound_from_start(size);
+    if size.less(&start.plus(length)) == Some(true) {
+        return fail(format!("start ({start}) + length ({length}) exceeds dimension size ({size})."));
+    }
+    Ok(cut(l, d, &start, length))
+}
+
+fn unfold<D: Dim>(l: &Layout<D>, dim: i64, size: &D, step: &D) -> Result<Layout<D>> {
+    if size.less(&D::from(0)) == Some(true) {
+        return fail(format!("size is {size} but must be >= 0"));
+    }
+    if l.rank() == 0 && D::from(1).less(size) == Some(true) {
+        return fail(format!("maximum size for tensor at dimension 0 is 1 but size is {size}"));
+    }
+    if step.less(&D::from(1)) == Some(true) {
+        return fail(format!("step is {step} but must be > 0"));
+    }
+    Ok(l.unfold(dim, size, step)?)
+}
+
+pub(crate) fn as_strided<D: Dim>(l: &Layout<D>, sizes: &[D], strides: &[D], offset: Option<&D>) -> Result<Layout<D>> {
+    if sizes.len() != strides.len() {
+        return fail("mismatch in length of strides and shape");
+    }
+    let negative = |d: &D| d.less(&D::from(0)) == Some(true);
+    if strides.iter().any(negative) {
+        return fail("as_strided: Negative strides are not supported at the moment");
+    }
+    if sizes.iter().any(negative) {
+        return fail("as_strided: sizes must not be negative");
+    }
+    let offset = offset.unwrap_or(&l.offset);
+    if negative(offset) {
+        return fail(format!("Tensor: invalid storage offset {offset}"));
+    }
+    Ok(Layout::strided(sizes, strides, offset.clone()))
+}
+
+/// The parts that a layout is split into along a dimension, which are as long as the results are.
+fn one_by_one<'a>(l: &'a Layout, d: usize, outs: &'a [ViewMut<'_>]) -> impl Iterator<Item = Result<Layout>> {
+    outs.iter().scan(0, move |at, out| {
+        let (start, length) = (*at, out.sizes().get(d).copied().unwrap_or(0));
+        *at += length;
+        Some(Ok(cut(l, d, &start, &length)))
+    })
+}
+
+/// A call has no more results than this.
+const MOST_PARTS: i64 = 1 << 17;
+
+/// Refuses counts of parts that no program means, before a type is made for each of them.
+fn few(count: i64, what: &str) -> Result<()> {
+    if count > MOST_PARTS {
+        let why = format!("{what} into {count} parts: no more than {MOST_PARTS} are supported");
+        return Err(OpError::limit(why));
+    }
+    Ok(())
+}
+
+/// Views along a dimension from where each part starts and how long it is.
+fn parts<D: Dim>(t: &TensorType<D>, d: usize, parts: impl IntoIterator<Item = (D, D)>) -> ViewOutcome<D> {
+    let one = |(start, length): (D, D)| TensorType::new(t.dtype, cut(&t.layout, d, &start, &length));
+    ViewOutcome::Views(parts.into_iter().map(one).collect())
+}
+
+fn splittable<D: Dim>(l: &Layout<D>, dim: i64, what: &str) -> Result<usize> {
+    if l.rank() == 0 {
+        return fail(format!("{what} expects at least a 1-dimensional tensor"));
+    }
+    Ok(l.dim(dim)?)
+}
+
+/// Parts of equal size, the last one shorter.
+fn equal_parts<D: Dim>(t: &TensorType<D>, d: usize, part: &D) -> Result<ViewOutcome<D>> {
+    let size = &t.layout.sizes[d];
+    let zero = D::from(0);
+    if part.less(&zero) == Some(true) {
+        return fail(format!("split expects split_size be non-negative, but got split_size={part}"));
+    }
+    if part.is(0) {
+        return match size.equals(&zero) {
+            Some(true) => Ok(parts(t, d, [(zero.clone(), zero)])),
+            Some(false) => {
+                fail(format!("split_size can only be 0 if dimension size is 0, but got dimension size of {size}"))
+            }
+            None => Ok(ViewOutcome::Unknown),
+        };
+    }
+    let count = size.plus(&part.minus(&D::from(1))).floor_div(part).larger(&D::from(1));
+    let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
+    few(count, "a split")?;
+    let starts = (0..count).map(|i| {
+        let start = part.times(&D::from(i));
+        let rest = size.minus(&start);
+        (start, if i + 1 == count { rest } else { part.clone() })
+    });
+    Ok(parts(t, d, starts))
+}
+
+fn sized_parts<D: Dim>(t: &TensorType<D>, d: usize, sizes: &[D]) -> Result<ViewOutcome<D>> {
+    let mut at = D::from(0);
+    let mut out = Vec::with_capacity(sizes.len());
+    for s in sizes {
+        if s.less(&D::from(0)) == Some(true) {
+            return fail(format!("split_with_sizes expects split_sizes have only non-negative entries, but got {s}"));
+        }
+        let next = at.plus(s);
+        out.push((std::mem::replace(&mut at, next), s.clone()));
+    }
+    let size = &t.layout.sizes[d];
+    if at.equals(size) == Some(false) {
+        return fail(format!(
+            "split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {d}), \
+             but the sum is {at}"
+        ));
+    }
+    Ok(parts(t, d, out))
+}
+
+fn chunks<D: Dim>(t: &TensorType<D>, d: usize, count: i64) -> Result<ViewOutcome<D>> {
+    if count <= 0 {
+        return fail(format!("chunk expects `chunks` to be greater than 0, got: {count}"));
+    }
+    few(count.min(t.layout.sizes[d].known().filter(|n| *n > 0).unwrap_or(count)), "a chunk")?;
+    let size = &t.layout.sizes[d];
+    let part = size.plus(&D::from(count - 1)).floor_div(&D::from(count));
+    match (part.equals(&D::from(0)), size.equals(&D::from(0))) {
+        (Some(true), _) | (_, Some(true)) => Ok(parts(t, d, (0..count).map(|_| (D::from(0), D::from(0))))),
+        _ => equal_parts(t, d, &part),
+    }
+}
+
+/// `tensor_split`: a given number of parts whose sizes differ by at most one.
+fn sections<D: Dim>(t: &TensorType<D>, d: usize, count: &D) -> Result<ViewOutcome<D>> {
+    let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
+    if count <= 0 {
+        return fail(format!("number of sections must be larger than 0, got {count}"));
+    }
+    few(count, "a split")?;
+    let Some(size) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
+    let (least, longer) = (size / count, size % count);
+    let mut at = 0;
+    let out: Vec<(D, D)> = (0..count)
+        .map(|i| {
+            let length = least + i64::from(i < longer);
+            at += length;
+            (D::from(at - length), D::from(length))
+        })
+        .collect();
+    Ok(parts(t, d, out))
+}
+
+/// `tensor_split` at indices, with a slice's clamping.
+fn at_indices<D: Dim>(t: &TensorType<D>, d: usize, indices: &[D]) -> Result<ViewOutcome<D>> {
+    let one = D::from(1);
+    let mut out: SmallVec<[TensorType<D>; 1]> = SmallVec::new();
+    let mut start = D::from(0);
+    for end in indices.iter().chain([&t.layout.sizes[d]]) {
+        out.push(TensorType::new(t.dtype, t.layout.slice(d as i64, Some(&start), Some(end), &one)?));
+        start = end.clone();
+    }
+    Ok(ViewOutcome::Views(out))
+}
+
+/// `hsplit` and its like into equal parts.
+fn equal_sections<D: Dim>(t: &TensorType<D>, dim: Option<usize>, count: &D, what: &str) -> Result<ViewOutcome<D>> {
+    let d = dim.ok_or_else(|| OpError::new(format!("torch.{what} requires a tensor with more dimensions")))?;
+    let Some(count) = count.known() else { return Ok(ViewOutcome::Unknown) };
+    let size = &t.layout.sizes[d];
+    if count <= 0 || size.known().is_some_and(|n| n % count != 0) {
+        return fail(format!(
+            "torch.{what} attempted to split along dimension {d}, but the size of the dimension {size} is not divisible \
+             by the split_size {count}!"
+        ));
+    }
+    sections(t, d, &D::from(count))
+}
+
+/// The dimension that `hsplit`, `vsplit` and `dsplit` split.
+fn split_dim(rank: usize, what: &str) -> Option<usize> {
+    match (what, rank) {
+        ("hsplit", 0) | ("vsplit", 0 | 1) | ("dsplit", 0..=2) => None,
+        ("hsplit", 1) | ("vsplit", _) => Some(0),
+        ("hsplit", _) => Some(1),
+        _ => Some(2),
+    }
+}
+
+/// A rule with several results: `|arguments, tensor| outcome`.
+macro_rules! multi_rule {
+    ($name:ident, |$a:ident, $t:ident| $body:expr) => {
+        pub(crate) struct $name;
+        impl Rule for $name {
+            fn run<D: Dim>($a: &ViewArgs<'_, D>) -> Result<ViewOutcome<D>> {
+                let $t = $a.tensor(0)?;
+                $body
+            }
+        }
+    };
+}
+multi_rule!(Split, |a, t| equal_parts(t, splittable(&t.layout, a.known(2)?, "split")?, a.number(1)?));
+multi_rule!(SplitSizes, |a, t| {
+    let d = splittable(&t.layout, a.known(2)?, "split_with_sizes")?;
+    sized_parts(t, d, a.numbers(1)?)
+});
+multi_rule!(Chunk, |a, t| chunks(t, splittable(&t.layout, a.known(2)?, "chunk")?, a.known(1)?));
+multi_rule!(Sections, |a, t| sections(t, splittable(&t.layout, a.known(2)?, "tensor_split")?, a.number(1)?));
+multi_rule!(Indices, |a, t| at_indices(t, splittable(&t.layout, a.known(2)?, "tensor_split")?, a.numbers(1)?));
+multi_rule!(HSplit, |a, t| equal_sections(t, split_dim(t.rank(), "hsplit"), a.number(1)?, "hsplit"));
+multi_rule!(VSplit, |a, t| equal_sections(t, split_dim(t.rank(), "vsplit"), a.number(1)?, "vsplit"));
+multi_rule!(DSplit, |a, t| equal_sections(t, split_dim(t.rank(), "dsplit"), a.number(1)?, "dsplit"));
+multi_rule!(HSplitAt, |a, t| split_at(t, "hsplit", a.numbers(1)?));
+multi_rule!(VSplitAt, |a, t| split_at(t, "vsplit", a.numbers(1)?));
+multi_rule!(DSplitAt, |a, t| split_at(t, "dsplit", a.numbers(1)?));
+multi_rule!(Unbind, |a, t| {
+    let d = splittable(&t.layout, a.known(1)?, "unbind")?;
+    let Some(count) = t.layout.sizes[d].known() else { return Ok(ViewOutcome::Unknown) };
+    few(count, "unbind")?;
+    let one = |i| Ok(TensorType::new(t.dtype, t.layout.select(d as i64, &D::from(i))?));
+    Ok(ViewOutcome::Views((0..count).map(one).collect::<Result<_>>()?))
+});
+
+fn split_at<D: Dim>(t: &TensorType<D>, what: &str, indices: &[D]) -> Result<ViewOutcome<D>> {
+    match split_dim(t.rank(), what) {
+        Some(d) => at_indices(t, d, indices),
+        None => fail(format!("torch.{what} requires a tensor with more dimensions")),
+    }
+}
+
+const F: DType = DType::F32;
+
+fn s_slice() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[4, 6], 1)],
+        sample![tensor(F, &[4, 6], 1), 1, 1, 5, 2],
+        sample![tensor(DType::I64, &[4, 6], 1), -1, -2],
+        sample![strided(F, &[4, 6], 1), 0, 3, 1],
+        sample![tensor(F, &[4, 6], 1), 0, 1, i64::MAX],
+        sample![transposed(F, &[4, 6], 1), 1, (), -1, 3],
+        sample![tensor(F, &[4, 6], 1), 0, 9, 12],
+        sample![tensor(F, &[4, 6], 1), 0, -9, -3],
+        sample![tensor(F, &[0, 6], 1), 0, 0, 2],
+    ]
+}
+fn s_select() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[4, 6], 1), 0, 2],
+        sample![strided(DType::U8, &[4, 6], 1), -1, -2],
+        sample![transposed(F, &[2, 3, 4], 1), 1, 1],
+        sample![tensor(F, &[3], 1), 0, -3],
+    ]
+}
+fn s_narrow() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[4, 6], 1), 1, 2, 3],
+        sample![strided(F, &[4, 6], 1), 0, -2, 2],
+        sample![tensor(F, &[4, 6], 1), 0, 4, 0],
+    ]
+}
+fn s_split() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[7, 2], 1), 3],
+        sample![strided(F, &[2, 6], 1), 2, 1],
+        sample![tensor(F, &[2, 6], 1), 9, -1],
+        sample![tensor(F, &[0, 6], 1), 0, 0],
+        sample![tensor(F, &[0, 6], 1), 2, 0],
+    ]
+}
+fn s_chunk() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[7, 2], 1), 3],
+        sample![strided(F, &[2, 6], 1), 4, 1],
+        sample![tensor(F, &[2, 3], 1), 5, 0],
+        sample![tensor(F, &[0, 6], 1), 2, 0],
+    ]
+}
+fn s_split_sizes() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[7, 2], 1), [3, 0, 4]],
+        sample![transposed(F, &[2, 6], 1), [1, 2, 3], -1],
+        sample![tensor(F, &[2, 0], 1), [0, 0], 1],
+    ]
+}
+fn s_sections() -> Vec<Sample> {
+    vec![sample![tensor(F, &[7, 2], 1), 3], sample![strided(F, &[2, 6], 1), 4, 1], sample![tensor(F, &[2], 1), 3]]
+}
+fn s_indices() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[7, 2], 1), [2, 5]],
+        sample![tensor(F, &[7, 2], 1), [-3, 5, 2, 100]],
+        sample![strided(F, &[2, 6], 1), NO, 1],
+    ]
+}
+fn s_hsplit() -> Vec<Sample> {
+    vec![sample![tensor(F, &[4, 6], 1), 3], sample![strided(F, &[6], 1), 2]]
+}
+fn s_vsplit() -> Vec<Sample> {
+    vec![sample![tensor(F, &[4, 6], 1), 2]]
+}
+fn s_dsplit() -> Vec<Sample> {
+    vec![sample![strided(F, &[2, 3, 6], 1), 2]]
+}
+fn s_hsplit_at() -> Vec<Sample> {
+    vec![sample![tensor(F, &[4, 6], 1), [1, 4]], sample![tensor(F, &[6], 1), [2, -1]]]
+}
+fn s_vsplit_at() -> Vec<Sample> {
+    vec![sample![tensor(F, &[4, 6], 1), [1, 3]]]
+}
+fn s_dsplit_at() -> Vec<Sample> {
+    vec![sample![tensor(F, &[2, 3, 6], 1), [1, 3]]]
+}
+fn s_unbind() -> Vec<Sample> {
+    vec![sample![tensor(F, &[3, 2], 1)], sample![strided(F, &[2, 3], 1), -1], sample![tensor(F, &[2, 0], 1), 0]]
+}
+fn s_unfold() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[7], 1), 0, 3, 2],
+        sample![strided(F, &[2, 6], 1), 1, 2, 1],
+        sample![transposed(F, &[5, 2], 1), 0, 5, 1],
+        sample![tensor(F, &[], 1), 0, 1, 1],
+        sample![tensor(F, &[4], 1), 0, 0, 1],
+    ]
+}
+fn s_diagonal() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[4, 6], 1)],
+        sample![strided(F, &[4, 6], 1), 2],
+        sample![transposed(F, &[2, 3, 4], 1), -1, 1, 2],
+        sample![tensor(F, &[4, 6], 1), 9],
+        sample![tensor(F, &[3, 3], 1), -1, -1, 0],
+    ]
+}
+fn s_linalg_diagonal() -> Vec<Sample> {
+    vec![sample![tensor(F, &[2, 3, 4], 1)], sample![strided(F, &[2, 3, 4], 1), 1, 0, 2]]
+}
+fn s_as_strided() -> Vec<Sample> {
+    vec![
+        sample![tensor(F, &[4, 6], 1), [2, 3], [6, 2]],
+        sample![tensor(F, &[4, 6], 1), [3, 3], [1, 1], 2],
+        sample![transposed(F, &[4, 6], 1), [2], [3], 5],
+        sample![tensor(F, &[4], 1), [0, 2], [1, 1]],
+        sample![tensor(F, &[4], 1), NO, NO],
+    ]
+}
+
+const fn strided_op(def: OpDef) -> OpDef {
+    OpDef { strided: true, ..def }
+}
+
+/// A list of views that PyTorch makes one by one.
+const fn apart(def: OpDef) -> OpDef {
+    OpDef { one_by_one: true, ..def }
+}
+
+pub(crate) static OPS: &[OpDef] = &[
+    a_view::<Slice>(
+        "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
+        s_slice,
+    ),
+    a_view::<Select>("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", s_select),
+    a_view::<Narrow>("aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", s_narrow),
+    a_view::<Split>("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", s_split),
+    a_view::<SplitSizes>(
+        "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
+        s_split_sizes,
+    ),
+    a_view::<SplitSizes>(
+        "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+        s_split_sizes,
+    ),
+    a_view::<Chunk>("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk),
+    // PyTorch's schemas of these three are silent about the alias.
+    resolves(a_view::<Split>(
+        "aten::unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+        s_split,
+    )),
+    resolves(a_view::<SplitSizes>(
+        "aten::unsafe_split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+        s_split_sizes,
+    )),
+    resolves(a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk)),
+    apart(a_view::<Sections>(
+        "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
+        s_sections,
+    )),
+    apart(a_view::<Indices>(
+        "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
+        s_indices,
+    )),
+    apart(a_view::<HSplit>("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_hsplit)),
+    apart(a_view::<HSplitAt>("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_hsplit_at)),
+    apart(a_view::<VSplit>("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_vsplit)),
+    apart(a_view::<VSplitAt>("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_vsplit_at)),
+    apart(a_view::<DSplit>("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_dsplit)),
+    apart(a_view::<DSplitAt>("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_dsplit_at)),
+    a_view::<Unbind>("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", s_unbind),
+    a_view::<Unfold>("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", s_unfold),
+    a_view::<Diagonal>("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", s_diagonal),
+    a_view::<Diagonal>(
+        "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+        s_linalg_diagonal,
+    ),
+    strided_op(a_view::<AsStrided>(
+        "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+        s_as_strided,
+    )),
+    strided_op(in_place::<AsStrided>(
+        "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+    )),
+    a_copy::<Slice>(
+        "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
+        s_slice,
+    ),
+    a_copy::<Select>("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", s_select),
+    a_copy::<Narrow>("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", s_narrow),
+    reading!(
+        a_copy::<Split>("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", s_split),
+        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
+    ),
+    reading!(
+        a_copy::<SplitSizes>(
+            "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+            s_split_sizes,
+        ),
+        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
+    ),
+    reading!(a_copy::<Unbind>("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", s_unbind), |c, l| {
+        let dim = c.args.int(1)?;
+        (0..).map(move |i: i64| Ok(l.select(dim, &i)?))
+    }),
+    a_copy::<Unfold>("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", s_unfold),
+    a_copy::<Diagonal>("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", s_diagonal),
+    strided_op(reading!(
+        a_copy::<AsStrided>(
+            "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+            s_as_strided,
+        ),
+        |c, l| {
+            let offset = c.args.opt_int(3)?;
+            std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
+        }
+    )),
+];

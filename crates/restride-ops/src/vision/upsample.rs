@@ -1,0 +1,336 @@
+//! Scaling of the last dimensions: nearest neighbours, linear, cubic, antialiased.
+
+use crate::support::promote::name;
+use crate::support::sample::{expanded, sample, tensor};
+use crate::support::scratch::{lies, mapped};
+use crate::support::*;
+use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
+use restride_kernels::remap::remap;
+use restride_kernels::resample::{Filter, Scaling, resample, resample_room};
+use restride_kernels::scratch::Temp;
+use restride_tensor::PerDim;
+use smallvec::{SmallVec, smallvec};
+
+fn show(sizes: &[i64]) -> String {
+    format!("[{}]", sizes.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+}
+
+/// Which elements a result's element comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// The one that lies over its corner.
+    Nearest,
+    /// The one that lies over its centre.
+    NearestExact,
+    /// Weighted neighbours.
+    Filter(Filter),
+}
+
+impl Mode {
+    /// Position of the first scale: after the sizes, and `align_corners` where there is one.
+    fn scales(self) -> usize {
+        if matches!(self, Mode::Filter(_)) { 3 } else { 2 }
+    }
+}
+
+fn infer(a: &Args<'_, Meta>, mode: Mode, dims: usize) -> Metas {
+    let (x, out) = (a.tensor(0)?, spread(a, 1, dims, "output_size")?);
+    ensure!(x.rank() == dims + 2, "It is expected input_size equals to {}, but got size {}", dims + 2, x.rank());
+    let spatial = &x.sizes()[2..];
+    ensure!(
+        spatial.iter().chain(&out).all(|&n| n > 0),
+        "Input and output sizes should be greater than 0, but got input {} output {}",
+        show(spatial),
+        show(&out)
+    );
+    ensure!(
+        x.sizes()[1] > 0,
+        "Non-empty {}D data tensor expected but got a tensor with sizes {}",
+        dims + 2,
+        show(x.sizes())
+    );
+    let takes = match mode {
+        Mode::Nearest | Mode::NearestExact => x.dtype.is_float() || x.dtype == DType::U8,
+        Mode::Filter(Filter::Linear | Filter::Cubic) => x.dtype.is_float(),
+        Mode::Filter(_) => matches!(x.dtype, DType::F32 | DType::F64),
+    };
+    ensure!(takes, "scaling is not implemented for '{}'", name(x.dtype));
+    let mut sizes = x.sizes()[..2].to_vec();
+    sizes.extend(out);
+    one(if dims == 1 { fresh(x.dtype, &sizes) } else { suggested(&x.layout, x.dtype, &sizes) })
+}
+
+/// The index that each index of the result reads.
+fn nearest_map(input: usize, output: usize, scale: Option<f64>, exact: bool, dtype: DType) -> Temp<usize> {
+    let shift = if exact { 0.5 } else { 0.0 };
+    let scale = scale.filter(|&s| s > 0.0);
+    // Positions are computed in the precision of the elements, as PyTorch does.
+    if dtype == DType::F64 {
+        let ratio = scale.map_or(input as f64 / output as f64, |s| 1.0 / s);
+        return (0..output).map(|i| (((i as f64 + shift) * ratio).floor() as usize).min(input - 1)).collect();
+    }
+    let (ratio, shift) = (scale.map_or(input as f32 / output as f32, |s| (1.0 / s) as f32), shift as f32);
+    (0..output).map(|i| (((i as f32 + shift) * ratio).floor() as usize).min(input - 1)).collect()
+}
+
+fn run(c: &Call<'_>, mode: Mode, dims: usize) -> Result<()> {
+    let x = c.args.tensor(0)?;
+    let out = &c.outs[0];
+    let each = scaled(&c.args, mode, dims, x.sizes(), out.sizes())?;
+    let filter = match mode {
+        Mode::Filter(f) => f,
+        _ => {
+            let mut maps: PerDim<Temp<usize>> = x.sizes()[..2].iter().map(|&n| (0..n as usize).collect()).collect();
+            let exact = mode == Mode::NearestExact;
+            maps.extend(each.into_iter().map(|(n, m, s)| match m {
+                // Whatever the factors that were given, PyTorch takes the sizes' here.
+                _ if dims == 2 && !exact && (m == n || m == 2 * n) => (0..m).map(|i| i * n / m).collect(),
+                _ => nearest_map(n, m, s, exact, x.dtype()),
+            }));
+            return ran(remap(x, &maps, Scalar::Int(0), out, c.ctx.threads));
+        }
+    };
+    ran(resample(x, &scalings(each, filter, c.args.bool(2)?), out, c.ctx.threads))
+}
+
+/// Per dimension: sizes of the operand and of the result, and the factor.
+type Scaled = SmallVec<[(usize, usize, Option<f64>); 3]>;
+
+fn scaled<V>(a: &Args<'_, V>, mode: Mode, dims: usize, from: &[i64], to: &[i64]) -> Result<Scaled> {
+    (0..dims).map(|d| Ok((from[2 + d] as usize, to[2 + d] as usize, a.opt_float(mode.scales() + d)?))).collect()
+}
+fn scalings(each: Scaled, filter: Filter, align_corners: bool) -> SmallVec<[Scaling; 3]> {
+    each.into_iter().map(|(input, output, scale)| Scaling { filter, input, output, align_corners, scale }).collect()
+}
+fn scratch(a: &Args<'_, Meta>, outs: &[Meta], mode: Mode, dims: usize) -> Result<usize> {
+    let (Mode::Filter(filter), x) = (mode, a.tensor(0)?) else { return mapped(a, outs) };
+    let each = scaled(a, mode, dims, x.sizes(), outs[0].sizes())?;
+    Ok(resample_room(lies(x), &scalings(each, filter, a.bool(2)?), lies(&outs[0])))
+}
+
+/// The form with either sizes or factors.
+fn vec(e: &mut dyn Emit, a: &ValArgs<'_>, op: &str, mode: Mode, dims: usize) -> Vals {
+    let x = *a.tensor(0)?;
+    let factors = a.opt_floats(mode.scales())?;
+    let input = sizes(e, x);
+    ensure!(input.len() == dims + 2, "It is expected input_size equals to {}, but got size {}", dims + 2, input.len());
+    let (out, scales) = match (a.opt_ints(1)?, factors) {
+        (Some(out), None) => {
+            ensure!(out.len() == dims, "output_size must have {dims} elements, got {}", out.len());
+            (out, vec![None; dims])
+        }
+        (None, Some(f)) => {
+            ensure!(f.len() == dims, "scale_factors must have {dims} elements, got {}", f.len());
+            let out = f.iter().zip(&input[2..]).map(|(f, &n)| (n as f64 * f) as i64).collect();
+            (out, f.into_iter().map(Some).collect())
+        }
+        _ => return fail("Must specify exactly one of output_size and scale_factors"),
+    };
+    let mut args = vec![x.operand(), out.operand()];
+    if matches!(mode, Mode::Filter(_)) {
+        args.push(a.bool(2)?.operand());
+    }
+    args.extend(scales.into_iter().map(IntoOperand::operand));
+    Ok(smallvec![first(e.call(op, &args), op)?])
+}
+
+const SHAPE: [i64; 5] = [2, 3, 4, 5, 3];
+const SIZES: [[i64; 3]; 6] = [[7, 3, 5], [4, 5, 3], [1, 9, 2], [8, 10, 6], [4, 8, 4], [8, 4, 3]];
+
+fn samples(mode: Mode, dims: usize) -> Samples {
+    let d = DType::F32;
+    let shape = &SHAPE[..dims + 2];
+    let aligned: &[bool] = if matches!(mode, Mode::Filter(_)) { &[false, true] } else { &[false] };
+    let mut out = Samples::new();
+    for (i, size) in SIZES.iter().enumerate() {
+        for &aligned in aligned {
+            let mut s = sample![forms(d, shape, i as u64)[i % 3].clone(), &size[..dims]];
+            if matches!(mode, Mode::Filter(_)) {
+                s.args.push(crate::support::sample::IntoArg::arg(aligned));
+            }
+            let mut scaled = s.clone();
+            scaled.args.extend(
+                (0..dims).map(|d| crate::support::sample::IntoArg::arg(size[d] as f64 / shape[d + 2] as f64 + 0.1)),
+            );
+            out.extend([s, scaled]);
+        }
+    }
+    let mut with = |t: restride_tensor::Tensor, size: &[i64]| {
+        let mut s = sample![t, size];
+        if matches!(mode, Mode::Filter(_)) {
+            s.args.push(crate::support::sample::IntoArg::arg(false));
+        }
+        out.push(s);
+    };
+    if dims > 1 {
+        with(nhwc(d, shape, 1), &SIZES[0][..dims]);
+        with(nhwc(d, shape, 1), &SIZES[3][..dims]);
+    }
+    with(expanded(d, shape, 1), &SIZES[0][..dims]);
+    with(tensor(d, &shape[1..], 1), &SIZES[0][..dims]);
+    with(tensor(d, shape, 1), &[0; 3][..dims]);
+    let mut none = shape.to_vec();
+    none[0] = 0;
+    with(tensor(d, &none, 1), &SIZES[0][..dims]);
+    for d in [DType::F64, DType::F16, DType::BF16, DType::I64] {
+        with(tensor(d, shape, 1), &SIZES[0][..dims]);
+    }
+    if !matches!(mode, Mode::Filter(_)) {
+        with(tensor(DType::U8, shape, 1), &SIZES[0][..dims]);
+    }
+    out
+}
+
+fn vec_samples(mode: Mode, dims: usize) -> Samples {
+    let d = DType::F32;
+    let shape = &SHAPE[..dims + 2];
+    let mut out = Samples::new();
+    for factors in [None, Some([2.0; 3]), Some([0.6, 1.5, 2.3])] {
+        let mut s = match factors {
+            None => sample![tensor(d, shape, 1), &SIZES[0][..dims]],
+            Some(_) => sample![tensor(d, shape, 1), ()],
+        };
+        if matches!(mode, Mode::Filter(_)) {
+            s.args.push(crate::support::sample::IntoArg::arg(true));
+        }
+        s.args.push(match factors {
+            None => restride_ir::Arg::None,
+            Some(f) => crate::support::sample::IntoArg::arg(&f[..dims]),
+        });
+        out.push(s);
+    }
+    let mut both = out[0].clone();
+    both.args[mode.scales()] = crate::support::sample::IntoArg::arg(&[2.0; 3][..dims]);
+    out.push(both);
+    out
+}
+
+macro_rules! scaling {
+    ($schema:expr, $vec:expr, $name:literal, $mode:expr, $dims:expr, $exactness:expr) => {
+        [
+            OpDef {
+                infer: Some(|a| infer(a, $mode, $dims)),
+                kernel: Kernel::Fixed(|c| run(c, $mode, $dims)),
+                scratch: Some(|a, outs| scratch(a, outs, $mode, $dims)),
+                exactness: $exactness,
+                samples: Some(|| samples($mode, $dims)),
+                ..OpDef::new($schema)
+            },
+            OpDef {
+                infer: Some(|a| crate::support::composite::infer(|e, a| vec(e, a, $name, $mode, $dims), a)),
+                decompose: Some(|e, a| vec(e, a, $name, $mode, $dims)),
+                exactness: $exactness,
+                samples: Some(|| vec_samples($mode, $dims)),
+                ..OpDef::new($vec)
+            },
+        ]
+    };
+}
+
+const CLOSE: Exactness = Exactness::Within { rtol: 1e-4, atol: 1e-5 };
+const LINEAR: Mode = Mode::Filter(Filter::Linear);
+const CUBIC: Mode = Mode::Filter(Filter::Cubic);
+const LINEAR_AA: Mode = Mode::Filter(Filter::LinearAntialias);
+const CUBIC_AA: Mode = Mode::Filter(Filter::CubicAntialias);
+
+pub(crate) static OPS: &[OpDef] = {
+    static ALL: [[OpDef; 2]; 12] = [
+        scaling!(
+            "aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+            "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten.upsample_nearest1d.default",
+            Mode::Nearest,
+            1,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten.upsample_nearest2d.default",
+            Mode::Nearest,
+            2,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten.upsample_nearest3d.default",
+            Mode::Nearest,
+            3,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
+            "aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten._upsample_nearest_exact1d.default",
+            Mode::NearestExact,
+            1,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten._upsample_nearest_exact2d.default",
+            Mode::NearestExact,
+            2,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "aten._upsample_nearest_exact3d.default",
+            Mode::NearestExact,
+            3,
+            Exactness::Exact
+        ),
+        scaling!(
+            "aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor",
+            "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten.upsample_linear1d.default",
+            LINEAR,
+            1,
+            CLOSE
+        ),
+        scaling!(
+            "aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten.upsample_bilinear2d.default",
+            LINEAR,
+            2,
+            CLOSE
+        ),
+        scaling!(
+            "aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten.upsample_trilinear3d.default",
+            LINEAR,
+            3,
+            CLOSE
+        ),
+        scaling!(
+            "aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten.upsample_bicubic2d.default",
+            CUBIC,
+            2,
+            CLOSE
+        ),
+        scaling!(
+            "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten._upsample_bilinear2d_aa.default",
+            LINEAR_AA,
+            2,
+            CLOSE
+        ),
+        scaling!(
+            "aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
+            "aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "aten._upsample_bicubic2d_aa.default",
+            CUBIC_AA,
+            2,
+            CLOSE
+        ),
+    ];
+    ALL.as_flattened()
+};
