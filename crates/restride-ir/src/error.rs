@@ -89,17 +89,28 @@ impl Error {
         self.help = Some(help.into());
         self
     }
-    /// With the node and its source line, where none is known yet.
-    pub fn at(mut self, graph: &crate::Graph, node: crate::NodeId) -> Self {
-        if self.node.is_none() {
-            let n = &graph.nodes[node];
+    /// With the node and its source line, unless an inner node is named already.
+    pub fn at(self, graph: &crate::Graph, node: crate::NodeId) -> Self {
+        let n = &graph.nodes[node];
+        self.at_call(&n.origin, || {
             let results: Vec<String> = n.results.iter().map(|&r| format!("%{}", graph.values[r].name)).collect();
             let lead = if results.is_empty() { String::new() } else { format!("{} = ", results.join(", ")) };
-            self.node = Some(format!("{lead}{}", n.op.name()));
-            self.source = n.origin.source_line();
-            self.code = n.origin.source_text().map(str::to_string);
+            format!("{lead}{}", n.op.name())
+        })
+    }
+    /// With a call, as `%name = op`, and its source line, unless an inner one is named already.
+    pub fn at_call(mut self, origin: &crate::Origin, call: impl FnOnce() -> String) -> Self {
+        if self.node.is_none() {
+            self.node = Some(call());
+            self.source = origin.source_line();
+            self.code = origin.source_text().map(str::to_string);
         }
         self
+    }
+    /// The message, and below it the line of the user's source where its text is known: what a terminal shows.
+    pub fn with_code(&self) -> String {
+        let (Some(source), Some(code)) = (&self.source, &self.code) else { return one_line(&self.to_string()) };
+        format!("{}\n  {} | {}", one_line(&self.to_string()), one_line(source), one_line(code))
     }
 }
 
@@ -121,8 +132,46 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
+/// `text` on one line and without control characters, whatever a file put into it.
+fn one_line(text: &str) -> String {
+    let words: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 impl From<OpError> for Error {
     fn from(e: OpError) -> Self {
         Error::new(e.1, e.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Graph, Node, Origin, test_ops};
+    use std::sync::Arc;
+
+    fn at(trace: &str) -> Error {
+        let mut graph = Graph::default();
+        let origin = Arc::new(Origin { stack_trace: Some(trace.into()), ..Origin::default() });
+        let op = test_ops::lookup("aten.t.default").unwrap();
+        let node = graph.nodes.push(Node { op, args: vec![], results: Default::default(), origin });
+        Error::unsupported("unsupported").help("return the view").at(&graph, node)
+    }
+
+    #[test]
+    fn the_source_line_stands_under_the_message() {
+        let e = at(
+            "  File \"/m/model.py\", line 7, in forward\n    y = self.f(x)\n  File \"/m/f.py\", line 12, in f\n    return\tx.relu()\n           ^^^\n",
+        );
+        let message = "unsupported (at aten.t.default, f.py:12); return the view";
+        assert_eq!(e.to_string(), message);
+        assert_eq!(e.with_code(), format!("{message}\n  f.py:12 | return x.relu()"));
+    }
+
+    #[test]
+    fn without_text_of_the_line_the_message_stands_alone() {
+        let e = at("  File \"/m/f.py\", line 12, in f\n");
+        assert_eq!(e.with_code(), e.to_string());
+        assert_eq!(Error::invalid("a\n\u{1b}[2Jb").with_code(), "a [2Jb");
     }
 }

@@ -302,17 +302,8 @@ impl<'a> GraphImporter<'a> {
                 _ => self.node(source, node).map(|()| after),
             };
             rest = done.map_err(|e| {
-                if e.node.is_some() {
-                    return e;
-                }
-                let name = node_name(node);
-                let origin = origin(node, 0, false);
-                Error {
-                    node: Some(format!("%{name} = {}", short_target(&node.target))),
-                    source: origin.source_line(),
-                    code: origin.source_text().map(str::to_string),
-                    ..e
-                }
+                let call = || format!("%{} = {}", node_name(node), short_target(&node.target));
+                e.at_call(&origin(node, 0, false), call)
             })?;
         }
         Ok(())
