@@ -2,7 +2,7 @@
 """Writes crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed
 PyTorch (namespaces aten, prims and, where installed, torchvision), one a line, sorted.
 
-And crates/restride-passes/data/out_forms.txt: the out= forms that write their result where they are told to, element by
+And crates/restride-ops/data/out_forms.txt: the out= forms that write their result where they are told to, element by
 element or as matrix products. The others (tagged `generated`) make a tensor and copy it.
 
 And crates/restride-ops/data/core.txt: the operators of Core ATen, which PyTorch asks every backend to take (`torch.Tag.core`).
@@ -23,7 +23,7 @@ NAMESPACES = ("aten", "prims", "torchvision")
 CRATES = pathlib.Path(__file__).resolve().parents[2] / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
 CORE = CRATES / "restride-ops/data/core.txt"
-OUT_FORMS = CRATES / "restride-passes/data/out_forms.txt"
+OUT_FORMS = CRATES / "restride-ops/data/out_forms.txt"
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
 
 names = set(torch._C._dispatch_get_all_op_names())
@@ -52,7 +52,6 @@ def writes_there(name):
 
 
 forms = sorted(n.replace("::", ".") for n in names if n.startswith("aten::") and "." in n and writes_there(n))
-OUT_FORMS.parent.mkdir(exist_ok=True)
 OUT_FORMS.write_text("".join(f"{n}\n" for n in forms))
 print(f"{len(forms)} out= forms in {OUT_FORMS}")
 

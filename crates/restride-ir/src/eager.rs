@@ -26,30 +26,10 @@ impl Op {
 }
 
 impl Op {
-    /// Whether PyTorch may give an operand, or a view of one, as a result although no declaration says so: it composes some
-    /// operators of views (`einsum` of one operand, `meshgrid`), and `conj_physical` gives real tensors back.
+    /// Whether PyTorch may return an operand, or a view of one, although no schema declares it: some operators are composed of
+    /// views (`einsum` of one operand, `meshgrid`), and some return what they are given.
     pub fn may_pass_through(self) -> bool {
-        self.def().decompose.is_some() || self.schema().name == "conj_physical"
-    }
-
-    /// Whether this is a view that not every strides allow.
-    pub fn asks_for_strides(self) -> bool {
-        matches!(
-            self.name(),
-            "aten.view.default"
-                | "aten._unsafe_view.default"
-                | "aten._reshape_alias.default"
-                | "aten.view.dtype"
-                | "aten.view_as_complex.default"
-                | "aten.view_as.default"
-                | "aten.unflatten.int"
-        )
-    }
-
-    /// Whether this is the one functional operator (`copy`) whose in-place form reads and writes through lazy bits. Others
-    /// are given copies of lazily mapped operands, with the bits applied, and what they write to such a copy is copied back.
-    pub fn maps_bits(self) -> bool {
-        self.schema().namespace == "aten" && self.schema().name == "copy"
+        self.def().decompose.is_some() || self.def().may_return_operand
     }
 }
 

@@ -376,6 +376,13 @@ pub struct OpDef {
     pub grows: bool,
     /// Reads or sets strides as PyTorch shows them: needs its operand in the eager layout (`as_strided`).
     pub strided: bool,
+    /// A view that PyTorch refuses for some strides of its operand (`view`, `view_as_complex`).
+    pub asks_for_strides: bool,
+    /// PyTorch may return the operand itself, which no schema declares (`conj_physical` of real elements).
+    pub may_return_operand: bool,
+    /// The in-place form reads and writes through lazy bits (`copy`). Other operators are given copies of lazily mapped
+    /// operands, with the bits applied, and results are copied back.
+    pub maps_bits: bool,
     /// Functional form, where it does not follow from the name.
     pub twin: Option<TwinDecl>,
     /// Licences for results to lie on arguments.
@@ -441,6 +448,9 @@ impl OpDef {
             metadata: false,
             grows: false,
             strided: false,
+            asks_for_strides: false,
+            may_return_operand: false,
+            maps_bits: false,
             twin: None,
             reuse: &[],
             movement: None,
@@ -488,6 +498,10 @@ impl Op {
     /// Full name: `aten.add.Tensor`.
     pub fn name(self) -> &'static str {
         &self.0.name
+    }
+    /// Whether PyTorch has the operator. Those of the namespace `restride` are functional forms that it lacks.
+    pub fn in_torch(self) -> bool {
+        self.schema().namespace != "restride"
     }
     /// Parsed schema.
     pub fn schema(self) -> &'static Schema {

@@ -92,7 +92,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
 ) -> Result<()> {
     let tensors = |i: u8| args.get(i as usize).into_iter().flat_map(|a| a.values()).filter_map(&see);
     refuse_in_place(twin, tensors)?;
-    let copies = twin.op.maps_bits();
+    let copies = twin.op.def().maps_bits;
     for (arg, target) in twin.writes.iter().flat_map(|w| tensors(w.0).map(|t| (w.0, t))) {
         if !copies && !target.bits.is_clear() && twin.returns.first() != Some(&TwinReturn::Arg(arg)) {
             return Err(Error::unsupported(UNRETURNED).help("call resolve_conj() and resolve_neg() before it"));
@@ -236,7 +236,7 @@ fn share(a: &Memory, b: &Memory, resizes: bool) -> bool {
 /// Whether a call copies elements of one type over several of another on the same memory.
 fn converts_itself(twin: &Twin, target: &Memory, operand: &Memory) -> bool {
     let (Some(x), Some(y)) = (&target.ty, &operand.ty) else { return false };
-    twin.op.maps_bits() && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
+    twin.op.def().maps_bits && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
 }
 
 /// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.

@@ -62,3 +62,111 @@ fn only_files_and_front_ends_know_serde() {
         assert!(found.iter().all(|d| !d.starts_with("serde")), "{name} depends on {found:?}");
     }
 }
+
+/// Folders whose code must not tell operators apart by name, and what is excepted in each.
+const NAMELESS: &[(&str, &[&str])] = &[
+    ("restride-passes/src", &["peephole.rs", "portable"]),
+    ("restride-check/src", &[]),
+    ("restride-exec/src", &[]),
+    ("restride-pt2/src/export", &["graph.rs", "ranges.rs"]),
+];
+
+/// The sources below a folder, without comments and tests.
+fn sources(dir: &Path, except: &[&str], out: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if except.contains(&name.as_str()) || name.trim_end_matches(".rs") == "tests" {
+            continue;
+        }
+        if path.is_dir() {
+            sources(&path, &[], out);
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("a source file");
+        let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or("");
+        let code = code.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+        out.push((path, code));
+    }
+}
+
+/// Places in the code that compare or match an operator's name. Calls that emit an operator by its name are none.
+fn matches_of_names(code: &str) -> Vec<String> {
+    const NAMES: [&str; 4] = [".name()", "schema.name", "schema().name", "schema().overload"];
+    const SPACES: [&str; 5] = ["aten.", "prims.", "restride.", "higher_order.", "torchvision."];
+    const TESTS: [&str; 7] = ["==", "!=", ".starts_with(", ".ends_with(", ".strip_", ".contains(", ".eq("];
+    let line = |at: usize| {
+        let from = code[..at].rfind('\n').map_or(0, |n| n + 1);
+        code[from..].lines().next().unwrap_or("").trim().to_string()
+    };
+    let mut found = Vec::new();
+    for name in NAMES {
+        for (at, _) in code.match_indices(name) {
+            let rest = code[at + name.len()..].trim_start();
+            let rest = rest.strip_prefix(".as_str()").unwrap_or(rest).trim_start();
+            let before = &code[code[..at].rfind(['{', '}', ';']).map_or(0, |n| n + 1)..at];
+            // `match op.name() {`, `match (op.name(), args) {`; a closure in the head would have a brace of its own.
+            let head = before.trim_start().rfind("match ").is_some_and(|m| !before.trim_start()[m..].contains("=>"));
+            if TESTS.iter().any(|t| rest.starts_with(t)) || head {
+                found.push(line(at));
+            }
+        }
+    }
+    for (at, _) in code.match_indices('"').filter(|(at, _)| SPACES.iter().any(|s| code[at + 1..].starts_with(s))) {
+        let after = code[at + 1..].split_once('"').map_or("", |(_, rest)| rest);
+        let before = code[..at].trim_end();
+        let compared = |before: &str, after: &str| {
+            ["==", "!="].iter().any(|t| before.ends_with(t) || after.trim_start().starts_with(t))
+                || ["=>", "| "].iter().any(|t| after.trim_start().starts_with(t))
+                || before.ends_with('|') && !before.ends_with("||") && after.trim_start().starts_with(['|', ')', '='])
+        };
+        // In a tuple that is a pattern: `("aten.cat.default", [a, b]) =>`, `let ("aten.cat.default", …) = …`.
+        let tuple =
+            before.ends_with('(') && !before[..before.len() - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let mut depth = 1;
+        let close = after.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let behind = close.map_or("", |c| after[c + 1..].trim_start());
+        if compared(before, after) || tuple && (behind.starts_with("=>") || behind.starts_with('=')) {
+            found.push(line(at));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_pass_matches_on_an_operators_name() {
+    for bad in [
+        r#"if node.op.name() == "aten.relu.default" {"#,
+        r#"match op.name() { "aten.cat.default" => 1, _ => 2 }"#,
+        r#"let n = op.schema().name.strip_suffix("_copy")?;"#,
+        r#"matches!(name, "aten.view.default" | "aten.t.default")"#,
+        r#"let ("aten.cat.default", [a, b]) = (name, args) else { return };"#,
+        r#"match (node.op.name(), x) { _ => {} }"#,
+    ] {
+        assert_ne!(matches_of_names(bad), Vec::<String>::new(), "{bad} is not found");
+    }
+    for good in [
+        r#"b.call("aten.slice.Tensor", args, ty)"#,
+        r#"let (view, dim) = match cut { Cut::A => ("aten.slice.Tensor", 1), Cut::B => ("aten.select.int", 2) };"#,
+        r#"format!("{} has no kernel", op.name())"#,
+    ] {
+        assert_eq!(matches_of_names(good), Vec::<String>::new(), "{good}");
+    }
+    let mut found = Vec::new();
+    for (dir, except) in NAMELESS {
+        let mut files = Vec::new();
+        sources(&crates().join(dir), except, &mut files);
+        assert!(!files.is_empty(), "{dir} has no sources");
+        for (path, code) in files {
+            found.extend(matches_of_names(&code).into_iter().map(|l| format!("{}: {l}", path.display())));
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "operators are told apart by flags of their declarations, not by name:\n{}",
+        found.join("\n")
+    );
+}

@@ -41,11 +41,11 @@ impl Replay<'_> {
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
         twin.op.fill_defaults(&mut own)?;
         // Lazily mapped tensors are put aside, all at once; what is written there is copied back.
-        if !twin.op.maps_bits() {
+        if !twin.op.def().maps_bits {
             own = own.iter().map(|a| self.materialized(a)).collect::<Step<_>>()?;
         }
         let converted = |t: &Rc<RefCell<Tensor>>| computed_aside(twin.op.def(), &t.borrow().meta(), &operands(&own, t));
-        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.maps_bits() && (!t.borrow().bits.is_clear() || converted(t));
+        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.def().maps_bits && (!t.borrow().bits.is_clear() || converted(t));
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
             if let Some(Arg::Value(Slot::Tensor(t))) = args.get(arg as usize) {

@@ -9,8 +9,8 @@ use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
 use crate::interp::{Slot, call_slots};
-use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Op, OpError, Result, Scalar, Val};
-use restride_ops::gradient::kept;
+use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Movement, Op, OpError, Result, Scalar, Val};
+use restride_ops::{gradient::kept, view_form};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -275,11 +275,10 @@ fn constants(made: Vec<Value>, args: &EagerArgs) -> Result<Vec<Value>> {
 
 /// The copy form of a view that sees strides reads cells that are no elements of its operand: it is a view and a copy.
 fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
-    let operand = operands(args).next();
-    if op.name() != "aten.as_strided_copy.default" || operand.is_none_or(|t| t.view().is_none()) {
-        return recorded(op, args);
-    }
-    let shown = call_op("aten.as_strided.default", args)?;
+    let copies = matches!(op.def().movement, Some(Movement::View(_)));
+    let of_view = operands(args).next().is_some_and(|t| t.view().is_some());
+    let Some(view) = view_form(op).filter(|_| copies && of_view) else { return recorded(op, args) };
+    let shown = call_op(view.name(), args)?;
     let shown = shown.first().and_then(Value::tensor).ok_or_else(|| Error::invalid("a view of nothing"))?;
     call_op("aten.clone.default", &[Arg::Value(shown.clone())])
 }

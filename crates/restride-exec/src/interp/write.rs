@@ -25,7 +25,7 @@ impl Interp<'_> {
         }
         refuse_overlap(twin, args, memory)?;
         let given = || twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None));
-        let own: Vec<Arg<Slot, Scalar>> = match twin.op.maps_bits() {
+        let own: Vec<Arg<Slot, Scalar>> = match twin.op.def().maps_bits {
             true => given().collect(),
             false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
         };
@@ -177,7 +177,7 @@ impl Interp<'_> {
 /// Whether a target is put aside, its lazy bits applied or converted, and what is written there is copied back.
 fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
     let converted = || computed_aside(twin.op.def(), &meta(&target.borrow()), &operands(own, target));
-    !twin.op.maps_bits() && (target.borrow().conj || target.borrow().neg || converted())
+    !twin.op.def().maps_bits && (target.borrow().conj || target.borrow().neg || converted())
 }
 
 /// In what parts a call visits its only target, the twin's first result; `None` if it is written at once. The arguments

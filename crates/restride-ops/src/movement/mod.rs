@@ -241,6 +241,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(copy_kernel),
         reuse: ON_SOURCE,
         pointwise: true,
+        maps_bits: true,
         exactness: Exactness::Exact,
         samples: Some(s_copy),
         ..OpDef::new("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")

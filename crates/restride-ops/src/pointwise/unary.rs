@@ -238,6 +238,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         view: Some(rule::<ConjPhysical>()),
         itself: true,
+        may_return_operand: true,
         exactness: Exactness::Exact,
         ..own!("aten::conj_physical(Tensor self) -> Tensor", infer_conj, run_conj, (0), || unary(ALL, -2.0, 2.0))
     },

@@ -5,6 +5,7 @@
 
 pub(crate) mod custom;
 mod derive;
+pub(crate) mod forms;
 
 use crate::declarations;
 use foldhash::fast::FixedState;

@@ -11,7 +11,7 @@ use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::strides::in_format;
 use crate::support::suggests_channels_last;
 use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
-use crate::views::{Result, Rule, a_copy, a_view, fail, follows, in_place, itself, rule, view, view_or_copy};
+use crate::views::{Result, Rule, a_copy, a_view, asks_for_strides, fail, follows, in_place, itself, rule, view, view_or_copy};
 
 type Metas = SmallVec<[Meta; 1]>;
 
@@ -434,10 +434,11 @@ pub(crate) static OPS: &[OpDef] = &[
     a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
     OpDef {
         detaches: true,
+        asks_for_strides: true,
         ..a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype)
     },
     a_view::<ViewAsReal>("aten::view_as_real(Tensor(a) self) -> Tensor(a)", s_complex),
-    a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex),
+    asks_for_strides(a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex)),
     itself(a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any)),
     a_view::<Imag>("aten::imag(Tensor(a) self) -> Tensor(a)", s_complex),
     conjugate::<Conj>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_complex),

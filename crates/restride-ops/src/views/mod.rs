@@ -69,6 +69,11 @@ pub(crate) const fn itself(def: OpDef) -> OpDef {
     OpDef { itself: true, ..def }
 }
 
+/// A view that PyTorch refuses for some strides of its operand.
+pub(crate) const fn asks_for_strides(def: OpDef) -> OpDef {
+    OpDef { asks_for_strides: true, ..def }
+}
+
 /// A view that PyTorch does not know to be one.
 pub(crate) const fn resolves(def: OpDef) -> OpDef {
     OpDef { resolves: true, ..def }

@@ -6,8 +6,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::views::{
-    NO, Result, Rule, a_copy, a_view, fail, in_order, in_place, itself, layout_rule, may_view, move_dims, must_view,
-    reading, resolves, rule, squeezed, view, view_or_copy,
+    NO, Result, Rule, a_copy, a_view, asks_for_strides, fail, in_order, in_place, itself, layout_rule, may_view,
+    move_dims, must_view, reading, resolves, rule, squeezed, view, view_or_copy,
 };
 
 /// A rule that is a function of the arguments.
@@ -325,10 +325,10 @@ fn s_reshape_alias() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_view::<View>("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view),
+    asks_for_strides(a_view::<View>("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view)),
     // Says nothing of the alias that it is.
-    a_view::<View>("aten::_unsafe_view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view),
-    a_view::<ViewAs>("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", s_view_as),
+    asks_for_strides(a_view::<View>("aten::_unsafe_view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view)),
+    asks_for_strides(a_view::<ViewAs>("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", s_view_as)),
     view_or_copy::<Reshape>("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", infer_reshape, s_reshape),
     view_or_copy::<ReshapeAs>(
         "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
@@ -340,7 +340,10 @@ pub(crate) static OPS: &[OpDef] = &[
         infer_flatten,
         s_flatten,
     )),
-    a_view::<Unflatten>("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", s_unflatten),
+    asks_for_strides(a_view::<Unflatten>(
+        "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
+        s_unflatten,
+    )),
     view_or_copy::<Ravel>("aten::ravel(Tensor(a) self) -> Tensor(a)", infer_ravel, s_any),
     a_view::<Permute>("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", s_permute),
     a_view::<Transpose>("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", s_transpose),
@@ -379,6 +382,7 @@ pub(crate) static OPS: &[OpDef] = &[
     itself(a_view::<Positive>("aten::positive(Tensor(a) self) -> Tensor(a)", s_any)),
     OpDef {
         strided: true,
+        asks_for_strides: true,
         ..a_view::<ReshapeAlias>(
             "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
             s_reshape_alias,

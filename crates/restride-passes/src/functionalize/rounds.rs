@@ -49,7 +49,7 @@ impl Scope<'_> {
         let repeats = || own.ty.known().is_some_and(|t| self_overlaps(&t.layout) != Some(false));
         let aside = || if repeats() { Way::Aside } else { Way::Once };
         // Lazily mapped tensors are put aside: nothing that is read is written.
-        let mapped = |a: &Alias| !twin.op.maps_bits() && (a.conj || a.neg);
+        let mapped = |a: &Alias| !twin.op.def().maps_bits && (a.conj || a.neg);
         if mapped(own) {
             return Ok(aside());
         }
@@ -79,7 +79,7 @@ impl Scope<'_> {
             }
         }
         let Some(known) = known else { return Ok(Way::Once) };
-        if !twin.op.maps_bits() && computed_aside(def, known, &operands) && fits(known, &operands) {
+        if !twin.op.def().maps_bits && computed_aside(def, known, &operands) && fits(known, &operands) {
             return Ok(aside());
         }
         Ok(eager::rounds(known, &operands)?.map_or(Way::Once, Way::Rounds))

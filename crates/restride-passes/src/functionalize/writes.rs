@@ -84,7 +84,7 @@ impl Scope<'_> {
 
     /// Whether a call copies a tensor onto itself, or onto what shows the same: PyTorch does nothing then.
     fn copies_itself(&self, node: &Node, twin: &Twin) -> Step<bool> {
-        let (true, [Arg::Value(target), Arg::Value(source), ..]) = (twin.op.maps_bits(), &node.args[..]) else {
+        let (true, [Arg::Value(target), Arg::Value(source), ..]) = (twin.op.def().maps_bits, &node.args[..]) else {
             return Ok(false);
         };
         let (a, b) = (&self.storages[self.alias(*target)?], &self.storages[self.alias(*source)?]);

@@ -34,7 +34,7 @@ pub fn lower(program: &Program) -> Result<Program> {
 /// # Errors
 /// Such an operator that is composed otherwise for other sizes, where these are not known, with the node.
 pub fn expand_own(program: &Program) -> Result<Program> {
-    take_apart(program, |_, _, node| Ok(node.op.schema().namespace == "restride" && !node.op.def().history))
+    take_apart(program, |_, _, node| Ok(!node.op.in_torch() && !node.op.def().history))
 }
 
 /// Takes the nodes apart that `which` says.

@@ -2,7 +2,7 @@
 
 use super::{Fact, Materializer};
 use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, Type, ViewOutcome};
-use restride_ops::lookup;
+use restride_ops::view_form;
 
 impl Materializer<'_> {
     /// A copy whose memory the caller does not see: the operand itself, or a view of it.
@@ -30,7 +30,7 @@ impl Materializer<'_> {
                 if results.iter().any(|r| self.kept.contains(r)) {
                     return Ok(false);
                 }
-                let Some(view) = view_of_copy(op) else { return Ok(false) };
+                let Some(view) = view_form(op) else { return Ok(false) };
                 let args = self.mapped(node)?;
                 let types = self.view_types(view, &args).filter(|types| types.len() == results.len());
                 let Some(types) = types else { return Ok(false) };
@@ -60,14 +60,4 @@ impl Materializer<'_> {
             _ => None,
         }
     }
-}
-
-/// `permute` for `permute_copy`.
-fn view_of_copy(copy: Op) -> Option<Op> {
-    let schema = copy.schema();
-    let name = schema.name.strip_suffix("_copy")?;
-    let overload = copy.name().rsplit_once('.').map_or("default", |(_, o)| o);
-    let view = lookup(&format!("{}.{name}.{overload}", schema.namespace))?;
-    let names = |op: Op| op.schema().args.iter().map(|a| a.name.clone()).collect::<Vec<_>>();
-    (view.is_view() && names(view) == names(copy)).then_some(view)
 }

@@ -5,7 +5,7 @@
 //! is declared, and of a copy otherwise.
 
 use super::strides::refuse;
-use super::{Form, Materializer, Want};
+use super::{ExportForm, Materializer, Want};
 use restride_ir::{Arg, Dim, Error, Expr, Node, Op, Result, TensorType, Type, ValueId};
 use restride_ops::{CustomArg, CustomView, custom_form_of, decode_views};
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 impl Materializer<'_> {
     /// A call of a user's operator over bases becomes a call on memory.
     pub(super) fn custom(&mut self, at: usize, node: &Node) -> Result<bool> {
-        let Some(op) = custom_form_of(node.op).filter(|_| self.form == Form::InPlace) else { return Ok(false) };
+        let Some(op) = custom_form_of(node.op).filter(|_| self.form == ExportForm::InPlace) else { return Ok(false) };
         let bad = || Error::invalid(format!("{} is not called as a functional form is", node.op));
         let [Arg::Values(bases), views, rest @ ..] = &node.args[..] else { return Err(bad()) };
         let bases: Vec<ValueId> = bases.iter().map(|b| b.ok_or_else(bad)).collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
 //! The end of the program: inputs get their new contents, outputs become what they are in eager PyTorch.
 
 use super::strides::refuse;
-use super::{Form, Materializer, filled};
+use super::{ExportForm, Materializer, filled};
 use restride_ir::{
     AliasRoot, Arg, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type,
     ValueId, dense_like,
@@ -78,7 +78,7 @@ impl Materializer<'_> {
         let mut specs = Vec::new();
         let mut made = Vec::new();
         for (i, v) in copies {
-            if self.form == Form::Slices {
+            if self.form == ExportForm::Slices {
                 made.push(Arg::Value(v));
                 specs.push(OutputSpec { kind: OutputKind::Mutation(i), alias: None });
                 continue;

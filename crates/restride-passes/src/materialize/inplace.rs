@@ -1,9 +1,8 @@
 //! Results in the memory of an operand or straight where they are wanted, and writes into views.
 
-use super::forms::Form;
 use super::{Fact, Materializer, Want, filled};
 use restride_ir::{Arg, Movement, Node, Op, OverlapCheck, Result, TensorType, ValueId};
-use restride_ops::lookup;
+use restride_ops::{WritingForm, in_place_form, out_form, view_form};
 use restride_tensor::self_overlaps;
 
 impl Materializer<'_> {
@@ -73,7 +72,7 @@ impl Materializer<'_> {
             if self.fills(&made, target)
                 && self.may_overwrite(at, target, None)
                 && !self.misplaced(result, target)
-                && let Some(form) = self.forms.in_place(op)
+                && let Some(form) = in_place_form(op)
                 && !self.touched_by_others(node, target, Some(0), op.def().pointwise)?
             {
                 self.write(node, form, target, result)?;
@@ -91,7 +90,7 @@ impl Materializer<'_> {
                 && !self.misplaced(result, target)
                 && !self.touched_by_others(node, target, None, true)?
             {
-                let Some(form) = self.forms.out(op) else { return Ok(false) };
+                let Some(form) = out_form(op) else { return Ok(false) };
                 self.write(node, form, target, result)?;
                 self.counts.in_place += 1;
                 return Ok(true);
@@ -109,7 +108,7 @@ impl Materializer<'_> {
     }
 
     /// The node as a write of `target`. Operands keep their order, so that it is seen to mean the same.
-    fn write(&mut self, node: &Node, form: Form, target: ValueId, result: ValueId) -> Result<()> {
+    fn write(&mut self, node: &Node, form: WritingForm, target: ValueId, result: ValueId) -> Result<()> {
         let args = form.args(&self.mapped(node)?, Arg::Value(target));
         let ty = self.new.values[target].ty.clone();
         let name = self.names.fresh(&self.old.values[result].name);
@@ -132,7 +131,7 @@ impl Materializer<'_> {
             self.counts.straight += 1;
             return Ok(true);
         }
-        let Some(form) = self.forms.out(node.op) else { return Ok(false) };
+        let Some(form) = out_form(node.op) else { return Ok(false) };
         let target = match want {
             Want::Input(i) => {
                 let target = self.value(self.input(i))?;
@@ -166,7 +165,7 @@ impl Materializer<'_> {
         scatter: usize,
         node: &Node,
         made: &TensorType,
-    ) -> Result<Option<(Form, ValueId)>> {
+    ) -> Result<Option<(WritingForm, ValueId)>> {
         let old = self.old;
         let scatter_node = &old.nodes[old.order[scatter]];
         let Some(Arg::Value(base)) = scatter_node.args.first() else { return Ok(None) };
@@ -185,7 +184,7 @@ impl Materializer<'_> {
             }
         }
         let Some(&first) = seen.first() else {
-            let Some(form) = self.forms.out(node.op) else { return Ok(None) };
+            let Some(form) = out_form(node.op) else { return Ok(None) };
             return Ok(Some((form, self.view(view.name(), args, ty, &hint, target, node)?)));
         };
         // What is read is one tensor, which lies in the region cell for cell.
@@ -196,9 +195,9 @@ impl Materializer<'_> {
         }
         let at_first = matches!(node.args.first(), Some(Arg::Value(v)) if self.map[*v] == Some(first));
         let cells = cell_by_cell(node.op);
-        let form = match self.forms.in_place(node.op).filter(|_| at_first && (cells || seen.len() == 1)) {
+        let form = match in_place_form(node.op).filter(|_| at_first && (cells || seen.len() == 1)) {
             Some(form) => Some(form),
-            None => self.forms.out(node.op).filter(|_| cells),
+            None => out_form(node.op).filter(|_| cells),
         };
         Ok(form.map(|form| (form, first)))
     }
@@ -241,7 +240,7 @@ impl Materializer<'_> {
 
     /// The region of a scatter's base, which lies in `target`, that takes a source of this type.
     fn region_of(&self, node: &Node, target: ValueId, source: &TensorType) -> Result<Option<Region>> {
-        let (Some(view), Some(Arg::Value(old))) = (view_of(node.op), node.args.first()) else { return Ok(None) };
+        let (Some(view), Some(Arg::Value(old))) = (view_form(node.op), node.args.first()) else { return Ok(None) };
         let want = self.old.tensor(*old).clone();
         if view.def().strided {
             let have = &self.new.tensor(target).layout;
@@ -280,18 +279,4 @@ struct Region {
 /// operands share cells in another way.
 fn cell_by_cell(op: Op) -> bool {
     op.def().pointwise && op.def().overlap == OverlapCheck::Partial
-}
-
-/// The view whose region a scatter writes: `slice_scatter` writes `slice`.
-fn view_of(scatter: Op) -> Option<Op> {
-    let schema = scatter.schema();
-    let name = schema.name.strip_suffix("_scatter")?;
-    ["default", "Tensor", "int"]
-        .iter()
-        .filter_map(|overload| lookup(&format!("{}.{name}.{overload}", schema.namespace)))
-        .find(|view| {
-            let names =
-                |op: &Op, skip: usize| op.schema().args.iter().skip(skip).map(|a| a.name.clone()).collect::<Vec<_>>();
-            view.is_view() && names(view, 1) == names(&scatter, 2)
-        })
 }

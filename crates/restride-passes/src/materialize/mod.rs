@@ -2,7 +2,7 @@
 //!
 //! The memory of the result is PyTorch's: every operator's result is a tensor of its own, views share storage. The kinds of
 //! sharing are those of placement, said in PyTorch's operators: a result takes over the memory of any operand, by the in-place
-//! form of its operator or by an out= form that computes straight into memory (`inplace.rs`, `forms.rs`); what becomes an input's
+//! form of its operator or by an out= form that computes straight into memory (`inplace.rs`); what becomes an input's
 //! content, the source of a scatter or a part of a `cat` is computed there (`wants.rs`, `parts.rs`); copies that change nothing
 //! are left out (`copies.rs`). What must still be moved is moved by `copy_`.
 //!
@@ -28,7 +28,6 @@ mod bodies;
 mod copies;
 mod custom;
 mod finish;
-mod forms;
 mod inplace;
 mod members;
 mod parts;
@@ -40,7 +39,6 @@ mod wants;
 pub use views::{ViewOptions, views};
 
 use crate::build::{Builder, Names};
-use forms::Forms;
 use parts::Parts;
 use restride_ir::{
     Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
@@ -91,19 +89,19 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
         (ctx, made) = in_place(&needed, made.regions)?;
     }
     let counts = made.counts;
-    Ok((ctx.with(made, Form::InPlace), counts))
+    Ok((ctx.with(made, ExportForm::InPlace), counts))
 }
 
 /// The main graph in place, with these outputs taken as regions of inputs' memory.
 fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(Context<'_>, Made)> {
-    let ctx = Context { regions, ..Context::new(program, Form::InPlace)? };
-    let made = shown::with_fewest_copies(&ctx, program.main, Form::InPlace)?;
+    let ctx = Context { regions, ..Context::new(program, ExportForm::InPlace)? };
+    let made = shown::with_fewest_copies(&ctx, program.main, ExportForm::InPlace)?;
     Ok((ctx, made))
 }
 
 /// What is made of a functional program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+enum ExportForm {
     /// Results in any memory that is free.
     InPlace,
     /// Views, and wholes put together in new memory; inputs' new contents are declared outputs.
@@ -146,7 +144,7 @@ struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
-    fn new(program: &'a Program, form: Form) -> Result<Self> {
+    fn new(program: &'a Program, form: ExportForm) -> Result<Self> {
         let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
         let nodes = program.graphs.iter().flat_map(|(_, g)| g.ordered().flat_map(|(_, n)| &n.args));
         let mut calls = BTreeMap::new();
@@ -155,7 +153,7 @@ impl<'a> Context<'a> {
         }
         let (bodies, regions) = (BTreeMap::new(), BTreeSet::new());
         let mut ctx = Context { program, effects, witness, bodies, calls, regions };
-        if form == Form::Views {
+        if form == ExportForm::Views {
             return Ok(ctx);
         }
         for id in callees_first(program)? {
@@ -168,9 +166,9 @@ impl<'a> Context<'a> {
     }
 
     /// The program with the main graph that was made, and the bodies.
-    fn with(self, main: Made, form: Form) -> Program {
+    fn with(self, main: Made, form: ExportForm) -> Program {
         let mut out = self.program.clone();
-        if form != Form::Views {
+        if form != ExportForm::Views {
             out.stage = Stage::Imported;
         }
         // From the callers on: a caller may have let a body write.
@@ -193,7 +191,7 @@ impl<'a> Context<'a> {
 }
 
 /// A graph in a form, with the copies in `kept` as they are, and no part of a whole among them.
-fn made(ctx: &Context<'_>, id: GraphId, form: Form, kept: &BTreeSet<ValueId>) -> Result<Made> {
+fn made(ctx: &Context<'_>, id: GraphId, form: ExportForm, kept: &BTreeSet<ValueId>) -> Result<Made> {
     Materializer::new(ctx, id, form, kept).made()
 }
 
@@ -203,7 +201,7 @@ impl Materializer<'_> {
         let form = m.form;
         match form {
             _ if !m.main => m.parameters(),
-            Form::Views => m.inputs_as_they_are(),
+            ExportForm::Views => m.inputs_as_they_are(),
             _ => m.inputs()?,
         }
         m.look_ahead()?;
@@ -214,7 +212,7 @@ impl Materializer<'_> {
         let (mut outputs, mut results) = (Vec::new(), Vec::new());
         match form {
             _ if !m.main => results = m.results()?,
-            Form::Views => outputs = m.outputs_as_they_are()?,
+            ExportForm::Views => outputs = m.outputs_as_they_are()?,
             _ => outputs = m.finish()?,
         }
         let shown = m.shown();
@@ -257,7 +255,7 @@ struct Materializer<'a> {
     program: &'a Program,
     /// Whether it is the main graph; the bodies of higher-order calls have no signature.
     main: bool,
-    form: Form,
+    form: ExportForm,
     old: &'a Graph,
     new: Graph,
     names: Names,
@@ -281,8 +279,6 @@ struct Materializer<'a> {
     in_region: BTreeMap<usize, ValueId>,
     /// What is put together in place.
     parts: Parts,
-    /// Writing forms by functional operator.
-    forms: Forms,
     /// Copies that stay, and what is no part of a whole.
     kept: &'a BTreeSet<ValueId>,
     /// Old values that are views for copies.
@@ -303,7 +299,7 @@ struct Materializer<'a> {
 }
 
 impl<'a> Materializer<'a> {
-    fn new(ctx: &'a Context<'a>, id: GraphId, form: Form, kept: &'a BTreeSet<ValueId>) -> Self {
+    fn new(ctx: &'a Context<'a>, id: GraphId, form: ExportForm, kept: &'a BTreeSet<ValueId>) -> Self {
         let program = ctx.program;
         let old = &program.graphs[id];
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
@@ -337,7 +333,6 @@ impl<'a> Materializer<'a> {
             wants: BTreeMap::new(),
             in_region: BTreeMap::new(),
             parts: Parts::default(),
-            forms: Forms::default(),
             kept,
             viewed: BTreeSet::new(),
             showing: Vec::new(),
@@ -496,7 +491,7 @@ impl<'a> Materializer<'a> {
         let done = self.pass_through(node)?
             || self.assemble(at, node)?
             || self.straight(at, node)?
-            || self.form == Form::InPlace
+            || self.form == ExportForm::InPlace
                 && (self.in_place(at, node)?
                     || self.scatter(at, node)?
                     || self.custom(at, node)?
@@ -505,7 +500,7 @@ impl<'a> Materializer<'a> {
             return Ok(());
         }
         let mut args = self.mapped(node)?;
-        if self.form == Form::Views {
+        if self.form == ExportForm::Views {
             return self.as_it_is(node, args);
         }
         self.settle(node, &mut args)?;

@@ -5,7 +5,6 @@
 //! one value that belongs there, and nothing else may be written in place in the whole before it is complete. This is
 //! done where it saves memory. Regions are said with symbols and held against the operator's own at the witness.
 
-use super::forms::Forms;
 use super::strides::known;
 use super::{Fact, Materializer, filled};
 use restride_ir::{
@@ -199,7 +198,6 @@ impl Parts {
 struct Chooser<'a> {
     graph: &'a Graph,
     witness: &'a Binding,
-    forms: &'a mut Forms,
     /// Nodes that make values, where a value may be a part.
     makers: BTreeMap<ValueId, &'a Node>,
     /// Values that are read by what takes any strides as they are.
@@ -216,7 +214,8 @@ impl Chooser<'_> {
         if !spot.layout.is_contiguous() && !self.any_strides.contains(&v) {
             return;
         }
-        let saves = self.parts.cats.contains_key(&v) || maker.results.len() == 1 && self.forms.out(maker.op).is_some();
+        let saves =
+            self.parts.cats.contains_key(&v) || maker.results.len() == 1 && restride_ops::out_form(maker.op).is_some();
         if saves {
             let cells = known(&spot.layout, self.witness).map_or(0, |l| l.numel());
             let bytes = cells * self.graph.tensor(v).dtype.size() as i64;
@@ -324,8 +323,8 @@ impl Materializer<'_> {
             }
         }
         let parts = Parts { cats, only_parts, ..Parts::default() };
-        let (witness, forms) = (&self.ctx.witness, &mut self.forms);
-        let mut chooser = Chooser { graph, witness, forms, makers, any_strides, saved: BTreeMap::new(), parts };
+        let witness = &self.ctx.witness;
+        let mut chooser = Chooser { graph, witness, makers, any_strides, saved: BTreeMap::new(), parts };
         for result in order.iter().rev() {
             let cat = chooser.parts.cats.remove(result).expect("every one was noted");
             chooser.cat(&cat, &starting);

@@ -1,6 +1,6 @@
 //! Strides that show: views and parts of wholes whose memory is seen further on, weighed against copies there.
 
-use super::{Context, Form, Made, Materializer, made};
+use super::{Context, ExportForm, Made, Materializer, made};
 use restride_ir::{GraphId, Node, NodeId, Result, Table, ValueId};
 use std::collections::BTreeSet;
 
@@ -28,17 +28,17 @@ impl Shown {
 
 /// A graph in a form. Where a copy that is left out costs one further on that is as large, it is kept; in a program that
 /// stays functional, which has no words for the other, always.
-pub(super) fn with_fewest_copies(ctx: &Context<'_>, id: GraphId, form: Form) -> Result<Made> {
+pub(super) fn with_fewest_copies(ctx: &Context<'_>, id: GraphId, form: ExportForm) -> Result<Made> {
     let mut kept = BTreeSet::new();
     let mut best = made(ctx, id, form, &kept)?;
     for _ in 0..ROUNDS {
         let shown = &best.shown;
-        if shown.causes.is_empty() || form != Form::Views && shown.cause_bytes > shown.bytes {
+        if shown.causes.is_empty() || form != ExportForm::Views && shown.cause_bytes > shown.bytes {
             break;
         }
         kept.extend(&shown.causes);
         let next = made(ctx, id, form, &kept)?;
-        if form != Form::Views && next.shown.bytes + shown.cause_bytes > shown.bytes {
+        if form != ExportForm::Views && next.shown.bytes + shown.cause_bytes > shown.bytes {
             break;
         }
         best = next;

@@ -17,7 +17,7 @@ impl Materializer<'_> {
         let Some(want) = self.old.values[*old].ty.tensor().cloned() else { return Ok(()) };
         let strides = self.lies_as(*new, &want);
         let start = strides && self.new.tensor(*new).layout.offset.equals(&want.layout.offset) == Some(true);
-        if op.def().strided && !start || op.asks_for_strides() && !strides {
+        if op.def().strided && !start || op.def().asks_for_strides && !strides {
             self.showing.push(*old);
         }
         if op.def().strided && !start {
@@ -31,7 +31,7 @@ impl Materializer<'_> {
                 };
                 args[i] = Arg::Scalar(shifted);
             }
-        } else if op.asks_for_strides() && !strides {
+        } else if op.def().asks_for_strides && !strides {
             let copy = self.copy_of(*new, &want, &node.origin)?.ok_or_else(|| refuse(op))?;
             args[0] = Arg::Value(copy);
         }

@@ -1,6 +1,6 @@
 //! The view form: views for copies of views, and what is put together in slices of its memory.
 
-use super::{Context, Form, Materializer, shown};
+use super::{Context, ExportForm, Materializer, shown};
 use restride_ir::{
     Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
 };
@@ -35,24 +35,26 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     let flat = signature.inputs.iter().any(|s| matches!(s.kind, InputKind::Storage(_)));
     let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
     if options.slices && !flat && !becomes {
-        let slices = Context::new(program, Form::Slices)
-            .and_then(|ctx| Ok((shown::with_fewest_copies(&ctx, program.main, Form::Slices)?, ctx)));
+        let slices = Context::new(program, ExportForm::Slices)
+            .and_then(|ctx| Ok((shown::with_fewest_copies(&ctx, program.main, ExportForm::Slices)?, ctx)));
         match slices {
-            Ok((made, ctx)) if made.counts.assembled > 0 && made.saved > 0 => return Ok(ctx.with(made, Form::Slices)),
+            Ok((made, ctx)) if made.counts.assembled > 0 && made.saved > 0 => {
+                return Ok(ctx.with(made, ExportForm::Slices));
+            }
             Ok(_) => {}
             Err(e) if e.kind == restride_ir::ErrorKind::Unsupported => {}
             Err(e) => return Err(e),
         }
     }
-    let ctx = Context::new(program, Form::Views)?;
-    let made = shown::with_fewest_copies(&ctx, program.main, Form::Views)?;
+    let ctx = Context::new(program, ExportForm::Views)?;
+    let made = shown::with_fewest_copies(&ctx, program.main, ExportForm::Views)?;
     if made.shown.none() {
-        return Ok(ctx.with(made, Form::Views));
+        return Ok(ctx.with(made, ExportForm::Views));
     }
     // What cannot be weighed: only copies that change nothing are left out.
     let all: BTreeSet<_> = program.graph().values.ids().collect();
-    let made = super::made(&ctx, program.main, Form::Views, &all)?;
-    Ok(if made.shown.none() { ctx.with(made, Form::Views) } else { program.clone() })
+    let made = super::made(&ctx, program.main, ExportForm::Views, &all)?;
+    Ok(if made.shown.none() { ctx.with(made, ExportForm::Views) } else { program.clone() })
 }
 
 impl Materializer<'_> {
@@ -75,7 +77,7 @@ impl Materializer<'_> {
         let changed: Vec<_> = node.operands().filter(|v| self.differs(*v)).collect();
         if node.op.def().strided {
             self.showing.extend(&changed);
-        } else if node.op.asks_for_strides() {
+        } else if node.op.def().asks_for_strides {
             let other = |v: &&ValueId| !self.map[**v].is_some_and(|n| self.lies_as(n, self.old.tensor(**v)));
             let other: Vec<_> = changed.iter().filter(other).copied().collect();
             self.showing.extend(other);

@@ -1,6 +1,6 @@
 //! Where results are wanted: as the new content of an input, in the region of a scatter, as a part of a whole.
 
-use super::{Form, Materializer};
+use super::{ExportForm, Materializer};
 use restride_ir::{Arg, Effects, Graph, Movement, OutputKind, Program, Result, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,11 +41,11 @@ impl Materializer<'_> {
         let made: BTreeSet<ValueId> = old.ordered().flat_map(|(_, n)| n.results.iter().copied()).collect();
         self.visible = visible(old, &self.ctx.effects)?;
         // What the slices form writes is the main graph's own memory.
-        if self.form == Form::Views || self.form == Form::Slices && !self.main {
+        if self.form == ExportForm::Views || self.form == ExportForm::Slices && !self.main {
             return Ok(());
         }
         let mut wants = match self.form {
-            Form::InPlace if self.main => new_contents(program, &made),
+            ExportForm::InPlace if self.main => new_contents(program, &made),
             _ => self.new_contents(&made),
         };
         let apart = self.visible.iter().chain(wants.keys()).chain(self.kept).copied().collect();
@@ -53,7 +53,7 @@ impl Materializer<'_> {
         for v in self.parts.straight() {
             wants.entry(v).or_insert(Want::Part);
         }
-        if self.form == Form::Slices {
+        if self.form == ExportForm::Slices {
             self.wants = wants;
             return Ok(());
         }

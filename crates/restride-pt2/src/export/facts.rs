@@ -82,7 +82,7 @@ pub fn prepare<'n>(w: &mut GraphWriter<'_>, node: &'n Node) -> Result<Cow<'n, [A
         }
         return Ok(Cow::Owned(args));
     }
-    if op.asks_for_strides() && !w.facts.has_strides(*base) {
+    if op.def().asks_for_strides && !w.facts.has_strides(*base) {
         let name = exact(w, *base)?
             .ok_or_else(|| Error::unsupported(format!("{op} of a value whose memory PyTorch may lay out otherwise")))?;
         w.instead.insert(*base, name);
@@ -170,7 +170,9 @@ pub fn learn(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
 fn gives_declared(w: &GraphWriter<'_>, node: &Node, operands: &[ValueId]) -> bool {
     let tensor = |v: &ValueId| w.source.values[*v].ty.tensor();
     let ready = |v: &ValueId| {
-        tensor(v).is_none() || w.facts.has_strides(*v) || w.facts.exact.contains_key(v) && node.op.asks_for_strides()
+        tensor(v).is_none()
+            || w.facts.has_strides(*v)
+            || w.facts.exact.contains_key(v) && node.op.def().asks_for_strides
     };
     // What is written into a copy of another tensor has no part in how that lies.
     let source = match node.op.def().movement {
