@@ -11,7 +11,9 @@ use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::strides::in_format;
 use crate::support::suggests_channels_last;
 use crate::views::shape::{Adjoint, Identity, MatH, MatrixH};
-use crate::views::{Result, Rule, a_copy, a_view, asks_for_strides, fail, follows, in_place, itself, rule, view, view_or_copy};
+use crate::views::{
+    Result, Rule, a_copy, a_view, asks_for_strides, fail, follows, in_place, itself, rule, view, view_or_copy,
+};
 
 type Metas = SmallVec<[Meta; 1]>;
 
