@@ -107,11 +107,6 @@ impl Error {
         }
         self
     }
-    /// The message, and below it the line of the user's source where its text is known: what a terminal shows.
-    pub fn with_code(&self) -> String {
-        let (Some(source), Some(code)) = (&self.source, &self.code) else { return one_line(&self.to_string()) };
-        format!("{}\n  {} | {}", one_line(&self.to_string()), one_line(source), one_line(code))
-    }
 }
 
 impl fmt::Display for Error {
@@ -132,18 +127,6 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// `text` on one line and without control characters, whatever a file put into it.
-fn one_line(text: &str) -> String {
-    let words: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-impl From<OpError> for Error {
-    fn from(e: OpError) -> Self {
-        Error::new(e.1, e.0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,19 +142,10 @@ mod tests {
     }
 
     #[test]
-    fn the_source_line_stands_under_the_message() {
-        let e = at(
-            "  File \"/m/model.py\", line 7, in forward\n    y = self.f(x)\n  File \"/m/f.py\", line 12, in f\n    return\tx.relu()\n           ^^^\n",
-        );
-        let message = "unsupported (at aten.t.default, f.py:12); return the view";
-        assert_eq!(e.to_string(), message);
-        assert_eq!(e.with_code(), format!("{message}\n  f.py:12 | return x.relu()"));
-    }
-
-    #[test]
-    fn without_text_of_the_line_the_message_stands_alone() {
-        let e = at("  File \"/m/f.py\", line 12, in f\n");
-        assert_eq!(e.with_code(), e.to_string());
-        assert_eq!(Error::invalid("a\n\u{1b}[2Jb").with_code(), "a [2Jb");
+    fn an_error_names_the_innermost_call_and_its_line() {
+        let e = at("  File \"/m/model.py\", line 7, in forward\n    y = self.f(x)\n  File \"/m/f.py\", line 12, in f\n    return x.relu()\n           ^^^\n");
+        assert_eq!(e.to_string(), "unsupported (at aten.t.default, f.py:12); return the view");
+        assert_eq!(e.code.as_deref(), Some("return x.relu()"));
+        assert_eq!(at("  File \"/m/f.py\", line 12, in f\n").code, None);
     }
 }
