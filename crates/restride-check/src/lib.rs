@@ -13,7 +13,7 @@
 //! from its first cell to its last.
 //!
 //! [`functional`]: no operator writes, the signature fits the graph, and values are defined before they are used. That the
-//! program means what the imported one means is judged by [`meaning()`]: every output and every byte of an input's
+//! program means what the imported one means is judged by [`equivalence()`]: every output and every byte of an input's
 //! storage is computed by the same calls of the same elements, for all inputs of some sizes. Its module says what it trusts
 //! and what it does not cover.
 //!
@@ -33,21 +33,21 @@
 //! value and the first of its elements that is not known to be where it is read.
 #![forbid(unsafe_code)]
 
-mod element;
+mod equivalence;
+mod facts;
 mod fault;
+mod first_element;
 mod functional;
-mod meaning;
-mod memory;
+mod interval_map;
+mod kernel_steps;
 mod movement;
 mod placement;
 mod plan;
-mod run;
-mod spans;
 mod well_formed;
 
+pub use equivalence::{Equivalence, InputPlace, MemoryOps, equivalence};
 pub use fault::{Fault, FaultKind, error};
 pub use functional::functional;
-pub use meaning::{Judged, Known, Lies, meaning};
 pub use placement::placement;
 pub use plan::plan;
 

@@ -1,21 +1,21 @@
 //! Nodes that cost nothing: what is known of their results follows from what is known of their operands.
 
 use crate::FaultKind;
-use crate::memory::Hole;
-use crate::placement::Walk;
+use crate::facts::Hole;
+use crate::placement::PlacementWalk;
 use restride_ir::{Arg, Args, Layout, Meta, Movement, Node, NodeId, Place, Scalar, ValueId, ViewOutcome, ViewRule};
 use restride_tensor::{Overlap, overlap_bytes};
 
-type Step<T> = Result<T, String>;
+type MovementResult<T> = Result<T, String>;
 
 /// A value found to lie at a place, but for holes.
-struct Found {
+struct FoundValue {
     value: ValueId,
     place: Place,
     holes: Vec<Hole>,
 }
 
-impl Walk<'_> {
+impl PlacementWalk<'_> {
     /// A node whose results already lie where they are.
     pub(crate) fn free(&mut self, id: NodeId) {
         let node = &self.graph.nodes[id];
@@ -39,7 +39,7 @@ impl Walk<'_> {
     }
 
     /// Where the results of a node are by its declared map, from all that is known of its operands.
-    fn follow(&self, node: &Node) -> Step<Vec<Found>> {
+    fn follow(&self, node: &Node) -> MovementResult<Vec<FoundValue>> {
         let def = node.op.def();
         let mut found = Vec::new();
         if def.math.is_none() && !def.metadata {
@@ -60,19 +60,19 @@ impl Walk<'_> {
         Err(format!("{} costs something: it is no view and does not only move data", node.op))
     }
 
-    fn operand(&self, node: &Node, arg: usize) -> Step<(ValueId, &Meta)> {
+    fn operand(&self, node: &Node, arg: usize) -> MovementResult<(ValueId, &Meta)> {
         match node.args.get(arg) {
             Some(Arg::Value(v)) => Ok((*v, self.meta(*v)?)),
             _ => Err(format!("argument {arg} of {} is not a tensor", node.op)),
         }
     }
 
-    fn meta(&self, v: ValueId) -> Step<&Meta> {
+    fn meta(&self, v: ValueId) -> MovementResult<&Meta> {
         self.metas[v].as_ref().ok_or_else(|| format!("%{} is no tensor of known sizes", self.graph.values[v].name))
     }
 
     /// Arguments for a rule, with one operand lying at a given layout.
-    pub(crate) fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> Step<Vec<Arg<Meta, Scalar>>> {
+    pub(crate) fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> MovementResult<Vec<Arg<Meta, Scalar>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(a.try_map(
@@ -95,7 +95,7 @@ impl Walk<'_> {
         rule: &ViewRule,
         base: usize,
         layout: &Layout,
-    ) -> Step<Option<Vec<Meta>>> {
+    ) -> MovementResult<Option<Vec<Meta>>> {
         let (_, eager) = self.operand(node, base)?;
         // An operator that speaks of strides means eager's; where the base has those, only its start may differ.
         let strided = node.op.def().strided;
@@ -122,7 +122,7 @@ impl Walk<'_> {
         Ok(Some(views.into_vec()))
     }
 
-    fn views(&self, node: &Node, rule: &ViewRule, base: usize, found: &mut Vec<Found>) -> Step<()> {
+    fn views(&self, node: &Node, rule: &ViewRule, base: usize, found: &mut Vec<FoundValue>) -> MovementResult<()> {
         let (v, _) = self.operand(node, base)?;
         for (buffer, fact) in self.memory.of(v) {
             let Some(views) = self.views_at(node, rule, base, &fact.layout)? else { continue };
@@ -134,13 +134,13 @@ impl Walk<'_> {
                     return Err(format!("%{} is not of {}", self.graph.values[value].name, view.dtype));
                 }
                 let holes = fact.holes_in(&view.layout, view.dtype.size());
-                found.push(Found { value, place: Place { buffer, layout: view.layout }, holes });
+                found.push(FoundValue { value, place: Place { buffer, layout: view.layout }, holes });
             }
         }
         Ok(())
     }
 
-    fn same(&self, node: &Node, found: &mut Vec<Found>) -> Step<()> {
+    fn same(&self, node: &Node, found: &mut Vec<FoundValue>) -> MovementResult<()> {
         let (v, from) = self.operand(node, 0)?;
         let value = *node.results.first().ok_or("a node without a result")?;
         let to = self.meta(value)?;
@@ -149,13 +149,20 @@ impl Walk<'_> {
         }
         for (buffer, fact) in self.memory.of(v) {
             if let Some(layout) = fact.layout.view(&to.layout.sizes) {
-                found.push(Found { value, place: Place { buffer, layout }, holes: fact.holes });
+                found.push(FoundValue { value, place: Place { buffer, layout }, holes: fact.holes });
             }
         }
         Ok(())
     }
 
-    fn scatter(&self, node: &Node, base: u8, src: u8, rule: &ViewRule, found: &mut Vec<Found>) -> Step<()> {
+    fn scatter(
+        &self,
+        node: &Node,
+        base: u8,
+        src: u8,
+        rule: &ViewRule,
+        found: &mut Vec<FoundValue>,
+    ) -> MovementResult<()> {
         let (base_value, base_meta) = self.operand(node, base as usize)?;
         let (src_value, src_meta) = self.operand(node, src as usize)?;
         let value = *node.results.first().ok_or("a node without a result")?;
@@ -177,7 +184,7 @@ impl Walk<'_> {
                 holes.extend(src_fact.holes.iter().cloned());
                 holes
             };
-            found.push(Found { value, place: Place { buffer, layout: fact.layout }, holes });
+            found.push(FoundValue { value, place: Place { buffer, layout: fact.layout }, holes });
         }
         Ok(())
     }
@@ -185,9 +192,9 @@ impl Walk<'_> {
     fn assemble(
         &self,
         node: &Node,
-        pieces: fn(&Args<'_, Meta>, &Layout) -> Result<Vec<restride_ir::Piece>, restride_ir::OpError>,
-        found: &mut Vec<Found>,
-    ) -> Step<()> {
+        pieces: fn(&Args<'_, Meta>, &Layout) -> Result<Vec<restride_ir::AssemblyPart>, restride_ir::OpError>,
+        found: &mut Vec<FoundValue>,
+    ) -> MovementResult<()> {
         let value = *node.results.first().ok_or("a node without a result")?;
         let result = self.meta(value)?;
         let operands: Vec<ValueId> = node.operands().collect();
@@ -220,7 +227,7 @@ impl Walk<'_> {
                 return Err(format!("the pieces of {} are not the whole", node.op));
             }
             if there {
-                found.push(Found { value, place: place.clone(), holes });
+                found.push(FoundValue { value, place: place.clone(), holes });
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The placement judge: walks the steps over facts about memory.
 
-use crate::element::first;
-use crate::memory::{Fact, Memory};
+use crate::facts::{Fact, KnownMemory};
+use crate::first_element::first;
 use crate::{Fault, FaultKind};
 use restride_ir::{
-    Arg, BufferId, BufferKind, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Movement, Nested, NodeId,
+    Arg, BufferId, BufferKind, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Movement, Nested, NodeId,
     OutputKind, Place, Placement, Program, Step, Table, Type, ValueId, border_layout,
 };
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
@@ -36,7 +36,7 @@ fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usi
             what,
         }];
     };
-    let mut walk = Walk::new(program, id, graph, placement, body);
+    let mut walk = PlacementWalk::new(program, id, graph, placement, body);
     if !walk.well_formed() {
         walk.faults.truncate(MOST);
         return walk.faults;
@@ -55,7 +55,7 @@ fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usi
     walk.faults
 }
 
-pub(crate) struct Walk<'a> {
+pub(crate) struct PlacementWalk<'a> {
     pub program: &'a Program,
     pub id: GraphId,
     pub graph: &'a Graph,
@@ -76,13 +76,13 @@ pub(crate) struct Walk<'a> {
     inputs: BTreeMap<usize, BufferId>,
     outputs: BTreeMap<usize, BufferId>,
     done: BTreeSet<NodeId>,
-    pub memory: Memory,
+    pub memory: KnownMemory,
     pub faults: Vec<Fault>,
     pub at: Option<usize>,
     pub node: Option<NodeId>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PlacementWalk<'a> {
     fn new(program: &'a Program, id: GraphId, graph: &'a Graph, placement: &'a Placement, body: Option<usize>) -> Self {
         let mut metas = Table::new();
         for (v, value) in graph.values.iter() {
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
             }
         }
         graph.output_values().for_each(|v| last.set(v, Some(usize::MAX)));
-        Walk {
+        PlacementWalk {
             program,
             id,
             graph,
@@ -133,7 +133,7 @@ impl<'a> Walk<'a> {
             inputs: BTreeMap::new(),
             outputs: BTreeMap::new(),
             done: BTreeSet::new(),
-            memory: Memory::new(placement.buffers.len()),
+            memory: KnownMemory::new(placement.buffers.len()),
             faults: Vec::new(),
             at: None,
             node: None,
@@ -237,7 +237,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub fn learn(&mut self, value: ValueId, place: &Place, holes: Vec<crate::memory::Hole>) {
+    pub fn learn(&mut self, value: ValueId, place: &Place, holes: Vec<crate::facts::Hole>) {
         let Some(meta) = &self.metas[value] else { return };
         let element = meta.dtype.size();
         // What is used no more need not be known, but for a write of this very step.
@@ -391,7 +391,7 @@ impl<'a> Walk<'a> {
     /// A higher-order node: its bodies, and memory for its call.
     pub fn bodies(&mut self, node: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let (program, placement) = (self.program, self.placement);
-        let frame = match Frame::of(&program.graphs, self.id, node, reads, writes, &placement.nested) {
+        let frame = match LoopFrame::of(&program.graphs, self.id, node, reads, writes, &placement.nested) {
             Ok(frame) => frame,
             Err(e) => return self.fault(FaultKind::Malformed, None, None, e.0),
         };

@@ -5,7 +5,7 @@
 //! what is lost is a fault. A place is taken for all that lies between its first and its last cell, so that nothing is accepted
 //! that is wrong.
 
-use crate::spans::Spans;
+use crate::interval_map::Spans;
 use crate::well_formed::MOST as MOST_BYTES;
 use crate::{Fault, FaultKind};
 use restride_ir::{
@@ -81,7 +81,7 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
     if placement.buffers.iter().any(|(_, b)| !(0..=MOST_BYTES).contains(&b.bytes)) {
         return fault(FaultKind::Malformed, None, "a buffer has a number of bytes that no memory has".into());
     }
-    let mut walk = Walk::new(placement, offsets);
+    let mut walk = PlanWalk::new(placement, offsets);
     for (at, step) in placement.steps.iter().enumerate() {
         walk.step(graph, at, step, fault);
     }
@@ -197,7 +197,7 @@ fn claims(plan: &Plan, bound: i128, fault: &mut impl FnMut(FaultKind, Option<usi
 }
 
 /// What a step reads or writes of a buffer of the arena, in bytes of the buffer.
-struct Access {
+struct StepAccess {
     buffer: BufferId,
     range: Range<i64>,
     write: bool,
@@ -205,7 +205,7 @@ struct Access {
     whole: bool,
 }
 
-struct Walk<'a> {
+struct PlanWalk<'a> {
     placement: &'a Placement,
     /// Of the arena's buffers that are where they may be.
     offsets: Vec<Option<i64>>,
@@ -219,10 +219,10 @@ struct Walk<'a> {
     changes: Vec<(usize, i128)>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(placement: &'a Placement, offsets: Vec<Option<i64>>) -> Walk<'a> {
+impl<'a> PlanWalk<'a> {
+    fn new(placement: &'a Placement, offsets: Vec<Option<i64>>) -> PlanWalk<'a> {
         let buffers = placement.buffers.len();
-        Walk {
+        PlanWalk {
             placement,
             offsets,
             owner: Spans::default(),
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn accesses(&self, graph: &Graph, step: &Step) -> Vec<Access> {
+    fn accesses(&self, graph: &Graph, step: &Step) -> Vec<StepAccess> {
         let mut out = Vec::new();
         let mut add = |v: ValueId, place: &Place, write: bool| {
             let Some(buffer) = self.placement.buffers.get(place.buffer) else { return };
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
             let cells = place.layout.cell_range();
             let range = cells.start.saturating_mul(element).max(0)..cells.end.saturating_mul(element).min(buffer.bytes);
             if buffer.kind == BufferKind::Arena && !range.is_empty() {
-                out.push(Access { buffer: place.buffer, range, write, whole: place.layout.is_dense() });
+                out.push(StepAccess { buffer: place.buffer, range, write, whole: place.layout.is_dense() });
             }
         };
         match step {
@@ -252,7 +252,7 @@ impl<'a> Walk<'a> {
                     && let Some(b) = self.placement.buffers.get(buffer)
                     && b.bytes > 0
                 {
-                    out.push(Access { buffer, range: 0..b.bytes, write: true, whole: true });
+                    out.push(StepAccess { buffer, range: 0..b.bytes, write: true, whole: true });
                 }
             }
             Step::Move { value, from, to } => {
@@ -275,11 +275,11 @@ impl<'a> Walk<'a> {
         // What is read counts as needed before what is written anew does.
         all.iter().filter(|a| !a.write).for_each(|a| self.count(at, a));
         all.iter().filter(|a| a.write).for_each(|a| self.count(at, a));
-        let here = |walk: &Walk<'_>, a: &Access| {
+        let here = |walk: &PlanWalk<'_>, a: &StepAccess| {
             let offset = walk.offsets[a.buffer.index()]?;
             Some(offset + a.range.start..offset + a.range.end)
         };
-        let mut spoilt = |walk: &Walk<'_>| {
+        let mut spoilt = |walk: &PlanWalk<'_>| {
             for a in all.iter().filter(|a| !a.write) {
                 if here(walk, a).is_some_and(|r| walk.lost[a.buffer.index()].touches(&r)) {
                     let what = format!("{} is read where another buffer has overwritten it", a.buffer);
@@ -322,7 +322,7 @@ impl<'a> Walk<'a> {
 
     /// Counts the blocks that an access needs, from the last one to the same content on. Where not all between the first cell
     /// and the last is written, what was there before is needed as well.
-    fn count(&mut self, at: usize, a: &Access) {
+    fn count(&mut self, at: usize, a: &StepAccess) {
         let down = |n: i64| n - n.rem_euclid(ARENA_ALIGN);
         let bytes = self.placement.buffers[a.buffer].bytes;
         let blocks = down(a.range.start)..aligned(a.range.end);

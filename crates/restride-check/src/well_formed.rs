@@ -3,7 +3,7 @@
 //! The walk computes with layouts, so it starts only where all of them are layouts.
 
 use crate::FaultKind;
-use crate::placement::Walk;
+use crate::placement::PlacementWalk;
 use restride_ir::{Meta, Place, Placement, Step, ValueId};
 
 /// Larger strides, offsets and buffers are no memory's, in elements or bytes.
@@ -27,7 +27,7 @@ fn is_layout(placement: &Placement, place: &Place) -> Result<(), &'static str> {
     Ok(())
 }
 
-impl Walk<'_> {
+impl PlacementWalk<'_> {
     /// Whether every place is a layout of the value that it is for, and every buffer a stretch of memory; else the faults say
     /// which is not.
     pub(crate) fn well_formed(&mut self) -> bool {

@@ -2,7 +2,7 @@
 
 use restride::files::differs;
 use restride::{
-    Coverage, Differentiated, How, Inputs, Judged, Live, Memories, MemoryCounts, Outputs, PlanCounts, PlanTable,
+    Coverage, Differentiated, Equivalence, How, Inputs, Live, Memories, MemoryCounts, Outputs, PlanCounts, PlanTable,
     Program, Report, RunValue, State, Verdict,
 };
 use serde_json::{Value, json};
@@ -129,8 +129,8 @@ pub fn verdict_text(v: &Verdict) -> String {
 /// What was proved of the functional program.
 fn meaning(v: &Verdict) -> String {
     match &v.meaning {
-        Judged::Same => "proved the same for all values of inputs of these sizes".into(),
-        Judged::No(why) => format!("not judged: {why}"),
+        Equivalence::Same => "proved the same for all values of inputs of these sizes".into(),
+        Equivalence::Undecided(why) => format!("not judged: {why}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A typed index into an [`Arena`].
+/// A typed index into an [`IdArena`].
 pub trait Id: Copy + Eq + std::hash::Hash + Ord + std::fmt::Debug {
     /// The id of the element at `index`.
     fn new(index: usize) -> Self;
@@ -41,18 +41,18 @@ pub(crate) use id_type;
 
 /// An append-only vector indexed by a typed id.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Arena<I, T> {
+pub struct IdArena<I, T> {
     items: Vec<T>,
     ids: PhantomData<fn() -> I>,
 }
 
-impl<I: Id, T> Default for Arena<I, T> {
+impl<I: Id, T> Default for IdArena<I, T> {
     fn default() -> Self {
-        Arena { items: Vec::new(), ids: PhantomData }
+        IdArena { items: Vec::new(), ids: PhantomData }
     }
 }
 
-impl<I: Id, T> Arena<I, T> {
+impl<I: Id, T> IdArena<I, T> {
     /// An empty arena.
     pub fn new() -> Self {
         Self::default()
@@ -88,13 +88,13 @@ impl<I: Id, T> Arena<I, T> {
     }
 }
 
-impl<I: Id, T> Index<I> for Arena<I, T> {
+impl<I: Id, T> Index<I> for IdArena<I, T> {
     type Output = T;
     fn index(&self, id: I) -> &T {
         &self.items[id.index()]
     }
 }
-impl<I: Id, T> IndexMut<I> for Arena<I, T> {
+impl<I: Id, T> IndexMut<I> for IdArena<I, T> {
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
     }

@@ -110,7 +110,7 @@ impl<V, S> Arg<V, S> {
     }
 }
 
-type Result_<T> = Result<T, OpError>;
+type ArgResult<T> = Result<T, OpError>;
 
 /// A list of integers, a short one without an allocation.
 pub type Ints = SmallVec<[i64; 8]>;
@@ -126,7 +126,7 @@ impl<'a, V, S> Args<'a, V, S> {
     fn at(&self, i: usize) -> &'a Arg<V, S> {
         self.0.get(i).unwrap_or(&Arg::None)
     }
-    fn wrong<T>(&self, i: usize, want: &str) -> Result_<T> {
+    fn wrong<T>(&self, i: usize, want: &str) -> ArgResult<T> {
         Err(OpError::new(format!("argument {i} is not {want}")))
     }
     /// Whether the argument is missing or `None`.
@@ -134,7 +134,7 @@ impl<'a, V, S> Args<'a, V, S> {
         matches!(self.at(i), Arg::None)
     }
     /// A tensor.
-    pub fn tensor(&self, i: usize) -> Result_<&'a V> {
+    pub fn tensor(&self, i: usize) -> ArgResult<&'a V> {
         match self.at(i) {
             Arg::Value(v) => Ok(v),
             _ => self.wrong(i, "a tensor"),
@@ -148,7 +148,7 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A tensor or `None`.
-    pub fn opt_tensor(&self, i: usize) -> Result_<Option<&'a V>> {
+    pub fn opt_tensor(&self, i: usize) -> ArgResult<Option<&'a V>> {
         match self.at(i) {
             Arg::None => Ok(None),
             Arg::Value(v) => Ok(Some(v)),
@@ -156,7 +156,7 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A list of tensors.
-    pub fn tensors(&self, i: usize) -> Result_<Operands<&'a V>> {
+    pub fn tensors(&self, i: usize) -> ArgResult<Operands<&'a V>> {
         match self.at(i) {
             Arg::Values(vs) => match vs.iter().map(Option::as_ref).collect() {
                 Some(vs) => Ok(vs),
@@ -168,7 +168,7 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A list of tensors and `None`s.
-    pub fn opt_tensors(&self, i: usize) -> Result_<Operands<Option<&'a V>>> {
+    pub fn opt_tensors(&self, i: usize) -> ArgResult<Operands<Option<&'a V>>> {
         match self.at(i) {
             Arg::Values(vs) => Ok(vs.iter().map(Option::as_ref).collect()),
             Arg::Scalars(s) if s.is_empty() => Ok(Operands::new()),
@@ -176,18 +176,18 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A string.
-    pub fn str(&self, i: usize) -> Result_<&'a str> {
+    pub fn str(&self, i: usize) -> ArgResult<&'a str> {
         match self.at(i) {
             Arg::Str(s) => Ok(s),
             _ => self.wrong(i, "a string"),
         }
     }
     /// A string or `None`.
-    pub fn opt_str(&self, i: usize) -> Result_<Option<&'a str>> {
+    pub fn opt_str(&self, i: usize) -> ArgResult<Option<&'a str>> {
         if self.is_none(i) { Ok(None) } else { self.str(i).map(Some) }
     }
     /// An element type or `None`.
-    pub fn opt_dtype(&self, i: usize) -> Result_<Option<DType>> {
+    pub fn opt_dtype(&self, i: usize) -> ArgResult<Option<DType>> {
         match self.at(i) {
             Arg::None => Ok(None),
             Arg::DType(d) => Ok(Some(*d)),
@@ -195,7 +195,7 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A memory format or `None`.
-    pub fn opt_memory_format(&self, i: usize) -> Result_<Option<MemoryFormat>> {
+    pub fn opt_memory_format(&self, i: usize) -> ArgResult<Option<MemoryFormat>> {
         match self.at(i) {
             Arg::None => Ok(None),
             Arg::MemoryFormat(m) => Ok(Some(*m)),
@@ -203,18 +203,18 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// A number of the level's own kind.
-    pub fn number(&self, i: usize) -> Result_<&'a S> {
+    pub fn number(&self, i: usize) -> ArgResult<&'a S> {
         match self.at(i) {
             Arg::Scalar(s) => Ok(s),
             _ => self.wrong(i, "a number"),
         }
     }
     /// A number of the level's own kind, or `None`.
-    pub fn opt_number(&self, i: usize) -> Result_<Option<&'a S>> {
+    pub fn opt_number(&self, i: usize) -> ArgResult<Option<&'a S>> {
         if self.is_none(i) { Ok(None) } else { self.number(i).map(Some) }
     }
     /// Numbers of the level's own kind; a single number counts as a list of one.
-    pub fn numbers(&self, i: usize) -> Result_<&'a [S]> {
+    pub fn numbers(&self, i: usize) -> ArgResult<&'a [S]> {
         match self.at(i) {
             Arg::Scalars(s) => Ok(s),
             Arg::Scalar(s) => Ok(std::slice::from_ref(s)),
@@ -222,14 +222,14 @@ impl<'a, V, S> Args<'a, V, S> {
         }
     }
     /// Numbers of the level's own kind, or `None`.
-    pub fn opt_numbers(&self, i: usize) -> Result_<Option<&'a [S]>> {
+    pub fn opt_numbers(&self, i: usize) -> ArgResult<Option<&'a [S]>> {
         if self.is_none(i) { Ok(None) } else { self.numbers(i).map(Some) }
     }
 }
 
 impl<'a, V> Args<'a, V, Scalar> {
     /// A number, complex included.
-    pub fn scalar(&self, i: usize) -> Result_<Scalar> {
+    pub fn scalar(&self, i: usize) -> ArgResult<Scalar> {
         match self.at(i) {
             Arg::Scalar(s) => Ok(*s),
             Arg::Complex(re, im) => Ok(Scalar::Complex(restride_tensor::C64::new(*re, *im))),
@@ -237,44 +237,44 @@ impl<'a, V> Args<'a, V, Scalar> {
         }
     }
     /// A number or `None`.
-    pub fn opt_scalar(&self, i: usize) -> Result_<Option<Scalar>> {
+    pub fn opt_scalar(&self, i: usize) -> ArgResult<Option<Scalar>> {
         if self.is_none(i) { Ok(None) } else { self.scalar(i).map(Some) }
     }
     /// An integer (a bool counts as one).
-    pub fn int(&self, i: usize) -> Result_<i64> {
+    pub fn int(&self, i: usize) -> ArgResult<i64> {
         match self.at(i) {
             Arg::Scalar(s @ (Scalar::Int(_) | Scalar::Bool(_))) => Ok(s.as_i64()),
             _ => self.wrong(i, "an integer"),
         }
     }
     /// An integer or `None`.
-    pub fn opt_int(&self, i: usize) -> Result_<Option<i64>> {
+    pub fn opt_int(&self, i: usize) -> ArgResult<Option<i64>> {
         if self.is_none(i) { Ok(None) } else { self.int(i).map(Some) }
     }
     /// A float (an integer counts as one).
-    pub fn float(&self, i: usize) -> Result_<f64> {
+    pub fn float(&self, i: usize) -> ArgResult<f64> {
         match self.at(i) {
             Arg::Scalar(s) => Ok(s.as_f64()),
             _ => self.wrong(i, "a float"),
         }
     }
     /// A float or `None`.
-    pub fn opt_float(&self, i: usize) -> Result_<Option<f64>> {
+    pub fn opt_float(&self, i: usize) -> ArgResult<Option<f64>> {
         if self.is_none(i) { Ok(None) } else { self.float(i).map(Some) }
     }
     /// A bool.
-    pub fn bool(&self, i: usize) -> Result_<bool> {
+    pub fn bool(&self, i: usize) -> ArgResult<bool> {
         match self.at(i) {
             Arg::Scalar(s @ (Scalar::Bool(_) | Scalar::Int(_))) => Ok(s.as_bool()),
             _ => self.wrong(i, "a bool"),
         }
     }
     /// A bool or `None`.
-    pub fn opt_bool(&self, i: usize) -> Result_<Option<bool>> {
+    pub fn opt_bool(&self, i: usize) -> ArgResult<Option<bool>> {
         if self.is_none(i) { Ok(None) } else { self.bool(i).map(Some) }
     }
     /// A list of integers; a single one counts as a list of one.
-    pub fn ints(&self, i: usize) -> Result_<Ints> {
+    pub fn ints(&self, i: usize) -> ArgResult<Ints> {
         self.numbers(i)?
             .iter()
             .map(|s| match s {
@@ -284,11 +284,11 @@ impl<'a, V> Args<'a, V, Scalar> {
             .collect()
     }
     /// A list of integers or `None`.
-    pub fn opt_ints(&self, i: usize) -> Result_<Option<Ints>> {
+    pub fn opt_ints(&self, i: usize) -> ArgResult<Option<Ints>> {
         if self.is_none(i) { Ok(None) } else { self.ints(i).map(Some) }
     }
     /// A list of floats or `None`.
-    pub fn opt_floats(&self, i: usize) -> Result_<Option<Vec<f64>>> {
+    pub fn opt_floats(&self, i: usize) -> ArgResult<Option<Vec<f64>>> {
         Ok(self.opt_numbers(i)?.map(|n| n.iter().map(|s| s.as_f64()).collect()))
     }
 }

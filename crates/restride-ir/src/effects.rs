@@ -3,7 +3,7 @@
 //! Everything here says *may*: an alias annotation or a view rule means that a result may share memory with an operand.
 //! Which cells, and whether at all for these sizes, is what regions decide.
 
-use crate::nested::{HopCall, HopItem};
+use crate::higher_order::{HopCall, HopItem};
 use crate::{Arg, Error, Graph, GraphId, Hop, Id, Node, Op, Program, Result, Table, Twin, TwinReturn, ValueId};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;

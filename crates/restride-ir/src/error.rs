@@ -127,6 +127,12 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
+impl From<OpError> for Error {
+    fn from(e: OpError) -> Self {
+        Error::new(e.1, e.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +149,9 @@ mod tests {
 
     #[test]
     fn an_error_names_the_innermost_call_and_its_line() {
-        let e = at("  File \"/m/model.py\", line 7, in forward\n    y = self.f(x)\n  File \"/m/f.py\", line 12, in f\n    return x.relu()\n           ^^^\n");
+        let e = at(
+            "  File \"/m/model.py\", line 7, in forward\n    y = self.f(x)\n  File \"/m/f.py\", line 12, in f\n    return x.relu()\n           ^^^\n",
+        );
         assert_eq!(e.to_string(), "unsupported (at aten.t.default, f.py:12); return the view");
         assert_eq!(e.code.as_deref(), Some("return x.relu()"));
         assert_eq!(at("  File \"/m/f.py\", line 12, in f\n").code, None);

@@ -1,7 +1,7 @@
 //! Graphs of operator calls in SSA form.
 
 use crate::arena::id_type;
-use crate::{Arena, Arg, Op, TensorType, Type};
+use crate::{Arg, IdArena, Op, TensorType, Type};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -108,9 +108,9 @@ pub struct Graph {
     /// Name of a subgraph in files and text, unique in its program; empty for the main graph, and where there is none.
     pub name: Arc<str>,
     /// All nodes, also ones that are no longer in `order`.
-    pub nodes: Arena<NodeId, Node>,
+    pub nodes: IdArena<NodeId, Node>,
     /// All values.
-    pub values: Arena<ValueId, Value>,
+    pub values: IdArena<ValueId, Value>,
     /// The nodes that run, in order.
     pub order: Vec<NodeId>,
     /// Inputs.

@@ -161,7 +161,7 @@ pub struct Reuse {
 
 /// A part of an assembled result: which operand's elements lie in which cells of it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Piece {
+pub struct AssemblyPart {
     /// Position among the node's tensor operands (`Node::operands`).
     pub operand: usize,
     /// Cells of the result, index by index the operand's.
@@ -182,7 +182,7 @@ pub enum Movement {
         region: ViewRule,
     },
     /// The result is put together of operands (`cat`); the function gives the pieces for a result type.
-    Assemble(fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>),
+    Assemble(fn(&Args<'_, Meta>, &Layout) -> Result<Vec<AssemblyPart>>),
     /// The results have the elements of these views of argument 0 (`permute_copy`).
     View(ViewRule),
     /// The result has the elements of argument 0 in the same logical (row-major) order, same element type: `clone`,
@@ -476,7 +476,7 @@ impl OpDef {
 }
 
 /// A registered operator.
-pub struct Registered {
+pub struct RegisteredOp {
     name: String,
     schema: Schema,
     def: OpDef,
@@ -486,14 +486,14 @@ pub struct Registered {
 
 /// Handle of a registered operator. Equal if it is the same registration.
 #[derive(Clone, Copy)]
-pub struct Op(&'static Registered);
+pub struct Op(&'static RegisteredOp);
 
 impl Op {
     /// Registers a declaration; its memory is kept for the life of the process. `twin` is the resolved functional
     /// form of a mutating operator, `member` the operator that a `_foreach_*` one applies to each list member.
     pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Member>) -> Result<Op> {
         let schema = Schema::parse(def.schema)?;
-        Ok(Op(Box::leak(Box::new(Registered { name: schema.full_name(), schema, def, twin, member }))))
+        Ok(Op(Box::leak(Box::new(RegisteredOp { name: schema.full_name(), schema, def, twin, member }))))
     }
     /// Full name: `aten.add.Tensor`.
     pub fn name(self) -> &'static str {

@@ -2,7 +2,7 @@
 //! carried out by the executor.
 
 use crate::arena::id_type;
-use crate::{Arena, Arg, GraphId, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId, operands_of};
+use crate::{Arg, GraphId, IdArena, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId, operands_of};
 use restride_tensor::Layout;
 use std::collections::BTreeMap;
 
@@ -75,13 +75,13 @@ pub enum Step {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Placement {
     /// All buffers.
-    pub buffers: Arena<BufferId, Buffer>,
+    pub buffers: IdArena<BufferId, Buffer>,
     /// Where each value is after the step that makes it. Values of no use and numbers have none.
     pub places: Table<ValueId, Option<Place>>,
     /// What runs, in order.
     pub steps: Vec<Step>,
     /// Working memory of a step: a buffer of kind `Arena`, of that step alone. A higher-order node needs
-    /// `Frame::of(..).bytes` where that is not 0.
+    /// `LoopFrame::of(..).bytes` where that is not 0.
     pub scratch: BTreeMap<NodeId, BufferId>,
     /// The bodies that higher-order nodes among the steps call.
     pub nested: BTreeMap<GraphId, Nested>,

@@ -1,6 +1,6 @@
 //! Programs: graphs with a signature and weights.
 
-use crate::{Arena, Arg, Expr, Graph, GraphId, Limits, Symbol, ValueId};
+use crate::{Arg, Expr, Graph, GraphId, IdArena, Limits, Symbol, ValueId};
 use restride_tensor::{Bytes, DType, Layout, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ pub struct Program {
     /// How far it has come.
     pub stage: Stage,
     /// All graphs.
-    pub graphs: Arena<GraphId, Graph>,
+    pub graphs: IdArena<GraphId, Graph>,
     /// The graph that a run starts.
     pub main: GraphId,
     /// The main graph's inputs and outputs.
@@ -231,7 +231,7 @@ pub enum SampleInput {
 impl Program {
     /// An empty program with an empty main graph.
     pub fn new(name: impl Into<Arc<str>>, stage: Stage) -> Program {
-        let mut graphs = Arena::new();
+        let mut graphs = IdArena::new();
         let main = graphs.push(Graph::new());
         Program {
             name: name.into(),

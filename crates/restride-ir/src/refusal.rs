@@ -24,7 +24,7 @@ const TWO: &str = "two results that are written to the same memory. Give each me
 
 /// What the rules see of a tensor.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Memory {
+pub struct OperandMemory {
     /// Which storage.
     storage: usize,
     /// Which tensor object.
@@ -39,30 +39,30 @@ pub struct Memory {
     bits: LazyBits,
 }
 
-impl Memory {
+impl OperandMemory {
     /// A tensor of this type; the numbers tell storages, and tensor objects, apart.
-    pub fn new<D: Dim>(ty: &TensorType<D>, storage: usize, object: usize) -> Memory {
+    pub fn new<D: Dim>(ty: &TensorType<D>, storage: usize, object: usize) -> OperandMemory {
         let one = D::from(1);
         let dims = ty.layout.sizes.iter().zip(&ty.layout.strides);
         let stretched = dims.into_iter().any(|(n, s)| s.is(0) && one.less(n) == Some(true))
             && !ty.layout.sizes.iter().any(|n| n.is(0));
         let known = ty.layout.known().map(|l| TensorType::new(ty.dtype, l));
-        Memory { storage, object, dtype: ty.dtype, ty: known, stretched, bits: LazyBits::default() }
+        OperandMemory { storage, object, dtype: ty.dtype, ty: known, stretched, bits: LazyBits::default() }
     }
 
     /// Whether two tensors show the same cells in the same way.
-    fn is_data_of(&self, other: &Memory) -> bool {
+    fn is_data_of(&self, other: &OperandMemory) -> bool {
         self.ty.is_some() && self.ty == other.ty && self.storage == other.storage && self.bits == other.bits
     }
 
     /// The same of a tensor with lazy bits.
-    pub fn with_bits(self, bits: LazyBits) -> Memory {
-        Memory { bits, ..self }
+    pub fn with_bits(self, bits: LazyBits) -> OperandMemory {
+        OperandMemory { bits, ..self }
     }
 }
 
 /// Refuses operators that PyTorch does not have in place for some types.
-fn refuse_in_place<I: Iterator<Item = Memory>>(twin: &Twin, tensors: impl Fn(u8) -> I) -> Result<()> {
+fn refuse_in_place<I: Iterator<Item = OperandMemory>>(twin: &Twin, tensors: impl Fn(u8) -> I) -> Result<()> {
     let schema = twin.op.schema();
     let abs = schema.namespace == "aten" && matches!(&schema.name[..], "abs" | "absolute") && !twin.resizes;
     if abs && twin.writes.iter().any(|w| tensors(w.0).any(|t| t.dtype.is_complex())) {
@@ -88,7 +88,7 @@ enum Status {
 pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     twin: &Twin,
     args: &[Arg<V, S>],
-    see: impl Fn(&V) -> Option<Memory>,
+    see: impl Fn(&V) -> Option<OperandMemory>,
 ) -> Result<()> {
     let tensors = |i: u8| args.get(i as usize).into_iter().flat_map(|a| a.values()).filter_map(&see);
     refuse_in_place(twin, tensors)?;
@@ -102,7 +102,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             return Err(Error::new(ErrorKind::Program, INTERNAL));
         }
         let empty = target.ty.as_ref().is_some_and(|t| t.layout.sizes.contains(&0));
-        let negated = |o: Memory| o.bits.neg != target.bits.neg;
+        let negated = |o: OperandMemory| o.bits.neg != target.bits.neg;
         if copies && target.dtype == DType::Bool && !empty && (0..args.len() as u8).any(|i| tensors(i).any(negated)) {
             return Err(Error::new(ErrorKind::Program, "\"neg_cpu\" not implemented for 'Bool'"));
         }
@@ -127,7 +127,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     if check == OverlapCheck::None {
         return Ok(());
     }
-    let empty = |t: &Memory| t.ty.as_ref().is_some_and(|t| t.layout.sizes[..] == [0]);
+    let empty = |t: &OperandMemory| t.ty.as_ref().is_some_and(|t| t.layout.sizes[..] == [0]);
     if check == OverlapCheck::Pieces && twin.args.iter().all(|i| tensors(*i).all(|t| empty(&t))) {
         return Ok(());
     }
@@ -181,7 +181,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     Ok(())
 }
 
-fn status(a: &Memory, b: &Memory) -> Status {
+fn status(a: &OperandMemory, b: &OperandMemory) -> Status {
     if a.object == b.object {
         return Status::Full;
     }
@@ -205,7 +205,7 @@ fn status(a: &Memory, b: &Memory) -> Status {
 }
 
 /// Whether two tensors have a cell in common, as far as that is known.
-fn meet(a: &Memory, b: &Memory) -> bool {
+fn meet(a: &OperandMemory, b: &OperandMemory) -> bool {
     let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return false };
     a.storage == b.storage
         && !x.layout.sizes.contains(&0)
@@ -215,26 +215,26 @@ fn meet(a: &Memory, b: &Memory) -> bool {
 
 /// Whether `index_put_(self, indices, values, accumulate)` is a `masked_fill_` to PyTorch: one mask, and one number, which
 /// is read first.
-fn fills<V, S: PartialEq + From<Scalar>>(args: &[Arg<V, S>], see: impl Fn(&V) -> Option<Memory>) -> bool {
+fn fills<V, S: PartialEq + From<Scalar>>(args: &[Arg<V, S>], see: impl Fn(&V) -> Option<OperandMemory>) -> bool {
     let [_, Arg::Values(indices), Arg::Value(value), rest @ ..] = args else { return false };
     let accumulates =
         !rest.is_empty() && !matches!(rest.first(), Some(Arg::Scalar(s)) if *s == S::from(Scalar::Bool(false)));
     let mut masks = indices.iter().flatten().filter_map(&see);
     let one = see(value).and_then(|v| v.ty).is_some_and(|t| t.layout.numel() == 1);
-    let mask = |m: Memory| matches!(m.dtype, DType::Bool | DType::U8);
+    let mask = |m: OperandMemory| matches!(m.dtype, DType::Bool | DType::U8);
     !accumulates && one && masks.next().is_some_and(mask) && masks.next().is_none()
 }
 
 /// Whether two tensors may have a cell in common, or come to have one: what is empty and resized is not yet known to be
 /// apart.
-fn share(a: &Memory, b: &Memory, resizes: bool) -> bool {
+fn share(a: &OperandMemory, b: &OperandMemory, resizes: bool) -> bool {
     let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return a.storage == b.storage };
     let empty = x.layout.sizes.contains(&0) || y.layout.sizes.contains(&0);
     meet(a, b) || a.storage == b.storage && resizes && empty
 }
 
 /// Whether a call copies elements of one type over several of another on the same memory.
-fn converts_itself(twin: &Twin, target: &Memory, operand: &Memory) -> bool {
+fn converts_itself(twin: &Twin, target: &OperandMemory, operand: &OperandMemory) -> bool {
     let (Some(x), Some(y)) = (&target.ty, &operand.ty) else { return false };
     twin.op.def().maps_bits && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
 }
@@ -256,8 +256,8 @@ pub fn refuse_cast(from: DType, to: DType) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn at(sizes: &[i64], strides: &[i64], offset: i64, object: usize) -> Memory {
-        Memory::new(&Meta::new(DType::F32, Layout::strided(sizes, strides, offset)), 0, object)
+    fn at(sizes: &[i64], strides: &[i64], offset: i64, object: usize) -> OperandMemory {
+        OperandMemory::new(&Meta::new(DType::F32, Layout::strided(sizes, strides, offset)), 0, object)
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //!   read-only. Storages are counted atomically; whoever drops the last handle, on any thread, frees or releases the bytes.
 //! - *Who may use them when.* A lock in each storage has any number of readers or one writer. Nobody waits for it: who would have
 //!   to gets an [`AccessError`] (or a panic, from methods that say so). Growing and copying on the first write take the writer's
-//!   lock, so the bytes stay where they are while anybody has a [`View`] of them: views borrow a [`Reading`], [`Writing`] or
+//!   lock, so the bytes stay where they are while anybody has a [`View`] of them: views borrow a [`ReadGuard`], [`WriteGuard`] or
 //!   [`Access`], which hold the lock.
 //! - *What goes to other threads.* [`Storage`], [`Tensor`] and [`Bytes`] are `Send + Sync`. Views are neither: a kernel that
 //!   shares its work between threads hands over addresses and is answerable for who writes which element.
@@ -40,7 +40,7 @@ pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
 pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
 pub use storage::{AccessError, Bytes, Lock, Storage};
-pub use tensor::{Access, Reading, Tensor, Writing};
+pub use tensor::{Access, ReadGuard, Tensor, WriteGuard};
 pub use view::{Fitted, View, ViewMut};
 
 pub use half::{bf16, f16};

@@ -101,7 +101,7 @@ impl Tensor {
     ///
     /// # Panics
     /// While the storage is being written.
-    pub fn read(&self) -> Reading<'_> {
+    pub fn read(&self) -> ReadGuard<'_> {
         self.try_read().unwrap_or_else(|e| panic!("{e}"))
     }
 
@@ -109,15 +109,15 @@ impl Tensor {
     ///
     /// # Errors
     /// While the storage is being written.
-    pub fn try_read(&self) -> Result<Reading<'_>, AccessError> {
-        Ok(Reading { lock: self.storage.lock(false)?, tensor: self })
+    pub fn try_read(&self) -> Result<ReadGuard<'_>, AccessError> {
+        Ok(ReadGuard { lock: self.storage.lock(false)?, tensor: self })
     }
 
     /// Locked for writing until what this gives is dropped. Aliases of the storage see the writes.
     ///
     /// # Panics
     /// While the storage is being read or written, and if it is read-only.
-    pub fn write(&self) -> Writing<'_> {
+    pub fn write(&self) -> WriteGuard<'_> {
         self.try_write().unwrap_or_else(|e| panic!("{e}"))
     }
 
@@ -125,8 +125,8 @@ impl Tensor {
     ///
     /// # Errors
     /// While the storage is being read or written, and if it is read-only.
-    pub fn try_write(&self) -> Result<Writing<'_>, AccessError> {
-        Ok(Writing { lock: self.storage.lock(true)?, tensor: self })
+    pub fn try_write(&self) -> Result<WriteGuard<'_>, AccessError> {
+        Ok(WriteGuard { lock: self.storage.lock(true)?, tensor: self })
     }
 
     /// The elements in logical order (the lazy bits not applied).
@@ -147,12 +147,12 @@ impl Tensor {
 }
 
 /// A tensor whose storage is locked for reading.
-pub struct Reading<'t> {
+pub struct ReadGuard<'t> {
     lock: Lock<'t>,
     tensor: &'t Tensor,
 }
 
-impl Reading<'_> {
+impl ReadGuard<'_> {
     /// The elements, for a kernel.
     pub fn view(&self) -> View<'_> {
         // SAFETY: the layout is inside of the storage and its elements are aligned (checked when the tensor was made; storages
@@ -162,15 +162,15 @@ impl Reading<'_> {
 }
 
 /// A tensor whose storage is locked for writing.
-pub struct Writing<'t> {
+pub struct WriteGuard<'t> {
     lock: Lock<'t>,
     tensor: &'t Tensor,
 }
 
-impl Writing<'_> {
+impl WriteGuard<'_> {
     /// Where a kernel may write.
     pub fn view_mut(&mut self) -> ViewMut<'_> {
-        // SAFETY: as in `Reading::view`; the lock keeps everybody else away.
+        // SAFETY: as in `ReadGuard::view`; the lock keeps everybody else away.
         unsafe { ViewMut::from_raw(self.lock.start(), self.tensor.dtype, &self.tensor.layout) }
     }
 }
@@ -220,7 +220,7 @@ impl<'t> Access<'t> {
     /// For tensors that are not locked (in debug builds).
     pub unsafe fn view<'a>(&'a self, t: &'a Tensor) -> View<'a> {
         debug_assert!(self.holds(t, false), "a tensor is read that was not locked");
-        // SAFETY: as in `Reading::view`; who else writes the bytes is the caller's promise.
+        // SAFETY: as in `ReadGuard::view`; who else writes the bytes is the caller's promise.
         unsafe { View::from_raw(t.storage.address(), t.dtype, &t.layout) }
     }
 
@@ -233,7 +233,7 @@ impl<'t> Access<'t> {
     /// For tensors that are not locked for that (in debug builds).
     pub unsafe fn view_mut<'a>(&'a self, t: &'a Tensor) -> ViewMut<'a> {
         debug_assert!(self.holds(t, true), "a tensor is written that was not locked");
-        // SAFETY: as in `Writing::view_mut`; who else uses the bytes is the caller's promise.
+        // SAFETY: as in `WriteGuard::view_mut`; who else uses the bytes is the caller's promise.
         unsafe { ViewMut::from_raw(t.storage.address(), t.dtype, &t.layout) }
     }
 }

@@ -13,7 +13,7 @@ use restride::{PlaceOptions, Result, text};
 use restride_ir::{BufferId, GraphId, Placement, Program, Type, ValueId};
 use restride_passes::place::{self, Avoid, place_avoiding};
 use restride_testing::generate;
-use restride_testing::placed::Piece;
+use restride_testing::segment_run::SegmentRun;
 use std::collections::BTreeSet;
 
 /// Placements with candidates declined at random, for each program.
@@ -85,7 +85,7 @@ fn choices(program: &Program) -> Vec<(GraphId, ValueId)> {
 }
 
 /// The best placement that can be found.
-fn optimum(piece: &Piece, choices: &[(GraphId, ValueId)]) -> Result<(Cost, Placement)> {
+fn optimum(piece: &SegmentRun, choices: &[(GraphId, ValueId)]) -> Result<(Cost, Placement)> {
     let mut best: Option<(Cost, Placement)> = None;
     let mut see = |placement: Placement| {
         let its = cost(&piece.program, &placement);
@@ -125,7 +125,7 @@ fn main() -> Result<()> {
     let (mut greedy, mut revised, mut found) = (Sum::default(), Sum::default(), Sum::default());
     let (mut programs, mut worse) = (0, Vec::new());
     for seed in range.0..range.1 {
-        let Some(piece) = Piece::of(&generate(seed)) else { continue };
+        let Some(piece) = SegmentRun::of(&generate(seed)) else { continue };
         let choices = choices(&piece.program);
         if choices.is_empty() || choices.len() > most {
             continue;

@@ -6,7 +6,7 @@ mod json;
 
 use json::{argument, string, tensor};
 use restride_ir::{Exactness, Op, SampleArg};
-use restride_testing::differences::Case;
+use restride_testing::finite_differences::GradientCase;
 use restride_testing::rng::Rng;
 use std::io::Write as _;
 
@@ -43,7 +43,7 @@ fn list(items: Vec<String>) -> String {
 
 /// Gradients, each with the position of its operand, and the weights of what they are the gradients of, which come behind
 /// `before` other inputs.
-fn gradients(case: &Case, before: usize) -> Option<String> {
+fn gradients(case: &GradientCase, before: usize) -> Option<String> {
     let gradients = case.gradients().ok()?;
     let weights = case.inputs[before..].iter().map(tensor).collect();
     let grads = gradients.iter().map(|(i, g)| format!("[{i}, {}]", tensor(g))).collect();
@@ -53,7 +53,7 @@ fn gradients(case: &Case, before: usize) -> Option<String> {
 /// One call; nothing where it has no gradient to compare.
 fn line(op: Op, index: usize, args: &[SampleArg], twice: bool) -> Option<String> {
     let mut rng = Rng::new(index as u64);
-    let case = Case::new(op, args, &mut rng).ok()??;
+    let case = GradientCase::new(op, args, &mut rng).ok()??;
     let operands = case.args.iter().flat_map(|a| a.values()).count();
     let first = gradients(&case, operands)?;
     let second = if twice { case.second(&mut rng).ok().flatten() } else { None };

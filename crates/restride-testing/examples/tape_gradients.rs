@@ -6,7 +6,7 @@ use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
 use restride_tensor::Tensor;
 use restride_testing::scenarios::{given, tensors};
-use restride_testing::taped::{numbers, taped};
+use restride_testing::tape_run::{numbers, taped};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Write as _};
 use std::path::Path;

@@ -9,7 +9,7 @@ use restride_tensor::{Bytes, Storage, Tensor};
 use std::path::{Path, PathBuf};
 
 /// One case.
-pub struct Case {
+pub struct AliasCase {
     /// Name of the files.
     pub name: String,
     /// The program, or why it cannot be imported.
@@ -24,7 +24,7 @@ pub struct Case {
 ///
 /// # Panics
 /// Where a file is not what a case is made of.
-pub fn cases(dir: &Path) -> Vec<Case> {
+pub fn cases(dir: &Path) -> Vec<AliasCase> {
     let files = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let mut files: Vec<PathBuf> = files.map(|f| f.expect("a directory that can be read").path()).collect();
     files.retain(|p| p.extension().is_some_and(|e| e == "pt2"));
@@ -32,7 +32,7 @@ pub fn cases(dir: &Path) -> Vec<Case> {
     files.iter().map(|f| case(f)).collect()
 }
 
-fn case(pt2: &Path) -> Case {
+fn case(pt2: &Path) -> AliasCase {
     let name = pt2.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let bytes = std::fs::read(pt2).expect("a program that can be read");
     let text = std::fs::read(pt2.with_extension("json")).expect("a case has a .json");
@@ -40,7 +40,7 @@ fn case(pt2: &Path) -> Case {
     let program = import(&Bytes::copy_of(&bytes), &name, &options);
     let inputs = json::read(&text, Section::Inputs).expect("a case has inputs");
     let runs = json::read(&text, Section::After).is_ok();
-    Case { name, program, inputs: Inputs::new(values(&inputs)), runs }
+    AliasCase { name, program, inputs: Inputs::new(values(&inputs)), runs }
 }
 
 /// The values of a file, over storages shared as in the file.

@@ -1,8 +1,8 @@
 //! A random program as a line of JSON, with what each way of running leaves behind: what `scripts/check/random_check.py` runs
 //! by eager PyTorch and compares with.
 
-use crate::generate::Sample;
-use crate::outcome::{Left, by_chance};
+use crate::generate::RandomProgram;
+use crate::outcome::{Leftovers, by_chance};
 use restride::{CompileOptions, Compiled};
 use restride_exec::RunValue;
 use restride_exec::interp::Options;
@@ -73,10 +73,10 @@ fn number(s: Scalar) -> Value {
 }
 
 /// The program of a seed as a line: its inputs and graphs, and what it leaves behind in each way.
-pub fn line(seed: u64, sample: &Sample) -> Value {
+pub fn line(seed: u64, sample: &RandomProgram) -> Value {
     let program = &sample.program;
     let mut inputs = Tensors::default();
-    let left = Left::initial(program, &sample.inputs).expect("a generated program has its inputs");
+    let left = Leftovers::initial(program, &sample.inputs).expect("a generated program has its inputs");
     left.iter().for_each(|(_, v)| inputs.add(v));
     let names: Vec<&str> = left.iter().map(|(n, _)| n.as_str()).collect();
     // The graph's inputs in the order of the values above: those of the user, then the state.
@@ -151,10 +151,10 @@ fn arg(a: &Arg) -> Value {
 
 /// What each way leaves behind, or why it does not run; `chance` is a plan whose free choices were left to chance. A way that leaves to the letter what the one before it does
 /// is the name of that one.
-fn ways(sample: &Sample, seed: u64) -> Value {
+fn ways(sample: &RandomProgram, seed: u64) -> Value {
     let options = Options { strict: true, ..Options::default() };
     let (program, inputs) = (&sample.program, &sample.inputs);
-    let interp = held(|| Left::interp(program, inputs, &options));
+    let interp = held(|| Leftovers::interp(program, inputs, &options));
     let compiled =
         catch_unwind(AssertUnwindSafe(|| Compiled::new(program.clone(), Some(inputs), &CompileOptions::default())));
     let compiled = match compiled {
@@ -167,11 +167,11 @@ fn ways(sample: &Sample, seed: u64) -> Value {
             return json!({ "interp": interp, "functional": panicked(), "plan": "functional", "chance": "plan" });
         }
     };
-    let functional = held(|| Left::interp(compiled.functional(), inputs, &options));
-    let plan = held(|| Left::planned(&compiled, inputs, &options));
+    let functional = held(|| Leftovers::interp(compiled.functional(), inputs, &options));
+    let plan = held(|| Leftovers::planned(&compiled, inputs, &options));
     let chance = held(|| {
         let compiled = Compiled::new(program.clone(), Some(inputs), &by_chance(seed))?;
-        Left::planned(&compiled, inputs, &options)
+        Leftovers::planned(&compiled, inputs, &options)
     });
     let chance = if chance == plan { "plan".into() } else { chance };
     let plan = if plan == functional { "functional".into() } else { plan };
@@ -179,7 +179,7 @@ fn ways(sample: &Sample, seed: u64) -> Value {
     json!({ "interp": interp, "functional": functional, "plan": plan, "chance": chance })
 }
 
-fn held(run: impl FnOnce() -> Result<Left>) -> Value {
+fn held(run: impl FnOnce() -> Result<Leftovers>) -> Value {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(left)) => {
             let mut tensors = Tensors::default();

@@ -29,7 +29,7 @@
 //! - `share-later`: what a run on inputs that share says of a program that was compiled for inputs apart.
 //! - `part-later`: what a run on inputs apart says of a program that was compiled for inputs that share.
 
-use crate::outcome::{Left, Verdict, difference, differential};
+use crate::outcome::{Leftovers, WaysVerdict, difference, differential};
 use restride::{Adam, CompileOptions, Compiled, Explanation, Optimizer, Sgd};
 use restride_exec::copy::{copy_into, resolve};
 use restride_exec::inputs::evaluate;
@@ -258,13 +258,13 @@ fn recomputed(program: &Program, sizes: &Binding, most: &[&str]) -> Result<Strin
 }
 
 /// A placed program, judged.
-struct Judged {
+struct CheckedPlacement {
     program: Program,
     placed: Placed,
     offsets: Plan,
 }
 
-impl Judged {
+impl CheckedPlacement {
     fn text(&self) -> String {
         print_placed(&self.program, &self.placed.placement, Some(&self.offsets), &Default::default())
     }
@@ -309,13 +309,13 @@ struct Test {
 }
 
 impl Test {
-    fn placed(&self) -> Result<Judged, Error> {
+    fn placed(&self) -> Result<CheckedPlacement, Error> {
         let program = simplify(&lower(&specialize(&functional(&self.program, &self.shares)?, &self.sizes))?)?;
         let placed = place(&program, &PlaceOptions::default())?;
         let offsets = plan(program.graph(), &placed.placement, &PlanOptions::default());
         restride_check::placement(&program, &placed.placement).map_err(|f| restride_check::error(&program, &f))?;
         restride_check::plan(&program, &placed.placement, &offsets).map_err(|f| restride_check::error(&program, &f))?;
-        Ok(Judged { program, placed, offsets })
+        Ok(CheckedPlacement { program, placed, offsets })
     }
 
     /// Inputs and outputs after a run.
@@ -323,16 +323,16 @@ impl Test {
         let inputs = self.counting(&self.shares)?;
         let (program, options) = (&self.program, CompileOptions::default());
         match differential(program, &inputs, &options) {
-            Verdict::Agree => {}
-            Verdict::Rejected(why) => return Ok(format!("error: {why}")),
-            Verdict::Refused(way, why) => return Ok(format!("{way} refuses: {why}")),
-            Verdict::Wrong(way, why) => return Err(format!("{way} is wrong: {why}")),
+            WaysVerdict::Agree => {}
+            WaysVerdict::Rejected(why) => return Ok(format!("error: {why}")),
+            WaysVerdict::Refused(way, why) => return Ok(format!("{way} refuses: {why}")),
+            WaysVerdict::Wrong(way, why) => return Err(format!("{way} is wrong: {why}")),
         }
-        let left = Left::interp(program, &inputs, &Options::default()).map_err(|e| e.to_string())?;
+        let left = Leftovers::interp(program, &inputs, &Options::default()).map_err(|e| e.to_string())?;
         if !self.caller.is_empty() {
             let compiled = Compiled::new(program.clone(), Some(&inputs), &options).map_err(|e| e.to_string())?;
-            let functional = Left::interp(compiled.functional(), &inputs, &Options::default());
-            let planned = Left::planned(&compiled, &inputs, &Options::default());
+            let functional = Leftovers::interp(compiled.functional(), &inputs, &Options::default());
+            let planned = Leftovers::planned(&compiled, &inputs, &Options::default());
             self.caller_writes(&left)?;
             for (way, other) in [("functional", functional), ("plan", planned)] {
                 let other = other.map_err(|e| e.to_string())?;
@@ -345,7 +345,7 @@ impl Test {
         show(&left)
     }
 
-    fn caller_writes(&self, left: &Left) -> Result<(), String> {
+    fn caller_writes(&self, left: &Leftovers) -> Result<(), String> {
         for &(output, at, value) in &self.caller {
             let target = if output { left.values.get(at) } else { left.inputs.get(at) };
             let target = target.and_then(RunValue::tensor).ok_or("the caller writes what is no tensor")?;
@@ -363,14 +363,14 @@ impl Test {
             Err(e) => return Ok(format!("error: {e}")),
         };
         let options = Options::default();
-        let functional = Left::interp(compiled.functional(), &inputs, &options);
-        match (functional, Left::planned(&compiled, &inputs, &options)) {
+        let functional = Leftovers::interp(compiled.functional(), &inputs, &options);
+        match (functional, Leftovers::planned(&compiled, &inputs, &options)) {
             (Err(a), Err(b)) if a.to_string() == b.to_string() => Ok(format!("error: {a}")),
             (Err(a), Err(b)) => Err(format!("functional says {a}, plan {b}")),
             (Err(e), _) => Err(format!("plan accepts what functional refuses: {e}")),
             (_, Err(e)) => Err(format!("functional accepts what plan refuses: {e}")),
             (Ok(functional), Ok(planned)) => {
-                let left = Left::interp(&self.program, &inputs, &options).map_err(|e| e.to_string())?;
+                let left = Leftovers::interp(&self.program, &inputs, &options).map_err(|e| e.to_string())?;
                 for (way, other) in [("functional", functional), ("plan", planned)] {
                     if let Some(what) = difference(&left, &other) {
                         return Err(format!("{way} is wrong: {what}"));
@@ -427,7 +427,7 @@ impl Test {
     }
 }
 
-fn show(left: &Left) -> Result<String, String> {
+fn show(left: &Leftovers) -> Result<String, String> {
     let mut out = String::new();
     let mut storages: Vec<(usize, String)> = Vec::new();
     for (name, value) in left.named() {

@@ -2,10 +2,10 @@
 //!
 //! `fuzz/` has a target for each, and `tests/fuzz.rs` calls them with files of `fixtures`, damaged ones and random bytes.
 
-use crate::placed::{Piece, turned};
+use crate::damage::{KINDS, damage, damage_plan};
 use crate::rng::Rng;
-use crate::spoil::{KINDS, spoil, spoil_plan};
-use crate::{Left, Verdict, difference, differential, generate, metamorphic, reduce};
+use crate::segment_run::{SegmentRun, turned};
+use crate::{Leftovers, WaysVerdict, difference, differential, generate, metamorphic, reduce};
 use restride::RunOptions;
 use restride_exec::run::Runnable;
 use restride_ir::{Expr, ExprFn, Layout, Scalar, Symbol, text};
@@ -16,10 +16,10 @@ use restride_tensor::{Bytes, Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry, by the name of its target in `fuzz/`.
-pub type Entry = (&'static str, fn(&[u8]));
+pub type FuzzEntry = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const ENTRIES: [Entry; 10] = [
+pub const ENTRIES: [FuzzEntry; 10] = [
     ("archive", archive),
     ("model_json", model_json),
     ("pickled", pickled),
@@ -203,12 +203,12 @@ fn cells(layout: &Layout, size: i64) -> Vec<i64> {
 }
 
 /// A piece of a generated program with its placement, and what the interpreter leaves.
-fn placed(rng: &mut Rng) -> Option<(Piece, restride_ir::Placement, Vec<(restride::Inputs, Left)>)> {
+fn placed(rng: &mut Rng) -> Option<(SegmentRun, restride_ir::Placement, Vec<(restride::Inputs, Leftovers)>)> {
     let sample = generate(rng.below(1 << 20) as u64);
-    let piece = Piece::of(&sample)?;
+    let piece = SegmentRun::of(&sample)?;
     let placement = piece.place(&restride::PlaceOptions::default()).ok()?;
     let left = |inputs: restride::Inputs| {
-        let left = Left::interp(&sample.program, &inputs, &RunOptions::default()).ok()?;
+        let left = Leftovers::interp(&sample.program, &inputs, &RunOptions::default()).ok()?;
         Some((inputs, left))
     };
     let mut sets = vec![left(sample.inputs.clone())?];
@@ -216,7 +216,7 @@ fn placed(rng: &mut Rng) -> Option<(Piece, restride_ir::Placement, Vec<(restride
     Some((piece, placement, sets))
 }
 
-fn run(piece: &Piece, runnable: &Runnable, sets: &[(restride::Inputs, Left)]) {
+fn run(piece: &SegmentRun, runnable: &Runnable, sets: &[(restride::Inputs, Leftovers)]) {
     // More than a machine may have is refused when it is asked for.
     if runnable.arena_bytes() > 1 << 26 {
         return;
@@ -236,9 +236,9 @@ pub fn placements(bytes: &[u8]) {
     let Some((piece, placement, sets)) = placed(&mut rng) else { return };
     for _ in 0..8 {
         let kind = *rng.choose(&KINDS);
-        let Some(spoilt) = spoil(&piece.program, &placement, kind, &mut rng) else { continue };
-        if let Ok(plan) = piece.judge(&spoilt)
-            && let Ok(runnable) = Runnable::checked(&piece.program, spoilt, plan)
+        let Some(damaged) = damage(&piece.program, &placement, kind, &mut rng) else { continue };
+        if let Ok(plan) = piece.judge(&damaged)
+            && let Ok(runnable) = Runnable::checked(&piece.program, damaged, plan)
         {
             run(&piece, &runnable, &sets);
         }
@@ -254,7 +254,7 @@ pub fn plans(bytes: &[u8]) {
     let Some((piece, placement, sets)) = placed(&mut rng) else { return };
     let Ok(good) = piece.judge(&placement) else { return };
     for _ in 0..8 {
-        let Some(bad) = spoil_plan(&placement, &good, &mut rng) else { continue };
+        let Some(bad) = damage_plan(&placement, &good, &mut rng) else { continue };
         if let Ok(runnable) = Runnable::checked(&piece.program, placement.clone(), bad) {
             run(&piece, &runnable, &sets);
         }
@@ -267,8 +267,8 @@ pub fn plans(bytes: &[u8]) {
 /// If a way is wrong, with the program made small.
 pub fn ways(bytes: &[u8]) {
     let sample = crate::generate::generate_from(Rng::from_bytes(bytes), "fuzzed");
-    let wrong = |s: &crate::Sample| match differential(&s.program, &s.inputs, &Default::default()) {
-        Verdict::Wrong(way, _) => Some(way),
+    let wrong = |s: &crate::RandomProgram| match differential(&s.program, &s.inputs, &Default::default()) {
+        WaysVerdict::Wrong(way, _) => Some(way),
         _ => None,
     };
     if let Some(way) = wrong(&sample) {
@@ -277,7 +277,7 @@ pub fn ways(bytes: &[u8]) {
         panic!("{verdict:?}\n{}", text::print(&small.program));
     }
     let (program, inputs) = (&sample.program, &sample.inputs);
-    if differential(program, inputs, &Default::default()) == Verdict::Agree
+    if differential(program, inputs, &Default::default()) == WaysVerdict::Agree
         && let Err(what) = metamorphic(program, inputs, &Default::default())
     {
         panic!("{what}\n{}", text::print(program));

@@ -3,21 +3,21 @@
 #![forbid(unsafe_code)]
 
 pub mod corpus;
-pub mod differences;
+pub mod damage;
 pub mod dump;
-mod exact;
 pub mod filetest;
+pub mod finite_differences;
 pub mod fuzz;
 pub mod generate;
+mod magnitude;
 pub mod outcome;
-pub mod placed;
 pub mod reduce;
 pub mod rng;
 pub mod scenarios;
-pub mod spoil;
-pub mod taped;
+pub mod segment_run;
+pub mod tape_run;
 pub mod tracer;
 
-pub use generate::{Sample, generate, generate_checked, generate_floating};
-pub use outcome::{Left, Verdict, by_chance, difference, differential, metamorphic};
+pub use generate::{RandomProgram, generate, generate_checked, generate_floating};
+pub use outcome::{Leftovers, WaysVerdict, by_chance, difference, differential, metamorphic};
 pub use reduce::reduce;

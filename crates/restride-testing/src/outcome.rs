@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// What a run leaves behind: inputs and state as they are then, and outputs.
 #[derive(Clone, Debug)]
-pub struct Left {
+pub struct Leftovers {
     /// User inputs after the run, in order.
     pub inputs: Vec<RunValue>,
     /// User outputs, in order.
@@ -23,43 +23,43 @@ pub struct Left {
     given: Inputs,
 }
 
-impl Left {
-    pub(crate) fn new(outputs: Outputs, state: State, given: Inputs) -> Left {
-        Left { inputs: outputs.inputs, values: outputs.values, state, given }
+impl Leftovers {
+    pub(crate) fn new(outputs: Outputs, state: State, given: Inputs) -> Leftovers {
+        Leftovers { inputs: outputs.inputs, values: outputs.values, state, given }
     }
 
     /// What there is before a run, by name: user inputs in order, then parameters, buffers and constants.
     pub fn initial(program: &Program, inputs: &Inputs) -> Result<Vec<(String, RunValue)>> {
-        let none = Left::new(Outputs::default(), State::new(program)?, inputs.clone());
+        let none = Leftovers::new(Outputs::default(), State::new(program)?, inputs.clone());
         let given = inputs.values.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
         Ok(given.chain(none.named()).collect())
     }
 
     /// Runs a program by the interpreter, on copies of the inputs.
-    pub fn interp(program: &Program, inputs: &Inputs, options: &Options) -> Result<Left> {
+    pub fn interp(program: &Program, inputs: &Inputs, options: &Options) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut state = State::new(program)?;
         let outputs = interpret(program, &given, &mut state, options)?;
-        Ok(Left::new(outputs, state, given))
+        Ok(Leftovers::new(outputs, state, given))
     }
 
     /// Runs a compiled program in its arena, on copies of the inputs.
-    pub fn planned(compiled: &Compiled, inputs: &Inputs, options: &Options) -> Result<Left> {
+    pub fn planned(compiled: &Compiled, inputs: &Inputs, options: &Options) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut instance = compiled.instance()?;
         let outputs = instance.run(&given, options)?;
-        Ok(Left::new(outputs, instance.into_state(), given))
+        Ok(Leftovers::new(outputs, instance.into_state(), given))
     }
 
     /// The same by a session, `runs` times on the same memory.
-    pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &Options, runs: usize) -> Result<Left> {
+    pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &Options, runs: usize) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut session = compiled.instance()?.session(&given, &[], options)?;
         for _ in 0..runs {
             session.run()?;
         }
         let outputs = session.outputs().clone();
-        Ok(Left::new(outputs, session.into_instance().into_state(), given))
+        Ok(Leftovers::new(outputs, session.into_instance().into_state(), given))
     }
 
     /// Everything that the caller sees, by name.
@@ -73,12 +73,12 @@ impl Left {
 
 /// What differs between two runs, if anything: bits, sizes, strides, offsets, who shares storage with whom, and the cells
 /// of the storages of inputs, parameters and buffers that no tensor shows.
-pub fn difference(a: &Left, b: &Left) -> Option<String> {
+pub fn difference(a: &Leftovers, b: &Leftovers) -> Option<String> {
     let (left, right) = (a.named(), b.named());
     if left.len() != right.len() {
         return Some(format!("{} values for {}", right.len(), left.len()));
     }
-    let mut storages = Storages::default();
+    let mut storages = StoragePairs::default();
     for ((name, x), (_, y)) in left.iter().zip(&right) {
         let found = match (x, y) {
             // A lazily mapped output is given as the elements that it shows, on memory of their own.
@@ -96,7 +96,7 @@ pub fn difference(a: &Left, b: &Left) -> Option<String> {
             return Some(format!("{name} {found}"));
         }
     }
-    let given = |of: &Left| -> Vec<RunValue> {
+    let given = |of: &Leftovers| -> Vec<RunValue> {
         let state = of.state.iter().map(|(_, t)| RunValue::Tensor(t.clone()));
         of.given.values.iter().cloned().chain(state).collect()
     };
@@ -157,14 +157,14 @@ fn show(t: &Tensor) -> String {
 
 /// Pairs the storages of two runs with each other.
 #[derive(Default)]
-struct Storages {
+struct StoragePairs {
     to: BTreeMap<usize, (usize, String)>,
     back: BTreeMap<usize, (usize, String)>,
     /// How far the second run's cells lie behind the first's, in bytes, by the first's storage.
     shift: BTreeMap<usize, i64>,
 }
 
-impl Storages {
+impl StoragePairs {
     fn sharing(&mut self, name: &str, x: &Tensor, y: &Tensor, caller_s: bool) -> Option<String> {
         let (i, j) = (x.storage().id(), y.storage().id());
         let (to, first) = self.to.entry(i).or_insert_with(|| (j, name.to_string()));
@@ -185,7 +185,7 @@ impl Storages {
 
 /// What came of running a program in all ways.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum WaysVerdict {
     /// All ways leave the same behind.
     Agree,
     /// Eager PyTorch refuses the program, and so does every way.
@@ -197,65 +197,65 @@ pub enum Verdict {
 }
 
 /// Runs a program in all ways on the same inputs, with the checkers on.
-pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> Verdict {
+pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> WaysVerdict {
     let options = Options { strict: true, ..Options::default() };
-    let eager = Left::interp(program, inputs, &options);
+    let eager = Leftovers::interp(program, inputs, &options);
     let refused = match &eager {
         Ok(_) => None,
         Err(e) if matches!(e.kind, ErrorKind::Program) => Some(e.to_string()),
-        Err(e) if e.kind == ErrorKind::Unsupported => return Verdict::Refused("interp", e.to_string()),
-        Err(e) => return Verdict::Wrong("interp", e.to_string()),
+        Err(e) if e.kind == ErrorKind::Unsupported => return WaysVerdict::Refused("interp", e.to_string()),
+        Err(e) => return WaysVerdict::Wrong("interp", e.to_string()),
     };
-    let held = |way: &'static str, run: Result<Left>| -> Option<Verdict> {
+    let held = |way: &'static str, run: Result<Leftovers>| -> Option<WaysVerdict> {
         match (&eager, run) {
-            (Ok(a), Ok(b)) => difference(a, &b).map(|what| Verdict::Wrong(way, what)),
+            (Ok(a), Ok(b)) => difference(a, &b).map(|what| WaysVerdict::Wrong(way, what)),
             (Err(_), Err(e)) if e.kind == ErrorKind::Program => None,
-            (Err(e), Ok(_)) => Some(Verdict::Wrong(way, format!("accepts what eager refuses: {e}"))),
+            (Err(e), Ok(_)) => Some(WaysVerdict::Wrong(way, format!("accepts what eager refuses: {e}"))),
             // Inputs that a program was not made for are refused at the run.
             (_, Err(e)) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => {
-                Some(Verdict::Refused(way, e.to_string()))
+                Some(WaysVerdict::Refused(way, e.to_string()))
             }
-            (_, Err(e)) => Some(Verdict::Wrong(way, e.to_string())),
+            (_, Err(e)) => Some(WaysVerdict::Wrong(way, e.to_string())),
         }
     };
     let compiled = match Compiled::new(program.clone(), Some(inputs), compile) {
         Ok(c) => c,
         // A branch that eager does not take is refused all the same.
         Err(e) if eager.is_ok() && e.kind == ErrorKind::Program && program.graphs.len() > 1 => {
-            return Verdict::Refused("functionalize", e.to_string());
+            return WaysVerdict::Refused("functionalize", e.to_string());
         }
         Err(e) => {
             let verdict = held("functionalize", Err(e));
-            return verdict.unwrap_or(Verdict::Rejected(refused.unwrap_or_default()));
+            return verdict.unwrap_or(WaysVerdict::Rejected(refused.unwrap_or_default()));
         }
     };
     if let Err(e) = sound(compiled.functional()) {
-        return Verdict::Wrong("functionalize", e);
+        return WaysVerdict::Wrong("functionalize", e);
     }
-    let functional = Left::interp(compiled.functional(), inputs, &options);
+    let functional = Leftovers::interp(compiled.functional(), inputs, &options);
     if let Some(verdict) = held("functional", functional) {
         return verdict;
     }
     if eager.is_ok()
         && let Err(e) = restride::meaning(program, compiled.functional(), inputs)
     {
-        return Verdict::Wrong("meaning", e.to_string());
+        return WaysVerdict::Wrong("meaning", e.to_string());
     }
-    if let Some(verdict) = held("plan", Left::planned(&compiled, inputs, &options)) {
+    if let Some(verdict) = held("plan", Leftovers::planned(&compiled, inputs, &options)) {
         return verdict;
     }
-    let bound = Left::bound(&compiled, inputs, &options, 1);
+    let bound = Leftovers::bound(&compiled, inputs, &options, 1);
     // Some programs cannot be bound to memory, and say so.
     if !matches!(&bound, Err(e) if e.kind == ErrorKind::Unsupported)
         && let Some(verdict) = held("session", bound)
     {
         return verdict;
     }
-    refused.map_or(Verdict::Agree, Verdict::Rejected)
+    refused.map_or(WaysVerdict::Agree, WaysVerdict::Rejected)
 }
 
 /// Compiling with placement's free choices left to chance: kinds of sharing switched off now and then, single candidates
-/// declined, choices not undone; memory that nothing may read is spoilt at every run.
+/// declined, choices not undone; memory that nothing may read is damaged at every run.
 pub fn by_chance(seed: u64) -> CompileOptions {
     let mut rng = Rng::new(seed);
     let mut mostly = || rng.below(6) > 0;
@@ -295,7 +295,7 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
         Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
         Err(e) => return Err(format!("written back in place: {e}")),
     };
-    let interpreted = |p: &Program| Left::interp(p, inputs, &options);
+    let interpreted = |p: &Program| Leftovers::interp(p, inputs, &options);
     let original = interpreted(program).map_err(words)?;
     let with_views =
         |slices| compiled.with_views(ViewOptions { slices }).map_err(|e| format!("with views (slices: {slices}): {e}"));
@@ -316,7 +316,7 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
         Err(e) if e.kind == ErrorKind::Unsupported => return Ok(()),
         Err(e) => return Err(format!("functionalized from what is in place: {e}")),
     };
-    let run = |p: &Program| Left::interp(p, inputs, &options);
+    let run = |p: &Program| Leftovers::interp(p, inputs, &options);
     let first = run(compiled.functional()).map_err(words)?;
     match run(back.functional()) {
         Ok(second) => match difference(&first, &second) {

@@ -1,11 +1,11 @@
 //! Making a failing program small: nodes and outputs go while it still fails.
 
-use crate::generate::Sample;
+use crate::generate::RandomProgram;
 use restride_ir::{Arg, Graph, GraphId, ValueId};
 use std::collections::BTreeSet;
 
 /// The smallest program found by leaving out nodes and outputs for which `fails` holds, as it does for the given one.
-pub fn reduce(sample: &Sample, fails: impl Fn(&Sample) -> bool) -> Sample {
+pub fn reduce(sample: &RandomProgram, fails: impl Fn(&RandomProgram) -> bool) -> RandomProgram {
     let mut best = sample.clone();
     loop {
         let before = size(&best);
@@ -47,7 +47,7 @@ fn gives_first(graph: &Graph, at: usize) -> bool {
     matches!(graph.outputs.first(), Some(Arg::Value(v)) if node.results.contains(v))
 }
 
-fn size(sample: &Sample) -> usize {
+fn size(sample: &RandomProgram) -> usize {
     sample.program.graphs.iter().map(|(_, g)| g.order.len() + g.outputs.len()).sum()
 }
 

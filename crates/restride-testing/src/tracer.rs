@@ -1,10 +1,10 @@
 //! Building imported programs call by call, with the types that eager PyTorch would show: by the operators' view and
 //! shape rules. On the way it keeps bounds of the numbers, so that everything stays exact in every element type.
 
-use crate::exact::{self, Bound};
+use crate::magnitude::{self, Magnitude};
 use restride_ir::{
-    Arg, Args, DType, Expr, Graph, LazyBits, Memory, Meta, Op, Origin, Scalar, TensorType, TwinReturn, Type, ValueId,
-    ViewOutcome, dense_like, refuse_overlap,
+    Arg, Args, DType, Expr, Graph, LazyBits, Meta, Op, OperandMemory, Origin, Scalar, TensorType, TwinReturn, Type,
+    ValueId, ViewOutcome, dense_like, refuse_overlap,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Tracer {
     /// The lazy bits of each object.
     bits: Vec<LazyBits>,
     /// What the numbers in each storage are bounded by.
-    bounds: Vec<Bound>,
+    bounds: Vec<Magnitude>,
     /// Storages whose bounds may not grow: the operands of a body that runs again and again.
     held: BTreeSet<usize>,
     hidden: BTreeSet<usize>,
@@ -44,7 +44,7 @@ impl Tracer {
     }
 
     /// Adds an input on a storage of its own, or on that of another value.
-    pub fn input(&mut self, name: &str, meta: Meta, beside: Option<ValueId>, bound: Bound) -> ValueId {
+    pub fn input(&mut self, name: &str, meta: Meta, beside: Option<ValueId>, bound: Magnitude) -> ValueId {
         let v = self.graph.add_input(name, Type::Tensor(symbolic(&meta)));
         let storage = match beside {
             Some(b) => self.storage(b),
@@ -55,7 +55,7 @@ impl Tracer {
         v
     }
 
-    fn fresh(&mut self, bound: Bound) -> usize {
+    fn fresh(&mut self, bound: Magnitude) -> usize {
         self.bounds.push(bound);
         self.bounds.len() - 1
     }
@@ -109,12 +109,12 @@ impl Tracer {
     }
 
     /// What bounds the numbers of a tensor's storage.
-    pub fn bound(&self, v: ValueId) -> Bound {
+    pub fn bound(&self, v: ValueId) -> Magnitude {
         self.bounds[self.storage(v)]
     }
 
     /// Widens the bound of a tensor's storage.
-    pub fn widen(&mut self, v: ValueId, bound: Bound) {
+    pub fn widen(&mut self, v: ValueId, bound: Magnitude) {
         let s = self.storage(v);
         self.bounds[s] = self.bounds[s].or(bound);
     }
@@ -138,7 +138,7 @@ impl Tracer {
             if self.held.contains(&storage) && !bound.within(self.bounds[storage]) {
                 return None;
             }
-            if bound.exact_in(dtype).is_none() && !(exact::only_moves(op) && self.moved(&args, dtype)) {
+            if bound.exact_in(dtype).is_none() && !(magnitude::only_moves(op) && self.moved(&args, dtype)) {
                 return None;
             }
             self.bounds[storage] = self.bounds[storage].or(bound);
@@ -148,8 +148,8 @@ impl Tracer {
             .enumerate()
             .map(|(i, r)| {
                 let meta = match r {
-                    Made::New(meta) | Made::Piece(meta) | Made::View(meta, _, _) => meta,
-                    Made::Object(o, meta, _) => meta.as_ref().unwrap_or(&self.metas[*o]),
+                    TracedResult::New(meta) | TracedResult::Piece(meta) | TracedResult::View(meta, _, _) => meta,
+                    TracedResult::Object(o, meta, _) => meta.as_ref().unwrap_or(&self.metas[*o]),
                 };
                 let name = format!("v{}", self.graph.values.len() + i);
                 (name.into(), Type::Tensor(symbolic(meta)))
@@ -165,7 +165,7 @@ impl Tracer {
 
     /// Adds a call whose results are tensors of the given types (a higher-order one): new ones, or on the storage of a
     /// value that is there.
-    pub fn call_as(&mut self, op: Op, args: Vec<Arg>, types: &[(Meta, Option<ValueId>, Bound)]) -> Vec<ValueId> {
+    pub fn call_as(&mut self, op: Op, args: Vec<Arg>, types: &[(Meta, Option<ValueId>, Magnitude)]) -> Vec<ValueId> {
         let n = self.graph.values.len();
         let names = types
             .iter()
@@ -173,11 +173,11 @@ impl Tracer {
             .map(|(i, (m, _, _))| (format!("v{}", n + i).into(), Type::Tensor(symbolic(m))))
             .collect();
         let made = types.iter().map(|(m, on, _)| match on {
-            Some(v) => Made::View(m.clone(), self.storage(*v), LazyBits::default()),
-            None => Made::New(m.clone()),
+            Some(v) => TracedResult::View(m.clone(), self.storage(*v), LazyBits::default()),
+            None => TracedResult::New(m.clone()),
         });
         let made = made.collect();
-        let bounds: Vec<Bound> = types.iter().map(|t| t.2).collect();
+        let bounds: Vec<Magnitude> = types.iter().map(|t| t.2).collect();
         self.push(op, args, names, made, &bounds)
     }
 
@@ -198,8 +198,8 @@ impl Tracer {
         op: Op,
         args: Vec<Arg>,
         names: Vec<(Arc<str>, Type)>,
-        made: Vec<Made>,
-        bounds: &[Bound],
+        made: Vec<TracedResult>,
+        bounds: &[Magnitude],
     ) -> Vec<ValueId> {
         self.calls += 1;
         let origin = Arc::new(Origin { key: self.calls, ..Origin::default() });
@@ -209,19 +209,19 @@ impl Tracer {
         for (i, (&v, made)) in values.iter().zip(made).enumerate() {
             let bound = bounds.get(i).or(bounds.first()).copied().unwrap_or_default();
             match made {
-                Made::New(meta) => {
+                TracedResult::New(meta) => {
                     let storage = self.fresh(bound.of(meta.dtype));
                     self.add(v, meta, storage, LazyBits::default());
                 }
-                Made::Piece(meta) => {
+                TracedResult::Piece(meta) => {
                     let storage = *whole.get_or_insert_with(|| self.fresh(bound.of(meta.dtype)));
                     self.add(v, meta, storage, LazyBits::default());
                 }
-                Made::View(meta, storage, bits) => {
+                TracedResult::View(meta, storage, bits) => {
                     self.bounds[storage] = self.bounds[storage].or(bound);
                     self.add(v, meta, storage, bits);
                 }
-                Made::Object(o, meta, storage) => {
+                TracedResult::Object(o, meta, storage) => {
                     self.objects.insert(v, o);
                     if let Some(meta) = meta {
                         self.metas[o] = meta;
@@ -242,10 +242,10 @@ impl Tracer {
     }
 
     /// A view of a tensor with these bits, or the copy that it is where there are none to be had.
-    fn view(&self, base: ValueId, bits: Option<LazyBits>, meta: Meta) -> Made {
+    fn view(&self, base: ValueId, bits: Option<LazyBits>, meta: Meta) -> TracedResult {
         match bits {
-            Some(bits) => Made::View(meta, self.storage(base), bits),
-            None => Made::New(Meta::new(meta.dtype, dense_like(&meta.layout))),
+            Some(bits) => TracedResult::View(meta, self.storage(base), bits),
+            None => TracedResult::New(Meta::new(meta.dtype, dense_like(&meta.layout))),
         }
     }
 
@@ -256,7 +256,7 @@ impl Tracer {
             .map(|a| a.try_map(|v| Ok(self.meta(*v).clone()), |e| e.constant().ok_or(())))
             .collect::<Result<_, ()>>()
             .ok()?;
-        let bounds: Vec<Arg<(Bound, Meta), Scalar>> = args
+        let bounds: Vec<Arg<(Magnitude, Meta), Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| Ok((self.bound(*v), self.meta(*v).clone())), |e| e.constant().ok_or(())))
             .collect::<Result<_, ()>>()
@@ -273,14 +273,14 @@ impl Tracer {
             }
             // A member that is there twice grows twice.
             let list: Vec<ValueId> = args[0].values().copied().collect();
-            let bound = exact::bound(op, &bounds, list.len() as f64)?;
+            let bound = magnitude::bound(op, &bounds, list.len() as f64)?;
             let writes = list.iter().map(|v| (*v, self.meta(*v).dtype)).collect();
             return Some(Traced { made: Vec::new(), writes, bound });
         }
         if let (Some(twin), true) = (op.twin(), op.mutates(args)) {
             if !self.wild {
                 let see = |v: &ValueId| {
-                    Some(Memory::new(self.meta(*v), self.storage(*v), self.objects[v]).with_bits(self.bits(*v)))
+                    Some(OperandMemory::new(self.meta(*v), self.storage(*v), self.objects[v]).with_bits(self.bits(*v)))
                 };
                 refuse_overlap(twin, args, see).ok()?;
             }
@@ -319,11 +319,11 @@ impl Tracer {
             let made = |r: &TwinReturn| match *r {
                 TwinReturn::Arg(i) => {
                     let object = self.objects[args[i as usize].values().next()?];
-                    Some(Made::Object(object, resized.get(&object).cloned(), None))
+                    Some(TracedResult::Object(object, resized.get(&object).cloned(), None))
                 }
-                TwinReturn::Result(r) => Some(Made::New(inferred.get(r as usize)?.clone())),
+                TwinReturn::Result(r) => Some(TracedResult::New(inferred.get(r as usize)?.clone())),
             };
-            let bound = exact::bound(op, &bounds, 1.0)?;
+            let bound = magnitude::bound(op, &bounds, 1.0)?;
             let made = twin.returns.iter().map(made).collect::<Option<_>>()?;
             return Some(Traced { made, writes, bound });
         }
@@ -339,14 +339,14 @@ impl Tracer {
                 if self.fixed || self.pinned.contains(&object) {
                     return None;
                 }
-                vec![Made::Object(object, Some(views.into_iter().next()?), Some(storage))]
+                vec![TracedResult::Object(object, Some(views.into_iter().next()?), Some(storage))]
             } else if of_copy {
-                views.into_iter().map(Made::Piece).collect()
+                views.into_iter().map(TracedResult::Piece).collect()
             } else {
                 let bits = |m: &Meta| own.of_view(op, self.meta(base), m).ok();
                 match &views[..] {
                     [one] if def.itself && one == self.meta(base) && bits(one)? == Some(own) => {
-                        vec![Made::Object(self.objects[&base], None, None)]
+                        vec![TracedResult::Object(self.objects[&base], None, None)]
                     }
                     _ => views.into_iter().map(|m| Some(self.view(base, bits(&m)?, m))).collect::<Option<_>>()?,
                 }
@@ -359,29 +359,29 @@ impl Tracer {
             return None;
         }
         let made: Vec<Meta> = def.infer?(&Args(&settled)).ok()?.into_iter().collect();
-        let bound = exact::bound(op, &bounds, 1.0)?;
+        let bound = magnitude::bound(op, &bounds, 1.0)?;
         // A result whose numbers would be rounded is none; bits that are only moved may be anything.
         if made
             .iter()
-            .any(|m| bound.exact_in(m.dtype).is_none() && !(exact::only_moves(op) && self.moved(args, m.dtype)))
+            .any(|m| bound.exact_in(m.dtype).is_none() && !(magnitude::only_moves(op) && self.moved(args, m.dtype)))
         {
             return None;
         }
-        Some(Traced { made: made.into_iter().map(Made::New).collect(), writes: Vec::new(), bound })
+        Some(Traced { made: made.into_iter().map(TracedResult::New).collect(), writes: Vec::new(), bound })
     }
 }
 
 /// What a call does.
 struct Traced {
-    made: Vec<Made>,
+    made: Vec<TracedResult>,
     /// What it writes, with the type.
     writes: Vec<(ValueId, DType)>,
     /// Of what it computes.
-    bound: Bound,
+    bound: Magnitude,
 }
 
 /// A result of a call.
-enum Made {
+enum TracedResult {
     New(Meta),
     /// A new object on the call's one new storage.
     Piece(Meta),

@@ -2,7 +2,7 @@
 //! tests), the functional and the planned program leave bit for bit.
 
 use restride::CompileOptions;
-use restride_testing::{Verdict, corpus, differential};
+use restride_testing::{WaysVerdict, corpus, differential};
 use std::path::Path;
 
 #[test]
@@ -19,7 +19,7 @@ fn all_ways_agree_on_the_corpus() {
             }
         };
         match (differential(program, &case.inputs, &CompileOptions::default()), case.runs) {
-            (Verdict::Agree, true) | (Verdict::Rejected(_), false) => agree += 1,
+            (WaysVerdict::Agree, true) | (WaysVerdict::Rejected(_), false) => agree += 1,
             (verdict, runs) => complaints.push(format!("{} ({runs}): {verdict:?}", case.name)),
         }
     }

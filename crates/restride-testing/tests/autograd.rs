@@ -2,7 +2,7 @@
 //! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
 
 use restride::{CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions, State};
-use restride_testing::differences::against;
+use restride_testing::finite_differences::against;
 use restride_testing::rng::Rng;
 use restride_testing::scenarios::{given, loss, programs, tensors};
 use std::path::Path;

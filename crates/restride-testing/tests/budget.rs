@@ -4,7 +4,7 @@ use restride::{
     CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RawTensor as Tensor, RunOptions,
     RunValue, UpperBound, open,
 };
-use restride_testing::{Left, Verdict, difference, differential, generate};
+use restride_testing::{Leftovers, WaysVerdict, difference, differential, generate};
 use std::path::Path;
 
 fn options(budget: Option<i64>) -> CompileOptions {
@@ -34,7 +34,7 @@ fn hold(name: &str, (program, inputs): (&Program, &Inputs), shares: &[i64], met:
             Ok((bytes, again)) => {
                 assert!(bytes <= budget, "{name}: {bytes} bytes within {budget}");
                 let same = differential(program, inputs, &options(Some(budget)));
-                assert_eq!(same, Verdict::Agree, "{name}, within {budget} of {whole} bytes");
+                assert_eq!(same, WaysVerdict::Agree, "{name}, within {budget} of {whole} bytes");
                 met.yes += 1;
                 met.again += again;
             }
@@ -59,7 +59,7 @@ fn random_programs_within_budgets() {
     let mut met = Met::default();
     for seed in 0..60 {
         let sample = generate(seed);
-        if differential(&sample.program, &sample.inputs, &options(None)) == Verdict::Agree {
+        if differential(&sample.program, &sample.inputs, &options(None)) == WaysVerdict::Agree {
             hold(&format!("seed {seed}"), (&sample.program, &sample.inputs), &[80, 40], &mut met);
         }
     }
@@ -121,7 +121,7 @@ fn programs_that_read_late_within_budgets() {
     let mut met = Met::default();
     for seed in 0..40 {
         let (program, inputs) = late(seed);
-        assert_eq!(differential(&program, &inputs, &options(None)), Verdict::Agree, "{seed}");
+        assert_eq!(differential(&program, &inputs, &options(None)), WaysVerdict::Agree, "{seed}");
         hold(&format!("late {seed}"), (&program, &inputs), &[90, 80, 60], &mut met);
     }
     println!("{met:?}");
@@ -168,7 +168,7 @@ fn a_budget_goes_with_the_file() {
     let compiled = Compiled::new(opened, Some(&inputs), &took).expect("compiles");
     let report = compiled.report(&inputs).expect("the plan is right");
     assert!(report.plan.arena_bytes <= budget && report.again.0 > 0, "{report:?}");
-    let run = |c: &Compiled| Left::planned(c, &inputs, &RunOptions::default()).expect("runs");
+    let run = |c: &Compiled| Leftovers::planned(c, &inputs, &RunOptions::default()).expect("runs");
     let plain = Compiled::new(joint, Some(&inputs), &options(None)).expect("compiles");
     assert_eq!(difference(&run(&plain), &run(&compiled)), None);
 }
@@ -178,7 +178,7 @@ fn what_backward_keeps_changes_no_bit() {
     let (program, inputs) = example("classifier.pt2");
     let (compiled, joint) = joint(&program, &inputs);
     let placed = |p: &Program| Compiled::new(p.clone(), Some(&inputs), &options(None)).expect("compiles");
-    let run = |p: &Program| Left::planned(&placed(p), &inputs, &RunOptions::default()).expect("runs");
+    let run = |p: &Program| Leftovers::planned(&placed(p), &inputs, &RunOptions::default()).expect("runs");
     let bytes = |p: &Program| placed(p).report(&inputs).expect("compiles").plan.arena_bytes;
     let want = run(&joint);
     let choose = |keep: Keep| compiled.keep(&joint, &GradOptions::default(), keep, Some(&inputs));

@@ -4,7 +4,7 @@ use restride::{
     CompileOptions, Compiled, DType, GradOptions, Inputs, Program, RawTensor as Tensor, RunOptions, RunValue, State,
 };
 use restride_ir::text::parse;
-use restride_testing::differences::against;
+use restride_testing::finite_differences::against;
 use restride_testing::rng::Rng;
 
 fn program(text: &str) -> Program {

@@ -2,9 +2,9 @@
 //! second.
 
 use restride_ir::{Arg, Op, SampleArg, Scalar};
-use restride_testing::differences::{Case, REFUSED};
+use restride_testing::finite_differences::{GradientCase, REFUSED};
 use restride_testing::rng::Rng;
-use restride_testing::taped::{draws, first_order, same, second_order};
+use restride_testing::tape_run::{draws, first_order, same, second_order};
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -134,7 +134,7 @@ fn key(args: &[SampleArg]) -> String {
 }
 
 /// A check of one case: whether it says anything.
-type Check = fn(&Case, &mut Rng) -> Result<bool, String>;
+type Check = fn(&GradientCase, &mut Rng) -> Result<bool, String>;
 
 /// Checks some samples of every operator: what was found, and how many calls of each said anything.
 fn every_operator(tried: usize, check: Check) -> (Vec<String>, BTreeMap<&'static str, usize>) {
@@ -162,7 +162,7 @@ fn every_operator(tried: usize, check: Check) -> (Vec<String>, BTreeMap<&'static
                 continue;
             }
             let mut rng = Rng::new(i as u64);
-            let outcome = catch_unwind(AssertUnwindSafe(|| match Case::new(op, &sample.args, &mut rng)? {
+            let outcome = catch_unwind(AssertUnwindSafe(|| match GradientCase::new(op, &sample.args, &mut rng)? {
                 Some(case) => check(&case, &mut rng),
                 None => Ok(false),
             }));
@@ -199,7 +199,7 @@ fn what_has_no_gradient_says_why() {
         let said = restride_ops::gradient::without(op.name()).is_some();
         let smooth = || {
             let samples = op.def().samples.map(|f| f()).unwrap_or_default();
-            let case = |s: &restride_ir::Sample| Case::new(op, &s.args, &mut Rng::new(0));
+            let case = |s: &restride_ir::Sample| GradientCase::new(op, &s.args, &mut Rng::new(0));
             samples.iter().any(|s| matches!(case(s), Ok(Some(_))))
         };
         let lacks = op.def().grad.is_none() && op.def().hop.is_none() && !op.is_mutable() && smooth();

@@ -1,10 +1,10 @@
 //! Programs that PyTorch wrote and that other importers lose something of: all ways agree on them, and refuse alike.
 
-use restride::{CompileOptions, Judged, OpenOptions, RunOptions};
+use restride::{CompileOptions, Equivalence, OpenOptions, RunOptions};
 use restride_exec::{Inputs, RunValue};
 use restride_ir::Program;
 use restride_tensor::Tensor;
-use restride_testing::{Verdict, differential};
+use restride_testing::{WaysVerdict, differential};
 use std::path::Path;
 
 fn fixture(name: &str) -> Program {
@@ -12,7 +12,7 @@ fn fixture(name: &str) -> Program {
     restride::open(&path, &OpenOptions::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
-fn verdict(program: &Program, inputs: &Inputs) -> Verdict {
+fn verdict(program: &Program, inputs: &Inputs) -> WaysVerdict {
     differential(program, inputs, &CompileOptions::default())
 }
 
@@ -36,7 +36,7 @@ fn all_ways_run_them() {
         "three_factors",
     ] {
         let program = fixture(name);
-        assert_eq!(verdict(&program, &samples(&program)), Verdict::Agree, "{name}");
+        assert_eq!(verdict(&program, &samples(&program)), WaysVerdict::Agree, "{name}");
     }
 }
 
@@ -49,7 +49,7 @@ fn a_pinned_number_is_checked() {
     // Another number than the pinned one; another than the tensor's check allows; sizes that data decides on.
     for (x, n) in [(x(good), n([4, 4])), (x(good), n([3, 5])), (x([1.0, 2.0, 3.0]), n([3, 4]))] {
         let found = verdict(&program, &Inputs::new(vec![x, n]));
-        assert!(matches!(found, Verdict::Rejected(_)), "{found:?}");
+        assert!(matches!(found, WaysVerdict::Rejected(_)), "{found:?}");
     }
 }
 
@@ -59,7 +59,7 @@ fn a_factorisation_that_fails_is_refused() {
     let inputs = samples(&program);
     let singular = RunValue::Tensor(Tensor::from_slice(&[0f32; 9], &[3, 3]));
     let found = verdict(&program, &Inputs::new(vec![singular, inputs.values[1].clone()]));
-    assert!(matches!(&found, Verdict::Rejected(why) if why.contains("singular")), "{found:?}");
+    assert!(matches!(&found, WaysVerdict::Rejected(why) if why.contains("singular")), "{found:?}");
 }
 
 #[test]
@@ -69,11 +69,11 @@ fn a_negative_index_counts_from_the_end() {
     for position in -4i64..4 {
         let mut values = inputs.values.clone();
         values[1] = RunValue::Tensor(Tensor::from_slice(&[position], &[]));
-        assert_eq!(verdict(&program, &Inputs::new(values)), Verdict::Agree, "{position}");
+        assert_eq!(verdict(&program, &Inputs::new(values)), WaysVerdict::Agree, "{position}");
     }
     let mut values = inputs.values.clone();
     values[1] = RunValue::Tensor(Tensor::from_slice(&[4i64], &[]));
-    assert!(matches!(verdict(&program, &Inputs::new(values)), Verdict::Rejected(_)));
+    assert!(matches!(verdict(&program, &Inputs::new(values)), WaysVerdict::Rejected(_)));
 }
 
 /// The file was exported with an expanded tensor. A dense or a transposed one is taken, and a reshape of it is what it is there.
@@ -93,7 +93,7 @@ fn what_was_expanded_may_be_dense() {
         let held = restride::verify(&program, &inputs, &RunOptions::default(), &CompileOptions::default());
         let held = held.expect("it runs in all ways");
         assert!(held.stages.iter().all(|s| s.differences.is_empty()), "{held:?}");
-        assert!(matches!(held.meaning, Judged::Same), "{held:?}");
+        assert!(matches!(held.meaning, Equivalence::Same), "{held:?}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Whether the judge of functional programs bites: each is broken in every small way, and what gives other results must be
 //! accused.
 
-use restride::{CompileOptions, Compiled, Judged, meaning};
+use restride::{CompileOptions, Compiled, Equivalence, meaning};
 use restride_exec::interp::Options;
 use restride_ir::{Arg, Expr, Graph, NodeId, Program, Type, ValueId};
-use restride_testing::{Left, difference, generate};
+use restride_testing::{Leftovers, difference, generate};
 
 /// The program with one thing changed: an operand is another value of its type, a number is one more or less.
 fn broken(program: &Program) -> Vec<Program> {
@@ -55,27 +55,27 @@ fn every_break_that_shows_is_found() {
     let (mut judged, mut programs, mut shown, mut silent) = (0, 0, 0, 0);
     for seed in 0..60 {
         let sample = generate(seed);
-        let Ok(true_result) = Left::interp(&sample.program, &sample.inputs, &Options::default()) else { continue };
+        let Ok(true_result) = Leftovers::interp(&sample.program, &sample.inputs, &Options::default()) else { continue };
         let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default());
         let Ok(compiled) = compiled else { continue };
         programs += 1;
         let judge = |functional: &Program| meaning(&sample.program, functional, &sample.inputs);
         match judge(compiled.functional()) {
-            Ok(Judged::Same) => judged += 1,
-            Ok(Judged::No(why)) => {
+            Ok(Equivalence::Same) => judged += 1,
+            Ok(Equivalence::No(why)) => {
                 println!("seed {seed} is not judged: {why}");
                 continue;
             }
             Err(e) => panic!("seed {seed}: {e}"),
         }
         for p in broken(compiled.functional()) {
-            let Ok(result) = Left::interp(&p, &sample.inputs, &Options::default()) else { continue };
+            let Ok(result) = Leftovers::interp(&p, &sample.inputs, &Options::default()) else { continue };
             if difference(&true_result, &result).is_none() {
                 silent += 1;
                 continue;
             }
             shown += 1;
-            if judge(&p) == Ok(Judged::Same) {
+            if judge(&p) == Ok(Equivalence::Same) {
                 panic!("seed {seed}: accepts\n{}", restride_ir::text::print(&p));
             }
         }
@@ -92,7 +92,7 @@ fn what_is_in_place_means_the_same() {
     let (mut judged, mut asked) = (0, 0);
     for seed in 0..150 {
         let sample = generate(seed);
-        if Left::interp(&sample.program, &sample.inputs, &Options::default()).is_err() {
+        if Leftovers::interp(&sample.program, &sample.inputs, &Options::default()).is_err() {
             continue;
         }
         let compile = |p: &Program| Compiled::new(p.clone(), Some(&sample.inputs), &CompileOptions::default());
@@ -102,8 +102,8 @@ fn what_is_in_place_means_the_same() {
         for (program, functional) in [(&sample.program, again.functional()), (&in_place, compiled.functional())] {
             asked += 1;
             match meaning(program, functional, &sample.inputs) {
-                Ok(Judged::Same) => judged += 1,
-                Ok(Judged::No(why)) => println!("seed {seed} is not judged: {why}"),
+                Ok(Equivalence::Same) => judged += 1,
+                Ok(Equivalence::No(why)) => println!("seed {seed} is not judged: {why}"),
                 Err(e) => panic!("seed {seed}: {e}\n{}", restride_ir::text::print(&in_place)),
             }
         }
@@ -127,5 +127,5 @@ graph @each(%i: i64[]) {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride_exec::random_inputs(&program, 0).expect("inputs");
     let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
-    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Judged::No("a loop was unrolled".into())));
+    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Equivalence::No("a loop was unrolled".into())));
 }

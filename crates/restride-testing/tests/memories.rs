@@ -7,8 +7,8 @@ use restride_passes::place::PlaceOptions;
 use restride_passes::plan::{MemorySpec, PlanOptions, plan, plan_memories};
 use restride_testing::difference;
 use restride_testing::generate::generate;
-use restride_testing::outcome::Left;
-use restride_testing::placed::Piece;
+use restride_testing::outcome::Leftovers;
+use restride_testing::segment_run::SegmentRun;
 
 fn memory(name: &str, capacity: Option<i64>) -> MemorySpec {
     MemorySpec { name: name.into(), capacity, pins: Vec::new() }
@@ -16,16 +16,16 @@ fn memory(name: &str, capacity: Option<i64>) -> MemorySpec {
 
 /// A generated program as it is placed, with what the interpreter leaves.
 struct Case {
-    piece: Piece,
+    piece: SegmentRun,
     placement: restride_ir::Placement,
     whole: Plan,
-    eager: Left,
+    eager: Leftovers,
 }
 
 fn case(seed: u64) -> Option<Case> {
     let sample = generate(seed);
-    let eager = Left::interp(&sample.program, &sample.inputs, &RunOptions::default()).ok()?;
-    let piece = Piece::of(&sample)?;
+    let eager = Leftovers::interp(&sample.program, &sample.inputs, &RunOptions::default()).ok()?;
+    let piece = SegmentRun::of(&sample)?;
     let placement = piece.place(&PlaceOptions::default()).ok()?;
     let whole = plan(piece.program.graph(), &placement, &PlanOptions::default());
     (whole.arena_bytes > 128).then_some(Case { piece, placement, whole, eager })

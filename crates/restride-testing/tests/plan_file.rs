@@ -1,11 +1,11 @@
-//! A plan that is read from a file: it gives what a plan made now gives, and a spoilt one is refused, or is right as well.
+//! A plan that is read from a file: it gives what a plan made now gives, and a damaged one is refused, or is right as well.
 
 use restride::{CompileOptions, Compiled, ErrorKind, Inputs, OpenOptions, RunOptions, open, saved_plan};
 use restride_ir::Program;
 use restride_pt2::archive::Archive;
 use restride_pt2::export::export_file_with;
 use restride_tensor::Bytes;
-use restride_testing::{Left, difference};
+use restride_testing::{Leftovers, difference};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,24 +55,24 @@ impl Saved {
 
     /// The same program in a file beside it, with this plan.
     fn with(&self, json: &Value) -> PathBuf {
-        let beside = self.path.with_extension("spoilt.pt2");
+        let beside = self.path.with_extension("damaged.pt2");
         let files = [(PLAN.to_string(), serde_json::to_vec(json).expect("JSON"))];
         export_file_with(&self.written, &beside, &files).expect("a file");
         beside
     }
 
-    fn run(&self, plan: Option<&Path>) -> restride::Result<Left> {
+    fn run(&self, plan: Option<&Path>) -> restride::Result<Leftovers> {
         self.run_with(plan, CompileOptions { poison: true, ..CompileOptions::default() })
     }
 
-    fn run_with(&self, plan: Option<&Path>, options: CompileOptions) -> restride::Result<Left> {
+    fn run_with(&self, plan: Option<&Path>, options: CompileOptions) -> restride::Result<Leftovers> {
         let saved = match plan {
             Some(path) => Some(Arc::new(saved_plan(path, &OpenOptions::default())?.expect("a plan"))),
             None => None,
         };
         let options = CompileOptions { saved, ..options };
         let compiled = Compiled::new(self.program.clone(), Some(&self.inputs), &options)?;
-        Left::planned(&compiled, &self.inputs, &RunOptions::default())
+        Leftovers::planned(&compiled, &self.inputs, &RunOptions::default())
     }
 }
 
@@ -128,20 +128,20 @@ fn numbers(value: &Value) -> usize {
 }
 
 #[test]
-fn a_spoilt_plan_is_refused_or_right() {
+fn a_damaged_plan_is_refused_or_right() {
     let (mut refused, mut right) = (0, 0);
     for name in PROGRAMS {
-        let saved = Saved::new(name, "spoilt");
+        let saved = Saved::new(name, "damaged");
         let (json, want) = (saved.json(), saved.run(None).expect(name));
         let count = numbers(&json);
         let step = count.div_ceil(8);
         for at in (0..count).step_by(step) {
             for by in [1, -64, i64::MAX] {
-                let mut spoilt = json.clone();
-                assert!(change(&mut spoilt, &mut at.clone(), by));
+                let mut damaged = json.clone();
+                assert!(change(&mut damaged, &mut at.clone(), by));
                 // What a file decides is checked, whether what this process decides is or not.
                 let options = CompileOptions { poison: true, check: by != -64, ..CompileOptions::default() };
-                match saved.run_with(Some(&saved.with(&spoilt)), options) {
+                match saved.run_with(Some(&saved.with(&damaged)), options) {
                     Ok(left) => {
                         assert_eq!(difference(&want, &left), None, "{name}: number {at} by {by}");
                         right += 1;

@@ -7,7 +7,7 @@ use restride_ir::{Arg, Program, Type, verify};
 use restride_passes::functionalize::Options as FunctionalizeOptions;
 use restride_passes::{functionalize, nested, portable};
 use restride_tensor::{DType, Scalar, Tensor};
-use restride_testing::{Left, difference, generate};
+use restride_testing::{Leftovers, difference, generate};
 
 fn functional(text: &str) -> Program {
     let program = parse(text, &restride_ops::lookup).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -39,7 +39,8 @@ fn checked(text: &str) -> Program {
     let shown = print(&after);
     verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{shown}"));
     let given = inputs(&before);
-    let run = |p: &Program| Left::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{shown}"));
+    let run =
+        |p: &Program| Leftovers::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{shown}"));
     assert_eq!(difference(&run(&before), &run(&after)), None, "{shown}");
     after
 }
@@ -228,8 +229,9 @@ fn compositions_are_said_by_core_operators() {
         verify(&after).unwrap_or_else(|e| panic!("{e:?}\n{}", print(&after)));
         only_core(&after);
         let given = inputs(&before);
-        let run =
-            |p: &Program| Left::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)));
+        let run = |p: &Program| {
+            Leftovers::interp(p, &given, &Options::default()).unwrap_or_else(|e| panic!("{e}\n{}", print(p)))
+        };
         if let Some(d) = close(&run(&before), &run(&after)) {
             panic!("{d}\n{}", print(&after));
         }
@@ -241,7 +243,7 @@ fn compositions_are_said_by_core_operators() {
 }
 
 /// What differs by more than rounding.
-fn close(a: &Left, b: &Left) -> Option<String> {
+fn close(a: &Leftovers, b: &Leftovers) -> Option<String> {
     a.named().into_iter().zip(b.named()).find_map(|((name, x), (_, y))| {
         let (RunValue::Tensor(x), RunValue::Tensor(y)) = (x, y) else { return None };
         if x.dtype() != y.dtype() || x.layout().sizes != y.layout().sizes {
@@ -280,12 +282,12 @@ fn random_programs_mean_the_same() {
         let sample = generate(seed);
         let options = FunctionalizeOptions::default();
         let Ok(before) = functionalize(&sample.program, &options) else { continue };
-        let Ok(wanted) = Left::interp(&before, &sample.inputs, &Options::default()) else { continue };
+        let Ok(wanted) = Leftovers::interp(&before, &sample.inputs, &Options::default()) else { continue };
         programs += 1;
         for after in [nested(&before).unwrap(), portable(&before).unwrap()] {
             verify(&after).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", print(&after)));
             scatters += count(&after, "aten.as_strided_scatter.default");
-            let made = Left::interp(&after, &sample.inputs, &Options::default());
+            let made = Leftovers::interp(&after, &sample.inputs, &Options::default());
             let made = made.unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", print(&after)));
             if let Some(d) = close(&wanted, &made) {
                 panic!("seed {seed}: {d}\n{}", print(&after));

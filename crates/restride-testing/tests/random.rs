@@ -1,16 +1,18 @@
 //! Random programs in all ways. `SEEDS=FROM..TO` runs others than the usual ones.
 
 use restride::CompileOptions;
-use restride_testing::{Sample, Verdict, by_chance, differential, generate, generate_checked, metamorphic, reduce};
+use restride_testing::{
+    RandomProgram, WaysVerdict, by_chance, differential, generate, generate_checked, metamorphic, reduce,
+};
 use std::collections::BTreeMap;
 
-fn verdict(sample: &Sample) -> Verdict {
+fn verdict(sample: &RandomProgram) -> WaysVerdict {
     differential(&sample.program, &sample.inputs, &CompileOptions::default())
 }
 
-fn wrong(sample: &Sample) -> Option<&'static str> {
+fn wrong(sample: &RandomProgram) -> Option<&'static str> {
     match verdict(sample) {
-        Verdict::Wrong(way, _) => Some(way),
+        WaysVerdict::Wrong(way, _) => Some(way),
         _ => None,
     }
 }
@@ -26,13 +28,13 @@ fn all_ways_agree_on_random_programs() {
     for seed in range.0..range.1 {
         let sample = generate(seed);
         let what = match verdict(&sample) {
-            Verdict::Agree => match differential(&sample.program, &sample.inputs, &by_chance(seed)) {
-                Verdict::Agree => {
-                    let held = |s: &Sample| metamorphic(&s.program, &s.inputs, &CompileOptions::default());
+            WaysVerdict::Agree => match differential(&sample.program, &sample.inputs, &by_chance(seed)) {
+                WaysVerdict::Agree => {
+                    let held = |s: &RandomProgram| metamorphic(&s.program, &s.inputs, &CompileOptions::default());
                     match held(&sample) {
                         Ok(()) => "agree",
                         Err(_) => {
-                            let small = reduce(&sample, |s| verdict(s) == Verdict::Agree && held(s).is_err());
+                            let small = reduce(&sample, |s| verdict(s) == WaysVerdict::Agree && held(s).is_err());
                             let text = restride_ir::text::print(&small.program);
                             failures.push(format!("seed {seed}: {}\n{text}", held(&small).unwrap_err()));
                             "wrong"
@@ -47,12 +49,12 @@ fn all_ways_agree_on_random_programs() {
                     "wrong"
                 }
             },
-            Verdict::Rejected(_) => "rejected",
-            Verdict::Refused(way, why) => {
+            WaysVerdict::Rejected(_) => "rejected",
+            WaysVerdict::Refused(way, why) => {
                 *refusals.entry(format!("{way}: {}", why.split(" (at").next().unwrap_or(""))).or_default() += 1;
                 "refused"
             }
-            Verdict::Wrong(way, _) => {
+            WaysVerdict::Wrong(way, _) => {
                 let small = reduce(&sample, |s| wrong(s) == Some(way));
                 let text = restride_ir::text::print(&small.program);
                 failures.push(format!("seed {seed}: {:?}\n{text}", verdict(&small)));
@@ -79,10 +81,10 @@ fn all_ways_hold_to_recorded_checks() {
     for seed in 0..200 {
         let sample = generate_checked(seed);
         match verdict(&sample) {
-            Verdict::Agree => agree += 1,
-            Verdict::Rejected(_) => rejected += 1,
-            Verdict::Refused(..) => {}
-            Verdict::Wrong(way, _) => {
+            WaysVerdict::Agree => agree += 1,
+            WaysVerdict::Rejected(_) => rejected += 1,
+            WaysVerdict::Refused(..) => {}
+            WaysVerdict::Wrong(way, _) => {
                 let small = reduce(&sample, |s| wrong(s) == Some(way));
                 let text = restride_ir::text::print(&small.program);
                 failures.push(format!("seed {seed}: {:?}\n{text}", verdict(&small)));
@@ -98,7 +100,7 @@ fn all_ways_hold_to_recorded_checks() {
 fn shared_outputs_are_kept_before_they_are_written_over() {
     for seed in [160, 887] {
         let sample = generate(seed);
-        assert_eq!(verdict(&sample), Verdict::Agree, "seed {seed}");
+        assert_eq!(verdict(&sample), WaysVerdict::Agree, "seed {seed}");
         assert_eq!(metamorphic(&sample.program, &sample.inputs, &CompileOptions::default()), Ok(()), "seed {seed}");
     }
 }

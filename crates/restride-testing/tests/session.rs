@@ -3,7 +3,7 @@
 use restride::{
     CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RawTensor as Tensor, RunOptions, RunValue,
 };
-use restride_testing::{Left, difference};
+use restride_testing::{Leftovers, difference};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::path::Path;
@@ -43,8 +43,8 @@ fn of_text(text: &str) -> (Compiled, Inputs) {
     (Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("compiles"), inputs)
 }
 
-fn left_by_instance(compiled: &Compiled, inputs: &Inputs) -> Left {
-    Left::planned(compiled, inputs, &RunOptions::default()).expect("runs")
+fn left_by_instance(compiled: &Compiled, inputs: &Inputs) -> Leftovers {
+    Leftovers::planned(compiled, inputs, &RunOptions::default()).expect("runs")
 }
 
 // One test: allocations are counted over all threads.
@@ -56,7 +56,7 @@ fn sessions_leave_what_instances_leave() {
         ["examples/llama_decode", "examples/vit_small", "examples/batchnorm_train", "pt2/kv_cache", "pt2/map_rows"]
     {
         let (compiled, inputs) = compiled(&fixtures.join(name).with_extension("pt2"));
-        let session = Left::bound(&compiled, &inputs, &RunOptions::default(), 1).expect(name);
+        let session = Leftovers::bound(&compiled, &inputs, &RunOptions::default(), 1).expect(name);
         assert_eq!(difference(&left_by_instance(&compiled, &inputs), &session), None, "{name}");
         bound += 1;
     }
@@ -64,13 +64,14 @@ fn sessions_leave_what_instances_leave() {
 
     for text in [WINDOWS, FILM] {
         let (compiled, inputs) = of_text(text);
-        let session = Left::bound(&compiled, &inputs, &RunOptions::default(), 1).expect(text);
+        let session = Leftovers::bound(&compiled, &inputs, &RunOptions::default(), 1).expect(text);
         assert_eq!(difference(&left_by_instance(&compiled, &inputs), &session), None, "{text}");
     }
 
     // Sizes that each run tells anew.
     let (compiled_, inputs) = compiled(&fixtures.join("pt2/data_dependent.pt2"));
-    let error = Left::bound(&compiled_, &inputs, &RunOptions::default(), 1).expect_err("sizes that depend on data");
+    let error =
+        Leftovers::bound(&compiled_, &inputs, &RunOptions::default(), 1).expect_err("sizes that depend on data");
     assert!(error.to_string().contains("each run tells anew"), "{error}");
 
     memory_that_is_given();

@@ -5,10 +5,10 @@ use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
 use restride_ir::text;
 use restride_tensor::Tensor;
-use restride_testing::differences::against;
+use restride_testing::finite_differences::against;
 use restride_testing::rng::Rng;
 use restride_testing::scenarios::{given, loss, programs, tensors};
-use restride_testing::taped::taped;
+use restride_testing::tape_run::taped;
 use std::path::Path;
 
 const VERSION: &str = "one of the variables needed for gradient computation has been modified by an inplace operation";

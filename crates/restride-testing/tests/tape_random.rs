@@ -6,8 +6,8 @@ use restride_exec::eager::{Saved, Value, saved_tensors};
 use restride_ir::{DType, Program, text};
 use restride_tensor::{C64, Layout, Tensor};
 use restride_testing::rng::Rng;
-use restride_testing::taped::{same, taped};
-use restride_testing::{Sample, generate, generate_floating};
+use restride_testing::tape_run::{same, taped};
+use restride_testing::{RandomProgram, generate, generate_floating};
 use std::collections::BTreeMap;
 
 enum Outcome {
@@ -56,7 +56,7 @@ fn in_graph(program: &Program, inputs: &Inputs, seeds: &[(usize, Tensor)]) -> Re
 }
 
 /// Holds what the tape computes against the interpreter.
-fn same_values(sample: &Sample, ours: &[Value]) -> Result<(), String> {
+fn same_values(sample: &RandomProgram, ours: &[Value]) -> Result<(), String> {
     let mut state = State::new(&sample.program).map_err(|e| e.to_string())?;
     let out = restride::interpret(&sample.program, &sample.inputs.deep_clone(), &mut state, &RunOptions::default());
     let theirs: Vec<(usize, Tensor)> = out
@@ -81,7 +81,7 @@ fn tolerance(t: &Tensor) -> f64 {
     }
 }
 
-fn outcome(sample: &Sample, number: u64) -> Outcome {
+fn outcome(sample: &RandomProgram, number: u64) -> Outcome {
     let _cloning = saved_tensors(Saved::CloneOnWrite);
     if !sample.inputs.values.iter().filter_map(RunValue::tensor).any(differentiable) {
         return Outcome::Nothing;
@@ -113,7 +113,7 @@ fn outcome(sample: &Sample, number: u64) -> Outcome {
 }
 
 /// Compares the programs of these seeds: how many were compared.
-fn compare(made: fn(u64) -> Sample, seeds: std::ops::Range<u64>) -> usize {
+fn compare(made: fn(u64) -> RandomProgram, seeds: std::ops::Range<u64>) -> usize {
     let (mut agree, mut nothing) = (0, 0);
     let mut refusals: BTreeMap<String, usize> = BTreeMap::new();
     let mut wrong = Vec::new();

@@ -42,7 +42,7 @@ pub use methods::Methods;
 pub use open::{OpenOptions, models, open, open_bytes, open_reader, saved_plan};
 pub use progress::{Doing, Progress};
 pub use report::{Counts, Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
-pub use restride_check::Judged;
+pub use restride_check::Equivalence;
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
 pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};

@@ -1,34 +1,34 @@
 //! Whether a functional program means what the imported one means, for the inputs of a run.
 
 use crate::compile::{shares, sizes};
-use restride_check::{Judged, Known, Lies};
+use restride_check::{Equivalence, InputPlace, MemoryOps};
 use restride_exec::Inputs;
 use restride_ir::{Error, Op, Program, Result};
 use std::collections::BTreeMap;
 
 /// Holds a functional program against the imported one by names of elements instead of numbers
-/// ([`restride_check::meaning`]), with the sizes, strides and shared storages of some inputs. What is said holds for all
+/// ([`restride_check::equivalence`]), with the sizes, strides and shared storages of some inputs. What is said holds for all
 /// inputs of these sizes that share storage likewise, whatever their elements.
 ///
 /// # Errors
 /// Which output or input differs, in which element, and what it is in each.
-pub fn meaning(imported: &Program, functional: &Program, inputs: &Inputs) -> Result<Judged> {
+pub fn meaning(imported: &Program, functional: &Program, inputs: &Inputs) -> Result<Equivalence> {
     let binding = sizes(imported, inputs)?;
     // Compositions of which some give views are taken apart first, as for functionalization.
     let expanded = restride_passes::aliases::expand(imported)?;
     let imported = restride_passes::specialize(expanded.as_ref().unwrap_or(imported), &binding);
     let functional = restride_passes::specialize(functional, &binding);
     let lies = lies(&imported, inputs);
-    restride_check::meaning(&imported, &functional, &lies, &known()?)
+    restride_check::equivalence(&imported, &functional, &lies, &known()?)
         .map_err(|faults| restride_check::error(&functional, &faults))
 }
 
 /// The operators that memory itself applies.
-fn known() -> Result<Known> {
+fn known() -> Result<MemoryOps> {
     let op = |name: &str| -> Result<Op> {
         restride_ops::lookup(name).ok_or_else(|| Error::invalid(format!("the operator table lacks {name}")))
     };
-    Ok(Known {
+    Ok(MemoryOps {
         cast: op("aten._to_copy.default")?,
         copy: op("aten.copy.default")?,
         conj: op("aten.conj_physical.default")?,
@@ -37,7 +37,7 @@ fn known() -> Result<Known> {
 }
 
 /// Where each tensor among the inputs lies: weights on their storages, user inputs as given.
-fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<Lies>> {
+fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
     let shares = shares(program, inputs);
     let bytes = program.weights.storage_bytes();
     let of_weight: BTreeMap<usize, usize> = bytes.keys().enumerate().map(|(k, storage)| (*storage, k)).collect();
@@ -55,7 +55,7 @@ fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<Lies>> {
         let weight = program.weight_name(i).and_then(|n| program.weights.tensors.get(n));
         if let Some(w) = weight {
             let bytes = bytes[&w.storage];
-            return Some(Lies { storage: of_weight[&w.storage], bytes, layout: w.layout.clone() });
+            return Some(InputPlace { storage: of_weight[&w.storage], bytes, layout: w.layout.clone() });
         }
         if let Some(&(s, k)) = of_share.get(&i) {
             let share = &shares[s];
@@ -65,11 +65,11 @@ fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<Lies>> {
                 (layout.strides, layout.offset) = share.layouts[k].clone();
             }
             let bytes = share.bytes.max(layout.cell_range().end * ty.dtype.size() as i64);
-            return Some(Lies { storage: weights + s, bytes, layout });
+            return Some(InputPlace { storage: weights + s, bytes, layout });
         }
         next += 1;
         let bytes = ty.layout.cell_range().end * ty.dtype.size() as i64;
-        Some(Lies { storage: next - 1, bytes, layout: ty.layout })
+        Some(InputPlace { storage: next - 1, bytes, layout: ty.layout })
     };
     (0..program.signature.inputs.len()).map(lie).collect()
 }

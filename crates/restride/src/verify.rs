@@ -4,7 +4,7 @@ use crate::compile::{CompileOptions, Compiled};
 use crate::files::element_bytes;
 use crate::meaning::meaning;
 use crate::progress::Doing;
-use restride_check::Judged;
+use restride_check::Equivalence;
 use restride_exec::inputs::{same_strides, user_inputs};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::{Inputs, RunValue, State};
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub checked: bool,
     /// Whether the functional program was proved to mean what the imported one means; a difference is an error of
     /// [`verify`].
-    pub meaning: Judged,
+    pub meaning: Equivalence,
 }
 
 impl Verdict {
@@ -83,7 +83,7 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
             options.progress.tell(Doing::Proving);
             meaning(program, compiled.functional(), inputs)?
         } else {
-            Judged::No("not asked".into())
+            Equivalence::Undecided("not asked".into())
         },
     })
 }

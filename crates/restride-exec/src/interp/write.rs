@@ -5,8 +5,8 @@ use super::frame::refused;
 use super::{Interp, Object, Options, Slot, alone};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{
-    Arg, Error, Kernel, LazyBits, Memory, Op, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn, Visited,
-    Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
+    Arg, Error, Kernel, LazyBits, Op, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn,
+    Visited, Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, Tensor, self_overlaps};
 use std::rc::Rc;
@@ -231,12 +231,12 @@ fn apart(arg: &Arg<Tensor, Scalar>, target: &Tensor) -> Result<Arg<Tensor, Scala
 }
 
 /// What PyTorch's checks of memory see of a tensor.
-fn memory(slot: &Slot) -> Option<Memory> {
+fn memory(slot: &Slot) -> Option<OperandMemory> {
     let Slot::Tensor(object) = slot else { return None };
     let t = object.borrow();
     let ty = TensorType::new(t.dtype(), t.layout().clone());
     let bits = LazyBits { conj: t.conj, neg: t.neg };
-    Some(Memory::new(&ty, t.storage().id(), Rc::as_ptr(object) as usize).with_bits(bits))
+    Some(OperandMemory::new(&ty, t.storage().id(), Rc::as_ptr(object) as usize).with_bits(bits))
 }
 
 /// PyTorch's checks of a result against its target.

@@ -3,8 +3,8 @@
 use super::caller_position;
 use super::memory::{CallerMemory, Spot, align};
 use restride_ir::{
-    ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Frame, Graph, GraphId, HopCall, Id, Kernel, Meta, NodeId, Op,
-    OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
+    ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame, Meta, NodeId,
+    Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
     known_meta, lives, output_meta,
 };
 use restride_tensor::Tensor;
@@ -87,7 +87,7 @@ pub(super) struct KernelStep {
 /// A call of bodies.
 pub(super) struct HopStep {
     pub call: HopCall,
-    pub frame: Frame,
+    pub frame: LoopFrame,
     /// Buffer of the working memory.
     pub scratch: Option<usize>,
     pub reads: Vec<Option<Spot>>,
@@ -383,7 +383,7 @@ impl Maker<'_> {
         let (read_places, write_places): (Vec<_>, Vec<_>) =
             (reads.iter().map(place).collect(), writes.iter().map(place).collect());
         let graphs = &self.program.graphs;
-        let frame = Frame::of(graphs, self.id, id, &read_places, &write_places, &self.placement.nested)?;
+        let frame = LoopFrame::of(graphs, self.id, id, &read_places, &write_places, &self.placement.nested)?;
         let scratch = self.placement.scratch.get(&id).copied();
         let room = scratch.and_then(|b| self.placement.buffers.get(b)).map_or(0, |b| b.bytes);
         let in_arena = scratch.is_none_or(|b| matches!(self.roots.get(b.index()), Some(Root::Arena { .. })));

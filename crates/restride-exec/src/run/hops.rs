@@ -5,7 +5,7 @@ use super::code::{Code, CodeStep, HopStep};
 use super::memory::Spot;
 use super::steps::{Entry, Job, meet, number};
 use crate::interp::nested_iteration;
-use restride_ir::{Arg, Binding, Error, ErrorKind, Graph, Hop, HopItem, Kept, Meta, Result, Scalar, Type};
+use restride_ir::{Arg, Binding, CarryPlace, Error, ErrorKind, Graph, Hop, HopItem, Meta, Result, Scalar, Type};
 use restride_kernels::convert::copy_convert;
 use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 
@@ -94,8 +94,8 @@ impl Running<'_> {
     /// Where a tensor that a loop carries is kept.
     fn kept(&self, k: usize) -> Option<Data> {
         let base = match (*self.step.frame.carried.get(k)?)? {
-            Kept::Slot(at) => self.slot(at),
-            Kept::Result => self.result(k)?.first(),
+            CarryPlace::Slot(at) => self.slot(at),
+            CarryPlace::Result => self.result(k)?.first(),
         };
         Some(Data::border(base, self.step.body_inputs.last()?[k].as_ref()?))
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Values by name in the graph that is being read.
-type Scope = HashMap<Arc<str>, ValueId>;
+type NameScope = HashMap<Arc<str>, ValueId>;
 
 impl<'s> Parser<'s> {
     /// All graphs up to the end of the text; the main one has no name.
@@ -36,7 +36,7 @@ impl<'s> Parser<'s> {
     }
 
     fn graph(&mut self, graph: &mut Graph) -> Result<()> {
-        let mut scope = Scope::new();
+        let mut scope = NameScope::new();
         self.expect('(')?;
         while !self.is(')') {
             let (name, at) = self.name(Tok::Value)?;
@@ -62,11 +62,11 @@ impl<'s> Parser<'s> {
                 break;
             }
         }
-        self.scope = Scope::new();
+        self.scope = NameScope::new();
         self.expect('}')
     }
 
-    fn define(&self, graph: &mut Graph, scope: &mut Scope, name: Arc<str>, at: usize, ty: Type) -> Result<ValueId> {
+    fn define(&self, graph: &mut Graph, scope: &mut NameScope, name: Arc<str>, at: usize, ty: Type) -> Result<ValueId> {
         let v = graph.add_value(name.clone(), ty);
         if scope.insert(name.clone(), v).is_some() {
             return self.error_at(at, format_args!("%{name} is defined twice"));
@@ -75,7 +75,7 @@ impl<'s> Parser<'s> {
     }
 
     /// `%a: f32[2], %b: i64[2] = aten.max.dim(%x, 0) !no_grad`.
-    fn node(&mut self, graph: &mut Graph, scope: &mut Scope) -> Result<()> {
+    fn node(&mut self, graph: &mut Graph, scope: &mut NameScope) -> Result<()> {
         let mut results: SmallVec<[(Arc<str>, usize, Type); 1]> = SmallVec::new();
         if self.tok.tok == Tok::Value {
             loop {

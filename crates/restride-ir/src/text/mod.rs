@@ -3,6 +3,8 @@
 //! [`print`] and [`parse`] are inverse to each other up to numbering, source lines, sample inputs and the memory of
 //! weights. [`print_placed`] shows a placement; it is not read back. The grammar is in `docs/text-format.md`.
 
+#[cfg(test)]
+mod canonical;
 mod expr;
 mod graph;
 mod lex;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// not verified: see [`verify`](crate::verify).
 pub fn parse(text: &str, lookup: &dyn Fn(&str) -> Option<Op>) -> Result<Program> {
     let mut parser = Parser::new(text, lookup)?;
-    let mut header = Header::default();
+    let mut header = GraphHeader::default();
     parser.header(&mut header)?;
     parser.graphs()?;
     parser.finish(header)
@@ -39,7 +39,7 @@ pub(super) struct Parser<'s> {
 
 /// What the header says about things that come later.
 #[derive(Default)]
-struct Header {
+struct GraphHeader {
     stage: Option<Stage>,
     inputs: Vec<(Arc<str>, usize, PendingInput)>,
     outputs: BTreeMap<usize, (usize, PendingOutput)>,
@@ -205,7 +205,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn header(&mut self, header: &mut Header) -> Result<()> {
+    fn header(&mut self, header: &mut GraphHeader) -> Result<()> {
         let mut weights = BTreeMap::new();
         let mut storages = 0;
         while self.tok.tok == Tok::Word && self.text() != "graph" {
@@ -388,7 +388,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Puts the header's words about inputs and outputs together with the main graph.
-    fn finish(mut self, header: Header) -> Result<Program> {
+    fn finish(mut self, header: GraphHeader) -> Result<Program> {
         for (name, id) in &self.graph_ids {
             let (at, defined) = self.mentioned[id.index()];
             if !defined {

@@ -2,7 +2,7 @@
 
 use super::lex::{is_plain_name, is_plain_word, quote};
 use crate::{
-    AliasRoot, Arena, Arg, ArgType, Expr, Graph, GraphId, Id, InputKind, MemoryFormat, Node, NodeId, OutputKind,
+    AliasRoot, Arg, ArgType, Expr, Graph, GraphId, Id, IdArena, InputKind, MemoryFormat, Node, NodeId, OutputKind,
     Program, Stage, TensorType, ValueId,
 };
 use std::collections::BTreeSet;
@@ -236,7 +236,7 @@ const WIDTH: usize = 110;
 
 /// What is needed to show a part of a graph.
 pub(super) struct Printer<'p> {
-    pub graphs: &'p Arena<GraphId, Graph>,
+    pub graphs: &'p IdArena<GraphId, Graph>,
     pub graph: &'p Graph,
     pub options: &'p PrintOptions,
 }

@@ -1,9 +1,9 @@
+use super::canonical::compact;
 use super::*;
 use crate::Graph;
 use crate::test_ops::lookup;
 use crate::{
     AliasRoot, Arg, Error, Expr, InputKind, Layout, MemoryFormat, Origin, OutputKind, Stage, Table, Type, Weights,
-    compact,
 };
 use std::sync::Arc;
 
@@ -352,12 +352,12 @@ fn weights_must_be_those_declared() {
 
 #[test]
 fn placements_show_where_everything_lies() {
-    use crate::{Arena, Buffer, BufferKind, Place, Placement, Plan, Step};
+    use crate::{Buffer, BufferKind, IdArena, Place, Placement, Plan, Step};
     let p = read(
         "graph(%x: f32[2, 3]) {\n  %a: f32[2, 3] = aten.relu.default(%x)\n  %t: f32[3, 2][1, 3] = aten.t.default(%a)\n  return %t\n}\n",
     );
     let g = p.graph();
-    let mut buffers = Arena::new();
+    let mut buffers = IdArena::new();
     let b0 = buffers.push(Buffer { kind: BufferKind::Input(0), bytes: 24 });
     let b1 = buffers.push(Buffer { kind: BufferKind::Arena, bytes: 24 });
     let b2 = buffers.push(Buffer { kind: BufferKind::Output(0), bytes: 28 });

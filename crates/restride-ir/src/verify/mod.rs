@@ -4,7 +4,7 @@
 //! signature that fits the graph, types that the operators' own rules give. Linear in the program but for sorting.
 
 mod args;
-mod hops;
+mod higher_order;
 mod types;
 
 pub use types::relay;
@@ -129,7 +129,7 @@ fn graph(program: &Program, id: GraphId) -> Result<()> {
             }
         }
         args::check(program, graph, node).map_err(|e| e.at(graph, n))?;
-        hops::check(program, graph, node).map_err(|e| e.at(graph, n))?;
+        higher_order::check(program, graph, node).map_err(|e| e.at(graph, n))?;
         for &r in &node.results {
             define(r).map_err(|e| e.at(graph, n))?;
             position[r.index()] = at as u32 + 2;

@@ -1,7 +1,7 @@
 //! Whether results have the types that the operators' own rules give.
 
 use crate::{
-    Arena, Arg, Args, Error, ErrorKind, Graph, Id, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
+    Arg, Args, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
     TwinReturn, Type, ValueId, ViewOutcome, dense_like,
 };
 use restride_tensor::{Layout, Scalar};
@@ -29,7 +29,7 @@ struct Objects {
 }
 
 impl Objects {
-    fn new<T>(values: &Arena<ValueId, T>) -> Self {
+    fn new<T>(values: &IdArena<ValueId, T>) -> Self {
         Objects {
             object: values.ids().collect(),
             changed: vec![false; values.len()],

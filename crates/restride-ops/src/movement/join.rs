@@ -1,8 +1,8 @@
 //! Results put together of operands: `cat` and `stack` in their forms, and repetition.
 
 use restride_ir::{
-    Arg, Args, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef, OverlapCheck, Piece,
-    Sample, Scalar,
+    Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
+    OverlapCheck, Sample, Scalar,
 };
 use restride_kernels::copy;
 use restride_tensor::Tensor;
@@ -62,11 +62,11 @@ fn cat_type(operands: &[&Meta], dim: i64) -> Result<Meta> {
 }
 
 /// Where each operand's elements lie in the concatenation.
-fn cat_pieces(operands: &[&Layout], dim: i64, result: &Layout) -> Result<Vec<Piece>> {
+fn cat_pieces(operands: &[&Layout], dim: i64, result: &Layout) -> Result<Vec<AssemblyPart>> {
     let Some((d, _)) = cat_dim(operands, dim)? else { return Ok(Vec::new()) };
     let (mut at, mut pieces) = (0, Vec::with_capacity(operands.len()));
     for (operand, l) in operands.iter().enumerate().filter(|(_, l)| !skipped(l)) {
-        pieces.push(Piece { operand, region: part(result, d, at, l.sizes[d]) });
+        pieces.push(AssemblyPart { operand, region: part(result, d, at, l.sizes[d]) });
         at += l.sizes[d];
     }
     Ok(pieces)
@@ -79,7 +79,7 @@ fn layouts<'a>(operands: &[&'a Meta]) -> Vec<&'a Layout> {
 fn infer_cat(a: &Args<'_, Meta>) -> Metas {
     one(cat_type(&a.tensors(0)?, a.int(1)?)?)
 }
-fn pieces_of_cat(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<Piece>> {
+fn pieces_of_cat(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<AssemblyPart>> {
     cat_pieces(&layouts(&a.tensors(0)?), a.int(1)?, result)
 }
 
@@ -119,13 +119,15 @@ fn infer_stack(a: &Args<'_, Meta>) -> Metas {
         None => fail("stack: the sizes are too large"),
     }
 }
-fn pieces_of_stack(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<Piece>> {
+fn pieces_of_stack(a: &Args<'_, Meta>, result: &Layout) -> Result<Vec<AssemblyPart>> {
     let operands = a.tensors(0)?;
     let d = stack_dim(&operands, a.int(1)?)? as i64;
-    (0..operands.len()).map(|operand| Ok(Piece { operand, region: result.select(d, &(operand as i64))? })).collect()
+    (0..operands.len())
+        .map(|operand| Ok(AssemblyPart { operand, region: result.select(d, &(operand as i64))? }))
+        .collect()
 }
 
-type Pieces = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<Piece>>;
+type Pieces = fn(&Args<'_, Meta>, &Layout) -> Result<Vec<AssemblyPart>>;
 
 fn run_cat(c: &Call<'_>) -> Result<()> {
     let (operands, out) = (c.args.tensors(0)?, &c.outs[0]);

@@ -6,8 +6,8 @@ use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
 use super::rounds::Way;
 use super::storages::AliasId;
 use restride_ir::{
-    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Memory, Node, Op, OpError, Scalar,
-    TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
+    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory,
+    Scalar, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
 };
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -136,11 +136,11 @@ impl Scope<'_> {
     }
 
     /// What eager PyTorch's checks of memory see of an argument.
-    fn memory(&self, v: &ValueId) -> Option<Memory> {
+    fn memory(&self, v: &ValueId) -> Option<OperandMemory> {
         let Some(Bound::Object(o)) = self.map[*v] else { return None };
         let a = &self.storages[self.objects[o]];
         let bits = LazyBits { conj: a.conj, neg: a.neg };
-        Some(Memory::new(&a.ty, a.storage.0, o).with_bits(bits))
+        Some(OperandMemory::new(&a.ty, a.storage.0, o).with_bits(bits))
     }
 
     fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {

@@ -8,7 +8,7 @@
 use super::emit::{GraphEmit, val, value};
 use super::{Found, Loss, Options, add_to, full, grad, one, taken};
 use restride_ir::{
-    Arena, Arg, DType, Dim, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, InputKind, InputSpec, Node, NodeId,
+    Arg, DType, Dim, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, IdArena, InputKind, InputSpec, Node, NodeId,
     OutputKind, OutputSpec, Program, Result, Stage, TensorType, Type, ValueId,
 };
 use restride_ops::lookup;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Adds the backward part of a higher-order call. `wanted` says which operands have a gradient.
 pub(super) fn through(
     emit: &mut GraphEmit<'_>,
-    graphs: &mut Arena<GraphId, Graph>,
+    graphs: &mut IdArena<GraphId, Graph>,
     (id, wanted): (NodeId, &[bool]),
     grads: &mut Found,
     max_trips: Option<u64>,
@@ -50,7 +50,7 @@ impl Cx<'_> {
     fn cond(
         &self,
         emit: &mut GraphEmit<'_>,
-        graphs: &mut Arena<GraphId, Graph>,
+        graphs: &mut IdArena<GraphId, Graph>,
         id: NodeId,
         grads: &mut Found,
     ) -> Result<()> {
@@ -81,7 +81,7 @@ impl Cx<'_> {
     fn looped(
         &self,
         emit: &mut GraphEmit<'_>,
-        graphs: &mut Arena<GraphId, Graph>,
+        graphs: &mut IdArena<GraphId, Graph>,
         id: NodeId,
         grads: &mut Found,
     ) -> Result<()> {
@@ -192,7 +192,7 @@ impl Cx<'_> {
     fn keep(
         &self,
         emit: &mut GraphEmit<'_>,
-        graphs: &mut Arena<GraphId, Graph>,
+        graphs: &mut IdArena<GraphId, Graph>,
         id: NodeId,
         kept: &[usize],
     ) -> Result<Vec<ValueId>> {
@@ -306,7 +306,7 @@ fn own_outputs(graph: &mut Graph) -> Result<()> {
 
 /// A body backwards: of its inputs and the gradients of the outputs at `given`, the gradients of the inputs at `wanted`.
 fn body_gradient(
-    graphs: &mut Arena<GraphId, Graph>,
+    graphs: &mut IdArena<GraphId, Graph>,
     body: GraphId,
     (given, wanted): (&[usize], &[usize]),
     max_trips: Option<u64>,
@@ -335,7 +335,7 @@ struct Copied(BTreeMap<GraphId, GraphId>);
 
 impl Copied {
     /// A copy of a graph, and of the graphs that it calls in the other program.
-    fn graph(&mut self, from: &Arena<GraphId, Graph>, to: &mut Arena<GraphId, Graph>, id: GraphId) -> Graph {
+    fn graph(&mut self, from: &IdArena<GraphId, Graph>, to: &mut IdArena<GraphId, Graph>, id: GraphId) -> Graph {
         let mut out = from[id].clone();
         // The name is the original's.
         out.name = "".into();
@@ -390,7 +390,7 @@ pub(super) fn bound_loops(program: &mut Program, on_way: impl Fn(&Node) -> bool,
 fn bound_loop(
     graph: &mut Graph,
     names: &mut crate::build::Names,
-    graphs: &mut Arena<GraphId, Graph>,
+    graphs: &mut IdArena<GraphId, Graph>,
     (id, trips): (NodeId, i64),
 ) -> Result<()> {
     let node = graph.nodes[id].clone();

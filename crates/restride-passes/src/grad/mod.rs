@@ -19,8 +19,8 @@ use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
 use restride_ir::{
-    Arena, Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, InputKind, InputSpec, Node, NodeId,
-    OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
+    Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, IdArena, InputKind, InputSpec, Node,
+    NodeId, OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
@@ -340,7 +340,7 @@ type After<'a> = dyn FnMut(&mut Graph, &mut Names, NodeId, &Found) -> Result<()>
 /// Adds the backward part, from values with the gradients given or 1; the gradient of each value.
 fn backward(
     graph: &mut Graph,
-    graphs: &mut Arena<GraphId, Graph>,
+    graphs: &mut IdArena<GraphId, Graph>,
     way: &Way<'_>,
     after: &mut After<'_>,
 ) -> Result<Found> {
@@ -370,7 +370,7 @@ fn backward(
 /// Adds the backward part of a node.
 fn through(
     emit: &mut GraphEmit<'_>,
-    graphs: &mut Arena<GraphId, Graph>,
+    graphs: &mut IdArena<GraphId, Graph>,
     id: NodeId,
     way: &Way<'_>,
     grads: &mut Found,

@@ -8,12 +8,12 @@
 use super::strides::known;
 use super::{Fact, Materializer, filled};
 use restride_ir::{
-    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Piece, Result, Scalar, TensorType, Type,
-    ValueId,
+    Arg, Args, AssemblyPart, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType,
+    Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<Piece>, restride_ir::OpError>;
+type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<AssemblyPart>, restride_ir::OpError>;
 
 /// A step from a region to one inside it.
 #[derive(Clone, PartialEq, Eq, Debug)]

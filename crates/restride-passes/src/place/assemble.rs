@@ -4,7 +4,7 @@ use super::Placer;
 use super::choose::Write;
 use super::homes::{Pieces, Spot};
 use restride_ir::{
-    Arg, Args, Error, Layout, Meta, NodeId, Piece, Place, Reason, RemarkKind, Result, Scalar, Step, ValueId,
+    Arg, Args, AssemblyPart, Error, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, Scalar, Step, ValueId,
 };
 
 /// Of how many operands it is asked whether the whole may lie around them.
@@ -13,7 +13,7 @@ const ASKED: usize = 4;
 /// A place for a whole, with the parts that lie there, and those that must be moved.
 struct Built {
     place: Place,
-    pieces: Vec<Piece>,
+    pieces: Vec<AssemblyPart>,
     moved: i64,
 }
 

@@ -6,14 +6,14 @@ use super::choose::Write;
 use super::memory::dense;
 use super::views::view_rule;
 use restride_ir::{
-    Arg, Args, Buffer, BufferKind, Graph, HopCall, Layout, Meta, Movement, Node, NodeId, OpError, Piece, Place, Reason,
-    RemarkKind, Result, Table, ValueId, border_layout, layout_bytes,
+    Arg, Args, AssemblyPart, Buffer, BufferKind, Graph, HopCall, Layout, Meta, Movement, Node, NodeId, OpError, Place,
+    Reason, RemarkKind, Result, Table, ValueId, border_layout, layout_bytes,
 };
 use restride_tensor::self_overlaps;
 use std::collections::BTreeMap;
 
 /// The pieces of an assembled result.
-pub(super) type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<Piece>, OpError>;
+pub(super) type Pieces = fn(&Args<'_, Meta>, &Layout) -> std::result::Result<Vec<AssemblyPart>, OpError>;
 
 /// How far views, wholes and what comes in place are followed.
 const DEPTH: usize = 12;

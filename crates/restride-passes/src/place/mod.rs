@@ -20,7 +20,7 @@ use crate::plan::{PlanOptions, plan};
 use homes::successors;
 use memory::{Memory, dense};
 use restride_ir::{
-    Arg, Buffer, BufferKind, Error, Frame, Graph, GraphId, HopCall, InputKind, Layout, Meta, Nested, NodeId,
+    Arg, Buffer, BufferKind, Error, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Nested, NodeId,
     OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
     border_layout, known_meta, layout_bytes, scratch_bytes,
 };
@@ -412,7 +412,7 @@ impl<'a> Placer<'a> {
             writes.push(place);
         }
         let reads = self.reads(id);
-        let frame = Frame::of(&self.program.graphs, self.id, id, &reads, &writes, nested)?;
+        let frame = LoopFrame::of(&self.program.graphs, self.id, id, &reads, &writes, nested)?;
         if frame.bytes > 0 {
             let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes: aligned(frame.bytes) });
             self.memory.placement.scratch.insert(id, buffer);

@@ -102,7 +102,7 @@ impl SavedPlan {
 struct Reader<'a> {
     graph: &'a Graph,
     values: HashMap<&'a str, ValueId>,
-    buffers: &'a restride_ir::Arena<BufferId, Buffer>,
+    buffers: &'a restride_ir::IdArena<BufferId, Buffer>,
 }
 
 fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Result<(Placement, Plan)> {

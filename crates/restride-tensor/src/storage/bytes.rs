@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-enum Source {
+enum ByteSource {
     Owned(#[allow(dead_code)] Aligned),
     Mapped(Arc<memmap2::Mmap>),
     /// What has the bytes goes with the last handle.
@@ -18,7 +18,7 @@ enum Source {
 pub struct Bytes {
     start: *const u8,
     len: usize,
-    source: Arc<Source>,
+    source: Arc<ByteSource>,
 }
 
 // SAFETY: the bytes are never written while a handle lives, so threads only read them; what owns them may be dropped by any.
@@ -31,7 +31,7 @@ impl Bytes {
     pub fn copy_of(bytes: &[u8]) -> Bytes {
         // SAFETY: a borrowed slice is readable and not written.
         let own = unsafe { Aligned::copy_of(bytes.as_ptr(), bytes.len()) };
-        Bytes { start: own.start(), len: own.len(), source: Arc::new(Source::Owned(own)) }
+        Bytes { start: own.start(), len: own.len(), source: Arc::new(ByteSource::Owned(own)) }
     }
 
     /// A whole file, mapped: its pages are read when they are first used.
@@ -49,7 +49,7 @@ impl Bytes {
         // SAFETY: the mapping is private and read-only; as with every mapped file, the contract with the
         // caller (documented above) is that the file is left alone while it is in use.
         let map = unsafe { memmap2::Mmap::map(&file)? };
-        Ok(Bytes { start: map.as_ptr(), len: map.len(), source: Arc::new(Source::Mapped(Arc::new(map))) })
+        Ok(Bytes { start: map.as_ptr(), len: map.len(), source: Arc::new(ByteSource::Mapped(Arc::new(map))) })
     }
 
     /// A whole file, read into memory: later changes of the file do not show.
@@ -64,7 +64,7 @@ impl Bytes {
     /// copied, and they are aligned as they are.
     pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Bytes {
         let (release, start, len) = Release::of_shared(owner);
-        Bytes { start, len, source: Arc::new(Source::Foreign(Arc::new(release))) }
+        Bytes { start, len, source: Arc::new(ByteSource::Foreign(Arc::new(release))) }
     }
 
     /// Bytes of somebody else, who is told by `release`, on any thread, when the last handle has gone.
@@ -73,7 +73,7 @@ impl Bytes {
     /// `start` is readable for `len` bytes until `release` is called, and nobody writes them until then.
     pub unsafe fn foreign(start: *const u8, len: usize, release: impl FnOnce() + Send + 'static) -> Bytes {
         let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
-        Bytes { start, len, source: Arc::new(Source::Foreign(Arc::new(Release::by(release)))) }
+        Bytes { start, len, source: Arc::new(ByteSource::Foreign(Arc::new(Release::by(release)))) }
     }
 
     /// Part of these bytes: the same memory where tensors can lie in it, a copy where it is owned or no multiple of 16 begins
@@ -83,8 +83,8 @@ impl Bytes {
         // Cells must be aligned for their type: what another writer packed tightly is copied.
         let aligned = (part.as_ptr() as usize).is_multiple_of(16);
         let source = match &*self.source {
-            Source::Mapped(map) if aligned => Source::Mapped(map.clone()),
-            Source::Foreign(release) if aligned => Source::Foreign(release.clone()),
+            ByteSource::Mapped(map) if aligned => ByteSource::Mapped(map.clone()),
+            ByteSource::Foreign(release) if aligned => ByteSource::Foreign(release.clone()),
             _ => return Some(Bytes::copy_of(part)),
         };
         Some(Bytes { start: part.as_ptr(), len: part.len(), source: Arc::new(source) })

@@ -7,10 +7,10 @@ pub(super) struct Release(Option<Box<dyn FnOnce() + Send>>);
 unsafe impl Sync for Release {}
 
 /// An owner on the heap, dropped with what holds this.
-struct Kept<T>(*mut T);
+struct HeapOwner<T>(*mut T);
 // SAFETY: the owner is `Send` where this is made, and is reached through this alone.
-unsafe impl<T: Send> Send for Kept<T> {}
-impl<T> Drop for Kept<T> {
+unsafe impl<T: Send> Send for HeapOwner<T> {}
+impl<T> Drop for HeapOwner<T> {
     fn drop(&mut self) {
         // SAFETY: the box that the address came from, given up there.
         drop(unsafe { Box::from_raw(self.0) });
@@ -22,13 +22,13 @@ impl Release {
         Release(Some(Box::new(release)))
     }
 
-    fn keeping<T: Send + 'static>(kept: Kept<T>) -> Release {
+    fn keeping<T: Send + 'static>(kept: HeapOwner<T>) -> Release {
         Release::by(move || drop(kept))
     }
 
     /// The bytes of an owner, for reading.
     pub(super) fn of_shared<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> (Release, *const u8, usize) {
-        let kept = Kept(Box::into_raw(Box::new(owner)));
+        let kept = HeapOwner(Box::into_raw(Box::new(owner)));
         // SAFETY: the owner stays where it is, borrowed for as long as the release lives.
         let bytes: &'static [u8] = unsafe { &*kept.0 }.as_ref();
         let (start, len) = (bytes.as_ptr(), bytes.len());
@@ -37,7 +37,7 @@ impl Release {
 
     /// The bytes of an owner, for writing.
     pub(super) fn of_mut<T: AsMut<[u8]> + Send + 'static>(owner: T) -> (Release, *mut u8, usize) {
-        let kept = Kept(Box::into_raw(Box::new(owner)));
+        let kept = HeapOwner(Box::into_raw(Box::new(owner)));
         // SAFETY: the owner stays where it is, borrowed exclusively for as long as the release lives.
         let bytes: &'static mut [u8] = unsafe { &mut *kept.0 }.as_mut();
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 /// Why memory cannot be read, written or resized now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessError {
-    /// Somebody writes it: another thread, or a [`crate::Writing`] that lives.
+    /// Somebody writes it: another thread, or a [`crate::WriteGuard`] that lives.
     Written,
     /// Somebody reads it, so that it can be neither written nor resized.
     Read,
@@ -46,7 +46,7 @@ impl std::error::Error for AccessError {}
 type Result<T> = std::result::Result<T, AccessError>;
 
 /// Whose the bytes are.
-enum Memory {
+enum StorageMemory {
     Owned(#[allow(dead_code)] Aligned),
     /// Read-only until the first write, which copies.
     Shared(#[allow(dead_code)] Bytes),
@@ -57,10 +57,10 @@ enum Memory {
     },
 }
 
-/// [`Inner::users`] while somebody writes.
+/// [`StorageInner::users`] while somebody writes.
 const WRITER: usize = usize::MAX;
 
-struct Inner {
+struct StorageInner {
     /// Address and number of the bytes. They change only while `users` is [`WRITER`]; the number only grows.
     start: AtomicPtr<u8>,
     len: AtomicUsize,
@@ -69,25 +69,25 @@ struct Inner {
     /// The bytes stay where they are.
     pinned: AtomicBool,
     /// What has the bytes: touched by the writer, and when the storage goes.
-    memory: UnsafeCell<Memory>,
+    memory: UnsafeCell<StorageMemory>,
 }
 
 // SAFETY: `memory` is touched by the one writer only, and all that it holds may be dropped on any thread. The bytes are reached
 // through locks, or through unsafe functions whose callers promise as much.
-unsafe impl Send for Inner {}
+unsafe impl Send for StorageInner {}
 // SAFETY: as above.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for StorageInner {}
 
 /// Shared mutable memory: what tensors that alias have in common. Clones are the same storage, on any thread.
 ///
 /// Bytes are reached under a lock that does not wait: any number of readers or one writer, and whoever comes in between is
 /// refused ([`AccessError`]).
 #[derive(Clone)]
-pub struct Storage(Arc<Inner>);
+pub struct Storage(Arc<StorageInner>);
 
 impl Storage {
-    fn new(start: *mut u8, len: usize, memory: Memory) -> Storage {
-        Storage(Arc::new(Inner {
+    fn new(start: *mut u8, len: usize, memory: StorageMemory) -> Storage {
+        Storage(Arc::new(StorageInner {
             start: AtomicPtr::new(start),
             len: AtomicUsize::new(len),
             users: AtomicUsize::new(0),
@@ -97,7 +97,7 @@ impl Storage {
     }
 
     fn owned(own: Aligned) -> Storage {
-        Storage::new(own.start(), own.len(), Memory::Owned(own))
+        Storage::new(own.start(), own.len(), StorageMemory::Owned(own))
     }
 
     /// Zeroed memory of `len` bytes.
@@ -115,7 +115,7 @@ impl Storage {
 
     /// Memory that reads as `bytes`, copied at the first write.
     pub fn from_bytes(bytes: Bytes) -> Storage {
-        Storage::new(bytes.as_ptr().cast_mut(), bytes.len(), Memory::Shared(bytes))
+        Storage::new(bytes.as_ptr().cast_mut(), bytes.len(), StorageMemory::Shared(bytes))
     }
 
     /// Memory that `owner` has and keeps until the last tensor on it goes, such as a writable mapped file or a `Vec`. It is
@@ -128,7 +128,7 @@ impl Storage {
     /// ```
     pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Storage {
         let (release, start, len) = Release::of_mut(owner);
-        Storage::new(start, len, Memory::Foreign { _release: release, writable: true })
+        Storage::new(start, len, StorageMemory::Foreign { _release: release, writable: true })
     }
 
     /// Memory of somebody else, who is told by `release`, on any thread, when the last tensor on it has gone. What is not
@@ -147,7 +147,7 @@ impl Storage {
         release: impl FnOnce() + Send + 'static,
     ) -> Storage {
         let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
-        Storage::new(start, len, Memory::Foreign { _release: Release::by(release), writable })
+        Storage::new(start, len, StorageMemory::Foreign { _release: Release::by(release), writable })
     }
 
     /// Size in bytes.
@@ -217,12 +217,12 @@ impl Storage {
         // SAFETY: this is the writer.
         let memory = unsafe { &mut *self.0.memory.get() };
         match memory {
-            Memory::Owned(_) | Memory::Foreign { writable: true, .. } => Ok(()),
-            Memory::Foreign { writable: false, .. } => {
+            StorageMemory::Owned(_) | StorageMemory::Foreign { writable: true, .. } => Ok(()),
+            StorageMemory::Foreign { writable: false, .. } => {
                 self.0.users.store(0, Ordering::Release);
                 Err(AccessError::ReadOnly)
             }
-            Memory::Shared(bytes) => {
+            StorageMemory::Shared(bytes) => {
                 let Some(own) = Aligned::try_zeroed(bytes.len()) else {
                     self.0.users.store(0, Ordering::Release);
                     return Err(AccessError::NoMemory(bytes.len()));
@@ -230,7 +230,7 @@ impl Storage {
                 // SAFETY: `own` was just made with room for the bytes, which are readable and never written.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), own.start(), bytes.len()) };
                 self.0.start.store(own.start(), Ordering::Release);
-                *memory = Memory::Owned(own);
+                *memory = StorageMemory::Owned(own);
                 Ok(())
             }
         }
@@ -261,7 +261,7 @@ impl Storage {
         // Read under a lock, so that no writer is at it.
         self.acquire(false).is_ok_and(|()| {
             // SAFETY: there is no writer now, and readers only look.
-            let read_only = matches!(unsafe { &*self.0.memory.get() }, Memory::Foreign { writable: false, .. });
+            let read_only = matches!(unsafe { &*self.0.memory.get() }, StorageMemory::Foreign { writable: false, .. });
             // SAFETY: acquired above.
             unsafe { self.release(false) };
             read_only
@@ -281,7 +281,7 @@ impl Storage {
             Err(e) => return Err(e),
         }
         // SAFETY: there is no writer now, and readers only look.
-        let shared = matches!(unsafe { &*self.0.memory.get() }, Memory::Shared(_));
+        let shared = matches!(unsafe { &*self.0.memory.get() }, StorageMemory::Shared(_));
         // SAFETY: acquired above.
         unsafe { self.release(false) };
         if shared { self.lock(true).map(drop) } else { Ok(()) }
@@ -312,7 +312,7 @@ impl Storage {
         let lock = Lock { storage: self, write: true };
         // SAFETY: this is the writer.
         let memory = unsafe { &mut *self.0.memory.get() };
-        if matches!(memory, Memory::Foreign { .. }) || self.0.pinned.load(Ordering::SeqCst) {
+        if matches!(memory, StorageMemory::Foreign { .. }) || self.0.pinned.load(Ordering::SeqCst) {
             return Err(AccessError::Fixed);
         }
         let bigger = Aligned::try_zeroed(len).ok_or(AccessError::NoMemory(len))?;
@@ -320,7 +320,7 @@ impl Storage {
         unsafe { std::ptr::copy_nonoverlapping(self.address(), bigger.start(), self.len()) };
         self.0.start.store(bigger.start(), Ordering::Release);
         self.0.len.store(len, Ordering::Release);
-        *memory = Memory::Owned(bigger);
+        *memory = StorageMemory::Owned(bigger);
         drop(lock);
         Ok(())
     }

@@ -1,40 +1,40 @@
 //! `cond`, `while_loop`, `scan` and `map` whose bodies view and write what they are given, nested too.
 
-use super::{Generator, Made, int, ints, value, values};
-use crate::exact::Bound;
+use super::{GeneratedCall, Generator, int, ints, value, values};
+use crate::magnitude::Magnitude;
 use crate::tracer::Tracer;
 use restride_ir::{Arg, DType, Graph, GraphId, Id, Layout, Meta, ValueId};
 
 /// What numbers in a loop may grow to: as much as halves hold.
-const LOOP: Bound = Bound(32.0);
+const LOOP: Magnitude = Magnitude(32.0);
 
 /// A result of a body: its type, the operand whose memory it is on, and its bound.
 #[derive(Clone, PartialEq, Debug)]
-struct Result_ {
+struct BodyResult {
     meta: Meta,
     on: Option<usize>,
-    bound: Bound,
+    bound: Magnitude,
 }
 
 /// A body that was made.
-struct Body {
+struct GeneratedBody {
     graph: Graph,
-    results: Vec<Result_>,
+    results: Vec<BodyResult>,
     /// The bounds of the operands' storages after it.
-    after: Vec<Bound>,
+    after: Vec<Magnitude>,
 }
 
 /// An operand as a body is given it.
 #[derive(Clone)]
-struct Operand {
+struct ControlOperand {
     meta: Meta,
     /// Operands with the same number share storage.
     storage: usize,
-    bound: Bound,
+    bound: Magnitude,
 }
 
 impl Generator {
-    pub(super) fn control(&mut self) -> Made {
+    pub(super) fn control(&mut self) -> GeneratedCall {
         if self.depth >= 2 {
             return None;
         }
@@ -68,18 +68,18 @@ impl Generator {
         out
     }
 
-    fn as_operand(&self, v: ValueId) -> Operand {
-        Operand { meta: self.t.meta(v).clone(), storage: self.t.storage(v), bound: self.t.bound(v) }
+    fn as_operand(&self, v: ValueId) -> ControlOperand {
+        ControlOperand { meta: self.t.meta(v).clone(), storage: self.t.storage(v), bound: self.t.bound(v) }
     }
 
     /// Makes a body on operands; `write` adds its calls and gives its results. In a loop, the operands' numbers may not
     /// grow.
     fn body(
         &mut self,
-        operands: &[Operand],
+        operands: &[ControlOperand],
         looped: bool,
-        write: impl FnOnce(&mut Generator, &[ValueId]) -> Made,
-    ) -> Option<Body> {
+        write: impl FnOnce(&mut Generator, &[ValueId]) -> GeneratedCall,
+    ) -> Option<GeneratedBody> {
         let inner = Tracer::new(self.wild, true);
         let outer = std::mem::replace(&mut self.t, inner);
         self.depth += 1;
@@ -96,7 +96,7 @@ impl Generator {
         self.depth -= 1;
         let inner: Tracer = std::mem::replace(&mut self.t, outer);
         let outputs = made?;
-        let results = outputs.iter().map(|v| Result_ {
+        let results = outputs.iter().map(|v| BodyResult {
             meta: inner.meta(*v).clone(),
             on: inputs.iter().position(|i| inner.storage(*i) == inner.storage(*v)),
             bound: inner.bound(*v),
@@ -105,7 +105,7 @@ impl Generator {
         let after = inputs.iter().map(|v| inner.bound(*v)).collect();
         let mut graph = inner.graph;
         graph.outputs = outputs.iter().map(|v| value(*v)).collect();
-        Some(Body { graph, results, after })
+        Some(GeneratedBody { graph, results, after })
     }
 
     /// Keeps a graph; its id.
@@ -116,14 +116,14 @@ impl Generator {
         Arg::Graph(GraphId::new(self.bodies.len()))
     }
 
-    fn widen(&mut self, operands: &[ValueId], after: &[Bound]) {
+    fn widen(&mut self, operands: &[ValueId], after: &[Magnitude]) {
         for (v, b) in operands.iter().zip(after) {
             self.t.widen(*v, *b);
         }
     }
 
     /// A tensor of a type among those there are, or a copy of one of that type.
-    fn of_type(&mut self, meta: &Meta, within: Option<Bound>) -> Option<ValueId> {
+    fn of_type(&mut self, meta: &Meta, within: Option<Magnitude>) -> Option<ValueId> {
         let fits: Vec<ValueId> = self
             .t
             .values()
@@ -133,11 +133,11 @@ impl Generator {
         if fits.is_empty() { None } else { Some(*self.rng.choose(&fits)) }
     }
 
-    fn cond(&mut self) -> Made {
+    fn cond(&mut self) -> GeneratedCall {
         let flag = self.pick_where(|m| m.dtype == DType::Bool && m.layout.rank() == 0)?;
         let count = 1 + self.rng.below(3);
         let operands = self.operands(count);
-        let seen: Vec<Operand> = operands.iter().map(|v| self.as_operand(*v)).collect();
+        let seen: Vec<ControlOperand> = operands.iter().map(|v| self.as_operand(*v)).collect();
         let (calls, copies) = (1 + self.rng.below(4), self.rng.chance(60));
         let yes = self.body(&seen, false, |g, inputs| {
             g.calls(calls);
@@ -180,7 +180,7 @@ impl Generator {
     }
 
     /// Tensors that a loop may carry, with the counter first: contiguous, as the body's results will be.
-    fn while_loop(&mut self) -> Made {
+    fn while_loop(&mut self) -> GeneratedCall {
         let dtype = Arg::DType(DType::I64);
         let zero = self.t.call("aten.full.default", vec![ints(&[]), int(0), dtype])?[0];
         self.t.hide(zero);
@@ -200,7 +200,7 @@ impl Generator {
             return None;
         }
         // What is carried is another tensor from the second iteration on.
-        let mut seen: Vec<Operand> = carried.iter().chain(&additional).map(|v| self.as_operand(*v)).collect();
+        let mut seen: Vec<ControlOperand> = carried.iter().chain(&additional).map(|v| self.as_operand(*v)).collect();
         for (i, o) in seen[..n].iter_mut().enumerate() {
             o.storage = usize::MAX - i;
         }
@@ -241,7 +241,7 @@ impl Generator {
         let (cond_graph, body_graph) = (self.keep(test.graph, "test"), self.keep(body.graph, "body"));
         let operands: Vec<ValueId> = carried.iter().chain(&additional).copied().collect();
         self.widen(&operands, &body.after);
-        let results: Vec<(Meta, Option<ValueId>, Bound)> = body
+        let results: Vec<(Meta, Option<ValueId>, Magnitude)> = body
             .results
             .iter()
             .enumerate()
@@ -254,7 +254,7 @@ impl Generator {
     }
 
     /// Tensors to be taken slice by slice, with their slices.
-    fn slices(&mut self) -> Option<(Vec<ValueId>, Vec<Operand>, i64)> {
+    fn slices(&mut self) -> Option<(Vec<ValueId>, Vec<ControlOperand>, i64)> {
         let fits = |m: &Meta| m.layout.rank() > 0 && m.layout.sizes[0] > 0 && m.layout.is_contiguous();
         let first = self.pick_where(fits)?;
         let trips = self.sizes_of(first)[0];
@@ -268,21 +268,21 @@ impl Generator {
         let slices = xs.iter().map(|v| {
             let m = self.t.meta(*v);
             let layout = Layout::contiguous(&m.layout.sizes[1..]);
-            Operand { meta: Meta::new(m.dtype, layout), storage: self.t.storage(*v), bound: self.t.bound(*v) }
+            ControlOperand { meta: Meta::new(m.dtype, layout), storage: self.t.storage(*v), bound: self.t.bound(*v) }
         });
         let slices = slices.collect();
         Some((xs, slices, trips))
     }
 
-    fn stacked(results: &[Result_], trips: i64) -> Vec<(Meta, Option<ValueId>, Bound)> {
-        let stack = |r: &Result_| {
+    fn stacked(results: &[BodyResult], trips: i64) -> Vec<(Meta, Option<ValueId>, Magnitude)> {
+        let stack = |r: &BodyResult| {
             let sizes: Vec<i64> = std::iter::once(trips).chain(r.meta.layout.sizes.iter().copied()).collect();
             (Meta::contiguous(r.meta.dtype, &sizes), None, r.bound)
         };
         results.iter().map(stack).collect()
     }
 
-    fn scan(&mut self) -> Made {
+    fn scan(&mut self) -> GeneratedCall {
         let (xs, slices, trips) = self.slices()?;
         let carry = self.pick_where(|m| m.layout.is_contiguous() && m.layout.offset == 0)?;
         if !self.t.bound(carry).within(LOOP) {
@@ -292,7 +292,7 @@ impl Generator {
         let count = self.rng.below(3);
         let additional: Vec<ValueId> =
             self.operands(count).into_iter().filter(|v| *v != carry && !xs.contains(v)).collect();
-        let mut seen = vec![Operand { storage: usize::MAX, ..self.as_operand(carry) }];
+        let mut seen = vec![ControlOperand { storage: usize::MAX, ..self.as_operand(carry) }];
         seen.extend(slices);
         seen.extend(additional.iter().map(|v| self.as_operand(*v)));
         let calls = 1 + self.rng.below(3);
@@ -318,7 +318,7 @@ impl Generator {
         Some(self.t.call_as(op, vec![graph, values(&[carry]), values(&xs), values(&additional)], &results))
     }
 
-    fn map(&mut self) -> Made {
+    fn map(&mut self) -> GeneratedCall {
         let (xs, slices, trips) = self.slices()?;
         let count = self.rng.below(3);
         let additional: Vec<ValueId> = self.operands(count).into_iter().filter(|v| !xs.contains(v)).collect();

@@ -1,10 +1,10 @@
 //! Writes through indices and masks, repeats among them.
 
-use super::{Generator, Made, int, ints, truth, value, values};
+use super::{GeneratedCall, Generator, int, ints, truth, value, values};
 use restride_ir::{Arg, DType, Meta, ValueId};
 
 impl Generator {
-    pub(super) fn indexed(&mut self) -> Made {
+    pub(super) fn indexed(&mut self) -> GeneratedCall {
         let v = self.pick();
         let meta = self.t.meta(v).clone();
         let sizes = meta.layout.sizes.to_vec();

@@ -1,7 +1,7 @@
 //! What a program is given: tensors that are dense, transposed, or have gaps, of all types, several on one storage.
 
 use super::Generator;
-use crate::exact::Bound;
+use crate::magnitude::Magnitude;
 use restride_exec::copy::copy_into;
 use restride_ir::{DType, InputKind, Layout, Meta, TensorType, ValueId};
 use restride_tensor::{C64, Tensor};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const LARGEST: i64 = 9;
 
 /// An input of the program with what it is run on.
-pub(super) struct Given {
+pub(super) struct GeneratedInput {
     pub(super) value: ValueId,
     pub(super) kind: InputKind,
     pub(super) tensor: Tensor,
@@ -25,8 +25,8 @@ fn same_numbers(a: DType, b: DType) -> bool {
 }
 
 impl Generator {
-    pub(super) fn inputs(&mut self) -> Vec<Given> {
-        let mut out: Vec<Given> = Vec::new();
+    pub(super) fn inputs(&mut self) -> Vec<GeneratedInput> {
+        let mut out: Vec<GeneratedInput> = Vec::new();
         for i in 0..1 + self.rng.below(4) {
             let name: Arc<str> = format!("x{i}").into();
             let weight: Arc<str> = format!("b{i}").into();
@@ -50,20 +50,20 @@ impl Generator {
                 }
             };
             let bound = match &on {
-                Some((_, t)) if !same_numbers(t.dtype(), tensor.dtype()) => Bound::BITS,
-                _ => Bound(LARGEST as f64),
+                Some((_, t)) if !same_numbers(t.dtype(), tensor.dtype()) => Magnitude::BITS,
+                _ => Magnitude(LARGEST as f64),
             };
             let meta = TensorType::new(tensor.dtype(), tensor.layout().clone());
             let value = self.t.input(&name, meta, on.map(|(v, _)| v), bound);
-            out.push(Given { value, kind, tensor });
+            out.push(GeneratedInput { value, kind, tensor });
         }
         // Indices and a condition.
         let flag = Tensor::zeros(DType::Bool, Layout::contiguous(&[]));
         flag.storage().write(&[self.rng.below(2) as u8]);
         for (name, t) in [("index", Tensor::from_slice(&[2i64, 0, 5], &[3])), ("flag", flag)] {
             let meta = Meta::new(t.dtype(), t.layout().clone());
-            let value = self.t.input(name, meta, None, Bound(LARGEST as f64));
-            out.push(Given { value, kind: InputKind::User(name.into()), tensor: t });
+            let value = self.t.input(name, meta, None, Magnitude(LARGEST as f64));
+            out.push(GeneratedInput { value, kind: InputKind::User(name.into()), tensor: t });
         }
         out
     }

@@ -1,10 +1,10 @@
 //! Operators on lists of tensors, members repeated and sharing memory, and operators that write given outputs.
 
-use super::{Generator, Made, int, ints, truth, value, values};
+use super::{GeneratedCall, Generator, int, ints, truth, value, values};
 use restride_ir::{Arg, DType, Meta, ValueId};
 
 impl Generator {
-    pub(super) fn list(&mut self) -> Made {
+    pub(super) fn list(&mut self) -> GeneratedCall {
         if self.floating || self.rng.chance(50) { self.foreach() } else { self.out() }
     }
 
@@ -21,7 +21,7 @@ impl Generator {
         Some(out)
     }
 
-    fn foreach(&mut self) -> Made {
+    fn foreach(&mut self) -> GeneratedCall {
         let v = self.pick();
         let dtype = self.t.meta(v).dtype;
         if dtype == DType::Bool {
@@ -60,7 +60,7 @@ impl Generator {
         }
     }
 
-    fn out(&mut self) -> Made {
+    fn out(&mut self) -> GeneratedCall {
         let v = self.pick();
         let meta = self.t.meta(v).clone();
         let sizes = meta.layout.sizes.to_vec();

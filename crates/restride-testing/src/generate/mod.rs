@@ -19,7 +19,7 @@ mod writes;
 
 use crate::rng::Rng;
 use crate::tracer::{Tracer, symbolic};
-use inputs::Given;
+use inputs::GeneratedInput;
 use restride_exec::{Inputs, RunValue};
 use restride_ir::{
     Arg, DType, Expr, Graph, InputKind, InputSpec, Meta, OutputKind, OutputSpec, Program, Stage, Symbol, Type, ValueId,
@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 /// A program with inputs to run it on.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct RandomProgram {
     /// Imported.
     pub program: Program,
     /// One per user input.
@@ -38,23 +38,23 @@ pub struct Sample {
 }
 
 /// The program of a seed.
-pub fn generate(seed: u64) -> Sample {
+pub fn generate(seed: u64) -> RandomProgram {
     generate_from(Rng::new(seed), &format!("random {seed}"))
 }
 
 /// The program of a seed to differentiate: of floating numbers mostly, on inputs that share no memory, without control
 /// flow and `out=`.
-pub fn generate_floating(seed: u64) -> Sample {
+pub fn generate_floating(seed: u64) -> RandomProgram {
     generate_of(Rng::new(seed), &format!("floating {seed}"), true)
 }
 
 /// The program of some choices.
-pub fn generate_from(rng: Rng, name: &str) -> Sample {
+pub fn generate_from(rng: Rng, name: &str) -> RandomProgram {
     generate_of(rng, name, false)
 }
 
 /// The program of a seed with recorded checks between its calls. Its inputs pass them, or fail one.
-pub fn generate_checked(seed: u64) -> Sample {
+pub fn generate_checked(seed: u64) -> RandomProgram {
     let mut g = Generator::new(Rng::new(seed), false);
     let given = g.inputs();
     for _ in 0..1 + g.rng.below(4) {
@@ -67,7 +67,7 @@ pub fn generate_checked(seed: u64) -> Sample {
     g.finish(&format!("checked {seed}"), given)
 }
 
-fn generate_of(rng: Rng, name: &str, floating: bool) -> Sample {
+fn generate_of(rng: Rng, name: &str, floating: bool) -> RandomProgram {
     let mut g = Generator::new(rng, floating);
     let given = g.inputs();
     let calls = 2 + g.rng.below(14);
@@ -123,7 +123,7 @@ fn truth(b: bool) -> Arg {
 }
 
 /// What a call gives: `None` where its operator's rules refuse it.
-type Made = Option<Vec<ValueId>>;
+type GeneratedCall = Option<Vec<ValueId>>;
 
 impl Generator {
     fn new(mut rng: Rng, floating: bool) -> Generator {
@@ -195,7 +195,7 @@ impl Generator {
         }
     }
 
-    fn finish(mut self, name: &str, given: Vec<Given>) -> Sample {
+    fn finish(mut self, name: &str, given: Vec<GeneratedInput>) -> RandomProgram {
         let mut outputs = Vec::new();
         // What nobody looks at is not differentiated.
         let least = if self.floating { 4 } else { 1 };
@@ -236,6 +236,6 @@ impl Generator {
             program.signature.inputs.push(InputSpec { value: g.value, kind: g.kind });
         }
         program.weights = Arc::new(weights);
-        Sample { program, inputs: Inputs::new(inputs) }
+        RandomProgram { program, inputs: Inputs::new(inputs) }
     }
 }

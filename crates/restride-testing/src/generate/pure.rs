@@ -1,10 +1,10 @@
 //! Operators that only read.
 
-use super::{Generator, Made, int, value, values};
+use super::{GeneratedCall, Generator, int, value, values};
 use restride_ir::{Arg, DType};
 
 impl Generator {
-    pub(super) fn pure(&mut self) -> Made {
+    pub(super) fn pure(&mut self) -> GeneratedCall {
         let v = self.pick();
         let meta = self.t.meta(v).clone();
         let sizes = meta.layout.sizes.to_vec();

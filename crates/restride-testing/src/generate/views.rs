@@ -1,10 +1,10 @@
 //! Other ways to look at a tensor's memory.
 
-use super::{Generator, Made, int, ints, truth, value};
+use super::{GeneratedCall, Generator, int, ints, truth, value};
 use restride_ir::{Arg, DType, ValueId};
 
 impl Generator {
-    pub(super) fn view(&mut self) -> Made {
+    pub(super) fn view(&mut self) -> GeneratedCall {
         let v = self.pick();
         let meta = self.t.meta(v).clone();
         let sizes = meta.layout.sizes.to_vec();
@@ -109,7 +109,7 @@ impl Generator {
     }
 
     /// Several views at once.
-    fn parts(&mut self, v: ValueId) -> Made {
+    fn parts(&mut self, v: ValueId) -> GeneratedCall {
         let sizes = self.sizes_of(v);
         let rank = sizes.len();
         let d = self.dim(rank);
@@ -161,7 +161,7 @@ impl Generator {
     }
 
     /// A change of the tensor object itself.
-    fn metadata(&mut self, v: ValueId) -> Made {
+    fn metadata(&mut self, v: ValueId) -> GeneratedCall {
         let meta = self.t.meta(v).clone();
         let rank = meta.layout.rank();
         let x = value(v);

@@ -1,11 +1,11 @@
 //! In-place operators on one tensor, and operators that write without saying so.
 
-use super::{Generator, Made, int, ints, truth, value};
+use super::{GeneratedCall, Generator, int, ints, truth, value};
 use crate::tracer::Tracer;
 use restride_ir::{Arg, DType, Expr};
 
 impl Generator {
-    pub(super) fn write(&mut self) -> Made {
+    pub(super) fn write(&mut self) -> GeneratedCall {
         let v = self.pick();
         let meta = self.t.meta(v).clone();
         let sizes = meta.layout.sizes.to_vec();
@@ -81,7 +81,7 @@ impl Generator {
 
     /// Normalisations in training mode write their running statistics. Only the first is looked at: the results are
     /// rounded, while the mean and the variance of two small numbers are not.
-    fn statistics(&mut self) -> Made {
+    fn statistics(&mut self) -> GeneratedCall {
         let v = self.pick_where(|m| m.dtype == DType::F32 && m.layout.numel() >= 2 && m.layout.numel() % 2 == 0)?;
         if self.t.bound(v).0 > 64.0 {
             return None;

@@ -1,6 +1,6 @@
 //! What PyTorch's own kernels give.
 
-use crate::{Arg, Args, Meta, Op, ViewOutcome, visits::fastest_first};
+use crate::{Arg, Args, Meta, Op, ViewOutcome, write_order::fastest_first};
 use restride_tensor::{Dims, Layout, Scalar};
 
 impl Op {

@@ -1,7 +1,7 @@
 //! Whether a higher-order call and its bodies fit each other.
 
 use super::invalid;
-use crate::nested::{HopCall, HopItem};
+use crate::higher_order::{HopCall, HopItem};
 use crate::{Arg, Graph, Hop, Node, Program, Result, TensorType, Type};
 
 /// A call and its bodies take and give as many values, of the same element types and sizes as far as those are known.

@@ -20,7 +20,7 @@ pub struct Live {
 
 /// What a step does to bytes of a buffer.
 #[derive(Clone, Debug)]
-struct Access {
+struct ByteAccess {
     step: usize,
     /// All that may be touched.
     reach: Range<i64>,
@@ -32,7 +32,7 @@ struct Access {
 /// When what bytes of each arena buffer are needed: by step, then by offset. No two overlap; buffers that no step touches
 /// have none.
 pub fn lives(graph: &Graph, placement: &Placement) -> Table<BufferId, Vec<Live>> {
-    let mut accesses: Vec<Vec<Access>> = vec![Vec::new(); placement.buffers.len()];
+    let mut accesses: Vec<Vec<ByteAccess>> = vec![Vec::new(); placement.buffers.len()];
     for (step, s) in placement.steps.iter().enumerate() {
         let mut touch = |v: ValueId, place: &Place, write: bool| {
             let Some(own) = accesses.get_mut(place.buffer.index()) else { return };
@@ -48,7 +48,7 @@ pub fn lives(graph: &Graph, placement: &Placement) -> Table<BufferId, Vec<Live>>
                     && let Some(own) = accesses.get_mut(b.index())
                 {
                     let all = 0..aligned(placement.buffers[b].bytes);
-                    own.push(Access { step, reach: all.clone(), covered: Some(all), write: true });
+                    own.push(ByteAccess { step, reach: all.clone(), covered: Some(all), write: true });
                 }
             }
             Step::Move { value, from, to } => {
@@ -68,7 +68,7 @@ pub fn lives(graph: &Graph, placement: &Placement) -> Table<BufferId, Vec<Live>>
 }
 
 /// What a step does at a place of a buffer.
-fn access(step: usize, place: &Place, element: i64, bytes: i64, write: bool) -> Option<Access> {
+fn access(step: usize, place: &Place, element: i64, bytes: i64, write: bool) -> Option<ByteAccess> {
     let cells = place.layout.cell_range();
     let range = cells.start.saturating_mul(element).max(0)..cells.end.saturating_mul(element).min(bytes);
     if range.is_empty() {
@@ -80,11 +80,11 @@ fn access(step: usize, place: &Place, element: i64, bytes: i64, write: bool) -> 
     let end = if range.end == bytes { aligned(bytes) } else { down(range.end) };
     let covered = aligned(range.start)..end;
     let covered = (write && place.layout.is_dense() && !covered.is_empty()).then_some(covered);
-    Some(Access { step, reach, covered, write })
+    Some(ByteAccess { step, reach, covered, write })
 }
 
 /// From the last step to the first, with what is needed after each, and until when.
-fn of_buffer(accesses: &[Access]) -> Vec<Live> {
+fn of_buffer(accesses: &[ByteAccess]) -> Vec<Live> {
     // What each write is the first to write.
     let mut there = Ranges::default();
     let fresh: Vec<Vec<Range<i64>>> =
@@ -218,12 +218,12 @@ mod tests {
     use super::*;
 
     /// What is needed of each block, block by block and step by step.
-    fn by_block(accesses: &[Access], blocks: i64, steps: usize) -> Vec<Vec<bool>> {
+    fn by_block(accesses: &[ByteAccess], blocks: i64, steps: usize) -> Vec<Vec<bool>> {
         let mut out = vec![vec![false; steps]; blocks as usize];
         for block in 0..blocks {
             let at = block * ARENA_ALIGN;
             let touches = |r: &Range<i64>| r.contains(&at);
-            let own: Vec<&Access> = accesses.iter().filter(|a| touches(&a.reach)).collect();
+            let own: Vec<&ByteAccess> = accesses.iter().filter(|a| touches(&a.reach)).collect();
             // The steps of the present content, from its first write on.
             let mut since: Option<usize> = None;
             for step in 0..steps {
@@ -260,7 +260,7 @@ mod tests {
                     let reach = from * ARENA_ALIGN..to * ARENA_ALIGN;
                     let write = below(2) == 0;
                     let covered = (write && below(2) == 0).then(|| reach.clone());
-                    accesses.push(Access { step, reach, covered, write });
+                    accesses.push(ByteAccess { step, reach, covered, write });
                 }
             }
             let want = by_block(&accesses, blocks as i64, steps);

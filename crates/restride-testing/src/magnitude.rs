@@ -6,29 +6,29 @@ use restride_ir::{Arg, DType, Meta, Op, Scalar};
 /// How large the numbers in a storage may be. Infinite where bits were written as another type's: those are moved and
 /// computed with as integers, but never as floating-point numbers.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
-pub struct Bound(pub f64);
+pub struct Magnitude(pub f64);
 
-impl Bound {
+impl Magnitude {
     /// Bits of another type.
-    pub const BITS: Bound = Bound(f64::INFINITY);
+    pub const BITS: Magnitude = Magnitude(f64::INFINITY);
 
     /// The larger one.
-    pub fn or(self, other: Bound) -> Bound {
-        Bound(self.0.max(other.0))
+    pub fn or(self, other: Magnitude) -> Magnitude {
+        Magnitude(self.0.max(other.0))
     }
 
     /// Whether these numbers are no larger than those.
-    pub fn within(self, other: Bound) -> bool {
+    pub fn within(self, other: Magnitude) -> bool {
         self.0 <= other.0
     }
 
     /// The bound once the numbers are converted to a type, if it holds them exactly. Small integers wrap.
-    pub fn exact_in(self, dtype: DType) -> Option<Bound> {
+    pub fn exact_in(self, dtype: DType) -> Option<Magnitude> {
         let most = match dtype {
             DType::Bool | DType::U8 | DType::I8 => return Some(self.of(dtype)),
             DType::BF16 => 128.0,
             DType::F16 => 1024.0,
-            DType::I16 | DType::I32 | DType::I64 if self == Bound::BITS => return Some(self),
+            DType::I16 | DType::I32 | DType::I64 if self == Magnitude::BITS => return Some(self),
             DType::I16 => 16_384.0,
             _ => 1_048_576.0,
         };
@@ -36,24 +36,24 @@ impl Bound {
     }
 
     /// The bound of numbers that are of a type.
-    pub fn of(self, dtype: DType) -> Bound {
+    pub fn of(self, dtype: DType) -> Magnitude {
         match dtype {
-            DType::Bool => Bound(1.0),
-            DType::U8 => Bound(255.0),
-            DType::I8 => Bound(128.0),
+            DType::Bool => Magnitude(1.0),
+            DType::U8 => Magnitude(255.0),
+            DType::I8 => Magnitude(128.0),
             _ => self,
         }
     }
 
     /// The bound once the memory is looked at as another type as well. `None` for truth values, whose memory holds
     /// nothing but 0 and 1.
-    pub fn seen_as(self, from: DType, to: DType) -> Option<Bound> {
+    pub fn seen_as(self, from: DType, to: DType) -> Option<Magnitude> {
         let parts = matches!((from, to), (DType::C64, DType::F32) | (DType::F32, DType::C64))
             || matches!((from, to), (DType::C128, DType::F64) | (DType::F64, DType::C128));
         match (from, to) {
             _ if from == to || parts => Some(self),
             (DType::Bool, _) | (_, DType::Bool) => None,
-            _ => Some(Bound::BITS),
+            _ => Some(Magnitude::BITS),
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn only_moves(op: Op) -> bool {
 
 /// What bounds the results of a call that is made `times` in a row on what it wrote. `None` where the operator computes
 /// with bits of another type.
-pub fn bound(op: Op, args: &[Arg<(Bound, Meta), Scalar>], times: f64) -> Option<Bound> {
+pub fn bound(op: Op, args: &[Arg<(Magnitude, Meta), Scalar>], times: f64) -> Option<Magnitude> {
     // Operands whose numbers matter: indices and masks do not.
     let mut sizes = Vec::new();
     let mut numel = 1.0f64;
@@ -140,5 +140,5 @@ pub fn bound(op: Op, args: &[Arg<(Bound, Meta), Scalar>], times: f64) -> Option<
         Growth::Small => 1.0,
         Growth::Sums => most * numel,
     };
-    (!bound.is_nan()).then_some(Bound(bound))
+    (!bound.is_nan()).then_some(Magnitude(bound))
 }

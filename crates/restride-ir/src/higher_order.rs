@@ -2,7 +2,7 @@
 //! what working memory one call needs. Plain arithmetic on declarations, for whoever places, judges or runs a call.
 
 use crate::{
-    Arena, Arg, Expr, Graph, GraphId, Hop, Meta, Node, NodeId, OpError, Place, Placement, Plan, Type, ValueId,
+    Arg, Expr, Graph, GraphId, Hop, IdArena, Meta, Node, NodeId, OpError, Place, Placement, Plan, Type, ValueId,
 };
 use restride_tensor::{Layout, self_overlaps};
 use std::collections::BTreeMap;
@@ -182,20 +182,20 @@ pub fn known_meta(graph: &Graph, v: ValueId) -> Result<Meta> {
 
 /// Working memory of one call of a higher-order node, as byte offsets in its scratch buffer (see `Placement::scratch`).
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Frame {
+pub struct LoopFrame {
     /// Bytes of all.
     pub bytes: i64,
     /// The bodies' arenas, one at a time.
     pub arena: i64,
     /// Where what a loop carries is kept, in the border layout of the (last) body's input. `None` for numbers.
-    pub carried: Vec<Option<Kept>>,
+    pub carried: Vec<Option<CarryPlace>>,
     /// One per body.
     pub bodies: Vec<BodyFrame>,
 }
 
 /// Where a loop keeps a tensor that it carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum CarryPlace {
     /// In the memory of the call's result, whose strides agree.
     Result,
     /// In a slot, from which it is moved to the result.
@@ -211,21 +211,21 @@ pub struct BodyFrame {
     pub outputs: Vec<Option<i64>>,
 }
 
-impl Frame {
+impl LoopFrame {
     /// The frame of a call that reads and writes at the given places (as in `Step::Run`); fails if the call and its
     /// bodies do not fit each other, or a body has no placement.
     pub fn of(
-        graphs: &Arena<GraphId, Graph>,
+        graphs: &IdArena<GraphId, Graph>,
         graph: GraphId,
         node: NodeId,
         reads: &[Option<Place>],
         writes: &[Option<Place>],
         nested: &BTreeMap<GraphId, Nested>,
-    ) -> Result<Frame> {
+    ) -> Result<LoopFrame> {
         let g = &graphs[graph];
         let n = &g.nodes[node];
         let call = HopCall::of(g, n)?.ok_or_else(|| OpError::new(format!("{} has no bodies", n.op)))?;
-        let mut frame = Frame::default();
+        let mut frame = LoopFrame::default();
         let mut take = |bytes: i64| {
             let at = frame.bytes;
             frame.bytes = frame.bytes.saturating_add(aligned(bytes));
@@ -249,8 +249,8 @@ impl Frame {
                     same_elements(&inside, &known_meta(g, *value)?)?;
                     let border = border_layout(&inside);
                     Some(match same_strides(&border, &place_of(writes, i)?.layout) {
-                        true => Kept::Result,
-                        false => Kept::Slot(take(layout_bytes(&border, inside.dtype.size()))),
+                        true => CarryPlace::Result,
+                        false => CarryPlace::Slot(take(layout_bytes(&border, inside.dtype.size()))),
                     })
                 }
                 _ => None,

@@ -1,5 +1,5 @@
 //! The judges held against models that look at every element, on random programs and on placements and plans that were
-//! spoilt: what the model rejects the judge must reject.
+//! damaged: what the model rejects the judge must reject.
 
 mod bodies;
 mod build;
@@ -9,8 +9,8 @@ mod twin;
 
 use restride_check::FaultKind;
 use restride_passes::place::{PlaceOptions, place};
+use restride_testing::damage::{DamageKind, KINDS, damage};
 use restride_testing::rng::Rng;
-use restride_testing::spoil::{KINDS, Kind, spoil};
 
 fn options(rng: &mut Rng) -> PlaceOptions {
     if rng.below(3) > 0 {
@@ -55,8 +55,8 @@ fn placements_are_right_element_by_element() {
 }
 
 /// What can be done to placements without bodies and without working memory.
-fn kinds() -> impl Iterator<Item = Kind> {
-    KINDS.into_iter().filter(|k| !matches!(k, Kind::Scratch | Kind::Carried | Kind::Nested))
+fn kinds() -> impl Iterator<Item = DamageKind> {
+    KINDS.into_iter().filter(|k| !matches!(k, DamageKind::Scratch | DamageKind::Carried | DamageKind::Nested))
 }
 
 #[test]
@@ -68,16 +68,16 @@ fn what_the_model_rejects_the_judge_rejects() {
         let program = build::random(&mut rng);
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
         for kind in kinds().flat_map(|k| [k; 2]) {
-            let Some(spoilt) = spoil(&program, &placed, kind, &mut rng) else { continue };
-            let model = twin::judge(&program, &spoilt);
-            let judge = restride_check::placement(&program, &spoilt);
+            let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
+            let model = twin::judge(&program, &damaged);
+            let judge = restride_check::placement(&program, &damaged);
             let count = by_kind.entry(kind).or_default();
             count.0 += 1;
             match (&model, &judge) {
                 (Err(what), Ok(())) => {
                     let shown = restride_ir::text::print_placed(
                         &program,
-                        &spoilt,
+                        &damaged,
                         None,
                         &restride_ir::text::PrintOptions::default(),
                     );
@@ -99,7 +99,7 @@ fn what_the_model_rejects_the_judge_rejects() {
     assert!(wrong > 1000 && harmless > 100, "{wrong} wrong, {harmless} harmless, {strict} rejected without need");
 }
 
-/// The first fault of a spoilt placement names the element that the model misses first, or one before it that the judge does
+/// The first fault of a damaged placement names the element that the model misses first, or one before it that the judge does
 /// not know to be there after all.
 #[test]
 fn faults_name_the_element() {
@@ -109,10 +109,10 @@ fn faults_name_the_element() {
         let program = build::random(&mut rng);
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
         for kind in kinds().flat_map(|k| [k; 2]) {
-            let Some(spoilt) = spoil(&program, &placed, kind, &mut rng) else { continue };
-            let Err(faults) = restride_check::placement(&program, &spoilt) else { continue };
+            let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
+            let Err(faults) = restride_check::placement(&program, &damaged) else { continue };
             let fault = &faults[0];
-            if !matches!(fault.kind, FaultKind::NotThere | FaultKind::Overwritten) {
+            if !matches!(fault.kind, FaultKind::NotThere | FaultDamageKind::Overwritten) {
                 continue;
             }
             let (Some(index), Some(place)) = (&fault.element, &fault.place) else {
@@ -122,8 +122,8 @@ fn faults_name_the_element() {
             let graph = program.graph();
             let (v, _) = graph.values.iter().find(|(_, v)| fault.value.as_deref() == Some(&*v.name)).unwrap();
             let named = index.iter().zip(&place.layout.sizes).fold(0, |n, (i, size)| n * *size as usize + *i as usize);
-            let step = fault.step.unwrap_or(spoilt.steps.len());
-            let Some(missed) = twin::missed(&program, &spoilt, step, v, place) else {
+            let step = fault.step.unwrap_or(damaged.steps.len());
+            let Some(missed) = twin::missed(&program, &damaged, step, v, place) else {
                 there += 1;
                 continue;
             };

@@ -29,10 +29,10 @@ fn what_is_no_layout_is_reported() {
         let placed = place(&program, &PlaceOptions::default()).expect("it is placed").placement;
         let good = plan(program.graph(), &placed, &PlanOptions::default());
         for (kind, found) in faults.iter_mut().enumerate() {
-            let (mut spoilt, mut offsets) = (placed.clone(), good.clone());
+            let (mut damaged, mut offsets) = (placed.clone(), good.clone());
             let number = *rng.choose(&absurd);
-            let buffers = spoilt.buffers.len();
-            let mut all = places(&mut spoilt);
+            let buffers = damaged.buffers.len();
+            let mut all = places(&mut damaged);
             if all.is_empty() || buffers == 0 {
                 continue;
             }
@@ -48,13 +48,13 @@ fn what_is_no_layout_is_reported() {
                 5 => all[at].buffer = BufferId::new(buffers + 3),
                 6 => {
                     let id = BufferId::new(rng.below(buffers));
-                    spoilt.buffers[id].bytes = number;
+                    damaged.buffers[id].bytes = number;
                     offsets.offsets.set(id, Some(number));
                 }
                 _ => continue,
             }
-            let judged = restride_check::placement(&program, &spoilt);
-            let _ = restride_check::plan(&program, &spoilt, &offsets);
+            let judged = restride_check::placement(&program, &damaged);
+            let _ = restride_check::plan(&program, &damaged, &offsets);
             // A stride along which there is one element is no matter.
             assert!(judged.is_err() || kind == 3 || kind == 6, "{round}: kind {kind} passes");
             *found += usize::from(judged.is_err());

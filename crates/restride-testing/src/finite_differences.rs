@@ -201,7 +201,7 @@ fn indices(sizes: &[i64]) -> Vec<Vec<i64>> {
 }
 
 /// A program of one call whose loss is a weighted sum of the results, with values for all inputs.
-pub struct Case {
+pub struct GradientCase {
     /// Functional; its one output is the loss.
     pub program: Program,
     /// Values of its inputs.
@@ -212,10 +212,10 @@ pub struct Case {
     pub args: Vec<SampleArg>,
 }
 
-impl Case {
+impl GradientCase {
     /// The call of a sample. The loss is made of the results that have gradients. Operands that are constants are not
     /// differentiated, and stay as they are. `None` where no result is a floating number, or no operand.
-    pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<Case>> {
+    pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<GradientCase>> {
         let (fixed, results) = (fixed(op), shown(op));
         let mut program = Program::new("case", Stage::Functional);
         let mut calls = Calls::new(&mut program);
@@ -251,11 +251,11 @@ impl Case {
         let Some((loss, weights)) = calls.weighted(made)? else { return Ok(None) };
         calls.returns(loss);
         inputs.extend(weights.iter().map(|m| drawn(m, rng)));
-        Ok(Some(Case { program, inputs, wrt, args: wide }))
+        Ok(Some(GradientCase { program, inputs, wrt, args: wide }))
     }
 
     /// The gradients' own loss: their weighted sum, as a program over the same inputs and the weights.
-    pub fn second(&self, rng: &mut Rng) -> Result<Option<Case>> {
+    pub fn second(&self, rng: &mut Rng) -> Result<Option<GradientCase>> {
         let mut program = self.joint()?;
         let grads: Vec<ValueId> = program
             .signature
@@ -270,7 +270,7 @@ impl Case {
         calls.returns(loss);
         let mut inputs = self.inputs.clone();
         inputs.extend(weights.iter().map(|m| drawn(m, rng)));
-        Ok(Some(Case { program, inputs, wrt: self.wrt.clone(), args: self.args.clone() }))
+        Ok(Some(GradientCase { program, inputs, wrt: self.wrt.clone(), args: self.args.clone() }))
     }
 
     /// The joint program.

@@ -1,6 +1,6 @@
 //! A storage as an interval map from bytes to names, and the elements that a layout shows of it.
 
-use super::names::{Byte, Names, Term};
+use super::names::{Byte, Term, TermTable};
 use restride_ir::Layout;
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ impl Runs {
 
 /// Bytes of one name each after the other.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct NamedBytes {
     end: i64,
     term: Term,
     first: i64,
@@ -100,18 +100,18 @@ struct Piece {
 
 /// A storage.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Cells {
-    pieces: BTreeMap<i64, Piece>,
+pub(super) struct StorageCells {
+    pieces: BTreeMap<i64, NamedBytes>,
     /// Pieces and elements that were looked at or written: what it costs.
     pub(super) work: u64,
     /// Whether elements were put here since it was made.
     pub(super) written: bool,
 }
 
-impl Cells {
+impl StorageCells {
     /// A storage of which all bytes are a term's.
-    pub(super) fn whole(term: Term, bytes: i64) -> Cells {
-        let mut cells = Cells::default();
+    pub(super) fn whole(term: Term, bytes: i64) -> StorageCells {
+        let mut cells = StorageCells::default();
         cells.put(0, bytes, (term, 0));
         cells
     }
@@ -144,7 +144,7 @@ impl Cells {
             self.pieces.remove(&end);
             end = next;
         }
-        self.pieces.insert(start, Piece { end, term, first });
+        self.pieces.insert(start, NamedBytes { end, term, first });
     }
 
     /// Makes a piece begin at a byte.
@@ -152,19 +152,19 @@ impl Cells {
         if let Some((&start, p)) = self.pieces.range_mut(..at).next_back()
             && p.end > at
         {
-            let right = Piece { first: p.first + (at - start), ..*p };
+            let right = NamedBytes { first: p.first + (at - start), ..*p };
             p.end = at;
             self.pieces.insert(at, right);
         }
     }
 
-    fn piece(&self, at: i64) -> Option<(i64, Piece)> {
+    fn piece(&self, at: i64) -> Option<(i64, NamedBytes)> {
         let (&start, p) = self.pieces.range(..=at).next_back()?;
         (p.end > at).then_some((start, *p))
     }
 
     /// The elements that a layout shows; `None` if it shows bytes that nothing was ever put in.
-    pub(super) fn read(&mut self, names: &mut Names, layout: &Layout, element: usize) -> Option<Runs> {
+    pub(super) fn read(&mut self, names: &mut TermTable, layout: &Layout, element: usize) -> Option<Runs> {
         let (size, mut out, mut work) = (element as i64, Runs::default(), 0);
         let found = rows(layout, &mut |start, len, stride| {
             let (at, step) = (start * size, stride * size);
@@ -230,7 +230,7 @@ impl Cells {
     }
 
     /// What is here where a predicate does not hold, and in `taken` where it does: bytes that differ are either.
-    pub(super) fn merge(&mut self, taken: &Cells, names: &mut Names, pred: Byte) {
+    pub(super) fn merge(&mut self, taken: &StorageCells, names: &mut TermTable, pred: Byte) {
         self.written |= taken.written;
         let mut borders: Vec<i64> = Vec::new();
         for cells in [&*self, taken] {
@@ -245,7 +245,8 @@ impl Cells {
         borders.sort_unstable();
         borders.dedup();
         for w in borders.windows(2) {
-            let name = |cells: &Cells| cells.piece(w[0]).map(|(s, p)| names.part((p.term, p.first + (w[0] - s))));
+            let name =
+                |cells: &StorageCells| cells.piece(w[0]).map(|(s, p)| names.part((p.term, p.first + (w[0] - s))));
             if let (Some(not), Some(yes)) = (name(self), name(taken))
                 && yes != not
             {
@@ -287,17 +288,17 @@ fn rows(layout: &Layout, f: &mut impl FnMut(i64, i64, i64) -> Option<()>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::super::names::Key;
+    use super::super::names::TermKey;
     use super::*;
 
     /// Against one name a byte.
     #[test]
     fn an_interval_map_is_an_array_of_names() {
         let mut below = crate::draws(7);
-        let mut names = Names::default();
-        let terms: Vec<Term> = (0..4).map(|i| names.term(Key::Input(i))).collect();
+        let mut names = TermTable::default();
+        let terms: Vec<Term> = (0..4).map(|i| names.term(TermKey::Input(i))).collect();
         for _ in 0..300 {
-            let mut cells = Cells::whole(terms[0], 96);
+            let mut cells = StorageCells::whole(terms[0], 96);
             let mut plain: Vec<Byte> = (0..96).map(|b| (terms[0], b)).collect();
             for _ in 0..6 {
                 let element = [1, 2, 4][below(3) as usize];

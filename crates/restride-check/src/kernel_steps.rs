@@ -1,12 +1,12 @@
 //! Kernels: what they read, what they write, and where the two may meet.
 
 use crate::FaultKind;
-use crate::placement::Walk;
+use crate::placement::PlacementWalk;
 use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, trailing_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
 /// A tensor that a kernel is given.
-struct Operand {
+struct KernelOperand {
     value: ValueId,
     /// Position among the node's operands.
     operand: usize,
@@ -16,7 +16,7 @@ struct Operand {
     meta: Meta,
 }
 
-impl Walk<'_> {
+impl PlacementWalk<'_> {
     /// A kernel runs.
     pub(crate) fn run(&mut self, at: usize, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let node = &self.graph.nodes[id];
@@ -36,7 +36,7 @@ impl Walk<'_> {
                     (Type::Tensor(_), Some(place)) => {
                         self.read(value, place);
                         if let Some(meta) = self.metas[value].clone() {
-                            operands.push(Operand { value, operand, arg, place: place.clone(), meta });
+                            operands.push(KernelOperand { value, operand, arg, place: place.clone(), meta });
                         }
                     }
                     (Type::Tensor(_), None) => {
@@ -105,7 +105,7 @@ impl Walk<'_> {
         result: usize,
         place: &Place,
         meta: &Meta,
-        operands: &[Operand],
+        operands: &[KernelOperand],
         reads: &[Option<Place>],
     ) -> Result<(), String> {
         let node = &self.graph.nodes[id];
@@ -121,7 +121,7 @@ impl Walk<'_> {
         }
         // Each index of both begins in the same byte; elements of one size are the same cells then, and those of different
         // sizes keep to what belongs to their index.
-        let same_cell = |o: &Operand| {
+        let same_cell = |o: &KernelOperand| {
             let expanded = if def.pointwise {
                 o.place.layout.expand(&place.layout.sizes).ok()
             } else {

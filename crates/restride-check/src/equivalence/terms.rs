@@ -1,15 +1,21 @@
 //! Names of what calls compute: by the call, and the names of all that it is given.
 
-use super::Stop;
+use super::ReplayStop;
 use super::cells::{Run, Runs};
-use super::names::{Given, Key};
-use super::replay::{CallArgs, Replay, SMALL, Slot, Step, Tensor, skip};
+use super::names::{NamedArg, TermKey};
+use super::replay::{Replay, ReplayArgs, ReplayResult, ReplayTensor, ReplayValue, SMALL, skip};
 use restride_ir::{Arg, Expr, Meta, Op, Scalar};
 
 impl Replay<'_> {
     /// Names for the results of a call; `None` among the types is a number.
-    pub(super) fn compute(&mut self, op: Op, args: &CallArgs, types: &[Option<Meta>], key: u32) -> Step<Vec<Runs>> {
-        if let ([Arg::Value(Slot::Tensor(t)), ..], [Some(_)]) = (args, types) {
+    pub(super) fn compute(
+        &mut self,
+        op: Op,
+        args: &ReplayArgs,
+        types: &[Option<Meta>],
+        key: u32,
+    ) -> ReplayResult<Vec<Runs>> {
+        if let ([Arg::Value(ReplayValue::Tensor(t)), ..], [Some(_)]) = (args, types) {
             let t = t.borrow().clone();
             if op == self.known.conj && t.dtype.is_complex() {
                 return Ok(vec![self.conjugate(&t)?]);
@@ -39,7 +45,7 @@ impl Replay<'_> {
         }
         let mut out = Vec::with_capacity(types.len());
         for (result, ty) in types.iter().enumerate() {
-            let term = self.names.term(Key::Call { op: op.name(), args: given.clone(), result, draw });
+            let term = self.names.term(TermKey::Call { op: op.name(), args: given.clone(), result, draw });
             let (step, len) = ty.as_ref().map_or((8, 1), |t| (t.dtype.size() as i64, t.layout.numel()));
             let mut runs = Runs::default();
             runs.push(Run { term, first: 0, step, len });
@@ -49,49 +55,50 @@ impl Replay<'_> {
     }
 
     /// Complex conjugates: the real parts as they are, and the imaginary ones negated, so that parts are known by name.
-    fn conjugate(&mut self, t: &Tensor) -> Step<Runs> {
+    fn conjugate(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = self.read(t)?;
         let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
-        let mut imaginary = Tensor { dtype: t.dtype.real(), ..whole.clone() };
+        let mut imaginary = ReplayTensor { dtype: t.dtype.real(), ..whole.clone() };
         imaginary.layout.strides.iter_mut().for_each(|s| *s *= 2);
         imaginary.layout.offset = 1;
         let ty = Meta::contiguous(imaginary.dtype, &t.layout.sizes);
-        let negated = self.compute(self.known.neg, &[Arg::Value(Slot::new(imaginary.clone()))], &[Some(ty)], 0)?;
+        let negated =
+            self.compute(self.known.neg, &[Arg::Value(ReplayValue::new(imaginary.clone()))], &[Some(ty)], 0)?;
         imaginary.cells.borrow_mut().write(&imaginary.layout, imaginary.dtype.size(), &negated[0]);
         self.read(&whole)
     }
 
     /// Negated complex numbers: real and imaginary parts are negated, so that parts are known by name.
-    fn negate_parts(&mut self, t: &Tensor) -> Step<Runs> {
+    fn negate_parts(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = self.read(t)?;
         let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
-        let mut parts = Tensor { dtype: t.dtype.real(), ..whole.clone() };
+        let mut parts = ReplayTensor { dtype: t.dtype.real(), ..whole.clone() };
         parts.layout.strides.iter_mut().for_each(|s| *s *= 2);
         parts.layout.sizes.push(2);
         parts.layout.strides.push(1);
         let ty = Meta::contiguous(parts.dtype, &parts.layout.sizes);
-        let negated = self.compute(self.known.neg, &[Arg::Value(Slot::new(parts.clone()))], &[Some(ty)], 0)?;
+        let negated = self.compute(self.known.neg, &[Arg::Value(ReplayValue::new(parts.clone()))], &[Some(ty)], 0)?;
         parts.cells.borrow_mut().write(&parts.layout, parts.dtype.size(), &negated[0]);
         self.read(&whole)
     }
 
     /// Element by element: each is named by the elements that it is computed of.
-    fn elements(&mut self, op: Op, args: &CallArgs, ty: &Meta) -> Step<Runs> {
+    fn elements(&mut self, op: Op, args: &ReplayArgs, ty: &Meta) -> ReplayResult<Runs> {
         let sizes = &ty.layout.sizes;
         let mut columns = Vec::with_capacity(args.len());
         for a in args {
             columns.push(match a {
-                Arg::Value(Slot::Tensor(t)) => {
+                Arg::Value(ReplayValue::Tensor(t)) => {
                     let t = t.borrow().clone();
                     let Ok(layout) = t.layout.expand(sizes) else {
                         return skip(format!("an operand of {op} does not broadcast to its result"));
                     };
-                    Err((t.dtype, self.read(&Tensor { layout, ..t })?))
+                    Err((t.dtype, self.read(&ReplayTensor { layout, ..t })?))
                 }
                 other => Ok(self.given(other, false)?),
             });
         }
-        let result = Given::Other(ty.dtype.name().to_string());
+        let result = NamedArg::Other(ty.dtype.name().to_string());
         let mut out = Runs::default();
         for i in 0..ty.layout.numel() {
             let mut given = Vec::with_capacity(columns.len() + 1);
@@ -99,64 +106,64 @@ impl Replay<'_> {
                 given.push(match c {
                     Ok(g) => g.clone(),
                     Err((dtype, runs)) => match runs.at(i) {
-                        Some(name) => Given::Element(*dtype, name),
-                        None => return Err(Stop::Fault(format!("an operand of {op} has too few elements"))),
+                        Some(name) => NamedArg::Element(*dtype, name),
+                        None => return Err(ReplayStop::Fault(format!("an operand of {op} has too few elements"))),
                     },
                 });
             }
             // What is negated twice is itself, also where its neighbours are not.
             if op == self.known.neg
-                && let [Given::Element(_, name)] = given[..]
+                && let [NamedArg::Element(_, name)] = given[..]
                 && let Some(before) = self.names.applied_to(op.name(), name)
             {
                 out.one(before);
                 continue;
             }
             given.push(result.clone());
-            out.one((self.names.term(Key::Call { op: op.name(), args: given, result: 0, draw: None }), 0));
+            out.one((self.names.term(TermKey::Call { op: op.name(), args: given, result: 0, draw: None }), 0));
         }
         Ok(out)
     }
 
     /// An argument as part of a name.
-    pub(super) fn given(&mut self, arg: &Arg<Slot, Expr>, strided: bool) -> Step<Given> {
+    pub(super) fn given(&mut self, arg: &Arg<ReplayValue, Expr>, strided: bool) -> ReplayResult<NamedArg> {
         Ok(match arg {
             Arg::Value(slot) => self.given_slot(slot, strided)?,
             Arg::Values(slots) => {
-                let one = |s: &Option<Slot>| match s {
+                let one = |s: &Option<ReplayValue>| match s {
                     Some(slot) => self.given_slot(slot, strided),
-                    None => Ok(Given::Other("None".into())),
+                    None => Ok(NamedArg::Other("None".into())),
                 };
-                Given::List(slots.iter().map(one).collect::<Step<_>>()?)
+                NamedArg::List(slots.iter().map(one).collect::<ReplayResult<_>>()?)
             }
             Arg::Scalar(e) => self.number(e)?,
-            Arg::Scalars(es) => Given::List(es.iter().map(|e| self.number(e)).collect::<Step<_>>()?),
+            Arg::Scalars(es) => NamedArg::List(es.iter().map(|e| self.number(e)).collect::<ReplayResult<_>>()?),
             Arg::Graph(_) => return skip("a graph is an argument of a call"),
             other => {
-                let plain: Arg<(), ()> = other.try_map(|_| Ok::<_, Stop>(()), |_| Ok(()))?;
-                Given::Other(format!("{plain:?}"))
+                let plain: Arg<(), ()> = other.try_map(|_| Ok::<_, ReplayStop>(()), |_| Ok(()))?;
+                NamedArg::Other(format!("{plain:?}"))
             }
         })
     }
 
-    fn given_slot(&mut self, slot: &Slot, strided: bool) -> Step<Given> {
+    fn given_slot(&mut self, slot: &ReplayValue, strided: bool) -> ReplayResult<NamedArg> {
         Ok(match slot {
-            Slot::Tensor(t) => {
+            ReplayValue::Tensor(t) => {
                 let t = t.borrow().clone();
                 let content = self.content(&t)?;
                 let strides = strided.then(|| t.layout.strides.to_vec());
-                Given::Tensor(t.dtype, t.layout.sizes.to_vec(), content, strides)
+                NamedArg::Tensor(t.dtype, t.layout.sizes.to_vec(), content, strides)
             }
-            Slot::Number(e) => self.number(e)?,
-            Slot::Other(text) => Given::Other(text.clone()),
+            ReplayValue::Number(e) => self.number(e)?,
+            ReplayValue::Other(text) => NamedArg::Other(text.clone()),
         })
     }
 
-    fn number(&self, e: &Expr) -> Step<Given> {
+    fn number(&self, e: &Expr) -> ReplayResult<NamedArg> {
         Ok(match e.constant() {
-            Some(Scalar::Int(i)) => Given::Number(0, i as u64),
-            Some(Scalar::Bool(b)) => Given::Number(1, b as u64),
-            Some(other) => Given::Number(2, other.as_f64().to_bits()),
+            Some(Scalar::Int(i)) => NamedArg::Number(0, i as u64),
+            Some(Scalar::Bool(b)) => NamedArg::Number(1, b as u64),
+            Some(other) => NamedArg::Number(2, other.as_f64().to_bits()),
             None => {
                 let mut symbols = Default::default();
                 e.symbols(&mut symbols);
@@ -169,7 +176,7 @@ impl Replay<'_> {
                     text = text.replace(s.name(), &format!("#{i}"));
                     names.push(*name);
                 }
-                Given::Learned(text, names)
+                NamedArg::Learned(text, names)
             }
         })
     }

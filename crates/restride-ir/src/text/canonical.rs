@@ -1,16 +1,16 @@
 //! Programs without what is left over in their arenas.
 
-use crate::text::reachable;
-use crate::{Arena, Arg, Graph, GraphId, Node, Program, ValueId};
+use super::reachable;
+use crate::{Arg, Graph, GraphId, IdArena, Node, Program, ValueId};
 use std::collections::HashMap;
 
 /// The same program with only what can be reached, numbered in the order of the text: graphs as they are mentioned,
 /// the main one first; nodes in order; values as inputs, then results. Programs that mean the same term by term
 /// are equal after this. The program must be well formed (see [`verify`](crate::verify)).
-pub fn compact(program: &Program) -> Program {
+pub(super) fn compact(program: &Program) -> Program {
     let order = reachable(program);
     let ids: HashMap<GraphId, GraphId> = order.iter().copied().zip((0..).map(crate::Id::new)).collect();
-    let mut out = Program { graphs: Arena::new(), ..program.clone() };
+    let mut out = Program { graphs: IdArena::new(), ..program.clone() };
     for &old in &order {
         let (graph, values) = compact_graph(&program.graphs[old], &ids);
         out.graphs.push(graph);

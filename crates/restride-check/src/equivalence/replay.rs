@@ -1,8 +1,8 @@
 //! Runs a program on names instead of numbers: true storages, aliases and writes.
 
-use super::cells::{Cells, Runs};
-use super::names::{Byte, ContentId, Key, Names, Term};
-use super::{Known, Stop};
+use super::cells::{Runs, StorageCells};
+use super::names::{Byte, ContentId, Term, TermKey, TermTable};
+use super::{MemoryOps, ReplayStop};
 use restride_ir::{
     Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
     Scalar, TensorType, Type, ValueId, ViewOutcome, dense_like,
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-pub(super) type Step<T> = Result<T, Stop>;
+pub(super) type ReplayResult<T> = Result<T, ReplayStop>;
 
 /// Results of up to this many elements of an operator that works element by element are named one by one, so that a part
 /// of a call is the call of a part.
@@ -19,14 +19,14 @@ pub(super) const SMALL: i64 = 256;
 
 /// A tensor object.
 #[derive(Clone, Debug)]
-pub(super) struct Tensor {
-    pub(super) cells: Rc<RefCell<Cells>>,
+pub(super) struct ReplayTensor {
+    pub(super) cells: Rc<RefCell<StorageCells>>,
     pub(super) dtype: DType,
     pub(super) layout: Layout,
     pub(super) bits: LazyBits,
 }
 
-impl Tensor {
+impl ReplayTensor {
     pub(super) fn meta(&self) -> Meta {
         TensorType::new(self.dtype, self.layout.clone())
     }
@@ -34,57 +34,62 @@ impl Tensor {
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Slot {
-    Tensor(Rc<RefCell<Tensor>>),
+pub(super) enum ReplayValue {
+    Tensor(Rc<RefCell<ReplayTensor>>),
     Number(Expr),
     Other(String),
 }
 
-impl Slot {
-    pub(super) fn new(t: Tensor) -> Slot {
-        Slot::Tensor(Rc::new(RefCell::new(t)))
+impl ReplayValue {
+    pub(super) fn new(t: ReplayTensor) -> ReplayValue {
+        ReplayValue::Tensor(Rc::new(RefCell::new(t)))
     }
 }
 
-pub(super) type CallArgs = [Arg<Slot, Expr>];
+pub(super) type ReplayArgs = [Arg<ReplayValue, Expr>];
 
 /// A run of one program.
 pub(super) struct Replay<'a> {
     pub(super) program: &'a Program,
-    pub(super) names: &'a mut Names,
-    pub(super) known: &'a Known,
+    pub(super) names: &'a mut TermTable,
+    pub(super) known: &'a MemoryOps,
     /// Numbers learned from data, by symbol.
     pub(super) learned: BTreeMap<String, Byte>,
     /// Bodies of higher-order calls that are being run.
     pub(super) depth: usize,
     /// Storages that may be one with another, as a branch was taken or not.
-    pub(super) uncertain: Vec<Rc<RefCell<Cells>>>,
+    pub(super) uncertain: Vec<Rc<RefCell<StorageCells>>>,
     /// Work left before the judge gives up.
     pub(super) budget: u64,
 }
 
 /// Refuses to judge, with the reason.
-pub(super) fn skip<T>(why: impl Into<String>) -> Step<T> {
-    Err(Stop::NotJudged(why.into()))
+pub(super) fn skip<T>(why: impl Into<String>) -> ReplayResult<T> {
+    Err(ReplayStop::Undecided(why.into()))
 }
 
-impl From<OpError> for Stop {
-    fn from(e: OpError) -> Stop {
-        Stop::Fault(e.0)
+impl From<OpError> for ReplayStop {
+    fn from(e: OpError) -> ReplayStop {
+        ReplayStop::Fault(e.0)
     }
 }
 
 impl Replay<'_> {
     /// Runs a graph on its inputs.
-    pub(super) fn graph(&mut self, id: GraphId, inputs: &[Slot]) -> Step<Vec<Arg<Slot, Expr>>> {
+    pub(super) fn graph(&mut self, id: GraphId, inputs: &[ReplayValue]) -> ReplayResult<Vec<Arg<ReplayValue, Expr>>> {
         let graph = &self.program.graphs[id];
         if graph.inputs.len() != inputs.len() {
-            return Err(Stop::Fault(format!("a graph of {} inputs is given {}", graph.inputs.len(), inputs.len())));
+            return Err(ReplayStop::Fault(format!(
+                "a graph of {} inputs is given {}",
+                graph.inputs.len(),
+                inputs.len()
+            )));
         }
-        let mut values: BTreeMap<ValueId, Slot> = graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect();
+        let mut values: BTreeMap<ValueId, ReplayValue> =
+            graph.inputs.iter().copied().zip(inputs.iter().cloned()).collect();
         let last = last_uses(graph);
         for (n, node) in graph.ordered() {
-            let args = node.args.iter().map(|a| slots(graph, &values, a)).collect::<Step<Vec<_>>>()?;
+            let args = node.args.iter().map(|a| slots(graph, &values, a)).collect::<ReplayResult<Vec<_>>>()?;
             // What is used here for the last time is the call's alone.
             for v in last.get(&n).map_or(&[] as &[_], Vec::as_slice) {
                 values.remove(v);
@@ -92,14 +97,19 @@ impl Replay<'_> {
             let results = self.node(graph, node, args).map_err(|stop| stop.at(id, n))?;
             if results.len() != node.results.len() {
                 let what = format!("{} gives {} results, not {}", node.op, results.len(), node.results.len());
-                return Err(Stop::Fault(what).at(id, n));
+                return Err(ReplayStop::Fault(what).at(id, n));
             }
             values.extend(node.results.iter().copied().zip(results));
         }
         graph.outputs.iter().map(|a| slots(graph, &values, a)).collect()
     }
 
-    fn node(&mut self, graph: &Graph, node: &Node, args: Vec<Arg<Slot, Expr>>) -> Step<Vec<Slot>> {
+    fn node(
+        &mut self,
+        graph: &Graph,
+        node: &Node,
+        args: Vec<Arg<ReplayValue, Expr>>,
+    ) -> ReplayResult<Vec<ReplayValue>> {
         if node.op.def().hop.is_some() {
             return self.higher(graph, node, &args);
         }
@@ -111,10 +121,10 @@ impl Replay<'_> {
     pub(super) fn call(
         &mut self,
         op: Op,
-        args: Vec<Arg<Slot, Expr>>,
+        args: Vec<Arg<ReplayValue, Expr>>,
         types: Option<&[Type]>,
         key: u32,
-    ) -> Step<Vec<Slot>> {
+    ) -> ReplayResult<Vec<ReplayValue>> {
         let def = op.def();
         let mut args = args;
         op.fill_defaults(&mut args)?;
@@ -138,12 +148,14 @@ impl Replay<'_> {
                     let given = tensor(&args, def.base as usize)?;
                     let base = given.borrow().clone();
                     let made = self.views(op, base.clone(), &views)?;
-                    let all = |t: &Tensor| {
+                    let all = |t: &ReplayTensor| {
                         Rc::ptr_eq(&t.cells, &base.cells) && t.meta() == base.meta() && t.bits == base.bits
                     };
                     return Ok(match &made[..] {
                         // Nothing changes: it is the tensor itself.
-                        [Slot::Tensor(one)] if def.itself && all(&one.borrow()) => vec![Slot::Tensor(given.clone())],
+                        [ReplayValue::Tensor(one)] if def.itself && all(&one.borrow()) => {
+                            vec![ReplayValue::Tensor(given.clone())]
+                        }
                         _ => made,
                     });
                 }
@@ -154,7 +166,7 @@ impl Replay<'_> {
         self.pure(op, &args, types, key)
     }
 
-    fn views(&mut self, op: Op, base: Tensor, views: &[Meta]) -> Step<Vec<Slot>> {
+    fn views(&mut self, op: Op, base: ReplayTensor, views: &[Meta]) -> ReplayResult<Vec<ReplayValue>> {
         let base = if op.def().strided && self.program.stage == restride_ir::Stage::Functional {
             // A functional value has its own elements alone, laid as declared.
             let runs = self.read(&base)?;
@@ -164,9 +176,11 @@ impl Replay<'_> {
         };
         let mut out = Vec::with_capacity(views.len());
         for v in views {
-            let bits = base.bits.of_view(op, &base.meta(), v).map_err(|e| Stop::Fault(e.to_string()))?;
-            out.push(Slot::new(match bits {
-                Some(bits) => Tensor { cells: base.cells.clone(), dtype: v.dtype, layout: v.layout.clone(), bits },
+            let bits = base.bits.of_view(op, &base.meta(), v).map_err(|e| ReplayStop::Fault(e.to_string()))?;
+            out.push(ReplayValue::new(match bits {
+                Some(bits) => {
+                    ReplayTensor { cells: base.cells.clone(), dtype: v.dtype, layout: v.layout.clone(), bits }
+                }
                 None => self.copied(&base)?,
             }));
         }
@@ -174,17 +188,17 @@ impl Replay<'_> {
     }
 
     /// A copy of a tensor as `clone` lays it.
-    fn copied(&mut self, t: &Tensor) -> Step<Tensor> {
+    fn copied(&mut self, t: &ReplayTensor) -> ReplayResult<ReplayTensor> {
         let runs = self.read(t)?;
         Ok(self.fresh(&Meta::new(t.dtype, dense_like(&t.layout)), &runs))
     }
 
     /// An argument with copies, that have the bits applied, for lazily mapped tensors.
-    pub(super) fn materialized(&mut self, arg: &Arg<Slot, Expr>) -> Step<Arg<Slot, Expr>> {
-        let one = |slot: &Slot| match slot {
-            Slot::Tensor(t) if !t.borrow().bits.is_clear() => {
+    pub(super) fn materialized(&mut self, arg: &Arg<ReplayValue, Expr>) -> ReplayResult<Arg<ReplayValue, Expr>> {
+        let one = |slot: &ReplayValue| match slot {
+            ReplayValue::Tensor(t) if !t.borrow().bits.is_clear() => {
                 let t = t.borrow().clone();
-                self.copied(&t).map(Slot::new)
+                self.copied(&t).map(ReplayValue::new)
             }
             other => Ok(other.clone()),
         };
@@ -192,7 +206,7 @@ impl Replay<'_> {
     }
 
     /// `t_`, `as_strided_`, `set_`: the object becomes another view.
-    fn metadata(&mut self, op: Op, args: &CallArgs) -> Step<Vec<Slot>> {
+    fn metadata(&mut self, op: Op, args: &ReplayArgs) -> ReplayResult<Vec<ReplayValue>> {
         let def = op.def();
         let target = tensor(args, 0)?.clone();
         let base = tensor(args, def.base as usize)?.borrow().clone();
@@ -201,18 +215,26 @@ impl Replay<'_> {
             return skip(format!("{op} may need more memory than the tensor has"));
         };
         let made = self.views(op, base, &views)?;
-        let [Slot::Tensor(made)] = &made[..] else { return Err(Stop::Fault(format!("{op} gives no view"))) };
+        let [ReplayValue::Tensor(made)] = &made[..] else {
+            return Err(ReplayStop::Fault(format!("{op} gives no view")));
+        };
         let mut made = made.borrow().clone();
         if def.base != 0 {
             // Memory is taken over; the lazy bits are the object's own.
             made.bits = target.borrow().bits;
         }
         *target.borrow_mut() = made;
-        Ok(vec![Slot::Tensor(target)])
+        Ok(vec![ReplayValue::Tensor(target)])
     }
 
     /// A call that only reads: moved elements keep their names, others get the call's.
-    pub(super) fn pure(&mut self, op: Op, args: &CallArgs, types: Option<&[Type]>, key: u32) -> Step<Vec<Slot>> {
+    pub(super) fn pure(
+        &mut self,
+        op: Op,
+        args: &ReplayArgs,
+        types: Option<&[Type]>,
+        key: u32,
+    ) -> ReplayResult<Vec<ReplayValue>> {
         let inferred;
         let types = match types {
             Some(types) => types,
@@ -236,7 +258,7 @@ impl Replay<'_> {
         if let [Some(meta)] = &metas[..]
             && let Some(runs) = self.moved(op, args, meta)?
         {
-            return Ok(vec![Slot::new(self.fresh(meta, &runs))]);
+            return Ok(vec![ReplayValue::new(self.fresh(meta, &runs))]);
         }
         if op.def().movement.is_some_and(|m| matches!(m, Movement::View(_))) {
             return self.copied_views(op, args, &metas);
@@ -245,43 +267,43 @@ impl Replay<'_> {
         let mut out = Vec::with_capacity(types.len());
         for ((ty, meta), runs) in types.iter().zip(&metas).zip(made) {
             out.push(match (ty, meta) {
-                (_, Some(meta)) => Slot::new(self.fresh(meta, &runs)),
+                (_, Some(meta)) => ReplayValue::new(self.fresh(meta, &runs)),
                 (Type::Scalar(e), _) => {
                     if let (Expr::Sym(s), Some(name)) = (e, runs.at(0)) {
                         self.learned.insert(s.name().to_string(), name);
                     }
-                    Slot::Number(e.clone())
+                    ReplayValue::Number(e.clone())
                 }
-                (other, _) => Slot::Other(format!("{other:?}")),
+                (other, _) => ReplayValue::Other(format!("{other:?}")),
             });
         }
         Ok(out)
     }
 
     /// Copies of views of argument 0 (`permute_copy`).
-    fn copied_views(&mut self, op: Op, args: &CallArgs, types: &[Option<Meta>]) -> Step<Vec<Slot>> {
+    fn copied_views(&mut self, op: Op, args: &ReplayArgs, types: &[Option<Meta>]) -> ReplayResult<Vec<ReplayValue>> {
         let Some(Movement::View(rule)) = op.def().movement else { return skip("no view") };
         let base = tensor(args, 0)?.borrow().clone();
         let ViewOutcome::Views(views) = rule.of(&metas(args)?)? else { return skip(format!("{op} is no view")) };
         let views = self.views(op, base, &views)?;
         let mut out = Vec::with_capacity(views.len());
         for (view, ty) in views.iter().zip(types) {
-            let (Slot::Tensor(view), Some(ty)) = (view, ty) else { return skip(format!("{op} gives a number")) };
+            let (ReplayValue::Tensor(view), Some(ty)) = (view, ty) else { return skip(format!("{op} gives a number")) };
             let view = view.borrow().clone();
             let runs = self.read(&view)?;
-            out.push(Slot::new(self.fresh(ty, &runs)));
+            out.push(ReplayValue::new(self.fresh(ty, &runs)));
         }
         Ok(out)
     }
 
     /// The elements of the one result of an operator that only moves them.
-    fn moved(&mut self, op: Op, args: &CallArgs, to: &Meta) -> Step<Option<Runs>> {
+    fn moved(&mut self, op: Op, args: &ReplayArgs, to: &Meta) -> ReplayResult<Option<Runs>> {
         let element = to.dtype.size();
         let first = || tensor(args, 0).map(|t| t.borrow().clone());
         if op == self.known.copy {
             let (target, src) = (first()?, tensor(args, 1)?.borrow().clone());
             let layout = src.layout.expand(&target.layout.sizes).map_err(OpError::from)?;
-            let src = Tensor { layout, ..src };
+            let src = ReplayTensor { layout, ..src };
             let runs = self.read(&src)?;
             return if src.dtype == to.dtype {
                 Ok(Some(runs))
@@ -307,21 +329,21 @@ impl Replay<'_> {
                 let Some(region) = regions.first() else { return Ok(None) };
                 // On cells like the base's own, of which only the base's elements count in the end.
                 let whole = self.read(&base)?;
-                let mut cells = Cells::default();
+                let mut cells = StorageCells::default();
                 cells.write(&base.layout, element, &whole);
                 cells.write(&region.layout, element, &value);
                 let cells = Rc::new(RefCell::new(cells));
-                let made = Tensor { cells, bits: LazyBits::default(), ..base };
+                let made = ReplayTensor { cells, bits: LazyBits::default(), ..base };
                 Ok(Some(self.read(&made)?))
             }
             Some(Movement::Assemble(pieces)) => {
-                let operands: Vec<Tensor> = args
+                let operands: Vec<ReplayTensor> = args
                     .iter()
                     .flat_map(Arg::values)
-                    .filter_map(|s| if let Slot::Tensor(t) = s { Some(t.borrow().clone()) } else { None })
+                    .filter_map(|s| if let ReplayValue::Tensor(t) = s { Some(t.borrow().clone()) } else { None })
                     .collect();
                 let layout = Layout::contiguous(&to.layout.sizes);
-                let mut cells = Cells::default();
+                let mut cells = StorageCells::default();
                 for piece in pieces(&Args(&metas(args)?), &layout)? {
                     let Some(t) = operands.get(piece.operand) else { return Ok(None) };
                     if t.dtype != to.dtype {
@@ -330,20 +352,24 @@ impl Replay<'_> {
                     let runs = self.read(t)?;
                     cells.write(&piece.region, element, &runs);
                 }
-                let made =
-                    Tensor { cells: Rc::new(RefCell::new(cells)), dtype: to.dtype, layout, bits: LazyBits::default() };
+                let made = ReplayTensor {
+                    cells: Rc::new(RefCell::new(cells)),
+                    dtype: to.dtype,
+                    layout,
+                    bits: LazyBits::default(),
+                };
                 Ok(Some(self.read(&made)?))
             }
         }
     }
 
-    pub(super) fn content(&mut self, t: &Tensor) -> Step<ContentId> {
+    pub(super) fn content(&mut self, t: &ReplayTensor) -> ReplayResult<ContentId> {
         let runs = self.read(t)?;
         Ok(self.names.content(t.dtype.size(), &runs))
     }
 
     /// What a tensor shows.
-    pub(super) fn read(&mut self, t: &Tensor) -> Step<Runs> {
+    pub(super) fn read(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = t.cells.borrow_mut().read(self.names, &t.layout, t.dtype.size());
         self.spend(&t.cells)?;
         let Some(runs) = runs else { return skip("memory is read that nothing was put in") };
@@ -351,7 +377,7 @@ impl Replay<'_> {
     }
 
     /// Elements through a tensor's lazy bits, either way.
-    pub(super) fn mapped(&mut self, t: &Tensor, runs: Runs) -> Step<Runs> {
+    pub(super) fn mapped(&mut self, t: &ReplayTensor, runs: Runs) -> ReplayResult<Runs> {
         let mut runs = runs;
         let ty = Meta::contiguous(t.dtype, &t.layout.sizes);
         for op in
@@ -365,7 +391,7 @@ impl Replay<'_> {
                 continue;
             }
             let value = self.fresh(&ty, &runs);
-            runs = self.compute(op, &[Arg::Value(Slot::new(value))], &[Some(ty.clone())], 0)?.remove(0);
+            runs = self.compute(op, &[Arg::Value(ReplayValue::new(value))], &[Some(ty.clone())], 0)?.remove(0);
         }
         Ok(runs)
     }
@@ -382,12 +408,12 @@ impl Replay<'_> {
     }
 
     /// A tensor on memory of its own.
-    pub(super) fn fresh(&mut self, ty: &Meta, runs: &Runs) -> Tensor {
-        let mut cells = Cells::default();
+    pub(super) fn fresh(&mut self, ty: &Meta, runs: &Runs) -> ReplayTensor {
+        let mut cells = StorageCells::default();
         cells.write(&ty.layout, ty.dtype.size(), runs);
         self.budget = self.budget.saturating_sub(cells.work);
         cells.work = 0;
-        Tensor {
+        ReplayTensor {
             cells: Rc::new(RefCell::new(cells)),
             dtype: ty.dtype,
             layout: ty.layout.clone(),
@@ -395,7 +421,7 @@ impl Replay<'_> {
         }
     }
 
-    pub(super) fn spend(&mut self, cells: &Rc<RefCell<Cells>>) -> Step<()> {
+    pub(super) fn spend(&mut self, cells: &Rc<RefCell<StorageCells>>) -> ReplayResult<()> {
         let work = std::mem::take(&mut cells.borrow_mut().work);
         self.budget = self.budget.saturating_sub(work);
         if self.budget == 0 { skip("the program is too large for this judge") } else { Ok(()) }
@@ -418,29 +444,29 @@ fn last_uses(graph: &Graph) -> BTreeMap<NodeId, Vec<ValueId>> {
     out
 }
 
-fn slots(graph: &Graph, values: &BTreeMap<ValueId, Slot>, arg: &Arg) -> Step<Arg<Slot, Expr>> {
+fn slots(graph: &Graph, values: &BTreeMap<ValueId, ReplayValue>, arg: &Arg) -> ReplayResult<Arg<ReplayValue, Expr>> {
     let get = |v: &ValueId| {
-        let missing = || Stop::Fault(format!("%{} is used before it is made", graph.values[*v].name));
+        let missing = || ReplayStop::Fault(format!("%{} is used before it is made", graph.values[*v].name));
         values.get(v).cloned().ok_or_else(missing)
     };
-    Ok(match arg.try_map(get, |e| Ok::<_, Stop>(e.clone()))? {
-        Arg::Value(Slot::Number(e)) => Arg::Scalar(e),
-        Arg::Value(Slot::Other(text)) if text == "None" => Arg::None,
+    Ok(match arg.try_map(get, |e| Ok::<_, ReplayStop>(e.clone()))? {
+        Arg::Value(ReplayValue::Number(e)) => Arg::Scalar(e),
+        Arg::Value(ReplayValue::Other(text)) if text == "None" => Arg::None,
         other => other,
     })
 }
 
-pub(super) fn tensor(args: &CallArgs, i: usize) -> Step<&Rc<RefCell<Tensor>>> {
+pub(super) fn tensor(args: &ReplayArgs, i: usize) -> ReplayResult<&Rc<RefCell<ReplayTensor>>> {
     match args.get(i) {
-        Some(Arg::Value(Slot::Tensor(t))) => Ok(t),
-        _ => Err(Stop::Fault(format!("argument {i} is not a tensor"))),
+        Some(Arg::Value(ReplayValue::Tensor(t))) => Ok(t),
+        _ => Err(ReplayStop::Fault(format!("argument {i} is not a tensor"))),
     }
 }
 
 /// The arguments as rules read them.
-pub(super) fn metas(args: &CallArgs) -> Step<Vec<Arg<Meta, Scalar>>> {
-    let meta = |s: &Slot| match s {
-        Slot::Tensor(t) => Ok(t.borrow().meta()),
+pub(super) fn metas(args: &ReplayArgs) -> ReplayResult<Vec<Arg<Meta, Scalar>>> {
+    let meta = |s: &ReplayValue| match s {
+        ReplayValue::Tensor(t) => Ok(t.borrow().meta()),
         _ => skip("a number stands for a tensor"),
     };
     let number = |e: &Expr| e.constant().map_or_else(|| skip(format!("the number {e} is not known")), Ok);
@@ -448,7 +474,7 @@ pub(super) fn metas(args: &CallArgs) -> Step<Vec<Arg<Meta, Scalar>>> {
 }
 
 /// A term alone, for a storage or a parameter.
-pub(super) fn whole(names: &mut Names, key: Key, bytes: i64) -> Rc<RefCell<Cells>> {
+pub(super) fn whole(names: &mut TermTable, key: TermKey, bytes: i64) -> Rc<RefCell<StorageCells>> {
     let term: Term = names.term(key);
-    Rc::new(RefCell::new(Cells::whole(term, bytes)))
+    Rc::new(RefCell::new(StorageCells::whole(term, bytes)))
 }

@@ -4,14 +4,14 @@ mod structure;
 
 use crate::rng::Rng;
 use restride_ir::{
-    ARENA_ALIGN, Buffer, BufferId, BufferKind, Frame, Graph, GraphId, Id, Place, Placement, Plan, Program, Step,
+    ARENA_ALIGN, Buffer, BufferId, BufferKind, Graph, GraphId, Id, LoopFrame, Place, Placement, Plan, Program, Step,
     ValueId, aligned,
 };
 use restride_passes::plan::{PlanOptions, plan};
 
 /// What is done to a placement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum DamageKind {
     /// Two steps change places.
     Swap,
     /// A step comes sooner, most often by one.
@@ -71,54 +71,54 @@ pub enum Kind {
 }
 
 /// All of them.
-pub const KINDS: [Kind; 28] = [
-    Kind::Swap,
-    Kind::Sooner,
-    Kind::Drop,
-    Kind::Repeat,
-    Kind::Offset,
-    Kind::Buffer,
-    Kind::Strides,
-    Kind::Region,
-    Kind::Operands,
-    Kind::View,
-    Kind::Target,
-    Kind::Straight,
-    Kind::Reuse,
-    Kind::Input,
-    Kind::Merge,
-    Kind::Exchange,
-    Kind::Shrink,
-    Kind::Scratch,
-    Kind::Carried,
-    Kind::Nested,
-    Kind::Caller,
-    Kind::Value,
-    Kind::Work,
-    Kind::Operand,
-    Kind::Reference,
-    Kind::Rank,
-    Kind::Sizes,
-    Kind::Extreme,
+pub const KINDS: [DamageKind; 28] = [
+    DamageKind::Swap,
+    DamageKind::Sooner,
+    DamageKind::Drop,
+    DamageKind::Repeat,
+    DamageKind::Offset,
+    DamageKind::Buffer,
+    DamageKind::Strides,
+    DamageKind::Region,
+    DamageKind::Operands,
+    DamageKind::View,
+    DamageKind::Target,
+    DamageKind::Straight,
+    DamageKind::Reuse,
+    DamageKind::Input,
+    DamageKind::Merge,
+    DamageKind::Exchange,
+    DamageKind::Shrink,
+    DamageKind::Scratch,
+    DamageKind::Carried,
+    DamageKind::Nested,
+    DamageKind::Caller,
+    DamageKind::Value,
+    DamageKind::Work,
+    DamageKind::Operand,
+    DamageKind::Reference,
+    DamageKind::Rank,
+    DamageKind::Sizes,
+    DamageKind::Extreme,
 ];
 
-impl Kind {
+impl DamageKind {
     /// Whether it leaves, most often, what is no placement at all: nothing can run it, so a run tells nothing of its checker.
     pub fn ill_formed(self) -> bool {
-        use Kind::{Carried, Extreme, Operand, Rank, Reference, Shrink, Sizes};
+        use DamageKind::{Carried, Extreme, Operand, Rank, Reference, Shrink, Sizes};
         matches!(self, Carried | Extreme | Operand | Rank | Reference | Shrink | Sizes)
     }
 }
 
 /// Damages a placement in one way; `None` if what was drawn cannot be done to it.
-pub fn spoil(program: &Program, placement: &Placement, kind: Kind, rng: &mut Rng) -> Option<Placement> {
+pub fn damage(program: &Program, placement: &Placement, kind: DamageKind, rng: &mut Rng) -> Option<Placement> {
     let mut out = placement.clone();
     within(program, program.main, &mut out, kind, rng)?;
     (out != *placement).then_some(out)
 }
 
 /// Damages a plan: one buffer of the arena is elsewhere in it, or a number is wrong. `None` if what was drawn cannot be done to it.
-pub fn spoil_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
+pub fn damage_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
     if rng.chance(25) {
         return structure::wrong_plan(placement, plan, rng);
     }
@@ -134,13 +134,13 @@ pub fn spoil_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<P
 }
 
 /// Damages the placement of a graph or of one of its bodies, whose callers are given the working memory that it needs then.
-fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Option<()> {
-    if matches!(kind, Kind::Carried | Kind::Nested) {
+fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: DamageKind, rng: &mut Rng) -> Option<()> {
+    if matches!(kind, DamageKind::Carried | DamageKind::Nested) {
         return structure::bodies(placement, kind, rng);
     }
     let bodies: Vec<GraphId> = placement.nested.keys().copied().collect();
     if bodies.is_empty() || rng.chance(50) {
-        return Damage { graph: &program.graphs[id], placement, rng }.done(kind);
+        return Damager { graph: &program.graphs[id], placement, rng }.done(kind);
     }
     let body = *rng.choose(&bodies);
     let nested = placement.nested.get_mut(&body)?;
@@ -152,7 +152,7 @@ fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: Kind,
     for step in &placement.steps {
         if let Step::Run { node, reads, writes } = step
             && let Some(buffer) = placement.scratch.get(node)
-            && let Ok(frame) = Frame::of(&program.graphs, id, *node, reads, writes, &placement.nested)
+            && let Ok(frame) = LoopFrame::of(&program.graphs, id, *node, reads, writes, &placement.nested)
         {
             let bytes = &mut placement.buffers[*buffer].bytes;
             *bytes = (*bytes).max(aligned(frame.bytes));
@@ -190,33 +190,35 @@ fn any<T>(rng: &mut Rng, mut from: Vec<T>) -> Option<T> {
     if from.is_empty() { None } else { Some(from.swap_remove(rng.below(from.len()))) }
 }
 
-struct Damage<'a> {
+struct Damager<'a> {
     graph: &'a Graph,
     placement: &'a mut Placement,
     rng: &'a mut Rng,
 }
 
-impl Damage<'_> {
-    fn done(&mut self, kind: Kind) -> Option<()> {
+impl Damager<'_> {
+    fn done(&mut self, kind: DamageKind) -> Option<()> {
         // With room to spare it shows less quickly that a place is wrong.
-        if !matches!(kind, Kind::Shrink | Kind::Merge | Kind::Scratch | Kind::Extreme) && self.rng.chance(60) {
+        if !matches!(kind, DamageKind::Shrink | DamageKind::Merge | DamageKind::Scratch | DamageKind::Extreme)
+            && self.rng.chance(60)
+        {
             for id in self.buffers(|b| b.kind == BufferKind::Arena) {
                 self.placement.buffers[id].bytes += 64;
             }
         }
         match kind {
-            Kind::Swap | Kind::Sooner | Kind::Drop | Kind::Repeat => self.steps(kind),
-            Kind::Offset | Kind::Buffer | Kind::Strides => self.one_place(kind),
-            Kind::Region => self.region(),
-            Kind::Operands => self.operands(),
-            Kind::View => self.view(),
-            Kind::Target => self.target(),
-            Kind::Straight => self.straight(),
-            Kind::Reuse => self.reuse(),
-            Kind::Input => self.input(),
-            Kind::Merge => self.merge(),
-            Kind::Exchange => self.exchange(),
-            Kind::Shrink => self.shrink(),
+            DamageKind::Swap | DamageKind::Sooner | DamageKind::Drop | DamageKind::Repeat => self.steps(kind),
+            DamageKind::Offset | DamageKind::Buffer | DamageKind::Strides => self.one_place(kind),
+            DamageKind::Region => self.region(),
+            DamageKind::Operands => self.operands(),
+            DamageKind::View => self.view(),
+            DamageKind::Target => self.target(),
+            DamageKind::Straight => self.straight(),
+            DamageKind::Reuse => self.reuse(),
+            DamageKind::Input => self.input(),
+            DamageKind::Merge => self.merge(),
+            DamageKind::Exchange => self.exchange(),
+            DamageKind::Shrink => self.shrink(),
             _ => self.structure(kind),
         }
     }
@@ -247,18 +249,18 @@ impl Damage<'_> {
         }
     }
 
-    fn steps(&mut self, kind: Kind) -> Option<()> {
+    fn steps(&mut self, kind: DamageKind) -> Option<()> {
         let at = self.step()?;
         let other = self.step()?;
         let steps = &mut self.placement.steps;
         match kind {
-            Kind::Swap => steps.swap(at, other),
-            Kind::Sooner => {
+            DamageKind::Swap => steps.swap(at, other),
+            DamageKind::Sooner => {
                 let by = if self.rng.chance(70) { 1 } else { 1 + self.rng.below(4) };
                 let step = steps.remove(at);
                 steps.insert(at.checked_sub(by)?, step);
             }
-            Kind::Repeat => steps.insert(other, steps[at].clone()),
+            DamageKind::Repeat => steps.insert(other, steps[at].clone()),
             _ => {
                 steps.remove(at);
             }
@@ -266,13 +268,13 @@ impl Damage<'_> {
         Some(())
     }
 
-    fn one_place(&mut self, kind: Kind) -> Option<()> {
+    fn one_place(&mut self, kind: DamageKind) -> Option<()> {
         let other = self.buffer()?;
         let all = self.placement.steps.iter_mut().flat_map(places).collect();
         let place = any(self.rng, all)?;
         match kind {
-            Kind::Offset => place.layout.offset += *self.rng.choose(&[-2, -1, 1, 2, 3]),
-            Kind::Buffer => place.buffer = other,
+            DamageKind::Offset => place.layout.offset += *self.rng.choose(&[-2, -1, 1, 2, 3]),
+            DamageKind::Buffer => place.buffer = other,
             _ => {
                 let d = self.rng.below(place.layout.rank().max(1));
                 *place.layout.strides.get_mut(d)? = *self.rng.choose(&[0, 1, 2, 3]);

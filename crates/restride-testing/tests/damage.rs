@@ -1,5 +1,5 @@
-//! The judges held against runs: placements of random programs are spoilt, what the judges accept is run and must leave behind
-//! what the interpreter does, and what they reject is run to see whether it was wrong. `SEEDS=FROM..TO` spoils other programs
+//! The judges held against runs: placements of random programs are damaged, what the judges accept is run and must leave behind
+//! what the interpreter does, and what they reject is run to see whether it was wrong. `SEEDS=FROM..TO` damages other programs
 //! than the usual ones.
 
 use restride::{Inputs, PlaceOptions, RunOptions};
@@ -8,26 +8,26 @@ use restride_exec::run::Runnable;
 use restride_ir::{BufferId, BufferKind, GraphId, Hop, Place, Placement, Program, Step, ValueId};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_tensor::{Overlap, overlap_bytes};
-use restride_testing::placed::{Piece, turned};
+use restride_testing::damage::{DamageKind, KINDS, damage, damage_plan};
 use restride_testing::rng::Rng;
-use restride_testing::spoil::{KINDS, Kind, spoil, spoil_plan};
-use restride_testing::{Left, Sample, by_chance, difference, generate};
+use restride_testing::segment_run::{SegmentRun, turned};
+use restride_testing::{Leftovers, RandomProgram, by_chance, difference, generate};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What runs a placement that may be wrong, with memory spoilt where nothing may be read.
-fn runnable(piece: &Piece, placement: &Placement) -> restride::Result<Runnable> {
+/// What runs a placement that may be wrong, with memory damaged where nothing may be read.
+fn runnable(piece: &SegmentRun, placement: &Placement) -> restride::Result<Runnable> {
     let offsets = plan(piece.program.graph(), placement, &PlanOptions::default());
     // SAFETY: not for certain, that is what is tested: steps stay inside of their memory, and where a kernel reads what it
     // writes, the numbers are what is looked at.
     Ok(unsafe { Runnable::new(&piece.program, placement.clone(), offsets)? }.poisoned())
 }
 
-/// How often one placement is spoilt in a way: more often where few have what is damaged.
-fn each(kind: Kind) -> usize {
+/// How often one placement is damaged in a way: more often where few have what is damaged.
+fn each(kind: DamageKind) -> usize {
     match kind {
-        Kind::Nested => 24,
-        Kind::Scratch => 8,
+        DamageKind::Nested => 24,
+        DamageKind::Scratch => 8,
         _ => 2,
     }
 }
@@ -35,7 +35,7 @@ fn each(kind: Kind) -> usize {
 /// Bytes that a test need not have.
 const ARENA_OF_NONE: usize = 1 << 26;
 
-/// What became of placements spoilt in one way.
+/// What became of placements damaged in one way.
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     done: usize,
@@ -95,14 +95,14 @@ fn unsafe_to_run(program: &Program, id: GraphId, placement: &Placement, spread: 
 }
 
 /// Inputs, with what the interpreter leaves of them.
-type Sets = Vec<(Inputs, Left)>;
+type Sets = Vec<(Inputs, Leftovers)>;
 
 /// The sample's inputs and others, as far as eager takes them.
-fn sets(sample: &Sample) -> Option<Sets> {
+fn sets(sample: &RandomProgram) -> Option<Sets> {
     let mut out = Sets::new();
     for by in 0..3 {
         let inputs = if by == 0 { sample.inputs.clone() } else { turned(&sample.inputs, by) };
-        match Left::interp(&sample.program, &inputs, &RunOptions::default()) {
+        match Leftovers::interp(&sample.program, &inputs, &RunOptions::default()) {
             Ok(left) => out.push((inputs, left)),
             Err(_) if by == 0 => return None,
             Err(_) => {}
@@ -112,7 +112,7 @@ fn sets(sample: &Sample) -> Option<Sets> {
 }
 
 /// What a run leaves that eager does not, on any of the inputs.
-fn differs(piece: &Piece, runnable: &Runnable, sets: &Sets) -> Option<String> {
+fn differs(piece: &SegmentRun, runnable: &Runnable, sets: &Sets) -> Option<String> {
     sets.iter().find_map(|(inputs, eager)| match piece.run_on(runnable, inputs) {
         Ok(left) => difference(eager, &left),
         Err(e) => Some(e.to_string()),
@@ -138,14 +138,20 @@ fn works_elsewhere(program: &Program, id: GraphId, placement: &Placement) -> boo
     shared || placement.nested.iter().any(|(body, n)| works_elsewhere(program, *body, &n.placement))
 }
 
-/// Adds to a count what becomes of a spoilt placement.
-fn held(piece: &Piece, sets: &Sets, spoilt: &Placement, kind: Option<Kind>, count: &mut Count) -> Result<(), String> {
+/// Adds to a count what becomes of a damaged placement.
+fn held(
+    piece: &SegmentRun,
+    sets: &Sets,
+    damaged: &Placement,
+    kind: Option<DamageKind>,
+    count: &mut Count,
+) -> Result<(), String> {
     count.done += 1;
-    let judged = catch_unwind(AssertUnwindSafe(|| piece.judge(spoilt)));
+    let judged = catch_unwind(AssertUnwindSafe(|| piece.judge(damaged)));
     let faults = match judged.map_err(|_| "the checker panics".to_string())? {
         Ok(_) => {
             // What nothing can run changes no result.
-            let Ok(runnable) = runnable(piece, spoilt) else {
+            let Ok(runnable) = runnable(piece, damaged) else {
                 count.refused += 1;
                 return Ok(());
             };
@@ -162,16 +168,16 @@ fn held(piece: &Piece, sets: &Sets, spoilt: &Placement, kind: Option<Kind>, coun
     let program = &piece.program;
     let spread = faults.iter().any(|f| f.kind == FaultKind::ReadOnly);
     // What is no placement is not planned either: the planner trusts what it is given.
-    let made = match kind.is_some_and(Kind::ill_formed) {
+    let made = match kind.is_some_and(DamageKind::ill_formed) {
         true => None,
-        false => catch_unwind(AssertUnwindSafe(|| runnable(piece, spoilt))).ok().and_then(Result::ok),
+        false => catch_unwind(AssertUnwindSafe(|| runnable(piece, damaged))).ok().and_then(Result::ok),
     };
     let counter = match made {
         None => &mut count.unfit,
         // A kernel may go by indices that it has looked at, and that another buffer's elements are then written over.
         Some(_) if faults.iter().any(|f| f.kind == FaultKind::Shared) => &mut count.not_run,
-        Some(_) if loops(program) || works_elsewhere(program, program.main, spoilt) => &mut count.not_run,
-        Some(_) if unsafe_to_run(program, program.main, spoilt, spread) => &mut count.not_run,
+        Some(_) if loops(program) || works_elsewhere(program, program.main, damaged) => &mut count.not_run,
+        Some(_) if unsafe_to_run(program, program.main, damaged, spread) => &mut count.not_run,
         // Kernels may overflow on numbers that are none.
         Some(runnable) => match catch_unwind(AssertUnwindSafe(|| differs(piece, &runnable, sets))) {
             Ok(None) => &mut count.strict,
@@ -200,13 +206,13 @@ fn a_plan_that_is_accepted_is_right() {
     for seed in seeds(0..240).0 {
         let sample = generate(seed);
         let Some(sets) = sets(&sample) else { continue };
-        let Some(piece) = Piece::of(&sample) else { continue };
+        let Some(piece) = SegmentRun::of(&sample) else { continue };
         let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
         let Ok(placement) = piece.place(&options) else { continue };
         let good = piece.judge(&placement).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
         let mut rng = Rng::new(seed);
         for _ in 0..12 {
-            let Some(mut bad) = spoil_plan(&placement, &good, &mut rng) else { continue };
+            let Some(mut bad) = damage_plan(&placement, &good, &mut rng) else { continue };
             // Room to leave the peak.
             if rng.chance(30) {
                 bad.arena_bytes = bad.arena_bytes.saturating_add(4096);
@@ -235,23 +241,23 @@ fn a_plan_that_is_accepted_is_right() {
 #[test]
 fn what_changes_a_result_is_rejected() {
     let (range, chosen) = seeds(0..110);
-    let mut counts: BTreeMap<Kind, Count> = BTreeMap::new();
+    let mut counts: BTreeMap<DamageKind, Count> = BTreeMap::new();
     let (mut programs, mut wrong) = (0, Vec::new());
     for seed in range {
         let sample = generate(seed);
         let Some(sets) = sets(&sample) else { continue };
-        let Some(piece) = Piece::of(&sample) else { continue };
+        let Some(piece) = SegmentRun::of(&sample) else { continue };
         let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
         let Ok(placement) = piece.place(&options) else { continue };
         let mut right = Count::default();
         let whole = held(&piece, &sets, &placement, None, &mut right);
-        assert!(whole.is_ok() && right.accepted == 1, "seed {seed} is wrong before it is spoilt: {whole:?} {right:?}");
+        assert!(whole.is_ok() && right.accepted == 1, "seed {seed} is wrong before it is damaged: {whole:?} {right:?}");
         programs += 1;
         let mut rng = Rng::new(seed);
         for kind in KINDS.into_iter().flat_map(|k| vec![k; each(k)]) {
-            let Some(spoilt) = spoil(&piece.program, &placement, kind, &mut rng) else { continue };
+            let Some(damaged) = damage(&piece.program, &placement, kind, &mut rng) else { continue };
             let count = counts.entry(kind).or_default();
-            if let Err(what) = held(&piece, &sets, &spoilt, Some(kind), count) {
+            if let Err(what) = held(&piece, &sets, &damaged, Some(kind), count) {
                 let text = |p: &Placement| {
                     restride_ir::text::print_placed(
                         &piece.program,
@@ -262,7 +268,7 @@ fn what_changes_a_result_is_rejected() {
                 };
                 wrong.push(format!(
                     "seed {seed}: {kind:?} passes, and {what}\n{}\nfor\n{}",
-                    text(&spoilt),
+                    text(&damaged),
                     text(&placement)
                 ));
             }
@@ -275,8 +281,8 @@ fn what_changes_a_result_is_rejected() {
         assert_eq!(counts.len(), KINDS.len(), "{counts:?}");
         // That the executor refuses a placement too says nothing for its checker, except where there is nothing to run.
         // Wrong plans are not run, neither the main graph's nor a body's.
-        let enough = |(kind, c): (&Kind, &Count)| match kind {
-            Kind::Nested => c.not_run + c.strict >= 5,
+        let enough = |(kind, c): (&DamageKind, &Count)| match kind {
+            DamageKind::Nested => c.not_run + c.strict >= 5,
             k if k.ill_formed() => c.unfit + c.strict >= 5,
             _ => c.caught >= 5,
         };

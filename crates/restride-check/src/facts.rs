@@ -87,7 +87,7 @@ fn bytes(layout: &Layout, element: usize) -> Range<i64> {
 
 /// What is known of all buffers.
 #[derive(Default)]
-pub struct Memory {
+pub struct KnownMemory {
     facts: Vec<Option<(BufferId, Fact)>>,
     /// Positions of `facts` that are free.
     free: Vec<usize>,
@@ -96,10 +96,10 @@ pub struct Memory {
     homes: BTreeMap<ValueId, Vec<usize>>,
 }
 
-impl Memory {
+impl KnownMemory {
     /// Nothing is known of that many buffers.
-    pub fn new(buffers: usize) -> Memory {
-        Memory { extents: vec![Extents::default(); buffers], ..Memory::default() }
+    pub fn new(buffers: usize) -> KnownMemory {
+        KnownMemory { extents: vec![Extents::default(); buffers], ..KnownMemory::default() }
     }
 
     /// The cells of a place are written: holes in what is known of them.

@@ -1,7 +1,7 @@
 //! Which element of a value it is that is wrong: found by halving boxes, not by looking at each.
 
-use crate::memory::Fact;
-use crate::placement::Walk;
+use crate::facts::Fact;
+use crate::placement::PlacementWalk;
 use restride_ir::{Arg, Args, Layout, Movement, NodeId, Place, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 
@@ -55,7 +55,7 @@ fn differs(fact: &Fact, layout: &Layout) -> Option<Vec<i64>> {
 /// Nothing is known.
 pub(crate) struct Unknown;
 
-impl Walk<'_> {
+impl PlacementWalk<'_> {
     /// The first element of a value that a place does not hold, by all that is known of the value in that buffer; `None` of
     /// it where it holds all. An error if nothing is known and the value is put together of others, some of which may be there.
     pub(crate) fn not_held(&self, v: ValueId, place: &Place) -> Result<Option<Vec<i64>>, Unknown> {
@@ -91,7 +91,7 @@ impl Walk<'_> {
                 let args = self.args(node, None).ok()?;
                 let operands: Vec<ValueId> = node.operands().collect();
                 let [at, of] = [&place.layout, &rows].map(|l| pieces(&Args(&args), l).ok());
-                let missing = |(at, of): (restride_ir::Piece, restride_ir::Piece)| {
+                let missing = |(at, of): (restride_ir::AssemblyPart, restride_ir::AssemblyPart)| {
                     in_part(*operands.get(at.operand)?, &at.region, &of.region)
                 };
                 let all: Option<Vec<_>> = at?.into_iter().zip(of?).map(missing).collect();

@@ -1,8 +1,8 @@
 //! Calls that write: the functional form's result, element by element into the target's cells.
 
-use super::Stop;
+use super::ReplayStop;
 use super::cells::Runs;
-use super::replay::{CallArgs, Replay, SMALL, Slot, Step, Tensor, metas, skip};
+use super::replay::{Replay, ReplayArgs, ReplayResult, ReplayTensor, ReplayValue, SMALL, metas, skip};
 use restride_ir::{
     Arg, Args, DType, Expr, Layout, Meta, Op, OpError, TensorType, Twin, TwinReturn, Type, Visited, Visits,
     computed_aside, visits,
@@ -13,7 +13,13 @@ use std::rc::Rc;
 
 impl Replay<'_> {
     /// A `_foreach_*` call: one call a member, in order.
-    pub(super) fn members(&mut self, op: Op, member: Op, args: &CallArgs, key: u32) -> Step<Vec<Slot>> {
+    pub(super) fn members(
+        &mut self,
+        op: Op,
+        member: Op,
+        args: &ReplayArgs,
+        key: u32,
+    ) -> ReplayResult<Vec<ReplayValue>> {
         let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
         let mut results = Vec::new();
         // Lazily mapped tensors that are only read are copied before the first member runs.
@@ -23,11 +29,11 @@ impl Replay<'_> {
             *arg = self.materialized(arg)?;
         }
         for i in 0..count {
-            let item = |slot: &Slot, i: usize| {
-                let Slot::Tensor(t) = slot else { return Err(OpError::new("a member of a number")) };
+            let item = |slot: &ReplayValue, i: usize| {
+                let ReplayValue::Tensor(t) = slot else { return Err(OpError::new("a member of a number")) };
                 let t = t.borrow();
                 let layout = t.layout.select(0, &(i as i64))?;
-                Ok(Slot::new(Tensor { layout, ..t.clone() }))
+                Ok(ReplayValue::new(ReplayTensor { layout, ..t.clone() }))
             };
             let one = op.member_args(&args, i, item)?;
             results.extend(self.call(member, one, None, key)?);
@@ -36,23 +42,31 @@ impl Replay<'_> {
     }
 
     /// A write: the functional twin's result, element by element into the target's cells.
-    pub(super) fn mutate(&mut self, op: Op, twin: &Twin, args: &CallArgs, key: u32) -> Step<Vec<Slot>> {
-        let mut own: Vec<Arg<Slot, Expr>> =
+    pub(super) fn mutate(
+        &mut self,
+        op: Op,
+        twin: &Twin,
+        args: &ReplayArgs,
+        key: u32,
+    ) -> ReplayResult<Vec<ReplayValue>> {
+        let mut own: Vec<Arg<ReplayValue, Expr>> =
             twin.args.iter().map(|&i| args.get(i as usize).cloned().unwrap_or(Arg::None)).collect();
         twin.op.fill_defaults(&mut own)?;
         // Lazily mapped tensors are put aside, all at once; what is written there is copied back.
         if !twin.op.def().maps_bits {
-            own = own.iter().map(|a| self.materialized(a)).collect::<Step<_>>()?;
+            own = own.iter().map(|a| self.materialized(a)).collect::<ReplayResult<_>>()?;
         }
-        let converted = |t: &Rc<RefCell<Tensor>>| computed_aside(twin.op.def(), &t.borrow().meta(), &operands(&own, t));
-        let aside = |t: &Rc<RefCell<Tensor>>| !twin.op.def().maps_bits && (!t.borrow().bits.is_clear() || converted(t));
+        let converted =
+            |t: &Rc<RefCell<ReplayTensor>>| computed_aside(twin.op.def(), &t.borrow().meta(), &operands(&own, t));
+        let aside =
+            |t: &Rc<RefCell<ReplayTensor>>| !twin.op.def().maps_bits && (!t.borrow().bits.is_clear() || converted(t));
         let mut targets = Vec::new();
         for &(arg, result) in &twin.writes {
-            if let Some(Arg::Value(Slot::Tensor(t))) = args.get(arg as usize) {
+            if let Some(Arg::Value(ReplayValue::Tensor(t))) = args.get(arg as usize) {
                 targets.push((t.clone(), result as usize));
             }
         }
-        let repeats = |t: &Rc<RefCell<Tensor>>| self_overlaps(&t.borrow().layout) != Some(false);
+        let repeats = |t: &Rc<RefCell<ReplayTensor>>| self_overlaps(&t.borrow().layout) != Some(false);
         let mut results = Vec::new();
         let visits = match &targets[..] {
             [(target, 0)] if !aside(target) && twin.op.def().pointwise && !twin.op.def().random => {
@@ -72,8 +86,8 @@ impl Replay<'_> {
                 let declared = self.twin_types(twin, &own, &targets)?;
                 results = self.call(twin.op, own, Some(&declared), key)?;
                 for (target, result) in &targets {
-                    let Some(Slot::Tensor(value)) = results.get(*result) else {
-                        return Err(Stop::Fault(format!("{} gives too few results", twin.op)));
+                    let Some(ReplayValue::Tensor(value)) = results.get(*result) else {
+                        return Err(ReplayStop::Fault(format!("{} gives too few results", twin.op)));
                     };
                     let value = value.borrow().clone();
                     if value.layout.sizes != target.borrow().layout.sizes {
@@ -90,18 +104,23 @@ impl Replay<'_> {
         let returned = |r: &TwinReturn| match *r {
             TwinReturn::Arg(i) => match args.get(i as usize) {
                 Some(Arg::Value(slot)) => Ok(slot.clone()),
-                _ => Ok(Slot::Other("None".into())),
+                _ => Ok(ReplayValue::Other("None".into())),
             },
             TwinReturn::Result(i) => results
                 .get(i as usize)
                 .cloned()
-                .ok_or_else(|| Stop::Fault(format!("{} gives too few results", twin.op))),
+                .ok_or_else(|| ReplayStop::Fault(format!("{} gives too few results", twin.op))),
         };
         twin.returns.iter().map(returned).collect()
     }
 
     /// Types of a twin's results: what its rule says, or the targets' where it has none.
-    fn twin_types(&self, twin: &Twin, own: &CallArgs, targets: &[(Rc<RefCell<Tensor>>, usize)]) -> Step<Vec<Type>> {
+    fn twin_types(
+        &self,
+        twin: &Twin,
+        own: &ReplayArgs,
+        targets: &[(Rc<RefCell<ReplayTensor>>, usize)],
+    ) -> ReplayResult<Vec<Type>> {
         let symbolic = |m: Meta| Type::Tensor(TensorType::new(m.dtype, m.layout.map(|d| Expr::Int(*d))));
         if let Some(rule) = twin.op.def().infer
             && let Ok(metas) = metas(own)
@@ -114,7 +133,7 @@ impl Replay<'_> {
     }
 
     /// Puts a tensor's elements where another shows its own, converted and mapped as it asks.
-    fn store(&mut self, value: &Tensor, target: &Tensor) -> Step<()> {
+    fn store(&mut self, value: &ReplayTensor, target: &ReplayTensor) -> ReplayResult<()> {
         let mut runs = self.read(value)?;
         if value.dtype != target.dtype {
             runs = self.cast(value.dtype, &value.layout.sizes, &runs, target.dtype)?;
@@ -127,9 +146,9 @@ impl Replay<'_> {
         self.spend(&target.cells)
     }
 
-    pub(super) fn cast(&mut self, from: DType, sizes: &[i64], runs: &Runs, to: DType) -> Step<Runs> {
+    pub(super) fn cast(&mut self, from: DType, sizes: &[i64], runs: &Runs, to: DType) -> ReplayResult<Runs> {
         let value = self.fresh(&Meta::contiguous(from, sizes), runs);
-        let mut args = vec![Arg::Value(Slot::new(value)), Arg::DType(to)];
+        let mut args = vec![Arg::Value(ReplayValue::new(value)), Arg::DType(to)];
         self.known.cast.fill_defaults(&mut args)?;
         let ty = Meta::contiguous(to, sizes);
         self.compute(self.known.cast, &args, &[Some(ty)], 0).map(|mut r| r.remove(0))
@@ -140,11 +159,11 @@ impl Replay<'_> {
     fn cell_by_cell(
         &mut self,
         op: Op,
-        own: &CallArgs,
-        target: &Rc<RefCell<Tensor>>,
+        own: &ReplayArgs,
+        target: &Rc<RefCell<ReplayTensor>>,
         visits: &Visits,
         key: u32,
-    ) -> Step<()> {
+    ) -> ReplayResult<()> {
         let t = target.borrow().clone();
         if t.layout.numel() > SMALL || !t.bits.is_clear() {
             return skip(format!("{op} writes a tensor with several elements in one cell"));
@@ -152,9 +171,9 @@ impl Replay<'_> {
         let sizes = t.layout.sizes.clone();
         let dtype = match op.def().infer {
             Some(rule) => {
-                let dense = |s: &Slot| match s {
-                    Slot::Tensor(o) if Rc::ptr_eq(o, target) => {
-                        Slot::new(Tensor { layout: Layout::contiguous(&sizes), ..o.borrow().clone() })
+                let dense = |s: &ReplayValue| match s {
+                    ReplayValue::Tensor(o) if Rc::ptr_eq(o, target) => {
+                        ReplayValue::new(ReplayTensor { layout: Layout::contiguous(&sizes), ..o.borrow().clone() })
                     }
                     other => other.clone(),
                 };
@@ -170,23 +189,26 @@ impl Replay<'_> {
                 left /= sizes[d];
             }
             let cell = t.layout.cell(&index);
-            let one = |slot: &Slot| -> Step<Slot> {
-                let Slot::Tensor(o) = slot else { return Ok(slot.clone()) };
+            let one = |slot: &ReplayValue| -> ReplayResult<ReplayValue> {
+                let ReplayValue::Tensor(o) = slot else { return Ok(slot.clone()) };
                 let o = o.borrow();
                 let mut l = o.layout.expand(&sizes).map_err(OpError::from)?;
                 l.offset = l.cell(&index);
-                Ok(Slot::new(Tensor { layout: Layout { offset: l.offset, ..Layout::contiguous(&[]) }, ..o.clone() }))
+                Ok(ReplayValue::new(ReplayTensor {
+                    layout: Layout { offset: l.offset, ..Layout::contiguous(&[]) },
+                    ..o.clone()
+                }))
             };
-            let args = own.iter().map(|a| a.try_map(one, |e| Ok(e.clone()))).collect::<Step<Vec<_>>>()?;
+            let args = own.iter().map(|a| a.try_map(one, |e| Ok(e.clone()))).collect::<ReplayResult<Vec<_>>>()?;
             let ty = Meta::contiguous(dtype, &[]);
             let mut made = if op == self.known.copy {
                 self.pure(op, &args, Some(&[Type::Tensor(TensorType::contiguous(dtype, &[]))]), key)?
             } else {
                 let runs = self.compute(op, &args, &[Some(ty.clone())], key)?.remove(0);
-                vec![Slot::new(self.fresh(&ty, &runs))]
+                vec![ReplayValue::new(self.fresh(&ty, &runs))]
             };
-            let Slot::Tensor(value) = made.remove(0) else { return skip("a number is written") };
-            let place = Tensor { layout: Layout { offset: cell, ..Layout::contiguous(&[]) }, ..t.clone() };
+            let ReplayValue::Tensor(value) = made.remove(0) else { return skip("a number is written") };
+            let place = ReplayTensor { layout: Layout { offset: cell, ..Layout::contiguous(&[]) }, ..t.clone() };
             let value = value.borrow().clone();
             self.store(&value, &place)?;
         }
@@ -195,15 +217,15 @@ impl Replay<'_> {
 }
 
 /// In what order a pointwise write visits its target.
-fn visits_of(own: &CallArgs, target: &Rc<RefCell<Tensor>>) -> restride_ir::Result<Option<Visits>> {
+fn visits_of(own: &ReplayArgs, target: &Rc<RefCell<ReplayTensor>>) -> restride_ir::Result<Option<Visits>> {
     visits(&target.borrow().meta(), &operands(own, target))
 }
 
 /// The operands of a write as they lie beside its target.
-fn operands(own: &CallArgs, target: &Rc<RefCell<Tensor>>) -> Vec<Visited> {
+fn operands(own: &ReplayArgs, target: &Rc<RefCell<ReplayTensor>>) -> Vec<Visited> {
     let t = target.borrow();
     let tensors = own.iter().flat_map(Arg::values).filter_map(|s| match s {
-        Slot::Tensor(o) => Some(o.borrow()),
+        ReplayValue::Tensor(o) => Some(o.borrow()),
         _ => None,
     });
     tensors.map(|o| Visited { ty: o.meta(), shares: Rc::ptr_eq(&o.cells, &t.cells) }).collect()

@@ -1,15 +1,15 @@
 //! Higher-order calls: both branches of a `cond`, and other bodies as functions of what they are given.
 
-use super::Stop;
+use super::ReplayStop;
 use super::cells::Runs;
-use super::names::{Byte, Given, Key};
-use super::replay::{CallArgs, Replay, Slot, Step, Tensor, skip, whole};
+use super::names::{Byte, NamedArg, TermKey};
+use super::replay::{Replay, ReplayArgs, ReplayResult, ReplayTensor, ReplayValue, skip, whole};
 use restride_ir::{Arg, Expr, Graph, GraphId, Hop, Layout, LazyBits, Meta, Node, Program, Type, ValueId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
 impl Replay<'_> {
-    pub(super) fn higher(&mut self, graph: &Graph, node: &Node, args: &CallArgs) -> Step<Vec<Slot>> {
+    pub(super) fn higher(&mut self, graph: &Graph, node: &Node, args: &ReplayArgs) -> ReplayResult<Vec<ReplayValue>> {
         let hop = node.op.def().hop;
         match (hop, args) {
             (Some(Hop::Cond), [pred, Arg::Graph(a), Arg::Graph(b), operands, ..]) => {
@@ -22,25 +22,30 @@ impl Replay<'_> {
         }
     }
 
-    fn predicate(&mut self, pred: &Arg<Slot, Expr>) -> Step<Byte> {
+    fn predicate(&mut self, pred: &Arg<ReplayValue, Expr>) -> ReplayResult<Byte> {
         match pred {
-            Arg::Value(Slot::Tensor(t)) => {
+            Arg::Value(ReplayValue::Tensor(t)) => {
                 let t = t.borrow().clone();
-                self.read(&t)?.at(0).ok_or_else(|| Stop::Fault("a predicate without an element".into()))
+                self.read(&t)?.at(0).ok_or_else(|| ReplayStop::Fault("a predicate without an element".into()))
             }
             other => {
                 let given = self.given(other, false)?;
-                Ok((self.names.term(Key::Body(vec![given])), 0))
+                Ok((self.names.term(TermKey::Body(vec![given])), 0))
             }
         }
     }
 
     /// Both branches on the same memory; what differs afterwards is either.
-    fn cond(&mut self, pred: Byte, (a, b): (GraphId, GraphId), operands: &[Slot]) -> Step<Vec<Slot>> {
-        let mut storages: Vec<Rc<RefCell<super::cells::Cells>>> = Vec::new();
+    fn cond(
+        &mut self,
+        pred: Byte,
+        (a, b): (GraphId, GraphId),
+        operands: &[ReplayValue],
+    ) -> ReplayResult<Vec<ReplayValue>> {
+        let mut storages: Vec<Rc<RefCell<super::cells::StorageCells>>> = Vec::new();
         let mut objects = Vec::new();
         for o in operands {
-            if let Slot::Tensor(t) = o {
+            if let ReplayValue::Tensor(t) = o {
                 let cells = t.borrow().cells.clone();
                 if !storages.iter().any(|s| Rc::ptr_eq(s, &cells)) {
                     storages.push(cells);
@@ -61,12 +66,12 @@ impl Replay<'_> {
         let mut results = Vec::new();
         for (x, y) in then.iter().zip(&other) {
             results.push(match (x, y) {
-                (Arg::Value(Slot::Tensor(x)), Arg::Value(Slot::Tensor(y))) => {
+                (Arg::Value(ReplayValue::Tensor(x)), Arg::Value(ReplayValue::Tensor(y))) => {
                     let (x, y) = (x.borrow().clone(), y.borrow().clone());
-                    let of_operand = |t: &Tensor| storages.iter().position(|s| Rc::ptr_eq(s, &t.cells));
+                    let of_operand = |t: &ReplayTensor| storages.iter().position(|s| Rc::ptr_eq(s, &t.cells));
                     let (i, j) = (of_operand(&x), of_operand(&y));
                     if i.is_some() && i == j && x.layout == y.layout && x.dtype == y.dtype && x.bits == y.bits {
-                        results.push(Slot::new(x));
+                        results.push(ReplayValue::new(x));
                         continue;
                     }
                     let q = self.read(&y)?;
@@ -74,7 +79,7 @@ impl Replay<'_> {
                         // The other branch ran last: what the first one left is put aside.
                         Some(i) => {
                             let aside = Rc::new(RefCell::new(after[i].clone()));
-                            self.read(&Tensor { cells: aside, ..x.clone() })?
+                            self.read(&ReplayTensor { cells: aside, ..x.clone() })?
                         }
                         None => self.read(&x)?,
                     };
@@ -84,10 +89,10 @@ impl Replay<'_> {
                         self.uncertain.extend(i.into_iter().chain(j).map(|k| storages[k].clone()));
                         self.uncertain.push(made.cells.clone());
                     }
-                    Slot::new(made)
+                    ReplayValue::new(made)
                 }
                 (Arg::Scalar(_), _) | (_, Arg::Scalar(_)) => return skip("a branch returns a number"),
-                _ => Slot::Other("None".into()),
+                _ => ReplayValue::Other("None".into()),
             });
         }
         for (s, taken) in storages.iter().zip(after) {
@@ -123,7 +128,7 @@ impl Replay<'_> {
     }
 
     /// A loop whose body writes nothing that it is given: named by the body, as a function, and what it is given.
-    fn looped(&mut self, graph: &Graph, node: &Node, args: &CallArgs) -> Step<Vec<Slot>> {
+    fn looped(&mut self, graph: &Graph, node: &Node, args: &ReplayArgs) -> ReplayResult<Vec<ReplayValue>> {
         let mut given = Vec::new();
         for a in args {
             given.push(match a {
@@ -133,14 +138,14 @@ impl Replay<'_> {
         }
         let mut out = Vec::with_capacity(node.results.len());
         for (result, &v) in node.results.iter().enumerate() {
-            let term = self.names.term(Key::Call { op: node.op.name(), args: given.clone(), result, draw: None });
+            let term = self.names.term(TermKey::Call { op: node.op.name(), args: given.clone(), result, draw: None });
             out.push(match &graph.values[v].ty {
                 Type::Tensor(ty) => match ty.known() {
                     Some(ty) => {
                         let mut runs = Runs::default();
                         let step = ty.dtype.size() as i64;
                         runs.push(super::cells::Run { term, first: 0, step, len: ty.layout.numel() });
-                        Slot::new(self.fresh(&ty, &runs))
+                        ReplayValue::new(self.fresh(&ty, &runs))
                     }
                     None => return skip("the sizes of a loop's result depend on data"),
                 },
@@ -151,7 +156,7 @@ impl Replay<'_> {
     }
 
     /// What a body gives for its parameters.
-    fn function(&mut self, body: GraphId) -> Step<Given> {
+    fn function(&mut self, body: GraphId) -> ReplayResult<NamedArg> {
         let graph = &self.program.graphs[body];
         self.depth += 1;
         let mut inputs = Vec::new();
@@ -162,13 +167,13 @@ impl Replay<'_> {
                     let Some(ty) = ty.known() else { return skip("the sizes of a body's input depend on data") };
                     let layout = Layout::contiguous(&ty.layout.sizes);
                     let bytes = layout.numel() * ty.dtype.size() as i64;
-                    let cells = whole(self.names, Key::Parameter { depth: self.depth, index }, bytes);
-                    let t = Tensor { cells, dtype: ty.dtype, layout, bits: LazyBits::default() };
+                    let cells = whole(self.names, TermKey::Parameter { depth: self.depth, index }, bytes);
+                    let t = ReplayTensor { cells, dtype: ty.dtype, layout, bits: LazyBits::default() };
                     memory.push((t.clone(), self.content(&t)?));
-                    Slot::new(t)
+                    ReplayValue::new(t)
                 }
-                Type::Scalar(e) => Slot::Number(e.clone()),
-                other => Slot::Other(format!("{other:?}")),
+                Type::Scalar(e) => ReplayValue::Number(e.clone()),
+                other => ReplayValue::Other(format!("{other:?}")),
             });
         }
         // A view that says where in the storage it begins is elsewhere in each iteration, and one of other elements may be
@@ -177,8 +182,8 @@ impl Replay<'_> {
             return skip("the body of a loop makes views that depend on where in storages they are");
         }
         let outputs = self.graph(body, &inputs)?;
-        let of_parameter = |o: &Arg<Slot, Expr>| match o {
-            Arg::Value(Slot::Tensor(t)) => memory.iter().any(|(m, _)| Rc::ptr_eq(&m.cells, &t.borrow().cells)),
+        let of_parameter = |o: &Arg<ReplayValue, Expr>| match o {
+            Arg::Value(ReplayValue::Tensor(t)) => memory.iter().any(|(m, _)| Rc::ptr_eq(&m.cells, &t.borrow().cells)),
             _ => false,
         };
         if outputs.iter().any(of_parameter) {
@@ -195,8 +200,8 @@ impl Replay<'_> {
             }
         }
         self.depth -= 1;
-        let term = self.names.term(Key::Body(given));
-        Ok(Given::Element(restride_ir::DType::U8, (term, 0)))
+        let term = self.names.term(TermKey::Body(given));
+        Ok(NamedArg::Element(restride_ir::DType::U8, (term, 0)))
     }
 }
 
@@ -216,16 +221,16 @@ fn placed(program: &Program, graph: GraphId, depth: usize) -> bool {
 }
 
 /// Where a result on memory of its own lies.
-fn eager(t: &Tensor) -> Layout {
+fn eager(t: &ReplayTensor) -> Layout {
     Layout { offset: 0, ..t.layout.clone() }
 }
 
-fn items(arg: &Arg<Slot, Expr>) -> Vec<Slot> {
+fn items(arg: &Arg<ReplayValue, Expr>) -> Vec<ReplayValue> {
     match arg {
         Arg::Value(s) => vec![s.clone()],
-        Arg::Values(list) => list.iter().map(|s| s.clone().unwrap_or(Slot::Other("None".into()))).collect(),
-        Arg::Scalar(e) => vec![Slot::Number(e.clone())],
-        Arg::Scalars(es) => es.iter().cloned().map(Slot::Number).collect(),
+        Arg::Values(list) => list.iter().map(|s| s.clone().unwrap_or(ReplayValue::Other("None".into()))).collect(),
+        Arg::Scalar(e) => vec![ReplayValue::Number(e.clone())],
+        Arg::Scalars(es) => es.iter().cloned().map(ReplayValue::Number).collect(),
         _ => Vec::new(),
     }
 }

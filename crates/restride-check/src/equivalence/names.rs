@@ -1,7 +1,7 @@
 //! Names of elements: what a program computes, without computing it.
 //!
 //! Every byte of every tensor is named by a term and a position in that term's result. A term is a call with the names of
-//! all that it is given, made once ([`Names::term`]): two bytes of the same name are equal whatever the inputs hold.
+//! all that it is given, made once ([`TermTable::term`]): two bytes of the same name are equal whatever the inputs hold.
 
 use super::cells::{Run, Runs};
 use foldhash::fast::FixedState;
@@ -21,13 +21,13 @@ pub(super) type Byte = (Term, i64);
 
 /// An argument of a named call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Given {
+pub(super) enum NamedArg {
     /// A tensor: type, sizes, elements; strides where the operator reads them.
     Tensor(DType, Vec<i64>, ContentId, Option<Vec<i64>>),
     /// One element of a tensor.
     Element(DType, Byte),
     /// A list.
-    List(Vec<Given>),
+    List(Vec<NamedArg>),
     /// A number: its kind and bits.
     Number(u8, u64),
     /// A number learned from data, with its terms.
@@ -38,11 +38,11 @@ pub(super) enum Given {
 
 /// What a term is.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Key {
+pub(super) enum TermKey {
     /// A storage as the program was given it.
     Input(usize),
     /// A result of a call; `draw` is the key of its random draws.
-    Call { op: &'static str, args: Vec<Given>, result: usize, draw: Option<u32> },
+    Call { op: &'static str, args: Vec<NamedArg>, result: usize, draw: Option<u32> },
     /// A value put together of bytes that are not neighbours.
     Bytes(Vec<Byte>),
     /// Byte `i` is byte `i` of the first where the predicate holds, and byte `i + shift` of the second otherwise.
@@ -50,21 +50,21 @@ pub(super) enum Key {
     /// An input of a body, as it was given.
     Parameter { depth: usize, index: usize },
     /// A body: what it gives for its parameters.
-    Body(Vec<Given>),
+    Body(Vec<NamedArg>),
 }
 
 /// All terms and contents of a comparison.
 #[derive(Default)]
-pub(super) struct Names {
-    keys: Vec<Key>,
-    terms: HashMap<Key, Term, FixedState>,
+pub(super) struct TermTable {
+    keys: Vec<TermKey>,
+    terms: HashMap<TermKey, Term, FixedState>,
     contents: HashMap<(usize, Vec<Run>), ContentId, FixedState>,
     /// The runs of each content.
     runs: Vec<Runs>,
 }
 
-impl Names {
-    pub(super) fn term(&mut self, key: Key) -> Term {
+impl TermTable {
+    pub(super) fn term(&mut self, key: TermKey) -> Term {
         if let Some(&t) = self.terms.get(&key) {
             return t;
         }
@@ -87,12 +87,12 @@ impl Names {
     /// What `op` was given where it made all of these elements, or each of them.
     pub(super) fn undone(&self, op: &str, runs: &Runs) -> Option<Runs> {
         let given = |term: Term| match &self.keys[term.0 as usize] {
-            Key::Call { op: made, args, .. } if *made == op => args.first(),
+            TermKey::Call { op: made, args, .. } if *made == op => args.first(),
             _ => None,
         };
         if let [run] = runs.0[..]
             && run.first == 0
-            && let Some(Given::Tensor(_, sizes, content, _)) = given(run.term)
+            && let Some(NamedArg::Tensor(_, sizes, content, _)) = given(run.term)
             && sizes.iter().product::<i64>() == run.len
         {
             return Some(self.runs[content.0 as usize].clone());
@@ -100,7 +100,7 @@ impl Names {
         let mut out = Runs::default();
         for run in &runs.0 {
             match given(run.term) {
-                Some(Given::Element(_, byte)) if run.first == 0 && run.len == 1 => out.one(*byte),
+                Some(NamedArg::Element(_, byte)) if run.first == 0 && run.len == 1 => out.one(*byte),
                 _ => return None,
             }
         }
@@ -110,7 +110,7 @@ impl Names {
     /// The bytes that a term was put together of, if it was.
     pub(super) fn parts(&self, term: Term) -> Option<&[Byte]> {
         match &self.keys[term.0 as usize] {
-            Key::Bytes(bytes) => Some(bytes),
+            TermKey::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
@@ -123,8 +123,8 @@ impl Names {
     /// The element that an operator was applied to for this one.
     pub(super) fn applied_to(&self, operator: &str, (term, byte): Byte) -> Option<Byte> {
         match &self.keys[term.0 as usize] {
-            Key::Call { op, args, .. } if *op == operator && byte == 0 => match args.first() {
-                Some(Given::Element(_, before)) => Some(*before),
+            TermKey::Call { op, args, .. } if *op == operator && byte == 0 => match args.first() {
+                Some(NamedArg::Element(_, before)) => Some(*before),
                 _ => None,
             },
             _ => None,
@@ -136,7 +136,7 @@ impl Names {
         let whole = bytes.windows(2).all(|w| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1);
         match bytes.first() {
             Some(&first) if whole => first,
-            _ => (self.term(Key::Bytes(bytes)), 0),
+            _ => (self.term(TermKey::Bytes(bytes)), 0),
         }
     }
 
@@ -145,7 +145,7 @@ impl Names {
         if then == other {
             return then;
         }
-        let key = Key::Either { pred, then: then.0, other: other.0, shift: other.1 - then.1 };
+        let key = TermKey::Either { pred, then: then.0, other: other.0, shift: other.1 - then.1 };
         (self.term(key), then.1)
     }
 
@@ -157,34 +157,34 @@ impl Names {
     fn show_term(&self, term: Term, depth: usize, byte: Option<i64>) -> String {
         let at = |name: &str| byte.map_or_else(|| name.to_string(), |b| format!("byte {b} of {name}"));
         match &self.keys[term.0 as usize] {
-            Key::Input(i) => at(&format!("input storage {i}")),
-            Key::Parameter { index, .. } => at(&format!("parameter {index} of a body")),
-            Key::Bytes(bytes) => {
+            TermKey::Input(i) => at(&format!("input storage {i}")),
+            TermKey::Parameter { index, .. } => at(&format!("parameter {index} of a body")),
+            TermKey::Bytes(bytes) => {
                 let parts: Vec<String> = bytes.iter().take(2).map(|b| self.show_term(b.0, depth, Some(b.1))).collect();
                 format!("bytes put together of {}", parts.join(" and "))
             }
-            Key::Either { then, other, .. } if depth > 0 => {
+            TermKey::Either { then, other, .. } if depth > 0 => {
                 let (a, b) = (self.show_term(*then, depth - 1, byte), self.show_term(*other, depth - 1, None));
                 format!("either {a} or {b}")
             }
-            Key::Either { .. } => at("a branch"),
-            Key::Body(_) => "a body".into(),
-            Key::Call { op, args, .. } => {
+            TermKey::Either { .. } => at("a branch"),
+            TermKey::Body(_) => "a body".into(),
+            TermKey::Call { op, args, .. } => {
                 let inner = if depth == 0 { String::new() } else { self.show_args(args, depth - 1) };
                 at(&format!("{op}({inner})"))
             }
         }
     }
 
-    fn show_args(&self, args: &[Given], depth: usize) -> String {
-        let one = |g: &Given| match g {
-            Given::Tensor(dtype, sizes, ..) => format!("{dtype}{sizes:?}"),
-            Given::Element(_, b) => self.show_term(b.0, depth, Some(b.1)),
-            Given::List(list) => format!("[{}]", list.len()),
-            Given::Number(0, bits) => (*bits as i64).to_string(),
-            Given::Number(1, bits) => (*bits != 0).to_string(),
-            Given::Number(_, bits) => f64::from_bits(*bits).to_string(),
-            Given::Learned(text, _) | Given::Other(text) => text.clone(),
+    fn show_args(&self, args: &[NamedArg], depth: usize) -> String {
+        let one = |g: &NamedArg| match g {
+            NamedArg::Tensor(dtype, sizes, ..) => format!("{dtype}{sizes:?}"),
+            NamedArg::Element(_, b) => self.show_term(b.0, depth, Some(b.1)),
+            NamedArg::List(list) => format!("[{}]", list.len()),
+            NamedArg::Number(0, bits) => (*bits as i64).to_string(),
+            NamedArg::Number(1, bits) => (*bits != 0).to_string(),
+            NamedArg::Number(_, bits) => f64::from_bits(*bits).to_string(),
+            NamedArg::Learned(text, _) | NamedArg::Other(text) => text.clone(),
         };
         args.iter().map(one).collect::<Vec<_>>().join(", ")
     }

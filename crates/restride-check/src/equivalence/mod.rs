@@ -3,7 +3,7 @@
 //! # What is proved
 //! Both programs are run on names instead of numbers (`replay`): the imported one with true storages, aliases and writes as
 //! eager PyTorch has them, the functional one value by value. Every byte is named by the call that computes it and the names
-//! of all that the call is given, hash-consed (`names`); moved elements keep their names (`cells`). [`meaning`] holds that
+//! of all that the call is given, hash-consed (`names`); moved elements keep their names (`cells`). [`equivalence`] holds that
 //! every user output, and every byte of every input's storage afterwards, has the same name in both, and that outputs which
 //! are said to be views of an input, or of each other, lie in exactly the cells that eager's lie in. Equal names
 //! are equal values for all inputs.
@@ -16,7 +16,7 @@
 //! Programs with sizes that are not known, unless bound before; writes through bodies of `while_loop`, `scan` and
 //! `map`, and other loops that a pass has unrolled where what they give differs; writes into tensors with several
 //! elements in one cell of more than 256 elements or by operators that are not element by element; writes into what a branch returned, where only one branch returns an operand's memory, and whether
-//! outputs share that memory. Such programs are [`Judged::No`], with the reason: not
+//! outputs share that memory. Such programs are [`Equivalence::Undecided`], with the reason: not
 //! accepted, not accused. Different calls that compute the same are different names: the judge may accuse a program that is
 //! right, if a pass did more than move, split and rename.
 
@@ -28,8 +28,8 @@ mod terms;
 mod writes;
 
 use crate::{Fault, FaultKind};
-use names::{Key, Names};
-use replay::{Replay, Slot, Tensor, whole};
+use names::{TermKey, TermTable};
+use replay::{Replay, ReplayTensor, ReplayValue, whole};
 use restride_ir::{
     AliasRoot, Arg, Expr, GraphId, Hop, InputKind, Layout, LazyBits, Meta, NodeId, Op, OutputKind, Program, Type,
 };
@@ -39,7 +39,7 @@ use std::rc::Rc;
 
 /// Operators that memory itself applies.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
+pub struct MemoryOps {
     /// Converts argument 0 to the element type of argument 1: what a write into another type does (`_to_copy`).
     pub cast: Op,
     /// Argument 1 in argument 0's sizes and type (`copy`).
@@ -52,7 +52,7 @@ pub struct Known {
 
 /// Where an input lies.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Lies {
+pub struct InputPlace {
     /// Which storage; equal for inputs that share one.
     pub storage: usize,
     /// Bytes of the storage.
@@ -63,29 +63,29 @@ pub struct Lies {
 
 /// What the judge says of programs that do not differ.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Judged {
+pub enum Equivalence {
     /// They mean the same.
     Same,
     /// It cannot tell, for this reason.
-    No(String),
+    Undecided(String),
 }
 
 /// Why a replay ends.
 #[derive(Clone, Debug)]
-pub(crate) enum Stop {
+pub(crate) enum ReplayStop {
     /// Not a program that can be judged.
-    NotJudged(String),
+    Undecided(String),
     /// Something is wrong with the program.
     Fault(String),
     /// The same, at a node.
-    At(Box<Stop>, GraphId, NodeId),
+    At(Box<ReplayStop>, GraphId, NodeId),
 }
 
-impl Stop {
-    fn at(self, graph: GraphId, node: NodeId) -> Stop {
+impl ReplayStop {
+    fn at(self, graph: GraphId, node: NodeId) -> ReplayStop {
         match self {
-            at @ Stop::At(..) => at,
-            other => Stop::At(Box::new(other), graph, node),
+            at @ ReplayStop::At(..) => at,
+            other => ReplayStop::At(Box::new(other), graph, node),
         }
     }
 }
@@ -98,25 +98,25 @@ const BUDGET: u64 = 200_000_000;
 ///
 /// # Errors
 /// Which output or input differs, in which element, and what it is in each.
-pub fn meaning(
+pub fn equivalence(
     imported: &Program,
     functional: &Program,
-    inputs: &[Option<Lies>],
-    known: &Known,
-) -> Result<Judged, Vec<Fault>> {
-    let fault = |program: &Program, stop: Stop| match stop {
-        Stop::NotJudged(why) => Ok(Judged::No(why)),
-        Stop::Fault(what) => Err(vec![plain(what)]),
-        Stop::At(inner, graph, node) => match *inner {
-            Stop::NotJudged(why) => {
+    inputs: &[Option<InputPlace>],
+    known: &MemoryOps,
+) -> Result<Equivalence, Vec<Fault>> {
+    let fault = |program: &Program, stop: ReplayStop| match stop {
+        ReplayStop::Undecided(why) => Ok(Equivalence::Undecided(why)),
+        ReplayStop::Fault(what) => Err(vec![plain(what)]),
+        ReplayStop::At(inner, graph, node) => match *inner {
+            ReplayStop::Undecided(why) => {
                 let g = &program.graphs[graph];
                 let name = g.nodes[node].results.first().map_or_else(|| "?".into(), |r| g.values[*r].name.to_string());
-                Ok(Judged::No(format!("{why} (at %{name})")))
+                Ok(Equivalence::Undecided(format!("{why} (at %{name})")))
             }
             other => Err(vec![Fault { graph: Some(graph), node: Some(node), ..plain(format!("{other:?}")) }]),
         },
     };
-    let mut names = Names::default();
+    let mut names = TermTable::default();
     let (before, after) = match (
         Side::run(imported, inputs, known, &mut names),
         // What the imported program says of an input holds for the functional one's.
@@ -127,9 +127,9 @@ pub fn meaning(
         (_, Err(stop)) => return fault(functional, stop),
     };
     match compare(imported, functional, inputs, &before, &after, known, &mut names) {
-        Ok(faults) if faults.is_empty() => Ok(Judged::Same),
+        Ok(faults) if faults.is_empty() => Ok(Equivalence::Same),
         // Whose body writes: the imported program's is named as a function, and no such name is left.
-        Ok(_) if loops(imported) > loops(functional) => Ok(Judged::No("a loop was unrolled".into())),
+        Ok(_) if loops(imported) > loops(functional) => Ok(Equivalence::Undecided("a loop was unrolled".into())),
         Ok(faults) => Err(faults.into_iter().map(plain).collect()),
         Err(stop) => fault(functional, stop),
     }
@@ -156,13 +156,13 @@ fn plain(what: impl Into<String>) -> Fault {
 }
 
 /// Where the functional program's inputs lie: the imported one's, and flat storages.
-fn functional_inputs(functional: &Program, inputs: &[Option<Lies>]) -> Vec<Option<Lies>> {
+fn functional_inputs(functional: &Program, inputs: &[Option<InputPlace>]) -> Vec<Option<InputPlace>> {
     let all = functional.signature.inputs.iter().enumerate();
     all.map(|(i, spec)| match &spec.kind {
         InputKind::Storage(members) => {
             let of = members.first().and_then(|m| inputs.get(*m)).cloned().flatten()?;
             let ty = functional.graph().values[spec.value].ty.tensor()?.known()?;
-            Some(Lies { layout: ty.layout, ..of })
+            Some(InputPlace { layout: ty.layout, ..of })
         }
         _ => inputs.get(i).cloned().flatten(),
     })
@@ -172,35 +172,47 @@ fn functional_inputs(functional: &Program, inputs: &[Option<Lies>]) -> Vec<Optio
 /// A program after its run.
 struct Side {
     /// The storages that it was given, as it left them.
-    storages: BTreeMap<usize, Rc<RefCell<cells::Cells>>>,
-    outputs: Vec<Arg<Slot, Expr>>,
+    storages: BTreeMap<usize, Rc<RefCell<cells::StorageCells>>>,
+    outputs: Vec<Arg<ReplayValue, Expr>>,
     learned: BTreeMap<String, names::Byte>,
     /// Storages of which it is not known whether they are one.
-    uncertain: Vec<Rc<RefCell<cells::Cells>>>,
+    uncertain: Vec<Rc<RefCell<cells::StorageCells>>>,
 }
 
 impl Side {
-    fn run(program: &Program, lies: &[Option<Lies>], known: &Known, names: &mut Names) -> Result<Side, Stop> {
-        let mut storages: BTreeMap<usize, Rc<RefCell<cells::Cells>>> = BTreeMap::new();
+    fn run(
+        program: &Program,
+        lies: &[Option<InputPlace>],
+        known: &MemoryOps,
+        names: &mut TermTable,
+    ) -> Result<Side, ReplayStop> {
+        let mut storages: BTreeMap<usize, Rc<RefCell<cells::StorageCells>>> = BTreeMap::new();
         let mut inputs = Vec::new();
         for (i, spec) in program.signature.inputs.iter().enumerate() {
             inputs.push(match (&program.graph().values[spec.value].ty, lies.get(i)) {
                 (Type::Tensor(ty), Some(Some(at))) => {
                     let shared = storages
                         .entry(at.storage)
-                        .or_insert_with(|| whole(names, Key::Input(at.storage), at.bytes))
+                        .or_insert_with(|| whole(names, TermKey::Input(at.storage), at.bytes))
                         .clone();
                     // A functional program's values do not share.
                     let cells = match program.stage {
                         restride_ir::Stage::Imported => shared,
-                        restride_ir::Stage::Functional => whole(names, Key::Input(at.storage), at.bytes),
+                        restride_ir::Stage::Functional => whole(names, TermKey::Input(at.storage), at.bytes),
                     };
-                    Slot::new(Tensor { cells, dtype: ty.dtype, layout: at.layout.clone(), bits: LazyBits::default() })
+                    ReplayValue::new(ReplayTensor {
+                        cells,
+                        dtype: ty.dtype,
+                        layout: at.layout.clone(),
+                        bits: LazyBits::default(),
+                    })
                 }
-                (Type::Tensor(_), _) => return Err(Stop::NotJudged(format!("where input {i} lies is not known"))),
-                (Type::Scalar(e), _) => Slot::Number(e.clone()),
-                (Type::None, _) => Slot::Other("None".into()),
-                (other, _) => Slot::Other(format!("{other:?}")),
+                (Type::Tensor(_), _) => {
+                    return Err(ReplayStop::Undecided(format!("where input {i} lies is not known")));
+                }
+                (Type::Scalar(e), _) => ReplayValue::Number(e.clone()),
+                (Type::None, _) => ReplayValue::Other("None".into()),
+                (other, _) => ReplayValue::Other(format!("{other:?}")),
             });
         }
         let mut replay =
@@ -208,7 +220,7 @@ impl Side {
         let outputs = replay.graph(program.main, &inputs)?;
         // A program can declare new contents of its inputs instead of writing them.
         for (spec, out) in program.signature.outputs.iter().zip(&outputs) {
-            let (OutputKind::Mutation(i), Arg::Value(Slot::Tensor(value))) = (&spec.kind, out) else { continue };
+            let (OutputKind::Mutation(i), Arg::Value(ReplayValue::Tensor(value))) = (&spec.kind, out) else { continue };
             let Some(Some(at)) = lies.get(*i) else { continue };
             let value = value.borrow().clone();
             let runs = replay.read(&value)?;
@@ -223,12 +235,12 @@ impl Side {
 fn compare(
     imported: &Program,
     functional: &Program,
-    lies: &[Option<Lies>],
+    lies: &[Option<InputPlace>],
     before: &Side,
     after: &Side,
-    known: &Known,
-    names: &mut Names,
-) -> Result<Vec<String>, Stop> {
+    known: &MemoryOps,
+    names: &mut TermTable,
+) -> Result<Vec<String>, ReplayStop> {
     let mut judge = Replay {
         program: functional,
         names,
@@ -240,15 +252,15 @@ fn compare(
     };
     let mut faults = Vec::new();
     // What the functional program says that the storages hold afterwards.
-    let mut storages: BTreeMap<usize, cells::Cells> = BTreeMap::new();
+    let mut storages: BTreeMap<usize, cells::StorageCells> = BTreeMap::new();
     let at = functional_inputs(functional, lies);
     for l in at.iter().flatten() {
         storages
             .entry(l.storage)
-            .or_insert_with(|| whole(judge.names, Key::Input(l.storage), l.bytes).borrow().clone());
+            .or_insert_with(|| whole(judge.names, TermKey::Input(l.storage), l.bytes).borrow().clone());
     }
     for (spec, out) in functional.signature.outputs.iter().zip(&after.outputs) {
-        let (OutputKind::Mutation(i), Arg::Value(Slot::Tensor(value))) = (&spec.kind, out) else { continue };
+        let (OutputKind::Mutation(i), Arg::Value(ReplayValue::Tensor(value))) = (&spec.kind, out) else { continue };
         let Some(Some(l)) = at.get(*i) else { continue };
         let value = value.borrow().clone();
         let runs = judge.read(&value)?;
@@ -268,7 +280,7 @@ fn compare(
             faults.push(format!("byte {k} of the storage of input %{name} is {}", words(judge.names, &want, &got, k)));
         }
     }
-    let users = |p: &Program, side: &Side| -> Vec<(usize, Arg<Slot, Expr>)> {
+    let users = |p: &Program, side: &Side| -> Vec<(usize, Arg<ReplayValue, Expr>)> {
         let kinds = p.signature.outputs.iter().zip(&side.outputs).enumerate();
         kinds
             .filter(|(_, (s, _))| matches!(s.kind, OutputKind::User | OutputKind::Loss))
@@ -282,7 +294,7 @@ fn compare(
     }
     for (k, ((_, want), (position, got))) in want.iter().zip(&got).enumerate() {
         match (want, got) {
-            (Arg::Value(Slot::Tensor(w)), Arg::Value(Slot::Tensor(g))) => {
+            (Arg::Value(ReplayValue::Tensor(w)), Arg::Value(ReplayValue::Tensor(g))) => {
                 let (w, g) = (w.borrow().clone(), g.borrow().clone());
                 if w.dtype != g.dtype || w.layout.sizes != g.layout.sizes {
                     faults.push(format!("output {k} is {}, not {}", meta(&g), meta(&w)));
@@ -298,9 +310,9 @@ fn compare(
                 let alias = functional.signature.outputs[*position].alias.as_ref();
                 // Inputs on one storage are one root, merged or not.
                 let storage = |i: usize| at.get(i).and_then(Option::as_ref).map(|l| l.storage);
-                let own = alias.map_or(Root::Own(k), |a| match a.root {
-                    AliasRoot::Input(i) => storage(i).map_or(Root::Of(a.root), Root::Given),
-                    AliasRoot::Base(_) => Root::Of(a.root),
+                let own = alias.map_or(OutputRoot::Own(k), |a| match a.root {
+                    AliasRoot::Input(i) => storage(i).map_or(OutputRoot::Of(a.root), OutputRoot::Given),
+                    AliasRoot::Base(_) => OutputRoot::Of(a.root),
                 });
                 // What is lazily mapped is given as the elements that it shows. A functional program says itself what shares.
                 let said = imported.stage == restride_ir::Stage::Functional;
@@ -324,7 +336,7 @@ fn compare(
                     let mut root = match (on, alias.root) {
                         (Some(s), _) => storages.get(&s).cloned(),
                         (None, AliasRoot::Base(b)) => match after.outputs.get(b) {
-                            Some(Arg::Value(Slot::Tensor(base))) => {
+                            Some(Arg::Value(ReplayValue::Tensor(base))) => {
                                 let base = base.borrow().clone();
                                 let runs = judge.read(&base)?;
                                 Some(judge.fresh(&meta(&base), &runs).cells.borrow().clone())
@@ -359,7 +371,7 @@ fn compare(
 
 /// Whose memory an output is said to be in.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Root {
+enum OutputRoot {
     Given(usize),
     Of(AliasRoot),
     Own(usize),
@@ -367,10 +379,10 @@ enum Root {
 
 /// Eager's storages of outputs beside what is said of them: one to one.
 #[derive(Default)]
-struct Sharing(Vec<(usize, Root)>);
+struct Sharing(Vec<(usize, OutputRoot)>);
 
 impl Sharing {
-    fn fits(&mut self, storage: usize, root: Root) -> bool {
+    fn fits(&mut self, storage: usize, root: OutputRoot) -> bool {
         match self.0.iter().find(|(s, r)| *s == storage || *r == root) {
             Some(found) => *found == (storage, root),
             None => {
@@ -381,7 +393,7 @@ impl Sharing {
     }
 }
 
-fn meta(t: &Tensor) -> Meta {
+fn meta(t: &ReplayTensor) -> Meta {
     Meta::new(t.dtype, t.layout.clone())
 }
 
@@ -392,7 +404,7 @@ fn first_difference(a: &cells::Runs, b: &cells::Runs) -> Option<i64> {
     (0..a.len().max(b.len())).find(|&i| a.at(i) != b.at(i))
 }
 
-fn words(names: &Names, want: &cells::Runs, got: &cells::Runs, i: i64) -> String {
+fn words(names: &TermTable, want: &cells::Runs, got: &cells::Runs, i: i64) -> String {
     let show = |r: &cells::Runs| r.at(i).map_or_else(|| "nothing".to_string(), |b| names.show(b));
     format!("{}, not {}", show(got), show(want))
 }

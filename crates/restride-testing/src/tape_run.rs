@@ -1,6 +1,6 @@
 //! Programs on the eager tape: their gradients beside those of the graph.
 
-use crate::differences::Case;
+use crate::finite_differences::GradientCase;
 use restride::{Inputs, RunOptions, RunValue, State, user_inputs};
 use restride_exec::eager::{self, GradOptions, Value, run_program};
 use restride_ir::{Arg, InputKind, Program};
@@ -9,7 +9,7 @@ use restride_tensor::{Layout, Storage, Tensor};
 type Result<T> = std::result::Result<T, String>;
 
 /// A run of a program on the tape.
-pub struct Taped {
+pub struct TapeRun {
     /// One leaf for each user input that is a floating tensor, with the position among the inputs.
     pub leaves: Vec<(usize, eager::Tensor)>,
     /// The user outputs.
@@ -34,7 +34,7 @@ fn row(t: &Tensor) -> Result<Tensor> {
 
 /// Runs a program whose inputs share no memory. Where it may write them, it is given copies that lie as they do; `direct`
 /// gives it the leaves themselves.
-pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<Taped> {
+pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun> {
     let mut leaves = Vec::new();
     let mut given = Vec::new();
     let users: Vec<usize> = user_inputs(program).map(|(i, _)| i).collect();
@@ -69,10 +69,10 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<Taped> 
     }
     let made = run_program(program, &given).map_err(say)?;
     let outputs = program.signature.outputs.iter().zip(made).filter(|(o, _)| o.kind == restride_ir::OutputKind::User);
-    Ok(Taped { leaves, outputs: outputs.map(|(_, v)| v).collect() })
+    Ok(TapeRun { leaves, outputs: outputs.map(|(_, v)| v).collect() })
 }
 
-impl Taped {
+impl TapeRun {
     /// Gradients of a weighted sum of outputs at these positions, one for each leaf; zeros where there is none.
     pub fn gradients(&self, seeds: &[(usize, Tensor)]) -> Result<Vec<(usize, Tensor)>> {
         let mut outputs = Vec::new();
@@ -100,7 +100,7 @@ fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<Tensor> {
 }
 
 /// The leaves of a case and its loss.
-fn loss_of(case: &Case) -> Result<(Vec<(usize, eager::Tensor)>, eager::Tensor)> {
+fn loss_of(case: &GradientCase) -> Result<(Vec<(usize, eager::Tensor)>, eager::Tensor)> {
     let inputs = Inputs::new(case.inputs.iter().map(|t| RunValue::Tensor(t.clone())));
     let run = taped(&case.program, &inputs.deep_clone(), true)?;
     let loss = run.outputs.first().and_then(Value::tensor).ok_or("no loss")?.clone();
@@ -115,7 +115,7 @@ fn loss_of(case: &Case) -> Result<(Vec<(usize, eager::Tensor)>, eager::Tensor)> 
 ///
 /// # Errors
 /// What the tape says.
-pub fn first_order(case: &Case) -> Result<Vec<(usize, Tensor)>> {
+pub fn first_order(case: &GradientCase) -> Result<Vec<(usize, Tensor)>> {
     let (leaves, loss) = loss_of(case)?;
     found(&leaves, &loss, false)?.iter().zip(&leaves).map(|(g, (at, t))| Ok((*at, raw(g.as_ref(), t)?))).collect()
 }
@@ -137,7 +137,7 @@ fn found(
 ///
 /// # Errors
 /// What the tape says.
-pub fn second_order(case: &Case, second: &Case) -> Result<Vec<(usize, Tensor)>> {
+pub fn second_order(case: &GradientCase, second: &GradientCase) -> Result<Vec<(usize, Tensor)>> {
     let (leaves, loss) = loss_of(case)?;
     let mut weights = second.inputs[case.inputs.len()..].iter();
     let mut total: Option<eager::Tensor> = None;
@@ -165,7 +165,7 @@ pub fn second_order(case: &Case, second: &Case) -> Result<Vec<(usize, Tensor)>> 
 }
 
 /// Whether a case draws random numbers: the tape draws others than a graph.
-pub fn draws(case: &Case) -> bool {
+pub fn draws(case: &GradientCase) -> bool {
     let loss = |seed: u64| {
         let inputs = Inputs::new(case.inputs.iter().map(|t| RunValue::Tensor(t.clone())));
         let mut state = State::new(&case.program).ok()?;

@@ -1,6 +1,6 @@
 //! Damage to what a placement consists of: who is named where, how many dimensions places have, and numbers beyond all memory.
 
-use super::{Damage, Kind, any, places};
+use super::{DamageKind, Damager, any, places};
 use crate::rng::Rng;
 use restride_ir::{
     ARENA_ALIGN, BufferId, BufferKind, Id, NodeId, Place, Placement, Plan, Step, Type, ValueId, aligned,
@@ -20,7 +20,7 @@ fn other(rng: &mut Rng, n: i64) -> i64 {
 }
 
 /// Damages what is said of the bodies that a graph calls.
-pub(super) fn bodies(placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Option<()> {
+pub(super) fn bodies(placement: &mut Placement, kind: DamageKind, rng: &mut Rng) -> Option<()> {
     let ids: Vec<_> = placement.nested.keys().copied().collect();
     let id = any(rng, ids.clone())?;
     let deeper = !placement.nested[&id].placement.nested.is_empty();
@@ -28,7 +28,7 @@ pub(super) fn bodies(placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Op
         return bodies(&mut placement.nested.get_mut(&id)?.placement, kind, rng);
     }
     let nested = placement.nested.get_mut(&id)?;
-    if kind == Kind::Carried {
+    if kind == DamageKind::Carried {
         nested.carried =
             *rng.choose(&[nested.carried + 1, nested.carried.wrapping_sub(1), 0, nested.carried + 2, usize::MAX]);
         return Some(());
@@ -48,7 +48,7 @@ pub(super) fn bodies(placement: &mut Placement, kind: Kind, rng: &mut Rng) -> Op
             placement.nested.insert(id, b);
             placement.nested.insert(second, a);
         }
-        2..6 => nested.plan = super::spoil_plan(&nested.placement, &nested.plan, rng)?,
+        2..6 => nested.plan = super::damage_plan(&nested.placement, &nested.plan, rng)?,
         _ => {
             nested.plan = wrong_plan(&nested.placement, &nested.plan, rng)?;
         }
@@ -87,15 +87,15 @@ pub(super) fn wrong_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> O
     (out != *plan).then_some(out)
 }
 
-impl Damage<'_> {
-    pub(super) fn structure(&mut self, kind: Kind) -> Option<()> {
+impl Damager<'_> {
+    pub(super) fn structure(&mut self, kind: DamageKind) -> Option<()> {
         match kind {
-            Kind::Scratch => self.scratch(),
-            Kind::Caller => self.caller(),
-            Kind::Value => self.value(),
-            Kind::Work => self.work(),
-            Kind::Operand => self.operand(),
-            Kind::Reference => self.reference(),
+            DamageKind::Scratch => self.scratch(),
+            DamageKind::Caller => self.caller(),
+            DamageKind::Value => self.value(),
+            DamageKind::Work => self.work(),
+            DamageKind::Operand => self.operand(),
+            DamageKind::Reference => self.reference(),
             _ => self.one(kind),
         }
     }
@@ -249,8 +249,8 @@ impl Damage<'_> {
     }
 
     /// One place, or one buffer's size, with what no memory has.
-    fn one(&mut self, kind: Kind) -> Option<()> {
-        if kind == Kind::Extreme && self.rng.chance(20) {
+    fn one(&mut self, kind: DamageKind) -> Option<()> {
+        if kind == DamageKind::Extreme && self.rng.chance(20) {
             let id = self.buffer()?;
             self.placement.buffers[id].bytes = extreme(self.rng);
             return Some(());
@@ -269,11 +269,11 @@ impl Damage<'_> {
 }
 
 /// Changes how many dimensions a place has, how many elements, or one of its numbers.
-fn change(place: &mut Place, kind: Kind, rng: &mut Rng) -> Option<()> {
+fn change(place: &mut Place, kind: DamageKind, rng: &mut Rng) -> Option<()> {
     let layout = &mut place.layout;
     let at = rng.below(layout.rank().max(1));
     match kind {
-        Kind::Rank => match rng.below(5) {
+        DamageKind::Rank => match rng.below(5) {
             0 => {
                 layout.sizes.push(1);
                 layout.strides.push(1);
@@ -286,7 +286,7 @@ fn change(place: &mut Place, kind: Kind, rng: &mut Rng) -> Option<()> {
             3 => drop(layout.sizes.pop()?),
             _ => layout.strides.push(1),
         },
-        Kind::Sizes => {
+        DamageKind::Sizes => {
             let size = layout.sizes.get_mut(at)?;
             *size = other(rng, *size);
         }

@@ -1,6 +1,6 @@
 //! A random program in one piece with a placement that can be exchanged for another one.
 
-use crate::{Left, Sample};
+use crate::{Leftovers, RandomProgram};
 use restride::{CompileOptions, Compiled, PlaceOptions};
 use restride_check::Fault;
 use restride_exec::inputs::{Strides, bind, check_sharing};
@@ -14,23 +14,23 @@ use restride_passes::segment::segments;
 use restride_passes::{lower, place, simplify, specialize};
 
 /// A functional program of one segment, and what it is run on.
-pub struct Piece {
+pub struct SegmentRun {
     functional: Program,
     /// The same with known sizes and kernels for all operators: what is placed.
     pub program: Program,
     inputs: Inputs,
 }
 
-impl Piece {
+impl SegmentRun {
     /// The functional form of a sample; `None` if there is none, or sizes are learnt while it runs.
-    pub fn of(sample: &Sample) -> Option<Piece> {
+    pub fn of(sample: &RandomProgram) -> Option<SegmentRun> {
         let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default()).ok()?;
         let functional = compiled.functional().clone();
         let state = State::new(&functional).ok()?;
         let symbols = bind(&functional, &sample.inputs, &state, Strides::AsDeclared).ok()?.symbols;
         let [segment] = &segments(&functional)[..] else { return None };
         let program = simplify(&lower(&specialize(&segment.program, &symbols)).ok()?).ok()?;
-        Some(Piece { functional, program, inputs: sample.inputs.clone() })
+        Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
     }
 
     /// A placement of it.
@@ -56,7 +56,7 @@ impl Piece {
     ///
     /// # Errors
     /// As `Runnable::run`.
-    pub fn run(&self, runnable: &Runnable) -> Result<Left> {
+    pub fn run(&self, runnable: &Runnable) -> Result<Leftovers> {
         self.run_on(runnable, &self.inputs)
     }
 
@@ -64,14 +64,14 @@ impl Piece {
     ///
     /// # Errors
     /// As `Runnable::run`.
-    pub fn run_on(&self, runnable: &Runnable, inputs: &Inputs) -> Result<Left> {
+    pub fn run_on(&self, runnable: &Runnable, inputs: &Inputs) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut state = State::new(&self.functional)?;
         let bound = bind(&self.functional, &given, &state, Strides::AsDeclared)?;
         check_sharing(&self.functional, &bound, &written_inputs(&self.functional))?;
         let results = runnable.run(&mut Arena::default(), &bound.values, RunCtx::default())?;
         let outputs = outputs(&self.functional, &bound.values, &results, &bound.symbols, &mut state)?;
-        Ok(Left::new(outputs, state, given))
+        Ok(Leftovers::new(outputs, state, given))
     }
 }
 
