@@ -112,7 +112,7 @@ fn faults_name_the_element() {
             let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
             let Err(faults) = restride_check::placement(&program, &damaged) else { continue };
             let fault = &faults[0];
-            if !matches!(fault.kind, FaultKind::NotThere | FaultDamageKind::Overwritten) {
+            if !matches!(fault.kind, FaultKind::NotThere | FaultKind::Overwritten) {
                 continue;
             }
             let (Some(index), Some(place)) = (&fault.element, &fault.place) else {
