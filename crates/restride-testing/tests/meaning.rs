@@ -62,7 +62,7 @@ fn every_break_that_shows_is_found() {
         let judge = |functional: &Program| meaning(&sample.program, functional, &sample.inputs);
         match judge(compiled.functional()) {
             Ok(Equivalence::Same) => judged += 1,
-            Ok(Equivalence::No(why)) => {
+            Ok(Equivalence::Undecided(why)) => {
                 println!("seed {seed} is not judged: {why}");
                 continue;
             }
@@ -103,7 +103,7 @@ fn what_is_in_place_means_the_same() {
             asked += 1;
             match meaning(program, functional, &sample.inputs) {
                 Ok(Equivalence::Same) => judged += 1,
-                Ok(Equivalence::No(why)) => println!("seed {seed} is not judged: {why}"),
+                Ok(Equivalence::Undecided(why)) => println!("seed {seed} is not judged: {why}"),
                 Err(e) => panic!("seed {seed}: {e}\n{}", restride_ir::text::print(&in_place)),
             }
         }
@@ -127,5 +127,5 @@ graph @each(%i: i64[]) {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride_exec::random_inputs(&program, 0).expect("inputs");
     let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
-    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Equivalence::No("a loop was unrolled".into())));
+    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Equivalence::Undecided("a loop was unrolled".into())));
 }
