@@ -2,7 +2,6 @@
 //! `out_spec`.
 
 use crate::error::{At, Pt2Error, Result};
-use crate::guard::PathStep;
 use crate::model;
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,6 +50,17 @@ pub enum Container {
         /// what the class says of itself
         context: Value,
     },
+}
+
+/// A step from a value to a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathStep {
+    /// `['key']`
+    Key(String),
+    /// `[0]`
+    Index(i64),
+    /// `.attribute`
+    Attr(String),
 }
 
 #[derive(Deserialize)]
@@ -253,8 +263,6 @@ fn python_json(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::InputRef;
-    use crate::guard::Quantity;
 
     /// As PyTorch 2.15 printed it.
     const IN_SPEC: &str = r#"[1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": "builtins.tuple", "context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}, {"type": "builtins.dict", "context": "[\"k\"]", "children_spec": [{"type": null, "context": null, "children_spec": []}]}, {"type": "builtins.list", "context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}]}, {"type": "collections.namedtuple", "context": "my.NT", "children_spec": [{"type": null, "context": null, "children_spec": []}, {"type": null, "context": null, "children_spec": []}]}, {"type": "collections.defaultdict", "context": {"default_factory_module": "builtins", "default_factory_name": "int", "dict_context": ["u"]}, "children_spec": [{"type": null, "context": null, "children_spec": []}]}, {"type": "collections.OrderedDict", "context": "[\"z\"]", "children_spec": [{"type": null, "context": null, "children_spec": []}]}, {"type": "collections.deque", "context": "null", "children_spec": [{"type": null, "context": null, "children_spec": []}]}]}, {"type": "builtins.dict", "context": "[]", "children_spec": []}]}]"#;
@@ -279,9 +287,9 @@ mod tests {
         assert_eq!(spec.leaf_count(), 8);
         let paths = spec.leaf_paths();
         assert_eq!(paths.len(), 8);
-        let show = |path: &[PathStep]| InputRef { path: path.to_vec(), what: Quantity::Value }.to_string();
-        assert_eq!(show(&paths[1]), "[0][1][\"k\"]");
-        assert_eq!(show(&paths[4]), "[0][3][1]");
+        let at = PathStep::Index;
+        assert_eq!(paths[1], [at(0), at(1), PathStep::Key("k".into())]);
+        assert_eq!(paths[4], [at(0), at(3), at(1)]);
         assert_eq!(TreeSpec::parse(OUT_SPEC).unwrap().leaf_count(), 3);
     }
 

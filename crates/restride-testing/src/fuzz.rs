@@ -11,7 +11,7 @@ use restride_exec::run::Runnable;
 use restride_ir::{Expr, ExprFn, Layout, Scalar, Symbol, text};
 use restride_pt2::archive::{Archive, Payload};
 use restride_pt2::tensors::{self, Format};
-use restride_pt2::{guard, model, pickle, sympy};
+use restride_pt2::{expressions, model, pickle};
 use restride_tensor::{Bytes, Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -111,9 +111,9 @@ pub fn program_text(bytes: &[u8]) {
 /// If an expression has another value, or one beyond its bounds.
 pub fn expressions(bytes: &[u8]) {
     if let Ok(source) = std::str::from_utf8(bytes) {
-        let _ = sympy::parse_str(source);
-        let _ = sympy::parse_srepr(source);
-        let _ = guard::parse(source);
+        if let Ok(e) = expressions::parse(source, &BTreeMap::new()) {
+            let _ = expressions::srepr(&e);
+        }
     }
     let mut rng = Rng::from_bytes(bytes);
     let symbols: Vec<(Symbol, i64)> = ["s0", "s1", "s2"]

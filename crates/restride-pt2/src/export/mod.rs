@@ -114,7 +114,7 @@ pub fn program_model(program: &Program) -> Result<ExportedProgram> {
     for (e, min, max) in &program.ranges {
         if e.constant().is_none() {
             let range = model::RangeConstraint { min_val: *min, max_val: *max };
-            range_constraints.insert(exprs::python_text(e), range);
+            range_constraints.insert(crate::expressions::python_text(e), range);
         }
     }
     let mutates = program.graphs.iter().any(|(_, g)| g.ordered().any(|(_, n)| n.op.mutates(&n.args)));

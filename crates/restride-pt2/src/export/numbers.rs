@@ -1,6 +1,5 @@
 //! Numbers that arguments need: computed in the graph from sizes of its tensors, each once.
 
-use super::exprs;
 use super::graph::{GraphWriter, as_tensor};
 use crate::model::{Argument, ArgumentKind, NamedArgument, SymIntArgument};
 use restride_ir::{Error, Expr, ExprFn, Result, Symbol};
@@ -77,7 +76,7 @@ impl GraphWriter<'_> {
         if let Some(name) = self.numbers.get(&whole) {
             return Ok(name.clone());
         }
-        let Some(target) = exprs::python(f) else {
+        let Some(target) = crate::expressions::python(f) else {
             return Err(Error::unsupported(format!(
                 "{whole} cannot be computed in an archive: it has no {}",
                 f.name()

@@ -6,7 +6,6 @@
 use super::exprs;
 use super::graph::GraphWriter;
 use crate::model::{Argument, ArgumentKind, NamedArgument, SymBool, SymBoolArgument, SymIntArgument};
-use crate::sympy::SymFn;
 use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
 use std::collections::BTreeSet;
 
@@ -26,7 +25,7 @@ pub fn assert_learnt(w: &mut GraphWriter<'_>, node: &Node) -> Result<()> {
             // A size is never negative.
             let s = &s;
             let least = s.min().filter(|m| !is_size || *m > 0);
-            for (f, sign, bound) in [(SymFn::Ge, ">=", least), (SymFn::Le, "<=", s.max())] {
+            for (f, sign, bound) in [(ExprFn::Ge, ">=", least), (ExprFn::Le, "<=", s.max())] {
                 if let Some(bound) = bound.filter(|b| !recorded(w, s, f, *b)) {
                     assert_bound(w, s, f, sign, bound)?;
                 }
@@ -50,15 +49,14 @@ pub fn pinned(check: &Expr) -> Option<(Symbol, Expr)> {
 }
 
 /// Whether the program has this check itself.
-fn recorded(w: &GraphWriter<'_>, s: &Symbol, f: SymFn, bound: i64) -> bool {
-    let f = if matches!(f, SymFn::Ge) { ExprFn::Ge } else { ExprFn::Le };
+fn recorded(w: &GraphWriter<'_>, s: &Symbol, f: ExprFn, bound: i64) -> bool {
     w.checks.contains(&Expr::call(f, vec![Expr::Sym(s.clone()), Expr::Int(bound)]))
 }
 
-fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: SymFn, sign: &str, bound: i64) -> Result<()> {
+fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: ExprFn, sign: &str, bound: i64) -> Result<()> {
     let argument = |name: &str, arg| NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) };
     let number = w.number(&Expr::Sym(s.clone()))?.to_string();
-    let python = if matches!(f, SymFn::Ge) { "ge" } else { "le" };
+    let python = if matches!(f, ExprFn::Ge) { "ge" } else { "le" };
     let name = w.fresh(python).to_string();
     let says = if w.pinned.contains_key(s) { SymBool::AsBool(true) } else { exprs::bound(s, f, bound) };
     w.out.sym_bool_values.insert(name.clone(), says);

@@ -6,7 +6,7 @@
 //! what the file says.
 
 use super::nodes::GraphImporter;
-use crate::export::exprs::python;
+use crate::expressions::python_function;
 use restride_ir::{Arg, Dim, Expr, ExprFn, Kernel, Op, Symbol};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,16 +67,10 @@ pub(super) fn reads_learnt(op: Op) -> bool {
 
 /// What a function of numbers computes, as an expression.
 fn function(name: &str, args: &[Expr]) -> Option<Expr> {
-    let call = |f: ExprFn| Some(Expr::call(f, args.to_vec()));
     match (name, args) {
         ("_operator.sub", [a, b]) => Some(a.minus(b)),
         ("_operator.neg", [a]) => Some(a.times(&Expr::Int(-1))),
-        ("_operator.not_", [_]) => call(ExprFn::Not),
         ("_operator.and_" | "_operator.or_", _) if !args.iter().all(Expr::is_bool) => None,
-        ("math.ceil", [_]) => call(ExprFn::Ceil),
-        ("math.floor", [_]) => call(ExprFn::Floor),
-        ("torch.sym_int", [_]) => call(ExprFn::Trunc),
-        ("torch.sym_sum", _) => call(ExprFn::Add),
-        _ => ExprFn::ALL.into_iter().find(|f| python(*f) == Some(name)).and_then(call),
+        _ => python_function(name).map(|f| Expr::call(f, args.to_vec())),
     }
 }

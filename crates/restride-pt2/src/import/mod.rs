@@ -91,7 +91,7 @@ pub fn import(bytes: &Bytes, name: &str, options: &ImportOptions<'_>) -> Result<
     }
     program.weights = Arc::new(weights::read(bytes, &archive, &model, &program)?);
     program.sample_inputs = samples::read(&archive, &model, &mut program)?.map(Arc::new);
-    guards::read(&mut program, &exported)?;
+    guards::read(&mut program, &exported);
     restride_ir::relay(&mut program);
     returned::write(&mut program, options.lookup)?;
     drop_unused_notes(&mut program);

@@ -1,24 +1,37 @@
-//! Symbols and expressions.
+//! The symbols of a file, and the expressions over them.
 
-use crate::model::{self, ExportedProgram};
-use crate::sympy::{SymAst, SymFn, parse_srepr, parse_str};
-use restride_ir::{Dim, Error, Expr, ExprFn, Result, Symbol};
+use crate::expressions::{self, Names};
+use crate::model::{self, ExportedProgram, SymBool, SymFloat, SymInt};
+use restride_ir::{Expr, Result, Symbol};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Symbols by name.
 pub type Symbols = BTreeMap<Arc<str>, Symbol>;
 
-/// Every symbol of the program with its range, and those that have a range and are not mentioned.
+/// Names of the symbols that were parsed, and whether one mention declares them positive.
+#[derive(Default)]
+struct Mentioned(RefCell<BTreeMap<String, bool>>);
+
+impl Names for Mentioned {
+    fn symbol(&self, name: &str, positive: bool) -> Option<Expr> {
+        *self.0.borrow_mut().entry(name.to_string()).or_insert(false) |= positive;
+        Some(Expr::Sym(Symbol::new(name, None, None)))
+    }
+}
+
+/// Every symbol of the program with its range, and those that have a range and that nothing mentions.
 pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     let mut ranges: BTreeMap<String, (Option<i64>, Option<i64>)> = BTreeMap::new();
     for (key, range) in &exported.range_constraints {
-        if let SymAst::Symbol(s) = parse_str(key)? {
-            ranges.insert(s.name, (range.min_val, range.max_val));
+        if let Expr::Sym(s) = expressions::parse(key, &Symbols::new())? {
+            ranges.insert(s.name().to_string(), (range.min_val, range.max_val));
         }
     }
-    let mut found: BTreeMap<String, bool> = BTreeMap::new();
-    graph_symbols(&exported.graph_module.graph, &mut found)?;
+    let mentioned = Mentioned::default();
+    collect(&exported.graph_module.graph, &mentioned);
+    let mut found = mentioned.0.into_inner();
     let unmentioned: Vec<String> = ranges.keys().filter(|n| !found.contains_key(*n)).cloned().collect();
     for name in ranges.keys() {
         found.entry(name.clone()).or_insert(false);
@@ -30,8 +43,8 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
             if positive {
                 min = Some(min.unwrap_or(1).max(1));
             }
-            // A size that is learnt from data is written as at least 2, which the exporter assumes to choose a path through
-            // the program; nothing asserts it, and real ones are 0 and 1, too.
+            // torch.export writes a size that data decides as at least 2, because it assumes so when it chooses a path
+            // through the program. Nothing asserts that, and sizes of 0 and 1 occur.
             if name.starts_with('u') && !positive && min == Some(2) && max != min {
                 min = Some(0);
             }
@@ -43,147 +56,50 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
     Ok((symbols, spare))
 }
 
-fn graph_symbols(graph: &model::Graph, found: &mut BTreeMap<String, bool>) -> Result<()> {
-    let mut expr = |text: &str| -> Result<()> {
-        collect(&parse_srepr(text)?, found);
-        Ok(())
-    };
-    for meta in graph.tensor_values.values() {
-        for s in meta.sizes.iter().chain(&meta.strides).chain([&meta.storage_offset]) {
-            if let model::SymInt::AsExpr(e) = s {
-                expr(&e.expr_str)?;
-            }
-        }
+/// Parses every expression of a graph for its symbols. An expression that cannot be read is refused later, at its node.
+fn collect(graph: &model::Graph, mentioned: &Mentioned) {
+    let tensors = graph.tensor_values.values();
+    let ints = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
+    let ints = ints.chain(graph.sym_int_values.values()).filter_map(|s| match s {
+        SymInt::AsExpr(e) => Some(e),
+        SymInt::AsInt(_) => None,
+    });
+    let bools = graph.sym_bool_values.values().filter_map(|s| match s {
+        SymBool::AsExpr(e) => Some(e),
+        SymBool::AsBool(_) => None,
+    });
+    let floats = graph.sym_float_values.values().filter_map(|s| match s {
+        SymFloat::AsExpr(e) => Some(e),
+        SymFloat::AsFloat(_) => None,
+    });
+    for e in ints.chain(bools).chain(floats) {
+        let _ = expressions::parse(&e.expr_str, mentioned);
     }
-    for s in graph.sym_int_values.values() {
-        if let model::SymInt::AsExpr(e) = s {
-            expr(&e.expr_str)?;
+    for input in graph.nodes.iter().flat_map(|n| &n.inputs) {
+        if let model::Argument::AsGraph(g) = &input.arg {
+            collect(&g.graph, mentioned);
         }
-    }
-    for s in graph.sym_bool_values.values() {
-        if let model::SymBool::AsExpr(e) = s {
-            expr(&e.expr_str)?;
-        }
-    }
-    for s in graph.sym_float_values.values() {
-        if let model::SymFloat::AsExpr(e) = s {
-            expr(&e.expr_str)?;
-        }
-    }
-    for node in &graph.nodes {
-        for input in &node.inputs {
-            if let model::Argument::AsGraph(g) = &input.arg {
-                graph_symbols(&g.graph, found)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn collect(ast: &SymAst, found: &mut BTreeMap<String, bool>) {
-    match ast {
-        SymAst::Symbol(s) => {
-            let positive = s.assumptions.iter().any(|(a, yes)| a == "positive" && *yes);
-            *found.entry(s.name.clone()).or_insert(false) |= positive;
-        }
-        SymAst::Call(_, args) => args.iter().for_each(|a| collect(a, found)),
-        _ => {}
     }
 }
 
-/// Ranges of expressions that are no lone symbols.
+/// Ranges of expressions other than lone symbols.
 pub fn ranges(exported: &ExportedProgram, symbols: &Symbols) -> Result<Vec<(Expr, Option<i64>, Option<i64>)>> {
-    let mut out = Vec::new();
-    for (key, range) in &exported.range_constraints {
-        let ast = parse_str(key)?;
-        if !matches!(ast, SymAst::Symbol(_)) {
-            out.push((convert(&ast, symbols)?, range.min_val, range.max_val));
-        }
-    }
-    Ok(out)
+    let read = exported.range_constraints.iter().map(|(key, range)| {
+        let e = expressions::parse(key, symbols)?;
+        Ok((e, range.min_val, range.max_val))
+    });
+    read.filter(|r| !matches!(r, Ok((Expr::Sym(_), ..)))).collect()
 }
 
 /// A size, stride or offset.
-pub fn int(s: &model::SymInt, symbols: &Symbols) -> Result<Expr> {
+pub fn int(s: &SymInt, symbols: &Symbols) -> Result<Expr> {
     match s {
-        model::SymInt::AsInt(i) => Ok(Expr::Int(*i)),
-        model::SymInt::AsExpr(e) => text(&e.expr_str, symbols),
+        SymInt::AsInt(i) => Ok(Expr::Int(*i)),
+        SymInt::AsExpr(e) => text(&e.expr_str, symbols),
     }
 }
 
 /// An expression in sympy's `srepr`.
 pub fn text(srepr: &str, symbols: &Symbols) -> Result<Expr> {
-    convert(&parse_srepr(srepr)?, symbols)
-}
-
-fn convert(ast: &SymAst, symbols: &Symbols) -> Result<Expr> {
-    let (f, args) = match ast {
-        SymAst::Symbol(s) => {
-            let known = symbols.get(s.name.as_str()).cloned();
-            return Ok(Expr::Sym(known.unwrap_or_else(|| Symbol::new(s.name.clone(), None, None))));
-        }
-        SymAst::Int(i) => return Ok(Expr::Int(*i)),
-        SymAst::Float(x) => return Ok(Expr::float(*x)),
-        SymAst::Bool(b) => return Ok(Expr::Bool(*b)),
-        SymAst::Call(f, args) => (*f, args),
-    };
-    if f == SymFn::Piecewise {
-        return piecewise(args, symbols);
-    }
-    let args = args.iter().map(|a| convert(a, symbols)).collect::<Result<Vec<_>>>()?;
-    let simple = match f {
-        SymFn::Add => ExprFn::Add,
-        SymFn::Mul => ExprFn::Mul,
-        SymFn::Pow | SymFn::PowByNatural | SymFn::FloatPow => ExprFn::Pow,
-        SymFn::Rational | SymFn::IntTrueDiv | SymFn::FloatTrueDiv => ExprFn::TrueDiv,
-        SymFn::Min => ExprFn::Min,
-        SymFn::Max => ExprFn::Max,
-        SymFn::Abs => ExprFn::Abs,
-        SymFn::Floor | SymFn::FloorToInt => ExprFn::Floor,
-        SymFn::Ceiling | SymFn::CeilToInt => ExprFn::Ceil,
-        SymFn::TruncToInt => ExprFn::Trunc,
-        SymFn::RoundToInt => ExprFn::Round,
-        SymFn::FloorDiv | SymFn::CleanDiv => ExprFn::FloorDiv,
-        SymFn::Mod | SymFn::PythonMod => ExprFn::Mod,
-        SymFn::ModularIndexing => ExprFn::ModularIndexing,
-        SymFn::ToFloat => ExprFn::ToFloat,
-        SymFn::Sqrt => ExprFn::Sqrt,
-        SymFn::LShift => ExprFn::LShift,
-        SymFn::RShift => ExprFn::RShift,
-        SymFn::BitwiseAnd => ExprFn::BitAnd,
-        SymFn::BitwiseOr => ExprFn::BitOr,
-        SymFn::Where => ExprFn::Where,
-        SymFn::Ge => ExprFn::Ge,
-        SymFn::Le => ExprFn::Le,
-        SymFn::Gt => ExprFn::Gt,
-        SymFn::Lt => ExprFn::Lt,
-        SymFn::Eq => ExprFn::Eq,
-        SymFn::Ne => ExprFn::Ne,
-        SymFn::And => ExprFn::And,
-        SymFn::Or => ExprFn::Or,
-        SymFn::Not => ExprFn::Not,
-        SymFn::Identity => return Ok(args.into_iter().next().unwrap_or(Expr::Int(0))),
-        // ceil(a / b) = -(-a // b)
-        SymFn::CeilDiv => {
-            let negative = args[0].times(&Expr::Int(-1)).floor_div(&args[1]);
-            return Ok(negative.times(&Expr::Int(-1)));
-        }
-        other => return Err(Error::unsupported(format!("{} in a symbolic expression", other.name()))),
-    };
-    Ok(Expr::call(simple, args))
-}
-
-fn piecewise(pairs: &[SymAst], symbols: &Symbols) -> Result<Expr> {
-    let mut out: Option<Expr> = None;
-    for pair in pairs.iter().rev() {
-        let SymAst::Call(SymFn::ExprCondPair, parts) = pair else {
-            return Err(Error::unsupported("a Piecewise that is not made of pairs"));
-        };
-        let (value, condition) = (convert(&parts[0], symbols)?, convert(&parts[1], symbols)?);
-        out = Some(match out {
-            None => value,
-            Some(otherwise) => Expr::call(ExprFn::Where, vec![condition, value, otherwise]),
-        });
-    }
-    out.ok_or_else(|| Error::unsupported("an empty Piecewise"))
+    Ok(expressions::parse(srepr, symbols)?)
 }

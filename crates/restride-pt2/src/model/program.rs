@@ -28,7 +28,7 @@ pub enum SymExprHint {
 /// A symbolic expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SymExpr {
-    /// Its `srepr`; see [`crate::sympy`].
+    /// Its `srepr`; see [`crate::expressions`].
     pub expr_str: String,
     /// Its value at export, if it had one.
     #[serde(default)]
@@ -321,7 +321,7 @@ pub struct ExportedProgram {
     /// Who wrote it.
     #[serde(default = "old_torch")]
     pub torch_version: String,
-    /// Conditions on the inputs, in Python; see [`crate::guard`].
+    /// Conditions on the inputs, in Python; see [`crate::expressions`].
     #[serde(default)]
     pub guards_code: Vec<String>,
 }
