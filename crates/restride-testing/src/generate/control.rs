@@ -10,7 +10,7 @@ const LOOP: Magnitude = Magnitude(32.0);
 
 /// A result of a body: its type, the operand whose memory it is on, and its bound.
 #[derive(Clone, PartialEq, Debug)]
-struct BodyResult {
+struct ControlResult {
     meta: Meta,
     on: Option<usize>,
     bound: Magnitude,
@@ -19,7 +19,7 @@ struct BodyResult {
 /// A body that was made.
 struct GeneratedBody {
     graph: Graph,
-    results: Vec<BodyResult>,
+    results: Vec<ControlResult>,
     /// The bounds of the operands' storages after it.
     after: Vec<Magnitude>,
 }
@@ -96,7 +96,7 @@ impl Generator {
         self.depth -= 1;
         let inner: Tracer = std::mem::replace(&mut self.t, outer);
         let outputs = made?;
-        let results = outputs.iter().map(|v| BodyResult {
+        let results = outputs.iter().map(|v| ControlResult {
             meta: inner.meta(*v).clone(),
             on: inputs.iter().position(|i| inner.storage(*i) == inner.storage(*v)),
             bound: inner.bound(*v),
@@ -274,8 +274,8 @@ impl Generator {
         Some((xs, slices, trips))
     }
 
-    fn stacked(results: &[BodyResult], trips: i64) -> Vec<(Meta, Option<ValueId>, Magnitude)> {
-        let stack = |r: &BodyResult| {
+    fn stacked(results: &[ControlResult], trips: i64) -> Vec<(Meta, Option<ValueId>, Magnitude)> {
+        let stack = |r: &ControlResult| {
             let sizes: Vec<i64> = std::iter::once(trips).chain(r.meta.layout.sizes.iter().copied()).collect();
             (Meta::contiguous(r.meta.dtype, &sizes), None, r.bound)
         };
