@@ -2,13 +2,13 @@
 
 use restride_ir::{OpError, dense_like};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{C32, C64, DType, Element, Layout, Tensor, bf16, f16};
+use restride_tensor::{C32, C64, DType, Element, Layout, RawTensor, bf16, f16};
 
 /// Most bytes that are taken without asking whether there is room.
 const SURE: u128 = 1 << 28;
 
 /// A zeroed tensor on memory of its own, or an error instead of an abort where there cannot be room for it.
-pub fn allocate(dtype: DType, layout: Layout) -> Result<Tensor, OpError> {
+pub fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor, OpError> {
     let refuse = |why: &str| Err(OpError::new(format!("a tensor of {dtype} and layout {layout} {why}")));
     if layout.sizes.iter().any(|n| *n < 0) || layout.offset < 0 || layout.strides.iter().any(|s| *s < 0) {
         return refuse("cannot be made");
@@ -19,7 +19,7 @@ pub fn allocate(dtype: DType, layout: Layout) -> Result<Tensor, OpError> {
     if !room_for(bytes.end as u128) {
         return refuse("needs more memory than there is");
     }
-    match Tensor::try_zeros(dtype, layout.clone()) {
+    match RawTensor::try_zeros(dtype, layout.clone()) {
         Some(t) => Ok(t),
         None => refuse("needs more memory than there is"),
     }
@@ -36,7 +36,7 @@ pub(crate) fn room_for(bytes: u128) -> bool {
 
 /// Writes the elements of `src` into `dst`, converting, broadcasting and applying the lazy bits of both. Where
 /// the two overlap, all of `src` is read first; where `dst` visits a cell more than once, the last index stays.
-pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
+pub fn copy_into(dst: &RawTensor, src: &RawTensor) -> Result<(), OpError> {
     if src.storage().meets(dst.storage()) {
         let same =
             src.storage().same(dst.storage()) && src.dtype() == dst.dtype() && src.layout().same_cells(dst.layout());
@@ -63,27 +63,27 @@ pub fn copy_into(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
 }
 
 /// Elements from one tensor to another of the same sizes on another storage, lazy bits aside.
-fn copy_cells(dst: &Tensor, src: &Tensor) -> Result<(), OpError> {
+fn copy_cells(dst: &RawTensor, src: &RawTensor) -> Result<(), OpError> {
     let used = |e: restride_tensor::AccessError| OpError::new(e.to_string());
     copy_convert(src.try_read().map_err(used)?.view(), &dst.try_write().map_err(used)?.view_mut());
     Ok(())
 }
 
-fn with_bits(mut t: Tensor, conj: bool, neg: bool) -> Tensor {
+fn with_bits(mut t: RawTensor, conj: bool, neg: bool) -> RawTensor {
     (t.conj, t.neg) = (conj, neg);
     t
 }
 
 /// The tensor with its lazy bits applied: itself if it has none, otherwise what `clone` gives.
-pub fn resolve(t: &Tensor) -> Result<Tensor, OpError> {
+pub fn resolve(t: &RawTensor) -> Result<RawTensor, OpError> {
     if !t.conj && !t.neg {
         return Ok(t.clone());
     }
     let own = allocate(t.dtype(), dense_like(t.layout()))?;
     let flip = t.conj && t.dtype().is_complex();
-    fn store<T: Element>(own: &Tensor, t: &Tensor, f: impl Fn(T) -> T) -> Result<(), OpError> {
+    fn store<T: Element>(own: &RawTensor, t: &RawTensor, f: impl Fn(T) -> T) -> Result<(), OpError> {
         let data: Vec<T> = t.to_elements::<T>().into_iter().map(f).collect();
-        copy_cells(own, &Tensor::from_slice(&data, &t.layout().sizes))
+        copy_cells(own, &RawTensor::from_slice(&data, &t.layout().sizes))
     }
     macro_rules! real {
         ($t:ty, $neg:expr) => {
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn lazy_bits_are_applied_on_both_sides() {
-        let src = with_bits(Tensor::from_slice(&[C32::new(1.0, 2.0), C32::new(-3.0, 0.5)], &[2]), true, false);
-        let dst = with_bits(Tensor::zeros(DType::C64, Layout::contiguous(&[2])), false, true);
+        let src = with_bits(RawTensor::from_slice(&[C32::new(1.0, 2.0), C32::new(-3.0, 0.5)], &[2]), true, false);
+        let dst = with_bits(RawTensor::zeros(DType::C64, Layout::contiguous(&[2])), false, true);
         copy_into(&dst, &src).unwrap();
         assert_eq!(dst.to_elements::<C32>(), [C32::new(-1.0, 2.0), C32::new(3.0, 0.5)]);
         assert_eq!(resolve(&dst).unwrap().to_elements::<C32>(), [C32::new(1.0, -2.0), C32::new(-3.0, -0.5)]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn overlapping_copies_read_first() {
-        let base = Tensor::from_slice(&[1i64, 2, 3, 4], &[4]);
+        let base = RawTensor::from_slice(&[1i64, 2, 3, 4], &[4]);
         let at = |offset| base.alias(DType::I64, Layout::strided(&[3], &[1], offset)).unwrap();
         copy_into(&at(1), &at(0)).unwrap();
         assert_eq!(base.to_elements::<i64>(), [1, 1, 2, 3]);

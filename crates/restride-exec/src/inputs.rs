@@ -4,7 +4,7 @@ use crate::symbols::{Unified, range_text, same_number, unify};
 use restride_ir::{
     AliasRoot, Arg, Binding, Error, ErrorKind, InputKind, OutputKind, Program, Result, SampleInput, TensorType, Type,
 };
-use restride_tensor::{Bytes, Layout, Overlap, Scalar, Storage, Tensor, overlap_bytes};
+use restride_tensor::{Bytes, Layout, Overlap, RawTensor, Scalar, Storage, overlap_bytes};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub enum RunValue {
     /// A tensor, possibly sharing its storage with others.
-    Tensor(Tensor),
+    Tensor(RawTensor),
     /// A number.
     Scalar(Scalar),
     /// A string.
@@ -23,7 +23,7 @@ pub enum RunValue {
 
 impl RunValue {
     /// The tensor, if it is one.
-    pub fn tensor(&self) -> Option<&Tensor> {
+    pub fn tensor(&self) -> Option<&RawTensor> {
         match self {
             RunValue::Tensor(t) => Some(t),
             _ => None,
@@ -39,8 +39,8 @@ impl RunValue {
     }
 }
 
-impl From<Tensor> for RunValue {
-    fn from(t: Tensor) -> Self {
+impl From<RawTensor> for RunValue {
+    fn from(t: RawTensor) -> Self {
         RunValue::Tensor(t)
     }
 }
@@ -65,7 +65,7 @@ impl Inputs {
         let value = |s: &SampleInput| match s {
             SampleInput::Tensor { storage, dtype, layout } => {
                 let storage = storages.get(*storage).ok_or_else(|| Error::invalid("a sample input has no storage"))?;
-                Tensor::new(storage.clone(), *dtype, layout.clone())
+                RawTensor::new(storage.clone(), *dtype, layout.clone())
                     .map(RunValue::Tensor)
                     .ok_or_else(|| Error::invalid(format!("a sample input of layout {layout} leaves its storage")))
             }
@@ -88,12 +88,12 @@ impl Inputs {
 }
 
 /// The tensor on a copy of its storage, one copy for each storage.
-fn on_copy(t: &Tensor, copies: &mut BTreeMap<usize, Storage>) -> Tensor {
+fn on_copy(t: &RawTensor, copies: &mut BTreeMap<usize, Storage>) -> RawTensor {
     let storage = copies
         .entry(t.storage().id())
         .or_insert_with(|| Storage::from_bytes(Bytes::copy_of(&t.storage().to_vec())))
         .clone();
-    let mut own = Tensor::new(storage, t.dtype(), t.layout().clone()).expect("a copy is as long as what it copies");
+    let mut own = RawTensor::new(storage, t.dtype(), t.layout().clone()).expect("a copy is as long as what it copies");
     (own.conj, own.neg) = (t.conj, t.neg);
     own
 }
@@ -102,7 +102,7 @@ fn on_copy(t: &Tensor, copies: &mut BTreeMap<usize, Storage>) -> Tensor {
 /// the program's weights until they are written.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    tensors: BTreeMap<Arc<str>, Tensor>,
+    tensors: BTreeMap<Arc<str>, RawTensor>,
 }
 
 impl State {
@@ -118,18 +118,18 @@ impl State {
             }
             let tensor = storages
                 .get(w.storage)
-                .and_then(|s| Tensor::new(s.clone(), w.dtype, w.layout.clone()))
+                .and_then(|s| RawTensor::new(s.clone(), w.dtype, w.layout.clone()))
                 .ok_or_else(|| Error::invalid(format!("weight {name} of layout {} leaves its storage", w.layout)))?;
             tensors.insert(name.clone(), tensor);
         }
         Ok(State { tensors })
     }
     /// A tensor by its name in the state dict.
-    pub fn get(&self, name: &str) -> Option<&Tensor> {
+    pub fn get(&self, name: &str) -> Option<&RawTensor> {
         self.tensors.get(name)
     }
     /// Replaces a tensor (what its storage holds is not touched).
-    pub fn set(&mut self, name: Arc<str>, tensor: Tensor) {
+    pub fn set(&mut self, name: Arc<str>, tensor: RawTensor) {
         self.tensors.insert(name, tensor);
     }
     /// Moves a tensor, and all that share its storage, to other memory: what they hold is copied there, and runs write it there.
@@ -155,12 +155,12 @@ impl State {
         self.tensors.extend(moved);
         Ok(())
     }
-    fn named(&self, name: &str) -> Result<&Tensor> {
+    fn named(&self, name: &str) -> Result<&RawTensor> {
         let unknown = || Error::new(ErrorKind::Inputs, format!("the state has no tensor {name}"));
         self.tensors.get(name).ok_or_else(unknown)
     }
     /// The tensors that share a storage of so many bytes, on other memory.
-    fn on(&self, name: &str, memory: &Storage, bytes: usize) -> Result<Vec<(Arc<str>, Tensor)>> {
+    fn on(&self, name: &str, memory: &Storage, bytes: usize) -> Result<Vec<(Arc<str>, RawTensor)>> {
         let from = self.named(name)?.storage();
         if memory.len() < bytes {
             let what = format!("the memory for {name} has {} bytes, and it needs {bytes}", memory.len());
@@ -168,7 +168,7 @@ impl State {
         }
         let shared = self.tensors.iter().filter(|(_, t)| t.storage().same(from));
         let moved = shared.map(|(n, t)| {
-            let mut own = Tensor::new(memory.clone(), t.dtype(), t.layout().clone())
+            let mut own = RawTensor::new(memory.clone(), t.dtype(), t.layout().clone())
                 .ok_or_else(|| Error::new(ErrorKind::Inputs, format!("the memory for {n} is not aligned for it")))?;
             (own.conj, own.neg) = (t.conj, t.neg);
             Ok((n.clone(), own))
@@ -176,7 +176,7 @@ impl State {
         moved.collect()
     }
     /// All tensors, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Tensor)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &RawTensor)> {
         self.tensors.iter()
     }
     /// The same state on memory of its own, shared among the tensors as it is here.
@@ -297,7 +297,7 @@ fn grown(program: &Program, storage: usize) -> usize {
 }
 
 /// The flat tensor over the storage that the given inputs share.
-fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> Result<Tensor> {
+fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> Result<RawTensor> {
     let name = || input_name(program, input);
     let mut storage: Option<&Storage> = None;
     for &i in of {
@@ -320,7 +320,7 @@ fn flat(program: &Program, input: usize, of: &[usize], values: &[RunValue]) -> R
     let there = (storage.len() / ty.dtype.size()) as i64;
     // A program with known sizes may reach less far than the memory does.
     let numel = restride_ir::Dim::known(size).filter(|&n| n <= there).unwrap_or(there);
-    let flat = Tensor::new(storage.clone(), ty.dtype, Layout::contiguous(&[numel]));
+    let flat = RawTensor::new(storage.clone(), ty.dtype, Layout::contiguous(&[numel]));
     Ok(flat.expect("the storage holds that many elements"))
 }
 
@@ -362,7 +362,7 @@ fn fit(program: &Program, input: usize, value: &RunValue, symbols: &mut Binding)
     }
 }
 
-fn fit_tensor(name: &str, ty: &TensorType, t: &Tensor, symbols: &mut Binding) -> Result<bool> {
+fn fit_tensor(name: &str, ty: &TensorType, t: &RawTensor, symbols: &mut Binding) -> Result<bool> {
     if t.dtype() != ty.dtype {
         return wrong(format!("{name} must be of {}, and is of {}", ty.dtype, t.dtype()));
     }

@@ -3,7 +3,7 @@
 use crate::inputs::{RunValue, State, evaluate, user_inputs};
 use crate::interp::Outputs;
 use restride_ir::{AliasRoot, Binding, Error, OutputAlias, OutputKind, Program, Result};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 /// Makes the outputs of a functional program from what a run left: `inputs` are those of the main graph, whose memory
 /// holds its new content already; `results` are one per graph output (`None` for new contents of inputs).
@@ -54,7 +54,7 @@ pub(crate) fn on_root(
     inputs: &[RunValue],
     results: &[RunValue],
     symbols: &Binding,
-) -> Result<Tensor> {
+) -> Result<RawTensor> {
     let root = match alias.root {
         AliasRoot::Input(i) => inputs.get(i),
         AliasRoot::Base(i) => results.get(i),
@@ -66,7 +66,12 @@ pub(crate) fn on_root(
 
 /// The declared view of a tensor's memory. An input may lie elsewhere on its storage than the program was made for: so does
 /// then what is a view of it.
-pub(crate) fn view_of(program: &Program, alias: &OutputAlias, root: &Tensor, symbols: &Binding) -> Result<Tensor> {
+pub(crate) fn view_of(
+    program: &Program,
+    alias: &OutputAlias,
+    root: &RawTensor,
+    symbols: &Binding,
+) -> Result<RawTensor> {
     let unknown = |what| Error::invalid(format!("the layout {what} of an output has unknown symbols"));
     let mut layout = evaluate(&alias.layout, symbols).ok_or_else(|| unknown(alias.layout.to_string()))?;
     if let AliasRoot::Input(i) = alias.root
@@ -80,6 +85,6 @@ pub(crate) fn view_of(program: &Program, alias: &OutputAlias, root: &Tensor, sym
         }
         layout.offset += shift / to;
     }
-    Tensor::new(root.storage().clone(), alias.dtype, layout.clone())
+    RawTensor::new(root.storage().clone(), alias.dtype, layout.clone())
         .ok_or_else(|| Error::invalid(format!("an output of layout {layout} leaves the memory it is a view of")))
 }

@@ -3,7 +3,7 @@
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{Inputs, RunValue, State, Strides, bind, evaluate, input_name, user_inputs};
 use restride_ir::{Arg, Binding, Conditions, DType, Error, ErrorKind, InputKind, Program, Result, Type};
-use restride_tensor::{Layout, Scalar, Tensor};
+use restride_tensor::{Layout, RawTensor, Scalar};
 
 /// Inputs drawn from a seed: like the sample inputs where there are any (sizes, strides, sharing and the range of
 /// their integers), by the types otherwise.
@@ -51,7 +51,7 @@ pub fn declared_inputs(program: &Program) -> Result<Inputs> {
 }
 
 /// An input of each declared type, with contents by `fill`, which gets zeros.
-fn by_types(program: &Program, symbols: &Binding, fill: &mut dyn FnMut(&Tensor) -> Result<()>) -> Result<Inputs> {
+fn by_types(program: &Program, symbols: &Binding, fill: &mut dyn FnMut(&RawTensor) -> Result<()>) -> Result<Inputs> {
     let mut values = Vec::new();
     for (i, _) in user_inputs(program) {
         let spec = &program.signature.inputs[i];
@@ -88,22 +88,22 @@ fn fixed_value<V>(fixed: &Arg<V>) -> RunValue {
 }
 
 /// Overwrites the elements: floats around 0, integers within the range of what is there, or 0 and 1.
-fn randomise(t: &Tensor, like_before: bool, rng: &mut SplitMix) -> Result<()> {
+fn randomise(t: &RawTensor, like_before: bool, rng: &mut SplitMix) -> Result<()> {
     let sizes = &t.layout().sizes;
     let drawn = if t.dtype().is_float() {
-        Tensor::from_slice(&(0..t.numel()).map(|_| rng.bell()).collect::<Vec<f64>>(), sizes)
+        RawTensor::from_slice(&(0..t.numel()).map(|_| rng.bell()).collect::<Vec<f64>>(), sizes)
     } else if t.dtype().is_complex() {
         let z = (0..t.numel()).map(|_| restride_tensor::C64::new(rng.bell(), rng.bell()));
-        Tensor::from_slice(&z.collect::<Vec<_>>(), sizes)
+        RawTensor::from_slice(&z.collect::<Vec<_>>(), sizes)
     } else {
-        let wide = Tensor::zeros(DType::I64, Layout::contiguous(sizes));
+        let wide = RawTensor::zeros(DType::I64, Layout::contiguous(sizes));
         copy_into(&wide, t)?;
         let old = wide.to_elements::<i64>();
         let (lo, hi) = match (old.iter().min(), old.iter().max()) {
             (Some(&lo), Some(&hi)) if like_before && t.dtype() != DType::Bool => (lo, hi),
             _ => (0, 1),
         };
-        Tensor::from_slice(&old.iter().map(|_| rng.between(lo, hi)).collect::<Vec<i64>>(), sizes)
+        RawTensor::from_slice(&old.iter().map(|_| rng.between(lo, hi)).collect::<Vec<i64>>(), sizes)
     };
     copy_into(t, &drawn)?;
     Ok(())

@@ -7,7 +7,7 @@ use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, Layout, Program};
 use restride_pt2::tensors::json::{self, Section};
 use restride_pt2::tensors::{Item, NamedTensors};
-use restride_tensor::{Bytes, Scalar, Storage, Tensor};
+use restride_tensor::{Bytes, RawTensor, Scalar, Storage};
 use std::path::{Path, PathBuf};
 
 fn corpus() -> PathBuf {
@@ -24,7 +24,7 @@ fn values(file: &NamedTensors) -> Vec<RunValue> {
     let value = |item: &Item| match item {
         Item::Tensor(t) => {
             let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
-            RunValue::Tensor(Tensor::new(storages[t.storage].clone(), dtype(t.dtype.name()), layout).unwrap())
+            RunValue::Tensor(RawTensor::new(storages[t.storage].clone(), dtype(t.dtype.name()), layout).unwrap())
         }
         Item::Scalar(restride_pt2::tensors::Scalar::Int(i)) => RunValue::Scalar(Scalar::Int(*i)),
         Item::Scalar(restride_pt2::tensors::Scalar::Float(x)) => RunValue::Scalar(Scalar::Float(*x)),
@@ -36,7 +36,7 @@ fn values(file: &NamedTensors) -> Vec<RunValue> {
 }
 
 /// Elements of a tensor as complex numbers: every type fits.
-fn numbers(t: &Tensor) -> Vec<(f64, f64)> {
+fn numbers(t: &RawTensor) -> Vec<(f64, f64)> {
     let mut index = vec![0; t.layout().rank()];
     let mut out = Vec::new();
     for _ in 0..t.numel() {
@@ -66,7 +66,7 @@ fn compare(have: &[RunValue], want: &[RunValue]) -> Result<(), String> {
     if have.len() != want.len() {
         return Err(format!("{} values for {}", have.len(), want.len()));
     }
-    let mut pairs: Vec<(&Tensor, &Tensor)> = Vec::new();
+    let mut pairs: Vec<(&RawTensor, &RawTensor)> = Vec::new();
     for (i, (h, w)) in have.iter().zip(want).enumerate() {
         match (h, w) {
             (RunValue::Tensor(h), RunValue::Tensor(w)) => {
@@ -95,7 +95,7 @@ fn compare(have: &[RunValue], want: &[RunValue]) -> Result<(), String> {
             }
         }
         // What lies in a storage beside the tensor's own elements.
-        let whole = |t: &Tensor, n: usize| t.alias(t.dtype(), Layout::contiguous(&[n as i64])).unwrap();
+        let whole = |t: &RawTensor, n: usize| t.alias(t.dtype(), Layout::contiguous(&[n as i64])).unwrap();
         let n = h1.storage().len().min(w1.storage().len()) / h1.dtype().size();
         let (a, b) = (numbers(&whole(h1, n)), numbers(&whole(w1, n)));
         if !a.iter().zip(&b).all(|(a, b)| close(h1.dtype(), *a, *b)) {

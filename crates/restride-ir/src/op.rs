@@ -4,7 +4,7 @@
 //! [`Op`] is a registered declaration: the handle that nodes hold.
 
 use crate::{Arg, Args, Expr, Grad, Meta, OpError, Schema, TensorType};
-use restride_tensor::{DType, Fitted, Layout, Scalar, Tensor, View, ViewMut};
+use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -65,7 +65,7 @@ pub enum Kernel {
     /// Writes results of known sizes.
     Fixed(fn(&Call<'_>) -> Result<()>),
     /// Makes results whose sizes depend on the data (`nonzero`); `outs` is empty.
-    Dynamic(fn(&Call<'_>) -> Result<Vec<Tensor>>),
+    Dynamic(fn(&Call<'_>) -> Result<Vec<RawTensor>>),
     /// Gives a number (`item`); `outs` is empty.
     Scalar(fn(&Call<'_>) -> Result<Scalar>),
 }
@@ -302,7 +302,7 @@ pub trait Emit {
 pub type DecomposeFn = fn(&mut dyn Emit, &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>>;
 
 /// An argument of a sample call.
-pub type SampleArg = Arg<Tensor, Scalar>;
+pub type SampleArg = Arg<RawTensor, Scalar>;
 
 /// One sample call of an operator, for the generic tests.
 #[derive(Clone, Debug)]

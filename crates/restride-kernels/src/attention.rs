@@ -257,12 +257,12 @@ fn logsumexp<T: Real>(row: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
-    fn tensor(sizes: &[i64], seed: i64) -> Tensor {
+    fn tensor(sizes: &[i64], seed: i64) -> RawTensor {
         let n = sizes.iter().product::<i64>();
         let data: Vec<f64> = (0..n).map(|i| ((i * 7919 + seed * 31) % 101) as f64 * 0.02 - 1.0).collect();
-        Tensor::from_slice(&data, sizes)
+        RawTensor::from_slice(&data, sizes)
     }
 
     #[test]
@@ -271,10 +271,10 @@ mod tests {
         let (b, h, kh, l, s, e, ev) = (2i64, 4i64, 2i64, 70i64, 9i64, 5i64, 3i64);
         let (q, k, v) = (tensor(&[b, h, l, e], 1), tensor(&[b, kh, s, e], 2), tensor(&[b, kh, s, ev], 3));
         let mask: Vec<u8> = (0..l * s).map(|i| ((i / s) != 3 && i % 5 != 2) as u8).collect();
-        let bits = Tensor::zeros(DType::Bool, Layout::contiguous(&[l, s]));
+        let bits = RawTensor::zeros(DType::Bool, Layout::contiguous(&[l, s]));
         bits.storage().write(&mask);
-        let out = Tensor::zeros(DType::F64, Layout::permuted(&[b, h, l, ev], &[0, 2, 1, 3]));
-        let sums = Tensor::zeros(DType::F64, Layout::contiguous(&[b, h, l]));
+        let out = RawTensor::zeros(DType::F64, Layout::permuted(&[b, h, l, ev], &[0, 2, 1, 3]));
+        let sums = RawTensor::zeros(DType::F64, Layout::contiguous(&[b, h, l]));
         for causal in [false, true] {
             let (locked, mut to, mut sums_to) = (bits.read(), out.write(), sums.write());
             let settings = Settings { mask: Some(locked.view()), selects: true, causal, scale: 0.7 };

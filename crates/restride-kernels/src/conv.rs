@@ -429,7 +429,7 @@ fn pairwise<T: Number>(x: &[T]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     fn numbers(n: usize, seed: i64) -> Vec<f64> {
         (0..n as i64).map(|i| ((i * 7919 + seed * 104729) % 31 - 15) as f64).collect()
@@ -480,24 +480,24 @@ mod tests {
             let wt = numbers(s.groups * s.cout * s.cin * s.w.taps(), 2);
             let want = naive(&x, &wt, &s);
             let sizes = |c: usize, v: usize| [s.batch as i64, (s.groups * c) as i64, v as i64];
-            let tx = Tensor::from_slice(&x, &sizes(s.cin, s.w.volume()));
-            let tw = Tensor::from_slice(&wt, &[(s.groups * s.cout) as i64, s.cin as i64, s.w.taps() as i64]);
+            let tx = RawTensor::from_slice(&x, &sizes(s.cin, s.w.volume()));
+            let tw = RawTensor::from_slice(&wt, &[(s.groups * s.cout) as i64, s.cin as i64, s.w.taps() as i64]);
             for threads in [1, 3] {
-                let out = Tensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cout, s.w.windows())));
+                let out = RawTensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cout, s.w.windows())));
                 conv(&tx.read().view(), &tw.read().view(), None, &s.w, s.groups, &out.write().view_mut(), threads)
                     .unwrap();
                 assert_eq!(out.to_elements::<f64>(), want);
             }
             // The transposed convolution and the gradients are transposes of the same linear map.
             let g = numbers(want.len(), 3);
-            let tg = Tensor::from_slice(&g, &sizes(s.cout, s.w.windows()));
-            let back = Tensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cin, s.w.volume())));
+            let tg = RawTensor::from_slice(&g, &sizes(s.cout, s.w.windows()));
+            let back = RawTensor::zeros(DType::F64, Layout::contiguous(&sizes(s.cin, s.w.volume())));
             conv_transposed(&tg.read().view(), &tw.read().view(), None, &s.w, s.groups, &back.write().view_mut(), 2)
                 .unwrap();
             let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
             assert_eq!(dot(&want, &g), dot(&x, &back.to_elements::<f64>()));
-            let gx = Tensor::zeros(DType::F64, back.layout().clone());
-            let gw = Tensor::zeros(DType::F64, tw.layout().clone());
+            let gx = RawTensor::zeros(DType::F64, back.layout().clone());
+            let gw = RawTensor::zeros(DType::F64, tw.layout().clone());
             let (mut input, mut weight) = (gx.write(), gw.write());
             let grads = Gradients { input: Some(&input.view_mut()), weight: Some(&weight.view_mut()), bias: None };
             conv_backward(&tg.read().view(), &tx.read().view(), &tw.read().view(), &s.w, false, s.groups, &grads, 2)
@@ -519,13 +519,13 @@ mod tests {
         };
         let x: Vec<f32> = numbers(2 * 16 * 400, 5).iter().map(|v| (v * 0.37) as f32).collect();
         let wt: Vec<f32> = numbers(24 * 16 * 9, 6).iter().map(|v| (v * 0.11) as f32).collect();
-        let tw = Tensor::from_slice(&wt, &[24, 16, 3, 3]);
+        let tw = RawTensor::from_slice(&wt, &[24, 16, 3, 3]);
         let mut want: Option<Vec<u32>> = None;
         for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 2, 1, 0]] {
-            let tx = Tensor::zeros(DType::F32, Layout::permuted(&[2, 16, 20, 20], &perm));
+            let tx = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 16, 20, 20], &perm));
             crate::pack::unpack(&x, &tx.write().view_mut());
             for threads in [1, 2, 4] {
-                let out = Tensor::zeros(DType::F32, Layout::permuted(&[2, 24, 20, 20], &perm));
+                let out = RawTensor::zeros(DType::F32, Layout::permuted(&[2, 24, 20, 20], &perm));
                 conv(&tx.read().view(), &tw.read().view(), None, &s.w, 1, &out.write().view_mut(), threads).unwrap();
                 let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
                 assert!(want.get_or_insert(got.clone()) == &got, "{perm:?} {threads}");

@@ -86,10 +86,10 @@ pub(crate) unsafe fn over<T: Number>(
 mod tests {
     use super::*;
     use crate::conv::conv;
-    use restride_tensor::{Access, Tensor};
+    use restride_tensor::{Access, RawTensor};
 
-    fn drawn(sizes: &[i64], seed: u64) -> Tensor {
-        let t = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+    fn drawn(sizes: &[i64], seed: u64) -> RawTensor {
+        let t = RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
         let numbers = (0..t.numel() as u64).map(|i| ((i + seed) * 2654435761 % 1999) as f64 / 1000.0 - 1.0);
         crate::convert::scatter(&numbers.collect::<Vec<f64>>(), &t.write().view_mut());
         t
@@ -113,7 +113,7 @@ mod tests {
             let (weight, bias) = (drawn(&[out as i64, k as i64, 1, 1], 2), drawn(&[out as i64], 3));
             let bias = bias.read();
             for bias in [None, Some(bias.view())] {
-                let apart = Tensor::zeros(DType::F32, Layout::contiguous(&[1, out as i64, h, w]));
+                let apart = RawTensor::zeros(DType::F32, Layout::contiguous(&[1, out as i64, h, w]));
                 conv(&x.read().view(), &weight.read().view(), bias.as_ref(), &window, 1, &apart.write().view_mut(), 1)
                     .unwrap();
                 for threads in [1, 2] {

@@ -443,17 +443,17 @@ fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Layout, Tensor};
+    use restride_tensor::{Layout, RawTensor};
 
     #[test]
     fn every_type_takes_small_numbers_from_every_type() {
-        let numbers = Tensor::from_slice(&[0i64, 1, 2, 3, 100, 1], &[2, 3]);
+        let numbers = RawTensor::from_slice(&[0i64, 1, 2, 3, 100, 1], &[2, 3]);
         for a in DType::ALL {
-            let first = Tensor::zeros(a, Layout::contiguous(&[2, 3]));
+            let first = RawTensor::zeros(a, Layout::contiguous(&[2, 3]));
             copy_convert(numbers.read().view(), &first.write().view_mut());
             for b in DType::ALL {
                 // Through a transposed target, so that rows are strided.
-                let second = Tensor::zeros(b, Layout::permuted(&[2, 3], &[1, 0]));
+                let second = RawTensor::zeros(b, Layout::permuted(&[2, 3], &[1, 0]));
                 copy_convert(first.read().view(), &second.write().view_mut());
                 let want = numbers
                     .to_elements::<i64>()
@@ -467,7 +467,7 @@ mod tests {
     #[test]
     fn casts_are_those_of_the_cpu() {
         let cast = |x: f64, to: DType| {
-            let (a, b) = (Tensor::from_slice(&[x], &[1]), Tensor::zeros(to, Layout::contiguous(&[1])));
+            let (a, b) = (RawTensor::from_slice(&[x], &[1]), RawTensor::zeros(to, Layout::contiguous(&[1])));
             copy_convert(a.read().view(), &b.write().view_mut());
             b.get(&[0])
         };
@@ -486,17 +486,17 @@ mod tests {
     #[test]
     #[should_panic(expected = "between equal sizes")]
     fn a_copy_into_fewer_elements_is_refused() {
-        let (many, few) = (Tensor::from_slice(&[1.0f32; 64], &[64]), Tensor::from_slice(&[0f32; 2], &[2]));
+        let (many, few) = (RawTensor::from_slice(&[1.0f32; 64], &[64]), RawTensor::from_slice(&[0f32; 2], &[2]));
         copy_convert(many.read().view(), &few.write().view_mut());
     }
 
     #[test]
     fn expanded_and_empty_rows() {
-        let one = Tensor::from_slice(&[7f32], &[1]);
+        let one = RawTensor::from_slice(&[7f32], &[1]);
         let wide = one.alias(DType::F32, one.layout().expand(&[3, 2]).unwrap()).unwrap();
         assert_eq!(gather::<f64>(wide.read().view())[..], [7.0; 6]);
-        let none = Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
+        let none = RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
         assert!(gather::<f32>(none.read().view()).is_empty());
-        copy_convert(none.read().view(), &Tensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
+        copy_convert(none.read().view(), &RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
     }
 }

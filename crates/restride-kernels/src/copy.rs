@@ -281,23 +281,23 @@ pub fn repeat_each(src: &View<'_>, dim: usize, n: i64, dst: &ViewMut<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn logical_order_is_kept_whatever_the_layouts() {
-        let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
+        let base = RawTensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
         let t = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
-        let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 6], &[1, 0]));
+        let out = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 6], &[1, 0]));
         same_order(&t.read().view(), &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), t.to_elements::<i32>());
-        let wrong = Tensor::zeros(DType::I32, Layout::contiguous(&[5]));
+        let wrong = RawTensor::zeros(DType::I32, Layout::contiguous(&[5]));
         assert!(same_order(&t.read().view(), &wrong.write().view_mut()).is_err());
     }
 
     #[test]
     fn regions_outside_are_refused() {
-        let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
-        let out = Tensor::zeros(DType::I32, Layout::contiguous(&[4]));
+        let base = RawTensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
+        let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[4]));
         let back = Layout::strided(&[4i64], &[-1], 11);
         from_region(&base.read().view(), DType::I32, &back, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [11, 10, 9, 8]);
@@ -308,11 +308,11 @@ mod tests {
 
     #[test]
     fn repeats_tile_or_stretch() {
-        let row = Tensor::from_slice(&[1i32, 2], &[2]);
-        let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 4]));
+        let row = RawTensor::from_slice(&[1i32, 2], &[2]);
+        let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 4]));
         repeat(&row.read().view(), &[2, 2], &out.write().view_mut());
         assert_eq!(out.to_elements::<i32>(), [1, 2, 1, 2, 1, 2, 1, 2]);
-        let out = Tensor::zeros(DType::I32, Layout::contiguous(&[6]));
+        let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[6]));
         repeat_each(&row.read().view(), 0, 3, &out.write().view_mut());
         assert_eq!(out.to_elements::<i32>(), [1, 1, 1, 2, 2, 2]);
         zero(&out.write().view_mut());

@@ -220,17 +220,17 @@ fn log_add<T: Real>(x: [T; 3]) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn ctc_sums_over_the_alignments() {
         // Two frames, one label: blank-a, a-blank, a-a.
         let p = [0.3f64, 0.7, 0.6, 0.4];
-        let x = Tensor::from_slice(&p.map(f64::ln), &[2, 1, 2]);
-        let t = Tensor::from_slice(&[1i64], &[1, 1]);
+        let x = RawTensor::from_slice(&p.map(f64::ln), &[2, 1, 2]);
+        let t = RawTensor::from_slice(&[1i64], &[1, 1]);
         let (loss, alpha) = (
-            Tensor::zeros(DType::F64, Layout::contiguous(&[1])),
-            Tensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 3])),
+            RawTensor::zeros(DType::F64, Layout::contiguous(&[1])),
+            RawTensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 3])),
         );
         let ctc = Ctc { input_lengths: &[2], target_lengths: &[1], blank: 0 };
         ctc.run(&x.read().view(), &t.read().view(), &loss.write().view_mut(), &alpha.write().view_mut()).unwrap();
@@ -238,7 +238,7 @@ mod tests {
         assert!((loss.get(&[0]).as_f64() + all.ln()).abs() < 1e-12);
         // The first frame is blank in the first alignment alone, the second in the second.
         let (grad, out) =
-            (Tensor::from_slice(&[2f64], &[1]), Tensor::zeros(DType::F64, Layout::contiguous(&[2, 1, 2])));
+            (RawTensor::from_slice(&[2f64], &[1]), RawTensor::zeros(DType::F64, Layout::contiguous(&[2, 1, 2])));
         let (g, l, a) = (grad.read(), loss.read(), alpha.read());
         let (g, l, a) = (g.view(), l.view(), a.view());
         let forward = Forward { grad: &g, losses: &l, alphas: &a, zero_infinity: false };

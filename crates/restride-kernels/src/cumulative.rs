@@ -185,12 +185,12 @@ fn takes<T: Number + PartialOrd>(x: T, best: T, max: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn scans_run_along_their_dimension() {
-        let x = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
-        let out = Tensor::zeros(DType::I64, Layout::permuted(&[2, 3], &[1, 0]));
+        let x = RawTensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
+        let out = RawTensor::zeros(DType::I64, Layout::permuted(&[2, 3], &[1, 0]));
         scan(&x.read().view(), 0, Scan::Sum, DType::I64, &out.write().view_mut(), 2).unwrap();
         assert_eq!(out.to_elements::<i64>(), [1, 2, 3, 5, 7, 9]);
         scan(&x.read().view(), 1, Scan::Prod, DType::I64, &out.write().view_mut(), 1).unwrap();
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn the_last_of_equals_counts() {
-        let x = Tensor::from_slice(&[1.0f32, 3.0, 3.0, f32::NAN, 5.0], &[5]);
-        let values = Tensor::zeros(DType::F32, Layout::contiguous(&[5]));
-        let indices = Tensor::zeros(DType::I64, Layout::contiguous(&[5]));
+        let x = RawTensor::from_slice(&[1.0f32, 3.0, 3.0, f32::NAN, 5.0], &[5]);
+        let values = RawTensor::zeros(DType::F32, Layout::contiguous(&[5]));
+        let indices = RawTensor::zeros(DType::I64, Layout::contiguous(&[5]));
         extremes(&x.read().view(), 0, true, &values.write().view_mut(), &indices.write().view_mut(), 1).unwrap();
         assert_eq!(indices.to_elements::<i64>(), [0, 1, 2, 3, 3]);
         assert_eq!(values.to_elements::<f32>()[..3], [1.0, 3.0, 3.0]);

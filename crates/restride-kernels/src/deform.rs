@@ -347,7 +347,7 @@ fn corner<T: Real>(plane: &[T], size: [usize; 2], y: T, x: T) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn slopes_are_those_of_what_is_sampled() {
@@ -366,12 +366,12 @@ mod tests {
 
     #[test]
     fn an_image_without_elements_leaves_the_bias() {
-        let none = |sizes: &[i64]| Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+        let none = |sizes: &[i64]| RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
         let (x, w, o) = (none(&[1, 1, 0, 1]), none(&[1, 1, 1, 1]), none(&[1, 2, 2, 1]));
-        let g = Tensor::from_slice(&[2f32, 3.0], &[1, 1, 2, 1]);
+        let g = RawTensor::from_slice(&[2f32, 3.0], &[1, 1, 2, 1]);
         let how = Deform { stride: [1, 1], pad: [1, 0], dilation: [1, 1], groups: 1, offset_groups: 1 };
         let outs = [none(&[1, 1, 0, 1]), none(&[1, 1, 1, 1]), none(&[1, 2, 2, 1]), none(&[0]), none(&[1])];
-        let mut locked = outs.each_ref().map(Tensor::write);
+        let mut locked = outs.each_ref().map(RawTensor::write);
         let to = locked.each_mut().map(|w| w.view_mut());
         let all = [&to[0], &to[1], &to[2], &to[3], &to[4]];
         deform_conv2d_backward(

@@ -245,21 +245,21 @@ pub fn renorm_room(table: (DType, &Layout), indices: &Layout) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Tensor};
+    use restride_tensor::{DType, RawTensor};
 
     #[test]
     fn rows_are_found_and_added_back() {
-        let table = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0], &[3, 2]);
-        let turned = Tensor::from_slice(&[0f32, 2.0, 4.0, 1.0, 3.0, 5.0], &[2, 3]);
+        let table = RawTensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0, 5.0], &[3, 2]);
+        let turned = RawTensor::from_slice(&[0f32, 2.0, 4.0, 1.0, 3.0, 5.0], &[2, 3]);
         let turned = turned.alias(DType::F32, turned.layout().transpose(0, 1).unwrap()).unwrap();
-        let at = Tensor::from_slice(&[2i64, 0, 2], &[3]);
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[3, 2]));
+        let at = RawTensor::from_slice(&[2i64, 0, 2], &[3]);
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[3, 2]));
         for t in [&table, &turned] {
             rows(&t.read().view(), &at.read().view(), &out.write().view_mut(), 2).unwrap();
             assert_eq!(out.to_elements::<f32>(), [4.0, 5.0, 0.0, 1.0, 4.0, 5.0]);
         }
         assert!(
-            rows(&table.read().view(), &Tensor::from_slice(&[3i64], &[1]).read().view(), &out.write().view_mut(), 1)
+            rows(&table.read().view(), &RawTensor::from_slice(&[3i64], &[1]).read().view(), &out.write().view_mut(), 1)
                 .is_err()
         );
         rows_backward(&table.read().view(), &at.read().view(), Some(0), true, &out.write().view_mut()).unwrap();
@@ -268,9 +268,9 @@ mod tests {
 
     #[test]
     fn long_rows_are_cut_to_the_norm() {
-        let table = Tensor::from_slice(&[3f64, 4.0, 30.0, 40.0, 0.3, 0.4], &[3, 2]);
-        let out = Tensor::zeros(DType::F64, Layout::contiguous(&[3, 2]));
-        let at = Tensor::from_slice(&[0i64, 2, 0], &[3]);
+        let table = RawTensor::from_slice(&[3f64, 4.0, 30.0, 40.0, 0.3, 0.4], &[3, 2]);
+        let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[3, 2]));
+        let at = RawTensor::from_slice(&[0i64, 2, 0], &[3]);
         renorm(&table.read().view(), &at.read().view(), 1.0, 2.0, &out.write().view_mut()).unwrap();
         let got = out.to_elements::<f64>();
         assert!((got[0] - 0.6).abs() < 1e-6 && got[2..] == [30.0, 40.0, 0.3, 0.4]);

@@ -1,5 +1,5 @@
 use super::*;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 fn noise(n: usize, seed: u64) -> Vec<f32> {
     let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -14,7 +14,7 @@ fn noise(n: usize, seed: u64) -> Vec<f32> {
 }
 
 /// The same numbers in another layout: permuted, with gaps, from an odd cell.
-fn relaid(data: &[f32], sizes: &[i64], how: usize) -> Tensor {
+fn relaid(data: &[f32], sizes: &[i64], how: usize) -> RawTensor {
     let rank = sizes.len();
     let mut perm: Vec<usize> = (0..rank).collect();
     if how & 1 == 1 {
@@ -27,12 +27,12 @@ fn relaid(data: &[f32], sizes: &[i64], how: usize) -> Tensor {
     if how & 4 == 4 {
         layout.offset = 3;
     }
-    let t = Tensor::zeros(DType::F32, layout);
+    let t = RawTensor::zeros(DType::F32, layout);
     unpack_into(&t, data);
     t
 }
 
-fn unpack_into(t: &Tensor, data: &[f32]) {
+fn unpack_into(t: &RawTensor, data: &[f32]) {
     crate::pack::unpack(data, &t.write().view_mut());
 }
 
@@ -87,7 +87,7 @@ fn products_are_right() {
     for (m, n, k) in SIZES {
         let (a, b) = (noise((m * k) as usize, 3), noise((k * n) as usize, 4));
         let (x, y) = (relaid(&a, &[m, k], 0), relaid(&b, &[k, n], 1));
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
         product(&x.read().view(), &y.read().view(), false, &Added::NONE, &out.write().view_mut(), 1).unwrap();
         let got = out.to_elements::<f32>();
         for i in 0..m as usize {
@@ -103,10 +103,10 @@ fn products_are_right() {
 
 #[test]
 fn batches_broadcast_and_blend() {
-    let a = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[3, 1, 2]);
-    let b = Tensor::from_slice(&[1i32, 0, 0, 1, 2, 0, 0, 2], &[2, 1, 2, 2].map(|x| x as i64));
-    let c = Tensor::from_slice(&[10i32, 20], &[2]);
-    let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
+    let a = RawTensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[3, 1, 2]);
+    let b = RawTensor::from_slice(&[1i32, 0, 0, 1, 2, 0, 0, 2], &[2, 1, 2, 2].map(|x| x as i64));
+    let c = RawTensor::from_slice(&[10i32, 20], &[2]);
+    let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
     let c = c.read();
     let added = Added { c: Some(c.view()), beta: Scalar::Int(2), alpha: Scalar::Int(-1) };
     product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 2).unwrap();
@@ -116,11 +116,11 @@ fn batches_broadcast_and_blend() {
 #[test]
 fn an_empty_sum_is_zero_or_what_is_added() {
     let (a, b) = (
-        Tensor::zeros(DType::F32, Layout::contiguous(&[2, 0])),
-        Tensor::zeros(DType::F32, Layout::contiguous(&[0, 2])),
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 0])),
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 2])),
     );
-    let c = Tensor::from_slice(&[1.0f32, 2.0], &[2]);
-    let out = Tensor::from_slice(&[9.0f32; 4], &[2, 2]);
+    let c = RawTensor::from_slice(&[1.0f32, 2.0], &[2]);
+    let out = RawTensor::from_slice(&[9.0f32; 4], &[2, 2]);
     let c = c.read();
     let added = Added { c: Some(c.view()), beta: Scalar::Float(0.5), alpha: Scalar::Int(1) };
     product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 1).unwrap();
@@ -136,7 +136,7 @@ fn sizes_whose_products_wrap_are_refused() {
 
 #[test]
 fn operands_that_have_no_such_product_are_refused() {
-    let zeros = |sizes: &[i64]| Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+    let zeros = |sizes: &[i64]| RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
     for (a, b, b_t, out) in [
         // More rows than the operand has, fewer inner elements, other batches, other columns.
         (&[2, 1, 2][..], &[2, 2][..], false, &[4, 1, 2][..]),

@@ -390,14 +390,14 @@ pub fn put_flat_room(n: i64, values: i64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn what_is_put_is_taken_again_and_the_last_stays() {
-        let base = Tensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
+        let base = RawTensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
         let turned = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
         let axes = Axes::one(2, 0, Temp::copied(&[3, 1]));
-        let out = Tensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
+        let out = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
         take_at(&turned.read().view(), &axes, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 7, 11, 1, 5, 9]);
         let twice = Axes::one(2, 0, Temp::copied(&[2, 2]));
@@ -412,9 +412,9 @@ mod tests {
 
     #[test]
     fn flat_indices_are_logical() {
-        let base = Tensor::from_slice(&(0..6u8).collect::<Vec<_>>(), &[2, 3]);
+        let base = RawTensor::from_slice(&(0..6u8).collect::<Vec<_>>(), &[2, 3]);
         let turned = base.alias(DType::U8, base.layout().transpose(0, 1).unwrap()).unwrap();
-        let out = Tensor::zeros(DType::U8, Layout::contiguous(&[3]));
+        let out = RawTensor::zeros(DType::U8, Layout::contiguous(&[3]));
         take_flat(&turned.read().view(), &[1, 5, 2], &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<u8>(), [3, 5, 1]);
         put_flat(&out.read().view(), &[0, 0, 0], &turned.write().view_mut(), true).unwrap();

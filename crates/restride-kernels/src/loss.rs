@@ -166,14 +166,14 @@ fn layout_within(own: &Layout, wide: &Layout) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn classes_must_exist() {
-        let x = Tensor::from_slice(&[0f32, 1.0, 2.0, 3.0], &[2, 2]);
-        let out = || Tensor::zeros(DType::F32, Layout::contiguous(&[]));
+        let x = RawTensor::from_slice(&[0f32, 1.0, 2.0, 3.0], &[2, 2]);
+        let out = || RawTensor::zeros(DType::F32, Layout::contiguous(&[]));
         for (t, ok) in [([0i64, 1], true), ([0, 2], false), ([0, -1], false), ([0, -100], true)] {
-            let t = Tensor::from_slice(&t, &[2]);
+            let t = RawTensor::from_slice(&t, &[2]);
             let (a, b) = (out(), out());
             let r = nll(
                 &x.read().view(),

@@ -429,28 +429,28 @@ pub fn copy(from: &View<'_>, to: &ViewMut<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     fn data(n: usize) -> Vec<f32> {
         (0..n).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect()
     }
-    fn laid(perm: &[usize], sizes: &[i64]) -> Tensor {
-        let t = Tensor::zeros(DType::F32, Layout::permuted(sizes, perm));
+    fn laid(perm: &[usize], sizes: &[i64]) -> RawTensor {
+        let t = RawTensor::zeros(DType::F32, Layout::permuted(sizes, perm));
         crate::pack::unpack(&data(t.numel()), &t.write().view_mut());
         t
     }
-    fn bits(t: &Tensor) -> Vec<u32> {
+    fn bits(t: &RawTensor) -> Vec<u32> {
         t.to_elements::<f32>().into_iter().map(f32::to_bits).collect()
     }
 
     #[test]
     fn a_normalised_batch_has_mean_zero_and_variance_one() {
         let x = laid(&[0, 1, 2, 3], &[3, 4, 5, 6]);
-        let out = Tensor::zeros(DType::F32, x.layout().clone());
-        let stat = || Tensor::zeros(DType::F32, Layout::contiguous(&[4]));
+        let out = RawTensor::zeros(DType::F32, x.layout().clone());
+        let stat = || RawTensor::zeros(DType::F32, Layout::contiguous(&[4]));
         let (mean, invstd, old, m, v) = (stat(), stat(), stat(), stat(), stat());
         let old = old.read();
-        let mut to = [&mean, &invstd, &m, &v].map(Tensor::write);
+        let mut to = [&mean, &invstd, &m, &v].map(RawTensor::write);
         let [to_mean, to_invstd, to_m, to_v] = to.each_mut().map(|w| w.view_mut());
         let stats = BatchStats {
             mean: Some(&to_mean),
@@ -480,7 +480,7 @@ mod tests {
             for threads in [1, 3] {
                 let x = laid(&perm, &sizes);
                 let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {
-                    let out = Tensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
+                    let out = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
                     run(&out.write().view_mut());
                     let got = bits(&out);
                     assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {threads}");
@@ -494,7 +494,7 @@ mod tests {
                 check(2, &|o| group_norm(&x.read().view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
                 check(3, &|o| rms_norm(&x.read().view(), 7, None, 1e-5, o, None, threads).unwrap());
                 // In place gives the same.
-                let apart = Tensor::zeros(DType::F32, x.layout().clone());
+                let apart = RawTensor::zeros(DType::F32, x.layout().clone());
                 layer_norm(
                     &x.read().view(),
                     7,

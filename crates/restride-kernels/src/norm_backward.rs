@@ -174,23 +174,23 @@ pub fn channels(
 mod tests {
     use super::*;
     use crate::norm::{Affine, group_norm, layer_norm};
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     fn data(n: usize, seed: usize) -> Vec<f64> {
         (0..n).map(|i| ((i * 7919 + seed * 31) % 101) as f64 * 0.03 - 1.5).collect()
     }
-    fn tensor(sizes: &[i64], seed: usize) -> Tensor {
-        Tensor::from_slice(&data(sizes.iter().product::<i64>() as usize, seed), sizes)
+    fn tensor(sizes: &[i64], seed: usize) -> RawTensor {
+        RawTensor::from_slice(&data(sizes.iter().product::<i64>() as usize, seed), sizes)
     }
 
     /// Compares a gradient with central differences of `sum(g * f(x))`.
-    fn check(x: &Tensor, g: &Tensor, grad: &Tensor, f: impl Fn(&Tensor) -> Tensor) {
+    fn check(x: &RawTensor, g: &RawTensor, grad: &RawTensor, f: impl Fn(&RawTensor) -> RawTensor) {
         let (values, g) = (x.to_elements::<f64>(), g.to_elements::<f64>());
         for (i, &d) in grad.to_elements::<f64>().iter().enumerate() {
             let at = |step: f64| -> f64 {
                 let mut moved = values.clone();
                 moved[i] += step;
-                let y = f(&Tensor::from_slice(&moved, x.read().view().sizes()));
+                let y = f(&RawTensor::from_slice(&moved, x.read().view().sizes()));
                 y.to_elements::<f64>().iter().zip(&g).map(|(y, g)| y * g).sum()
             };
             let want = (at(1e-5) - at(-1e-5)) / 2e-5;
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn gradients_are_those_of_finite_differences() {
         let (x, g, w) = (tensor(&[2, 4, 3], 1), tensor(&[2, 4, 3], 2), tensor(&[3], 3));
-        let zeros = |sizes: &[i64]| Tensor::zeros(DType::F64, Layout::contiguous(sizes));
+        let zeros = |sizes: &[i64]| RawTensor::zeros(DType::F64, Layout::contiguous(sizes));
         let (m, r) = (zeros(&[8]), zeros(&[8]));
-        let layer = |x: &Tensor, m: &Tensor, r: &Tensor| {
+        let layer = |x: &RawTensor, m: &RawTensor, r: &RawTensor| {
             let out = zeros(&[2, 4, 3]);
             let (weight, mut m, mut r) = (w.read(), m.write(), r.write());
             let affine = Affine { weight: Some(weight.view()), bias: None };
@@ -231,7 +231,7 @@ mod tests {
         check(&x, &g, &dx, |x| layer(x, &zeros(&[8]), &zeros(&[8])));
 
         let w = tensor(&[4], 3);
-        let group = |x: &Tensor, m: &Tensor, r: &Tensor| {
+        let group = |x: &RawTensor, m: &RawTensor, r: &RawTensor| {
             let out = zeros(&[2, 4, 3]);
             let (weight, mut m, mut r) = (w.read(), m.write(), r.write());
             let affine = Affine { weight: Some(weight.view()), bias: None };

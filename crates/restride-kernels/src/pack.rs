@@ -279,12 +279,12 @@ pub fn fill<T: Compute>(out: &ViewMut<'_>, value: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Tensor, bf16};
+    use restride_tensor::{RawTensor, bf16};
 
     #[test]
     fn packs_every_stride_in_logical_order() {
         let data: Vec<f32> = (0..6 * 70 * 40).map(|x| x as f32).collect();
-        let base = Tensor::from_slice(&data, &[6, 70, 40]);
+        let base = RawTensor::from_slice(&data, &[6, 70, 40]);
         let l = base.layout();
         let layouts = [
             l.clone(),
@@ -301,7 +301,7 @@ mod tests {
             assert_eq!(pack::<f32>(&t.read().view())[..], t.to_elements::<f32>()[..], "{layout}");
             // And back into memory of the same shape in another order.
             let perm: Vec<usize> = (0..layout.rank()).rev().collect();
-            let out = Tensor::zeros(DType::F32, Layout::permuted(&layout.sizes, &perm));
+            let out = RawTensor::zeros(DType::F32, Layout::permuted(&layout.sizes, &perm));
             unpack(&pack::<f32>(&t.read().view()), &out.write().view_mut());
             assert_eq!(out.to_elements::<f32>(), t.to_elements::<f32>(), "{layout}");
         }
@@ -309,9 +309,9 @@ mod tests {
 
     #[test]
     fn converts_on_the_way() {
-        let t = Tensor::from_slice(&[-1i8, 5], &[2]);
+        let t = RawTensor::from_slice(&[-1i8, 5], &[2]);
         assert_eq!(pack::<i64>(&t.read().view())[..], [-1, 5]);
-        let out = Tensor::zeros(DType::BF16, Layout::contiguous(&[2]));
+        let out = RawTensor::zeros(DType::BF16, Layout::contiguous(&[2]));
         unpack(&[1.0f32, 1.0 + 1.0 / 256.0], &out.write().view_mut());
         assert_eq!(out.to_elements::<bf16>(), [bf16::from_f32(1.0), bf16::from_f32(1.0)]);
     }

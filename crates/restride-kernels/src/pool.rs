@@ -266,7 +266,7 @@ pub fn max_backward(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::{DType, Layout, RawTensor};
 
     fn one() -> Temp<Span> {
         Temp::filled(1, Span { start: 0, end: 1, step: 1, size: 1 })
@@ -277,26 +277,26 @@ mod tests {
         let span = |start, end| Span { start, end, step: 1, size: 2 };
         let s =
             Spans { input: [1, 1, 4], windows: [one(), one(), Temp::copied(&[span(0, 2), span(1, 3), span(3, 4)])] };
-        let x = Tensor::from_slice(&[3f32, f32::NAN, 5.0, 4.0, 1.0, 1.0, 0.0, -2.0], &[2, 4]);
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
-        let at = Tensor::zeros(DType::I64, Layout::contiguous(&[2, 3]));
+        let x = RawTensor::from_slice(&[3f32, f32::NAN, 5.0, 4.0, 1.0, 1.0, 0.0, -2.0], &[2, 4]);
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
+        let at = RawTensor::zeros(DType::I64, Layout::contiguous(&[2, 3]));
         max(&x.read().view(), &s, &out.write().view_mut(), Some(&at.write().view_mut()), 2).unwrap();
         assert_eq!(at.to_elements::<i64>(), [1, 1, 3, 0, 1, 3]);
         assert_eq!(out.to_elements::<f32>()[2..], [4.0, 1.0, 1.0, -2.0]);
-        let alone = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
+        let alone = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
         max(&x.read().view(), &s, &alone.write().view_mut(), None, 1).unwrap();
         assert_eq!(format!("{:?}", alone.to_elements::<f32>()), format!("{:?}", out.to_elements::<f32>()));
         mean(&x.read().view(), &s, None, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>()[2..], [2.0, 1.0, 0.5, -1.0]);
         mean(&x.read().view(), &s, Some(1), &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>()[2..], [4.0, 2.0, 1.0, -2.0]);
-        let g = Tensor::from_slice(&[1f32, 2.0, 4.0, 1.0, 1.0, 1.0], &[2, 3]);
-        let back = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 4]));
+        let g = RawTensor::from_slice(&[1f32, 2.0, 4.0, 1.0, 1.0, 1.0], &[2, 3]);
+        let back = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 4]));
         mean_backward(&g.read().view(), &s, None, &back.write().view_mut(), 1).unwrap();
         assert_eq!(back.to_elements::<f32>(), [0.5, 1.5, 1.0, 2.0, 0.5, 1.0, 0.5, 0.5]);
         max_backward(&g.read().view(), &at.read().view(), 1, &back.write().view_mut(), 1).unwrap();
         assert_eq!(back.to_elements::<f32>(), [0.0, 3.0, 0.0, 4.0, 1.0, 1.0, 0.0, 1.0]);
-        let wild = Tensor::from_slice(&[9i64; 6], &[2, 3]);
+        let wild = RawTensor::from_slice(&[9i64; 6], &[2, 3]);
         assert!(max_backward(&g.read().view(), &wild.read().view(), 1, &back.write().view_mut(), 1).is_err());
     }
 }

@@ -364,10 +364,10 @@ pub fn dropout(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Layout, Tensor};
+    use restride_tensor::{Layout, RawTensor};
 
     fn moments(what: Distribution) -> (f64, f64) {
-        let out = Tensor::zeros(DType::F64, Layout::contiguous(&[100_000]));
+        let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[100_000]));
         draw(&Draws::new(&[1, 2, 3]), what, &out.write().view_mut(), 2);
         let data = out.to_elements::<f64>();
         let mean = data.iter().sum::<f64>() / data.len() as f64;
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn draws_depend_on_key_and_index_alone() {
         let run = |threads, dtype, key: &[u64], layout| {
-            let out = Tensor::zeros(dtype, layout);
+            let out = RawTensor::zeros(dtype, layout);
             draw(&Draws::new(key), Distribution::Uniform(0.0, 1.0), &out.write().view_mut(), threads);
             gather::<f64>(out.read().view())
         };
@@ -431,21 +431,21 @@ mod tests {
 
     #[test]
     fn picks_are_distinct_and_by_weight() {
-        let order = Tensor::zeros(DType::I64, Layout::contiguous(&[100]));
+        let order = RawTensor::zeros(DType::I64, Layout::contiguous(&[100]));
         permutation(&Draws::new(&[1]), &order.write().view_mut());
         let mut sorted = order.to_elements::<i64>();
         assert_ne!(sorted, (0..100).collect::<Vec<_>>());
         sorted.sort_unstable();
         assert_eq!(sorted, (0..100).collect::<Vec<_>>());
-        let weights = Tensor::from_slice(&[0.0, 1.0, 0.0, 3.0], &[4]);
-        let out = Tensor::zeros(DType::I64, Layout::contiguous(&[4000]));
+        let weights = RawTensor::from_slice(&[0.0, 1.0, 0.0, 3.0], &[4]);
+        let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[4000]));
         multinomial(&Draws::new(&[2]), &weights.read().view(), true, &out.write().view_mut()).unwrap();
         let threes = out.to_elements::<i64>().iter().filter(|&&i| i == 3).count();
         assert!(
             out.to_elements::<i64>().iter().all(|&i| i == 1 || i == 3) && (2880..3120).contains(&threes),
             "{threes}"
         );
-        let out = Tensor::zeros(DType::I64, Layout::contiguous(&[2]));
+        let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[2]));
         multinomial(&Draws::new(&[2]), &weights.read().view(), false, &out.write().view_mut()).unwrap();
         let mut two = out.to_elements::<i64>();
         two.sort_unstable();
@@ -454,9 +454,9 @@ mod tests {
 
     #[test]
     fn dropout_keeps_the_mean() {
-        let x = Tensor::from_slice(&[1.0f32; 20_000], &[100, 200]);
-        let out = Tensor::zeros(DType::F32, x.layout().clone());
-        let mask = Tensor::zeros(DType::Bool, Layout::permuted(&[100, 200], &[1, 0]));
+        let x = RawTensor::from_slice(&[1.0f32; 20_000], &[100, 200]);
+        let out = RawTensor::zeros(DType::F32, x.layout().clone());
+        let mask = RawTensor::zeros(DType::Bool, Layout::permuted(&[100, 200], &[1, 0]));
         let how = Dropout { p: 0.25, scale: 1.0 / 0.75, shift: [0.0; 2] };
         let draws = Draws::new(&[9]);
         dropout(&draws, &x.read().view(), how, 1, &out.write().view_mut(), Some(&mask.write().view_mut()), 2).unwrap();

@@ -392,10 +392,10 @@ fn variance<T: Field>(row: &[T], correction: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
-    fn run(x: &Tensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> Tensor {
-        let out = Tensor::zeros(dtype, Layout::contiguous(sizes));
+    fn run(x: &RawTensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> RawTensor {
+        let out = RawTensor::zeros(dtype, Layout::contiguous(sizes));
         reduce(&x.read().view(), reduced, what, x.dtype(), &out.write().view_mut(), 2).unwrap();
         out
     }
@@ -404,8 +404,8 @@ mod tests {
     fn long_sums_are_accurate_whatever_the_strides() {
         let n = 1_000_003;
         let data: Vec<f32> = (0..2 * n).map(|i| 0.1 + (i % 7) as f32).collect();
-        let x = Tensor::from_slice(&data, &[n, 2]);
-        let flipped = Tensor::zeros(DType::F32, Layout::permuted(&[n, 2], &[1, 0]));
+        let x = RawTensor::from_slice(&data, &[n, 2]);
+        let flipped = RawTensor::zeros(DType::F32, Layout::permuted(&[n, 2], &[1, 0]));
         crate::pack::unpack(&data, &flipped.write().view_mut());
         let sums = run(&x, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>();
         assert_eq!(sums, run(&flipped, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>());
@@ -417,7 +417,7 @@ mod tests {
 
     #[test]
     fn numbers_that_are_none_are_kept_or_passed_over() {
-        let x = Tensor::from_slice(&[1.0f32, f32::NAN, 3.0, 4.0, 2.0, 5.0], &[2, 3]);
+        let x = RawTensor::from_slice(&[1.0f32, f32::NAN, 3.0, 4.0, 2.0, 5.0], &[2, 3]);
         let max = run(&x, &[false, true], Reduction::Max, DType::F32, &[2, 1]).to_elements::<f32>();
         assert!(max[0].is_nan() && max[1] == 5.0);
         assert_eq!(run(&x, &[false, true], Reduction::NanSum, DType::F32, &[2]).to_elements::<f32>(), [4.0, 11.0]);
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn nothing_has_a_sum_and_a_norm() {
-        let x = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 0]));
+        let x = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 0]));
         let of = |what| run(&x, &[false, true], what, DType::F32, &[2]).to_elements::<f32>();
         assert_eq!(of(Reduction::Sum), [0.0; 2]);
         assert_eq!(of(Reduction::Prod), [1.0; 2]);

@@ -67,18 +67,18 @@ fn between<T: Field<Abs = T> + Compute + std::ops::Sub<Output = T>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::{DType, Layout, RawTensor};
 
     #[test]
     fn rows_meet_rows() {
-        let a = Tensor::from_slice(&[0.0f32, 0.0, 3.0, 4.0], &[2, 2]);
-        let b = Tensor::from_slice(&[3.0f32, 4.0, 0.0, 1.0, 0.0, 0.0], &[3, 2]);
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
+        let a = RawTensor::from_slice(&[0.0f32, 0.0, 3.0, 4.0], &[2, 2]);
+        let b = RawTensor::from_slice(&[3.0f32, 4.0, 0.0, 1.0, 0.0, 0.0], &[3, 2]);
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 3]));
         distances(&a.read().view(), &b.read().view(), 2.0, &out.write().view_mut(), 2).unwrap();
         assert_eq!(out.to_elements::<f32>()[..3], [5.0, 1.0, 0.0]);
         distances(&a.read().view(), &b.read().view(), 1.0, &out.write().view_mut(), 1).unwrap();
         assert_eq!(out.to_elements::<f32>(), [7.0, 1.0, 0.0, 0.0, 6.0, 7.0]);
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[3]));
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[3]));
         pairs(&b.read().view(), 0.0, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<f32>(), [2.0, 2.0, 1.0]);
     }

@@ -236,11 +236,11 @@ pub fn equal(a: &View<'_>, b: &View<'_>) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
-    fn run(x: &Tensor, reduced: &[bool], what: Pick, sizes: &[i64]) -> (Vec<f32>, Vec<i64>) {
-        let values = Tensor::zeros(DType::F32, Layout::contiguous(sizes));
-        let indices = Tensor::zeros(DType::I64, Layout::contiguous(sizes));
+    fn run(x: &RawTensor, reduced: &[bool], what: Pick, sizes: &[i64]) -> (Vec<f32>, Vec<i64>) {
+        let values = RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
+        let indices = RawTensor::zeros(DType::I64, Layout::contiguous(sizes));
         pick(&x.read().view(), reduced, what, Some(&values.write().view_mut()), Some(&indices.write().view_mut()), 2)
             .unwrap();
         (values.to_elements(), indices.to_elements())
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_first_of_equals_is_taken() {
-        let x = Tensor::from_slice(&[1.0f32, 3.0, 3.0, 2.0, -1.0, -1.0], &[2, 3]);
+        let x = RawTensor::from_slice(&[1.0f32, 3.0, 3.0, 2.0, -1.0, -1.0], &[2, 3]);
         assert_eq!(run(&x, &[false, true], Pick::Max, &[2]), (vec![3.0, 2.0], vec![1, 0]));
         assert_eq!(run(&x, &[false, true], Pick::Min, &[2, 1]), (vec![1.0, -1.0], vec![0, 1]));
         assert_eq!(run(&x, &[true, false], Pick::Median, &[3]), (vec![1.0, -1.0, -1.0], vec![0, 1, 1]));
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_nan_is_the_largest_and_the_smallest() {
-        let x = Tensor::from_slice(&[1.0f32, f32::NAN, 0.0, f32::NAN], &[4]);
+        let x = RawTensor::from_slice(&[1.0f32, f32::NAN, 0.0, f32::NAN], &[4]);
         for what in [Pick::Max, Pick::Min, Pick::Median] {
             let (v, i) = run(&x, &[true], what, &[]);
             assert!(v[0].is_nan() && i == [1]);

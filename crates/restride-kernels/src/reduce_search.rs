@@ -5,7 +5,7 @@ use crate::pack::{compute_room, pack, packed_room, unpack, with_compute};
 use crate::reduce::Number;
 use crate::reduce_pick::compare;
 use crate::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
 
 /// Where each value would stand in its sorted row: before its equals, or (`right`) behind them. `rows` is one row for all
 /// or has a row (its last dimension) for each of `values`; `order` gives the order in which a row is sorted.
@@ -120,7 +120,7 @@ pub fn histogram(x: &View<'_>, min: f64, max: f64, out: &ViewMut<'_>) -> Result<
 
 /// How often each number from 0 occurs, or the sum of the weights where it does, up to the largest and at least
 /// `least` numbers.
-pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<Tensor, String> {
+pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<RawTensor, String> {
     let x = gather::<i64>(*x);
     if x.iter().any(|&i| i < 0) {
         return Err("bincount only supports 1-d non-negative integral inputs.".to_string());
@@ -136,10 +136,10 @@ pub fn count(x: &View<'_>, weights: Option<&View<'_>>, least: usize) -> Result<T
         None => {
             let mut counts = vec![0i64; n];
             x.iter().for_each(|&i| counts[i as usize] += 1);
-            Tensor::from_slice(&counts, &sizes)
+            RawTensor::from_slice(&counts, &sizes)
         }
-        Some(w) if w.dtype() == DType::F32 => Tensor::from_slice(&weighed::<f32>(&x, w, n), &sizes),
-        Some(w) => Tensor::from_slice(&weighed::<f64>(&x, w, n), &sizes),
+        Some(w) if w.dtype() == DType::F32 => RawTensor::from_slice(&weighed::<f32>(&x, w, n), &sizes),
+        Some(w) => RawTensor::from_slice(&weighed::<f64>(&x, w, n), &sizes),
     })
 }
 
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn equals_are_before_or_behind() {
-        let rows = Tensor::from_slice(&[1.0f32, 3.0, 3.0, 5.0], &[4]);
-        let values = Tensor::from_slice(&[0.0f32, 3.0, 6.0, f32::NAN], &[4]);
-        let out = Tensor::zeros(DType::I64, Layout::contiguous(&[4]));
+        let rows = RawTensor::from_slice(&[1.0f32, 3.0, 3.0, 5.0], &[4]);
+        let values = RawTensor::from_slice(&[0.0f32, 3.0, 6.0, f32::NAN], &[4]);
+        let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[4]));
         search(&rows.read().view(), &values.read().view(), false, None, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i64>(), [0, 1, 4, 4]);
         search(&rows.read().view(), &values.read().view(), true, None, &out.write().view_mut()).unwrap();
@@ -168,13 +168,13 @@ mod tests {
 
     #[test]
     fn counts_grow_with_the_largest() {
-        let x = Tensor::from_slice(&[3i64, 1, 3], &[3]);
+        let x = RawTensor::from_slice(&[3i64, 1, 3], &[3]);
         assert_eq!(count(&x.read().view(), None, 0).unwrap().to_elements::<i64>(), [0, 1, 0, 2]);
-        let w = Tensor::from_slice(&[0.5f32, 1.0, 0.25], &[3]);
+        let w = RawTensor::from_slice(&[0.5f32, 1.0, 0.25], &[3]);
         assert_eq!(
             count(&x.read().view(), Some(&w.read().view()), 5).unwrap().to_elements::<f32>(),
             [0.0, 1.0, 0.0, 0.75, 0.0]
         );
-        assert!(count(&Tensor::from_slice(&[-1i64], &[1]).read().view(), None, 0).is_err());
+        assert!(count(&RawTensor::from_slice(&[-1i64], &[1]).read().view(), None, 0).is_err());
     }
 }

@@ -71,18 +71,18 @@ fn run<T: Compute>(x: &View<'_>, maps: &[Temp<usize>], fill: T, out: &ViewMut<'_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::{DType, Layout, RawTensor};
 
     #[test]
     fn every_index_is_looked_up() {
         let data: Vec<i64> = (1..=12).collect();
-        let x = Tensor::from_slice(&data, &[3, 4]);
+        let x = RawTensor::from_slice(&data, &[3, 4]);
         let maps = [Temp::copied(&[2, HOLE, 0]), Temp::copied(&[HOLE, 1, 2, 3, 0, HOLE])];
         let want = [0, 10, 11, 12, 9, 0, 0, 0, 0, 0, 0, 0, 0, 2, 3, 4, 1, 0];
         for (dtype, perm) in [(DType::I64, [0, 1]), (DType::F16, [1, 0])] {
-            let out = Tensor::zeros(dtype, Layout::permuted(&[3, 6], &perm));
+            let out = RawTensor::zeros(dtype, Layout::permuted(&[3, 6], &perm));
             // The fill is what the holes get, not what was there before.
-            let source = Tensor::zeros(dtype, Layout::contiguous(&[3, 4]));
+            let source = RawTensor::zeros(dtype, Layout::contiguous(&[3, 4]));
             crate::copy::same_order(&x.read().view(), &source.write().view_mut()).unwrap();
             remap(&source.read().view(), &maps, Scalar::Int(7), &out.write().view_mut(), 2).unwrap();
             for (at, &w) in want.iter().enumerate() {

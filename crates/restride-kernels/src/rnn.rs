@@ -215,20 +215,20 @@ fn linear<T: Real>(out: &mut [T], w: &[T], x: &[T], b: Option<&[T]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Layout, Tensor};
+    use restride_tensor::{DType, Layout, RawTensor};
 
     #[test]
     fn sequences_that_end_keep_their_state() {
         // A layer that adds input and state: running sums.
         let net = Network { cell: Cell::Relu, layers: 1, bidirectional: false, biases: false, projected: false };
-        let data = Tensor::from_slice(&[1f64, 10.0, 2.0, 20.0, 3.0], &[5, 1]);
-        let one = Tensor::from_slice(&[1f64], &[1, 1]);
-        let h = Tensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 1]));
-        let zeros = |sizes: &[i64]| Tensor::zeros(DType::F64, Layout::contiguous(sizes));
+        let data = RawTensor::from_slice(&[1f64, 10.0, 2.0, 20.0, 3.0], &[5, 1]);
+        let one = RawTensor::from_slice(&[1f64], &[1, 1]);
+        let h = RawTensor::zeros(DType::F64, Layout::contiguous(&[1, 2, 1]));
+        let zeros = |sizes: &[i64]| RawTensor::zeros(DType::F64, Layout::contiguous(sizes));
         let (out, last) = (zeros(&[5, 1]), zeros(&[1, 2, 1]));
         let (data, one, h) = (data.read(), one.read(), h.read());
         let (v, w, s) = (data.view(), one.view(), h.view());
-        let mut to = [&out, &last].map(Tensor::write);
+        let mut to = [&out, &last].map(RawTensor::write);
         let outs = to.each_mut().map(|w| w.view_mut());
         net.packed(&v, &[2, 2, 1], &[&s], &[&w, &w], &outs).unwrap();
         assert!(net.packed(&v, &[1, 2, 2], &[&s], &[&w, &w], &outs).is_err());

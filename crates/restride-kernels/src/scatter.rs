@@ -274,13 +274,13 @@ impl<'a, C: Arith> Cells<'a, C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Tensor, bf16};
+    use restride_tensor::{RawTensor, bf16};
 
     #[test]
     fn gathers_and_scatters_along_a_dimension() {
-        let base = Tensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
-        let index = Tensor::from_slice(&[2i64, 0, 1, 1], &[2, 2]);
-        let out = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 2]));
+        let base = RawTensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[2, 3]);
+        let index = RawTensor::from_slice(&[2i64, 0, 1, 1], &[2, 2]);
+        let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 2]));
         gather(&base.read().view(), 1, &index.read().view(), Outside::Refused, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i32>(), [3, 1, 5, 5]);
         let values = out.read();
@@ -293,7 +293,7 @@ mod tests {
             .unwrap();
         assert_eq!(base.to_elements::<i32>(), [4, 2, 6, 4, 11, 6]);
         drop(values);
-        let wrong = Tensor::from_slice(&[3i64, 0, 0, 0], &[2, 2]);
+        let wrong = RawTensor::from_slice(&[3i64, 0, 0, 0], &[2, 2]);
         assert!(
             gather(&base.read().view(), 1, &wrong.read().view(), Outside::Refused, &out.write().view_mut()).is_err()
         );
@@ -302,16 +302,16 @@ mod tests {
             1,
             &wrong.read().view(),
             Outside::Wrapped,
-            &Tensor::zeros(DType::I32, out.layout().clone()).write().view_mut(),
+            &RawTensor::zeros(DType::I32, out.layout().clone()).write().view_mut(),
         )
         .unwrap();
     }
 
     #[test]
     fn half_types_are_rounded_once() {
-        let sum = Tensor::zeros(DType::BF16, Layout::contiguous(&[1]));
-        let ones = Tensor::from_slice(&vec![bf16::ONE; 1000], &[1000]);
-        let index = Tensor::zeros(DType::I64, Layout::contiguous(&[1000]));
+        let sum = RawTensor::zeros(DType::BF16, Layout::contiguous(&[1]));
+        let ones = RawTensor::from_slice(&vec![bf16::ONE; 1000], &[1000]);
+        let index = RawTensor::zeros(DType::I64, Layout::contiguous(&[1000]));
         let ones = ones.read();
         let from = Source::Tensor(ones.view());
         scatter(&sum.write().view_mut(), 0, &index.read().view(), from, Reduce::Sum, true).unwrap();

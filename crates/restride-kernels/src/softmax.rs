@@ -296,7 +296,7 @@ fn shares(x: &View<'_>, out: &ViewMut<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn exponentials_are_close_to_the_last_bit() {
@@ -315,10 +315,10 @@ mod tests {
     #[test]
     fn rows_and_columns_agree_with_the_definition() {
         let data: Vec<f64> = (0..60).map(|i| ((i * 37) % 11) as f64 * 0.7 - 3.0).collect();
-        let x = Tensor::from_slice(&data, &[3, 4, 5]);
+        let x = RawTensor::from_slice(&data, &[3, 4, 5]);
         for dim in 0..3 {
             for what in [Softmax::Plain, Softmax::Log, Softmax::Safe] {
-                let out = Tensor::zeros(DType::F64, Layout::permuted(&[3, 4, 5], &[2, 0, 1]));
+                let out = RawTensor::zeros(DType::F64, Layout::permuted(&[3, 4, 5], &[2, 0, 1]));
                 softmax(&x.read().view(), dim, what, &out.write().view_mut(), 2).unwrap();
                 for i in 0..60i64 {
                     let at = [i / 20, i / 5 % 4, i % 5];
@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn a_row_of_minus_infinity_is_nan_or_zero() {
-        let x = Tensor::from_slice(&[f32::NEG_INFINITY; 3], &[1, 3]);
-        let out = Tensor::zeros(DType::F32, Layout::contiguous(&[1, 3]));
+        let x = RawTensor::from_slice(&[f32::NEG_INFINITY; 3], &[1, 3]);
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[1, 3]));
         softmax(&x.read().view(), 1, Softmax::Plain, &out.write().view_mut(), 1).unwrap();
         assert!(out.to_elements::<f32>().iter().all(|x| x.is_nan()));
         softmax(&x.read().view(), 1, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
@@ -354,9 +354,9 @@ mod tests {
         let data: Vec<f32> = (0..40).map(|i| ((i * 29) % 17) as f32).collect();
         for layout in [Layout::contiguous(&[5, 8]), Layout::permuted(&[5, 8], &[1, 0])] {
             for dim in [0, 1] {
-                let x = Tensor::zeros(DType::F32, layout.clone());
+                let x = RawTensor::zeros(DType::F32, layout.clone());
                 crate::pack::unpack(&data, &x.write().view_mut());
-                let apart = Tensor::zeros(DType::F32, layout.clone());
+                let apart = RawTensor::zeros(DType::F32, layout.clone());
                 softmax(&x.read().view(), dim, Softmax::Plain, &apart.write().view_mut(), 1).unwrap();
                 let both = restride_tensor::Access::of([&x], [&x]).unwrap();
                 // SAFETY: each row is read before it is written.

@@ -196,20 +196,23 @@ fn sort_lanes<C: Ordered>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{DType, Tensor};
+    use restride_tensor::{DType, RawTensor};
 
     #[test]
     fn lanes_are_sorted_with_no_numbers_last_and_ties_in_order() {
-        let x = Tensor::from_slice(&[2.0f32, f32::NAN, 1.0, 2.0, -0.0, 0.0], &[6]);
-        let (v, i) = (Tensor::zeros(DType::F32, x.layout().clone()), Tensor::zeros(DType::I64, x.layout().clone()));
+        let x = RawTensor::from_slice(&[2.0f32, f32::NAN, 1.0, 2.0, -0.0, 0.0], &[6]);
+        let (v, i) =
+            (RawTensor::zeros(DType::F32, x.layout().clone()), RawTensor::zeros(DType::I64, x.layout().clone()));
         let run =
             |pick| sort(&x.read().view(), 0, pick, Some(&v.write().view_mut()), Some(&i.write().view_mut())).unwrap();
         run(Pick::All { descending: false });
         assert_eq!(i.to_elements::<i64>(), [4, 5, 2, 0, 3, 1]);
         run(Pick::All { descending: true });
         assert_eq!(i.to_elements::<i64>(), [1, 0, 3, 2, 4, 5]);
-        let (v, i) =
-            (Tensor::zeros(DType::F32, Layout::contiguous(&[2])), Tensor::zeros(DType::I64, Layout::contiguous(&[2])));
+        let (v, i) = (
+            RawTensor::zeros(DType::F32, Layout::contiguous(&[2])),
+            RawTensor::zeros(DType::I64, Layout::contiguous(&[2])),
+        );
         sort(
             &x.read().view(),
             0,
@@ -220,7 +223,7 @@ mod tests {
         .unwrap();
         // As PyTorch: the zeros are equal, and selection leaves the second in front.
         assert_eq!(i.to_elements::<i64>(), [5, 4]);
-        let one = Tensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
+        let one = RawTensor::zeros(DType::I64, Layout::contiguous(&[] as &[i64]));
         sort(&x.read().view(), 0, Pick::Kth(3), None, Some(&one.write().view_mut())).unwrap();
         assert_eq!(one.to_elements::<i64>(), [0]);
         assert!(
@@ -237,9 +240,9 @@ mod tests {
 
     #[test]
     fn any_dimension_of_any_layout() {
-        let x = Tensor::from_slice(&[3i32, 1, 2, 0, 5, 4], &[3, 2]);
+        let x = RawTensor::from_slice(&[3i32, 1, 2, 0, 5, 4], &[3, 2]);
         let t = x.alias(DType::I32, x.layout().transpose(0, 1).unwrap()).unwrap();
-        let v = Tensor::zeros(DType::I32, Layout::contiguous(&[2, 3]));
+        let v = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 3]));
         sort(&t.read().view(), 1, Pick::All { descending: false }, Some(&v.write().view_mut()), None).unwrap();
         assert_eq!(v.to_elements::<i32>(), [2, 3, 5, 0, 1, 4]);
     }

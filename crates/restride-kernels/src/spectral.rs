@@ -278,17 +278,17 @@ pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::{Layout, Tensor};
+    use restride_tensor::{Layout, RawTensor};
 
     #[test]
     fn there_and_back_is_the_identity() {
         let data: Vec<f64> = (0..30).map(|i| ((i * 37) % 11) as f64 - 4.0).collect();
-        let x = Tensor::from_slice(&data, &[2, 3, 5]);
+        let x = RawTensor::from_slice(&data, &[2, 3, 5]);
         for dim in 0..3 {
             let mut half = [2, 3, 5];
             half[dim] = half[dim] / 2 + 1;
-            let mid = Tensor::zeros(DType::C128, Layout::permuted(&half, &[1, 2, 0]));
-            let out = Tensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
+            let mid = RawTensor::zeros(DType::C128, Layout::permuted(&half, &[1, 2, 0]));
+            let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
             let other = (dim + 1) % 3;
             let dims = Axes::from_slice(&[other, dim]);
             r2c(
@@ -308,8 +308,8 @@ mod tests {
 
     #[test]
     fn windows_are_added_where_they_overlap() {
-        let x = Tensor::from_slice(&[1i64, 2, 3, 10, 20, 30], &[2, 3]);
-        let out = Tensor::zeros(DType::I64, Layout::contiguous(&[5]));
+        let x = RawTensor::from_slice(&[1i64, 2, 3, 10, 20, 30], &[2, 3]);
+        let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[5]));
         add_windows(&x.read().view(), 0, 2, &out.write().view_mut()).unwrap();
         assert_eq!(out.to_elements::<i64>(), [1, 2, 13, 20, 30]);
     }

@@ -58,18 +58,18 @@ fn grouped<C: Ordered>(all: &[C], length: usize, neighbours: bool) -> Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn equal_elements_share_a_group() {
-        let x = Tensor::from_slice(&[3i32, 1, 1, 3], &[4]);
+        let x = RawTensor::from_slice(&[3i32, 1, 1, 3], &[4]);
         let g = groups(&x.read().view(), 1, false).unwrap();
         assert_eq!((g.first, g.inverse, g.counts), (vec![1, 0], vec![1, 0, 0, 1], vec![2, 2]));
         let g = groups(&x.read().view(), 1, true).unwrap();
         assert_eq!((g.first, g.inverse, g.counts), (vec![0, 1, 3], vec![0, 1, 1, 2], vec![1, 2, 1]));
         let g = groups(&x.read().view(), 2, false).unwrap();
         assert_eq!(g.inverse, [1, 0]);
-        let nan = Tensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0], &[4]);
+        let nan = RawTensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0], &[4]);
         let g = groups(&nan.read().view(), 1, false).unwrap();
         assert_eq!((g.first, g.counts), (vec![1, 0, 2], vec![2, 1, 1]));
         assert!(groups(&x.read().view(), 3, false).is_err());

@@ -260,12 +260,13 @@ fn bilinear<T: Real>(y: T, x: T, h: usize, w: usize) -> Option<[(usize, T); 4]> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use restride_tensor::Tensor;
+    use restride_tensor::RawTensor;
 
     #[test]
     fn better_boxes_suppress_those_that_they_overlap() {
-        let boxes = Tensor::from_slice(&[0f32, 0., 2., 2., 0., 0., 2., 1.9, 5., 5., 6., 6., 0., 0., 1., 1.], &[4, 4]);
-        let scores = Tensor::from_slice(&[0.5f32, 0.9, 0.1, 0.7], &[4]);
+        let boxes =
+            RawTensor::from_slice(&[0f32, 0., 2., 2., 0., 0., 2., 1.9, 5., 5., 6., 6., 0., 0., 1., 1.], &[4, 4]);
+        let scores = RawTensor::from_slice(&[0.5f32, 0.9, 0.1, 0.7], &[4]);
         assert_eq!(nms(&boxes.read().view(), &scores.read().view(), 0.5).unwrap(), [1, 3, 2]);
         assert_eq!(nms(&boxes.read().view(), &scores.read().view(), 1.0).unwrap(), [1, 3, 0, 2]);
     }
@@ -281,12 +282,12 @@ mod tests {
     #[test]
     fn the_gradient_is_the_same_whatever_the_threads() {
         let grad: Vec<f32> = (0..3 * 6 * 4).map(|i| (i % 7) as f32 - 2.5).collect();
-        let grad = Tensor::from_slice(&grad, &[3, 6, 2, 2]);
+        let grad = RawTensor::from_slice(&grad, &[3, 6, 2, 2]);
         let rois = [0f32, 0.3, 0.2, 3.1, 2.7, 1., 1., 1., 4., 4., 0., 2., 0., 3., 4.];
-        let rois = Tensor::from_slice(&rois, &[3, 5]);
+        let rois = RawTensor::from_slice(&rois, &[3, 5]);
         let how = RoiAlign { scale: 1.0, ratio: 2, aligned: true };
         let run = |threads| {
-            let out = Tensor::from_slice(&[f32::NAN; 2 * 6 * 20], &[2, 6, 4, 5]);
+            let out = RawTensor::from_slice(&[f32::NAN; 2 * 6 * 20], &[2, 6, 4, 5]);
             roi_align_backward(&grad.read().view(), &rois.read().view(), how, &out.write().view_mut(), threads)
                 .unwrap();
             out.to_elements::<f32>()

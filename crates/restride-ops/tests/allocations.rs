@@ -7,7 +7,7 @@ mod run;
 
 use restride_ir::{Args, Ctx, Kernel, TensorType};
 use restride_kernels::scratch::{self, ALIGN};
-use restride_tensor::{Layout, Tensor};
+use restride_tensor::{Layout, RawTensor};
 use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -18,8 +18,8 @@ use std::mem::MaybeUninit;
 static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// All elements' bytes in logical order, through a copy on memory of its own.
-fn bytes(t: &Tensor) -> Vec<u8> {
-    let own = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+fn bytes(t: &RawTensor) -> Vec<u8> {
+    let own = RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
     restride_kernels::convert::copy_convert(t.read().view(), &own.write().view_mut());
     own.storage().to_vec()
 }
@@ -43,7 +43,7 @@ fn kernels_allocate_nothing() {
                 continue;
             }
             let types: Vec<_> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
-            let placed: Vec<_> = own.iter().map(|a| a.map_values(|t: &Tensor| meta(t))).collect();
+            let placed: Vec<_> = own.iter().map(|a| a.map_values(|t: &RawTensor| meta(t))).collect();
             let declared = op.def().scratch.map_or(0, |f| f(&Args(&placed), &types).expect("what it takes"));
             // Spoilt, and beginning where the arena's parts do.
             let mut memory = vec![MaybeUninit::new(0xFFu8); declared + ALIGN];

@@ -9,7 +9,7 @@ use restride_ir::{
     Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
 };
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{DType, Storage, Tensor};
+use restride_tensor::{DType, RawTensor, Storage};
 use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -55,9 +55,9 @@ fn shown(arg: &SampleArg) -> String {
 }
 
 /// The elements' bytes in logical order, all NaNs alike.
-fn bits(t: &Tensor) -> Vec<u8> {
+fn bits(t: &RawTensor) -> Vec<u8> {
     let t = resolved(t);
-    let row = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+    let row = RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
     copy_convert(t.read().view(), &row.write().view_mut());
     let mut out = row.storage().to_vec();
     let part = t.dtype().real();
@@ -74,8 +74,8 @@ fn bits(t: &Tensor) -> Vec<u8> {
 }
 
 /// The same elements in another layout on memory of their own, whose other cells hold something else.
-fn moved(t: &Tensor, layout: Layout) -> Tensor {
-    let out = Tensor::zeros(t.dtype(), layout);
+fn moved(t: &RawTensor, layout: Layout) -> RawTensor {
+    let out = RawTensor::zeros(t.dtype(), layout);
     // Truth values are 0 or 1.
     let junk = if t.dtype() == DType::Bool { 1 } else { 0x5a };
     out.storage().write(&vec![junk; out.storage().len()]);
@@ -92,7 +92,7 @@ fn layouts(sizes: &[i64]) -> [Layout; 3] {
     [gaps, Layout::permuted(sizes, &reversed), Layout::contiguous(sizes)]
 }
 
-fn map_tensors(args: &[SampleArg], f: impl Fn(&Tensor) -> Tensor) -> Vec<SampleArg> {
+fn map_tensors(args: &[SampleArg], f: impl Fn(&RawTensor) -> RawTensor) -> Vec<SampleArg> {
     args.iter().map(|a| a.map_values(&f)).collect()
 }
 
@@ -113,21 +113,21 @@ fn fixed(op: Op, args: &[SampleArg]) -> Option<fn(&Call<'_>) -> Result<()>> {
 }
 
 /// Runs a kernel into given memory.
-fn run_into(kernel: fn(&Call<'_>) -> Result<()>, args: &[SampleArg], outs: &[Tensor], threads: usize) -> Result<()> {
+fn run_into(kernel: fn(&Call<'_>) -> Result<()>, args: &[SampleArg], outs: &[RawTensor], threads: usize) -> Result<()> {
     let ctx = Ctx { threads, ..Ctx::default() };
     on_views(args, outs, |args, outs| kernel(&fitted(args, outs, &ctx)))
 }
 
 /// Results of a call, its numbers as 0-d tensors.
-fn results(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
+fn results(op: Op, args: &[SampleArg]) -> Result<Vec<RawTensor>> {
     Ok(match call(op, args)? {
         Outcome::Tensors(ts) => ts,
-        Outcome::Number(s) => vec![Tensor::from_slice(&[s.as_c64()], &[])],
+        Outcome::Number(s) => vec![RawTensor::from_slice(&[s.as_c64()], &[])],
     })
 }
 
 /// What differs between results that should have equal elements.
-fn differ(want: &[Tensor], got: &[Tensor]) -> Option<String> {
+fn differ(want: &[RawTensor], got: &[RawTensor]) -> Option<String> {
     if want.len() != got.len() {
         return Some(format!("{} results, then {}", want.len(), got.len()));
     }
@@ -184,7 +184,7 @@ fn results_depend_on_logical_values_alone() {
             return Ok(());
         }
         let Ok(want) = results(op, args) else { return Ok(()) };
-        let alias = |t: &Tensor| args.iter().flat_map(Arg::values).any(|a| a.storage().same(t.storage()));
+        let alias = |t: &RawTensor| args.iter().flat_map(Arg::values).any(|a| a.storage().same(t.storage()));
         if op.is_view() && want.iter().all(alias) {
             return Ok(());
         }
@@ -193,7 +193,7 @@ fn results_depend_on_logical_values_alone() {
             let got = match fixed(op, args) {
                 None => results(op, &other).map_err(|e| format!("layout {k} of operands: {e}"))?,
                 Some(kernel) => {
-                    let outs: Vec<Tensor> =
+                    let outs: Vec<RawTensor> =
                         want.iter().map(|t| moved(t, layouts(&t.layout().sizes)[(k + 1) % 3].clone())).collect();
                     match run_into(kernel, &other, &outs, k + 1) {
                         // What a view cannot be, its copy cannot either.
@@ -218,9 +218,9 @@ fn kernels_write_nothing_but_results() {
         let Some(infer) = op.def().infer else { return Err("a kernel without a shape rule".into()) };
         let Ok(types) = infer(&Args(&metas(args))) else { return Ok(()) };
         let args = map_tensors(args, resolved);
-        let outs: Vec<Tensor> = types
+        let outs: Vec<RawTensor> = types
             .iter()
-            .map(|m| moved(&Tensor::zeros(m.dtype, m.layout.clone()), layouts(m.sizes())[0].clone()))
+            .map(|m| moved(&RawTensor::zeros(m.dtype, m.layout.clone()), layouts(m.sizes())[0].clone()))
             .collect();
         let before: Vec<Vec<u8>> = outs.iter().map(|t| t.storage().to_vec()).collect();
         if run_into(kernel, &args, &outs, 1).is_err() {
@@ -249,13 +249,13 @@ fn licensed_results_lie_on_their_operands() {
         for &Reuse { arg, result, kind } in op.def().reuse {
             let (arg, result) = (arg as usize, result as usize);
             // A number may stand in a tensor's place.
-            let Ok(target) = Args::<Tensor, Scalar>(args).tensor(arg) else { continue };
+            let Ok(target) = Args::<RawTensor, Scalar>(args).tensor(arg) else { continue };
             if kind == ReuseKind::Trailing {
                 continue;
             }
             for share in [false, true] {
                 // All operands of the target's type and sizes are the target itself where that is licensed.
-                let shared = |t: &Tensor| {
+                let shared = |t: &RawTensor| {
                     share
                         && kind != ReuseKind::Carried
                         && (t.dtype(), &t.layout().sizes) == (target.dtype(), &target.layout().sizes)
@@ -274,8 +274,8 @@ fn licensed_results_lie_on_their_operands() {
                     let mut on: Vec<SampleArg> =
                         map_tensors(args, |t| if shared(t) { base.clone() } else { resolved(t) });
                     on[arg] = Arg::Value(base.clone());
-                    let mut outs: Vec<Tensor> =
-                        want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();
+                    let mut outs: Vec<RawTensor> =
+                        want.iter().map(|t| RawTensor::zeros(t.dtype(), t.layout().clone())).collect();
                     outs[result] = base;
                     run_into(kernel, &on, &outs, 1).map_err(|e| format!("on argument {arg}: {e}"))?;
                     if let Some(why) = differ(&want, &outs) {
@@ -296,7 +296,7 @@ fn licences_by_index_hold_for_elements_of_other_sizes() {
         let Some(kernel) = fixed(op, args).filter(|_| !op.def().strided) else { return Ok(()) };
         for &Reuse { arg, result, .. } in op.def().reuse.iter().filter(|l| l.kind == ReuseKind::SameIndex) {
             let (arg, result) = (arg as usize, result as usize);
-            let Ok(target) = Args::<Tensor, Scalar>(args).tensor(arg) else { continue };
+            let Ok(target) = Args::<RawTensor, Scalar>(args).tensor(arg) else { continue };
             let plain = map_tensors(args, resolved);
             let Ok(want) = results(op, &plain) else { continue };
             let (from, to) = (target.dtype().size() as i64, want[result].dtype().size() as i64);
@@ -312,13 +312,14 @@ fn licences_by_index_hold_for_elements_of_other_sizes() {
                     let mut own = layout.clone();
                     own.strides.iter_mut().for_each(|s| *s *= times);
                     own.offset *= times;
-                    Tensor::new(storage.clone(), dtype, own).expect("inside its storage")
+                    RawTensor::new(storage.clone(), dtype, own).expect("inside its storage")
                 };
                 let base = typed(target.dtype());
                 copy_convert(resolved(target).read().view(), &base.write().view_mut());
                 let mut on = plain.clone();
                 on[arg] = Arg::Value(base);
-                let mut outs: Vec<Tensor> = want.iter().map(|t| Tensor::zeros(t.dtype(), t.layout().clone())).collect();
+                let mut outs: Vec<RawTensor> =
+                    want.iter().map(|t| RawTensor::zeros(t.dtype(), t.layout().clone())).collect();
                 outs[result] = typed(want[result].dtype());
                 run_into(kernel, &on, &outs, 1).map_err(|e| format!("on argument {arg}: {e}"))?;
                 if let Some(why) = differ(&want, &outs) {

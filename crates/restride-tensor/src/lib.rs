@@ -16,7 +16,7 @@
 //!   to gets an [`AccessError`] (or a panic, from methods that say so). Growing and copying on the first write take the writer's
 //!   lock, so the bytes stay where they are while anybody has a [`View`] of them: views borrow a [`ReadGuard`], [`WriteGuard`] or
 //!   [`Access`], which hold the lock.
-//! - *What goes to other threads.* [`Storage`], [`Tensor`] and [`Bytes`] are `Send + Sync`. Views are neither: a kernel that
+//! - *What goes to other threads.* [`Storage`], [`RawTensor`] and [`Bytes`] are `Send + Sync`. Views are neither: a kernel that
 //!   shares its work between threads hands over addresses and is answerable for who writes which element.
 //! - *Reading what is written.* An in-place operator does. Safe code cannot make views for that; [`Access`] locks the storages of
 //!   all operands once, each as a writer or a reader, and gives views that overlap through `unsafe` functions. Who runs operators
@@ -40,7 +40,7 @@ pub use layout::{Dim, Dims, Layout, LayoutError, PerDim};
 pub use overlap::{Overlap, index_by_index, nested, overlap, overlap_bytes, self_overlaps};
 pub use scalar::Scalar;
 pub use storage::{AccessError, Bytes, Lock, Storage};
-pub use tensor::{Access, ReadGuard, Tensor, WriteGuard};
+pub use tensor::{Access, RawTensor, ReadGuard, WriteGuard};
 pub use view::{Fitted, View, ViewMut};
 
 pub use half::{bf16, f16};

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 /// A layout on a storage: eager PyTorch's tensor. Clones alias.
 #[derive(Clone, Debug)]
-pub struct Tensor {
+pub struct RawTensor {
     storage: Storage,
     dtype: DType,
     layout: Layout,
@@ -16,14 +16,14 @@ pub struct Tensor {
     pub neg: bool,
 }
 
-impl Tensor {
+impl RawTensor {
     /// A tensor on a storage; `None` if the layout is none, reaches outside of the storage, or if elements would not be aligned
     /// there (memory of another owner may begin anywhere).
-    pub fn new(storage: Storage, dtype: DType, layout: Layout) -> Option<Tensor> {
+    pub fn new(storage: Storage, dtype: DType, layout: Layout) -> Option<RawTensor> {
         let bytes = layout.byte_range(dtype.size())?;
         let aligned = (storage.address() as usize).is_multiple_of(dtype.align());
         // A storage that grows or is unshared is aligned for all, and no shorter.
-        (bytes.is_empty() || bytes.end <= storage.len() && aligned).then_some(Tensor {
+        (bytes.is_empty() || bytes.end <= storage.len() && aligned).then_some(RawTensor {
             storage,
             dtype,
             layout,
@@ -36,25 +36,25 @@ impl Tensor {
     ///
     /// # Panics
     /// For what is no layout of memory ([`Layout::byte_range`]). Ends the process where there is no memory;
-    /// [`Tensor::try_zeros`] does neither.
-    pub fn zeros(dtype: DType, layout: Layout) -> Tensor {
+    /// [`RawTensor::try_zeros`] does neither.
+    pub fn zeros(dtype: DType, layout: Layout) -> RawTensor {
         let bytes = layout.byte_range(dtype.size()).unwrap_or_else(|| panic!("no memory can be of layout {layout}"));
         let storage = Storage::zeroed(bytes.end);
-        Tensor { storage, dtype, layout, conj: false, neg: false }
+        RawTensor { storage, dtype, layout, conj: false, neg: false }
     }
 
-    /// As [`Tensor::zeros`], or `None` for what is no layout, or needs more memory than there is.
-    pub fn try_zeros(dtype: DType, layout: Layout) -> Option<Tensor> {
+    /// As [`RawTensor::zeros`], or `None` for what is no layout, or needs more memory than there is.
+    pub fn try_zeros(dtype: DType, layout: Layout) -> Option<RawTensor> {
         let storage = Storage::try_zeroed(layout.byte_range(dtype.size())?.end).ok()?;
-        Some(Tensor { storage, dtype, layout, conj: false, neg: false })
+        Some(RawTensor { storage, dtype, layout, conj: false, neg: false })
     }
 
     /// A row-major tensor of the given elements.
     ///
     /// # Panics
     /// If the number of elements is not that of the sizes.
-    pub fn from_slice<T: Element>(data: &[T], sizes: &[i64]) -> Tensor {
-        let t = Tensor::zeros(T::DTYPE, Layout::contiguous(sizes));
+    pub fn from_slice<T: Element>(data: &[T], sizes: &[i64]) -> RawTensor {
+        let t = RawTensor::zeros(T::DTYPE, Layout::contiguous(sizes));
         assert_eq!(t.numel(), data.len(), "elements do not fill sizes {sizes:?}");
         // SAFETY: elements are plain data; the slice covers exactly their bytes.
         t.storage.write(unsafe { std::slice::from_raw_parts(data.as_ptr() as *const u8, std::mem::size_of_val(data)) });
@@ -78,17 +78,17 @@ impl Tensor {
         self.layout.numel() as usize
     }
 
-    /// Another layout (and element type) on the same storage; `None` as in [`Tensor::new`].
-    pub fn alias(&self, dtype: DType, layout: Layout) -> Option<Tensor> {
-        let mut t = Tensor::new(self.storage.clone(), dtype, layout)?;
+    /// Another layout (and element type) on the same storage; `None` as in [`RawTensor::new`].
+    pub fn alias(&self, dtype: DType, layout: Layout) -> Option<RawTensor> {
+        let mut t = RawTensor::new(self.storage.clone(), dtype, layout)?;
         (t.conj, t.neg) = (self.conj, self.neg);
         Some(t)
     }
 
     /// Whether elements of both may share bytes: those of one storage, or of storages on the same foreign memory. `false` is
     /// certain; `true` is where the bytes between first and last elements meet.
-    pub fn may_meet(&self, other: &Tensor) -> bool {
-        let range = |t: &Tensor| {
+    pub fn may_meet(&self, other: &RawTensor) -> bool {
+        let range = |t: &RawTensor| {
             let bytes = t.layout.byte_range(t.dtype.size()).unwrap_or(0..usize::MAX);
             let start = t.storage.address() as usize;
             start.saturating_add(bytes.start)..start.saturating_add(bytes.end)
@@ -105,7 +105,7 @@ impl Tensor {
         self.try_read().unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// As [`Tensor::read`].
+    /// As [`RawTensor::read`].
     ///
     /// # Errors
     /// While the storage is being written.
@@ -121,7 +121,7 @@ impl Tensor {
         self.try_write().unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// As [`Tensor::write`].
+    /// As [`RawTensor::write`].
     ///
     /// # Errors
     /// While the storage is being read or written, and if it is read-only.
@@ -132,7 +132,7 @@ impl Tensor {
     /// The elements in logical order (the lazy bits not applied).
     ///
     /// # Panics
-    /// If `T` is not the element type (`u8` also reads `bool`), and as [`Tensor::read`].
+    /// If `T` is not the element type (`u8` also reads `bool`), and as [`RawTensor::read`].
     pub fn to_elements<T: Element>(&self) -> Vec<T> {
         self.read().view().to_elements()
     }
@@ -140,7 +140,7 @@ impl Tensor {
     /// The element at an index as a number.
     ///
     /// # Panics
-    /// As [`View::get`] and [`Tensor::read`].
+    /// As [`View::get`] and [`RawTensor::read`].
     pub fn get(&self, index: &[i64]) -> Scalar {
         self.read().view().get(index)
     }
@@ -149,7 +149,7 @@ impl Tensor {
 /// A tensor whose storage is locked for reading.
 pub struct ReadGuard<'t> {
     lock: Lock<'t>,
-    tensor: &'t Tensor,
+    tensor: &'t RawTensor,
 }
 
 impl ReadGuard<'_> {
@@ -164,7 +164,7 @@ impl ReadGuard<'_> {
 /// A tensor whose storage is locked for writing.
 pub struct WriteGuard<'t> {
     lock: Lock<'t>,
-    tensor: &'t Tensor,
+    tensor: &'t RawTensor,
 }
 
 impl WriteGuard<'_> {
@@ -186,8 +186,8 @@ impl<'t> Access<'t> {
     /// # Errors
     /// Others are in the way, or a write to memory that is read-only.
     pub fn of(
-        reads: impl IntoIterator<Item = &'t Tensor>,
-        writes: impl IntoIterator<Item = &'t Tensor>,
+        reads: impl IntoIterator<Item = &'t RawTensor>,
+        writes: impl IntoIterator<Item = &'t RawTensor>,
     ) -> Result<Access<'t>, AccessError> {
         // What was locked until an error is released with it.
         let mut access = Access { held: SmallVec::new() };
@@ -207,7 +207,7 @@ impl<'t> Access<'t> {
         Ok(access)
     }
 
-    fn holds(&self, t: &Tensor, write: bool) -> bool {
+    fn holds(&self, t: &RawTensor, write: bool) -> bool {
         self.held.iter().any(|(s, w)| s.same(&t.storage) && (*w || !write))
     }
 
@@ -218,7 +218,7 @@ impl<'t> Access<'t> {
     ///
     /// # Panics
     /// For tensors that are not locked (in debug builds).
-    pub unsafe fn view<'a>(&'a self, t: &'a Tensor) -> View<'a> {
+    pub unsafe fn view<'a>(&'a self, t: &'a RawTensor) -> View<'a> {
         debug_assert!(self.holds(t, false), "a tensor is read that was not locked");
         // SAFETY: as in `ReadGuard::view`; who else writes the bytes is the caller's promise.
         unsafe { View::from_raw(t.storage.address(), t.dtype, &t.layout) }
@@ -231,7 +231,7 @@ impl<'t> Access<'t> {
     ///
     /// # Panics
     /// For tensors that are not locked for that (in debug builds).
-    pub unsafe fn view_mut<'a>(&'a self, t: &'a Tensor) -> ViewMut<'a> {
+    pub unsafe fn view_mut<'a>(&'a self, t: &'a RawTensor) -> ViewMut<'a> {
         debug_assert!(self.holds(t, true), "a tensor is written that was not locked");
         // SAFETY: as in `WriteGuard::view_mut`; who else uses the bytes is the caller's promise.
         unsafe { ViewMut::from_raw(t.storage.address(), t.dtype, &t.layout) }
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn tensors_go_to_other_threads() {
         fn both<T: Send + Sync>() {}
-        both::<Tensor>();
+        both::<RawTensor>();
         both::<Storage>();
         both::<Bytes>();
-        let t = Tensor::from_slice(&[1i64, 2], &[2]);
+        let t = RawTensor::from_slice(&[1i64, 2], &[2]);
         let alias = t.clone();
         std::thread::spawn(move || alias.storage().write(&7i64.to_le_bytes())).join().unwrap();
         assert_eq!(t.to_elements::<i64>(), [7, 2]);
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn what_is_viewed_does_not_move() {
-        let t = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4]);
+        let t = RawTensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4]);
         let reading = t.read();
         let v = reading.view();
         assert_eq!(t.storage().grow(1 << 20), Err(AccessError::Read));
@@ -275,8 +275,8 @@ mod tests {
         t.storage().grow(1 << 20).unwrap();
         assert_eq!(t.get(&[3]), Scalar::Float(4.0));
 
-        let t =
-            Tensor::new(Storage::from_bytes(Bytes::copy_of(&[1; 64])), DType::U8, Layout::contiguous(&[64])).unwrap();
+        let t = RawTensor::new(Storage::from_bytes(Bytes::copy_of(&[1; 64])), DType::U8, Layout::contiguous(&[64]))
+            .unwrap();
         let reading = t.read();
         assert_eq!(t.storage().try_write(&[7]), Err(AccessError::Read));
         assert_eq!(reading.view().get(&[0]), Scalar::Int(1));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn one_thread_reads_while_another_wants_to_write() {
-        let t = Tensor::from_slice(&[0i64], &[1]);
+        let t = RawTensor::from_slice(&[0i64], &[1]);
         let other = t.clone();
         std::thread::scope(|s| {
             s.spawn(move || {
@@ -303,23 +303,23 @@ mod tests {
     #[test]
     #[should_panic(expected = "out of range")]
     fn an_index_out_of_range_is_a_panic() {
-        Tensor::from_slice(&[1.0f32], &[1]).get(&[100_000_000]);
+        RawTensor::from_slice(&[1.0f32], &[1]).get(&[100_000_000]);
     }
 
     #[test]
     #[should_panic(expected = "out of range")]
     fn an_index_has_one_number_for_each_dimension() {
-        Tensor::from_slice(&[1.0f32, 2.0], &[1, 2]).get(&[0]);
+        RawTensor::from_slice(&[1.0f32, 2.0], &[1, 2]).get(&[0]);
     }
 
     #[test]
     fn what_is_no_layout_is_refused() {
-        let on = |bytes: usize, l: Layout| Tensor::new(Storage::zeroed(bytes), DType::F32, l);
+        let on = |bytes: usize, l: Layout| RawTensor::new(Storage::zeroed(bytes), DType::F32, l);
         let mut few = Layout::contiguous(&[1i64]);
         few.sizes = [100_000_000i64].into_iter().collect();
         few.strides = std::iter::empty::<i64>().collect();
         assert!(on(4, few.clone()).is_none());
-        assert!(Tensor::try_zeros(DType::F32, few).is_none());
+        assert!(RawTensor::try_zeros(DType::F32, few).is_none());
         assert!(on(4, Layout::strided(&[-5i64], &[0], 0)).is_none());
         assert!(on(4, Layout::strided(&[1i64 << 32, 1 << 32], &[0, 0], 0)).is_none());
         assert!(on(4, Layout::strided(&[3i64], &[i64::MAX], 0)).is_none());
@@ -328,13 +328,13 @@ mod tests {
         assert!(on(4, Layout::strided(&[1i64], &[1], i64::MAX)).is_none());
         assert!(on(4, Layout::strided(&[2i64, 0], &[i64::MAX, 1], 7)).is_some());
         assert!(on(8, Layout::strided(&[2i64], &[-1], 1)).is_some());
-        assert!(Tensor::try_zeros(DType::F64, Layout::strided(&[2i64], &[1 << 61], 0)).is_none());
+        assert!(RawTensor::try_zeros(DType::F64, Layout::strided(&[2i64], &[1 << 61], 0)).is_none());
     }
 
     #[test]
     #[should_panic(expected = "no memory can be of layout")]
     fn zeros_of_no_layout_is_a_panic() {
-        Tensor::zeros(DType::F64, Layout::strided(&[2i64], &[1i64 << 61], 0));
+        RawTensor::zeros(DType::F64, Layout::strided(&[2i64], &[1i64 << 61], 0));
     }
 
     #[test]
@@ -343,18 +343,18 @@ mod tests {
         let start: *mut u8 = there.as_mut_ptr().cast();
         // SAFETY: the array outlives the storage, and is not touched meanwhile.
         let odd = unsafe { Storage::foreign(start.add(1), 31, true, || {}) };
-        assert!(Tensor::new(odd.clone(), DType::F32, Layout::contiguous(&[2])).is_none());
-        let bytes = Tensor::new(odd, DType::U8, Layout::contiguous(&[31])).unwrap();
+        assert!(RawTensor::new(odd.clone(), DType::F32, Layout::contiguous(&[2])).is_none());
+        let bytes = RawTensor::new(odd, DType::U8, Layout::contiguous(&[31])).unwrap();
         assert!(bytes.alias(DType::I16, Layout::contiguous(&[1])).is_none());
         // SAFETY: as above.
         let c128 = unsafe { Storage::foreign(start.add(8), 24, true, || {}) };
-        assert!(Tensor::new(c128, DType::C128, Layout::contiguous(&[1])).is_some());
+        assert!(RawTensor::new(c128, DType::C128, Layout::contiguous(&[1])).is_some());
     }
 
     #[test]
     fn a_call_may_read_what_it_writes() {
-        let t = Tensor::from_slice(&[1i64, 2], &[2]);
-        let (x, y) = (t.clone(), Tensor::from_slice(&[3i64, 4], &[2]));
+        let t = RawTensor::from_slice(&[1i64, 2], &[2]);
+        let (x, y) = (t.clone(), RawTensor::from_slice(&[3i64, 4], &[2]));
         let access = Access::of([&x, &y, &y], [&t, &t]).unwrap();
         assert!(t.try_read().is_err() && y.try_read().is_ok() && y.try_write().is_err());
         // SAFETY: nothing is written.
@@ -371,7 +371,7 @@ mod tests {
 
     #[test]
     fn elements_on_the_same_bytes_meet() {
-        let t = Tensor::from_slice(&[0f32; 8], &[8]);
+        let t = RawTensor::from_slice(&[0f32; 8], &[8]);
         let part = |at: i64| t.alias(DType::F32, Layout::strided(&[2], &[1], at)).unwrap();
         assert!(part(0).may_meet(&part(1)) && !part(0).may_meet(&part(2)) && part(3).may_meet(&t));
     }

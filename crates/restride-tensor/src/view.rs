@@ -142,9 +142,9 @@ impl<'a> ViewMut<'a> {
     /// The same window for reading, while nothing is written through this one.
     ///
     /// ```compile_fail,E0502
-    /// # use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+    /// # use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
     /// fn kernel(x: &View<'_>, out: &ViewMut<'_>) {}
-    /// let t = Tensor::zeros(DType::F32, Layout::contiguous(&[2]));
+    /// let t = RawTensor::zeros(DType::F32, Layout::contiguous(&[2]));
     /// let mut writing = t.write();
     /// let mut out = writing.view_mut();
     /// let x = out.as_view();

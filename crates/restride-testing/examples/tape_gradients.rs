@@ -4,7 +4,7 @@
 
 use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use restride_testing::scenarios::{given, tensors};
 use restride_testing::tape_run::{numbers, taped};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn answer(line: &str) -> Result<Vec<Value>, String> {
     let inputs = Inputs::from_samples(&program).ok_or("no inputs")?.map_err(|e| e.to_string())?;
     let _how = saved_tensors(how);
     let run = taped(&program, &given(&tensors(&inputs)), true)?;
-    let one = Tensor::from_slice(&[1.0f64], &[]);
+    let one = RawTensor::from_slice(&[1.0f64], &[]);
     let gradients = run.gradients(&[(0, one)])?;
     Ok(gradients.iter().map(|(_, g)| json!(numbers(g))).collect())
 }

@@ -5,7 +5,7 @@ use restride_ir::{DType, Layout, Limits, Program, Result, Scalar};
 use restride_pt2::import::{ImportOptions, import};
 use restride_pt2::tensors::json::{self, Section};
 use restride_pt2::tensors::{Item, NamedTensors, Scalar as FileScalar};
-use restride_tensor::{Bytes, Storage, Tensor};
+use restride_tensor::{Bytes, RawTensor, Storage};
 use std::path::{Path, PathBuf};
 
 /// One case.
@@ -50,7 +50,7 @@ fn values(file: &NamedTensors) -> Vec<RunValue> {
         Item::Tensor(t) => {
             let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
             let dtype = DType::from_name(t.dtype.name()).expect("an element type of ours");
-            RunValue::Tensor(Tensor::new(storages[t.storage].clone(), dtype, layout).expect("inside of its storage"))
+            RunValue::Tensor(RawTensor::new(storages[t.storage].clone(), dtype, layout).expect("inside of its storage"))
         }
         Item::Scalar(FileScalar::Int(i)) => RunValue::Scalar(Scalar::Int(*i)),
         Item::Scalar(FileScalar::Float(x)) => RunValue::Scalar(Scalar::Float(*x)),

@@ -7,7 +7,7 @@ use restride::{CompileOptions, Compiled};
 use restride_exec::RunValue;
 use restride_exec::interp::Options;
 use restride_ir::{Arg, Error, ErrorKind, Graph, Id, InputKind, MemoryFormat, Program, Result, Scalar};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use serde_json::{Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -18,7 +18,7 @@ struct Tensors {
     storages: Vec<Value>,
     tensors: Vec<Value>,
     /// Holds the storages, so that no address is used twice.
-    held: Vec<Tensor>,
+    held: Vec<RawTensor>,
 }
 
 impl Tensors {
@@ -32,7 +32,7 @@ impl Tensors {
         self.tensors.push(entry);
     }
 
-    fn tensor(&mut self, t: &Tensor) -> Value {
+    fn tensor(&mut self, t: &RawTensor) -> Value {
         let id = t.storage().id();
         let storage = self.ids.iter().position(|i| *i == id).unwrap_or_else(|| {
             self.ids.push(id);

@@ -42,7 +42,7 @@ use restride_passes::place::{PlaceOptions, Placed};
 use restride_passes::plan::PlanOptions;
 use restride_passes::recompute::{again, modelled, recompute};
 use restride_passes::{ViewOptions, functionalize, lower, materialize, place, plan::plan, simplify, specialize, views};
-use restride_tensor::{Bytes, Storage, Tensor};
+use restride_tensor::{Bytes, RawTensor, Storage};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -349,7 +349,7 @@ impl Test {
         for &(output, at, value) in &self.caller {
             let target = if output { left.values.get(at) } else { left.inputs.get(at) };
             let target = target.and_then(RunValue::tensor).ok_or("the caller writes what is no tensor")?;
-            let filled = Tensor::from_slice(&vec![value; target.numel()], &target.layout().sizes);
+            let filled = RawTensor::from_slice(&vec![value; target.numel()], &target.layout().sizes);
             copy_into(target, &filled).map_err(|e| e.0)?;
         }
         Ok(())
@@ -420,7 +420,8 @@ impl Test {
                 Some(g) => storages[g].get_or_insert_with(fresh).clone(),
                 None => fresh(),
             };
-            let t = Tensor::new(storage, ty.dtype, ty.layout.clone()).ok_or("an input reaches beyond its storage")?;
+            let t =
+                RawTensor::new(storage, ty.dtype, ty.layout.clone()).ok_or("an input reaches beyond its storage")?;
             values.push(RunValue::Tensor(t));
         }
         Ok(Inputs::new(values))
@@ -445,9 +446,9 @@ fn show(left: &Leftovers) -> Result<String, String> {
     Ok(out)
 }
 
-fn elements(t: &Tensor) -> String {
+fn elements(t: &RawTensor) -> String {
     let contiguous = Layout::contiguous(&t.layout().sizes);
-    let own = Tensor::zeros(t.dtype(), contiguous);
+    let own = RawTensor::zeros(t.dtype(), contiguous);
     copy_into(&own, t).expect("one element type");
     let flat = own.alias(t.dtype(), Layout::contiguous(&[t.numel() as i64])).expect("all elements");
     let list: Vec<String> = (0..t.numel() as i64).map(|i| flat.get(&[i]).to_string()).collect();
@@ -457,7 +458,7 @@ fn elements(t: &Tensor) -> String {
 fn count(dtype: DType, cells: usize) -> Storage {
     let n = cells as i64;
     let numbers: Vec<i64> = (0..n).collect();
-    let own = Tensor::zeros(dtype, Layout::contiguous(&[n]));
-    copy_into(&own, &Tensor::from_slice(&numbers, &[n])).expect("numbers convert");
+    let own = RawTensor::zeros(dtype, Layout::contiguous(&[n]));
+    copy_into(&own, &RawTensor::from_slice(&numbers, &[n])).expect("numbers convert");
     own.storage().clone()
 }

@@ -1,7 +1,7 @@
 //! Gradients by finite differences: the judge of gradient rules.
 
 use crate::rng::Rng;
-use restride::{Inputs, RawTensor as Tensor, RunOptions, RunValue, State};
+use restride::{Inputs, RawTensor, RunOptions, RunValue, State};
 use restride_ir::{
     Arg, DType, Expr, InputKind, InputSpec, Layout, Meta, Op, OutputKind, OutputSpec, Program, SampleArg, Scalar,
     Stage, TensorType, Type, ValueId,
@@ -161,11 +161,11 @@ fn lift(a: &Arg<ValueId, Scalar>) -> Arg {
 }
 
 /// In double precision, row-major, with each number moved a little: so that none is where a function has a corner.
-pub fn widened(t: &Tensor, rng: &mut Rng) -> Tensor {
+pub fn widened(t: &RawTensor, rng: &mut Rng) -> RawTensor {
     widened_by(t, 0.02, rng)
 }
 
-fn widened_by(t: &Tensor, most: f64, rng: &mut Rng) -> Tensor {
+fn widened_by(t: &RawTensor, most: f64, rng: &mut Rng) -> RawTensor {
     let sizes = &t.layout().sizes;
     let shake = |x: f64, rng: &mut Rng| x + (unit(rng) - 0.5) * most * (x.abs() + 0.5);
     match t.dtype() {
@@ -176,12 +176,12 @@ fn widened_by(t: &Tensor, most: f64, rng: &mut Rng) -> Tensor {
             };
             let data: Vec<C64> = indices(sizes).iter().map(complex).collect();
             let data: Vec<C64> = data.iter().map(|z| C64::new(shake(z.re, rng), shake(z.im, rng))).collect();
-            Tensor::from_slice(&data, sizes)
+            RawTensor::from_slice(&data, sizes)
         }
         d if d.is_float() => {
             let all = indices(sizes);
             let data: Vec<f64> = all.iter().map(|i| shake(t.get(i).as_f64(), rng)).collect();
-            Tensor::from_slice(&data, sizes)
+            RawTensor::from_slice(&data, sizes)
         }
         _ => t.clone(),
     }
@@ -205,7 +205,7 @@ pub struct GradientCase {
     /// Functional; its one output is the loss.
     pub program: Program,
     /// Values of its inputs.
-    pub inputs: Vec<Tensor>,
+    pub inputs: Vec<RawTensor>,
     /// Names of the floating operands.
     pub wrt: Vec<String>,
     /// The call's arguments, in double precision.
@@ -282,12 +282,12 @@ impl GradientCase {
     }
 
     /// The gradients by the rule, with the positions of their inputs.
-    pub fn gradients(&self) -> Result<Vec<(usize, Tensor)>> {
+    pub fn gradients(&self) -> Result<Vec<(usize, RawTensor)>> {
         Ok(run(&self.joint()?, &self.inputs)?.gradients)
     }
 
     /// The loss at these inputs.
-    fn loss(&self, inputs: &[Tensor]) -> Result<f64> {
+    fn loss(&self, inputs: &[RawTensor]) -> Result<f64> {
         let out = run(&self.program, inputs)?;
         let t = out.values[0].tensor().ok_or("no loss")?;
         Ok(t.get(&[]).as_f64())
@@ -321,14 +321,14 @@ impl GradientCase {
 /// # Errors
 /// What the loss says, and gradients that are none.
 pub fn against(
-    loss: impl Fn(&[Tensor]) -> Result<f64>,
-    inputs: &[Tensor],
-    gradients: &[(usize, Tensor)],
+    loss: impl Fn(&[RawTensor]) -> Result<f64>,
+    inputs: &[RawTensor],
+    gradients: &[(usize, RawTensor)],
     tolerance: f64,
     rng: &mut Rng,
 ) -> Result<()> {
     for _ in 0..2 {
-        let directions: Vec<Tensor> = gradients.iter().map(|(_, g)| drawn(&meta(g), rng)).collect();
+        let directions: Vec<RawTensor> = gradients.iter().map(|(_, g)| drawn(&meta(g), rng)).collect();
         let ours: f64 = gradients.iter().zip(&directions).map(|((_, g), d)| dot(g, d)).sum();
         let step = 1e-6;
         let at = |by: f64| {
@@ -350,28 +350,28 @@ pub fn against(
     Ok(())
 }
 
-fn run(program: &Program, inputs: &[Tensor]) -> Result<restride::Outputs> {
+fn run(program: &Program, inputs: &[RawTensor]) -> Result<restride::Outputs> {
     let inputs = Inputs::new(inputs.iter().map(|t| RunValue::Tensor(t.clone())));
     let mut state = State::new(program).map_err(|e| e.to_string())?;
     restride::interpret(program, &inputs, &mut state, &RunOptions::default()).map_err(|e| e.to_string())
 }
 
-fn meta(t: &Tensor) -> Meta {
+fn meta(t: &RawTensor) -> Meta {
     TensorType::new(t.dtype(), Layout::contiguous(&t.layout().sizes))
 }
 
 /// Random numbers of a type.
-fn drawn(m: &Meta, rng: &mut Rng) -> Tensor {
+fn drawn(m: &Meta, rng: &mut Rng) -> RawTensor {
     let n = m.layout.numel();
     if m.dtype.is_complex() {
         let data: Vec<C64> = (0..n).map(|_| C64::new(unit(rng) * 2.0 - 1.0, unit(rng) * 2.0 - 1.0)).collect();
-        return Tensor::from_slice(&data, m.sizes());
+        return RawTensor::from_slice(&data, m.sizes());
     }
     let data: Vec<f64> = (0..n).map(|_| unit(rng) * 2.0 - 1.0).collect();
-    Tensor::from_slice(&data, m.sizes())
+    RawTensor::from_slice(&data, m.sizes())
 }
 
-fn parts(t: &Tensor) -> Vec<f64> {
+fn parts(t: &RawTensor) -> Vec<f64> {
     let read = |i: &Vec<i64>| match t.get(i) {
         Scalar::Complex(z) => vec![z.re, z.im],
         s => vec![s.as_f64()],
@@ -379,15 +379,15 @@ fn parts(t: &Tensor) -> Vec<f64> {
     indices(&t.layout().sizes).iter().flat_map(read).collect()
 }
 
-fn dot(a: &Tensor, b: &Tensor) -> f64 {
+fn dot(a: &RawTensor, b: &RawTensor) -> f64 {
     parts(a).iter().zip(parts(b)).map(|(x, y)| x * y).sum()
 }
 
-fn along(t: &Tensor, direction: &Tensor, by: f64) -> Tensor {
+fn along(t: &RawTensor, direction: &RawTensor, by: f64) -> RawTensor {
     let sum: Vec<f64> = parts(t).iter().zip(parts(direction)).map(|(x, d)| x + by * d).collect();
     if t.dtype().is_complex() {
         let data: Vec<C64> = sum.chunks(2).map(|p| C64::new(p[0], p[1])).collect();
-        return Tensor::from_slice(&data, &t.layout().sizes);
+        return RawTensor::from_slice(&data, &t.layout().sizes);
     }
-    Tensor::from_slice(&sum, &t.layout().sizes)
+    RawTensor::from_slice(&sum, &t.layout().sizes)
 }

@@ -83,7 +83,7 @@ pub fn tensor_files(bytes: &[u8]) {
     for format in [Format::Npz, Format::Safetensors, Format::Json] {
         let Ok(read) = tensors::read(format, bytes) else { continue };
         read.validate().expect("accepted");
-        let cells = |t: &tensors::RawTensor| t.sizes.iter().try_fold(1i64, |n, s| n.checked_mul(*s));
+        let cells = |t: &tensors::FileTensor| t.sizes.iter().try_fold(1i64, |n, s| n.checked_mul(*s));
         let small = |item: &tensors::NamedItem| match &item.value {
             tensors::Item::Tensor(t) => cells(t).is_some_and(|n| n < 1 << 20),
             tensors::Item::Scalar(_) => true,

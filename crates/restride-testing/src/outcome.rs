@@ -7,7 +7,7 @@ use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::symbols::same_number;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{ErrorKind, OutputKind, Program, Result};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
 
 /// What a run leaves behind: inputs and state as they are then, and outputs.
@@ -102,7 +102,7 @@ pub fn difference(a: &Leftovers, b: &Leftovers) -> Option<String> {
     };
     for (i, (x, y)) in given(a).iter().zip(&given(b)).enumerate() {
         if let (Some(x), Some(y)) = (x.tensor(), y.tensor()) {
-            let whole = |t: &Tensor| {
+            let whole = |t: &RawTensor| {
                 let n = (t.storage().len() / t.dtype().size()) as i64;
                 let cells = restride_tensor::Layout::contiguous(&[n]);
                 element_bytes(&t.alias(t.dtype(), cells).expect("whole cells of the storage"))
@@ -118,7 +118,7 @@ pub fn difference(a: &Leftovers, b: &Leftovers) -> Option<String> {
     None
 }
 
-fn tensors(x: &Tensor, y: &Tensor) -> Option<String> {
+fn tensors(x: &RawTensor, y: &RawTensor) -> Option<String> {
     let (lx, ly) = (x.layout(), y.layout());
     if x.dtype() != y.dtype() || lx.sizes != ly.sizes {
         return Some(format!("is {}{ly} for {}{lx}", y.dtype(), x.dtype()));
@@ -129,7 +129,7 @@ fn tensors(x: &Tensor, y: &Tensor) -> Option<String> {
     elements(x, y)
 }
 
-fn elements(x: &Tensor, y: &Tensor) -> Option<String> {
+fn elements(x: &RawTensor, y: &RawTensor) -> Option<String> {
     let (bx, by) = (element_bytes(x), element_bytes(y));
     if bx != by {
         let size = x.dtype().size();
@@ -139,7 +139,7 @@ fn elements(x: &Tensor, y: &Tensor) -> Option<String> {
     None
 }
 
-fn show(t: &Tensor) -> String {
+fn show(t: &RawTensor) -> String {
     let mut index = vec![0; t.layout().rank()];
     let mut out = Vec::new();
     for _ in 0..t.numel().min(24) {
@@ -165,7 +165,7 @@ struct StoragePairs {
 }
 
 impl StoragePairs {
-    fn sharing(&mut self, name: &str, x: &Tensor, y: &Tensor, caller_s: bool) -> Option<String> {
+    fn sharing(&mut self, name: &str, x: &RawTensor, y: &RawTensor, caller_s: bool) -> Option<String> {
         let (i, j) = (x.storage().id(), y.storage().id());
         let (to, first) = self.to.entry(i).or_insert_with(|| (j, name.to_string()));
         if *to != j {
@@ -175,7 +175,7 @@ impl StoragePairs {
         if *back != i {
             return Some(format!("shares storage with {first}"));
         }
-        let bytes = |t: &Tensor| t.layout().offset * t.dtype().size() as i64;
+        let bytes = |t: &RawTensor| t.layout().offset * t.dtype().size() as i64;
         let shift = bytes(y) - bytes(x);
         let expected = *self.shift.entry(i).or_insert(if caller_s { 0 } else { shift });
         (shift != expected && x.numel() > 0)

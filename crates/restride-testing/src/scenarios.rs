@@ -1,7 +1,7 @@
 //! Programs with in-place operators on views that `scripts/make/autograd_scenarios.py` exports, and what they compute.
 
 use restride::{Error, Inputs, Program, RunOptions, RunValue, State};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::path::{Path, PathBuf};
 
 /// The files of `fixtures/autograd`, in order.
@@ -18,12 +18,12 @@ pub fn programs() -> Vec<PathBuf> {
 }
 
 /// The tensors among inputs.
-pub fn tensors(inputs: &Inputs) -> Vec<Tensor> {
+pub fn tensors(inputs: &Inputs) -> Vec<RawTensor> {
     inputs.values.iter().filter_map(|v| v.tensor().cloned()).collect()
 }
 
 /// Tensors as inputs, in memory of their own.
-pub fn given(inputs: &[Tensor]) -> Inputs {
+pub fn given(inputs: &[RawTensor]) -> Inputs {
     Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
 }
 
@@ -31,7 +31,7 @@ pub fn given(inputs: &[Tensor]) -> Inputs {
 ///
 /// # Errors
 /// What the run says; an output that is no tensor.
-pub fn loss(program: &Program, inputs: &[Tensor]) -> Result<f64, String> {
+pub fn loss(program: &Program, inputs: &[RawTensor]) -> Result<f64, String> {
     let say = |e: Error| e.to_string();
     let mut state = State::new(program).map_err(say)?;
     let out = restride::interpret(program, &given(inputs), &mut state, &RunOptions::default()).map_err(say)?;

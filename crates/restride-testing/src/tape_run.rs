@@ -4,7 +4,7 @@ use crate::finite_differences::GradientCase;
 use restride::{Inputs, RunOptions, RunValue, State, user_inputs};
 use restride_exec::eager::{self, GradOptions, Value, run_program};
 use restride_ir::{Arg, InputKind, Program};
-use restride_tensor::{Layout, Storage, Tensor};
+use restride_tensor::{Layout, RawTensor, Storage};
 
 type Result<T> = std::result::Result<T, String>;
 
@@ -20,16 +20,16 @@ fn say(e: restride::Error) -> String {
     e.to_string()
 }
 
-fn differentiable(t: &Tensor) -> bool {
+fn differentiable(t: &RawTensor) -> bool {
     t.dtype().is_float() || t.dtype().is_complex()
 }
 
 /// The same memory as one row of elements.
-fn row(t: &Tensor) -> Result<Tensor> {
+fn row(t: &RawTensor) -> Result<RawTensor> {
     let storage = Storage::zeroed(t.storage().len());
     storage.write(&t.storage().to_vec());
     let cells = t.storage().len() / t.dtype().size();
-    Tensor::new(storage, t.dtype(), Layout::contiguous(&[cells as i64])).ok_or_else(|| "no row".to_string())
+    RawTensor::new(storage, t.dtype(), Layout::contiguous(&[cells as i64])).ok_or_else(|| "no row".to_string())
 }
 
 /// Runs a program whose inputs share no memory. Where it may write them, it is given copies that lie as they do; `direct`
@@ -74,7 +74,7 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun
 
 impl TapeRun {
     /// Gradients of a weighted sum of outputs at these positions, one for each leaf; zeros where there is none.
-    pub fn gradients(&self, seeds: &[(usize, Tensor)]) -> Result<Vec<(usize, Tensor)>> {
+    pub fn gradients(&self, seeds: &[(usize, RawTensor)]) -> Result<Vec<(usize, RawTensor)>> {
         let mut outputs = Vec::new();
         let mut given = Vec::new();
         for (at, seed) in seeds {
@@ -92,10 +92,10 @@ impl TapeRun {
 }
 
 /// The elements of a gradient, zeros for none.
-fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<Tensor> {
+fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<RawTensor> {
     match g {
         Some(g) => g.to_raw().map_err(say),
-        None => Ok(Tensor::zeros(leaf.dtype(), Layout::contiguous(&leaf.sizes()))),
+        None => Ok(RawTensor::zeros(leaf.dtype(), Layout::contiguous(&leaf.sizes()))),
     }
 }
 
@@ -115,7 +115,7 @@ fn loss_of(case: &GradientCase) -> Result<(Vec<(usize, eager::Tensor)>, eager::T
 ///
 /// # Errors
 /// What the tape says.
-pub fn first_order(case: &GradientCase) -> Result<Vec<(usize, Tensor)>> {
+pub fn first_order(case: &GradientCase) -> Result<Vec<(usize, RawTensor)>> {
     let (leaves, loss) = loss_of(case)?;
     found(&leaves, &loss, false)?.iter().zip(&leaves).map(|(g, (at, t))| Ok((*at, raw(g.as_ref(), t)?))).collect()
 }
@@ -137,7 +137,7 @@ fn found(
 ///
 /// # Errors
 /// What the tape says.
-pub fn second_order(case: &GradientCase, second: &GradientCase) -> Result<Vec<(usize, Tensor)>> {
+pub fn second_order(case: &GradientCase, second: &GradientCase) -> Result<Vec<(usize, RawTensor)>> {
     let (leaves, loss) = loss_of(case)?;
     let mut weights = second.inputs[case.inputs.len()..].iter();
     let mut total: Option<eager::Tensor> = None;
@@ -180,7 +180,11 @@ pub fn draws(case: &GradientCase) -> bool {
 ///
 /// # Errors
 /// The difference.
-pub fn same(ours: &[(usize, Tensor)], theirs: &[(usize, Tensor)], tolerance: impl Fn(&Tensor) -> f64) -> Result<()> {
+pub fn same(
+    ours: &[(usize, RawTensor)],
+    theirs: &[(usize, RawTensor)],
+    tolerance: impl Fn(&RawTensor) -> f64,
+) -> Result<()> {
     if ours.len() != theirs.len() {
         return Err(format!("{} gradients, not {}", ours.len(), theirs.len()));
     }
@@ -208,7 +212,7 @@ pub fn same(ours: &[(usize, Tensor)], theirs: &[(usize, Tensor)], tolerance: imp
 }
 
 /// All numbers of a tensor, complex ones as pairs.
-pub fn numbers(t: &Tensor) -> Vec<f64> {
+pub fn numbers(t: &RawTensor) -> Vec<f64> {
     let own = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
     let mut out = Vec::new();
     for n in 0..own.numel() {

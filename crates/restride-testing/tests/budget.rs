@@ -1,8 +1,8 @@
 //! Programs within a budget of memory: bit for bit what they are without one, and no more memory than they say.
 
 use restride::{
-    CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RawTensor as Tensor, RunOptions,
-    RunValue, UpperBound, open,
+    CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RawTensor, RunOptions, RunValue,
+    UpperBound, open,
 };
 use restride_testing::{Leftovers, WaysVerdict, difference, differential, generate};
 use std::path::Path;
@@ -252,7 +252,7 @@ fn the_bound_holds_for_all_sizes() {
         for n in 2..=most.0 {
             for m in 1..=most.1 {
                 let of = |sizes: &[i64], x: f32| {
-                    RunValue::Tensor(Tensor::from_slice(&vec![x; sizes.iter().product::<i64>() as usize], sizes))
+                    RunValue::Tensor(RawTensor::from_slice(&vec![x; sizes.iter().product::<i64>() as usize], sizes))
                 };
                 let inputs = match columns {
                     None => Inputs::new([of(&[n, m], 0.5), of(&[m], 2.0)]),

@@ -1,8 +1,6 @@
 //! Gradients through conditions and loops, functional and placed, against differences of what the program computes.
 
-use restride::{
-    CompileOptions, Compiled, DType, GradOptions, Inputs, Program, RawTensor as Tensor, RunOptions, RunValue, State,
-};
+use restride::{CompileOptions, Compiled, DType, GradOptions, Inputs, Program, RawTensor, RunOptions, RunValue, State};
 use restride_ir::text::parse;
 use restride_testing::finite_differences::against;
 use restride_testing::rng::Rng;
@@ -11,18 +9,18 @@ fn program(text: &str) -> Program {
     parse(text, &restride_ops::lookup).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-fn given(inputs: &[Tensor], others: &[Tensor]) -> Inputs {
+fn given(inputs: &[RawTensor], others: &[RawTensor]) -> Inputs {
     Inputs::new(others.iter().chain(inputs).cloned().map(RunValue::Tensor)).deep_clone()
 }
 
 /// A program's inputs: those that come first and are not differentiated, then numbers between -1 and 1.
-fn check(text: &str, fixed: &[Tensor], sizes: &[&[i64]], max_trips: Option<u64>) {
+fn check(text: &str, fixed: &[RawTensor], sizes: &[&[i64]], max_trips: Option<u64>) {
     let program = program(text);
     let mut rng = Rng::new(7);
     let mut number = || (rng.below(2000) as f64) / 1000.0 - 1.0;
-    let inputs: Vec<Tensor> = sizes
+    let inputs: Vec<RawTensor> = sizes
         .iter()
-        .map(|s| Tensor::from_slice(&(0..s.iter().product::<i64>()).map(|_| number()).collect::<Vec<f64>>(), s))
+        .map(|s| RawTensor::from_slice(&(0..s.iter().product::<i64>()).map(|_| number()).collect::<Vec<f64>>(), s))
         .collect();
     let compiled = Compiled::new(program.clone(), None, &CompileOptions::default()).expect("compiles");
     let options = GradOptions { max_trips, ..GradOptions::default() };
@@ -38,13 +36,13 @@ fn check(text: &str, fixed: &[Tensor], sizes: &[&[i64]], max_trips: Option<u64>)
     for ((_, a), (_, b)) in by_interp.iter().zip(&out.gradients) {
         assert_eq!(a.to_elements::<f64>(), b.to_elements::<f64>(), "{text}");
     }
-    let loss = |at: &[Tensor]| {
+    let loss = |at: &[RawTensor]| {
         let mut state = State::new(&program).map_err(|e| e.to_string())?;
         let out = restride::interpret(&program, &given(at, fixed), &mut state, &RunOptions::default());
         let out = out.map_err(|e| e.to_string())?;
         Ok(out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64())
     };
-    let gradients: Vec<(usize, Tensor)> = out.gradients.into_iter().map(|(i, g)| (i - fixed.len(), g)).collect();
+    let gradients: Vec<(usize, RawTensor)> = out.gradients.into_iter().map(|(i, g)| (i - fixed.len(), g)).collect();
     against(loss, &inputs, &gradients, 1e-6, &mut Rng::new(1)).unwrap_or_else(|e| panic!("{e}\n{text}"));
 }
 
@@ -70,9 +68,9 @@ graph @no(%x: f64[4], %y: f64[4], %z: f64[4]) {
 }
 ";
 
-fn flag(p: bool) -> Tensor {
-    let byte = Tensor::from_slice(&[u8::from(p)], &[]);
-    Tensor::new(byte.storage().clone(), DType::Bool, byte.layout().clone()).expect("a byte")
+fn flag(p: bool) -> RawTensor {
+    let byte = RawTensor::from_slice(&[u8::from(p)], &[]);
+    RawTensor::new(byte.storage().clone(), DType::Bool, byte.layout().clone()).expect("a byte")
 }
 
 #[test]
@@ -105,7 +103,7 @@ graph @step(%n: i64[], %h: f64[3], %x: f64[3], %w: f64[3, 3]) {
 
 #[test]
 fn scan() {
-    check(SCAN, &[Tensor::from_slice(&[2i64], &[])], &[&[3], &[5, 3], &[3, 3]], None);
+    check(SCAN, &[RawTensor::from_slice(&[2i64], &[])], &[&[3], &[5, 3], &[3, 3]], None);
 }
 
 const MAP: &str = "
@@ -157,9 +155,9 @@ graph @body(%n: i64[], %x: f64[3], %w: f64[3]) {
 #[test]
 fn while_loop() {
     for n in [0i64, 1, 4, 9] {
-        check(WHILE, &[Tensor::from_slice(&[n], &[])], &[&[3], &[3]], Some(4));
+        check(WHILE, &[RawTensor::from_slice(&[n], &[])], &[&[3], &[3]], Some(4));
     }
-    check(WHILE, &[Tensor::from_slice(&[0i64], &[])], &[&[3], &[3]], Some(11));
+    check(WHILE, &[RawTensor::from_slice(&[0i64], &[])], &[&[3], &[3]], Some(11));
 }
 
 #[test]
@@ -169,8 +167,8 @@ fn loops_have_to_end() {
     assert!(e.contains("nobody says how often the loop runs at most") && e.contains("--max-trips"), "{e}");
     let options = GradOptions { max_trips: Some(3), ..GradOptions::default() };
     let joint = compiled.grad(&options).expect("gradients");
-    let numbers = |k: f64| Tensor::from_slice(&[k, 0.5, 0.25], &[3]);
-    let inputs = given(&[numbers(0.1), numbers(0.2)], &[Tensor::from_slice(&[0i64], &[])]);
+    let numbers = |k: f64| RawTensor::from_slice(&[k, 0.5, 0.25], &[3]);
+    let inputs = given(&[numbers(0.1), numbers(0.2)], &[RawTensor::from_slice(&[0i64], &[])]);
     let placed = Compiled::new(joint, Some(&inputs), &CompileOptions::default()).expect("compiles");
     let e =
         placed.instance().expect("an instance").run(&inputs, &RunOptions::default()).expect_err("too many").to_string();

@@ -3,7 +3,7 @@
 use restride::{CompileOptions, Equivalence, OpenOptions, RunOptions};
 use restride_exec::{Inputs, RunValue};
 use restride_ir::Program;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use restride_testing::{WaysVerdict, differential};
 use std::path::Path;
 
@@ -43,8 +43,8 @@ fn all_ways_run_them() {
 #[test]
 fn a_pinned_number_is_checked() {
     let program = fixture("pinned_number");
-    let x = |v: [f32; 3]| RunValue::Tensor(Tensor::from_slice(&v, &[3]));
-    let n = |v: [i64; 2]| RunValue::Tensor(Tensor::from_slice(&v, &[2]));
+    let x = |v: [f32; 3]| RunValue::Tensor(RawTensor::from_slice(&v, &[3]));
+    let n = |v: [i64; 2]| RunValue::Tensor(RawTensor::from_slice(&v, &[2]));
     let good = [-1.0, 2.0, 3.0];
     // Another number than the pinned one; another than the tensor's check allows; sizes that data decides on.
     for (x, n) in [(x(good), n([4, 4])), (x(good), n([3, 5])), (x([1.0, 2.0, 3.0]), n([3, 4]))] {
@@ -57,7 +57,7 @@ fn a_pinned_number_is_checked() {
 fn a_factorisation_that_fails_is_refused() {
     let program = fixture("checked_factors");
     let inputs = samples(&program);
-    let singular = RunValue::Tensor(Tensor::from_slice(&[0f32; 9], &[3, 3]));
+    let singular = RunValue::Tensor(RawTensor::from_slice(&[0f32; 9], &[3, 3]));
     let found = verdict(&program, &Inputs::new(vec![singular, inputs.values[1].clone()]));
     assert!(matches!(&found, WaysVerdict::Rejected(why) if why.contains("singular")), "{found:?}");
 }
@@ -68,11 +68,11 @@ fn a_negative_index_counts_from_the_end() {
     let inputs = samples(&program);
     for position in -4i64..4 {
         let mut values = inputs.values.clone();
-        values[1] = RunValue::Tensor(Tensor::from_slice(&[position], &[]));
+        values[1] = RunValue::Tensor(RawTensor::from_slice(&[position], &[]));
         assert_eq!(verdict(&program, &Inputs::new(values)), WaysVerdict::Agree, "{position}");
     }
     let mut values = inputs.values.clone();
-    values[1] = RunValue::Tensor(Tensor::from_slice(&[4i64], &[]));
+    values[1] = RunValue::Tensor(RawTensor::from_slice(&[4i64], &[]));
     assert!(matches!(verdict(&program, &Inputs::new(values)), WaysVerdict::Rejected(_)));
 }
 
@@ -82,7 +82,7 @@ fn what_was_expanded_may_be_dense() {
     let program = fixture("expanded_sample");
     let samples = samples(&program);
     let dense: Vec<f32> = (0..12u8).map(f32::from).collect();
-    let tensor = |sizes: &[i64]| Tensor::from_slice(&dense, sizes);
+    let tensor = |sizes: &[i64]| RawTensor::from_slice(&dense, sizes);
     let wide = tensor(&[3, 4]);
     let layout = wide.layout().transpose(0, 1).expect("it has two dimensions");
     let transposed = wide.alias(wide.dtype(), layout).expect("the same cells");

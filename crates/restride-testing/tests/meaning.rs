@@ -127,5 +127,8 @@ graph @each(%i: i64[]) {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride_exec::random_inputs(&program, 0).expect("inputs");
     let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("compiles");
-    assert_eq!(meaning(&program, compiled.functional(), &inputs), Ok(Equivalence::Undecided("a loop was unrolled".into())));
+    assert_eq!(
+        meaning(&program, compiled.functional(), &inputs),
+        Ok(Equivalence::Undecided("a loop was unrolled".into()))
+    );
 }

@@ -2,20 +2,20 @@
 
 use restride::{CompileOptions, Compiled, Inputs, Methods, OpenOptions, RunOptions, RunValue};
 use restride_pt2::tensors::{Item, NamedTensors, read_file};
-use restride_tensor::{Bytes, DType, Layout, Storage, Tensor};
+use restride_tensor::{Bytes, DType, Layout, RawTensor, Storage};
 use std::path::PathBuf;
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pt2").join(name)
 }
 
-fn tensor(calls: &NamedTensors, name: &str, dtype: DType) -> Option<Tensor> {
+fn tensor(calls: &NamedTensors, name: &str, dtype: DType) -> Option<RawTensor> {
     let Item::Tensor(t) = calls.get(name)? else { panic!("{name} is a tensor") };
     let bytes = calls.contiguous_bytes(t).expect("it is read");
-    Tensor::new(Storage::from_bytes(Bytes::copy_of(&bytes)), dtype, Layout::contiguous(&t.sizes))
+    RawTensor::new(Storage::from_bytes(Bytes::copy_of(&bytes)), dtype, Layout::contiguous(&t.sizes))
 }
 
-fn numbers(t: &Tensor) -> Vec<f64> {
+fn numbers(t: &RawTensor) -> Vec<f64> {
     let size: i64 = t.layout().sizes.iter().product();
     let flat = Layout::contiguous(&t.layout().sizes);
     assert_eq!(t.layout().strides, flat.strides, "contiguous");
@@ -33,7 +33,7 @@ fn numbers(t: &Tensor) -> Vec<f64> {
         .collect()
 }
 
-fn close(what: &str, have: &Tensor, want: &Tensor) {
+fn close(what: &str, have: &RawTensor, want: &RawTensor) {
     let (have, want) = (numbers(have), numbers(want));
     assert_eq!(have.len(), want.len(), "{what}");
     let worst = have.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

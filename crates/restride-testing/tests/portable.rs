@@ -6,7 +6,7 @@ use restride_ir::text::{parse, print};
 use restride_ir::{Arg, Program, Type, verify};
 use restride_passes::functionalize::Options as FunctionalizeOptions;
 use restride_passes::{functionalize, nested, portable};
-use restride_tensor::{DType, Scalar, Tensor};
+use restride_tensor::{DType, RawTensor, Scalar};
 use restride_testing::{Leftovers, difference, generate};
 
 fn functional(text: &str) -> Program {
@@ -24,9 +24,9 @@ fn inputs(program: &Program) -> Inputs {
         let numel = sizes.iter().product::<i64>();
         RunValue::Tensor(match ty.dtype {
             DType::I64 => {
-                Tensor::from_slice(&(0..numel).map(|i| [1, -1, 0][i as usize % 3]).collect::<Vec<i64>>(), &sizes)
+                RawTensor::from_slice(&(0..numel).map(|i| [1, -1, 0][i as usize % 3]).collect::<Vec<i64>>(), &sizes)
             }
-            _ => Tensor::from_slice(&(1..=numel).map(|i| i as f32).collect::<Vec<f32>>(), &sizes),
+            _ => RawTensor::from_slice(&(1..=numel).map(|i| i as f32).collect::<Vec<f32>>(), &sizes),
         })
     });
     Inputs::new(values)
@@ -257,7 +257,7 @@ fn close(a: &Leftovers, b: &Leftovers) -> Option<String> {
 }
 
 /// Elements in logical order, complex ones by their absolute values.
-fn numbers(t: &Tensor) -> Vec<f64> {
+fn numbers(t: &RawTensor) -> Vec<f64> {
     let sizes = t.layout().sizes.clone();
     let mut index = vec![0; sizes.len()];
     (0..sizes.iter().product::<i64>())

@@ -1,8 +1,6 @@
 //! Sessions: run after run on the same memory they leave what instances leave, and allocate nothing.
 
-use restride::{
-    CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RawTensor as Tensor, RunOptions, RunValue,
-};
+use restride::{CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue};
 use restride_testing::{Leftovers, difference};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
@@ -81,7 +79,7 @@ fn sessions_leave_what_instances_leave() {
 /// Outputs lie in the caller's memory, and every run reads what the inputs' memory holds then.
 fn memory_that_is_given() {
     let (compiled, inputs) = of_text(PROGRAM);
-    let own = |sizes: &[i64]| Tensor::zeros(DType::F32, Layout::contiguous(sizes));
+    let own = |sizes: &[i64]| RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
     let (f, g) = (own(&[16, 16]), own(&[4, 8, 16]));
     let given = inputs.deep_clone();
     let instance = compiled.instance().expect("an instance");

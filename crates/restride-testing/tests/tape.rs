@@ -4,7 +4,7 @@
 use restride::{Inputs, OpenOptions};
 use restride_exec::eager::{Saved, saved_tensors};
 use restride_ir::text;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use restride_testing::finite_differences::against;
 use restride_testing::rng::Rng;
 use restride_testing::scenarios::{given, loss, programs, tensors};
@@ -54,7 +54,7 @@ fn check(path: &Path, how: Saved) -> Result<(), String> {
     let tensors = tensors(&inputs);
     let _how = saved_tensors(how);
     let run = taped(&program, &given(&tensors), true)?;
-    let one = Tensor::from_slice(&[1.0f64], &[]);
+    let one = RawTensor::from_slice(&[1.0f64], &[]);
     let gradients = run.gradients(&[(0, one)])?;
     against(|at| loss(&program, at), &tensors, &gradients, 1e-6, &mut Rng::new(1))
 }
@@ -95,11 +95,11 @@ fn scenarios_as_strict_as_pytorch() {
 /// Gradients of a program of two inputs on the tape, and differences.
 fn control(text: &str) {
     let program = text::parse(text, &restride_ops::lookup).unwrap();
-    let tensors = [[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]].map(|x: [f64; 3]| Tensor::from_slice(&x, &[3]));
+    let tensors = [[0.3, -0.7, 1.1], [0.9, 0.4, -0.2]].map(|x: [f64; 3]| RawTensor::from_slice(&x, &[3]));
     for how in [Saved::Regions, Saved::Strict] {
         let _how = saved_tensors(how);
         let run = taped(&program, &given(&tensors), true).unwrap();
-        let gradients = run.gradients(&[(0, Tensor::from_slice(&[1.0f64], &[]))]).unwrap();
+        let gradients = run.gradients(&[(0, RawTensor::from_slice(&[1.0f64], &[]))]).unwrap();
         against(|at| loss(&program, at), &tensors, &gradients, 1e-6, &mut Rng::new(1)).unwrap();
     }
 }

@@ -4,7 +4,7 @@
 use restride::{FunctionalizeOptions, GradOptions, Inputs, Loss, RunOptions, RunValue, State, user_inputs};
 use restride_exec::eager::{Saved, Value, saved_tensors};
 use restride_ir::{DType, Program, text};
-use restride_tensor::{C64, Layout, Tensor};
+use restride_tensor::{C64, Layout, RawTensor};
 use restride_testing::rng::Rng;
 use restride_testing::tape_run::{same, taped};
 use restride_testing::{RandomProgram, generate, generate_floating};
@@ -19,26 +19,30 @@ enum Outcome {
     Wrong(String),
 }
 
-fn differentiable(t: &Tensor) -> bool {
+fn differentiable(t: &RawTensor) -> bool {
     t.dtype().is_float() || t.dtype().is_complex()
 }
 
 /// Small numbers that lie as an output does.
-fn seed(like: &Tensor, rng: &mut Rng) -> Tensor {
+fn seed(like: &RawTensor, rng: &mut Rng) -> RawTensor {
     let sizes = &like.layout().sizes;
     let n = like.numel();
     let data: Vec<C64> = (0..n).map(|_| C64::new(rng.between(-2, 2) as f64, rng.between(-2, 2) as f64)).collect();
-    let wide = Tensor::from_slice(&data, sizes);
+    let wide = RawTensor::from_slice(&data, sizes);
     let real: Vec<f64> = data.iter().map(|z| z.re).collect();
-    let wide = if like.dtype().is_complex() { wide } else { Tensor::from_slice(&real, sizes) };
+    let wide = if like.dtype().is_complex() { wide } else { RawTensor::from_slice(&real, sizes) };
     let l = like.layout();
-    let own = Tensor::zeros(like.dtype(), Layout::strided(sizes, &l.strides, 0));
+    let own = RawTensor::zeros(like.dtype(), Layout::strided(sizes, &l.strides, 0));
     restride_exec::copy::copy_into(&own, &wide).expect("numbers convert");
     own
 }
 
 /// Gradients in the graph.
-fn in_graph(program: &Program, inputs: &Inputs, seeds: &[(usize, Tensor)]) -> Result<Vec<(usize, Tensor)>, String> {
+fn in_graph(
+    program: &Program,
+    inputs: &Inputs,
+    seeds: &[(usize, RawTensor)],
+) -> Result<Vec<(usize, RawTensor)>, String> {
     let say = |e: restride::Error| e.to_string();
     let functional = restride::functionalize(program, &FunctionalizeOptions::default()).map_err(say)?;
     let users: Vec<(usize, String)> = user_inputs(&functional).map(|(i, n)| (i, n.to_string())).collect();
@@ -59,7 +63,7 @@ fn in_graph(program: &Program, inputs: &Inputs, seeds: &[(usize, Tensor)]) -> Re
 fn same_values(sample: &RandomProgram, ours: &[Value]) -> Result<(), String> {
     let mut state = State::new(&sample.program).map_err(|e| e.to_string())?;
     let out = restride::interpret(&sample.program, &sample.inputs.deep_clone(), &mut state, &RunOptions::default());
-    let theirs: Vec<(usize, Tensor)> = out
+    let theirs: Vec<(usize, RawTensor)> = out
         .map_err(|e| e.to_string())?
         .values
         .iter()
@@ -67,13 +71,13 @@ fn same_values(sample: &RandomProgram, ours: &[Value]) -> Result<(), String> {
         .enumerate()
         .filter_map(|(k, t)| Some((k, t?.clone())))
         .collect();
-    let ours: Vec<(usize, Tensor)> =
+    let ours: Vec<(usize, RawTensor)> =
         ours.iter().map(Value::tensor).enumerate().filter_map(|(k, t)| Some((k, t?.raw()))).collect();
     same(&ours, &theirs, |_| 0.0).map_err(|e| format!("values: {e}"))
 }
 
 /// Sums in other orders differ by this much of the largest number.
-fn tolerance(t: &Tensor) -> f64 {
+fn tolerance(t: &RawTensor) -> f64 {
     match t.dtype() {
         DType::F16 | DType::BF16 => 5e-2,
         DType::F32 | DType::C64 => 1e-4,
@@ -92,7 +96,7 @@ fn outcome(sample: &RandomProgram, number: u64) -> Outcome {
     };
     let mut rng = Rng::new(number);
     let outputs = run.outputs.iter().enumerate().filter_map(|(k, v)| Some((k, v.tensor()?)));
-    let seeds: Vec<(usize, Tensor)> =
+    let seeds: Vec<(usize, RawTensor)> =
         outputs.filter(|(_, t)| differentiable(&t.raw())).map(|(k, t)| (k, seed(&t.raw(), &mut rng))).collect();
     if seeds.is_empty() || !run.outputs.iter().filter_map(Value::tensor).any(|t| t.requires_grad()) {
         return Outcome::Nothing;

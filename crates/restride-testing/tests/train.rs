@@ -1,8 +1,8 @@
 //! Training steps: the update is the optimizer's formula on the gradient, and happens in the parameters' own memory.
 
 use restride::{
-    Adam, CompileOptions, Compiled, GradOptions, Inputs, Instance, OpenOptions, Optimizer, Program,
-    RawTensor as Tensor, RunOptions, Sgd, State, open,
+    Adam, CompileOptions, Compiled, GradOptions, Inputs, Instance, OpenOptions, Optimizer, Program, RawTensor,
+    RunOptions, Sgd, State, open,
 };
 use restride_ir::{Arg, Expr, InputKind, OutputKind};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ fn compiled(program: Program, inputs: &Inputs) -> Compiled {
     Compiled::new(program, Some(inputs), &CompileOptions::default()).expect("compiles")
 }
 
-fn numbers(t: &Tensor) -> Vec<f64> {
+fn numbers(t: &RawTensor) -> Vec<f64> {
     t.to_elements::<f32>().into_iter().map(f64::from).collect()
 }
 

@@ -7,7 +7,7 @@
 //! A long chain of operators on four numbers is run as a session, and the same kernel is called as often by itself, in turn; the
 //! least of many rounds counts.
 
-use restride::{CompileOptions, Compiled, DType, Layout, RawTensor as Tensor, Result, RunOptions, Scalar};
+use restride::{CompileOptions, Compiled, DType, Layout, RawTensor, Result, RunOptions, Scalar};
 use restride_ir::{Arg, Args, Call, Ctx, Kernel};
 use restride_tensor::Fitted;
 use std::fmt::Write;
@@ -50,8 +50,10 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
 
     let op = restride_ops::lookup(name).expect("an operator");
     let Kernel::Fixed(kernel) = op.def().kernel else { unreachable!("it has a kernel") };
-    let (from, to) =
-        (Tensor::zeros(DType::F32, Layout::contiguous(&[4])), Tensor::zeros(DType::F32, Layout::contiguous(&[4])));
+    let (from, to) = (
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[4])),
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[4])),
+    );
     let (from, mut to) = (from.read(), to.write());
     let mut args = vec![Arg::Value(from.view())];
     if call.contains(", 1") {

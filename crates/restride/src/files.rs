@@ -7,8 +7,10 @@ use restride_exec::symbols::unify;
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Error, ErrorKind, InputKind, Layout, Program, Result, Scalar};
 use restride_pt2::dtype::FileDType;
-use restride_pt2::tensors::{self, Format, Item, NamedItem, NamedTensors, RawStorage, RawTensor, Scalar as FileScalar};
-use restride_tensor::{Bytes, Storage, Tensor};
+use restride_pt2::tensors::{
+    self, FileTensor, Format, Item, NamedItem, NamedTensors, RawStorage, Scalar as FileScalar,
+};
+use restride_tensor::{Bytes, RawTensor, Storage};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -31,7 +33,7 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
                 let dtype = DType::from_name(t.dtype.name())
                     .ok_or_else(|| Error::unsupported(format!("inputs of element type {}", t.dtype.name())))?;
                 let layout = Layout::strided(&t.sizes, &t.strides, t.offset);
-                let tensor = storages.get(t.storage).and_then(|s| Tensor::new(s.clone(), dtype, layout));
+                let tensor = storages.get(t.storage).and_then(|s| RawTensor::new(s.clone(), dtype, layout));
                 RunValue::Tensor(tensor.ok_or_else(|| Error::new(ErrorKind::Inputs, "a tensor leaves its storage"))?)
             }
             Item::Scalar(FileScalar::None) => RunValue::None,
@@ -112,7 +114,7 @@ fn adapt(program: &Program, input: usize, value: RunValue) -> RunValue {
     }
     let want = program.graph().values[program.signature.inputs[input].value].ty.tensor().map(|t| t.dtype);
     if want == Some(DType::BF16) && t.dtype() == DType::F32 {
-        let out = Tensor::zeros(DType::BF16, Layout::contiguous(&t.layout().sizes));
+        let out = RawTensor::zeros(DType::BF16, Layout::contiguous(&t.layout().sizes));
         if copy_into(&out, t).is_ok() {
             return RunValue::Tensor(out);
         }
@@ -204,12 +206,12 @@ pub fn write_outputs(
 }
 
 /// Whether two tensors show other elements (all NaNs equal).
-pub fn differs(a: &Tensor, b: &Tensor) -> bool {
+pub fn differs(a: &RawTensor, b: &RawTensor) -> bool {
     a.dtype() != b.dtype() || a.layout().sizes != b.layout().sizes || element_bytes(a) != element_bytes(b)
 }
 
 /// The elements in logical order, as bytes; every NaN as one and the same.
-pub fn element_bytes(t: &Tensor) -> Vec<u8> {
+pub fn element_bytes(t: &RawTensor) -> Vec<u8> {
     let t = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
     let size = t.dtype().size();
     let bytes = t.storage().to_vec();
@@ -285,7 +287,7 @@ impl Writer {
         Ok(())
     }
 
-    fn tensor(&mut self, t: &Tensor) -> Result<RawTensor> {
+    fn tensor(&mut self, t: &RawTensor) -> Result<FileTensor> {
         // A lazily conjugated tensor has no form in a file: its elements are written.
         let t = if t.conj || t.neg { restride_exec::copy::resolve(t)? } else { t.clone() };
         let dtype = file_dtype(t.dtype());
@@ -295,13 +297,13 @@ impl Writer {
             self.out.storages.push(RawStorage { dtype, bytes: t.storage().to_vec() });
         }
         let l = t.layout();
-        Ok(RawTensor { dtype, sizes: l.sizes.to_vec(), strides: l.strides.to_vec(), offset: l.offset, storage })
+        Ok(FileTensor { dtype, sizes: l.sizes.to_vec(), strides: l.strides.to_vec(), offset: l.offset, storage })
     }
 }
 
-fn plain(t: &Tensor, format: Format) -> Result<(DType, Vec<u8>)> {
+fn plain(t: &RawTensor, format: Format) -> Result<(DType, Vec<u8>)> {
     if t.dtype() == DType::BF16 && format == Format::Npz {
-        let wide = Tensor::zeros(DType::F32, Layout::contiguous(&t.layout().sizes));
+        let wide = RawTensor::zeros(DType::F32, Layout::contiguous(&t.layout().sizes));
         copy_into(&wide, t)?;
         return Ok((DType::F32, element_bytes(&wide)));
     }

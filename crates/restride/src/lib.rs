@@ -59,7 +59,7 @@ pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOption
 pub use restride_passes::recompute::{Keep, Kept};
 pub use restride_passes::{ViewOptions, portable};
 pub use restride_pt2::placed::SavedPlan;
-pub use restride_tensor::{AccessError, Bytes, Storage, Tensor as RawTensor};
+pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
 pub use save::{save, written};
 pub use session::Session;
 pub use timeline::{Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};

@@ -7,7 +7,7 @@ use restride_exec::interp::{Options, Outputs};
 use restride_exec::run::Arena;
 use restride_exec::{Inputs, State};
 use restride_ir::{Error, ErrorKind, Result};
-use restride_tensor::{Storage, Tensor};
+use restride_tensor::{RawTensor, Storage};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -141,7 +141,7 @@ fn share(all: &mut State, own: &State, method: &str) -> Result<()> {
             continue;
         }
         let shared = storages.get(&tensor.storage().id()).cloned().unwrap_or_else(|| tensor.storage().clone());
-        let tensor = Tensor::new(shared, tensor.dtype(), tensor.layout().clone())
+        let tensor = RawTensor::new(shared, tensor.dtype(), tensor.layout().clone())
             .ok_or_else(|| Error::invalid(format!("weight {name} leaves its storage")))?;
         all.set(Arc::clone(name), tensor);
     }

@@ -7,7 +7,7 @@ use restride_exec::interp::{Options, Outputs, written_inputs};
 use restride_exec::run::{RunCtx, Session as Bound};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
-use restride_tensor::{AccessError, Tensor};
+use restride_tensor::{AccessError, RawTensor};
 
 /// An instance bound to inputs and outputs, whose memory stays the same from run to run. What does not change is done once: a
 /// step is a call of its kernel, and a run allocates nothing but what kernels do.
@@ -45,7 +45,7 @@ impl Instance {
     /// # Errors
     /// As [`Instance::run`], and for programs whose sizes, numbers or input metadata a run changes. Memory that is written and
     /// read-only, or that overlaps other memory of the session.
-    pub fn session(self, inputs: &Inputs, outputs: &[Option<Tensor>], options: &Options) -> Result<Session> {
+    pub fn session(self, inputs: &Inputs, outputs: &[Option<RawTensor>], options: &Options) -> Result<Session> {
         let (compiled, state, arena, runs) = self.into_parts();
         let program = compiled.functional();
         let changes = program.signature.outputs.iter().any(|o| matches!(o.kind, OutputKind::Metadata(_)));
@@ -70,7 +70,7 @@ impl Instance {
             let what = format!("memory for {} outputs is given, the program has {}", outputs.len(), user.len());
             return Err(Error::new(ErrorKind::Inputs, what));
         }
-        let mut given: Vec<Option<Tensor>> = vec![None; program.signature.outputs.len()];
+        let mut given: Vec<Option<RawTensor>> = vec![None; program.signature.outputs.len()];
         for (at, t) in user.iter().zip(outputs) {
             given[*at] = t.clone();
         }

@@ -9,7 +9,7 @@ use restride_exec::inputs::{same_strides, user_inputs};
 use restride_exec::interp::{Options, Outputs, interpret};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Program, Result};
-use restride_tensor::{Scalar, Tensor};
+use restride_tensor::{RawTensor, Scalar};
 use std::collections::BTreeMap;
 
 /// One stage held against the imported program.
@@ -113,7 +113,7 @@ impl Left {
 
 /// A value without its memory: what two runs are compared by.
 enum Described {
-    Tensor { tensor: Tensor, bytes: Vec<u8>, storage: usize },
+    Tensor { tensor: RawTensor, bytes: Vec<u8>, storage: usize },
     Scalar(Scalar),
     Other(String),
 }

@@ -1,8 +1,8 @@
 //! Memory of the caller, threads and processes: what goes where, and what is refused.
 
 use restride::{
-    AccessError, Bytes, CompileOptions, Compiled, DType, Inputs, Instance, Layout, OpenOptions, RawTensor as Tensor,
-    RunOptions, RunValue, Session, State, Storage, open, open_bytes, open_reader,
+    AccessError, Bytes, CompileOptions, Compiled, DType, Inputs, Instance, Layout, OpenOptions, RawTensor, RunOptions,
+    RunValue, Session, State, Storage, open, open_bytes, open_reader,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,7 +57,7 @@ fn what_runs_goes_to_other_threads() {
     send::<State>();
     send::<Inputs>();
     shared::<Compiled>();
-    shared::<Tensor>();
+    shared::<RawTensor>();
     shared::<Storage>();
     shared::<Bytes>();
 }
@@ -95,16 +95,16 @@ fn two_threads_run_two_instances_of_a_program_that_a_third_made() {
 #[test]
 fn inputs_outputs_and_state_are_computed_where_the_caller_has_them() {
     let (compiled, inputs) = of_text(DECODER);
-    let at = Tensor::from_slice(&[3i64], &[1]);
+    let at = RawTensor::from_slice(&[3i64], &[1]);
     let x = inputs.values[0].clone();
-    let own = Tensor::zeros(DType::F32, Layout::contiguous(&[16, 8]));
+    let own = RawTensor::zeros(DType::F32, Layout::contiguous(&[16, 8]));
     let plain = Inputs::new([x.clone(), at.clone().into(), own.clone().into()]);
     let want = compiled.instance().unwrap().run(&plain, &RunOptions::default()).expect("runs");
 
-    let cache = Tensor::new(foreign(16 * 8 * 4), DType::F32, Layout::contiguous(&[16, 8])).unwrap();
+    let cache = RawTensor::new(foreign(16 * 8 * 4), DType::F32, Layout::contiguous(&[16, 8])).unwrap();
     let address = cache.storage().address();
     let given = Inputs::new([x, at.into(), cache.clone().into()]);
-    let out = Tensor::new(foreign(8 * 4), DType::F32, Layout::contiguous(&[1, 8])).unwrap();
+    let out = RawTensor::new(foreign(8 * 4), DType::F32, Layout::contiguous(&[1, 8])).unwrap();
     let mut session =
         compiled.instance().unwrap().session(&given, &[Some(out.clone())], &RunOptions::default()).expect("a session");
     session.run().expect("runs");
@@ -182,14 +182,14 @@ fn read_only_and_overlapping_memory_is_refused_where_it_is_written() {
     let part = |first: usize, n: usize, writable: bool| unsafe {
         Storage::foreign(start.add(first * 4), n * 4, writable, || {})
     };
-    let cache = |s: Storage| Tensor::new(s, DType::F32, Layout::contiguous(&[16, 8])).unwrap();
-    let row = |s: Storage| Tensor::new(s, DType::F32, Layout::contiguous(&[1, 8])).unwrap();
-    let given = |x: Option<Tensor>, k: Tensor| {
+    let cache = |s: Storage| RawTensor::new(s, DType::F32, Layout::contiguous(&[16, 8])).unwrap();
+    let row = |s: Storage| RawTensor::new(s, DType::F32, Layout::contiguous(&[1, 8])).unwrap();
+    let given = |x: Option<RawTensor>, k: RawTensor| {
         let x = x.map_or_else(|| inputs.values[0].clone(), RunValue::Tensor);
-        Inputs::new([x, Tensor::from_slice(&[0i64], &[1]).into(), k.into()])
+        Inputs::new([x, RawTensor::from_slice(&[0i64], &[1]).into(), k.into()])
     };
     let run = |i: &Inputs| compiled.instance().unwrap().run(i, &RunOptions::default()).map(|_| ());
-    let bind = |i: &Inputs, out: Option<Tensor>| {
+    let bind = |i: &Inputs, out: Option<RawTensor>| {
         compiled.instance().unwrap().session(i, &[out], &RunOptions::default()).map(|_| ())
     };
 
@@ -244,8 +244,8 @@ fn decode(file: &Path, first: i64, steps: i64) -> Vec<f32> {
     let file = std::fs::File::options().read(true).write(true).open(file).expect("a file");
     // SAFETY: the other process has ended, or has not begun.
     let map = unsafe { memmap2::MmapMut::map_mut(&file).expect("mapped") };
-    let cache = Tensor::new(Storage::from_owner(map), DType::F32, Layout::contiguous(&[16, 8])).expect("it fits");
-    let (x, at) = (Tensor::from_slice(&[0f32; 8], &[1, 8]), Tensor::from_slice(&[0i64], &[1]));
+    let cache = RawTensor::new(Storage::from_owner(map), DType::F32, Layout::contiguous(&[16, 8])).expect("it fits");
+    let (x, at) = (RawTensor::from_slice(&[0f32; 8], &[1, 8]), RawTensor::from_slice(&[0i64], &[1]));
     let inputs = Inputs::new([x.clone().into(), at.clone().into(), cache.into()]);
     let mut session = compiled.instance().unwrap().session(&inputs, &[], &RunOptions::default()).expect("a session");
     for i in first..first + steps {

@@ -4,7 +4,7 @@ use super::mode::{self, Saved};
 use super::tensor::Tensor;
 use crate::copy::{allocate, copy_into};
 use restride_ir::{Error, ErrorKind, Result};
-use restride_tensor::{DType, Layout, Overlap, Tensor as Raw, overlap_bytes};
+use restride_tensor::{DType, Layout, Overlap, RawTensor, overlap_bytes};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
@@ -18,7 +18,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    pub fn of(t: &Raw) -> Region {
+    pub fn of(t: &RawTensor) -> Region {
         Region { dtype: t.dtype(), layout: t.layout().clone(), conj: t.conj, neg: t.neg }
     }
 
@@ -52,7 +52,7 @@ enum State {
     /// Some cell was written.
     Overwritten,
     /// Copied before a cell was written.
-    Kept(Raw),
+    Kept(RawTensor),
 }
 
 thread_local! {
@@ -165,7 +165,7 @@ impl Write {
 }
 
 /// A copy of the elements on memory of its own, with the same lazy bits.
-pub(super) fn copied(raw: &Raw) -> Result<Raw> {
+pub(super) fn copied(raw: &RawTensor) -> Result<RawTensor> {
     let mut own = allocate(raw.dtype(), restride_ir::dense_like(raw.layout()))?;
     let mut plain = raw.clone();
     (plain.conj, plain.neg) = (false, false);
@@ -186,7 +186,7 @@ pub(super) fn overwritten(dtype: DType, sizes: &[i64], whose: &str, version: u64
 
 /// A value that a gradient reads.
 pub(super) struct SavedValue {
-    raw: Raw,
+    raw: RawTensor,
     memory: Rc<Memory>,
     /// `None` for a copy that nobody else can write.
     record: Option<Rc<Record>>,
@@ -220,7 +220,7 @@ impl SavedValue {
     }
 
     /// The value as it was when it was saved. `whose` says which call's result it is.
-    pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(Raw, Rc<Memory>)> {
+    pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(RawTensor, Rc<Memory>)> {
         let Some(record) = &self.record else { return Ok((self.raw.clone(), self.memory.clone())) };
         let written = match (&*record.state.borrow(), record.how) {
             (State::Kept(own), _) => return Ok((own.clone(), Rc::default())),

@@ -6,7 +6,7 @@ use super::{memory, mode};
 use crate::copy::resolve;
 use crate::interp::Object;
 use restride_ir::{Error, ErrorKind, Meta, OpError, Result, Scalar, TensorType};
-use restride_tensor::{DType, Element, Layout, Storage, Tensor as Raw};
+use restride_tensor::{DType, Element, Layout, RawTensor, Storage};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
@@ -85,7 +85,7 @@ impl Tensor {
     }
 
     /// Another object for what somebody else holds, with a history of its own.
-    pub(super) fn standing(raw: Raw, memory: Rc<Memory>, edge: Option<Edge>) -> Tensor {
+    pub(super) fn standing(raw: RawTensor, memory: Rc<Memory>, edge: Option<Edge>) -> Tensor {
         Tensor::of(Rc::new(RefCell::new(raw)), memory, State { edge, ..State::default() })
     }
 
@@ -118,19 +118,19 @@ impl Tensor {
         if sizes.iter().try_fold(1i64, |n, s| n.checked_mul(*s).filter(|_| *s >= 0)) != Some(data.len() as i64) {
             return refuse(format!("{} elements do not fill sizes {sizes:?}", data.len()));
         }
-        Ok(Tensor::fresh(Rc::new(RefCell::new(Raw::from_slice(data, sizes)))))
+        Ok(Tensor::fresh(Rc::new(RefCell::new(RawTensor::from_slice(data, sizes)))))
     }
 
     /// A tensor without dimensions.
     pub fn scalar<T: Element>(x: T) -> Tensor {
-        Tensor::fresh(Rc::new(RefCell::new(Raw::from_slice(&[x], &[]))))
+        Tensor::fresh(Rc::new(RefCell::new(RawTensor::from_slice(&[x], &[]))))
     }
 
     /// A copy of a tensor without a history, strides and all the memory under it included.
-    pub fn copy_of(raw: &Raw) -> Result<Tensor> {
+    pub fn copy_of(raw: &RawTensor) -> Result<Tensor> {
         let storage = Storage::zeroed(raw.storage().len());
         storage.write(&raw.storage().to_vec());
-        let own = Raw::new(storage, raw.dtype(), raw.layout().clone());
+        let own = RawTensor::new(storage, raw.dtype(), raw.layout().clone());
         let mut own = own.ok_or_else(|| Error::invalid("a tensor outside of its memory"))?;
         (own.conj, own.neg) = (raw.conj, raw.neg);
         Ok(Tensor::fresh(Rc::new(RefCell::new(own))))
@@ -162,12 +162,12 @@ impl Tensor {
     }
 
     /// What it shows, without a history. It shares memory: writes that the tape does not see make gradients wrong.
-    pub fn raw(&self) -> Raw {
+    pub fn raw(&self) -> RawTensor {
         self.0.object.borrow().clone()
     }
 
     /// A copy of the elements, without a history.
-    pub fn to_raw(&self) -> Result<Raw> {
+    pub fn to_raw(&self) -> Result<RawTensor> {
         memory::copied(&resolve(&self.raw())?)
     }
 

@@ -7,7 +7,7 @@ use restride_ir::{
     Arg, Args, Call, Ctx, Emit, Error, ErrorKind, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey,
     Scalar, TensorType, Val, ViewOutcome, ViewRule,
 };
-use restride_tensor::{Access, AccessError, DType, Fitted, Layout, Tensor, View, ViewMut};
+use restride_tensor::{Access, AccessError, DType, Fitted, Layout, RawTensor, View, ViewMut};
 use smallvec::SmallVec;
 
 /// Arguments of a call while a program runs.
@@ -89,8 +89,8 @@ impl Interp<'_> {
     pub(super) fn kernel_into(
         &mut self,
         op: Op,
-        args: &[Arg<Tensor, Scalar>],
-        outs: Vec<Tensor>,
+        args: &[Arg<RawTensor, Scalar>],
+        outs: Vec<RawTensor>,
         key: RngKey,
     ) -> Result<Vec<Slot>> {
         room_to_work(op, args, &outs)?;
@@ -163,7 +163,7 @@ fn composed(op: Op, args: &CallArgs) -> Result<bool> {
 }
 
 /// The tensors of the arguments, lazy bits applied.
-pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<Tensor, Scalar>>> {
+pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<RawTensor, Scalar>>> {
     let tensor = |slot: &Slot| {
         let t = slot.tensor().ok_or_else(|| OpError::new("a number or None stands for a tensor"))?;
         resolve(&t)
@@ -172,7 +172,7 @@ pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<Tensor, Scalar>>> {
 }
 
 /// Refuses a kernel whose working memory the system does not have: what it takes by itself cannot fail without an abort.
-fn room_to_work(op: Op, args: &[Arg<Tensor, Scalar>], outs: &[Tensor]) -> Result<()> {
+fn room_to_work(op: Op, args: &[Arg<RawTensor, Scalar>], outs: &[RawTensor]) -> Result<()> {
     let Some(scratch) = op.def().scratch else { return Ok(()) };
     let outs: Vec<Meta> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
     let bytes = scratch(&Args(&metas(args)), &outs).unwrap_or(0);
@@ -182,20 +182,20 @@ fn room_to_work(op: Op, args: &[Arg<Tensor, Scalar>], outs: &[Tensor]) -> Result
     Ok(())
 }
 
-fn metas(args: &[Arg<Tensor, Scalar>]) -> Vec<Arg<Meta, Scalar>> {
+fn metas(args: &[Arg<RawTensor, Scalar>]) -> Vec<Arg<Meta, Scalar>> {
     args.iter().map(|a| a.map_values(|t| TensorType::new(t.dtype(), t.layout().clone()))).collect()
 }
 
-pub(super) fn infer(op: Op, args: &[Arg<Tensor, Scalar>]) -> Result<SmallVec<[Meta; 1]>> {
+pub(super) fn infer(op: Op, args: &[Arg<RawTensor, Scalar>]) -> Result<SmallVec<[Meta; 1]>> {
     let rule = op.def().infer.ok_or_else(|| Error::unsupported(format!("{op} has no shape rule")))?;
     Ok(rule(&Args(&metas(args)))?)
 }
 
 /// # Safety
 /// As [`Access::view`].
-unsafe fn views_of<'a>(access: &'a Access<'_>, arg: &'a Arg<Tensor, Scalar>) -> Arg<View<'a>, Scalar> {
+unsafe fn views_of<'a>(access: &'a Access<'_>, arg: &'a Arg<RawTensor, Scalar>) -> Arg<View<'a>, Scalar> {
     // SAFETY: as promised by the caller.
-    let view = |t: &'a Tensor| unsafe { access.view(t) };
+    let view = |t: &'a RawTensor| unsafe { access.view(t) };
     match arg {
         Arg::Value(t) => Arg::Value(view(t)),
         Arg::Values(ts) => Arg::Values(ts.iter().map(|t| t.as_ref().map(view)).collect()),
@@ -278,7 +278,7 @@ fn view(op: Op, args: &CallArgs) -> Result<Option<Vec<Slot>>> {
         ViewOutcome::Copy => Ok(None),
         ViewOutcome::Unknown => Err(Error::invalid(format!("the view rule of {op} does not decide known sizes"))),
         ViewOutcome::Views(types) => {
-            let made: Vec<Tensor> = types.into_iter().map(|ty| alias(op, &base, ty)).collect::<Result<_>>()?;
+            let made: Vec<RawTensor> = types.into_iter().map(|ty| alias(op, &base, ty)).collect::<Result<_>>()?;
             if def.itself && matches!(&made[..], [one] if is_view_of_all(one, &base)) {
                 return Ok(Some(vec![Slot::Tensor(given.clone())]));
             }
@@ -288,7 +288,7 @@ fn view(op: Op, args: &CallArgs) -> Result<Option<Vec<Slot>>> {
 }
 
 /// A view of a tensor, with its lazy bits as PyTorch carries them.
-fn alias(op: Op, base: &Tensor, ty: TensorType<i64>) -> Result<Tensor> {
+fn alias(op: Op, base: &RawTensor, ty: TensorType<i64>) -> Result<RawTensor> {
     let from = TensorType::new(base.dtype(), base.layout().clone());
     let Some(bits) = (LazyBits { conj: base.conj, neg: base.neg }).of_view(op, &from, &ty)? else {
         return Ok(resolve(base)?);
@@ -299,13 +299,13 @@ fn alias(op: Op, base: &Tensor, ty: TensorType<i64>) -> Result<Tensor> {
 }
 
 /// Whether a view shows what its base shows, in the same way.
-fn is_view_of_all(view: &Tensor, base: &Tensor) -> bool {
+fn is_view_of_all(view: &RawTensor, base: &RawTensor) -> bool {
     view.storage().same(base.storage())
         && (view.dtype(), view.conj, view.neg) == (base.dtype(), base.conj, base.neg)
         && view.layout() == base.layout()
 }
 
-fn outside(base: &Tensor, layout: &Layout, dtype: DType) -> Error {
+fn outside(base: &RawTensor, layout: &Layout, dtype: DType) -> Error {
     let needed = layout.cell_range().end as i128 * dtype.size() as i128;
     refused(format!(
         "setStorage: sizes {:?}, strides {:?}, storage offset {}, and itemsize {} requiring a storage size of {needed} \
@@ -349,7 +349,7 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
 }
 
 /// Grows the storage to what a layout reaches.
-pub(super) fn grow(base: &Tensor, ty: &TensorType<i64>) -> Result<()> {
+pub(super) fn grow(base: &RawTensor, ty: &TensorType<i64>) -> Result<()> {
     let needed = room(ty)?;
     if needed > base.storage().len() {
         // Asked for first, so that what cannot be had is an error.

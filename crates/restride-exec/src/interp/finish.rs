@@ -6,7 +6,7 @@ use crate::inputs::{RunValue, State, evaluate, input_name, user_inputs};
 use restride_ir::{
     AliasRoot, Arg, Binding, Error, OutputAlias, OutputKind, Program, Result, Stage, TensorType, border_layout,
 };
-use restride_tensor::{Layout, Storage, Tensor};
+use restride_tensor::{Layout, RawTensor, Storage};
 
 impl Interp<'_> {
     pub(super) fn finish(
@@ -54,7 +54,7 @@ impl Interp<'_> {
         }
         let mut out = Outputs::default();
         // Inputs may become views of each other's memory: each of what all of them are before.
-        let mut changed: Vec<(&Object, Tensor)> = Vec::new();
+        let mut changed: Vec<(&Object, RawTensor)> = Vec::new();
         for (spec, slot) in specs.iter().zip(&kept) {
             let slot = match (&spec.alias, &spec.kind) {
                 (None, _) => slot.clone(),
@@ -87,7 +87,7 @@ impl Interp<'_> {
     }
 
     /// How a functional program's output lies in memory of its own: as it is declared.
-    fn border(&self, output: &Arg, t: &Tensor, symbols: &Binding) -> Result<Layout> {
+    fn border(&self, output: &Arg, t: &RawTensor, symbols: &Binding) -> Result<Layout> {
         let declared = match output {
             Arg::Value(v) => self.program.graph().values[*v].ty.tensor(),
             _ => None,
@@ -124,7 +124,7 @@ fn shown(value: RunValue) -> Result<RunValue> {
 }
 
 /// The elements on memory of their own, in the layout where that has no cell twice.
-fn copy_of(t: &Tensor, layout: Layout) -> Result<Tensor> {
+fn copy_of(t: &RawTensor, layout: Layout) -> Result<RawTensor> {
     let layout = border_layout(&TensorType::new(t.dtype(), layout));
     let own = allocate(t.dtype(), layout)?;
     copy_into(&own, t)?;
@@ -138,7 +138,7 @@ fn on_root(
     objects: &[Slot],
     kept: &[Slot],
     symbols: &Binding,
-) -> Result<Tensor> {
+) -> Result<RawTensor> {
     let root = match alias.root {
         AliasRoot::Input(i) => objects.get(i),
         AliasRoot::Base(i) => kept.get(i),

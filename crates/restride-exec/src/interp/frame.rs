@@ -9,7 +9,7 @@ use restride_ir::{
     Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
     TensorType, Type, ValueId, beyond,
 };
-use restride_tensor::{Layout, Tensor, self_overlaps};
+use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -181,7 +181,7 @@ impl Interp<'_> {
         }
     }
 
-    fn check_tensor(&self, ty: &TensorType, t: &Tensor, symbols: &mut Binding) -> Result<(), String> {
+    fn check_tensor(&self, ty: &TensorType, t: &RawTensor, symbols: &mut Binding) -> Result<(), String> {
         let sizes = &t.layout().sizes;
         let lies = || format!("is {}{sizes:?} and is declared as {ty}", t.dtype());
         if t.dtype() != ty.dtype || sizes.len() != ty.rank() {

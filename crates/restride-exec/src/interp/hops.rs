@@ -5,7 +5,7 @@ use super::frame::{Frame, refused};
 use super::{Interp, Slot};
 use crate::copy::{allocate, copy_into};
 use restride_ir::{Arg, Error, GraphId, Hop, Node, Result, RngKey, Scalar};
-use restride_tensor::{DType, Layout, Tensor};
+use restride_tensor::{DType, Layout, RawTensor};
 
 /// The number that tells the iterations of nested loops apart, for the key of random draws: `outer` is that of the
 /// loops around, `i` the iteration of this one.
@@ -101,7 +101,7 @@ impl Interp<'_> {
         let trips = leading_size(xs)?;
         self.program.limits.check_trips(trips.unsigned_abs())?;
         let mut carry = init.clone();
-        let mut stacked: Vec<Option<Tensor>> = Vec::new();
+        let mut stacked: Vec<Option<RawTensor>> = Vec::new();
         // With nothing to scan PyTorch still runs the body once, on zeros, to learn the sizes.
         for i in 0..trips.max(1) {
             let slices = xs.iter().map(|x| self.slice(x, i, trips)).collect::<Result<Vec<_>>>()?;
@@ -227,18 +227,18 @@ fn leading_size(xs: &[Slot]) -> Result<i64> {
 }
 
 /// `t[i]`.
-fn at(t: &Tensor, i: i64) -> Result<Tensor> {
+fn at(t: &RawTensor, i: i64) -> Result<RawTensor> {
     let layout = t.layout().select(0, &i).map_err(restride_ir::OpError::from)?;
     t.alias(t.dtype(), layout).ok_or_else(|| Error::invalid("a slice outside of its tensor"))
 }
 
 /// Room for what all iterations give.
-fn stack_of(y: &Tensor, trips: i64) -> Result<Tensor> {
+fn stack_of(y: &RawTensor, trips: i64) -> Result<RawTensor> {
     let sizes: Vec<i64> = std::iter::once(trips).chain(y.layout().sizes.iter().copied()).collect();
     Ok(allocate(y.dtype(), Layout::contiguous(&sizes))?)
 }
 
-fn put(all: &Tensor, i: i64, y: &Tensor) -> Result<()> {
+fn put(all: &RawTensor, i: i64, y: &RawTensor) -> Result<()> {
     let place = at(all, i)?;
     if place.layout().sizes != y.layout().sizes || place.dtype() != y.dtype() {
         return Err(refused("the results of a scan differ in type from iteration to iteration"));

@@ -24,7 +24,7 @@ pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
 use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
 use restride_kernels::threads::within;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -55,13 +55,13 @@ pub struct Outputs {
     /// The user outputs (a loss among them), in order.
     pub values: Vec<RunValue>,
     /// Gradients of a joint program, with the position among the inputs.
-    pub gradients: Vec<(usize, Tensor)>,
+    pub gradients: Vec<(usize, RawTensor)>,
     /// The user inputs as they are after the run, in order: `t_` on an input changes the tensor itself.
     pub inputs: Vec<RunValue>,
 }
 
 /// A tensor object: what Python's variables refer to. In-place changes of its sizes are seen by all that hold it.
-pub(crate) type Object = Rc<RefCell<Tensor>>;
+pub(crate) type Object = Rc<RefCell<RawTensor>>;
 
 /// A value while a program runs.
 #[derive(Clone, Debug)]
@@ -73,11 +73,11 @@ pub(crate) enum Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(t: Tensor) -> Slot {
+    pub(crate) fn new(t: RawTensor) -> Slot {
         Slot::Tensor(Rc::new(RefCell::new(t)))
     }
     /// The tensor as it is now.
-    pub(crate) fn tensor(&self) -> Option<Tensor> {
+    pub(crate) fn tensor(&self) -> Option<RawTensor> {
         match self {
             Slot::Tensor(t) => Some(t.borrow().clone()),
             _ => None,

@@ -8,7 +8,7 @@ use restride_ir::{
     Arg, Error, Kernel, LazyBits, Op, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn,
     Visited, Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
 };
-use restride_tensor::{Layout, Tensor, self_overlaps};
+use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::rc::Rc;
 
 impl Interp<'_> {
@@ -83,7 +83,7 @@ impl Interp<'_> {
 
     /// Copies a result into the target that was put aside for it, which has several elements in one cell: in the order of
     /// `copy_`.
-    fn copy_back(&mut self, target: &Object, value: Tensor, key: RngKey) -> Result<()> {
+    fn copy_back(&mut self, target: &Object, value: RawTensor, key: RngKey) -> Result<()> {
         let copy = restride_ops::lookup("aten.copy_.default").ok_or_else(|| Error::invalid("there is no copy_"))?;
         let mut args = vec![Arg::Value(Slot::Tensor(target.clone())), Arg::Value(Slot::new(value))];
         copy.fill_defaults(&mut args)?;
@@ -153,7 +153,7 @@ impl Interp<'_> {
         let value = value.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?;
         check_store(&value, &t)?;
         for index in visits.indices(&sizes) {
-            let cells = |o: &Tensor| -> Result<Tensor> {
+            let cells = |o: &RawTensor| -> Result<RawTensor> {
                 let part = o.alias(o.dtype(), visits.part(o.layout(), &sizes, &index)?);
                 part.ok_or_else(|| Error::invalid("a part outside of its tensor"))
             };
@@ -196,7 +196,7 @@ pub(crate) fn check_overlap(twin: &Twin, args: &CallArgs) -> Result<()> {
 }
 
 /// Writes a result through a target, as the in-place call that it is the result of.
-pub(crate) fn overwrite(value: Tensor, target: &Object, key: RngKey, options: &Options) -> Result<()> {
+pub(crate) fn overwrite(value: RawTensor, target: &Object, key: RngKey, options: &Options) -> Result<()> {
     check_store(&value, &target.borrow())?;
     let repeats = self_overlaps(target.borrow().layout()) != Some(false);
     if repeats { alone(options, |interp| interp.copy_back(target, value, key)) } else { store(&value, target, false) }
@@ -209,7 +209,7 @@ fn operands(own: &CallArgs, target: &Object) -> Vec<Visited> {
     tensors.map(|o| Visited { ty: meta(&o), shares: o.storage().same(t.storage()) }).collect()
 }
 
-fn meta(t: &Tensor) -> TensorType<i64> {
+fn meta(t: &RawTensor) -> TensorType<i64> {
     TensorType::new(t.dtype(), t.layout().clone())
 }
 
@@ -218,8 +218,8 @@ fn is_object(slot: &Slot, target: &Object) -> bool {
 }
 
 /// Tensors of an argument on memory of their own where they share the target's.
-fn apart(arg: &Arg<Tensor, Scalar>, target: &Tensor) -> Result<Arg<Tensor, Scalar>> {
-    let one = |t: &Tensor| -> Result<Tensor> {
+fn apart(arg: &Arg<RawTensor, Scalar>, target: &RawTensor) -> Result<Arg<RawTensor, Scalar>> {
+    let one = |t: &RawTensor| -> Result<RawTensor> {
         if !t.storage().same(target.storage()) {
             return Ok(t.clone());
         }
@@ -240,7 +240,7 @@ fn memory(slot: &Slot) -> Option<OperandMemory> {
 }
 
 /// PyTorch's checks of a result against its target.
-pub(crate) fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
+pub(crate) fn check_store(value: &RawTensor, target: &RawTensor) -> Result<()> {
     let (have, want) = (&target.layout().sizes, &value.layout().sizes);
     if have != want {
         let (have, want) = (&have[..], &want[..]);
@@ -251,7 +251,7 @@ pub(crate) fn check_store(value: &Tensor, target: &Tensor) -> Result<()> {
 
 /// Writes a result through its target. An `out=` of other sizes is resized first: its storage grows, its offset
 /// stays, its strides become the result's.
-fn store(value: &Tensor, target: &Object, resizes: bool) -> Result<()> {
+fn store(value: &RawTensor, target: &Object, resizes: bool) -> Result<()> {
     let t = target.borrow().clone();
     if resizes && t.layout().sizes != value.layout().sizes {
         refuse_cast(value.dtype(), t.dtype())?;

@@ -6,7 +6,7 @@ use super::memory::Spot;
 use super::steps::{Job, with_scratch};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Graph, NodeId, OpError, Result, RngKey, Scalar};
 use restride_kernels::convert::copy_convert;
-use restride_tensor::{Fitted, Tensor, View, ViewMut};
+use restride_tensor::{Fitted, RawTensor, View, ViewMut};
 
 /// A step with all that it takes.
 enum Ready {
@@ -26,7 +26,7 @@ struct ReadyKernel {
     /// Working memory.
     scratch: (*mut u8, usize),
     /// Memory of results that nobody wants.
-    _spare: Vec<Option<Tensor>>,
+    _spare: Vec<Option<RawTensor>>,
     node: NodeId,
     key: u32,
 }
@@ -204,7 +204,7 @@ unsafe fn ready(
     let spare = kernel.spare()?;
     // SAFETY: as promised by the caller; the spare memory's list is kept beside the views, and never changes.
     unsafe {
-        let kept: &'static [Option<Tensor>] = &*std::ptr::from_ref(spare.as_slice());
+        let kept: &'static [Option<RawTensor>] = &*std::ptr::from_ref(spare.as_slice());
         let (args, outs) = (kernel.operands(bases, symbols)?, kernel.targets(bases, kept)?);
         let scratch = kernel.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
         Ok(Ready::Kernel(ReadyKernel { run, args, outs, scratch, _spare: spare, node, key }))

@@ -7,7 +7,7 @@ use restride_ir::{
     Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
     known_meta, lives, output_meta,
 };
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
 
 /// One graph, ready to run.
@@ -60,7 +60,7 @@ pub(super) enum What {
 #[derive(Clone, Copy)]
 pub(super) enum Compute {
     Fixed(fn(&Call<'_>) -> Result<(), OpError>),
-    Dynamic(fn(&Call<'_>) -> Result<Vec<Tensor>, OpError>),
+    Dynamic(fn(&Call<'_>) -> Result<Vec<RawTensor>, OpError>),
     Scalar(fn(&Call<'_>) -> Result<Scalar, OpError>),
     /// Composed of calls whose sizes are only known once they have run: by the interpreter, into memory of its own.
     Composed,

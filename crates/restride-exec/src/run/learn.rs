@@ -5,7 +5,7 @@ use crate::copy::{allocate, copy_into};
 use crate::inputs::RunValue;
 use crate::interp::{Options, call_once};
 use restride_ir::{Arg, Binding, Error, Node, Result, RngKey, Scalar};
-use restride_tensor::{Layout, Tensor, self_overlaps};
+use restride_tensor::{Layout, RawTensor, self_overlaps};
 
 /// Runs one node of a functional program on values; operands are in the order of [`Node::operands`]. Results are on memory
 /// of their own.
@@ -41,7 +41,7 @@ pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: Run
 }
 
 /// The elements on memory of their own.
-fn copy_of(t: &Tensor) -> Result<Tensor> {
+fn copy_of(t: &RawTensor) -> Result<RawTensor> {
     let layout = match self_overlaps(t.layout()) {
         Some(false) => Layout { offset: 0, ..t.layout().clone() },
         _ => Layout::contiguous(&t.layout().sizes),

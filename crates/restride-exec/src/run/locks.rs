@@ -1,7 +1,7 @@
 //! Locks on the storages of a run: nobody else writes, resizes or frees what it uses, and nobody reads what it writes.
 
 use restride_ir::{Error, ErrorKind, Result};
-use restride_tensor::{AccessError, Storage, Tensor};
+use restride_tensor::{AccessError, RawTensor, Storage};
 use std::collections::BTreeMap;
 
 /// A storage that runs use.
@@ -32,7 +32,7 @@ pub(super) struct Locks {
 
 impl Locks {
     /// One more tensor that runs use.
-    pub fn add(&mut self, t: &Tensor, write: bool, name: Name) {
+    pub fn add(&mut self, t: &RawTensor, write: bool, name: Name) {
         match self.index.get(&t.storage().id()) {
             Some(&at) => self.held[at].write |= write,
             None => {

@@ -2,7 +2,7 @@
 
 use crate::inputs::same_strides;
 use restride_ir::Meta;
-use restride_tensor::{DType, Layout, Tensor, View, ViewMut};
+use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
 use std::ops::Range;
 
 /// A place as a step uses it: which buffer, and what lies there how.
@@ -73,7 +73,7 @@ impl CallerMemory {
 
     /// The address of the buffer's start for a tensor of the caller's, whose storage is locked; it may lie before the tensor's
     /// storage, but what is used does not. The complaint continues "input x …".
-    pub fn bind(&self, t: &Tensor) -> Result<*mut u8, String> {
+    pub fn bind(&self, t: &RawTensor) -> Result<*mut u8, String> {
         let (want, have) = (&self.ty.layout, t.layout());
         if t.dtype() != self.ty.dtype || have.sizes != want.sizes {
             return Err(format!("is {}{:?} and was placed as {}", t.dtype(), &have.sizes[..], self.ty));

@@ -28,7 +28,7 @@ use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
 use restride_kernels::threads::within;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use steps::{Entry, Job};
 
 /// What a run brings besides inputs.
@@ -201,7 +201,7 @@ impl Runnable {
     }
 
     /// Memory for the outputs that have some: given, by position, or fresh.
-    fn results_in(&self, inputs: &[RunValue], given: &[Option<Tensor>]) -> Result<Vec<RunValue>> {
+    fn results_in(&self, inputs: &[RunValue], given: &[Option<RawTensor>]) -> Result<Vec<RunValue>> {
         let mut results = Vec::with_capacity(self.code.outputs.len());
         for (i, ty) in self.code.outputs.iter().enumerate() {
             let wrong = |what: String| Err(Error::new(ErrorKind::Inputs, format!("memory for output {i} {what}")));

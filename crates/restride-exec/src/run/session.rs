@@ -11,7 +11,7 @@ use super::{Arena, RunCtx, Runnable};
 use crate::inputs::RunValue;
 use restride_ir::{Binding, Result};
 use restride_kernels::threads::within;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::sync::Arc;
 
 /// A runnable bound to inputs, outputs and an arena.
@@ -39,7 +39,7 @@ impl Session {
         runnable: Arc<Runnable>,
         mut arena: Arena,
         inputs: Vec<RunValue>,
-        given: &[Option<Tensor>],
+        given: &[Option<RawTensor>],
     ) -> Result<Session> {
         let mut symbols = Binding::new();
         let results = runnable.results_in(&inputs, given)?;

@@ -12,7 +12,7 @@ use restride_ir::{
 };
 use restride_kernels::convert::copy_convert;
 use restride_kernels::scratch;
-use restride_tensor::{Fitted, Layout, Tensor, View, ViewMut};
+use restride_tensor::{Fitted, Layout, RawTensor, View, ViewMut};
 use std::mem::MaybeUninit;
 
 /// What a graph input is at a run.
@@ -108,7 +108,7 @@ impl KernelStep {
     }
 
     /// Memory for the results that have no place.
-    pub fn spare(&self) -> Result<Vec<Option<Tensor>>, OpError> {
+    pub fn spare(&self) -> Result<Vec<Option<RawTensor>>, OpError> {
         self.unplaced.iter().map(|m| m.as_ref().map(|m| allocate(m.dtype, m.layout.clone())).transpose()).collect()
     }
 
@@ -116,7 +116,7 @@ impl KernelStep {
     ///
     /// # Safety
     /// As [`KernelStep::operands`].
-    pub unsafe fn targets<'a>(&'a self, bases: &[*mut u8], spare: &'a [Option<Tensor>]) -> Result<Vec<ViewMut<'a>>> {
+    pub unsafe fn targets<'a>(&'a self, bases: &[*mut u8], spare: &'a [Option<RawTensor>]) -> Result<Vec<ViewMut<'a>>> {
         let mut outs = Vec::with_capacity(self.writes.len());
         for (write, spare) in self.writes.iter().zip(spare) {
             match (write, spare) {
@@ -244,7 +244,7 @@ impl Job<'_> {
                 let options =
                     Options { seed: self.ctx.seed, call: self.ctx.call, threads: self.ctx.threads, strict: false };
                 let results = call_once(kernel.op, &args, rng, &options)?;
-                let results: Vec<Tensor> = results.iter().filter_map(|r| r.tensor().cloned()).collect();
+                let results: Vec<RawTensor> = results.iter().filter_map(|r| r.tensor().cloned()).collect();
                 // SAFETY: as promised by the caller.
                 unsafe { bring(&results, kernel, bases)? };
             }
@@ -277,7 +277,7 @@ pub(super) unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnc
 ///
 /// # Safety
 /// `bases` are the addresses of the buffers that the step was made for.
-unsafe fn bring(results: &[Tensor], kernel: &KernelStep, bases: &[*mut u8]) -> Result<()> {
+unsafe fn bring(results: &[RawTensor], kernel: &KernelStep, bases: &[*mut u8]) -> Result<()> {
     if results.len() != kernel.writes.len() {
         return Err(Error::invalid(format!("{} gives {} results", kernel.op, results.len())));
     }

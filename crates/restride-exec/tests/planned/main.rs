@@ -17,7 +17,7 @@ use restride_passes::functionalize::Options as Functionalize;
 use restride_passes::place::{PlaceOptions, Placed, place};
 use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::{functionalize, lower};
-use restride_tensor::{DType, Layout, Storage, Tensor};
+use restride_tensor::{DType, Layout, RawTensor, Storage};
 
 fn program(text: &str) -> Program {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -57,12 +57,12 @@ fn options() -> Vec<PlaceOptions> {
     ]
 }
 
-fn clone_inputs(inputs: &[Tensor]) -> Inputs {
+fn clone_inputs(inputs: &[RawTensor]) -> Inputs {
     Inputs::new(inputs.iter().map(|t| RunValue::Tensor(t.clone()))).deep_clone()
 }
 
 /// Runs both ways under all options; gives the placement with all on.
-fn agree(text: &str, inputs: &[Tensor]) -> (Program, Placed) {
+fn agree(text: &str, inputs: &[RawTensor]) -> (Program, Placed) {
     let program = program(text);
     let mut first = None;
     for options in options() {
@@ -73,13 +73,13 @@ fn agree(text: &str, inputs: &[Tensor]) -> (Program, Placed) {
 }
 
 /// As `agree`; gives the placement that leaves the caller's memory alone, where nothing is computed in an output ahead.
-fn agree_inside(text: &str, inputs: &[Tensor]) -> (Program, Placed) {
+fn agree_inside(text: &str, inputs: &[RawTensor]) -> (Program, Placed) {
     let (program, _) = agree(text, inputs);
     let placed = agree_with(&program, inputs, &PlaceOptions { boundary: false, ..PlaceOptions::default() }, text);
     (program, placed)
 }
 
-fn agree_with(program: &Program, inputs: &[Tensor], options: &PlaceOptions, text: &str) -> Placed {
+fn agree_with(program: &Program, inputs: &[RawTensor], options: &PlaceOptions, text: &str) -> Placed {
     let context = |what: &str| format!("{what}\n{options:?}\n{text}");
     let mut state = State::new(program).unwrap();
     let want_inputs = clone_inputs(inputs);
@@ -151,7 +151,7 @@ fn compare(have: &Outputs, want: &Outputs, fail: &dyn Fn(String)) {
 }
 
 /// Elements in logical order, as bits; all NaNs are one.
-fn elements(t: &Tensor) -> Vec<(u64, u64)> {
+fn elements(t: &RawTensor) -> Vec<(u64, u64)> {
     let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
     let mut index = vec![0; t.layout().rank()];
     let mut out = Vec::new();
@@ -174,21 +174,21 @@ fn elements(t: &Tensor) -> Vec<(u64, u64)> {
 }
 
 /// Not 0, 1, 2, …: values whose sums and products tell positions apart.
-fn floats(sizes: &[i64]) -> Tensor {
+fn floats(sizes: &[i64]) -> RawTensor {
     let n: i64 = sizes.iter().product();
-    Tensor::from_slice(&(0..n).map(|i| ((i * 37 + 11) % 101) as f32 / 8.0 - 5.0).collect::<Vec<_>>(), sizes)
+    RawTensor::from_slice(&(0..n).map(|i| ((i * 37 + 11) % 101) as f32 / 8.0 - 5.0).collect::<Vec<_>>(), sizes)
 }
 
-fn strided(sizes: &[i64], strides: &[i64], offset: i64) -> Tensor {
+fn strided(sizes: &[i64], strides: &[i64], offset: i64) -> RawTensor {
     let layout = Layout::strided(sizes, strides, offset);
     let storage = floats(&[layout.cell_range().end]).storage().clone();
-    Tensor::new(storage, DType::F32, layout).unwrap()
+    RawTensor::new(storage, DType::F32, layout).unwrap()
 }
 
-fn bool_scalar(b: bool) -> Tensor {
+fn bool_scalar(b: bool) -> RawTensor {
     let storage = Storage::zeroed(1);
     storage.write(&[u8::from(b)]);
-    Tensor::new(storage, DType::Bool, Layout::contiguous(&[])).unwrap()
+    RawTensor::new(storage, DType::Bool, Layout::contiguous(&[])).unwrap()
 }
 
 /// What was decided about the node that makes a value.

@@ -1,9 +1,9 @@
 use super::*;
 use crate::convert::gather;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
-fn both(op: &Pointwise, a: &Tensor, b: &Tensor, out: DType) -> Tensor {
-    let result = Tensor::zeros(out, Layout::contiguous(&a.layout().sizes));
+fn both(op: &Pointwise, a: &RawTensor, b: &RawTensor, out: DType) -> RawTensor {
+    let result = RawTensor::zeros(out, Layout::contiguous(&a.layout().sizes));
     compute(op, a.dtype(), &[Input::View(a.read().view()), Input::View(b.read().view())], &result.write().view_mut())
         .unwrap();
     result
@@ -11,14 +11,14 @@ fn both(op: &Pointwise, a: &Tensor, b: &Tensor, out: DType) -> Tensor {
 
 #[test]
 fn integers_divide_as_python_does() {
-    let a = Tensor::from_slice(&[7i64, -7, 7, -7, i64::MIN, 6], &[6]);
-    let b = Tensor::from_slice(&[2i64, 2, -2, -2, -1, 3], &[6]);
+    let a = RawTensor::from_slice(&[7i64, -7, 7, -7, i64::MIN, 6], &[6]);
+    let b = RawTensor::from_slice(&[2i64, 2, -2, -2, -1, 3], &[6]);
     assert_eq!(both(&DIV_FLOOR, &a, &b, DType::I64).to_elements::<i64>(), [3, -4, -4, 3, i64::MIN, 2]);
     assert_eq!(both(&DIV_TRUNC, &a, &b, DType::I64).to_elements::<i64>(), [3, -3, -3, 3, i64::MIN, 2]);
     assert_eq!(both(&REMAINDER, &a, &b, DType::I64).to_elements::<i64>(), [1, 1, -1, -1, 0, 0]);
     assert_eq!(both(&FMOD, &a, &b, DType::I64).to_elements::<i64>(), [1, -1, 1, -1, 0, 0]);
-    let zero = Tensor::from_slice(&[0i64; 6], &[6]);
-    let out = Tensor::zeros(DType::I64, Layout::contiguous(&[6]));
+    let zero = RawTensor::from_slice(&[0i64; 6], &[6]);
+    let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[6]));
     let (a, zero) = (a.read(), zero.read());
     let inputs = [Input::View(a.view()), Input::View(zero.view())];
     let e = compute(&REMAINDER, DType::I64, &inputs, &out.write().view_mut());
@@ -27,11 +27,14 @@ fn integers_divide_as_python_does() {
 
 #[test]
 fn integers_wrap_in_their_own_width() {
-    let a = Tensor::from_slice(&[200u8, 100], &[2]);
+    let a = RawTensor::from_slice(&[200u8, 100], &[2]);
     assert_eq!(both(&ADD, &a, &a, DType::U8).to_elements::<u8>(), [144, 200]);
     assert_eq!(both(&MUL, &a, &a, DType::U8).to_elements::<u8>(), [64, 16]);
-    let a = Tensor::from_slice(&[i32::MIN, 3], &[2]);
-    assert_eq!(both(&SUB, &a, &Tensor::from_slice(&[1i32, 5], &[2]), DType::I32).to_elements::<i32>(), [i32::MAX, -2]);
+    let a = RawTensor::from_slice(&[i32::MIN, 3], &[2]);
+    assert_eq!(
+        both(&SUB, &a, &RawTensor::from_slice(&[1i32, 5], &[2]), DType::I32).to_elements::<i32>(),
+        [i32::MAX, -2]
+    );
 }
 
 /// Results depend on values and sizes alone: the same numbers through every layout and both ways of reading them.
@@ -39,17 +42,17 @@ fn integers_wrap_in_their_own_width() {
 fn layouts_do_not_matter() {
     let n = 3000i64;
     let data: Vec<f32> = (0..2 * n).map(|i| (i as f32 * 0.37).sin()).collect();
-    let a = Tensor::from_slice(&data, &[2, n]);
-    let b = Tensor::from_slice(&data[..n as usize], &[n]);
+    let a = RawTensor::from_slice(&data, &[2, n]);
+    let b = RawTensor::from_slice(&data[..n as usize], &[n]);
     let want: Vec<f32> = data.iter().enumerate().map(|(i, x)| x + data[i % n as usize]).collect();
-    let at = Tensor::zeros(DType::F32, Layout::permuted(&[2, n], &[1, 0]));
+    let at = RawTensor::zeros(DType::F32, Layout::permuted(&[2, n], &[1, 0]));
     crate::convert::copy_convert(a.read().view(), &at.write().view_mut());
     for (x, out) in [
         (&a, Layout::contiguous(&[2, n])),
         (&at, Layout::permuted(&[2, n], &[1, 0])),
         (&at, Layout::contiguous(&[2, n])),
     ] {
-        let result = Tensor::zeros(DType::F32, out);
+        let result = RawTensor::zeros(DType::F32, out);
         let (x, b) = (x.read(), b.read());
         let inputs = [Input::View(x.view()), Input::View(b.view())];
         compute(&ADD, DType::F32, &inputs, &result.write().view_mut()).unwrap();
@@ -59,7 +62,7 @@ fn layouts_do_not_matter() {
 
 #[test]
 fn a_result_may_lie_on_its_operand() {
-    let a = Tensor::from_slice(&(0..5000).map(|i| i as f32).collect::<Vec<_>>(), &[5000]);
+    let a = RawTensor::from_slice(&(0..5000).map(|i| i as f32).collect::<Vec<_>>(), &[5000]);
     let both = restride_tensor::Access::of([&a], [&a]).unwrap();
     // SAFETY: rows are read before they are written.
     let (x, out) = unsafe { (both.view(&a), both.view_mut(&a)) };
@@ -70,14 +73,14 @@ fn a_result_may_lie_on_its_operand() {
 
 #[test]
 fn operands_are_rounded_to_the_common_type() {
-    let a = Tensor::from_slice(&[44u8], &[1]);
-    let out = Tensor::zeros(DType::Bool, Layout::contiguous(&[1]));
+    let a = RawTensor::from_slice(&[44u8], &[1]);
+    let out = RawTensor::zeros(DType::Bool, Layout::contiguous(&[1]));
     // PyTorch compares 44 with 300 cut down to a byte.
     decide(&EQ, DType::U8, &[Input::View(a.read().view()), Input::Number(Scalar::Int(300))], &out.write().view_mut())
         .unwrap();
     assert_eq!(out.get(&[0]), Scalar::Bool(true));
-    let wide = Tensor::from_slice(&[2049i64], &[1]);
-    let out = Tensor::zeros(DType::F16, Layout::contiguous(&[1]));
+    let wide = RawTensor::from_slice(&[2049i64], &[1]);
+    let out = RawTensor::zeros(DType::F16, Layout::contiguous(&[1]));
     compute(
         &SUB,
         DType::F16,
@@ -90,8 +93,8 @@ fn operands_are_rounded_to_the_common_type() {
 
 #[test]
 fn nan_is_passed_on_or_left_out() {
-    let a = Tensor::from_slice(&[f32::NAN, 1.0, 2.0], &[3]);
-    let b = Tensor::from_slice(&[1.0, f32::NAN, 1.0f32], &[3]);
+    let a = RawTensor::from_slice(&[f32::NAN, 1.0, 2.0], &[3]);
+    let b = RawTensor::from_slice(&[1.0, f32::NAN, 1.0f32], &[3]);
     let max = both(&MAXIMUM, &a, &b, DType::F32).to_elements::<f32>();
     assert!(max[0].is_nan() && max[1].is_nan() && max[2] == 2.0);
     assert_eq!(both(&FMAX, &a, &b, DType::F32).to_elements::<f32>(), [1.0, 1.0, 2.0]);
@@ -99,13 +102,13 @@ fn nan_is_passed_on_or_left_out() {
 
 #[test]
 fn complex_parts_and_joins() {
-    let z = Tensor::from_slice(&[C32::new(3.0, 4.0), C32::new(-1.0, 0.0)], &[2]);
-    let out = Tensor::zeros(DType::F32, Layout::contiguous(&[2]));
+    let z = RawTensor::from_slice(&[C32::new(3.0, 4.0), C32::new(-1.0, 0.0)], &[2]);
+    let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[2]));
     part(Part::Abs, z.read().view(), &out.write().view_mut()).unwrap();
     assert_eq!(out.to_elements::<f32>(), [5.0, 1.0]);
     part(Part::Angle, z.read().view(), &out.write().view_mut()).unwrap();
     assert_eq!(out.get(&[1]), Scalar::Float(std::f32::consts::PI as f64));
-    let back = Tensor::zeros(DType::C64, Layout::contiguous(&[2]));
+    let back = RawTensor::zeros(DType::C64, Layout::contiguous(&[2]));
     join(Join::Parts, DType::F32, out.read().view(), out.read().view(), &back.write().view_mut()).unwrap();
     assert_eq!(back.get(&[1]).as_c64().re, std::f32::consts::PI as f64);
 }

@@ -1,7 +1,7 @@
 //! Arguments and tensors as JSON, as `scripts/check/ops_check.py` reads them.
 
 use restride_ir::{Arg, MemoryFormat, SampleArg, Scalar};
-use restride_tensor::{DType, Tensor};
+use restride_tensor::{DType, RawTensor};
 use std::fmt::Write as _;
 
 /// An argument of a call.
@@ -47,7 +47,7 @@ pub fn number(s: Scalar) -> String {
 }
 
 /// Sizes, strides and the whole storage, as hexadecimal bytes.
-pub fn tensor(t: &Tensor) -> String {
+pub fn tensor(t: &RawTensor) -> String {
     let bytes = t.storage().to_vec();
     let mut hex = String::with_capacity(2 * bytes.len());
     for b in bytes {

@@ -6,7 +6,7 @@ mod run;
 
 use json::{argument, number, string, tensor};
 use restride_ir::{Arg, Exactness, Grad, Op, SampleArg};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use std::io::Write as _;
 
 fn main() -> std::io::Result<()> {
@@ -60,7 +60,7 @@ fn line(op: Op, index: usize, args: &[SampleArg]) -> String {
     )
 }
 
-fn result(t: &Tensor, args: &[SampleArg]) -> String {
+fn result(t: &RawTensor, args: &[SampleArg]) -> String {
     let base = args.iter().flat_map(Arg::values).position(|a| a.storage().same(t.storage()));
     let base = base.map_or("null".to_string(), |i| i.to_string());
     format!("{{\"tensor\": {}, \"alias\": {base}}}", tensor(t))

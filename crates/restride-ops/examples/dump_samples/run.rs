@@ -6,7 +6,7 @@ use restride_ir::{
 };
 use restride_kernels::convert::copy_convert;
 use restride_kernels::pointwise;
-use restride_tensor::{Access, Fitted, Tensor, View, ViewMut};
+use restride_tensor::{Access, Fitted, RawTensor, View, ViewMut};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -14,7 +14,7 @@ type Result<T> = std::result::Result<T, OpError>;
 /// What a call gives.
 pub enum Outcome {
     /// Tensors, a list result spread.
-    Tensors(Vec<Tensor>),
+    Tensors(Vec<RawTensor>),
     /// A number.
     Number(Scalar),
 }
@@ -27,7 +27,7 @@ pub fn filled(op: Op, args: &[SampleArg]) -> Result<Vec<SampleArg>> {
 }
 
 /// The type of a sample's tensor.
-pub fn meta(t: &Tensor) -> Meta {
+pub fn meta(t: &RawTensor) -> Meta {
     TensorType::new(t.dtype(), t.layout().clone())
 }
 
@@ -39,7 +39,7 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     if let Some(rule) = def.view
         && let ViewOutcome::Views(views) = rule.of(&metas)?
     {
-        let base = Args::<Tensor, Scalar>(&args);
+        let base = Args::<RawTensor, Scalar>(&args);
         let base = base.tensor(def.base as usize)?;
         let alias = |t: &TensorType<i64>| {
             let outside = || OpError::new("a view reaches outside its storage");
@@ -61,8 +61,8 @@ pub fn call(op: Op, args: &[SampleArg]) -> Result<Outcome> {
     match kernel {
         Kernel::Fixed(kernel) => {
             let infer = def.infer.ok_or_else(|| OpError::new(format!("{op} has a kernel but no shape rule")))?;
-            let outs: Vec<Tensor> =
-                infer(&Args(&metas))?.into_iter().map(|m| Tensor::zeros(m.dtype, m.layout)).collect();
+            let outs: Vec<RawTensor> =
+                infer(&Args(&metas))?.into_iter().map(|m| RawTensor::zeros(m.dtype, m.layout)).collect();
             on_views(&own, &outs, |args, outs| kernel(&fitted(args, outs, &ctx)))?;
             Ok(Outcome::Tensors(outs))
         }
@@ -91,7 +91,7 @@ fn mutates(op: Op, args: &[SampleArg]) -> bool {
 }
 
 /// What a mutating call returns, by its functional form; the arguments stay as they are.
-fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
+fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<RawTensor>> {
     let twin = op.twin().ok_or_else(|| OpError::new(format!("{op} has no functional form")))?;
     let passed: Vec<SampleArg> = twin.args.iter().map(|&i| args[i as usize].clone()).collect();
     let results = match call(twin.op, &passed)? {
@@ -101,12 +101,12 @@ fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
     let returned = |r: &TwinReturn| match *r {
         TwinReturn::Result(k) => Ok(results[k as usize].clone()),
         TwinReturn::Arg(i) => {
-            let target = Args::<Tensor, Scalar>(args).tensor(i as usize)?;
+            let target = Args::<RawTensor, Scalar>(args).tensor(i as usize)?;
             let after = twin.writes.iter().find(|w| w.0 == i).map_or(target, |w| &results[w.1 as usize]);
             if after.layout().sizes != target.layout().sizes {
                 return Err(OpError::new(format!("{op}: the result does not have its target's sizes")));
             }
-            let out = Tensor::zeros(target.dtype(), target.layout().clone());
+            let out = RawTensor::zeros(target.dtype(), target.layout().clone());
             copy_convert(after.read().view(), &out.write().view_mut());
             Ok(out)
         }
@@ -115,11 +115,11 @@ fn twin(op: Op, args: &[SampleArg]) -> Result<Vec<Tensor>> {
 }
 
 /// The tensor with its lazy bits applied, in memory of its own if there are any.
-pub fn resolved(t: &Tensor) -> Tensor {
+pub fn resolved(t: &RawTensor) -> RawTensor {
     let mut out = t.clone();
     for (bit, op) in [(t.conj, &pointwise::CONJ), (t.neg, &pointwise::NEG)] {
         if bit {
-            let to = Tensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
+            let to = RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
             let from = out.read();
             pointwise::compute(op, t.dtype(), &[pointwise::Input::View(from.view())], &to.write().view_mut())
                 .expect("these are defined for complex numbers");
@@ -134,7 +134,7 @@ pub fn resolved(t: &Tensor) -> Tensor {
 /// Calls `f` with tensors as kernels read and write them.
 pub fn on_views<R>(
     args: &[SampleArg],
-    outs: &[Tensor],
+    outs: &[RawTensor],
     f: impl FnOnce(&[Arg<View<'_>, Scalar>], &[ViewMut<'_>]) -> R,
 ) -> R {
     let access = Access::of(args.iter().flat_map(Arg::values), outs).expect("nobody else has samples");
@@ -161,11 +161,11 @@ pub fn fitted<'a>(args: &'a [Arg<View<'a>, Scalar>], outs: &'a [ViewMut<'a>], ct
 
 /// Runs the calls of a composition as they come.
 struct Eager {
-    values: Vec<Tensor>,
+    values: Vec<RawTensor>,
 }
 
 impl Eager {
-    fn push(&mut self, t: Tensor) -> Val {
+    fn push(&mut self, t: RawTensor) -> Val {
         self.values.push(t);
         Val(self.values.len() as u32 - 1)
     }

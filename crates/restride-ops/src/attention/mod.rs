@@ -9,7 +9,7 @@ use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
 use restride_ir::{Arg, Args, ByBatch, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Scalar, Val};
 use restride_kernels::attention::{self, Results, Settings};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Where a form has its arguments; query, key and value are the first three.
@@ -283,7 +283,7 @@ fn math_decompose(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 /// Query, key and value of each type, in several forms.
-fn operands() -> Vec<[Tensor; 3]> {
+fn operands() -> Vec<[RawTensor; 3]> {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
         out.push([tensor(d, &[2, 3, 4, 8], 1), tensor(d, &[2, 3, 5, 8], 2), tensor(d, &[2, 3, 5, 8], 3)]);
@@ -298,13 +298,13 @@ fn operands() -> Vec<[Tensor; 3]> {
 }
 
 /// The three of one shape each.
-fn of(q: &[i64], k: &[i64], v: &[i64]) -> [Tensor; 3] {
+fn of(q: &[i64], k: &[i64], v: &[i64]) -> [RawTensor; 3] {
     let d = DType::F32;
     [tensor(d, q, 1), tensor(d, k, 2), tensor(d, v, 3)]
 }
 
 /// Which scores count: one row of none, all of the others' first.
-fn mask(sizes: &[i64]) -> Tensor {
+fn mask(sizes: &[i64]) -> RawTensor {
     let t = tensor(DType::Bool, sizes, 77);
     let (n, rows) = (sizes[sizes.len() - 1] as usize, sizes[sizes.len() - 2] as usize);
     let mut bits: Vec<u8> = t.to_elements::<u8>();

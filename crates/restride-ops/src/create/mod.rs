@@ -189,7 +189,7 @@ fn infer_zero(a: &Args<'_, Meta>) -> Result<Metas> {
 }
 
 /// Element type, layout, device and flag of a creating call.
-fn options(dtype: Option<DType>) -> [Arg<restride_tensor::Tensor, Scalar>; 4] {
+fn options(dtype: Option<DType>) -> [Arg<restride_tensor::RawTensor, Scalar>; 4] {
     [dtype.map_or(Arg::None, Arg::DType), Arg::None, Arg::None, Arg::None]
 }
 fn with_options(mut s: Sample, dtype: Option<DType>) -> Sample {
@@ -327,7 +327,7 @@ fn s_fill(number: bool) -> Vec<Sample> {
     } else {
         out.push(sample![tensor(F32, &[2], 1), tensor(F32, &[1], 1)]);
         // Not by way of an integer.
-        out.push(sample![tensor(Bool, &[2], 1), restride_tensor::Tensor::from_slice(&[0.5f32], &[])]);
+        out.push(sample![tensor(Bool, &[2], 1), restride_tensor::RawTensor::from_slice(&[0.5f32], &[])]);
     }
     out
 }

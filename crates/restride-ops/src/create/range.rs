@@ -325,9 +325,9 @@ fn with_tensors(mut out: Vec<Sample>, start: bool, end: bool) -> Vec<Sample> {
     for s in &mut out {
         for (i, there) in [start, end].into_iter().enumerate() {
             let one = match (there, &s.args[i]) {
-                (true, Arg::Scalar(Scalar::Float(x))) => restride_tensor::Tensor::from_slice(&[*x], &[]),
+                (true, Arg::Scalar(Scalar::Float(x))) => restride_tensor::RawTensor::from_slice(&[*x], &[]),
                 (true, Arg::Scalar(x)) => ints(&[x.as_i64()], &[]),
-                (true, Arg::Complex(re, im)) => restride_tensor::Tensor::from_slice(&[Complex::new(*re, *im)], &[]),
+                (true, Arg::Complex(re, im)) => restride_tensor::RawTensor::from_slice(&[Complex::new(*re, *im)], &[]),
                 _ => continue,
             };
             s.args[i] = Arg::Value(one);

@@ -53,7 +53,7 @@ fn periodic(c: &Call<'_>) -> Result<bool> {
     c.args.bool(1)
 }
 
-fn s_window(extra: &[Arg<restride_tensor::Tensor, Scalar>]) -> Vec<Sample> {
+fn s_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
     let mut out = Vec::new();
     for n in [0, 1, 2, 5, 16, -1] {
         let mut s = sample![n];

@@ -7,7 +7,7 @@ use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
 use restride_kernels::pack::{pack, packed_rooms, unpack};
 use restride_kernels::scratch::{Temp, room};
-use restride_tensor::{Layout, Tensor, ViewMut};
+use restride_tensor::{Layout, RawTensor, ViewMut};
 use smallvec::smallvec;
 
 fn check_indices(i: &Meta, name: &str) -> Result<()> {
@@ -228,7 +228,7 @@ fn backward_samples() -> Samples {
 
 fn renorm_samples() -> Samples {
     let at = ints(&[0, 3, 5, 3], &[2, 2]);
-    let table = |t: Tensor| sample![t, &at, 1.0, 2.0];
+    let table = |t: RawTensor| sample![t, &at, 1.0, 2.0];
     let mut out: Samples = forms(DType::F32, &[6, 4], 1).into_iter().map(table).collect();
     out.push(sample![tensor(DType::F64, &[6, 4], 1), &at, 0.5, 1.0]);
     out

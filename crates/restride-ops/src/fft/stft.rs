@@ -4,7 +4,7 @@ use crate::support::composite::composite;
 use crate::support::sample::{in_range, sample, strided, tensor};
 use crate::support::*;
 use restride_ir::{DType, Emit, Layout, OpDef, Val};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Lengths that both directions share.
@@ -194,7 +194,7 @@ fn istft(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     Ok(smallvec![y])
 }
 
-fn window(n: i64) -> Tensor {
+fn window(n: i64) -> RawTensor {
     in_range(DType::F32, Layout::contiguous(&[n]), 9, 0.2, 1.0)
 }
 
@@ -230,7 +230,7 @@ fn istft_samples() -> Samples {
         sample![tensor(c, &[9, 6], 1), 16, (), 12, window(12), true, false, (), 18],
         sample![tensor(c, &[16, 6], 1), 16, 4, (), (), false, false, (), (), true],
         sample![tensor(c, &[16, 6], 1), 16, 4, (), ()],
-        sample![tensor(c, &[9, 6], 1), 16, 4, 16, Tensor::zeros(DType::F32, Layout::contiguous(&[16]))],
+        sample![tensor(c, &[9, 6], 1), 16, 4, 16, RawTensor::zeros(DType::F32, Layout::contiguous(&[16]))],
         sample![tensor(c, &[8, 6], 1), 16, 4],
         sample![tensor(DType::C128, &[2, 9, 6], 1), 16],
     ]

@@ -5,7 +5,7 @@ use restride_kernels::convert::{gather, scatter};
 use restride_kernels::copy;
 use restride_kernels::index::{nonzero, nonzero_room};
 use restride_kernels::scratch::{Temp, room};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::promote::name;
@@ -16,18 +16,18 @@ use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, on
 const SURE: u128 = 1 << 28;
 
 /// Memory for a result whose sizes were just learnt.
-pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<Tensor> {
+pub(crate) fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor> {
     let cells = layout.sizes.iter().fold(1u128, |n, s| n.saturating_mul((*s).max(0) as u128));
     let bytes = cells.saturating_mul(dtype.size() as u128);
     let room = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
     if bytes > SURE && !room() {
         return fail(format!("a result of {dtype} and sizes {:?} needs more memory than there is", &layout.sizes[..]));
     }
-    Ok(Tensor::zeros(dtype, layout))
+    Ok(RawTensor::zeros(dtype, layout))
 }
 
 /// Indices of the elements that are not zero, a row each; columns lie in one piece, as PyTorch makes them.
-fn positions(c: &Call<'_>) -> Result<Tensor> {
+fn positions(c: &Call<'_>) -> Result<RawTensor> {
     let t = c.args.tensor(0)?;
     let flat = nonzero(t);
     let (n, rank) = (flat.len() as i64, t.sizes().len() as i64);
@@ -47,7 +47,7 @@ fn unflatten(flat: &[i64], sizes: &[i64], rows: &mut [i64]) {
         }
     }
 }
-fn run_nonzero(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_nonzero(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     Ok(vec![positions(c)?])
 }
 
@@ -79,12 +79,12 @@ fn columns(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
     e.call("aten.unbind.int", &[Arg::Value(found), Arg::Scalar(Scalar::Int(1))])
 }
 
-fn run_masked_select(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_masked_select(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let (t, mask) = (c.args.tensor(0)?, c.args.tensor(1)?);
     ensure!(mask.dtype() == DType::Bool, "masked_select: expected BoolTensor for mask");
     let sizes = crate::support::strides::broadcast_sizes(&[t.sizes(), mask.sizes()])?;
     // Row-major copies: of the mask, then of the elements that it leaves.
-    let wide = |v: &restride_tensor::View<'_>| -> Result<Tensor> {
+    let wide = |v: &restride_tensor::View<'_>| -> Result<RawTensor> {
         let own = allocate(v.dtype(), Layout::contiguous(&sizes))?;
         copy::stretched(v, &own.write().view_mut()).map_err(OpError::new)?;
         Ok(own)
@@ -116,7 +116,7 @@ fn check_repeats(dtype: DType) -> Result<()> {
     );
     Ok(())
 }
-fn run_repeats(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_repeats(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let repeats = c.args.tensor(0)?;
     check_repeats(repeats.dtype())?;
     let all = repeated(repeats, c.args.opt_int(1)?)?;
@@ -214,7 +214,7 @@ fn s_masked_select() -> Vec<Sample> {
 fn s_repeats() -> Vec<Sample> {
     vec![
         sample![ints(&[2, 0, 3], &[3])],
-        sample![Tensor::from_slice(&[1i32, 2], &[2]), 3],
+        sample![RawTensor::from_slice(&[1i32, 2], &[2]), 3],
         sample![ints(&[], &[0])],
         sample![ints(&[2, 1], &[2]), 4],
         sample![ints(&[2, -1], &[2])],
@@ -225,7 +225,7 @@ fn s_repeats() -> Vec<Sample> {
 fn s_repeat_by() -> Vec<Sample> {
     vec![
         sample![transposed(F, &[3, 4], 1), ints(&[2, 0, 3], &[3]), 0],
-        sample![strided(DType::I64, &[3, 4], 1), Tensor::from_slice(&[2i32, 0, 3, 1], &[4]), -1],
+        sample![strided(DType::I64, &[3, 4], 1), RawTensor::from_slice(&[2i32, 0, 3, 1], &[4]), -1],
         sample![transposed(F, &[2, 3], 1), ints(&[2, 0, 3, 1, 1, 1], &[6])],
         sample![tensor(F, &[3, 4], 1), ints(&[2], &[1]), 1],
         sample![tensor(F, &[3, 4], 1), ints(&[2], &[])],
@@ -237,7 +237,11 @@ fn s_repeat_by() -> Vec<Sample> {
 }
 
 /// An operator that learns its result's sizes.
-const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<Tensor>>, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn found(
+    schema: &'static str,
+    run: fn(&Call<'_>) -> Result<Vec<RawTensor>>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
 }
 const fn in_columns(schema: &'static str) -> OpDef {
@@ -276,8 +280,8 @@ pub(crate) static OPS: &[OpDef] = &[
         exactness: Exactness::Exact,
         samples: Some(s_repeat_by),
         ..OpDef::new(
-            "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? \
-             output_size=None) -> Tensor",
+            "aten::repeat_interleave.self_Tensor(RawTensor self, RawTensor repeats, int? dim=None, *, SymInt? \
+             output_size=None) -> RawTensor",
         )
     },
     OpDef {

@@ -10,7 +10,7 @@ use restride_kernels::convert::gather as values_of;
 use restride_kernels::copy;
 use restride_kernels::index::{take_flat, take_flat_room};
 use restride_kernels::scatter::{Outside, gather, gather_room};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 fn infer_gather(a: &Args<'_, Meta>) -> Metas {
     let (t, index) = (a.tensor(0)?, a.tensor(2)?);
@@ -130,7 +130,7 @@ fn s_gather() -> Vec<Sample> {
         sample![p(), 1, odd_index(&[3, 2, 3], 5, 2)],
         sample![strided(DType::C64, &[4, 3], 1), 0, index(&[7, 2], 4, 2)],
         sample![expanded(DType::Bool, &[4, 3], 1), -1, index(&[4, 4], 3, 2)],
-        sample![tensor(DType::I8, &[4], 1), 0, Tensor::from_slice(&[3i32, 0], &[2])],
+        sample![tensor(DType::I8, &[4], 1), 0, RawTensor::from_slice(&[3i32, 0], &[2])],
         sample![tensor(F, &[], 1), 0, ints(&[0], &[])],
         sample![tensor(F, &[], 1), 0, ints(&[0, 0], &[2])],
         sample![tensor(F, &[3], 1), -1, ints(&[2], &[])],
@@ -153,7 +153,7 @@ fn s_take() -> Vec<Sample> {
         sample![tensor(F, &[0], 1), ints(&[0], &[1])],
         sample![p(), ints(&[60], &[1])],
         sample![p(), ints(&[-61], &[1])],
-        sample![p(), Tensor::from_slice(&[1i32], &[1])],
+        sample![p(), RawTensor::from_slice(&[1i32], &[1])],
     ]
 }
 
@@ -168,7 +168,7 @@ fn s_along() -> Vec<Sample> {
         sample![p(), ints(&[5, 0], &[2]), 1],
         sample![p(), ints(&[5], &[1, 1, 1]), 1],
         sample![p(), index(&[2, 2, 3], 5, 2), 1],
-        sample![p(), Tensor::from_slice(&[1i32], &[1, 1, 1]), 1],
+        sample![p(), RawTensor::from_slice(&[1i32], &[1, 1, 1]), 1],
     ]
 }
 

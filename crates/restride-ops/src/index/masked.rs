@@ -8,7 +8,7 @@ use crate::support::composite::{composed, composite};
 use crate::support::promote::name;
 use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::{Metas, Result, ValArgs, Vals, ensure, fail, fresh, one};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 /// Indices cut to what there is: where the mask says no, they may be anything.
 fn clamped(e: &mut dyn Emit, a: &ValArgs<'_>, what: &str) -> Result<Arg<Val, Scalar>> {
@@ -106,7 +106,7 @@ fn room_combinations(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 const F: DType = DType::F32;
 
-fn bools(data: &[u8], sizes: &[i64]) -> Tensor {
+fn bools(data: &[u8], sizes: &[i64]) -> RawTensor {
     let t = tensor(DType::Bool, sizes, 1);
     t.storage().write(data);
     t
@@ -155,8 +155,8 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(
         masked_put,
         s_masked_put(),
-        "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> \
-             Tensor"
+        "aten::_unsafe_masked_index_put_accumulate(RawTensor self, RawTensor mask, RawTensor?[] indices, RawTensor values) -> \
+             RawTensor"
     ),
     OpDef {
         infer: Some(infer_combinations),

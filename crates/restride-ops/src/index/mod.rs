@@ -18,7 +18,7 @@ use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, tak
 use restride_kernels::rows::cells;
 use restride_kernels::scratch::{self, Temp, room, tensor_room};
 use restride_tensor::PerDim;
-use restride_tensor::{Tensor, View};
+use restride_tensor::{RawTensor, View};
 use smallvec::{SmallVec, smallvec};
 
 use crate::movement::CARRIED;
@@ -339,24 +339,24 @@ pub(crate) fn stretched_room(values: &Meta, to: DType) -> usize {
 
 const F: DType = DType::F32;
 
-type Indices = Vec<Option<Tensor>>;
+type Indices = Vec<Option<RawTensor>>;
 
-fn at(data: &[i64]) -> Option<Tensor> {
+fn at(data: &[i64]) -> Option<RawTensor> {
     Some(ints(data, &[data.len() as i64]))
 }
-fn mask(sizes: &[i64], seed: u64) -> Option<Tensor> {
+fn mask(sizes: &[i64], seed: u64) -> Option<RawTensor> {
     Some(tensor(DType::Bool, sizes, seed))
 }
-fn i32s(data: &[i32]) -> Option<Tensor> {
-    Some(Tensor::from_slice(data, &[data.len() as i64]))
+fn i32s(data: &[i32]) -> Option<RawTensor> {
+    Some(RawTensor::from_slice(data, &[data.len() as i64]))
 }
 /// Indices below 2 in a transposed tensor.
-fn turned(sizes: &[i64]) -> Option<Tensor> {
+fn turned(sizes: &[i64]) -> Option<RawTensor> {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     perm.reverse();
     Some(crate::support::sample::in_range(DType::I64, Layout::permuted(sizes, &perm), 9, 0.0, 2.0))
 }
-fn mixed(sizes: &[i64]) -> Tensor {
+fn mixed(sizes: &[i64]) -> RawTensor {
     laid(F, Layout::permuted(sizes, &[2, 0, 3, 1]), 1)
 }
 
@@ -488,8 +488,8 @@ pub(crate) static OPS: &[OpDef] = &[
         s_put,
     ),
     a_put(
-        "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) \
-         -> Tensor",
+        "aten::_index_put_impl(RawTensor self, RawTensor?[] indices, RawTensor values, bool accumulate=False, bool unsafe=False) \
+         -> RawTensor",
         s_put,
     ),
 ];
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn masks_are_positions() {
-        let mask = Tensor::zeros(DType::Bool, Layout::contiguous(&[2, 2]));
+        let mask = RawTensor::zeros(DType::Bool, Layout::contiguous(&[2, 2]));
         mask.storage().write(&[0, 1, 1, 0]);
         let other = ints(&[-1], &[1]);
         let axes = axes(&[2, 2, 5], &[Some(&mask.read().view()), Some(&other.read().view())]).unwrap();

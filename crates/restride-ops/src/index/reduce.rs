@@ -6,7 +6,7 @@ use crate::support::promote::name;
 use crate::support::sample::{expanded, ints, sample, strided, tensor, transposed};
 use crate::support::*;
 use restride_ir::{DType, Emit, Exactness, OpDef, Sample};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// `(self, dim, index, source, reduce, include_self)`
@@ -50,7 +50,7 @@ fn samples() -> Vec<Sample> {
                 how,
                 keep
             ]);
-            let index = Tensor::from_slice(&[2i32, 2], &[2]);
+            let index = RawTensor::from_slice(&[2i32, 2], &[2]);
             out.push(sample![expanded(f, &[4, 3], 1), -1, index, tensor(f, &[4, 2], 2), how, keep]);
             out.push(sample![
                 tensor(DType::I8, &[3], 1),

@@ -8,7 +8,7 @@ use restride_kernels::copy;
 use restride_kernels::index::{nonzero, nonzero_room, put_flat, put_flat_room};
 use restride_kernels::scatter::{Reduce, Source, gather_room, scatter, scatter_room};
 use restride_kernels::scratch::Temp;
-use restride_tensor::{Tensor, View};
+use restride_tensor::{RawTensor, View};
 
 use crate::movement::CARRIED;
 use crate::support::promote::{check_holds, name};
@@ -229,16 +229,16 @@ fn room_masked(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 pub(crate) const F: DType = DType::F32;
 
-pub(crate) fn index(sizes: &[i64], below: i64, seed: u64) -> Tensor {
+pub(crate) fn index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
     crate::support::sample::in_range(DType::I64, Layout::contiguous(sizes), seed, 0.0, below as f64)
 }
 /// Indices in every second cell of a transposed tensor.
-pub(crate) fn odd_index(sizes: &[i64], below: i64, seed: u64) -> Tensor {
+pub(crate) fn odd_index(sizes: &[i64], below: i64, seed: u64) -> RawTensor {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     perm.reverse();
     crate::support::sample::in_range(DType::I64, Layout::permuted(sizes, &perm), seed, 0.0, below as f64)
 }
-pub(crate) fn p() -> Tensor {
+pub(crate) fn p() -> RawTensor {
     transposed(F, &[4, 5, 3], 1)
 }
 fn scatters(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
@@ -246,7 +246,7 @@ fn scatters(extra: &[restride_ir::SampleArg]) -> Vec<Sample> {
         sample![p(), 1, odd_index(&[3, 2, 3], 5, 2), strided(F, &[3, 4, 3], 3)],
         sample![strided(DType::I64, &[4, 3], 1), 0, index(&[7, 2], 4, 2), transposed(DType::I64, &[7, 2], 3)],
         sample![expanded(DType::BF16, &[4, 3], 1), -1, index(&[4, 4], 3, 2), tensor(DType::BF16, &[4, 4], 3)],
-        sample![tensor(DType::U8, &[4], 1), 0, Tensor::from_slice(&[3i32, 0, 3], &[3]), tensor(DType::U8, &[3], 3)],
+        sample![tensor(DType::U8, &[4], 1), 0, RawTensor::from_slice(&[3i32, 0, 3], &[3]), tensor(DType::U8, &[3], 3)],
         sample![tensor(F, &[], 1), 0, ints(&[0], &[]), tensor(F, &[], 3)],
         sample![tensor(F, &[], 1), 0, ints(&[0], &[1]), tensor(F, &[1], 3)],
         sample![p(), 1, ints(&[], &[0]), tensor(F, &[2], 3)],
@@ -401,8 +401,8 @@ pub(crate) static OPS: &[OpDef] = &[
         s_src,
     ))),
     aside(sums(writes(
-        "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) \
-         -> Tensor",
+        "aten::scatter_reduce.two(RawTensor self, int dim, RawTensor index, RawTensor src, str reduce, *, bool include_self=True) \
+         -> RawTensor",
         infer_two,
         run_two,
         room_two,

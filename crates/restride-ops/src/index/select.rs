@@ -7,7 +7,7 @@ use restride_kernels::convert::gather;
 use restride_kernels::copy;
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
 use restride_kernels::scratch::{Temp, room, tensor_room};
-use restride_tensor::{Tensor, View, ViewMut};
+use restride_tensor::{RawTensor, View, ViewMut};
 
 use crate::index::{put_stretched, stretched_room};
 use crate::movement::CARRIED;
@@ -250,13 +250,13 @@ fn run_fill_tensor(c: &Call<'_>) -> Result<()> {
 
 const F: DType = DType::F32;
 
-fn p() -> Tensor {
+fn p() -> RawTensor {
     transposed(F, &[4, 5, 3], 1)
 }
 fn s_select() -> Vec<Sample> {
     vec![
         sample![p(), 1, ints(&[4, 0, 0], &[3])],
-        sample![strided(DType::I64, &[4, 3], 1), -1, Tensor::from_slice(&[2i32, 1], &[2])],
+        sample![strided(DType::I64, &[4, 3], 1), -1, RawTensor::from_slice(&[2i32, 1], &[2])],
         sample![expanded(DType::C64, &[4, 3], 1), 0, ints(&[1, 1], &[2])],
         sample![p(), 0, ints(&[1], &[])],
         sample![tensor(F, &[], 1), 0, ints(&[0], &[1])],
@@ -279,7 +279,7 @@ fn s_add() -> Vec<Sample> {
         sample![
             strided(DType::I8, &[3, 2], 1),
             0,
-            Tensor::from_slice(&[2i32, 2], &[2]),
+            RawTensor::from_slice(&[2i32, 2], &[2]),
             tensor(DType::I8, &[2, 2], 2),
             100
         ],
@@ -313,7 +313,7 @@ fn s_copy() -> Vec<Sample> {
         sample![p(), 1, ints(&[1], &[1]), tensor(F, &[4, 2, 3], 2)],
         sample![p(), 1, ints(&[1], &[1]), tensor(F, &[3, 1, 3], 2)],
         sample![p(), 1, ints(&[1], &[1]), tensor(DType::F64, &[4, 1, 3], 2)],
-        sample![p(), 1, Tensor::from_slice(&[1i32], &[1]), tensor(F, &[4, 1, 3], 2)],
+        sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), tensor(F, &[4, 1, 3], 2)],
     ]
 }
 fn s_fill() -> Vec<Sample> {
@@ -327,7 +327,7 @@ fn s_fill() -> Vec<Sample> {
         sample![p(), 2, ints(&[], &[0]), 7],
         sample![p(), 1, ints(&[5], &[1]), 1],
         sample![p(), 1, ints(&[1], &[1, 1]), 1],
-        sample![p(), 1, Tensor::from_slice(&[1i32], &[1]), 1],
+        sample![p(), 1, RawTensor::from_slice(&[1i32], &[1]), 1],
     ]
 }
 fn s_fill_tensor() -> Vec<Sample> {

@@ -10,7 +10,7 @@ use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Emit, Ints, Kernel, Layout, MemoryFormat, Meta, OpDef, Sample, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::with_field;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fields! {
@@ -215,7 +215,7 @@ fn exponentials() -> Vec<Sample> {
     out
 }
 /// Six by six elements of a matrix far from singular, under other sizes.
-fn shaped(d: DType, sizes: &[i64]) -> Tensor {
+fn shaped(d: DType, sizes: &[i64]) -> RawTensor {
     let t = regular(d, &[], 6, 1);
     t.alias(d, Layout::contiguous(sizes)).expect("as many elements")
 }

@@ -13,7 +13,7 @@ use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Sample};
 use restride_kernels::linalg::{self as k, Field, Matrices};
 use restride_kernels::pack::pack_owned;
 use restride_kernels::scratch::room;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 picks! {
@@ -120,7 +120,7 @@ fn factor_samples() -> Vec<Sample> {
     let d = DType::F64;
     // Small diagonals ask for pivots of two rows.
     let mixed = [0.0, 1.0, 4.0, 2.0, 1.0, 0.0, 0.5, 3.0, 4.0, 0.5, 0.0, 1.0, 2.0, 3.0, 1.0, 0.1];
-    out.push(sample![Tensor::from_slice(&mixed, &[4, 4])]);
+    out.push(sample![RawTensor::from_slice(&mixed, &[4, 4])]);
     out.push(sample![turned(&tensor(d, &[2, 6, 6], 3))]);
     out.push(sample![tensor(DType::C128, &[5, 5], 3)]);
     out.extend(with_args(
@@ -130,7 +130,7 @@ fn factor_samples() -> Vec<Sample> {
     out
 }
 /// Factors of matrices far from singular.
-fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (Tensor, Tensor) {
+fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, RawTensor) {
     restride_kernels::with_field!(d, T => {
         let x = regular(d, batch, n, 1);
         let all = Matrices::<T>::of(&x.read().view());
@@ -140,9 +140,9 @@ fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (Tensor, Tensor
             data.extend_from_slice(&made.ld.data);
             pivots.extend(made.pivots.iter().map(|&p| p as i32));
         }
-        let ld = Tensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
+        let ld = RawTensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
         restride_kernels::convert::scatter(&data, &ld.write().view_mut());
-        (ld, Tensor::from_slice(&pivots, &with(batch, &[n])))
+        (ld, RawTensor::from_slice(&pivots, &with(batch, &[n])))
     })
 }
 fn solve_samples() -> Vec<Sample> {

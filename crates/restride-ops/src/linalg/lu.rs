@@ -11,7 +11,7 @@ use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Sample, Val};
 use restride_kernels::linalg::{self as k, Field};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// `(A, *, pivot, check_errors)`.
@@ -140,13 +140,13 @@ pub(crate) fn matrix_samples() -> Vec<Sample> {
 }
 
 /// Factors, and row exchanges that stand for themselves.
-fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (Tensor, Tensor) {
+fn factors(d: DType, batch: &[i64], m: i64, n: i64, seed: u64) -> (RawTensor, RawTensor) {
     let lu = if m == n { regular(d, batch, n, seed) } else { tensor(d, &with(batch, &[m, n]), seed) };
     let shorter = m.min(n);
     let count = batch.iter().product::<i64>() * shorter;
     // Each row with itself or one below.
     let rows: Vec<i32> = (0..count).map(|i| (i % shorter + i * 5 % (m - i % shorter) + 1) as i32).collect();
-    (lu, Tensor::from_slice(&rows, &with(batch, &[shorter])))
+    (lu, RawTensor::from_slice(&rows, &with(batch, &[shorter])))
 }
 
 fn unpack_samples() -> Vec<Sample> {
@@ -165,7 +165,7 @@ fn unpack_samples() -> Vec<Sample> {
     }
     let (_, pivots) = factors(d, &[], 4, 4, 1);
     out.push(sample![transposed(d, &[4, 4], 3), &pivots]);
-    out.push(sample![Tensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
+    out.push(sample![RawTensor::zeros(d, Layout::contiguous(&[3, 3])), pivots]);
     out
 }
 

@@ -3,15 +3,15 @@
 use crate::support::forms;
 use crate::support::sample::{expanded, laid, sample, strided, tensor, transposed};
 use restride_ir::{DType, Layout, Sample};
-use restride_tensor::{C64, Tensor};
+use restride_tensor::{C64, RawTensor};
 
 /// Square matrices far from singular.
-pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> Tensor {
+pub(crate) fn regular(d: DType, batch: &[i64], n: i64, seed: u64) -> RawTensor {
     symmetric(d, batch, n, seed, false)
 }
 
 /// Matrices with large numbers on the diagonal; Hermitian and positive definite if `mirrored`.
-pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bool) -> Tensor {
+pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bool) -> RawTensor {
     let sizes = [batch, &[n, n]].concat();
     let noise = laid(DType::C128, Layout::contiguous(&sizes), seed).to_elements::<C64>();
     let noise: Vec<C64> = noise.into_iter().map(|x| if d.is_complex() { x } else { C64::new(x.re, 0.0) }).collect();
@@ -26,12 +26,12 @@ pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bo
             *x += 2.0 * n as f64 + r as f64;
         }
     }
-    let t = Tensor::zeros(d, Layout::contiguous(&sizes));
+    let t = RawTensor::zeros(d, Layout::contiguous(&sizes));
     restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
 
-pub(crate) fn turned(t: &Tensor) -> Tensor {
+pub(crate) fn turned(t: &RawTensor) -> RawTensor {
     let rank = t.layout().rank();
     let l = t.layout().transpose(rank as i64 - 2, rank as i64 - 1).expect("two dimensions");
     t.alias(t.dtype(), l).expect("the same cells")
@@ -63,7 +63,7 @@ pub(crate) fn regular_samples() -> Vec<Sample> {
         sample![turned(&regular(d, &[2], 4, 1))],
         sample![tensor(DType::F64, &[6, 6], 3)],
         sample![expanded(DType::F64, &[2, 3, 3], 4)],
-        sample![Tensor::zeros(d, Layout::contiguous(&[3, 3]))],
+        sample![RawTensor::zeros(d, Layout::contiguous(&[3, 3]))],
         sample![regular(DType::C64, &[2], 4, 1)],
         sample![tensor(DType::C128, &[5, 5], 3)],
     ]);
@@ -172,7 +172,7 @@ pub(crate) fn eigh_samples() -> Vec<Sample> {
 }
 
 /// Reflections and their factors, as `geqrf` gives them.
-pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (Tensor, Tensor) {
+pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (RawTensor, RawTensor) {
     restride_kernels::with_field!(d, T => {
         let x = tensor(d, sizes, seed);
         let all = restride_kernels::linalg::Matrices::<T>::of(&x.read().view());
@@ -184,7 +184,7 @@ pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (Tensor, Tensor) 
         }
         let (batch, last) = sizes.split_at(sizes.len() - 2);
         let of = |data: &[T], sizes: &[i64]| {
-            let t = Tensor::zeros(d, Layout::contiguous(sizes));
+            let t = RawTensor::zeros(d, Layout::contiguous(sizes));
             restride_kernels::convert::scatter(data, &t.write().view_mut());
             t
         };

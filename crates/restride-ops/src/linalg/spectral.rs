@@ -395,7 +395,7 @@ fn any_samples() -> Vec<Sample> {
 }
 /// Hermitian matrices, and others, with an option.
 fn hermitian_samples(more: &[restride_ir::SampleArg]) -> Vec<Sample> {
-    let args = |x: restride_tensor::Tensor| {
+    let args = |x: restride_tensor::RawTensor| {
         let mut s = sample![x];
         s.args.extend(more.iter().cloned());
         s
@@ -417,7 +417,7 @@ fn flag(x: bool) -> restride_ir::SampleArg {
     Arg::Scalar(Scalar::Bool(x))
 }
 fn tolerances(tensors: bool) -> Vec<Sample> {
-    let t = |x: f64| if tensors { Arg::Value(restride_tensor::Tensor::from_slice(&[x], &[])) } else { of(x) };
+    let t = |x: f64| if tensors { Arg::Value(restride_tensor::RawTensor::from_slice(&[x], &[])) } else { of(x) };
     let mut out = options(&[]);
     out.extend(options(&[t(0.3), Arg::None]).into_iter().take(4));
     out.extend(options(&[t(0.2), t(0.4)]).into_iter().take(4));
@@ -529,7 +529,7 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     composite!(
         pinv_rcond,
-        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.01], &[]))]),
+        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.01], &[]))]),
         "aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"
     ),
     composite!(
@@ -554,7 +554,7 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     composite!(
         matrix_rank_tol,
-        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.3], &[]))]),
+        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.3], &[]))]),
         "aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor"
     ),
     composite!(cond, conditions(), "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),

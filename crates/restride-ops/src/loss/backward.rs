@@ -4,7 +4,7 @@ use crate::support::composite::composite;
 use crate::support::sample::{IntoArg, in_range, ints, sample, tensor};
 use crate::support::*;
 use restride_ir::{DType, Emit, Layout, OpDef, Sample, SampleArg};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// `(grad_output, self, target, weight, reduction, ignore_index, total_weight)`
@@ -85,7 +85,7 @@ fn bce_samples() -> Samples {
     let mut out: Vec<Sample> = Vec::new();
     for d in [DType::F32, DType::F64] {
         let unit = |seed| in_range(d, Layout::contiguous(&[3, 4]), seed, 0.1, 0.9);
-        let g = |r: i64| -> Tensor { if r == 0 { tensor(d, &[3, 4], 1) } else { tensor(d, &[], 1) } };
+        let g = |r: i64| -> RawTensor { if r == 0 { tensor(d, &[3, 4], 1) } else { tensor(d, &[], 1) } };
         for r in 0..3 {
             out.push(sample![g(r), unit(2), unit(3), (), r]);
             out.push(sample![g(r), unit(2), unit(3), tensor(d, &[4], 4), r]);

@@ -10,7 +10,7 @@ use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Kernel, Layout, Meta, OpDef};
 use restride_kernels::ctc::{self, Ctc, Forward};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Checks a call of these `log_probs` and `targets`, whose lengths are arguments `lengths` and the next. The length of the
@@ -159,7 +159,7 @@ fn back_samples() -> Samples {
         let x = in_range(d, Layout::contiguous(&[6, 2, 4]), 1, -4.0, -0.1);
         let t = ints(&[1, 2, 2, 3, 1, 0], &[2, 3]);
         let (losses, alphas) =
-            (Tensor::zeros(d, Layout::contiguous(&[2])), Tensor::zeros(d, Layout::contiguous(&[2, 6, 7])));
+            (RawTensor::zeros(d, Layout::contiguous(&[2])), RawTensor::zeros(d, Layout::contiguous(&[2, 6, 7])));
         let ctc = Ctc { input_lengths: &lengths, target_lengths: &[3, 2], blank: 0 };
         ctc.run(&x.read().view(), &t.read().view(), &losses.write().view_mut(), &alphas.write().view_mut())
             .expect("a sample of its own");

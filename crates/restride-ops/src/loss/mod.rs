@@ -11,7 +11,7 @@ use crate::support::promote::name;
 use crate::support::sample::{IntoArg, in_range, ints, sample, strided, tensor, transposed};
 use crate::support::*;
 use restride_ir::{DType, Emit, Layout, OpDef, Sample, Val};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// `mean`, `sum` or nothing.
@@ -322,13 +322,13 @@ fn pair_samples(extra: fn(i64) -> Vec<restride_ir::SampleArg>) -> Samples {
 }
 
 /// Targets of 1 and -1.
-fn signs(sizes: &[i64]) -> Tensor {
+fn signs(sizes: &[i64]) -> RawTensor {
     let n: i64 = sizes.iter().product();
     let data: Vec<f32> = (0..n).map(|i| if i % 3 == 1 { -1.0 } else { 1.0 }).collect();
-    Tensor::from_slice(&data, sizes)
+    RawTensor::from_slice(&data, sizes)
 }
 
-fn positive(d: DType, sizes: &[i64], seed: u64) -> Tensor {
+fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
     in_range(d, Layout::contiguous(sizes), seed, 0.05, 3.0)
 }
 

@@ -8,7 +8,7 @@ use crate::support::scratch::{lies, opt_lies};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
 use restride_kernels::loss::{self, Reduction};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fn reduction<V>(a: &Args<'_, V>, i: usize) -> Result<Reduction> {
@@ -249,7 +249,7 @@ fn bce_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     Ok(loss::binary_cross_entropy_room(x, y, opt_lies(a, 2)?, lies(&outs[0])))
 }
 
-fn classes(n: i64, sizes: &[i64], ignore: Option<i64>) -> Tensor {
+fn classes(n: i64, sizes: &[i64], ignore: Option<i64>) -> RawTensor {
     let count: i64 = sizes.iter().product();
     let data: Vec<i64> = (0..count).map(|i| if i % 4 == 2 { ignore.unwrap_or(1) } else { (i * 7) % n }).collect();
     ints(&data, sizes)
@@ -339,12 +339,12 @@ fn bce_samples() -> Samples {
         out.push(sample![unit(d, Layout::permuted(&[3, 4], &[1, 0]), 1), unit(d, flat(), 2), tensor(d, &[4], 3), r]);
     }
     out.push(sample![
-        Tensor::from_slice(&[0f32, 1.0, 0.0, 1.0], &[4]),
-        Tensor::from_slice(&[0f32, 1.0, 1.0, 0.0], &[4])
+        RawTensor::from_slice(&[0f32, 1.0, 0.0, 1.0], &[4]),
+        RawTensor::from_slice(&[0f32, 1.0, 1.0, 0.0], &[4])
     ]);
     out.push(sample![unit(DType::F64, flat(), 1), unit(DType::F64, flat(), 2)]);
     out.push(sample![tensor(d, &[3, 4], 1), unit(d, flat(), 2)]);
-    out.push(sample![unit(d, flat(), 2), Tensor::zeros(DType::I64, flat())]);
+    out.push(sample![unit(d, flat(), 2), RawTensor::zeros(DType::I64, flat())]);
     out
 }
 

@@ -363,7 +363,7 @@ fn einsum_samples() -> Samples {
     ];
     let mut out = Vec::new();
     for (eq, shapes) in equations {
-        type Make = fn(DType, &[i64], u64) -> restride_tensor::Tensor;
+        type Make = fn(DType, &[i64], u64) -> restride_tensor::RawTensor;
         for make in [tensor as Make, transposed, strided] {
             let operands: Vec<_> = shapes.iter().enumerate().map(|(i, s)| make(d, s, i as u64)).collect();
             out.push(sample![eq, operands]);

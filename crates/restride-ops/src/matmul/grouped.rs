@@ -3,7 +3,7 @@
 use crate::support::sample::{sample, strided, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 fn infer(a: &Args<'_, Meta>) -> Metas {
@@ -28,7 +28,7 @@ fn run(c: &Call<'_>) -> Result<()> {
 
 fn samples() -> Samples {
     let d = DType::F32;
-    let ends = |e: &[i32]| Tensor::from_slice(e, &[e.len() as i64]);
+    let ends = |e: &[i32]| RawTensor::from_slice(e, &[e.len() as i64]);
     vec![
         sample![tensor(d, &[5, 3], 0), tensor(d, &[3, 3, 4], 1), ends(&[2, 2, 5])],
         sample![strided(d, &[5, 3], 0), strided(d, &[2, 3, 4], 1), ends(&[1, 3])],

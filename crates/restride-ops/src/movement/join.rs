@@ -5,7 +5,7 @@ use restride_ir::{
     OverlapCheck, Sample, Scalar,
 };
 use restride_kernels::copy;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 use crate::support::composite::composite;
@@ -378,7 +378,7 @@ fn run_repeat_int(c: &Call<'_>) -> Result<()> {
 
 const F: DType = DType::F32;
 
-pub(crate) fn nhwc(sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn nhwc(sizes: &[i64], seed: u64) -> RawTensor {
     laid(F, crate::support::strides::channels_last(sizes), seed)
 }
 fn s_cat() -> Vec<Sample> {
@@ -400,7 +400,7 @@ fn s_cat() -> Vec<Sample> {
         sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3, 3], 2)], 1],
         sample![vec![tensor(F, &[2, 3], 1), tensor(F, &[3], 2)]],
         sample![vec![tensor(F, &[2, 3], 1)], 2],
-        sample![Vec::<Tensor>::new()],
+        sample![Vec::<RawTensor>::new()],
     ]
 }
 fn s_stack() -> Vec<Sample> {
@@ -418,7 +418,7 @@ fn s_stack() -> Vec<Sample> {
         sample![vec![tensor(F, &[2, 0], 1)], 1],
         sample![vec![tensor(F, &[2], 1), tensor(F, &[3], 2)]],
         sample![vec![tensor(F, &[2], 1)], 2],
-        sample![Vec::<Tensor>::new()],
+        sample![Vec::<RawTensor>::new()],
     ]
 }
 fn s_joined() -> Vec<Sample> {
@@ -428,7 +428,7 @@ fn s_joined() -> Vec<Sample> {
         sample![vec![transposed(F, &[3, 2], 1), tensor(DType::I64, &[3, 2], 2)]],
         sample![vec![tensor(F, &[2, 3, 4], 1), tensor(F, &[2, 3, 4], 2)]],
         sample![vec![tensor(F, &[2], 1), tensor(F, &[2, 2], 2)]],
-        sample![Vec::<Tensor>::new()],
+        sample![Vec::<RawTensor>::new()],
     ]
 }
 fn s_vectors() -> Vec<Sample> {
@@ -512,8 +512,8 @@ pub(crate) static OPS: &[OpDef] = &[
     own("aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", infer_repeat, run_repeat, s_repeat),
     own("aten::tile(Tensor self, SymInt[] dims) -> Tensor", infer_tile, run_repeat, s_tile),
     own(
-        "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> \
-         Tensor",
+        "aten::repeat_interleave.self_int(RawTensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> \
+         RawTensor",
         infer_repeat_int,
         run_repeat_int,
         s_repeat_int,

@@ -8,7 +8,7 @@ use restride_ir::{Arg, Args, Call, DType, Kernel, Layout, Meta, OpDef, SampleArg
 use restride_kernels::norm_backward::{self, Gradients, Lies, Over};
 use restride_kernels::pack::pack;
 use restride_kernels::scratch::room;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Results by the mask at `at`: with respect to the operand, and of `params` for weight and bias.
@@ -172,7 +172,7 @@ fn mask(bits: &[bool]) -> SampleArg {
     Arg::Scalars(bits.iter().map(|&b| Scalar::Bool(b)).collect())
 }
 
-fn positive(d: DType, sizes: &[i64], seed: u64) -> Tensor {
+fn positive(d: DType, sizes: &[i64], seed: u64) -> RawTensor {
     in_range(d, Layout::contiguous(sizes), seed, 0.5, 1.5)
 }
 
@@ -230,7 +230,7 @@ fn batch_samples() -> Samples {
     for d in FLOATS {
         let (w, m, v) = (tensor(d, &[4], 4), tensor(d, &[4], 5), positive(d, &[4], 6));
         let (sm, si) = (tensor(d, &[4], 7), positive(d, &[4], 8));
-        let mut pairs: Vec<(Tensor, Tensor)> =
+        let mut pairs: Vec<(RawTensor, RawTensor)> =
             forms(d, &[3, 4, 5], 1).into_iter().map(|x| (tensor(d, &[3, 4, 5], 9), x)).collect();
         pairs.push((nhwc(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
         pairs.push((tensor(d, &[2, 4, 3, 5], 9), nhwc(d, &[2, 4, 3, 5], 1)));
@@ -247,7 +247,7 @@ fn batch_samples() -> Samples {
 fn reserved_samples() -> Samples {
     let mut out = batch_samples();
     out.retain(|s| matches!(s.args[2], Arg::Value(_)));
-    out.iter_mut().for_each(|s| s.args.push(Tensor::zeros(DType::U8, Layout::contiguous(&[0])).arg()));
+    out.iter_mut().for_each(|s| s.args.push(RawTensor::zeros(DType::U8, Layout::contiguous(&[0])).arg()));
     out
 }
 

@@ -13,7 +13,7 @@ use restride_ir::{
     Val,
 };
 use restride_kernels::norm::{self, Affine, BatchStats, Running};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// Where a form of batch normalisation has its arguments; input, weight and bias are the first three.
@@ -210,12 +210,12 @@ fn instance_functional(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 }
 
 /// A variance for `channels`.
-fn variance(d: DType, channels: i64) -> Tensor {
+fn variance(d: DType, channels: i64) -> RawTensor {
     in_range(d, Layout::contiguous(&[channels]), 9, 0.5, 2.0)
 }
 
 /// Operands of many forms with the type of their parameters.
-fn operands() -> Vec<(Tensor, DType)> {
+fn operands() -> Vec<(RawTensor, DType)> {
     let mut out = Vec::new();
     for d in FLOATS {
         out.extend(forms(d, &[3, 4, 5], 1).map(|x| (x, d)));

@@ -248,7 +248,7 @@ fn weight_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 pub(crate) const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
 
 /// Operand, sizes normalised over, weight and bias of many calls.
-fn layer_cases() -> Vec<(restride_tensor::Tensor, Vec<i64>, DType)> {
+fn layer_cases() -> Vec<(restride_tensor::RawTensor, Vec<i64>, DType)> {
     let mut out = Vec::new();
     for d in FLOATS {
         for x in forms(d, &[3, 4, 10], 1) {

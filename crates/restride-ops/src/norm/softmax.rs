@@ -6,7 +6,7 @@ use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
 use restride_kernels::scratch::room;
 use restride_kernels::softmax::{self, Softmax};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 /// The dimension argument, counted from the start (a 0-d tensor has one dimension).
 fn dimension<V>(a: &Args<'_, V>, i: usize, layout: &Layout) -> Result<usize> {
@@ -106,8 +106,8 @@ fn samples(extra: fn(DType) -> restride_ir::SampleArg) -> Samples {
         out.push(sample![x, -1, extra(d)]);
     }
     let inf = f32::INFINITY;
-    out.push(sample![Tensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[4, 2]), 1, extra(d)]);
-    out.push(sample![Tensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[2, 4]), 0, extra(d)]);
+    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[4, 2]), 1, extra(d)]);
+    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 1.0, -inf, inf, 2.0, f32::NAN, 0.0], &[2, 4]), 0, extra(d)]);
     out.push(sample![tensor(d, &[3, 4], 1), 2, extra(d)]);
     out.push(sample![ints(&[1, 2, 3], &[3]), 0, extra(DType::I64)]);
     out

@@ -182,7 +182,10 @@ fn divisions(types: Types) -> Vec<Sample> {
     out.push(sample![crate::support::sample::ints(&a, &[27]), crate::support::sample::ints(&b, &[27])]);
     let (a, b): (Vec<f32>, Vec<f32>) =
         (-4..5).flat_map(|a| [-3.5f32, -1.0, 0.0, 2.25].map(|b| (a as f32 * 1.5, b))).unzip();
-    out.push(sample![restride_tensor::Tensor::from_slice(&a, &[36]), restride_tensor::Tensor::from_slice(&b, &[36])]);
+    out.push(sample![
+        restride_tensor::RawTensor::from_slice(&a, &[36]),
+        restride_tensor::RawTensor::from_slice(&b, &[36])
+    ]);
     out
 }
 fn triples(ints: bool) -> Vec<Sample> {
@@ -225,7 +228,7 @@ fn lerps(number: bool) -> Vec<Sample> {
 fn closeness() -> Vec<Sample> {
     let a = [1.0f32, 1.000001, f32::NAN, f32::INFINITY, 0.0, 2.0];
     let b = [1.0f32, 1.0, f32::NAN, f32::INFINITY, 1e-9, 2.1];
-    let (a, b) = (restride_tensor::Tensor::from_slice(&a, &[6]), restride_tensor::Tensor::from_slice(&b, &[6]));
+    let (a, b) = (restride_tensor::RawTensor::from_slice(&a, &[6]), restride_tensor::RawTensor::from_slice(&b, &[6]));
     vec![
         sample![&a, &b],
         sample![&a, &b, 1e-5, 1e-8, true],

@@ -11,7 +11,7 @@ use crate::support::{Result, ValArgs, Vals, emit, ensure, pass};
 use restride_ir::{Args, Emit, Grad, Meta, OpDef, Sample};
 use restride_kernels::pointwise::{self as k, Pointwise};
 use restride_tensor::DType::*;
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 use std::f64::consts::{FRAC_2_PI, PI};
 
@@ -60,14 +60,14 @@ fn gammaincc(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 fn full(lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(ALL_REAL, lo, hi);
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e-30, 90.0, -90.0, -2.5, 1.1];
-    out.push(sample![Tensor::from_slice(&odd, &[12])]);
+    out.push(sample![RawTensor::from_slice(&odd, &[12])]);
     out
 }
 
 /// Without an infinity, where PyTorch's value is NaN instead of the limit.
 fn finite(lo: f64, hi: f64) -> Vec<Sample> {
     let mut out = unary(ALL_REAL, lo, hi);
-    out.push(sample![Tensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
+    out.push(sample![RawTensor::from_slice(&[f64::NAN, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, 90.0, -90.0], &[7])]);
     out
 }
 
@@ -76,7 +76,7 @@ fn degrees() -> Vec<Sample> {
     let mut out = binary(NO_BOOL);
     let x: Vec<f64> = (-12..=12).map(|i| f64::from(i) / 8.0).collect();
     let n: Vec<f64> = (-1..13).map(f64::from).collect();
-    let (x, n) = (Tensor::from_slice(&x, &[25, 1]), Tensor::from_slice(&n, &[14]));
+    let (x, n) = (RawTensor::from_slice(&x, &[25, 1]), RawTensor::from_slice(&n, &[14]));
     out.push(sample![x, n]);
     out.push(sample![transposed(F64, &[3, 4], 1), tensor(Bool, &[4], 2)]);
     out
@@ -86,7 +86,7 @@ fn degrees() -> Vec<Sample> {
 fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
     let mut out = Vec::new();
     for (a, b) in pairs(types) {
-        let above = |t: Tensor, seed| match t.dtype() {
+        let above = |t: RawTensor, seed| match t.dtype() {
             d if d.is_float() => in_range(d, t.layout().clone(), seed, 0.1, 9.0),
             _ => t,
         };
@@ -94,7 +94,7 @@ fn positive(types: Types, ends: &[f64]) -> Vec<Sample> {
     }
     let odd = [&[0.0, -1.0, 1e-5, 0.3, 1.0, 1.2, 2.5, 19.0, 30.0, 150.0, 300.0, f64::NAN], ends].concat();
     let n = odd.len() as i64;
-    out.push(sample![Tensor::from_slice(&odd, &[n, 1]), Tensor::from_slice(&odd, &[n])]);
+    out.push(sample![RawTensor::from_slice(&odd, &[n, 1]), RawTensor::from_slice(&odd, &[n])]);
     out
 }
 

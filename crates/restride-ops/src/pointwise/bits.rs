@@ -12,8 +12,8 @@ fn shifts() -> Vec<Sample> {
         .into_iter()
         .map(|d| {
             let by: Vec<i64> = vec![0, 1, 3, 7];
-            let by = restride_tensor::Tensor::from_slice(&by, &[4]);
-            let shift = restride_tensor::Tensor::zeros(d, Layout::contiguous(&[4]));
+            let by = restride_tensor::RawTensor::from_slice(&by, &[4]);
+            let shift = restride_tensor::RawTensor::zeros(d, Layout::contiguous(&[4]));
             restride_kernels::convert::copy_convert(by.read().view(), &shift.write().view_mut());
             sample![tensor(d, &[3, 4], 1), shift]
         })

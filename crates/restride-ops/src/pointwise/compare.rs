@@ -175,7 +175,7 @@ fn one_bound(numbers: bool) -> Vec<Sample> {
     }
     out
 }
-fn mask(sizes: &[i64], seed: u64) -> restride_tensor::Tensor {
+fn mask(sizes: &[i64], seed: u64) -> restride_tensor::RawTensor {
     tensor(Bool, sizes, seed)
 }
 fn wheres(first: bool, second: bool) -> Vec<Sample> {

@@ -191,12 +191,12 @@ fn learnable_channel_back(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 const F: DType = DType::F32;
 
-fn scales(n: i64) -> restride_tensor::Tensor {
+fn scales(n: i64) -> restride_tensor::RawTensor {
     in_range(F, Layout::contiguous(&[n]), 3, 0.05, 0.3)
 }
-fn zeros(n: i64) -> restride_tensor::Tensor {
+fn zeros(n: i64) -> restride_tensor::RawTensor {
     let data: Vec<i32> = (0..n as i32).map(|i| i % 3 - 1).collect();
-    restride_tensor::Tensor::from_slice(&data, &[n])
+    restride_tensor::RawTensor::from_slice(&data, &[n])
 }
 fn channels() -> Samples {
     vec![

@@ -3,7 +3,7 @@
 use crate::support::sample::{expanded, in_range, laid, sample, strided, tensor, transposed};
 use crate::support::strides::channels_last;
 use restride_ir::{Layout, Sample, Scalar};
-use restride_tensor::{DType, DType::*, Tensor};
+use restride_tensor::{DType, DType::*, RawTensor};
 
 /// Which element types a sample set is to have.
 #[derive(Clone, Copy)]
@@ -56,9 +56,9 @@ impl Types {
 }
 
 /// One tensor of every form: contiguous, transposed, strided, expanded, channels last, 0-d, empty; every element type.
-pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<Tensor> {
+pub(crate) fn forms(types: Types, lo: f64, hi: f64) -> Vec<RawTensor> {
     let d = types.main();
-    let put = |t: Tensor, seed| match t.dtype() {
+    let put = |t: RawTensor, seed| match t.dtype() {
         // The range is of real numbers; integers keep theirs.
         d if d.is_float() || d.is_complex() => in_range(d, t.layout().clone(), seed, lo, hi),
         _ => t,
@@ -96,15 +96,15 @@ pub(crate) fn unary_with(types: Types, lo: f64, hi: f64, params: &[f64]) -> Vec<
 }
 
 /// Numbers that a divisor may be: none is zero.
-fn divisor(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+fn divisor(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     match dtype {
-        Bool => Tensor::zeros(Bool, Layout::contiguous(sizes)),
+        Bool => RawTensor::zeros(Bool, Layout::contiguous(sizes)),
         _ => in_range(dtype, Layout::contiguous(sizes), seed, 1.0, 4.0),
     }
 }
 
 /// Pairs of tensors that broadcast, of every form and of mixed element types.
-pub(crate) fn pairs(types: Types) -> Vec<(Tensor, Tensor)> {
+pub(crate) fn pairs(types: Types) -> Vec<(RawTensor, RawTensor)> {
     let d = types.main();
     let mut out = vec![
         (tensor(d, &[2, 3], 1), divisor(d, &[2, 3], 2)),
@@ -199,7 +199,7 @@ pub(crate) fn comparisons(types: Types) -> Vec<Sample> {
         let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0];
         let a: Vec<f32> = special.iter().flat_map(|&x| [x; 6]).collect();
         let b: Vec<f32> = (0..6).flat_map(|_| special).collect();
-        out.push(sample![Tensor::from_slice(&a, &[36]), Tensor::from_slice(&b, &[36])]);
+        out.push(sample![RawTensor::from_slice(&a, &[36]), RawTensor::from_slice(&b, &[36])]);
     }
     let (a, b) = (tensor(I64, &[4, 4], 1), tensor(I64, &[4, 4], 2));
     out.push(sample![a, b]);
@@ -212,11 +212,11 @@ pub(crate) fn special(types: Types) -> Vec<Sample> {
     let mut out = unary(types, -2.0, 2.0);
     if types.floats {
         let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -3.5, 2.5, 0.5, 1e-30];
-        out.push(sample![Tensor::from_slice(&odd, &[10])]);
-        out.push(sample![Tensor::from_slice(&odd.map(restride_tensor::bf16::from_f32), &[2, 5])]);
+        out.push(sample![RawTensor::from_slice(&odd, &[10])]);
+        out.push(sample![RawTensor::from_slice(&odd.map(restride_tensor::bf16::from_f32), &[2, 5])]);
     }
     if types.complex {
-        out.push(sample![Tensor::from_slice(&[C64_NAN, restride_tensor::C64::new(0.0, 0.0)], &[2])]);
+        out.push(sample![RawTensor::from_slice(&[C64_NAN, restride_tensor::C64::new(0.0, 0.0)], &[2])]);
     }
     out
 }

@@ -217,7 +217,7 @@ fn shifts_of_numbers() -> Vec<Sample> {
     vec![sample![5, &by], sample![-300, &by], sample![true, by]]
 }
 fn gradients_with_buffer() -> Vec<Sample> {
-    let triple = |g: restride_tensor::Tensor, x: restride_tensor::Tensor| {
+    let triple = |g: restride_tensor::RawTensor, x: restride_tensor::RawTensor| {
         let buffer = tensor(x.dtype(), &[0], 9);
         sample![g, x, buffer]
     };
@@ -230,7 +230,7 @@ fn gradients_with_buffer() -> Vec<Sample> {
     // The buffer is as PyTorch's forward gives it: `exp(-|x|)`.
     for s in &mut out {
         if let Arg::Value(x) = &s.args[1] {
-            let z = restride_tensor::Tensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
+            let z = restride_tensor::RawTensor::zeros(x.dtype(), Layout::contiguous(&x.layout().sizes));
             k::compute(&k::LOG_SIGMOID_BUFFER, x.dtype(), &[Input::View(x.read().view())], &z.write().view_mut())
                 .expect("it is defined for floats");
             s.args[2] = Arg::Value(z);
@@ -282,7 +282,7 @@ fn broadcasts() -> Vec<Sample> {
         sample![vec![tensor(F32, &[2, 3], 1), tensor(F32, &[2], 2)]],
     ]
 }
-fn typed_window(extra: &[Arg<restride_tensor::Tensor, Scalar>]) -> Vec<Sample> {
+fn typed_window(extra: &[Arg<restride_tensor::RawTensor, Scalar>]) -> Vec<Sample> {
     let mut out = Vec::new();
     for n in [0, 1, 2, 5, 16, -1] {
         for dtype in [None, Some(F64), Some(I64)] {
@@ -297,7 +297,7 @@ fn typed_window(extra: &[Arg<restride_tensor::Tensor, Scalar>]) -> Vec<Sample> {
 fn reals() -> Vec<Sample> {
     let mut out = unary(ALL, -2.0, 2.0);
     let z = restride_tensor::C64::new;
-    out.push(sample![restride_tensor::Tensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
+    out.push(sample![restride_tensor::RawTensor::from_slice(&[z(1.0, 0.0), z(1.0, -0.0), z(0.0, 1.0)], &[3])]);
     out
 }
 

@@ -3,14 +3,14 @@
 use crate::support::sample::{IntoArg, expanded, in_range, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{DType, Layout, SampleArg};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 
 /// Operands with `n` dimensions to pool over.
-fn operands(n: usize) -> Vec<Tensor> {
+fn operands(n: usize) -> Vec<RawTensor> {
     let d = DType::F32;
     let sizes = |n: usize| -> Vec<i64> { [2, 3].into_iter().chain([7, 8, 9][3 - n..].iter().copied()).collect() };
     let x = sizes(n);
-    let mut out: Vec<Tensor> = forms(d, &x, 1).into();
+    let mut out: Vec<RawTensor> = forms(d, &x, 1).into();
     out.push(expanded(d, &x, 4));
     out.push(tensor(d, &x[1..], 5));
     // Channels nearest, in the order that counts as channels-last from two dimensions on.
@@ -26,7 +26,7 @@ fn operands(n: usize) -> Vec<Tensor> {
     let mut data = nan.to_elements::<f32>();
     data.iter_mut().step_by(7).for_each(|v| *v = f32::NAN);
     data.iter_mut().skip(1).step_by(3).for_each(|v| *v = f32::NEG_INFINITY);
-    out.push(Tensor::from_slice(&data, &x));
+    out.push(RawTensor::from_slice(&data, &x));
     out
 }
 
@@ -104,8 +104,8 @@ pub(crate) fn adaptive(n: usize) -> Samples {
 }
 
 /// An operand, and a gradient of a result that has `sizes` in the pooled dimensions.
-fn pairs(n: usize, sizes: &[i64]) -> Vec<(Tensor, Tensor)> {
-    let with = |x: Tensor| {
+fn pairs(n: usize, sizes: &[i64]) -> Vec<(RawTensor, RawTensor)> {
+    let with = |x: RawTensor| {
         let rank = x.read().view().sizes().len();
         let mut g = x.read().view().sizes().to_vec();
         g[rank - n..].copy_from_slice(sizes);
@@ -119,7 +119,7 @@ fn pairs(n: usize, sizes: &[i64]) -> Vec<(Tensor, Tensor)> {
 const HALVED: [i64; 3] = [4, 4, 5];
 
 /// Indices that a maximum of every window could have: any element of the plane does.
-fn indices(g: &Tensor, n: usize, x: &Tensor) -> Tensor {
+fn indices(g: &RawTensor, n: usize, x: &RawTensor) -> RawTensor {
     let plane: i64 = x.read().view().sizes()[x.read().view().sizes().len() - n..].iter().product();
     in_range(DType::I64, Layout::contiguous(g.read().view().sizes()), 11, 0.0, plane as f64)
 }

@@ -6,7 +6,7 @@ use crate::support::promote::name;
 use crate::support::sample::{in_range, ints, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, DType, Emit, MemoryFormat, OpDef, Val};
-use restride_tensor::{Layout, Tensor};
+use restride_tensor::{Layout, RawTensor};
 use smallvec::smallvec;
 
 fn product(sizes: &[i64]) -> i64 {
@@ -204,7 +204,7 @@ fn unpools(n: usize) -> Samples {
     out.push(extra(sample![tensor(F, from, 1), ints(&outside, from), to]));
     out
 }
-fn drawn(d: DType, sizes: &[i64]) -> Tensor {
+fn drawn(d: DType, sizes: &[i64]) -> RawTensor {
     in_range(d, Layout::contiguous(sizes), 5, 0.0, 1.0)
 }
 fn fractionals(n: usize) -> Samples {

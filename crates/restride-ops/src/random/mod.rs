@@ -13,7 +13,7 @@ use restride_kernels::convert::gather;
 use restride_kernels::random::{self as k, Distribution, Draws};
 use restride_kernels::rows::cells;
 use restride_kernels::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, Tensor};
+use restride_tensor::{DType, Layout, RawTensor};
 use smallvec::smallvec;
 
 /// The draws of a call.
@@ -281,7 +281,7 @@ fn sized_samples() -> Vec<Sample> {
     out
 }
 /// A tensor of every form.
-pub(crate) fn forms() -> Vec<Tensor> {
+pub(crate) fn forms() -> Vec<RawTensor> {
     vec![
         tensor(F, &[2, 3], 1),
         transposed(F, &[2, 3, 4], 2),
@@ -338,35 +338,35 @@ fn multinomials() -> Vec<Sample> {
 pub(crate) static OPS: &[OpDef] = &[
     random!(
         "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None) -> Tensor",
+         pin_memory=None) -> RawTensor",
         infer_sized_floats,
         |c| draw(c, Distribution::Uniform(0.0, 1.0)),
         sized_samples
     ),
     random!(
         "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None) -> Tensor",
+         pin_memory=None) -> RawTensor",
         infer_sized_floats,
         |c| draw(c, Distribution::Normal(0.0, 1.0)),
         sized_samples
     ),
     random!(
-        "aten::rand_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        "aten::rand_like(RawTensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> RawTensor",
         infer_like_floats,
         |c| draw(c, Distribution::Uniform(0.0, 1.0)),
         likes
     ),
     random!(
-        "aten::randn_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        "aten::randn_like(RawTensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
+         pin_memory=None, MemoryFormat? memory_format=None) -> RawTensor",
         infer_like_floats,
         |c| draw(c, Distribution::Normal(0.0, 1.0)),
         likes
     ),
     random!(
         "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? \
-         dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+         dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> RawTensor",
         |a| {
             let dtype = a.opt_dtype(4)?.unwrap_or(DType::F32);
             numbers(dtype)?;
@@ -449,8 +449,8 @@ pub(crate) static OPS: &[OpDef] = &[
         }
     ),
     random!(
-        "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> \
-         Tensor",
+        "aten::multinomial(RawTensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> \
+         RawTensor",
         infer_multinomial,
         run_multinomial,
         room_multinomial,

@@ -10,7 +10,7 @@ use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
 use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Val};
 use restride_kernels::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
-use restride_tensor::{DType, Tensor};
+use restride_tensor::{DType, RawTensor};
 use smallvec::smallvec;
 
 /// Dimension, and the type that elements are read as and results have.
@@ -189,8 +189,8 @@ fn along(types: crate::pointwise::samples::Types) -> Vec<Sample> {
     let mut out = over_dim(types);
     out.iter_mut().for_each(|s| s.args.truncate(2));
     let (nan, inf) = (f32::NAN, f32::INFINITY);
-    out.push(sample![Tensor::from_slice(&[1.0, -inf, 3.0, 3.0, nan, 2.0, nan, inf], &[8]), 0]);
-    out.push(sample![Tensor::from_slice(&[-inf, -inf, 3.0, inf, inf, 2.0, 1.0, -inf], &[2, 4]), 1]);
+    out.push(sample![RawTensor::from_slice(&[1.0, -inf, 3.0, 3.0, nan, 2.0, nan, inf], &[8]), 0]);
+    out.push(sample![RawTensor::from_slice(&[-inf, -inf, 3.0, inf, inf, 2.0, 1.0, -inf], &[2, 4]), 1]);
     out
 }
 fn with_types(types: crate::pointwise::samples::Types) -> Vec<Sample> {

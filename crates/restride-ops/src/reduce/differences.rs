@@ -203,9 +203,9 @@ fn by_points(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 const F: DType = DType::F32;
 
-fn points(n: usize) -> restride_tensor::Tensor {
+fn points(n: usize) -> restride_tensor::RawTensor {
     let data: Vec<f32> = (0..n).map(|i| (i * i) as f32 * 0.5 + i as f32).collect();
-    restride_tensor::Tensor::from_slice(&data, &[n as i64])
+    restride_tensor::RawTensor::from_slice(&data, &[n as i64])
 }
 fn one_samples() -> Samples {
     vec![

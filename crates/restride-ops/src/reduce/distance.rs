@@ -245,7 +245,7 @@ const F: DType = DType::F32;
 fn distance_samples(kind: &str) -> Vec<Sample> {
     let mut out = Vec::new();
     for p in [2.0, 1.0, 0.0, 3.0, f64::INFINITY] {
-        let push = |out: &mut Vec<Sample>, x: &restride_tensor::Tensor, y: &restride_tensor::Tensor| {
+        let push = |out: &mut Vec<Sample>, x: &restride_tensor::RawTensor, y: &restride_tensor::RawTensor| {
             out.push(match kind {
                 "forward" => sample![x, y, p, ()],
                 _ => sample![x, y, p],
@@ -354,26 +354,26 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     composition!("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", dist, dist_samples),
     composition!(
-        "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
-         dtype=None) -> Tensor",
+        "aten::linalg_norm(RawTensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
+         dtype=None) -> RawTensor",
         linalg_norm,
         norm_samples
     ),
     composition!(
-        "aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
-         dtype=None) -> Tensor",
+        "aten::linalg_norm.ord_str(RawTensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
+         dtype=None) -> RawTensor",
         linalg_norm_named,
         named_samples
     ),
     composition!(
-        "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? \
-         dtype=None) -> Tensor",
+        "aten::linalg_matrix_norm(RawTensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? \
+         dtype=None) -> RawTensor",
         linalg_matrix_norm,
         matrix_samples
     ),
     composition!(
-        "aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, \
-         ScalarType? dtype=None) -> Tensor",
+        "aten::linalg_matrix_norm.str_ord(RawTensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, \
+         ScalarType? dtype=None) -> RawTensor",
         linalg_matrix_norm_named,
         named_samples
     ),

@@ -11,7 +11,7 @@ use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCh
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
 use restride_kernels::reduce_pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
 use restride_kernels::scratch::{Temp, room};
-use restride_tensor::{DType, Layout, Tensor};
+use restride_tensor::{DType, Layout, RawTensor};
 use smallvec::smallvec;
 
 /// Marks of the reduced dimensions: the one at a position, or all if there is none.
@@ -155,7 +155,7 @@ fn run_allclose(c: &Call<'_>) -> Result<Scalar> {
     let (a, b) = (c.args.tensor(0)?, c.args.tensor(1)?);
     ensure!(a.dtype() == b.dtype(), "{} did not match {}", name(a.dtype()), name(b.dtype()));
     let sizes = crate::support::strides::broadcast_sizes(&[a.sizes(), b.sizes()])?;
-    let close = Tensor::zeros(DType::Bool, Layout::contiguous(&sizes));
+    let close = RawTensor::zeros(DType::Bool, Layout::contiguous(&sizes));
     let number = |i: usize, default: f64| {
         Ok::<_, OpError>(Input::Parameter(Scalar::Float(c.args.opt_float(i)?.unwrap_or(default))))
     };
@@ -197,11 +197,15 @@ macro_rules! number {
     };
 }
 
-fn specials() -> Vec<Tensor> {
+fn specials() -> Vec<RawTensor> {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let rows =
         [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [4.0, 3.0, 3.0], [inf, inf, 2.0]];
-    vec![Tensor::from_slice(&rows.concat(), &[6, 3]), tensor(DType::I64, &[7, 8], 5), tensor(DType::Bool, &[3, 4], 5)]
+    vec![
+        RawTensor::from_slice(&rows.concat(), &[6, 3]),
+        tensor(DType::I64, &[7, 8], 5),
+        tensor(DType::Bool, &[3, 4], 5),
+    ]
 }
 /// Calls over one dimension, also of rows with equal and special elements.
 fn dims() -> Vec<Sample> {
@@ -222,9 +226,9 @@ fn indices() -> Vec<Sample> {
     out
 }
 /// Rows without equal elements: which of them is taken is nobody's promise.
-fn different(dtypes: &[DType]) -> Vec<Tensor> {
+fn different(dtypes: &[DType]) -> Vec<RawTensor> {
     let order = |n: usize, step: usize| (0..n).map(|i| (i * step % n) as i64).collect::<Vec<_>>();
-    let mut out: Vec<Tensor> = vec![
+    let mut out: Vec<RawTensor> = vec![
         tensor(DType::F32, &[2, 5, 3], 1),
         transposed(DType::F32, &[4, 5], 2),
         strided(DType::F64, &[3, 4], 3),
@@ -232,7 +236,7 @@ fn different(dtypes: &[DType]) -> Vec<Tensor> {
         tensor(DType::F32, &[2, 0], 3),
     ];
     for &d in dtypes {
-        let t = Tensor::zeros(d, Layout::contiguous(&[3, 7]));
+        let t = RawTensor::zeros(d, Layout::contiguous(&[3, 7]));
         restride_kernels::convert::scatter(&order(21, 8), &t.write().view_mut());
         out.push(t);
     }
@@ -261,13 +265,13 @@ fn both() -> Vec<Sample> {
 fn quantile_samples(tensors: bool) -> Vec<Sample> {
     let (nan, f) = (f32::NAN, DType::F32);
     let mut out = Vec::new();
-    let q = Tensor::from_slice(&[0.0f32, 0.3, 0.5, 1.0], &[4]);
-    let some = Tensor::from_slice(&[1.0f32, nan, 2.0, nan, nan, nan, 3.0, 5.0, 9.0], &[3, 3]);
+    let q = RawTensor::from_slice(&[0.0f32, 0.3, 0.5, 1.0], &[4]);
+    let some = RawTensor::from_slice(&[1.0f32, nan, 2.0, nan, nan, nan, 3.0, 5.0, 9.0], &[3, 3]);
     for x in [tensor(f, &[3, 5], 1), transposed(f, &[4, 3, 2], 2), tensor(f, &[], 3), some] {
         for how in ["linear", "lower", "higher", "midpoint", "nearest"] {
             if tensors {
                 out.push(sample![&x, &q, -1, false, how]);
-                out.push(sample![&x, Tensor::from_slice(&[0.4f32], &[]), (), true, how]);
+                out.push(sample![&x, RawTensor::from_slice(&[0.4f32], &[]), (), true, how]);
             } else {
                 out.push(sample![&x, 0.37, 0, true, how]);
                 out.push(sample![&x, 0.5, (), false, how]);
@@ -284,12 +288,12 @@ fn quantile_samples(tensors: bool) -> Vec<Sample> {
 }
 fn equals() -> Vec<Sample> {
     let x = tensor(DType::F32, &[2, 3], 1);
-    let nan = Tensor::from_slice(&[f32::NAN], &[1]);
+    let nan = RawTensor::from_slice(&[f32::NAN], &[1]);
     vec![
         sample![&x, &x],
         sample![&x, tensor(DType::F32, &[2, 3], 2)],
         sample![&x, tensor(DType::F32, &[3, 2], 1)],
-        sample![&nan, Tensor::from_slice(&[f32::NAN], &[1])],
+        sample![&nan, RawTensor::from_slice(&[f32::NAN], &[1])],
         sample![tensor(DType::I64, &[3], 1), tensor(DType::I64, &[3], 1)],
         sample![tensor(DType::I64, &[0], 1), tensor(DType::I64, &[0], 1)],
     ]
@@ -298,7 +302,13 @@ fn closes() -> Vec<Sample> {
     let mut out = equals();
     out.remove(2);
     out.push(sample![tensor(DType::F32, &[2, 3], 1), tensor(DType::F32, &[3], 1), 10.0, 10.0]);
-    out.push(sample![Tensor::from_slice(&[f32::NAN], &[1]), Tensor::from_slice(&[f32::NAN], &[1]), 0.1, 0.1, true]);
+    out.push(sample![
+        RawTensor::from_slice(&[f32::NAN], &[1]),
+        RawTensor::from_slice(&[f32::NAN], &[1]),
+        0.1,
+        0.1,
+        true
+    ]);
     out
 }
 fn truths() -> Vec<Sample> {
@@ -408,8 +418,8 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") \
-             -> Tensor",
+            "aten::quantile(RawTensor self, RawTensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") \
+             -> RawTensor",
             infer_quantile,
             |c| run_quantile(c, false),
             room_quantile,
@@ -419,7 +429,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
+            "aten::quantile.scalar(RawTensor self, float q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, false),
@@ -430,7 +440,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str \
+            "aten::nanquantile(RawTensor self, RawTensor q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
@@ -441,7 +451,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str \
+            "aten::nanquantile.scalar(RawTensor self, float q, int? dim=None, bool keepdim=False, *, str \
              interpolation=\"linear\") -> Tensor",
             infer_quantile,
             |c| run_quantile(c, true),
@@ -451,7 +461,7 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     number!("aten::equal(Tensor self, Tensor other) -> bool", run_equal, equals),
     number!(
-        "aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool \
+        "aten::allclose(RawTensor self, RawTensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool \
          equal_nan=False) -> bool",
         run_allclose,
         closes

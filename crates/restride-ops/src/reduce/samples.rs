@@ -3,7 +3,7 @@
 use crate::pointwise::samples::{Types, unary};
 use crate::support::sample::{IntoArg, call, sample, tensor};
 use restride_ir::{Arg, Sample, SampleArg};
-use restride_tensor::{DType, Tensor};
+use restride_tensor::{DType, RawTensor};
 
 /// No dimension given.
 pub(crate) const NONE: SampleArg = Arg::None;
@@ -91,6 +91,6 @@ pub(crate) fn extra() -> Vec<Sample> {
     let (nan, inf) = (f32::NAN, f32::INFINITY);
     let rows =
         [[1.0, nan, 2.0], [inf, 0.0, 1.0], [-inf, -inf, -inf], [inf, -inf, nan], [-inf, 3.0, 3.0], [inf, inf, 2.0]];
-    let t = Tensor::from_slice(&rows.concat(), &[6, 3]);
+    let t = RawTensor::from_slice(&rows.concat(), &[6, 3]);
     vec![sample![&t, [1]], sample![&t, [0], true], sample![t, [0, 1]]]
 }

@@ -7,7 +7,7 @@ use crate::support::composite::composite;
 use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, DType, Emit, OpDef, Sample, SampleArg, Val};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
 
 /// Which cell.
@@ -244,13 +244,13 @@ fn gates(cell: Cell) -> i64 {
 fn cell_samples(cell: Cell) -> Samples {
     let d = DType::F32;
     let g = gates(cell);
-    let state = |make: fn(DType, &[i64], u64) -> Tensor, d: DType| -> SampleArg {
+    let state = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| -> SampleArg {
         match cell {
             Cell::Lstm => Arg::Values(vec![Some(make(d, &[2, 4], 2)), Some(make(d, &[2, 4], 3))]),
             _ => Arg::Value(make(d, &[2, 4], 2)),
         }
     };
-    let call = |make: fn(DType, &[i64], u64) -> Tensor, d: DType| {
+    let call = |make: fn(DType, &[i64], u64) -> RawTensor, d: DType| {
         sample![make(d, &[2, 3], 1), state(make, d), make(d, &[4 * g, 3], 4), make(d, &[4 * g, 4], 5)]
     };
     let mut out: Samples = vec![call(tensor, d), call(transposed, d), call(strided, d), call(tensor, DType::F64)];

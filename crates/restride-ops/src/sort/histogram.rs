@@ -5,7 +5,7 @@ use crate::support::promote::name;
 use crate::support::sample::{ints, sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, DType, Emit, OpDef, Val};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
 /// The input as points (rows) of some dimensions.
@@ -277,7 +277,7 @@ fn segments(e: &mut dyn Emit, a: &ValArgs<'_>) -> Vals {
 
 const F: DType = DType::F32;
 
-fn some(x: Option<Tensor>) -> restride_ir::SampleArg {
+fn some(x: Option<RawTensor>) -> restride_ir::SampleArg {
     x.map_or(Arg::None, Arg::Value)
 }
 fn counts() -> Samples {
@@ -290,13 +290,13 @@ fn counts() -> Samples {
             out.push(sample![transposed(F, &[3, 4], 1), 3, [-1.0, 1.5], some(w), density]);
         }
     }
-    out.push(sample![Tensor::from_slice(&[2f32, 2.0], &[2]), 4]);
+    out.push(sample![RawTensor::from_slice(&[2f32, 2.0], &[2]), 4]);
     out.push(sample![tensor(DType::F64, &[6], 1), 4]);
     out.push(sample![tensor(DType::I64, &[6], 1), 4]);
     out
 }
-fn edges() -> Tensor {
-    Tensor::from_slice(&[-1.5f32, -0.5, 0.0, 1.75], &[4])
+fn edges() -> RawTensor {
+    RawTensor::from_slice(&[-1.5f32, -0.5, 0.0, 1.75], &[4])
 }
 fn edged() -> Samples {
     vec![

@@ -138,7 +138,7 @@ fn room_kth(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
 const F: DType = DType::F32;
 
 /// Tensors without ties.
-fn operands() -> Vec<restride_tensor::Tensor> {
+fn operands() -> Vec<restride_tensor::RawTensor> {
     vec![
         transposed(F, &[4, 5, 3], 1),
         strided(DType::F64, &[4, 3], 1),
@@ -186,7 +186,7 @@ fn s_topk() -> Vec<Sample> {
         sample![tensor(DType::BF16, &[2, 5], 1), 0],
         sample![tensor(F, &[], 1), 1],
         sample![tensor(F, &[0, 3], 1), 2],
-        sample![restride_tensor::Tensor::from_slice(&[5i32, -1, 7, 3], &[4]), 3],
+        sample![restride_tensor::RawTensor::from_slice(&[5i32, -1, 7, 3], &[4]), 3],
         sample![tensor(F, &[4], 1), 5],
         sample![tensor(F, &[4], 1), -1],
         sample![tensor(DType::Bool, &[4], 1), 1],
@@ -201,7 +201,7 @@ fn s_kth() -> Vec<Sample> {
         sample![tensor(F, &[], 1), 1],
         sample![tensor(F, &[0, 3], 1), 2],
         sample![tensor(F, &[0, 3], 1), 1, 0],
-        sample![restride_tensor::Tensor::from_slice(&[5i64, -1, 7, 3], &[4]), 3],
+        sample![restride_tensor::RawTensor::from_slice(&[5i64, -1, 7, 3], &[4]), 3],
         sample![tensor(F, &[4], 1), 5],
         sample![tensor(F, &[4], 1), 0],
         sample![tensor(DType::Bool, &[4], 1), 1],
@@ -217,7 +217,7 @@ pub(crate) static OPS: &[OpDef] = &[
         s_sort,
     ),
     exact(
-        "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor \
+        "aten::sort.stable(RawTensor self, *, bool? stable, int dim=-1, bool descending=False) -> (RawTensor values, RawTensor \
          indices)",
         infer_stable,
         run_stable,
@@ -240,7 +240,7 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     exact("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, room_msort, s_msort),
     exact(
-        "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor \
+        "aten::topk(RawTensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (RawTensor values, RawTensor \
          indices)",
         infer_topk,
         run_topk,

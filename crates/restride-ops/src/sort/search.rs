@@ -7,7 +7,7 @@ use crate::support::{Metas, Result, ensure, exact, fresh};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
 use restride_kernels::reduce_search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
 use restride_kernels::scratch;
-use restride_tensor::{DType, Layout, Tensor, View};
+use restride_tensor::{DType, Layout, RawTensor, View};
 use smallvec::smallvec;
 
 fn index_type<V>(a: &Args<'_, V>, i: usize) -> Result<DType> {
@@ -191,7 +191,7 @@ fn run_histogram(c: &Call<'_>) -> Result<()> {
     histogram(c.args.tensor(0)?, min, max, &c.outs[0]).map_err(OpError::new)
 }
 
-fn run_count(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_count(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let (x, weights) = (c.args.tensor(0)?, c.args.opt_tensor(1)?);
     let least = c.args.opt_int(2)?.unwrap_or(0);
     ensure!(least >= 0, "minlength should be >= 0");
@@ -206,8 +206,8 @@ fn run_count(c: &Call<'_>) -> Result<Vec<Tensor>> {
 const F: DType = DType::F32;
 
 /// A sorted row of some types.
-fn sorted(dtype: DType, sizes: &[i64]) -> Tensor {
-    let t = Tensor::zeros(dtype, Layout::contiguous(sizes));
+fn sorted(dtype: DType, sizes: &[i64]) -> RawTensor {
+    let t = RawTensor::zeros(dtype, Layout::contiguous(sizes));
     let data: Vec<f64> =
         (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
     restride_kernels::convert::scatter(&data, &t.write().view_mut());
@@ -229,9 +229,9 @@ fn sorted_samples() -> Vec<Sample> {
     out.push(sample![sorted(F, &[6]), tensor(F, &[], 1)]);
     out.push(sample![sorted(F, &[6]), tensor(DType::F64, &[2], 1)]);
     out.push(sample![sorted(F, &[2, 6]), tensor(F, &[3, 6], 1)]);
-    let row = Tensor::from_slice(&[3.0f32, 1.0, 2.0], &[3]);
+    let row = RawTensor::from_slice(&[3.0f32, 1.0, 2.0], &[3]);
     out.push(sample![row, tensor(F, &[4], 1), false, false, (), ints(&[1, 2, 0], &[3])]);
-    let numbers = Tensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.25], &[4]);
+    let numbers = RawTensor::from_slice(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.25], &[4]);
     out.push(sample![sorted(F, &[6]), numbers]);
     out.push(sample![ints(&[1, 3, 3, 5], &[4]), ints(&[0, 1, 3, 4, 9], &[5]), false, true]);
     out.push(sample![sorted(F, &[0, 4]), tensor(F, &[0, 2], 1)]);
@@ -253,7 +253,7 @@ fn swapped(samples: Vec<Sample>) -> Vec<Sample> {
     samples
 }
 fn members() -> Vec<Sample> {
-    let nan = Tensor::from_slice(&[1.0f32, f32::NAN, 2.0], &[3]);
+    let nan = RawTensor::from_slice(&[1.0f32, f32::NAN, 2.0], &[3]);
     vec![
         sample![tensor(DType::I64, &[2, 5], 1), ints(&[1, -2, 4], &[3])],
         sample![transposed(DType::I64, &[2, 5], 1), tensor(DType::I64, &[30], 2), false, true],
@@ -277,7 +277,7 @@ fn histograms() -> Vec<Sample> {
     out.push(sample![tensor(F, &[5], 2), 4, 2, 1]);
     out.push(sample![tensor(F, &[5], 2), 0]);
     out.push(sample![tensor(DType::I64, &[5], 2), 4]);
-    out.push(sample![Tensor::from_slice(&[1.0f32, f32::INFINITY], &[2]), 4]);
+    out.push(sample![RawTensor::from_slice(&[1.0f32, f32::INFINITY], &[2]), 4]);
     out
 }
 fn counts() -> Vec<Sample> {
@@ -297,16 +297,16 @@ fn counts() -> Vec<Sample> {
 
 pub(crate) static OPS: &[OpDef] = &[
     exact(
-        "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? \
-         side=None, Tensor? sorter=None) -> Tensor",
+        "aten::searchsorted.Tensor(RawTensor sorted_sequence, RawTensor self, *, bool out_int32=False, bool right=False, str? \
+         side=None, RawTensor? sorter=None) -> RawTensor",
         infer_sorted,
         run_sorted,
         room_sorted,
         sorted_samples,
     ),
     exact(
-        "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? \
-         side=None, Tensor? sorter=None) -> Tensor",
+        "aten::searchsorted.Scalar(RawTensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? \
+         side=None, RawTensor? sorter=None) -> RawTensor",
         infer_sorted,
         run_sorted,
         room_sorted,
@@ -327,16 +327,16 @@ pub(crate) static OPS: &[OpDef] = &[
         || swapped(number_samples()),
     ),
     exact(
-        "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool \
-         invert=False) -> Tensor",
+        "aten::isin.Tensor_Tensor(RawTensor elements, RawTensor test_elements, *, bool assume_unique=False, bool \
+         invert=False) -> RawTensor",
         infer_is_in,
         run_is_in,
         room_is_in,
         members,
     ),
     exact(
-        "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool \
-         invert=False) -> Tensor",
+        "aten::isin.Tensor_Scalar(RawTensor elements, Scalar test_element, *, bool assume_unique=False, bool \
+         invert=False) -> RawTensor",
         infer_is_in,
         run_is_in,
         room_is_in,
@@ -350,8 +350,8 @@ pub(crate) static OPS: &[OpDef] = &[
         },
     ),
     exact(
-        "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool \
-         invert=False) -> Tensor",
+        "aten::isin.Scalar_Tensor(Scalar element, RawTensor test_elements, *, bool assume_unique=False, bool \
+         invert=False) -> RawTensor",
         infer_is_in,
         run_is_in,
         room_is_in,

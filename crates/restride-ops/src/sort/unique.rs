@@ -5,7 +5,7 @@ use restride_kernels::convert::scatter;
 use restride_kernels::copy;
 use restride_kernels::index::{Axes, take_at, take_flat};
 use restride_kernels::unique::{Groups, groups};
-use restride_tensor::{Tensor, View};
+use restride_tensor::{RawTensor, View};
 
 use crate::index::find::allocate;
 use crate::support::promote::name;
@@ -18,14 +18,14 @@ fn check_type(what: &str, dtype: DType) -> Result<()> {
 }
 
 /// A row-major tensor of integers.
-fn listed(data: &[i64], sizes: &[i64]) -> Result<Tensor> {
+fn listed(data: &[i64], sizes: &[i64]) -> Result<RawTensor> {
     let t = allocate(DType::I64, Layout::contiguous(sizes))?;
     scatter(data, &t.write().view_mut());
     Ok(t)
 }
 
 /// Values, inverse and counts of the distinct elements; what is not asked for is empty.
-fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<Vec<Tensor>> {
+fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<Vec<RawTensor>> {
     check_type("unique", t.dtype())?;
     let g = groups(t, 1, neighbours).map_err(OpError::new)?;
     let n = g.first.len() as i64;
@@ -39,7 +39,7 @@ fn flat(t: &View<'_>, neighbours: bool, inverse: bool, counts: bool) -> Result<V
 }
 
 /// The same of slices along a dimension.
-fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<Tensor>> {
+fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<RawTensor>> {
     let rank = t.sizes().len();
     ensure!(rank > 0, "Dimension specified as {dim} but tensor has no dimensions");
     check_type("unique_dim", t.dtype())?;
@@ -78,30 +78,30 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<Tensor>> {
     Ok(vec![values, listed(&inverse, &[count])?, listed(&counts, &[n])?])
 }
 
-fn run_unique(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_unique(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let mut all = flat(c.args.tensor(0)?, false, c.args.bool(2)?, false)?;
     all.truncate(2);
     Ok(all)
 }
-fn run_unique2(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_unique2(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     flat(c.args.tensor(0)?, false, c.args.bool(2)?, c.args.bool(3)?)
 }
-fn run_consecutive(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let (t, inverse, counts) = (c.args.tensor(0)?, c.args.bool(1)?, c.args.bool(2)?);
     match c.args.opt_int(3)? {
         Some(dim) if !(dim == 0 && t.sizes().len() == 1) => sliced(t, dim, true),
         _ => flat(t, true, inverse, counts),
     }
 }
-fn run_dim(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_dim(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, false)
 }
-fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn run_dim_consecutive(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     sliced(c.args.tensor(0)?, c.args.int(1)?, true)
 }
 
 /// Tensors with equal elements.
-fn operands() -> Vec<Tensor> {
+fn operands() -> Vec<RawTensor> {
     vec![
         ints(&[3, 1, 2, 1, 3, 3], &[6]),
         transposed(DType::I8, &[4, 5, 2], 1),
@@ -111,7 +111,7 @@ fn operands() -> Vec<Tensor> {
         tensor(DType::BF16, &[], 1),
         tensor(DType::F32, &[0, 3], 1),
         tensor(DType::F32, &[2, 0], 1),
-        Tensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0, 1.0, 1.0], &[6]),
+        RawTensor::from_slice(&[f32::NAN, 0.0, f32::NAN, -0.0, 1.0, 1.0], &[6]),
         tensor(DType::C64, &[3], 1),
     ]
 }
@@ -149,7 +149,11 @@ fn s_dim_consecutive() -> Vec<Sample> {
     all
 }
 
-const fn found(schema: &'static str, run: fn(&Call<'_>) -> Result<Vec<Tensor>>, samples: fn() -> Vec<Sample>) -> OpDef {
+const fn found(
+    schema: &'static str,
+    run: fn(&Call<'_>) -> Result<Vec<RawTensor>>,
+    samples: fn() -> Vec<Sample>,
+) -> OpDef {
     OpDef { kernel: Kernel::Dynamic(run), exactness: Exactness::Exact, samples: Some(samples), ..OpDef::new(schema) }
 }
 
@@ -160,26 +164,26 @@ pub(crate) static OPS: &[OpDef] = &[
         s_unique,
     ),
     found(
-        "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, \
-         Tensor, Tensor)",
+        "aten::_unique2(RawTensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (RawTensor, \
+         RawTensor, RawTensor)",
         run_unique2,
         s_unique2,
     ),
     found(
-        "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> \
-         (Tensor, Tensor, Tensor)",
+        "aten::unique_consecutive(RawTensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> \
+         (RawTensor, RawTensor, RawTensor)",
         run_consecutive,
         s_consecutive,
     ),
     found(
-        "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> \
-         (Tensor, Tensor, Tensor)",
+        "aten::unique_dim(RawTensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> \
+         (RawTensor, RawTensor, RawTensor)",
         run_dim,
         s_dim,
     ),
     found(
-        "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) -> \
-         (Tensor, Tensor, Tensor)",
+        "aten::unique_dim_consecutive(RawTensor self, int dim, bool return_inverse=False, bool return_counts=False) -> \
+         (RawTensor, RawTensor, RawTensor)",
         run_dim_consecutive,
         s_dim_consecutive,
     ),

@@ -10,7 +10,7 @@ use restride_ir::{
     Arg, Args, Call, DType, Emit, Exactness, InferFn, Ints, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar,
     ScratchFn, Val,
 };
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -198,13 +198,13 @@ pub(crate) fn sizes(e: &dyn Emit, v: Val) -> Vec<i64> {
 }
 
 /// The kernel's view of samples: a few forms of one shape (row-major, transposed, strided).
-pub(crate) fn forms(dtype: DType, sizes: &[i64], seed: u64) -> [Tensor; 3] {
+pub(crate) fn forms(dtype: DType, sizes: &[i64], seed: u64) -> [RawTensor; 3] {
     use crate::support::sample::{strided, tensor, transposed};
     [tensor(dtype, sizes, seed), transposed(dtype, sizes, seed + 1), strided(dtype, sizes, seed + 2)]
 }
 
 /// A channels-last tensor of 4 or 5 dimensions.
-pub(crate) fn nhwc(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn nhwc(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     crate::support::sample::laid(dtype, strides::channels_last(sizes), seed)
 }
 

@@ -1,7 +1,7 @@
 //! Building sample calls: deterministic tensors of every form that the generic tests want to see.
 
 use restride_ir::{Arg, Sample, SampleArg, Scalar};
-use restride_tensor::{DType, Layout, Tensor};
+use restride_tensor::{DType, Layout, RawTensor};
 use std::sync::Arc;
 
 /// Bits that depend on a seed and an index only.
@@ -18,8 +18,8 @@ fn uniform(seed: u64, i: u64, lo: f64, hi: f64) -> f64 {
 }
 
 /// A tensor of the given layout with numbers of `lo..hi` (integers: cut towards zero; `bool`: of both kinds).
-pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64) -> Tensor {
-    let t = Tensor::zeros(dtype, layout);
+pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64) -> RawTensor {
+    let t = RawTensor::zeros(dtype, layout);
     let cells = t.storage().len() / dtype.size();
     let number = |i: usize| uniform(seed, i as u64, lo, hi);
     // Every cell gets a number, those that the layout skips too: what is read wrongly is then seen.
@@ -40,7 +40,7 @@ pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64
 }
 
 /// A tensor of the given layout with numbers between -2 and 2 (unsigned: 0 to 4; other integers: -5 to 5).
-pub(crate) fn laid(dtype: DType, layout: Layout, seed: u64) -> Tensor {
+pub(crate) fn laid(dtype: DType, layout: Layout, seed: u64) -> RawTensor {
     let (lo, hi) = match dtype {
         DType::U8 => (0.0, 4.0),
         d if d.is_int() => (-5.0, 6.0),
@@ -50,12 +50,12 @@ pub(crate) fn laid(dtype: DType, layout: Layout, seed: u64) -> Tensor {
 }
 
 /// A row-major tensor.
-pub(crate) fn tensor(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn tensor(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     laid(dtype, Layout::contiguous(sizes), seed)
 }
 
 /// A tensor whose first and last dimensions lie the other way round.
-pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let mut perm: Vec<usize> = (0..sizes.len()).collect();
     let last = sizes.len().saturating_sub(1);
     perm.swap(0, last);
@@ -63,7 +63,7 @@ pub(crate) fn transposed(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
 }
 
 /// A tensor in a larger one: every second element of each dimension, not from the first cell.
-pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let wide: Vec<i64> = sizes.iter().map(|n| 2 * n).collect();
     let mut layout = Layout::contiguous(&wide);
     layout.sizes = sizes.iter().copied().collect();
@@ -73,15 +73,15 @@ pub(crate) fn strided(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
 }
 
 /// A tensor whose first dimension is one element, expanded.
-pub(crate) fn expanded(dtype: DType, sizes: &[i64], seed: u64) -> Tensor {
+pub(crate) fn expanded(dtype: DType, sizes: &[i64], seed: u64) -> RawTensor {
     let mut one = sizes.to_vec();
     one[0] = 1;
     laid(dtype, Layout::contiguous(&one).expand(sizes).expect("a size of 1 expands"), seed)
 }
 
 /// A row-major tensor of given integers.
-pub(crate) fn ints(data: &[i64], sizes: &[i64]) -> Tensor {
-    Tensor::from_slice(data, sizes)
+pub(crate) fn ints(data: &[i64], sizes: &[i64]) -> RawTensor {
+    RawTensor::from_slice(data, sizes)
 }
 
 /// What becomes an argument of a sample call.
@@ -96,8 +96,8 @@ macro_rules! into_arg {
     )*};
 }
 into_arg! {
-    Tensor: |t| Arg::Value(t);
-    &Tensor: |t| Arg::Value(t.clone());
+    RawTensor: |t| Arg::Value(t);
+    &RawTensor: |t| Arg::Value(t.clone());
     i64: |i| Arg::Scalar(Scalar::Int(i));
     i32: |i| Arg::Scalar(Scalar::Int(i as i64));
     f64: |x| Arg::Scalar(Scalar::Float(x));
@@ -108,8 +108,8 @@ into_arg! {
     };
     &[i64]: |l| Arg::Scalars(l.iter().map(|&i| Scalar::Int(i)).collect());
     &[f64]: |l| Arg::Scalars(l.iter().map(|&x| Scalar::Float(x)).collect());
-    Vec<Tensor>: |ts| Arg::Values(ts.into_iter().map(Some).collect());
-    Vec<Option<Tensor>>: |ts| Arg::Values(ts);
+    Vec<RawTensor>: |ts| Arg::Values(ts.into_iter().map(Some).collect());
+    Vec<Option<RawTensor>>: |ts| Arg::Values(ts);
     &str: |s| Arg::Str(Arc::from(s));
     DType: |d| Arg::DType(d);
     restride_ir::MemoryFormat: |m| Arg::MemoryFormat(m);

@@ -12,10 +12,10 @@ use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef};
 use restride_kernels::deform::{self as k, Deform};
 use restride_kernels::vision::{self, RoiAlign};
-use restride_tensor::Tensor;
+use restride_tensor::RawTensor;
 use smallvec::SmallVec;
 
-fn nms(c: &Call<'_>) -> Result<Vec<Tensor>> {
+fn nms(c: &Call<'_>) -> Result<Vec<RawTensor>> {
     let (boxes, scores) = (c.args.tensor(0)?, c.args.tensor(1)?);
     ensure!(boxes.sizes().len() == 2, "boxes should be a 2d tensor, got {}D", boxes.sizes().len());
     ensure!(boxes.sizes()[1] == 4, "boxes should have 4 elements in dimension 1, got {}", boxes.sizes()[1]);
@@ -28,7 +28,7 @@ fn nms(c: &Call<'_>) -> Result<Vec<Tensor>> {
     );
     ensure!(boxes.dtype() == scores.dtype(), "dets should have the same type as scores");
     let kept = ran_with(vision::nms(boxes, scores, c.args.float(2)?))?;
-    Ok(vec![Tensor::from_slice(&kept, &[kept.len() as i64])])
+    Ok(vec![RawTensor::from_slice(&kept, &[kept.len() as i64])])
 }
 
 fn ran_with<T>(r: std::result::Result<T, String>) -> Result<T> {
@@ -208,13 +208,13 @@ fn deform_back_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 /// Boxes with their corners in order.
-fn boxes(d: DType, n: i64, seed: u64) -> Tensor {
+fn boxes(d: DType, n: i64, seed: u64) -> RawTensor {
     let at = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed, 0.0, 6.0).to_elements::<f64>();
     let size = in_range(DType::F64, Layout::contiguous(&[n, 2]), seed + 1, 1.0, 5.0).to_elements::<f64>();
     let data: Vec<f64> = (0..n as usize)
         .flat_map(|i| [at[2 * i], at[2 * i + 1], at[2 * i] + size[2 * i], at[2 * i + 1] + size[2 * i + 1]])
         .collect();
-    let t = Tensor::zeros(d, Layout::contiguous(&[n, 4]));
+    let t = RawTensor::zeros(d, Layout::contiguous(&[n, 4]));
     restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
@@ -224,9 +224,9 @@ fn nms_samples() -> Samples {
     let mut out: Samples = [0.1, 0.3, 0.5, 0.9].map(|t| sample![boxes(d, 20, 1), tensor(d, &[20], 2), t]).into();
     out.extend([
         sample![boxes(DType::F64, 20, 1), tensor(DType::F64, &[20], 2), 0.4],
-        sample![boxes(d, 20, 1), Tensor::zeros(d, Layout::contiguous(&[20])), 0.4],
+        sample![boxes(d, 20, 1), RawTensor::zeros(d, Layout::contiguous(&[20])), 0.4],
         sample![boxes(d, 6, 1), strided(d, &[6], 2), 0.4],
-        sample![Tensor::zeros(d, Layout::contiguous(&[0, 4])), tensor(d, &[0], 2), 0.4],
+        sample![RawTensor::zeros(d, Layout::contiguous(&[0, 4])), tensor(d, &[0], 2), 0.4],
         sample![boxes(d, 6, 1), tensor(d, &[5], 2), 0.4],
         sample![tensor(d, &[6, 5], 1), tensor(d, &[6], 2), 0.4],
     ]);
@@ -234,11 +234,11 @@ fn nms_samples() -> Samples {
 }
 
 /// Regions of two images in turn.
-fn rois(d: DType, n: i64) -> Tensor {
+fn rois(d: DType, n: i64) -> RawTensor {
     let b = boxes(DType::F64, n, 3).to_elements::<f64>();
     let data: Vec<f64> =
         (0..n as usize).flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]]).collect();
-    let t = Tensor::zeros(d, Layout::contiguous(&[n, 5]));
+    let t = RawTensor::zeros(d, Layout::contiguous(&[n, 5]));
     restride_kernels::convert::scatter(&data, &t.write().view_mut());
     t
 }
@@ -320,7 +320,7 @@ fn deform_back_samples() -> Samples {
     for mut s in deform_samples() {
         let metas: Vec<_> = s.args.iter().map(|a| a.map_values(|t| Meta::new(t.dtype(), t.layout().clone()))).collect();
         let Ok(sizes) = deform_sizes(&Args(&metas), 0) else { continue };
-        let d = s.args[0].values().next().map_or(DType::F32, Tensor::dtype);
+        let d = s.args[0].values().next().map_or(DType::F32, RawTensor::dtype);
         // Every other gradient lies in another order.
         let g = if out.len().is_multiple_of(2) { tensor(d, &sizes, 7) } else { transposed(d, &sizes, 7) };
         s.args.insert(0, restride_ir::Arg::Value(g));

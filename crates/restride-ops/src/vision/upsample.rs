@@ -155,7 +155,7 @@ fn samples(mode: Mode, dims: usize) -> Samples {
             out.extend([s, scaled]);
         }
     }
-    let mut with = |t: restride_tensor::Tensor, size: &[i64]| {
+    let mut with = |t: restride_tensor::RawTensor, size: &[i64]| {
         let mut s = sample![t, size];
         if matches!(mode, Mode::Filter(_)) {
             s.args.push(crate::support::sample::IntoArg::arg(false));

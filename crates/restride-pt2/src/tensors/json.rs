@@ -8,7 +8,7 @@
 //! Strides and offsets are in elements, `data` is flat, complex numbers are as Python writes them (`"(1+2j)"`,
 //! `"2j"`), NaN and the infinities are `"nan"`, `"inf"` and `"-inf"`.
 
-use super::{Item, NamedItem, NamedTensors, RawStorage, RawTensor, Scalar};
+use super::{FileTensor, Item, NamedItem, NamedTensors, RawStorage, Scalar};
 use crate::dtype::FileDType;
 use crate::error::{At, Pt2Error, Result};
 use crate::model;
@@ -118,7 +118,7 @@ fn convert(set: Set) -> Result<NamedTensors> {
         let place = || format!("tensor {i}");
         let value = match entry {
             Entry::Scalar { scalar } => Item::Scalar(scalar_of(scalar).at(place)?),
-            Entry::Tensor { dtype, size, stride, offset, storage } => Item::Tensor(RawTensor {
+            Entry::Tensor { dtype, size, stride, offset, storage } => Item::Tensor(FileTensor {
                 dtype: FileDType::from_name(&dtype).at(place)?,
                 sizes: size,
                 strides: stride,

@@ -56,7 +56,7 @@ pub struct NamedItem {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// a tensor
-    Tensor(RawTensor),
+    Tensor(FileTensor),
     /// a value that is no tensor
     Scalar(Scalar),
 }
@@ -78,7 +78,7 @@ pub enum Scalar {
 
 /// A tensor as a part of a storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawTensor {
+pub struct FileTensor {
     /// Element type; may differ from its storage's.
     pub dtype: FileDType,
     /// Sizes.
@@ -111,7 +111,7 @@ impl NamedTensors {
         self.storages.push(RawStorage { dtype, bytes });
         self.items.push(NamedItem {
             name: Some(name.into()),
-            value: Item::Tensor(RawTensor { dtype, sizes, strides, offset: 0, storage: self.storages.len() - 1 }),
+            value: Item::Tensor(FileTensor { dtype, sizes, strides, offset: 0, storage: self.storages.len() - 1 }),
         });
     }
 
@@ -130,7 +130,7 @@ impl NamedTensors {
         Ok(())
     }
 
-    fn check(&self, t: &RawTensor) -> Result<&RawStorage> {
+    fn check(&self, t: &FileTensor) -> Result<&RawStorage> {
         let storage = self
             .storages
             .get(t.storage)
@@ -151,7 +151,7 @@ impl NamedTensors {
     }
 
     /// A tensor's elements, row by row.
-    pub fn contiguous_bytes(&self, t: &RawTensor) -> Result<Cow<'_, [u8]>> {
+    pub fn contiguous_bytes(&self, t: &FileTensor) -> Result<Cow<'_, [u8]>> {
         let storage = self.check(t)?;
         let size = t.dtype.size();
         let total = element_count(&t.sizes)?

@@ -1,7 +1,7 @@
 //! NumPy's `.npz`: a zip of `.npy` arrays, stored or compressed.
 
 use super::npy::{self, Npy};
-use super::{Item, NamedItem, NamedTensors, RawStorage, RawTensor, Scalar, array};
+use super::{FileTensor, Item, NamedItem, NamedTensors, RawStorage, Scalar, array};
 use crate::error::{At, Pt2Error, Result};
 use crate::zip::{Compression, ZipReader, ZipWriter};
 
@@ -19,7 +19,7 @@ pub fn read(bytes: &[u8]) -> Result<NamedTensors> {
         let value = match array {
             Npy::Array(array) => {
                 out.storages.push(RawStorage { dtype: array.dtype, bytes: array.bytes });
-                Item::Tensor(RawTensor {
+                Item::Tensor(FileTensor {
                     dtype: array.dtype,
                     sizes: array.sizes,
                     strides: array.strides,

@@ -5,7 +5,7 @@ fn fixture_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name)
 }
 
-fn tensor(t: &NamedTensors, name: &str) -> RawTensor {
+fn tensor(t: &NamedTensors, name: &str) -> FileTensor {
     match t.get(name) {
         Some(Item::Tensor(t)) => t.clone(),
         other => panic!("{name}: {other:?}"),
@@ -28,7 +28,7 @@ fn shared() -> NamedTensors {
     {
         t.items.push(NamedItem {
             name: Some(name.to_string()),
-            value: Item::Tensor(RawTensor { dtype: FileDType::F32, sizes, strides, offset, storage: 0 }),
+            value: Item::Tensor(FileTensor { dtype: FileDType::F32, sizes, strides, offset, storage: 0 }),
         });
     }
     t.items.push(NamedItem { name: Some("n".to_string()), value: Item::Scalar(Scalar::Int(7)) });

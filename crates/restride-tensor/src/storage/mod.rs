@@ -122,8 +122,8 @@ impl Storage {
     /// written where it is, and never grows.
     ///
     /// ```
-    /// use restride_tensor::{DType, Layout, Storage, Tensor};
-    /// let cache = Tensor::new(Storage::from_owner(vec![0u8; 64]), DType::U8, Layout::contiguous(&[4, 16])).unwrap();
+    /// use restride_tensor::{DType, Layout, Storage, RawTensor};
+    /// let cache = RawTensor::new(Storage::from_owner(vec![0u8; 64]), DType::U8, Layout::contiguous(&[4, 16])).unwrap();
     /// assert_eq!(cache.numel(), 64);
     /// ```
     pub fn from_owner<T: AsMut<[u8]> + Send + 'static>(owner: T) -> Storage {

@@ -4,7 +4,7 @@ use super::Generator;
 use crate::magnitude::Magnitude;
 use restride_exec::copy::copy_into;
 use restride_ir::{DType, InputKind, Layout, Meta, TensorType, ValueId};
-use restride_tensor::{C64, Tensor};
+use restride_tensor::{C64, RawTensor};
 use std::sync::Arc;
 
 /// Numbers that inputs are made of are no larger.
@@ -14,7 +14,7 @@ const LARGEST: i64 = 9;
 pub(super) struct GeneratedInput {
     pub(super) value: ValueId,
     pub(super) kind: InputKind,
-    pub(super) tensor: Tensor,
+    pub(super) tensor: RawTensor,
 }
 
 /// Pairs of element types whose numbers are kept when one is seen as the other.
@@ -58,9 +58,9 @@ impl Generator {
             out.push(GeneratedInput { value, kind, tensor });
         }
         // Indices and a condition.
-        let flag = Tensor::zeros(DType::Bool, Layout::contiguous(&[]));
+        let flag = RawTensor::zeros(DType::Bool, Layout::contiguous(&[]));
         flag.storage().write(&[self.rng.below(2) as u8]);
-        for (name, t) in [("index", Tensor::from_slice(&[2i64, 0, 5], &[3])), ("flag", flag)] {
+        for (name, t) in [("index", RawTensor::from_slice(&[2i64, 0, 5], &[3])), ("flag", flag)] {
             let meta = Meta::new(t.dtype(), t.layout().clone());
             let value = self.t.input(name, meta, None, Magnitude(LARGEST as f64));
             out.push(GeneratedInput { value, kind: InputKind::User(name.into()), tensor: t });
@@ -69,7 +69,7 @@ impl Generator {
     }
 
     /// A tensor on memory of its own: dense, transposed, or with gaps.
-    fn tensor(&mut self, dtype: DType) -> Tensor {
+    fn tensor(&mut self, dtype: DType) -> RawTensor {
         let sizes = self.sizes();
         let layout = match self.rng.below(8) {
             0 | 1 if sizes.len() > 1 => {
@@ -84,25 +84,25 @@ impl Generator {
             }
             _ => Layout::contiguous(&sizes),
         };
-        let t = Tensor::zeros(dtype, layout);
+        let t = RawTensor::zeros(dtype, layout);
         // The cells that the tensor does not show have contents, too.
         let cells = t.storage().len() / dtype.size();
         let all = t.alias(dtype, Layout::contiguous(&[cells as i64])).expect("the whole storage");
         let numbers: Vec<C64> = (0..cells)
             .map(|_| C64::new(self.rng.between(-LARGEST, LARGEST) as f64, self.rng.between(-4, 4) as f64))
             .collect();
-        let src = Tensor::from_slice(&numbers, &[cells as i64]);
+        let src = RawTensor::from_slice(&numbers, &[cells as i64]);
         if dtype.is_complex() {
             copy_into(&all, &src).expect("complex numbers convert");
         } else {
             let real: Vec<f64> = numbers.iter().map(|z| if dtype == DType::U8 { z.re.abs() } else { z.re }).collect();
-            copy_into(&all, &Tensor::from_slice(&real, &[cells as i64])).expect("numbers convert");
+            copy_into(&all, &RawTensor::from_slice(&real, &[cells as i64])).expect("numbers convert");
         }
         t
     }
 
     /// Another tensor on the storage of this one: any offset and strides, now and then of another type.
-    fn beside(&mut self, t: &Tensor) -> Tensor {
+    fn beside(&mut self, t: &RawTensor) -> RawTensor {
         let dtype = match t.dtype() {
             DType::Bool => DType::Bool,
             _ if self.rng.chance(75) => t.dtype(),

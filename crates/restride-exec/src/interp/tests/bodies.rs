@@ -17,8 +17,9 @@ graph @no(%a: f32[2]) {
   %n: f32[2] = aten.neg.default(%a)
   return %n
 }";
-    let pred =
-        |b: u8| Tensor::new(Tensor::from_slice(&[b], &[]).storage().clone(), DType::Bool, Layout::contiguous(&[]));
+    let pred = |b: u8| {
+        RawTensor::new(RawTensor::from_slice(&[b], &[]).storage().clone(), DType::Bool, Layout::contiguous(&[]))
+    };
     let x = f32s(&[1., 2.]);
     let out = runs(text, &[&pred(1).unwrap(), &x]);
     assert_eq!(x.to_elements::<f32>(), [2., 3.]);
@@ -46,7 +47,7 @@ graph @body(%i: i64[], %x: f32[2], %buf: f32[2]) {
 #[test]
 fn a_loop_rebinds_its_carries_and_writes_what_it_captures() {
     let (x, buf) = (f32s(&[1., 10.]), f32s(&[0., 0.]));
-    let out = runs(WHILE, &[&Tensor::from_slice(&[0i64], &[]), &x, &buf]);
+    let out = runs(WHILE, &[&RawTensor::from_slice(&[0i64], &[]), &x, &buf]);
     assert_eq!(tensor(&out, 0).get(&[]), Scalar::Int(3));
     assert_eq!(floats(&out, 1), [8., 80.]);
     assert_eq!(buf.to_elements::<f32>(), [1. + 2. + 4., 10. + 20. + 40.]);
@@ -56,7 +57,7 @@ fn a_loop_rebinds_its_carries_and_writes_what_it_captures() {
 #[test]
 fn a_loop_that_never_runs_gives_copies() {
     let (x, buf) = (f32s(&[1., 10.]), f32s(&[0., 0.]));
-    let out = runs(WHILE, &[&Tensor::from_slice(&[5i64], &[]), &x, &buf]);
+    let out = runs(WHILE, &[&RawTensor::from_slice(&[5i64], &[]), &x, &buf]);
     assert_eq!(floats(&out, 1), [1., 10.]);
     assert!(!tensor(&out, 1).storage().same(x.storage()));
     assert_eq!(buf.to_elements::<f32>(), [0., 0.]);
@@ -139,7 +140,7 @@ graph @f(%x: f32[8]) {
 }";
     let program = program(text);
     let draw = |seed: u64, call: u64| {
-        let inputs = Inputs::new([RunValue::Tensor(Tensor::zeros(DType::F32, Layout::contiguous(&[2, 8])))]);
+        let inputs = Inputs::new([RunValue::Tensor(RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 8])))]);
         let options = Options { seed, call, ..Options::default() };
         interpret(&program, &inputs, &mut State::new(&program).unwrap(), &options).unwrap()
     };

@@ -21,7 +21,7 @@ graph(%x: f32[s0, 3], %y: f32[2*s0]) {
 
 #[test]
 fn sizes_tell_symbols_and_are_held_against_types_ranges_and_guards() {
-    let t = |sizes: &[i64]| RunValue::Tensor(Tensor::zeros(DType::F32, Layout::contiguous(sizes)));
+    let t = |sizes: &[i64]| RunValue::Tensor(RawTensor::zeros(DType::F32, Layout::contiguous(sizes)));
     assert!(with(DYNAMIC, vec![t(&[4, 3]), t(&[8])]).is_ok());
     for (inputs, words) in [
         (vec![t(&[4, 3]), t(&[9])], "input y must have size 8 in dimension 0 (2*s0), and has 9"),
@@ -41,7 +41,7 @@ fn sizes_tell_symbols_and_are_held_against_types_ranges_and_guards() {
 #[test]
 fn derived_sizes_are_solved_for() {
     let text = "symbol s0\ngraph(%x: f32[2*s0 + 1]) {\n  %n: Sym(s0) = _operator.floordiv(2*s0 + 1, 2)\n  return %n\n}";
-    let x = |n| RunValue::Tensor(Tensor::zeros(DType::F32, Layout::contiguous(&[n])));
+    let x = |n| RunValue::Tensor(RawTensor::zeros(DType::F32, Layout::contiguous(&[n])));
     let out = with(text, vec![x(7)]).unwrap();
     assert!(matches!(out.values[0], RunValue::Scalar(Scalar::Int(3))));
     assert!(with(text, vec![x(8)]).unwrap_err().contains("is not 2*s0 + 1"));
@@ -73,9 +73,9 @@ graph(%x: f32[4], %n: i64[]) {
   return %k
 }";
     let x = f32s(&[0.; 4]);
-    runs(text, &[&x, &Tensor::from_slice(&[2i64], &[])]);
+    runs(text, &[&x, &RawTensor::from_slice(&[2i64], &[])]);
     assert_eq!(x.to_elements::<f32>(), [1., 1., 0., 0.]);
-    assert!(fails(text, &[&x, &Tensor::from_slice(&[9i64], &[])]).contains("u0 = 9 must be at most 4"));
+    assert!(fails(text, &[&x, &RawTensor::from_slice(&[9i64], &[])]).contains("u0 = 9 must be at most 4"));
 }
 
 #[test]
@@ -87,8 +87,8 @@ graph(%n: i64[]) {
   aten._assert_scalar.default(Ge(u0, 3), \"too few\")
   return %k
 }";
-    runs(text, &[&Tensor::from_slice(&[3i64], &[])]);
-    let e = run(text, &[&Tensor::from_slice(&[2i64], &[])]).unwrap_err();
+    runs(text, &[&RawTensor::from_slice(&[3i64], &[])]);
+    let e = run(text, &[&RawTensor::from_slice(&[2i64], &[])]).unwrap_err();
     assert_eq!(e.kind, restride_ir::ErrorKind::Program);
     assert!(e.to_string().contains("too few (at aten._assert_scalar.default"), "{e}");
 }

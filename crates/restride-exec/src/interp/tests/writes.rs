@@ -123,7 +123,7 @@ fn a_target_that_visits_a_cell_twice_is_a_loop_in_logical_order() {
   return %x
 }";
     let y: Vec<f32> = (0..6).map(|i| (i * i) as f32 + 0.5).collect();
-    let operand = Tensor::from_slice(&y, &[3, 2]);
+    let operand = RawTensor::from_slice(&y, &[3, 2]);
     for (op, f) in [
         (
             "aten.mul_.Tensor(%v, 2)",
@@ -171,7 +171,7 @@ fn results_that_do_not_fit_their_target_are_refused_in_pytorch_s_words() {
         ("i64", "aten.div_.Tensor(%x, 2)", "result type Float can't be cast to the desired output type Long"),
         ("bool", "aten.add_.Tensor(%x, 1)", "result type Long can't be cast to the desired output type Bool"),
     ] {
-        let x = Tensor::zeros(DType::from_name(ty).unwrap(), Layout::contiguous(&[3]));
+        let x = RawTensor::zeros(DType::from_name(ty).unwrap(), Layout::contiguous(&[3]));
         let e =
             fails(&text.replace('T', ty).replace("aten.add_.ensor", "aten.add_.Tensor").replace("OP", op), &[&x, &y]);
         assert!(e.contains(words), "{e}");
@@ -209,7 +209,7 @@ fn out_arguments_are_resized_or_written_through_their_strides() {
 
 #[test]
 fn writes_through_a_conjugate_reach_the_base() {
-    let z = Tensor::from_slice(&[C32::new(1., 2.), C32::new(3., -4.)], &[2]);
+    let z = RawTensor::from_slice(&[C32::new(1., 2.), C32::new(3., -4.)], &[2]);
     let out = runs(
         "graph(%z: c64[2]) {
   %c: c64[2] = aten._conj.default(%z)
@@ -274,7 +274,7 @@ fn a_reshape_that_copies_does_not_alias() {
 
 #[test]
 fn training_batch_norm_writes_its_statistics() {
-    let x = Tensor::from_slice(&[1f32, 10., 3., 30.], &[2, 2]);
+    let x = RawTensor::from_slice(&[1f32, 10., 3., 30.], &[2, 2]);
     let (m, v) = (f32s(&[0., 0.]), f32s(&[1., 1.]));
     runs(
         "graph(%x: f32[2, 2], %m: f32[2], %v: f32[2]) {
