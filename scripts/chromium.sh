@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Find a Chromium, installing Debian's once where there is none, and print its path: the browser that the page of
-# `restride compile --report` is tested in. Nothing but that path goes to stdout.
+# Find a Chromium, or install Debian's once, and print its path: report_check.py tests the page of `restride compile --report`
+# in it. Nothing else goes to stdout.
 #
 #   CHROMIUM=$(scripts/chromium.sh)
 #
@@ -17,7 +17,7 @@ find_one() {
 
 if ! find_one >/dev/null; then
     if ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then
-        echo "chromium: there is none; install it, or name one in RESTRIDE_CHROMIUM" >&2
+        echo "chromium: not found; install it, or name one in RESTRIDE_CHROMIUM" >&2
         exit 1
     fi
     echo "chromium: installing Debian's" >&2
@@ -26,4 +26,4 @@ if ! find_one >/dev/null; then
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core
     } >&2
 fi
-find_one || { echo "chromium: it was installed and is not found" >&2; exit 1; }
+find_one || { echo "chromium: installed, but not found" >&2; exit 1; }

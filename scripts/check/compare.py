@@ -6,7 +6,7 @@
 DIR is what scripts/make/zoo/export.py writes (NAME.pt2, NAME.inputs.npz, NAME.expected.npz and index.jsonl); without an
 index.jsonl every NAME.pt2 in it that has an expected file is taken. Patterns are shell patterns over the names.
 
-For each program: `restride run --via plan` must agree with PyTorch within the tolerance of common.difference;
+For each program: `restride run --via plan` must agree with PyTorch within the tolerance of difference;
 `--via interp` and `--via functional` must write the same bits as plan; `restride verify` must pass. Programs marked
 random are compared between the three ways only. A row's status is one of
 
@@ -27,25 +27,24 @@ Exit status 1 when a required program (shell patterns, one a line of FILE) is no
 WRONG, verify, usage, crash or timeout. The last line is `N passed, N failed`.
 """
 
-import argparse
 import collections
 import fnmatch
 import functools
-import glob
 import json
-import os
+import re
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-
-import numpy as np
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import ROOT, Outcome, Restride
+from lib.driver import finish, first_of, parser, patterns_of, print_table, scratch
+from lib.pt2 import Pt2
+from lib.values import bit_difference, difference, load
+
+import numpy as np
 
 VIAS = ("plan", "interp", "functional")
 # How much further from the f64 result than PyTorch's f32 result ours may be, largest error beside largest error.
@@ -59,20 +58,13 @@ BAD = ("WRONG", "verify", "usage", "crash", "timeout")
 SEVERITY = ("crash", "timeout", "usage", "WRONG", "verify", "refused", "faint")
 
 
-def load(path):
-    with np.load(path, allow_pickle=False) as z:
-        return {name: z[name] for name in z.files}
-
-
-def index(directory):
-    """name → row, the last row of a name counting."""
-    path = os.path.join(directory, "index.jsonl")
-    if not os.path.exists(path):
-        found = sorted(glob.glob(os.path.join(directory, "*.expected.npz")))
-        names = [os.path.basename(p)[: -len(".expected.npz")] for p in found]
+def index(folder):
+    """The rows of a folder's index by name, the last one of a name; without an index, one a file."""
+    path = folder / "index.jsonl"
+    if not path.exists():
+        names = [p.name.removesuffix(".expected.npz") for p in sorted(folder.glob("*.expected.npz"))]
         return {n: dict(name=n, file=n, ok=True, random=False) for n in names}
-    with open(path) as f:
-        return {row["name"]: row for row in map(json.loads, f)}
+    return {row["name"]: row for row in map(json.loads, path.open())}
 
 
 # `torch.export.load` keeps what it reads in one place for the whole process.
@@ -132,7 +124,7 @@ def ill_conditioned(program, key, got, want):
     if exact is None:
         return False
     own = NOISE * np.abs(want - exact).max()
-    return common.difference(got, exact.astype(np.float32), slack=own) is None
+    return difference(got, exact.astype(np.float32), slack=own) is None
 
 
 def less_exact(program, key, got, want):
@@ -160,12 +152,14 @@ def against_torch(got, want, inputs, program, pt2, random):
 
     def compare(key, got, want):
         in_half = (key if key.startswith("output.") else "*") in half
-        found = None if random else common.difference(got, want, in_half)
+        found = None if random else difference(got, want, in_half)
         if random and (got.shape, got.dtype) != (want.shape, want.dtype):
             found = f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}"
-        if found and (random or not ill_conditioned(program, key, got, want)):
-            problems.append(f"{key}: {found}")
-        elif not found and not random and not in_half and (found := less_exact(program, key, got, want)):
+        if found and not random and ill_conditioned(program, key, got, want):
+            found = None
+        elif not found and not random and not in_half:
+            found = less_exact(program, key, got, want)
+        if found:
             problems.append(f"{key}: {found}")
 
     for key in sorted(want):
@@ -176,7 +170,7 @@ def against_torch(got, want, inputs, program, pt2, random):
         else:
             # The exporter also lists state that holds NaN and did not change.
             before = initial(key)
-            if before is None or common.difference(before, want[key]):
+            if before is None or difference(before, want[key]):
                 problems.append(f"{key}: should have changed")
     outputs = pt2.user_outputs()
     for key in sorted(got.keys() - want.keys()):
@@ -190,7 +184,7 @@ def against_torch(got, want, inputs, program, pt2, random):
         before = want[twin] if twin else initial(key)
         if before is None:
             problems.append(f"{key}: PyTorch does not change it")
-        elif found := common.difference(got[key], before, "*" in half):
+        elif found := difference(got[key], before, "*" in half):
             problems.append(f"{key}: {'its tied name' if twin else 'PyTorch leaves it'}: {found}")
     return problems
 
@@ -199,30 +193,22 @@ def between(a, b):
     """What differs between two files of our own, bit for bit."""
     problems = [f"{key}: only one has it" for key in sorted(a.keys() ^ b.keys())]
     for key in sorted(a.keys() & b.keys()):
-        if found := common.bit_difference(a[key], b[key]):
+        if found := bit_difference(a[key], b[key]):
             problems.append(f"{key}: {found}")
     return problems
 
 
-def check(row, directory, restride, timeout, extra):
-    """Judge one program; the row with status, detail and times."""
-    result = dict(name=row["name"], nodes=row.get("nodes"), random=bool(row.get("random")), status="ok", detail="", seconds={})
-    stem = os.path.join(directory, row["file"])
-    files = [stem + end for end in (".pt2", ".inputs.npz", ".expected.npz")]
-    if not row["ok"] or not all(map(os.path.exists, files)):
-        result.update(status="no reference", detail=row.get("error", "files are missing"))
-        return result
-    program, inputs, expected = files
-    found = collections.defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="restride-compare-") as tmp:
-        got = {}
+def runs(restride, program, inputs, extra, result, found):
+    """What each way writes, by way; refusals and failures go into `found`, times into `result`."""
+    got = {}
+    with scratch() as tmp:
         for via in VIAS:
-            out = os.path.join(tmp, via + ".npz")
-            command = [restride, "run", program, "--inputs", inputs, "--outputs", out, "--via", via, *extra]
-            outcome = common.run(command, timeout)
+            out = tmp / f"{via}.npz"
+            outcome = restride.run(program, via, out, *extra, inputs=inputs)
             result["seconds"][via] = round(outcome.seconds, 3)
             if not outcome:
-                note = f" ({outcome.lines} lines on stderr, not one)" if outcome.kind == "refused" and outcome.lines != 1 else ""
+                several = outcome.kind == "refused" and outcome.lines != 1
+                note = f" ({outcome.lines} lines on stderr, not one)" if several else ""
                 found[outcome.kind].append(f"{via}: {outcome.line}{note}")
                 if outcome.kind == "timeout":
                     break
@@ -231,101 +217,105 @@ def check(row, directory, restride, timeout, extra):
                 got[via] = load(out)
             except Exception as e:
                 found["WRONG"].append(f"{via}: unreadable outputs: {e}")
-            if os.path.exists(out):
-                os.remove(out)
-        outcome = common.Outcome("timeout", "not run") if found["timeout"] else common.run([restride, "verify", program, "--inputs", inputs, *extra], timeout)
+            out.unlink(missing_ok=True)
+        late = found["timeout"]
+        outcome = Outcome("timeout", "not run") if late else restride("verify", program, "--inputs", inputs, *extra)
         result["seconds"]["verify"] = round(outcome.seconds, 3)
         if not outcome:
             # When the runs were refused, so is verify; when they were not, verify found something.
             kind = "verify" if outcome.kind == "refused" and len(got) == len(VIAS) else outcome.kind
             found[kind].append(f"verify: {outcome.line}")
+    return got
+
+
+def check(row, folder, restride, extra):
+    """Judge one program; the row with status, detail and times."""
+    result = dict(
+        name=row["name"], nodes=row.get("nodes"), random=bool(row.get("random")), status="ok", detail="", seconds={}
+    )
+    program, inputs, expected = (folder / (row["file"] + end) for end in (".pt2", ".inputs.npz", ".expected.npz"))
+    if not row["ok"] or not all(f.exists() for f in (program, inputs, expected)):
+        result.update(status="no reference", detail=row.get("error", "files are missing"))
+        return result
+    found = collections.defaultdict(list)
+    got = runs(restride, program, inputs, extra, result, found)
     if got:
-        want, given, pt2 = load(expected), load(inputs), common.Pt2.read(program)
-        for via in VIAS:
-            if via in got:
-                found["WRONG"] += [f"{via}: {p}" for p in against_torch(got[via], want, given, program, pt2, result["random"])]
-        for via in VIAS[1:]:
-            if via in got and "plan" in got:
-                found["WRONG"] += [f"{via} and plan: {p}" for p in between(got[via], got["plan"])]
+        want, given, pt2 = load(expected), load(inputs), Pt2.read(program)
+        for via in (v for v in VIAS if v in got):
+            problems = against_torch(got[via], want, given, str(program), pt2, result["random"])
+            found["WRONG"] += [f"{via}: {p}" for p in problems]
+        for via in (v for v in VIAS[1:] if v in got and "plan" in got):
+            found["WRONG"] += [f"{via} and plan: {p}" for p in between(got[via], got["plan"])]
         if not result["random"]:
             small = lambda x: x.dtype.kind in "fc" and x.size >= FAINT_SIZE and not np.abs(x).max() > FAINT
-            found["faint"] += [f"{key} has no magnitude above {FAINT:g}" for key in sorted(want) if key.startswith("output.") and small(want[key])]
-    for kind in SEVERITY:
-        if found[kind]:
-            more = sum(map(len, found.values())) - 1
-            result.update(status=kind, detail=found[kind][0] + (f" (and {more} more)" if more else ""))
-            result["all"] = [p for k in SEVERITY for p in found[k]]
-            break
+            faint = [key for key in sorted(want) if key.startswith("output.") and small(want[key])]
+            found["faint"] += [f"{key} has no magnitude above {FAINT:g}" for key in faint]
+    for kind in (k for k in SEVERITY if found[k]):
+        everything = [p for k in SEVERITY for p in found[k]]
+        result.update(status=kind, detail=first_of(everything), all=everything)
+        break
     return result
 
 
-def patterns_of(path):
-    with open(path) as f:
-        return [p for p in (line.split("#")[0].strip() for line in f) if p]
+def operator_of(line):
+    """The operator that an error line names, to group refusals by, or the line cut short."""
+    namespaces = r"(?:aten|prims|prim|torchvision|transformers|higher_order|_operator)"
+    found = re.search(rf"\b(?:torch\.ops\.)?({namespaces}(?:\.|::)[\w.]+)", line)
+    return found.group(1).rstrip(".") if found else line[:100]
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("directory")
+    p = parser(__doc__, "--binary", "--jobs", "--timeout", "--json", timeout=300.0)
+    p.add_argument("directory", type=Path)
     p.add_argument("patterns", nargs="*", help="which programs; default all")
-    p.add_argument("--required", default=os.path.join(common.ROOT, "scripts", "make", "zoo", "required.txt"), help="'' for none")
+    p.add_argument("--required", default=ROOT / "scripts/make/zoo/required.txt", help="'' for none")
     p.add_argument("--only-required", action="store_true", help="run the required programs only")
     p.add_argument("--require-all", action="store_true", help="every program that is run is required")
-    p.add_argument("--binary")
-    p.add_argument("--jobs", type=int, default=1)
-    p.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
-    p.add_argument("--json", metavar="F", help="write the rows and the summary")
     p.add_argument("--verbose", action="store_true", help="every difference, not only the first")
-    p.add_argument("--pass", dest="extra", action="append", default=[], metavar="OPTION", help="a further option for restride, e.g. --pass=--threads=1")
+    p.add_argument(
+        "--pass", dest="extra", action="append", default=[], metavar="OPTION", help="a further option for restride"
+    )
     o = p.parse_intermixed_args()
-    restride = common.binary(o.binary)
-    rows = index(o.directory)
+    restride, rows = Restride(o.binary, o.timeout), index(o.directory)
     required_patterns = patterns_of(o.required) if o.required else []
     required = set(rows) if o.require_all else {n for q in required_patterns for n in fnmatch.filter(rows, q)}
     chosen = [n for n in rows if not o.patterns or any(fnmatch.fnmatchcase(n, q) for q in o.patterns)]
     if o.only_required:
         chosen = [n for n in chosen if n in required]
-    # What was asked for and is not there is a failure.
+    # A pattern that no program matches is a failure.
     absent = [q for q in o.patterns or required_patterns if not fnmatch.filter(rows, q)]
 
     start, results = time.monotonic(), []
+    seconds = lambda r: f"{sum(r['seconds'].values()):.1f}"
     with ThreadPoolExecutor(max_workers=o.jobs) as pool:
-        jobs = [pool.submit(check, rows[n], o.directory, restride, o.timeout, o.extra) for n in chosen]
-        for i, job in enumerate(jobs):
-            results.append(job.result())
-            r = results[-1]
-            print(f"[{i + 1}/{len(jobs)}] {r['name']} {r['status']} {sum(r['seconds'].values()):.1f} s", file=sys.stderr, flush=True)
-
-    def failed(r):
-        return r["status"] in BAD or (r["name"] in required and r["status"] != "ok")
+        for r in pool.map(lambda n: check(rows[n], o.directory, restride, o.extra), chosen):
+            results.append(r)
+            at = f"[{len(results)}/{len(chosen)}]"
+            print(f"{at} {r['name']} {r['status']} {seconds(r)} s", file=sys.stderr, flush=True)
 
     table = []
     for r in results:
         details = r.get("all", [r["detail"]]) if o.verbose else [r["detail"]]
         mark = " (random)" if r["random"] and r["status"] == "ok" else ""
         flag = "required" if r["name"] in required else ""
-        seconds = f"{sum(r['seconds'].values()):.1f}"
-        table.append((r["name"], flag, r["nodes"] or "", seconds, r["status"] + mark, details[0]))
+        table.append((r["name"], flag, r["nodes"] or "", seconds(r), r["status"] + mark, details[0]))
         table += [("", "", "", "", "", d) for d in details[1:]]
-    common.print_table(("program", "", "nodes", "s", "status", ""), table)
+    print_table(("program", "", "nodes", "s", "status", ""), table)
     for q in absent:
         print(f"no program matches {q}")
 
-    refusals = collections.Counter(
-        common.operator_of(r["all"][0].partition(": ")[2]) for r in results if r["status"] == "refused"
-    )
+    refused = [r["all"][0].partition(": ")[2] for r in results if r["status"] == "refused"]
+    refusals = collections.Counter(map(operator_of, refused))
     if refusals:
         print("\nrefused because of:")
         for what, n in refusals.most_common():
             print(f"{n:5}  {what}")
     counts = collections.Counter(r["status"] for r in results)
-    passed, bad = counts["ok"], sum(map(failed, results)) + len(absent)
-    print(f"\n{len(results)} programs in {time.monotonic() - start:.0f} s: " + ", ".join(f"{n} {s}" for s, n in counts.most_common()))
-    print(f"{passed} passed, {bad} failed")
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(rows=results, counts=counts, refusals=refusals, absent=absent, passed=passed, failed=bad), f, indent=1)
-    return 1 if bad or not results else 0
+    counted = ", ".join(f"{n} {s}" for s, n in counts.most_common())
+    print(f"\n{len(results)} programs in {time.monotonic() - start:.0f} s: {counted}")
+    failed = sum(r["status"] in BAD or (r["name"] in required and r["status"] != "ok") for r in results)
+    data = dict(rows=results, counts=counts, refusals=refusals, absent=absent)
+    return finish(counts["ok"], failed + len(absent), o.json, ran=len(results), **data)
 
 
 if __name__ == "__main__":

@@ -14,23 +14,16 @@ The cases are named by the lines of PyTorch's tests that they stand for (docs/se
 last line is `N passed, N failed`.
 """
 
-import argparse
-import copy
-import json
-import os
+import math
 import sys
-import tempfile
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-import torch
-from torch.utils import _pytree as pytree
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
-from torch_roundtrip import allocated, short, writers
+from lib.command import Restride
+from lib.driver import chosen, parser, report_cases, scratch
+from lib.exported import allocates_more, calls_left, differences, exactly, short, writers
+
+import torch
 
 # ---------------------------------------------------------------------------------- operators
 
@@ -129,10 +122,7 @@ def case(*inputs, dynamic=None, buffers=()):
 
 def x(*sizes):
     """Small integers, so that sums are exact in whatever order."""
-    n = 1
-    for s in sizes:
-        n *= s
-    return (torch.arange(n, dtype=torch.float32) % 7 - 2).reshape(sizes)
+    return (torch.arange(math.prod(sizes), dtype=torch.float32) % 7 - 2).reshape(sizes)
 
 
 lib = torch.ops.mylib
@@ -320,109 +310,57 @@ def module_of(c):
     return module
 
 
-def left(module, example):
-    """What two calls leave: a list of values a call, inputs and buffers included."""
-    calls = []
-    for _ in range(2):
-        args = copy.deepcopy(example)
-        with torch.no_grad():
-            outputs = module(*args)
-        state = [b for _, b in sorted(module.named_buffers()) if "lifted" not in _]
-        calls.append([t.clone() for t in pytree.tree_leaves((outputs, args, state))])
-    return calls
+WAYS = ("exported", "decomposed", "exported reinplaced", "decomposed reinplaced")
 
 
-def differs(want, got):
-    for call, (a, b) in enumerate(zip(want, got), 1):
-        if len(a) != len(b):
-            return f"call {call}: {len(b)} tensors, not {len(a)}"
-        for i, (s, t) in enumerate(zip(a, b)):
-            if s.shape != t.shape or s.dtype != t.dtype or not torch.equal(s, t):
-                return f"call {call}, tensor {i}: {t.flatten().tolist()[:8]}, not {s.flatten().tolist()[:8]}"
-    return None
-
-
-def check(c, restride, ops, timeout):
-    """{which file: (status, detail)}"""
-    example = tuple(make() for make in c["inputs"])
-    want = left(module_of(c), example)
-    results = {}
+def check(c, restride, ops):
+    """{way: (status, detail)}"""
+    example = tuple(make() for make in c["inputs"]), {}
+    want = calls_left(module_of(c), example)
     try:
-        program = torch.export.export(module_of(c), example, dynamic_shapes=c["dynamic"])
+        program = torch.export.export(module_of(c), example[0], dynamic_shapes=c["dynamic"])
     except Exception as e:
-        return {which: ("n/a", f"PyTorch: {short(e)}") for which in WAYS}
-    with tempfile.TemporaryDirectory(prefix="restride-custom-") as tmp:
-        for which in ("exported", "decomposed"):
-            given = os.path.join(tmp, f"{which}.pt2")
-            ways = [w for w in WAYS if which in w]
+        return {way: ("n/a", f"PyTorch: {short(e)}") for way in WAYS}
+    results = {}
+    with scratch() as tmp:
+        for form in ("exported", "decomposed"):
+            given = tmp / f"{form}.pt2"
             try:
-                if which == "decomposed":
+                if form == "decomposed":
                     program = program.run_decompositions({})
                 torch.export.save(program, given)
             except Exception as e:
-                results |= {way: ("n/a", f"PyTorch: {short(e)}") for way in ways}
+                results |= {way: ("n/a", f"PyTorch: {short(e)}") for way in WAYS if form in way}
                 continue
-            for way in ways:
-                in_place = way != which
-                out = os.path.join(tmp, f"{way.replace(' ', '_')}.out.pt2")
+            for way in (w for w in WAYS if form in w):
+                in_place, out = way != form, tmp / f"{way.replace(' ', '_')}.out.pt2"
                 command = "reinplace" if in_place else "functionalize"
-                outcome = common.run([restride, command, given, "-o", out, "--ops", ops], timeout)
+                outcome = restride(command, given, "-o", out, "--ops", ops)
                 if not outcome:
                     results[way] = (outcome.kind, outcome.line)
                     continue
                 try:
                     ours = torch.export.load(out)
-                    found = [] if in_place else writers(ours)
-                    problem = f"writes: {found[0]}" if found else differs(want, left(ours.module(check_guards=False), example))
-                    if in_place and not problem:
-                        problem = more(torch.export.load(given), ours, (example, {}))
+                    problems = [] if in_place else [f"writes: {w}" for w in writers(ours)]
+                    problems += differences(want, calls_left(ours.module(check_guards=False), example), exactly)
+                    if in_place and not problems and (more := allocates_more(torch.export.load(given), ours, example)):
+                        problems.append(more)
                 except Exception as e:
-                    problem = short(e)
-                results[way] = ("WRONG", problem) if problem else ("ok", "")
-    return {way: results[way] for way in WAYS}
-
-
-WAYS = ("exported", "decomposed", "exported reinplaced", "decomposed reinplaced")
-
-
-def more(given, ours, example):
-    """What a call of ours allocates beyond a call of the given program, in words."""
-    before, after = allocated(given, example), allocated(ours, example)
-    return f"allocates {after} bytes, the given program {before}" if after > before else None
+                    problems = [short(e)]
+                results[way] = ("WRONG", problems[0]) if problems else ("ok", "")
+    return results
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*")
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=60.0)
-    p.add_argument("--ops-file", metavar="F", help="write the operators' schemas there too")
-    p.add_argument("--json", metavar="F")
+    p = parser(__doc__, "names", "--binary", "--timeout", "--json")
+    p.add_argument("--ops-file", type=Path, metavar="F", help="write the operators' schemas there too")
     o = p.parse_intermixed_args()
-    restride = common.binary(o.binary)
-    unknown = [n for n in o.names if n not in CASES]
-    if unknown:
-        p.error(f"no case is called {unknown[0]}")
-    table, rows = [], []
-    with tempfile.TemporaryDirectory(prefix="restride-custom-") as tmp:
-        ops = o.ops_file or os.path.join(tmp, "ops.txt")
-        with open(ops, "w") as f:
-            f.write("".join(f"{s}\n" for s in SCHEMAS))
-        for name, c in CASES.items():
-            if o.names and name not in o.names:
-                continue
-            results = check(c, restride, ops, o.timeout)
-            rows.append(dict(name=name, results=results))
-            detail = next((f"{k}: {d}" for k, (s, d) in results.items() if d), "")
-            table.append((name, *(s for s, _ in results.values()), detail))
-    common.print_table(("case", *WAYS, ""), table)
-    statuses = [s for row in rows for s, _ in row["results"].values()]
-    passed, failed = statuses.count("ok"), sum(s not in ("ok", "n/a") for s in statuses)
-    print(f"{passed} passed, {failed} failed")
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(rows=rows, passed=passed, failed=failed), f, indent=1)
-    return 1 if failed or not passed else 0
+    restride, cases = Restride(o.binary, o.timeout), chosen(p, o, CASES)
+    with scratch() as tmp:
+        ops = o.ops_file or tmp / "ops.txt"
+        ops.write_text("".join(f"{s}\n" for s in SCHEMAS))
+        rows = {name: check(c, restride, ops) for name, c in cases.items()}
+    return report_cases(rows, WAYS, o.json)
 
 
 if __name__ == "__main__":

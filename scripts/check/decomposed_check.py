@@ -1,51 +1,41 @@
 #!/usr/bin/env python3
-"""Hold programs that PyTorch has functionalized to the same programs as they were exported.
+"""Hold programs that PyTorch has functionalized to the same programs as exported.
 
   decomposed_check.py [FILE_OR_DIR ...] [--match PATTERN ...] [--from FILE] [--generated FROM..TO] [--show SEED]
                       [--binary F] [--timeout S] [--json F] [--decomposed DIR]
 
-Takes what torch_roundtrip.py takes. Each program is decomposed by `ep.run_decompositions({})`, which writes through views of
-views as scatters into scatters and decomposes nothing else. With --generated also programs of nested writes (select, slice,
-diagonal, as_strided, unbind, split, permute and view to depth 4; half of them with symbolic sizes) are exported and
-decomposed. `restride compile` takes both forms with the same inputs. What must be equal:
+Takes what torch_roundtrip.py takes. `ep.run_decompositions({})` decomposes each program; it writes through views of views as
+scatters into scatters, and decomposes nothing else. --generated adds programs of nested writes (select, slice, diagonal,
+as_strided, unbind, split, permute and view to depth 4; half of them with symbolic sizes). `restride compile` takes both
+forms with the same inputs. The decomposed form may have no more than the exported one of:
 
   copies   `placed.copies` and `placed.copy_bytes`
   arena    `plan.arena_bytes`
-  scatters what `restride reinplace` leaves of *_scatter calls; none where the exported program has none (left out where only
-           one of the two holds for symbolic sizes)
+  scatters the *_scatter calls that `restride reinplace` leaves; none where the exported program has none (not compared where
+           only one of the two stays symbolic)
 
-Fewer is right, too. A pair is not compared, with the reason, where PyTorch cannot decompose the program, or where PyTorch
-itself runs the decomposed one to other values, or to outputs and inputs that share other memory.
+A pair is not compared, with the reason, where PyTorch cannot decompose the program, or where PyTorch itself runs the
+decomposed one to other values, or to outputs and inputs that share other memory.
 Exit status 1 when any pair differs. The last line is `N passed, N failed`.
 """
 
-import argparse
 import collections
-import contextlib
 import copy
-import io
 import itertools
 import json
-import logging
-import os
 import random
 import sys
-import tempfile
-import warnings
 import zlib
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-warnings.filterwarnings("ignore")
-logging.disable(logging.WARNING)
-
-import torch
-from torch.utils import _pytree as pytree
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
-from torch_roundtrip import as_example, case_inputs, libraries, programs, short
+from lib.command import Restride
+from lib.driver import finish, parser, quiet, scratch, seeds
+from lib.exported import as_example, case_inputs, libraries, module_of, program_options, programs, short
+from lib.pt2 import Pt2
+
+import torch
+from torch.utils import _pytree as pytree
 
 SCATTERS = ("slice_scatter", "select_scatter", "diagonal_scatter", "as_strided_scatter")
 
@@ -68,7 +58,9 @@ def left(ep, example):
     with torch.no_grad():
         out = module(*args, **kwargs)
     state = [t for _, t in sorted([*module.named_parameters(), *module.named_buffers()], key=lambda s: s[0])]
-    every = [t for t in pytree.tree_leaves((args, kwargs)) + state + pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
+    every = [
+        t for t in pytree.tree_leaves((args, kwargs)) + state + pytree.tree_leaves(out) if isinstance(t, torch.Tensor)
+    ]
     first = {}
     return every, [first.setdefault(t.untyped_storage().data_ptr() or id(t), i) for i, t in enumerate(every)]
 
@@ -82,7 +74,7 @@ def incomparable(path, other, case):
         got, shared = left(decomposed, example)
     except Exception as e:
         return f"PyTorch does not run it: {short(e)}"
-    same = lambda a, b: a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-4, equal_nan=True)  # noqa: E731
+    same = lambda a, b: a.shape == b.shape and torch.allclose(a, b, 1e-3, 1e-4, equal_nan=True)
     if len(want) != len(got) or not all(map(same, want, got)):
         return "PyTorch decomposes it to a program that computes something else"
     if sharing != shared:
@@ -90,57 +82,55 @@ def incomparable(path, other, case):
     return None
 
 
-def compiled(path, given, restride, timeout, folder):
+def compiled(path, given, restride, folder):
     """(figures, None), or (None, why not)."""
-    report, out = os.path.join(folder, "report.json"), os.path.join(folder, "out.pt2")
+    report, out = folder / "report.json", folder / "out.pt2"
     options = ["--inputs", given] if given else []
-    outcome = common.run([restride, "compile", path, "--json", report, *options], timeout)
+    outcome = restride("compile", path, "--json", report, *options)
     if outcome.kind == "usage":
-        options += ["--random", "1"]
-        outcome = common.run([restride, "compile", path, "--json", report, *options], timeout)
+        outcome = restride("compile", path, "--json", report, *options, "--random", "1")
     if not outcome:
         return None, f"{outcome.kind}: {outcome.line}"
-    with open(report) as f:
-        report = json.load(f)
+    report = json.loads(report.read_text())
     figures = dict(
-        copies=report["placed"]["copies"], copy_bytes=report["placed"]["copy_bytes"], arena=report["plan"]["arena_bytes"]
+        copies=report["placed"]["copies"],
+        copy_bytes=report["placed"]["copy_bytes"],
+        arena=report["plan"]["arena_bytes"],
     )
-    options = ["--inputs", given] if given else []
-    outcome = common.run([restride, "reinplace", path, "-o", out, *options], timeout)
-    written = common.Pt2.read(out) if outcome else None
+    outcome = restride("reinplace", path, "-o", out, *options)
+    written = Pt2.read(out) if outcome else None
     figures["scatters"] = scatters(written) if written else outcome.line
     figures["symbolic"] = written is not None and "as_expr" in json.dumps(written.graph["tensor_values"])
     return figures, None
 
 
 def decompose(ep, other):
-    """Saves the decomposed program at `other`."""
-    noise = io.StringIO()
-    with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+    """Save the decomposed program at `other`."""
+    with quiet():
         torch.export.save(ep.run_decompositions({}), other)
 
 
-def pair(path, other, given, restride, timeout, folder, case=None):
-    """One row; the decomposed program is made unless a newer one than `path` is there."""
+def pair(path, other, given, restride, folder, case=None):
+    """One row; the program is decomposed unless `other` is newer than `path`."""
     try:
-        if not (os.path.exists(other) and os.path.getmtime(other) > os.path.getmtime(path)):
+        if not (other.exists() and other.stat().st_mtime > Path(path).stat().st_mtime):
             decompose(torch.export.load(path), other)
     except Exception as e:
         return dict(status="n/a", detail=f"PyTorch does not decompose it: {short(e)}")
-    ours, refused = compiled(path, given, restride, timeout, folder)
+    ours, refused = compiled(path, given, restride, folder)
     if ours is None:
         return dict(status="n/a", detail=f"exported: {refused}")
-    theirs, refused = compiled(other, given, restride, timeout, folder)
+    theirs, refused = compiled(other, given, restride, folder)
     row = dict(exported=ours, decomposed=theirs)
     if theirs is None:
         status, detail = "refused", f"decomposed: {refused}"
     else:
-        number = lambda n: n if isinstance(n, int) else 0  # noqa: E731
+        number = lambda n: n if isinstance(n, int) else 0
         # What holds for some sizes alone says nothing of what holds for all.
         alike = theirs["symbolic"] == ours["symbolic"]
         compared = ["copies", "copy_bytes", "arena", *(["scatters"] if alike else [])]
         worse = [k for k in compared if number(theirs[k]) > number(ours[k])]
-        if alike and not worse and number(theirs["scatters"]) and not scatters(common.Pt2.read(path)):
+        if alike and not worse and number(theirs["scatters"]) and not scatters(Pt2.read(path)):
             worse = ["scatters"]
         if not worse:
             less = any(number(theirs[k]) < number(ours[k]) for k in compared)
@@ -223,7 +213,9 @@ class Nested:
                 exec(line, tried)
             except Exception:
                 continue
-            if isinstance(tried[name], torch.Tensor) and tried[name].numel() and tried[name]._base is not None or tried[name] is t:
+            if (
+                isinstance(tried[name], torch.Tensor) and tried[name].numel() and tried[name]._base is not None
+            ) or tried[name] is t:
                 world[name] = tried[name]
                 self.lines.append(line)
                 return name
@@ -233,13 +225,10 @@ class Nested:
         return "def forward(self, x, v):\n" + "".join(f"    {line}\n" for line in self.lines)
 
     def exported(self):
-        space = {"torch": torch}
-        exec(self.text(), space)
-        module = type("Nested", (torch.nn.Module,), {"forward": space["forward"]})()
+        module = module_of(self.text(), "Nested")
         auto = torch.export.Dim.AUTO
         shapes = ({0: auto, 1: auto, 2: auto}, None) if self.symbolic else None
-        noise = io.StringIO()
-        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+        with quiet():
             return torch.export.export(module, self.example(), dynamic_shapes=shapes)
 
 
@@ -287,22 +276,22 @@ class Parts(torch.nn.Module):
 NAMED = (Cache, Mask, Parts)
 
 
-def generated(seeds, restride, timeout, show, kept):
+def generated(numbers, restride, show, kept):
     """(name, row) of each program that torch.export takes; those with names first."""
-    for module in NAMED if not show and seeds else ():
-        with tempfile.TemporaryDirectory(prefix="restride-decomposed-") as tmp:
-            path, other = (os.path.join(tmp, f"{module.__name__}{end}.pt2") for end in ("", "-decomposed"))
+    for module in NAMED if not show and numbers else ():
+        with scratch() as tmp:
+            path, other = (tmp / f"{module.__name__}{end}.pt2" for end in ("", "-decomposed"))
             torch.export.save(torch.export.export(module(), Nested(0).example()), path)
-            yield module.__name__, pair(path, other, None, restride, timeout, tmp)
-    for seed in seeds:
+            yield module.__name__, pair(path, other, None, restride, tmp)
+    for seed in numbers:
         program = Nested(seed)
         if show:
             print(program.text())
-        with tempfile.TemporaryDirectory(prefix="restride-decomposed-") as tmp:
+        with scratch() as tmp:
             # Another text is another program.
-            stem = os.path.join(kept or tmp, f"generated-{zlib.crc32(repr((program.text(), program.symbolic)).encode()):08x}")
-            path, other = f"{stem}.pt2", f"{stem}-decomposed.pt2"
-            if not os.path.exists(other):
+            stem = f"generated-{zlib.crc32(repr((program.text(), program.symbolic)).encode()):08x}"
+            path, other = ((kept or tmp) / f"{stem}{end}.pt2" for end in ("", "-decomposed"))
+            if not other.exists():
                 try:
                     ep = program.exported()
                     torch.export.save(ep, path)
@@ -310,56 +299,47 @@ def generated(seeds, restride, timeout, show, kept):
                 except Exception as e:
                     yield f"seed {seed}", dict(status="n/a", detail=f"not exported or decomposed: {short(e)}")
                     continue
-            yield f"seed {seed}", pair(path, other, None, restride, timeout, tmp)
+            yield f"seed {seed}", pair(path, other, None, restride, tmp)
 
 
 def files(o, restride):
     """(name, row) of each file."""
     for name, path, _ in programs(o):
         case = case_inputs(path)
-        with tempfile.TemporaryDirectory(prefix="restride-decomposed-") as tmp:
-            given, other = None, os.path.join(o.decomposed or tmp, os.path.basename(path))
+        with scratch() as tmp:
+            given, other = None, (o.decomposed or tmp) / Path(path).name
             if case is not None:
-                given = os.path.join(tmp, "inputs.json")
-                with open(given, "w") as f:
-                    json.dump(case, f)
-            yield name, pair(path, other, given, restride, o.timeout, tmp, case)
+                given = tmp / "inputs.json"
+                given.write_text(json.dumps(case))
+            yield name, pair(path, other, given, restride, tmp, case)
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("paths", nargs="*")
-    p.add_argument("--match", action="append", default=[])
-    p.add_argument("--from", dest="file", metavar="FILE", help="patterns, one a line")
-    p.add_argument("--generated", metavar="FROM..TO", help="seeds of generated programs")
-    p.add_argument("--show", type=int, metavar="SEED", help="one generated program, printed")
-    p.add_argument("--decomposed", metavar="DIR", help="decomposed files, kept there and used again")
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=300.0, help="seconds for one command")
-    p.add_argument("--json", metavar="F")
+    p = parser(__doc__, "--binary", "--timeout", "--json", "--show", timeout=300.0)
+    program_options(p)
+    p.add_argument("--generated", type=seeds, default=range(0), metavar="FROM..TO", help="seeds of generated programs")
+    p.add_argument("--decomposed", type=Path, metavar="DIR", help="where decomposed files stay, to be used again")
     o = p.parse_intermixed_args()
-    restride = common.binary(o.binary)
+    restride = Restride(o.binary, o.timeout)
     torch.set_num_threads(1)
     if o.paths:
         libraries()
     if o.decomposed:
-        os.makedirs(o.decomposed, exist_ok=True)
-    seeds = range(o.show, o.show + 1) if o.show is not None else range(*map(int, (o.generated or "0..0").split("..")))
+        o.decomposed.mkdir(parents=True, exist_ok=True)
+    numbers = o.generated if o.show is None else range(o.show, o.show + 1)
     rows = []
-    for name, row in itertools.chain(files(o, restride), generated(seeds, restride, o.timeout, o.show is not None, o.decomposed)):
+    for name, row in itertools.chain(
+        files(o, restride), generated(numbers, restride, o.show is not None, o.decomposed)
+    ):
         rows.append(dict(name=name) | row)
         if row["status"] not in ("equal", "less"):
             print(f"{name}: {row['status']} {row['detail']}", flush=True)
     counts = collections.Counter(r["status"] for r in rows)
-    total = lambda form, key: sum(r[form][key] for r in rows if r["status"] in ("equal", "less", "MORE"))  # noqa: E731
+    total = lambda form, key: sum(r[form][key] for r in rows if r["status"] in ("equal", "less", "MORE"))
     print(", ".join(f"{n} {s}" for s, n in sorted(counts.items())))
     print(f"copies {total('exported', 'copies')} exported, {total('decomposed', 'copies')} decomposed")
-    failed = counts["MORE"] + counts["refused"]
-    print(f"{counts['equal'] + counts['less']} passed, {failed} failed")
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(rows=rows, counts=counts, failed=failed), f, indent=1)
-    return 1 if failed or not counts["equal"] + counts["less"] else 0
+    passed, failed = counts["equal"] + counts["less"], counts["MORE"] + counts["refused"]
+    return finish(passed, failed, o.json, rows=rows, counts=counts)
 
 
 if __name__ == "__main__":

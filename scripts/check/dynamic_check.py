@@ -16,26 +16,28 @@ What torch cannot export is counted and left out, and so is what its own exporte
 program did. Exit status 1 when any program differs; with --show one program is printed and run.
 """
 
-import argparse
 import collections
-import contextlib
 import copy
-import io
 import json
 import logging
-import os
 import random
 import re
 import sys
-import tempfile
 import time
 import warnings
-
-import alias_check
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import VIAS, Outcome, Restride
+from lib.driver import parser, quiet, scratch, seeds
+from lib.exported import module_of
+from lib.tensor_files import content_of, differences
+
+import torch
+
+torch.set_num_threads(1)
+warnings.simplefilter("ignore")
+logging.disable(logging.CRITICAL)
 
 BINDINGS = ((5, 3), (8, 7), (4, 4), (7, 2))
 """`n` and `m`; the first is the one that is exported with."""
@@ -78,8 +80,8 @@ PURE = (
 class Program:
     """Lines, what goes in and what comes out."""
 
-    def __init__(self, torch, seed):
-        self.torch, self.rng = torch, random.Random(seed)
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
         self.lines, self.names = [], ["x", "y", "z"]
         worlds = [self.world(n, m) for n, m in BINDINGS]
         for _ in range(3 + self.rng.randrange(10)):
@@ -93,11 +95,11 @@ class Program:
     def world(self, n, m):
         """What the lines see: tensors by their names."""
         given = self.inputs(n, m)
-        return {"torch": self.torch, "n": n, "m": m, **dict(zip(("x", "y", "z"), given))}
+        return {"torch": torch, "n": n, "m": m, **dict(zip(("x", "y", "z"), given))}
 
     def inputs(self, n, m):
-        g = self.torch.Generator().manual_seed(n * 100 + m)
-        draw = lambda *s: self.torch.randint(-4, 5, s, generator=g)  # noqa: E731
+        g = torch.Generator().manual_seed(n * 100 + m)
+        draw = lambda *s: torch.randint(-4, 5, s, generator=g)
         return draw(n, 4).float(), draw(m, n).float(), draw(n)
 
     def extend(self, worlds):
@@ -105,12 +107,12 @@ class Program:
         draw = self.rng.random()
         shape = self.rng.choice(VIEWS if draw < 0.4 else WRITES if draw < 0.8 else PURE)
         name = None if draw >= 0.4 and draw < 0.8 else f"t{len(self.names)}"
-        pick = lambda: self.names[max(self.rng.randrange(len(self.names)) for _ in range(2))]  # noqa: E731
+        pick = lambda: self.names[max(self.rng.randrange(len(self.names)) for _ in range(2))]
         line = shape.format(a=pick(), b=pick(), c=self.rng.randrange(-3, 4), k=self.rng.randrange(0, 2))
         line = f"{name} = {line}" if name else line
         tried = copy.deepcopy([{k: v for k, v in w.items() if k != "torch"} for w in worlds])
         for world in tried:
-            world["torch"] = self.torch
+            world["torch"] = torch
             try:
                 exec(line, world)
             except Exception:
@@ -127,7 +129,7 @@ class Program:
 
     def fit(self, t):
         """Whether a tensor is small, and its numbers exact."""
-        small = isinstance(t, self.torch.Tensor) and 0 < t.numel() <= 600 and t.dim() <= 5
+        small = isinstance(t, torch.Tensor) and 0 < t.numel() <= 600 and t.dim() <= 5
         return small and bool((t.abs() < 2**16).all()) and bool((t == t.round()).all())
 
     def text(self):
@@ -135,61 +137,45 @@ class Program:
         return "def forward(self, x, y, z):\n" + "".join(f"    {line}\n" for line in body)
 
     def module(self):
-        space = {"torch": self.torch}
-        exec(self.text(), space)
-        return type("Random", (self.torch.nn.Module,), {"forward": space["forward"]})()
-
-
-def described(tensors):
-    """Tensors as restride's .json has them, storages whole."""
-    entries, storages, number = [], [], {}
-    for t in tensors:
-        storage, dtype = t.untyped_storage(), str(t.dtype)
-        if storage.data_ptr() not in number:
-            number[storage.data_ptr()] = len(storages)
-            whole = t.new_empty(0).set_(storage, 0, (storage.nbytes() // t.dtype.itemsize,), (1,))
-            storages.append({"id": len(storages), "dtype": dtype, "data": whole.tolist()})
-        entry = {"dtype": dtype, "size": list(t.shape), "stride": list(t.stride()), "offset": t.storage_offset()}
-        entries.append({**entry, "storage": number[storage.data_ptr()]})
-    return {"tensors": entries, "storages": storages}
+        return module_of(self.text(), "Random")
 
 
 def after(program, run, binding):
     """What a run leaves: inputs, then outputs."""
     given = list(program.inputs(*binding))
     out = run(*given)
-    return described(given + list(out)), given + list(out)
+    return content_of(given + list(out)), given + list(out)
 
 
-def exported(torch, program):
-    """The program as torch.export has it, or nothing."""
+def exported(program):
+    """The program as torch.export has it."""
     n, m = torch.export.Dim.AUTO, torch.export.Dim.AUTO
-    shapes = ({0: n}, {0: m, 1: n}, {0: n})
-    noise = io.StringIO()
-    with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
-        return torch.export.export(program.module(), program.inputs(*BINDINGS[0]), dynamic_shapes=shapes)
+    with quiet():
+        return torch.export.export(
+            program.module(), program.inputs(*BINDINGS[0]), dynamic_shapes=({0: n}, {0: m, 1: n}, {0: n})
+        )
 
 
 WRITTEN = {"in place": [], "in views": ["--views"]}
 
 
-def written(torch, restride, file, folder):
+def written(restride, file, folder):
     """What restride makes of a file, by name, as torch runs it."""
     made = {}
     for name, options in WRITTEN.items():
-        out = os.path.join(folder, f"{name.replace(' ', '_')}.pt2")
-        ran = common.run([restride, "reinplace", file, "-o", out, *options], 60)
+        out = folder / f"{name.replace(' ', '_')}.pt2"
+        ran = restride("reinplace", file, "-o", out, *options)
         if ran.kind == "refused":
             continue
         made[name] = torch.export.load(out).module() if ran else ran
     return made
 
 
-def written_problems(torch, program, made, binding, eager):
+def written_problems(program, made, binding, eager):
     """Where it differs from eager, at one binding."""
     problems = []
     for name, module in made.items():
-        if isinstance(module, common.Outcome):
+        if isinstance(module, Outcome):
             problems.append(f"{name}: {module.kind} {module.line}")
             continue
         try:
@@ -202,16 +188,16 @@ def written_problems(torch, program, made, binding, eager):
     return problems
 
 
-def check(torch, restride, program, folder, with_written):
+def check(restride, program, folder, with_written):
     """(what became of it, detail)."""
     try:
-        made = exported(torch, program)
-        file = os.path.join(folder, "program.pt2")
+        made = exported(program)
+        file = folder / "program.pt2"
         torch.export.save(made, file)
     except Exception as e:
         return "not exported", type(e).__name__
     module, problems, bound = made.module(), [], 0
-    ours = written(torch, restride, file, folder) if with_written else {}
+    ours = written(restride, file, folder) if with_written else {}
     for binding in BINDINGS:
         want, eager = after(program, program.module(), binding)
         try:
@@ -221,20 +207,17 @@ def check(torch, restride, program, folder, with_written):
         if any(a.shape != b.shape or not torch.equal(a, b) for a, b in zip(eager, own)):
             return "torch differs", f"for n, m = {binding}"
         bound += 1
-        problems += written_problems(torch, program, ours, binding, own)
-        given, out = os.path.join(folder, "in.json"), os.path.join(folder, "out.json")
-        with open(given, "w") as f:
-            json.dump(described(program.inputs(*binding)), f)
-        for via in alias_check.VIAS:
-            ran = common.run([restride, "run", file, "--inputs", given, "--outputs", out, "--via", via], 60)
+        problems += written_problems(program, ours, binding, own)
+        given, out = folder / "in.json", folder / "out.json"
+        given.write_text(json.dumps(content_of(program.inputs(*binding))))
+        for via in VIAS:
+            ran = restride.run(file, via, out, inputs=given)
             if ran.kind == "refused":
                 return "refused", f"{via}: {ran.line}"
             if not ran:
                 return "DIFFERENT", f"{via}: {ran.kind} {ran.line}"
-            with open(out) as f:
-                got = json.load(f)
             # The exported module's inputs and outputs share what the program's do, or the file cannot say it.
-            found = alias_check.differences(torch, theirs, got, 3)
+            found = differences(theirs, json.loads(out.read_text()), 3)
             problems += [f"n, m = {binding}, {via}: {p}" for p in found]
     if not bound:
         return "not exported", "no binding fits"
@@ -242,32 +225,22 @@ def check(torch, restride, program, folder, with_written):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--seeds", default="0..100000")
-    p.add_argument("--seconds", type=float)
-    p.add_argument("--binary")
+    p = parser(__doc__, "--seeds", "--seconds", "--binary", "--show", seeds=seeds("0..100000"))
     p.add_argument("--written", action="store_true", help="files that are written back, too")
-    p.add_argument("--show", type=int)
-    p.add_argument("--keep", metavar="DIR")
+    p.add_argument("--keep", type=Path, metavar="DIR", help="where the files stay")
     o = p.parse_args()
-    restride = common.binary(o.binary)
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    import torch
-
-    torch.set_num_threads(1)
-    first, last = (int(s) for s in o.seeds.split("..")) if o.show is None else (o.show, o.show + 1)
-    counts, refusals, begin = collections.Counter(), collections.defaultdict(list), time.monotonic()
-    for seed in range(first, last):
+    restride, begin = Restride(o.binary), time.monotonic()
+    counts, refusals = collections.Counter(), collections.defaultdict(list)
+    for seed in o.seeds if o.show is None else [o.show]:
         if o.seconds and time.monotonic() - begin > o.seconds:
             break
-        program = Program(torch, seed)
+        program = Program(seed)
         if o.show is not None:
             print(program.text())
-        with tempfile.TemporaryDirectory(prefix="restride-dynamic-") as tmp:
+        with scratch() as tmp:
             folder = o.keep or tmp
-            os.makedirs(folder, exist_ok=True)
-            status, detail = check(torch, restride, program, folder, o.written)
+            folder.mkdir(parents=True, exist_ok=True)
+            status, detail = check(restride, program, folder, o.written)
         counts[status] += 1
         if status == "refused":
             # Sizes and names differ from program to program.

@@ -11,19 +11,25 @@ requires that PyTorch raises; one that says that a way refuses is listed with --
 files that say why (`torch: ...`). Exit status 1 when a file differs. Needs torch.
 """
 
-import argparse
-import glob
+import collections
 import os
 import re
 import sys
+from pathlib import Path
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FILETESTS = os.path.join(ROOT, "crates", "restride-testing", "filetests")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT
+from lib.driver import parser
 
-DTYPES = {
-    "bool": "bool", "u8": "uint8", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "f16": "float16",
-    "bf16": "bfloat16", "f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128",
-}  # fmt: skip
+import torch
+import torchvision  # noqa: F401 - registers its operators
+
+torch.set_grad_enabled(False)
+
+FILETESTS = ROOT / "crates/restride-testing/filetests"
+SHORT = "bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 c64 c128"
+LONG = "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+DTYPES = dict(zip(SHORT.split(), LONG.split(), strict=True))
 STATEMENTS = ("graph", "symbol", "range", "input", "output", "weight", "guard", "note", "pytree", "stage", "program")
 FORMATS = ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")
 TOKEN = re.compile(
@@ -244,8 +250,8 @@ def directives(source, key):
 
 
 class Run:
-    def __init__(self, torch, source):
-        self.torch, self.source = torch, source
+    def __init__(self, source):
+        self.source = source
         self.graphs, self.weights, self.kinds = Reader(source).program()
         self.symbols = {}
         for line in directives(source, "sizes"):
@@ -254,7 +260,13 @@ class Run:
                 self.symbols[name] = int(value)
 
     def number(self, text):
-        functions = {"FloorDiv": lambda a, b: a // b, "Min": min, "Max": max, "Mod": lambda a, b: a % b, "inf": float("inf")}
+        functions = {
+            "FloorDiv": lambda a, b: a // b,
+            "Min": min,
+            "Max": max,
+            "Mod": lambda a, b: a % b,
+            "inf": float("inf"),
+        }
         return eval(text, {"__builtins__": {}, **functions}, self.symbols)
 
     def layout(self, type):
@@ -268,27 +280,27 @@ class Run:
         return sizes, strides, self.number(type[3])
 
     def dtype(self, type):
-        return getattr(self.torch, DTYPES[type[0]])
+        return getattr(torch, DTYPES[type[0]])
 
     def cells(self, type):
         sizes, strides, offset = self.layout(type)
         return 0 if 0 in sizes else offset + 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
 
     def count(self, dtype, bytes):
-        return self.torch.arange(bytes // dtype.itemsize, dtype=self.torch.int64).to(dtype)
+        return torch.arange(bytes // dtype.itemsize, dtype=torch.int64).to(dtype)
 
     def tensor(self, storage, type):
         sizes, strides, offset = self.layout(type)
-        return self.torch.empty(0, dtype=self.dtype(type)).set_(storage.untyped_storage(), offset, sizes, strides)
+        return torch.empty(0, dtype=self.dtype(type)).set_(storage.untyped_storage(), offset, sizes, strides)
 
     def inputs(self):
         """The main graph's inputs by name, the user's in order, and the state by name."""
-        torch, graph = self.torch, self.graphs[None]
+        graph = self.graphs[None]
         types = dict(graph[0])
         groups = [[n.removeprefix("%") for n in line.split()] for line in directives(self.source, "share")]
         stored, values, user, state = {}, {}, [], {}
         needed = {}
-        for name, (type, storage) in self.weights.items():
+        for type, storage in self.weights.values():
             bytes = self.cells(type) * self.dtype(type).itemsize
             dtype, n = needed.get(storage, (self.dtype(type), 0))
             needed[storage] = (dtype, max(n, bytes))
@@ -328,7 +340,7 @@ class Run:
         if kind == "expr":
             return self.number(what)
         if kind == "word":
-            return getattr(self.torch, DTYPES.get(what, what)) if what != "cpu" else self.torch.device("cpu")
+            return getattr(torch, DTYPES.get(what, what)) if what != "cpu" else torch.device("cpu")
         return what
 
     def check(self, name, type, value):
@@ -342,10 +354,10 @@ class Run:
             return
         sizes, strides, offset = self.layout(type)
         have = (value.dtype, list(value.shape), value.storage_offset())
-        if have != (self.dtype(type), sizes, offset) or 0 not in sizes and any(
-            n > 1 and a != b for n, a, b in zip(sizes, value.stride(), strides)
+        if have != (self.dtype(type), sizes, offset) or (
+            0 not in sizes and any(n > 1 and a != b for n, a, b in zip(sizes, value.stride(), strides))
         ):
-            raise Different(f"%{name} is declared {type}, PyTorch gives {show_type(self.torch, value)}")
+            raise Different(f"%{name} is declared {type}, PyTorch gives {show_type(value)}")
 
     def call(self, name, inputs):
         """Runs a graph; higher-order operators as what they mean in eager PyTorch."""
@@ -357,7 +369,7 @@ class Run:
                 made = self.higher_order(op, given)
             else:
                 namespace, function, overload = op.split(".")
-                call = getattr(getattr(getattr(self.torch.ops, namespace), function), overload)
+                call = getattr(getattr(getattr(torch.ops, namespace), function), overload)
                 try:
                     made = call(*given, **{k: self.argument(a, env) for k, a in named.items()})
                 except (RuntimeError, IndexError) as e:
@@ -379,7 +391,7 @@ class Run:
             more, step, carried, extra = args
             while bool(self.call(more[1], [*carried, *extra])[0]):
                 carried = self.call(step[1], [*carried, *extra])
-            return [c.clone() if self.torch.is_tensor(c) else c for c in carried]
+            return [c.clone() if torch.is_tensor(c) else c for c in carried]
         raise NotRun(f"{op} is not run here")
 
     def left(self):
@@ -395,7 +407,7 @@ class Run:
         return named + [(f"output {i}", v) for i, v in enumerate(outputs)]
 
 
-def show_type(torch, t):
+def show_type(t):
     names = {v: k for k, v in DTYPES.items()}
     dtype = names[str(t.dtype).removeprefix("torch.")]
     return f"{dtype}{list(t.shape)}{list(t.stride())}+{t.storage_offset()}"
@@ -414,10 +426,10 @@ def number(text):
 
 
 def close(a, b):
-    return a == b or a != a and b != b or abs(a - b) <= 1e-5 * abs(b)
+    return a == b or (a != a and b != b) or abs(a - b) <= 1e-5 * abs(b)
 
 
-def compare(torch, expected, left):
+def compare(expected, left):
     """What differs between the lines of a `run` section and what PyTorch left."""
     lines = [line for line in expected if line.strip()]
     if len(lines) != len(left):
@@ -439,8 +451,8 @@ def compare(torch, expected, left):
         value = value.resolve_conj().resolve_neg()
         sizes = list(value.shape)
         want = f"{m[1]}{m[2]}"
-        if not show_type(torch, value).startswith(want) or int(m[4]) != value.storage_offset():
-            return f"{name} is {show_type(torch, value)}, {rest.split(' = ')[0]} is expected"
+        if not show_type(value).startswith(want) or int(m[4]) != value.storage_offset():
+            return f"{name} is {show_type(value)}, {rest.split(' = ')[0]} is expected"
         strides = [int(s) for s in m[3][1:-1].split(",") if s.strip()]
         if 0 not in sizes and any(n > 1 and a != b for n, a, b in zip(sizes, strides, value.stride())):
             return f"{name} has strides {list(value.stride())}, {strides} are expected"
@@ -455,9 +467,9 @@ def compare(torch, expected, left):
     return None
 
 
-def check(torch, path):
+def check(path):
     """(verdict, detail) of one file; verdicts are same, different, raises, skipped."""
-    text = open(path, encoding="utf-8").read()
+    text = path.read_text(encoding="utf-8")
     source, *sections = text.split("\n// == ")
     section = next((s for s in sections if s.split("\n")[0] == "run"), None)
     if section is None:
@@ -468,7 +480,7 @@ def check(torch, path):
     refused = re.match(r"\w+ refuses: ", expected[0]) if expected else None
     error = expected[0].startswith("error: ") if expected else False
     try:
-        left = Run(torch, source).left()
+        left = Run(source).left()
     except NotRun as e:
         return "skipped", str(e)
     except (Different, Unreadable) as e:
@@ -480,32 +492,25 @@ def check(torch, path):
         return "different", f"PyTorch runs what is expected to be an {expected[0]}"
     if refused:
         return "skipped", expected[0]
-    why = compare(torch, expected, left)
+    why = compare(expected, left)
     return ("different", why) if why else ("same", "")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = [os.path.join(FILETESTS, d) for d in ("functionalize", "placement", "reinplace", "semantics")]
-    parser.add_argument("paths", nargs="*", default=default)
-    parser.add_argument("--all", action="store_true", help="also list what is the same or not compared")
-    options = parser.parse_args()
-    import torch
-    import torchvision  # noqa: F401  (its operators)
-
-    torch.set_grad_enabled(False)
-    files = []
-    for path in options.paths:
-        files += sorted(glob.glob(os.path.join(path, "*.fx"))) if os.path.isdir(path) else [path]
-    counts = {}
-    for path in files:
-        verdict, detail = check(torch, path)
-        counts[verdict] = counts.get(verdict, 0) + 1
-        if verdict == "different" or options.all:
+    p = parser(__doc__)
+    default = [FILETESTS / d for d in ("functionalize", "placement", "reinplace", "semantics")]
+    p.add_argument("paths", nargs="*", type=Path, default=default)
+    p.add_argument("--all", action="store_true", help="also list what is the same or not compared")
+    o = p.parse_args()
+    counts = collections.Counter()
+    for path in (f for p in o.paths for f in (sorted(p.glob("*.fx")) if p.is_dir() else [p])):
+        verdict, detail = check(path)
+        counts[verdict] += 1
+        if verdict == "different" or o.all:
             print(f"{os.path.relpath(path, ROOT)}: {verdict}{': ' + detail if detail else ''}")
-    print(", ".join(f"{counts.get(v, 0)} {v}" for v in ("same", "raises", "skipped", "different")))
-    sys.exit(1 if counts.get("different") else 0)
+    print(", ".join(f"{counts[v]} {v}" for v in ("same", "raises", "skipped", "different")))
+    return 1 if counts["different"] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

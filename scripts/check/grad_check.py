@@ -4,31 +4,29 @@
     cargo run -q -p restride-testing --example dump_gradients [OP ...] | python scripts/check/grad_check.py --ops -
     python scripts/check/grad_check.py --programs [--restride PATH]
 
-The first: gradients of each operator's sample calls, and of some their gradients, in double precision. The second: training programs, exported with
-torch.export, made joint by `restride grad`, run by `restride run` and, loaded by torch.export.load, by PyTorch itself;
-some of them again with sizes left open, for several sizes.
+The first compares gradients of each operator's sample calls, and gradients of some of these gradients, in double precision.
+The second exports training programs, makes them joint by `restride grad`, and runs the joint program by `restride run` and,
+loaded by torch.export.load, by PyTorch; some programs again with dynamic sizes, at several sizes.
 Prints one line per difference, then a summary; fails if there is a difference.
 """
 
-import argparse
 import copy
 import json
-import subprocess
 import sys
-import tempfile
-import warnings
 from collections import Counter
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import Restride
+from lib.driver import parser, scratch
+from lib.samples import argument, call, operator, tensor, tensors
+from lib.values import load
+
+import nn.functional as F
 import numpy as np
 import torch
 import torchvision
-
-sys.path.insert(0, str(Path(__file__).parent))
-from ops_check import argument, call, operator, tensor, tensors  # noqa: E402
-
-warnings.filterwarnings("ignore")
-torch.set_num_threads(1)
+from torch import nn
 
 # Samples, by their numbers, of which restride's gradient is the derivative and PyTorch's is not.
 BETTER = {
@@ -39,7 +37,10 @@ BETTER = {
     "aten.scatter.src": ((2,), "the same"),
     "aten.put.default": ((0, 1), "the same"),
     "aten.as_strided_scatter.default": ((0, 1, 2, 3, 4, 5), "PyTorch's keeps the region and cuts the rest"),
-    "aten.polar.default": ((0, 1, 2, 3, 4), "PyTorch takes the direction from the result, which is the other way for negative lengths"),
+    "aten.polar.default": (
+        (0, 1, 2, 3, 4),
+        "PyTorch takes the direction from the result, which is the other way for negative lengths",
+    ),
     "aten.var.dim": ((2, 5), "PyTorch counts no elements where no dimensions are named, which means all"),
     "aten.std.dim": ((2, 5), "the same"),
     "aten.var_mean.dim": ((2, 5), "the same"),
@@ -47,15 +48,27 @@ BETTER = {
     "aten.embedding_dense_backward.default": ((1, 3, 5), "PyTorch's leaves out the scale by frequency"),
     "aten._ctc_loss.default": ((0, 1), "PyTorch's is that of the scores before log_softmax"),
     "aten.ctc_loss.IntList": ((0, 1, 2, 3, 4, 5), "the same"),
-    "aten._weight_norm_interface.default": ((0, 1, 2, 3), "PyTorch's leaves out the norm's part, which is a result too"),
-    "aten._scaled_dot_product_flash_attention_for_cpu.default": ((0, 1, 3, 4), "PyTorch's leaves out the part of logsumexp"),
-    "aten.upsample_nearest1d.default": ((3,), "forward PyTorch copies what keeps its sizes, backward it looks at the scale"),
+    "aten._weight_norm_interface.default": (
+        (0, 1, 2, 3),
+        "PyTorch's leaves out the norm's part, which is a result too",
+    ),
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": (
+        (0, 1, 3, 4),
+        "PyTorch's leaves out the part of logsumexp",
+    ),
+    "aten.upsample_nearest1d.default": (
+        (3,),
+        "forward PyTorch copies what keeps its sizes, backward it looks at the scale",
+    ),
     "aten.upsample_nearest3d.default": ((3,), "the same"),
     "aten.upsample_nearest3d.vec": ((2,), "the same"),
     "aten.upsample_bicubic2d.default": ((5,), "the same"),
     "aten._upsample_bilinear2d_aa.default": ((5,), "the same"),
     "aten._upsample_bicubic2d_aa.default": ((5,), "the same"),
-    "aten.special_bessel_j0.default": ((3,), "PyTorch's functions of order 0 and 1 are right to 1e-7 here, ours to 1e-15"),
+    "aten.special_bessel_j0.default": (
+        (3,),
+        "PyTorch's functions of order 0 and 1 are right to 1e-7 here, ours to 1e-15",
+    ),
     "aten.special_bessel_j1.default": ((1, 4), "the same"),
     "aten.special_bessel_y0.default": ((0, 1, 2, 3, 4, 5), "the same"),
     "aten.cholesky_inverse.default": ((2, 3), "PyTorch takes the diagonal of the factor's inverse to be real"),
@@ -64,7 +77,10 @@ BETTER = {
 
 # The same of gradients of gradients.
 BETTER_TWICE = {
-    "aten.special_bessel_y1.default": ((1,), "PyTorch's functions of order 0 and 1 are right to 1e-7 here, ours to 1e-15"),
+    "aten.special_bessel_y1.default": (
+        (1,),
+        "PyTorch's functions of order 0 and 1 are right to 1e-7 here, ours to 1e-15",
+    ),
     "aten._weight_norm.default": ((0, 1), "the norms that PyTorch's backward reads are constants there"),
 }
 
@@ -155,16 +171,17 @@ def check_ops(lines):
         for order, why in zip(orders, check_op(record)):
             if order.what == "gradient" or "second" in record:
                 order.add(record, why)
-    return all([order.tell() for order in orders])
+    told = [order.tell() for order in orders]
+    return all(told)
 
 
-class Mlp(torch.nn.Module):
+class Mlp(nn.Module):
     """Writes through views, a buffer, and a region without gradients."""
 
     def __init__(self):
         super().__init__()
-        self.a, self.b, self.c = torch.nn.Linear(8, 16), torch.nn.Linear(16, 16), torch.nn.Linear(16, 3)
-        self.norm = torch.nn.LayerNorm(16)
+        self.a, self.b, self.c = nn.Linear(8, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+        self.norm = nn.LayerNorm(16)
         self.register_buffer("steps", torch.zeros(()))
 
     def forward(self, x, y):
@@ -175,69 +192,69 @@ class Mlp(torch.nn.Module):
         h = self.norm(self.b(h)).tanh_()
         with torch.no_grad():
             k = h.mean()
-        return torch.nn.functional.cross_entropy(self.c(h) * k.detach(), y)
+        return F.cross_entropy(self.c(h) * k.detach(), y)
 
 
-class Convolutions(torch.nn.Module):
+class Convolutions(nn.Module):
     """Batch normalisation in training, pooling, dropout that drops nothing, interpolation."""
 
     def __init__(self):
         super().__init__()
-        self.a = torch.nn.Conv2d(3, 6, 3, stride=2, padding=1)
-        self.b = torch.nn.Conv2d(6, 8, 3, padding="same", groups=2)
-        self.up = torch.nn.ConvTranspose2d(8, 4, 2, stride=2)
-        self.n, self.m = torch.nn.BatchNorm2d(6), torch.nn.GroupNorm(2, 8)
-        self.out = torch.nn.Linear(4, 5)
+        self.a = nn.Conv2d(3, 6, 3, stride=2, padding=1)
+        self.b = nn.Conv2d(6, 8, 3, padding="same", groups=2)
+        self.up = nn.ConvTranspose2d(8, 4, 2, stride=2)
+        self.n, self.m = nn.BatchNorm2d(6), nn.GroupNorm(2, 8)
+        self.out = nn.Linear(4, 5)
 
     def forward(self, x, y):
-        h = torch.nn.functional.max_pool2d(torch.nn.functional.silu(self.n(self.a(x))), 2)
-        h = torch.nn.functional.gelu(self.m(self.b(h)))
-        h = torch.nn.functional.interpolate(self.up(h), scale_factor=2, mode="bilinear")
-        h = torch.nn.functional.avg_pool2d(h, 2).mean((2, 3))
-        return torch.nn.functional.nll_loss(torch.log_softmax(self.out(h), -1), y)
+        h = F.max_pool2d(F.silu(self.n(self.a(x))), 2)
+        h = F.gelu(self.m(self.b(h)))
+        h = F.interpolate(self.up(h), scale_factor=2, mode="bilinear")
+        h = F.avg_pool2d(h, 2).mean((2, 3))
+        return F.nll_loss(torch.log_softmax(self.out(h), -1), y)
 
 
-class Transformer(torch.nn.Module):
+class Transformer(nn.Module):
     """Embedding, causal attention with a mask, tied weights."""
 
     def __init__(self):
         super().__init__()
-        self.e = torch.nn.Embedding(11, 16)
-        self.qkv, self.o = torch.nn.Linear(16, 48), torch.nn.Linear(16, 16)
-        self.n, self.m = torch.nn.LayerNorm(16), torch.nn.RMSNorm(16)
-        self.up, self.down = torch.nn.Linear(16, 32), torch.nn.Linear(32, 16)
+        self.e = nn.Embedding(11, 16)
+        self.qkv, self.o = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.n, self.m = nn.LayerNorm(16), nn.RMSNorm(16)
+        self.up, self.down = nn.Linear(16, 32), nn.Linear(32, 16)
 
     def forward(self, t):
         h = self.e(t)
         q, k, v = self.qkv(self.n(h)).view(*t.shape, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
-        a = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         h = h + self.o(a.transpose(1, 2).reshape(h.shape))
-        h = h + self.down(torch.nn.functional.silu(self.up(self.m(h))))
-        return torch.nn.functional.cross_entropy((h @ self.e.weight.t()).flatten(0, 1), t.flatten())
+        h = h + self.down(F.silu(self.up(self.m(h))))
+        return F.cross_entropy((h @ self.e.weight.t()).flatten(0, 1), t.flatten())
 
 
-class Recurrent(torch.nn.Module):
+class Recurrent(nn.Module):
     """An LSTM, and a state written step by step."""
 
     def __init__(self):
         super().__init__()
-        self.r = torch.nn.LSTM(4, 6, batch_first=True)
-        self.w = torch.nn.Parameter(torch.randn(6))
+        self.r = nn.LSTM(4, 6, batch_first=True)
+        self.w = nn.Parameter(torch.randn(6))
 
     def forward(self, x):
         h, _ = self.r(x)
         s = torch.zeros(h.shape[0], h.shape[1], 6)
         for i in range(h.shape[1]):
             s[:, i] = h[:, i] * self.w + (s[:, i - 1] if i else 0)
-        return torch.nn.functional.mse_loss(s.cumsum(1), x.repeat(1, 1, 2)[..., :6])
+        return F.mse_loss(s.cumsum(1), x.repeat(1, 1, 2)[..., :6])
 
 
-class Detection(torch.nn.Module):
+class Detection(nn.Module):
     """Deformable convolution, whose offsets are learnt, and pooled regions."""
 
     def __init__(self):
         super().__init__()
-        self.shift, self.scale = torch.nn.Conv2d(4, 2 * 18, 3, padding=1), torch.nn.Conv2d(4, 2 * 9, 3, padding=1)
+        self.shift, self.scale = nn.Conv2d(4, 2 * 18, 3, padding=1), nn.Conv2d(4, 2 * 9, 3, padding=1)
         self.a = torchvision.ops.DeformConv2d(4, 6, 3, padding=1, groups=2)
         self.b = torchvision.ops.DeformConv2d(6, 4, 3, stride=2, bias=False)
         self.register_buffer("off", torch.randn(2, 18, 4, 4))
@@ -249,12 +266,12 @@ class Detection(torch.nn.Module):
         return (self.b(h, self.off) ** 2).mean() + fixed.square().mean() + (as_many.sin()).mean()
 
 
-class Solve(torch.nn.Module):
+class Solve(nn.Module):
     """One decomposition for several equations."""
 
     def __init__(self):
         super().__init__()
-        self.w = torch.nn.Parameter(torch.randn(4, 4))
+        self.w = nn.Parameter(torch.randn(4, 4))
 
     def forward(self, x):
         lu, pivots = torch.linalg.lu_factor(x @ x.mT + self.w)
@@ -263,14 +280,14 @@ class Solve(torch.nn.Module):
         return y.square().mean() + (torch.linalg.lu(x)[2] + z.mT).sin().mean()
 
 
-class Attention(torch.nn.Module):
+class Attention(nn.Module):
     """Attention with its weights and feed-forward layers, as PyTorch has them; parts put together and written in place."""
 
     def __init__(self):
         super().__init__()
-        self.e = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
-        self.g = torch.nn.GRU(8, 5, batch_first=True)
-        self.o = torch.nn.Linear(10, 3)
+        self.e = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.g = nn.GRU(8, 5, batch_first=True)
+        self.o = nn.Linear(10, 3)
 
     def forward(self, x, y):
         h = self.e(x)
@@ -278,17 +295,17 @@ class Attention(torch.nn.Module):
         z = torch.cat([steps[:, -1], steps.mean(1)], 1)
         z[:, 1:].mul_(2.0)
         z.masked_fill_(z > 1.5, 0.5)
-        return torch.nn.functional.cross_entropy(self.o(z), y)
+        return F.cross_entropy(self.o(z), y)
 
 
 def programs():
     """(name, module, inputs, sizes that are open for each input, or none, inputs of other sizes)"""
     ints, randn = torch.randint, torch.randn
-    mlp = lambda n: (randn(n, 8), ints(0, 3, (n,)))  # noqa: E731
-    images = lambda n: (randn(n, 3, 16, 16), ints(0, 5, (n,)))  # noqa: E731
-    text = lambda n, t: (ints(0, 11, (n, t)),)  # noqa: E731
-    steps = lambda n: (randn(n, 5, 4),)  # noqa: E731
-    tokens = lambda n, t: (randn(n, t, 8), ints(0, 3, (n,)))  # noqa: E731
+    mlp = lambda n: (randn(n, 8), ints(0, 3, (n,)))
+    images = lambda n: (randn(n, 3, 16, 16), ints(0, 5, (n,)))
+    text = lambda n, t: (ints(0, 11, (n, t)),)
+    steps = lambda n: (randn(n, 5, 4),)
+    tokens = lambda n, t: (randn(n, t, 8), ints(0, 3, (n,)))
     yield "mlp", Mlp(), mlp(5), None, ()
     yield "convolutions", Convolutions(), images(4), None, ()
     yield "transformer", Transformer(), text(2, 7), None, ()
@@ -312,12 +329,12 @@ def close(ours, theirs):
 
 def check_program(folder, restride, name, module, args, opened, others):
     """What differs, as lines, and how many gradients there are."""
-    shapes = opened and tuple({d: torch.export.Dim.AUTO for d in dims} for dims in opened)
+    shapes = opened and tuple(dict.fromkeys(dims, torch.export.Dim.AUTO) for dims in opened)
     exported = torch.export.export(module, args, dynamic_shapes=shapes)
     names = [s.arg.name for s in exported.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
     torch.export.save(exported, folder / "program.pt2")
     joint = folder / "joint.pt2"
-    subprocess.run([restride, "grad", folder / "program.pt2", "-o", joint], check=True)
+    needed(restride("grad", folder / "program.pt2", "-o", joint))
     found, count = [], 0
     for inputs in (args, *others):
         more, gradients = check_gradients(folder, restride, joint, copy.deepcopy(module), dict(zip(names, inputs)))
@@ -326,26 +343,30 @@ def check_program(folder, restride, name, module, args, opened, others):
     return found, count
 
 
+def needed(outcome):
+    """Ends the script where a command fails that every program must pass."""
+    if not outcome:
+        raise SystemExit(f"{outcome.kind}: {outcome.stderr.strip()}")
+
+
 def check_gradients(folder, restride, joint, module, inputs):
     """What differs at these inputs, and how many gradients there are."""
     given = {n: a.clone().requires_grad_(a.is_floating_point()) for n, a in inputs.items()}
     np.savez(folder / "in.npz", **{n: a.numpy() for n, a in inputs.items()})
-    run = [restride, "run", joint, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"]
-    subprocess.run(run, check=True, stdout=subprocess.DEVNULL)
-    ours = {k: torch.from_numpy(v) for k, v in np.load(folder / "out.npz").items()}
+    needed(restride("run", joint, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"))
+    ours = {k: torch.from_numpy(v) for k, v in load(folder / "out.npz").items()}
     # PyTorch on the file that restride wrote.
     loaded = torch.export.load(joint)
     state = {**loaded.state_dict, **loaded.constants}
     values = [state[s.target] if s.target in state else inputs[s.arg.name] for s in loaded.graph_signature.input_specs]
     with torch.no_grad():
         results = loaded.graph_module(*[v.clone() for v in values])
-    theirs_of_ours = {
-        s.target: r for s, r in zip(loaded.graph_signature.output_specs, results) if "GRADIENT" in s.kind.name
-    }
+    specs = loaded.graph_signature.output_specs
+    theirs_of_ours = {s.target: r for s, r in zip(specs, results) if "GRADIENT" in s.kind.name}
     loss = module(*given.values())
     loss.backward()
     wrt = {**dict(module.named_parameters()), **{n: t for n, t in given.items() if t.is_floating_point()}}
-    # What nothing is differentiated through has zeros, which PyTorch leaves out.
+    # PyTorch leaves out the zeros of what the loss does not depend on.
     expected = {n: torch.zeros_like(t) if t.grad is None else t.grad for n, t in wrt.items()}
     found = [] if close(ours["output.0"], loss.detach()) else ["the loss"]
     for n, g in expected.items():
@@ -358,9 +379,9 @@ def check_gradients(folder, restride, joint, module, inputs):
 
 def check_programs(restride):
     found, count, total = [], 0, 0
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for program in programs():
-            more, gradients = check_program(Path(folder), restride, *program)
+            more, gradients = check_program(folder, restride, *program)
             found += more
             count, total = count + 1, total + gradients
     for line in found:
@@ -370,19 +391,19 @@ def check_programs(restride):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--ops", metavar="FILE")
-    parser.add_argument("--programs", action="store_true")
-    parser.add_argument("--restride", default="target/release/restride")
-    options = parser.parse_args()
+    p = parser(__doc__)
+    p.add_argument("--ops", metavar="FILE", help="what dump_gradients wrote; - for standard input")
+    p.add_argument("--programs", action="store_true", help="the training programs")
+    p.add_argument("--restride", help="default: the release build of this checkout")
+    o = p.parse_args()
     torch.manual_seed(0)
     good = True
-    if options.ops:
-        good &= check_ops(sys.stdin if options.ops == "-" else open(options.ops))
-    if options.programs:
-        good &= check_programs(options.restride)
-    sys.exit(0 if good else 1)
+    if o.ops:
+        good &= check_ops(sys.stdin if o.ops == "-" else open(o.ops))
+    if o.programs:
+        good &= check_programs(Restride(o.restride, timeout=600.0))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -12,9 +12,7 @@ begins after so much time.
 Pure Python, standard library only. Exit status 1 when a case fails; the last line is `N runs, N failed`.
 """
 
-import argparse
 import collections
-import glob
 import itertools
 import json
 import multiprocessing
@@ -24,49 +22,42 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import zipfile
+from pathlib import Path
 
 import mutations as m
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT, Restride
+from lib.driver import parser, print_table, scratch, seeds, write_json
+
 ADDRESS_SPACE = 4 << 30
 LARGEST_SEED = 80_000
 # Time is counted in the process's own seconds, so that a busy machine fails nothing; a run that waits forever ends after ten times that.
 PATIENCE = 10
 
 
-def binary(given):
-    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(ROOT, "target")
-    path = os.path.abspath(given or os.environ.get("RESTRIDE") or os.path.join(target, "release", "restride"))
-    if not os.access(path, os.X_OK):
-        raise SystemExit(f"no restride at {path}: cargo build --release -p restride-cli, or name one with --binary")
-    return path
-
-
 # ---------------------------------------------------------------------------------- what is damaged
 
 
-def contents(paths):
-    for path in sorted(paths):
-        if os.path.getsize(path) <= LARGEST_SEED:
-            with open(path, "rb") as f:
-                yield os.path.relpath(path, ROOT), f.read()
+def files(pattern):
+    """(name, contents) of the small files that match."""
+    small = (f for f in sorted(ROOT.glob(pattern), key=str) if f.stat().st_size <= LARGEST_SEED)
+    return [(str(f.relative_to(ROOT)), f.read_bytes()) for f in small]
 
 
 class Seeds:
     """The files that cases begin with, and what of one may be put into another."""
 
     def __init__(self, restride, directory):
-        files = lambda pattern: list(contents(glob.glob(os.path.join(ROOT, pattern), recursive=True)))
-        self.archives = [f for f in files("fixtures/**/*.pt2") if zipfile.is_zipfile(os.path.join(ROOT, f[0]))]
+        self.archives = [f for f in files("fixtures/**/*.pt2") if zipfile.is_zipfile(ROOT / f[0])]
         self.texts = files("crates/restride-testing/filetests/**/*.fx") + files("fixtures/hostile/*.fx")
         # Files that are too much for a limit are tests of their own (crates/restride-cli/tests/hostile.rs).
         self.texts = [t for t in self.texts if "hang-" not in t[0]]
-        self.programs = {name: data for name, data in self.archives}
+        self.programs = dict(self.archives)
         self.inputs = []
         for name, data in files("fixtures/**/*.inputs.npz"):
             program = name.replace(".inputs.npz", ".pt2")
@@ -79,7 +70,7 @@ class Seeds:
                 self.inputs.append((name.replace(".json", ".pt2"), "json", data))
         self.planned = list(self.with_plans(restride, directory))
         self.strings = set()
-        for name, data in self.archives[::4]:
+        for _, data in self.archives[::4]:
             for entry, content in m.zip_entries(data):
                 if entry.endswith(".json"):
                     self.strings |= strings(json.loads(content))
@@ -88,14 +79,13 @@ class Seeds:
 
     def with_plans(self, restride, directory):
         """Programs compiled with their plans."""
-        chosen = [f for f in self.archives if f[0].startswith(("fixtures/pt2/", "fixtures/examples/"))] + self.archives[::10]
+        chosen = [f for f in self.archives if f[0].startswith(("fixtures/pt2/", "fixtures/examples/"))] + self.archives[
+            ::10
+        ]
         for i, (name, _) in enumerate(chosen):
-            out = os.path.join(directory, f"planned-{i}.pt2")
-            made = [restride, "compile", os.path.join(ROOT, name), "-o", out]
-            done = subprocess.run(made, stdin=subprocess.DEVNULL, capture_output=True)
-            if done.returncode == 0:
-                with open(out, "rb") as f:
-                    yield name, f.read()
+            out = directory / f"planned-{i}.pt2"
+            if restride("compile", ROOT / name, "-o", out).kind == "ok":
+                yield name, out.read_bytes()
 
 
 def strings(value):
@@ -153,13 +143,22 @@ def command(rng, level):
         name = rng.choice("run run run run show verify compile plan".split())
     options = {
         "show": [[], ["--stage", "imported"], ["--stage", "functional"], ["--stage", "placed"]],
-        "run": [[], ["--via", "plan", "--no-check"], ["--via", "interp"], ["--via", "functional"]]
-        + [["--outputs", "OUT.json"], ["--outputs", "OUT.safetensors"], ["--outputs", "OUT.npz"]],
+        "run": [
+            *([], ["--via", "plan", "--no-check"], ["--via", "interp"], ["--via", "functional"]),
+            *(["--outputs", f"OUT.{end}"] for end in ("json", "safetensors", "npz")),
+        ],
         "verify": [[], ["--threads", "2"]],
-        "functionalize": [["-o", "OUT.pt2"], ["-o", "OUT.fx"], ["-o", "OUT.pt2", "--portable"], ["-o", "OUT.pt2", "--views"]],
+        "functionalize": [
+            ["-o", "OUT.pt2"],
+            ["-o", "OUT.fx"],
+            ["-o", "OUT.pt2", "--portable"],
+            ["-o", "OUT.pt2", "--views"],
+        ],
         "reinplace": [["-o", "OUT.pt2"], ["-o", "OUT.fx"], ["-o", "OUT.pt2", "--views"]],
-        "compile": [[], ["-o", "OUT.pt2"], ["--report", "OUT.html"], ["--json", "OUT.json"]]
-        + [["--budget", "4kB"], ["--memories", "fast=1kB,slow"]],
+        "compile": [
+            *([], ["-o", "OUT.pt2"], ["--report", "OUT.html"], ["--json", "OUT.json"]),
+            *(["--budget", "4kB"], ["--memories", "fast=1kB,slow"]),
+        ],
         "grad": [["-o", "OUT.pt2"], ["-o", "OUT.fx", "--keep", "none"], ["-o", "OUT.pt2", "--optimizer", "adam"]],
         "plan": [[], ["--no-reorder"], ["--search-steps", "0"]],
         "explain": [[], ["--all"]],
@@ -169,7 +168,7 @@ def command(rng, level):
         more = rng.choice([[], ["--no-check"], ["--threads", "2"]])
     further = rng.choice(["--no-check", "--no-views", "--no-mmap", "--no-reorder"])
     if rng.random() < 0.2 and further not in more:
-        more = more + [further]
+        more = [*more, further]
     return name, more
 
 
@@ -188,9 +187,17 @@ def run(arguments, seconds, errors):
     """How a process ends: its status (negative for a signal; None over time) and what it said."""
     with open(errors, "wb") as err:
         null = os.open(os.devnull, os.O_RDWR)
-        pid = os.posix_spawn(arguments[0], arguments, os.environ, file_actions=[
-            (os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)],
-            setsigdef=[signal.SIGXCPU])
+        pid = os.posix_spawn(
+            arguments[0],
+            arguments,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, null, 0),
+                (os.POSIX_SPAWN_DUP2, null, 1),
+                (os.POSIX_SPAWN_DUP2, err.fileno(), 2),
+            ],
+            setsigdef=[signal.SIGXCPU],
+        )
         os.close(null)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds * PATIENCE)
@@ -220,7 +227,7 @@ def fault(code, said):
     if code not in (0, 1, 2):
         return f"exit status {code}"
     lines = said.strip().splitlines()
-    if code and len([l for l in lines if l.startswith("restride: ")]) != 1:
+    if code and len([line for line in lines if line.startswith("restride: ")]) != 1:
         return f"exit status {code} without its one line"
     return None
 
@@ -234,7 +241,9 @@ def case(number, directory, seeds, restride, seconds):
         f.write(data)
     name, options = command(rng, level)
     # A loop may do nothing but go on: its iterations are bounded, for time.
-    arguments = [restride, name, path, "--limit", "trips=10000"] + [o.replace("OUT", os.path.join(directory, "out")) for o in options]
+    arguments = [restride, name, path, "--limit", "trips=10000"] + [
+        o.replace("OUT", os.path.join(directory, "out")) for o in options
+    ]
     if inputs:
         with open(os.path.join(directory, inputs[0]), "wb") as f:
             f.write(inputs[1])
@@ -280,77 +289,60 @@ def work(number):
                 if a != b:
                     shutil.copy(a, b)
             with open(os.path.join(into, f"{number}.sh"), "w") as f:
-                f.write("ulimit -v %d\n%s\n" % (ADDRESS_SPACE >> 10, " ".join(kept)))
+                f.write(f"ulimit -v {ADDRESS_SPACE >> 10}\n{' '.join(kept)}\n")
     return number, level, name, code, wrong, took
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--cases", default="0..2000")
-    p.add_argument("--seconds", type=float, help="begin no case after so much time")
-    p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--binary")
+    p = parser(__doc__, "--seconds", "--jobs", "--binary", "--json", jobs=os.cpu_count())
+    p.add_argument("--cases", type=seeds, default=range(2000), metavar="A..B")
     p.add_argument("--timeout", type=int, default=10, help="seconds of processor time for one run")
     p.add_argument("--keep", metavar="DIR", help="where failing files are put")
-    p.add_argument("--json")
     p.add_argument("--show", type=int, metavar="CASE")
     o = p.parse_args()
-    restride = binary(o.binary)
-    directory = tempfile.mkdtemp(prefix="restride-mutate-")
-    try:
-        seeds = Seeds(restride, directory)
-        given = (directory, seeds, restride, o.timeout, o.keep and os.path.abspath(o.keep))
-        if o.show is not None:
-            begin(*given)
-            level, name, code, wrong, took, arguments = case(o.show, STATE["directory"], seeds, restride, o.timeout)
-            with open(os.path.join(STATE["directory"], "stderr")) as f:
-                print(" ".join(arguments), f.read(), f"{level}: exit {code}, {took:.2f} s, {wrong or 'as it should be'}", sep="\n")
-            return 1 if wrong else 0
-        return campaign(o, given)
-    finally:
+    restride = Restride(o.binary, timeout=600.0)
+    with scratch() as folder:
+        # The files of one case stay.
+        directory = Path(tempfile.mkdtemp(prefix="restride-mutate-")) if o.show is not None else folder
+        files = Seeds(restride, directory)
+        given = (str(directory), files, restride.path, o.timeout, o.keep and os.path.abspath(o.keep))
         if o.show is None:
-            shutil.rmtree(directory, ignore_errors=True)
+            return campaign(o, given)
+        begin(*given)
+        level, _, code, wrong, took, arguments = case(o.show, STATE["directory"], files, restride.path, o.timeout)
+        said = Path(STATE["directory"], "stderr").read_text()
+        print(" ".join(arguments), said, f"{level}: exit {code}, {took:.2f} s, {wrong or 'as it should be'}", sep="\n")
+        return 1 if wrong else 0
 
 
 def campaign(o, given):
-    first, last = map(int, o.cases.split(".."))
     start = time.monotonic()
-
-    def numbers():
-        n = first
-        while n < last and (o.seconds is None or time.monotonic() - start < o.seconds):
-            yield n
-            n += 1
-
-    ends, faults, slowest = collections.defaultdict(collections.Counter), {}, []
-    total = 0
+    ends, faults, slowest, total = collections.defaultdict(collections.Counter), {}, [], 0
+    source = itertools.takewhile(lambda _: o.seconds is None or time.monotonic() - start < o.seconds, o.cases)
     with multiprocessing.Pool(o.jobs, begin, given) as pool:
-        source = numbers()
         while chunk := list(itertools.islice(source, 64 * o.jobs)):
             for number, level, name, code, wrong, took in pool.imap_unordered(work, chunk, 8):
                 total += 1
                 end = "failed" if wrong else code
                 ends[level][end] += 1
                 ends[name][end] += 1
-                slowest = sorted(slowest + [(took, number)], reverse=True)[:3]
+                slowest = sorted([*slowest, (took, number)], reverse=True)[:3]
                 if wrong:
                     faults.setdefault(wrong, []).append(number)
                     if len(faults[wrong]) == 1:
                         print(f"case {number} ({level}, {name}): {wrong}", flush=True)
     seconds = time.monotonic() - start
-    print(f"{'':15}{'exit 0':>9}{'exit 1':>9}{'exit 2':>9}{'failed':>9}")
-    for row in sorted(ends):
-        print(f"{row:15}" + "".join(f"{ends[row][k]:9}" for k in (0, 1, 2, "failed")))
+    kinds = (0, 1, 2, "failed")
+    print_table(
+        ("", "exit 0", "exit 1", "exit 2", "failed"), [(row, *(ends[row][k] for k in kinds)) for row in sorted(ends)]
+    )
     for wrong, cases in sorted(faults.items(), key=lambda f: -len(f[1])):
         print(f"{len(cases):6} × {wrong} (mutate.py --show {cases[0]})")
     print("slowest: " + ", ".join(f"{took:.1f} s (case {number})" for took, number in slowest))
-    failed = sum(map(len, faults.values()))
-    if o.json:
-        os.makedirs(os.path.dirname(os.path.abspath(o.json)), exist_ok=True)
-        with open(o.json, "w") as f:
-            json.dump(dict(runs=total, seconds=seconds, failed=failed, faults=faults, ends=ends), f, indent=1)
     print(f"{total / seconds * 60:.0f} a minute")
+    failed = sum(map(len, faults.values()))
     print(f"{total} runs, {failed} failed")
+    write_json(o.json, dict(runs=total, seconds=seconds, failed=failed, faults=faults, ends=ends))
     return 1 if failed else 0
 
 

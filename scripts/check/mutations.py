@@ -3,7 +3,9 @@
 Every function takes a `random.Random` and the file's bytes and returns other bytes. Standard library only.
 """
 
+import contextlib
 import io
+import itertools
 import json
 import pickletools
 import re
@@ -12,7 +14,29 @@ import zipfile
 import zlib
 
 # Numbers at which sizes, offsets and counts go wrong.
-NUMBERS = [0, 1, -1, 2, 3, 7, 64, 127, 128, 255, 256, 1000, 4096, 32767, 65535, 65536, 10**6, 2**24, 2**31 - 1, 2**31, -(2**31)]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    64,
+    127,
+    128,
+    255,
+    256,
+    1000,
+    4096,
+    32767,
+    65535,
+    65536,
+    10**6,
+    2**24,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+]
 NUMBERS += [2**32 - 1, 2**32, 2**40, 2**53 + 1, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64 - 1, 10**30]
 DTYPES = "bool u8 i8 i16 i32 i64 f16 bf16 f32 f64 c32 c64 c128 f8_e4m3fn f8_e5m2".split()
 
@@ -84,7 +108,7 @@ def zip_write(entries, damage=lambda where, fields: fields, deflate=()):
         f = damage("local", dict(fields))
         head = struct.pack("<IHHHHHIII", *(f[k] for k in list(fields)[:9]))
         out += head + struct.pack("<HH", len(f["name"]), len(f["extra"])) + f["name"] + f["extra"] + raw
-        central.append((fields | dict(sig=0x02014B50, extra=b"", at=at)))
+        central.append(fields | dict(sig=0x02014B50, extra=b"", at=at))
     start = len(out)
     for fields in central:
         f = damage("central", dict(fields))
@@ -96,7 +120,9 @@ def zip_write(entries, damage=lambda where, fields: fields, deflate=()):
     end = damage("end", end)
     if end.pop("zip64", False):
         at = len(out)
-        out += struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, end["here"], end["total"], end["bytes"], end["at"])
+        out += struct.pack(
+            "<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, end["here"], end["total"], end["bytes"], end["at"]
+        )
         out += struct.pack("<IIQI", 0x07064B50, 0, at, 1)
         end |= dict(here=0xFFFF, total=0xFFFF, bytes=0xFFFFFFFF, at=0xFFFFFFFF)
     out += struct.pack("<IHHHHIIH", *end.values(), 0)
@@ -145,7 +171,9 @@ def in_zip(rng, data):
         while rng.random() < chance:
             field = rng.choice([k for k in fields if k != "zip64"])
             if field in ("name", "extra"):
-                fields[field] = in_bytes(rng, fields[field])[:60000] if fields[field] else rng.randbytes(rng.randrange(40))
+                fields[field] = (
+                    in_bytes(rng, fields[field])[:60000] if fields[field] else rng.randbytes(rng.randrange(40))
+                )
             else:
                 fields[field] = number(rng, fields[field]) % 256 ** WIDTHS[field]
         return fields
@@ -255,10 +283,8 @@ class Json:
                 holder[rng.choice(self.strings)] = old
         elif kind == 2:
             other, k = rng.choice(places)
-            try:
+            with contextlib.suppress(RecursionError, KeyError, IndexError):
                 holder[key] = json.loads(json.dumps(other[k]))
-            except (RecursionError, KeyError, IndexError):
-                pass
         elif kind == 3:
             holder[key] = rng.choice([None, True, False, 0, -1, 1.5, 1e308, "", "x", [], {}, [[]], "NaN", 10**400])
         elif kind == 4 and rng.random() < 0.2:
@@ -296,7 +322,7 @@ def in_pickle(rng, data):
         at = [position for _, _, position in pickletools.genops(data)] + [len(data)]
     except Exception:
         return in_bytes(rng, data)
-    ops = [bytearray(data[a:b]) for a, b in zip(at, at[1:])]
+    ops = [bytearray(data[a:b]) for a, b in itertools.pairwise(at)]
     for _ in range(rng.choice([1, 1, 2, 4])):
         i, j = rng.randrange(len(ops)), rng.randrange(len(ops))
         kind = rng.randrange(8)
@@ -310,7 +336,9 @@ def in_pickle(rng, data):
             wide = number(rng) % 2**32
             long = b"\x8a\x08" + number(rng).to_bytes(16, "little", signed=True)[:8]
             plain = [bytes([op]) for op in b"N\x88]})(02QRbteusa\x85\x86\x87"]
-            ops[i] = bytearray(rng.choice([b"J" + wide.to_bytes(4, "little"), b"K" + bytes([wide % 256]), long] + plain))
+            ops[i] = bytearray(
+                rng.choice([b"J" + wide.to_bytes(4, "little"), b"K" + bytes([wide % 256]), long, *plain])
+            )
         elif kind == 4 and len(ops[i]) > 1:
             ops[i][1:] = rng.randbytes(len(ops[i]) - 1)
         elif kind == 5 and len(ops[i]) > 1:
@@ -344,7 +372,9 @@ class Text:
     def __init__(self, texts):
         lines = {line for text in texts for line in text.splitlines() if " = " in line}
         self.lines = sorted(lines)
-        self.ops = sorted({m for text in texts for m in re.findall(r"\b(?:aten|prims|restride|higher_order)\.[\w.]+", text)})
+        self.ops = sorted(
+            {m for text in texts for m in re.findall(r"\b(?:aten|prims|restride|higher_order)\.[\w.]+", text)}
+        )
         words = 'None true false inf -inf nan [] [ ] ( ) { } -> return graph s0 %x " "\\'
         self.atoms = DTYPES + words.split() + ["s0 * s1", "s0 // 0"]
 

@@ -6,24 +6,21 @@
     python scripts/check/opinfo_check.py -m float64 int32 int16 int8 uint8 complex128   types that are not run by default
     python scripts/check/opinfo_check.py --rotate 3/40            the operators of one part of 40, as CI does each day
 
-Each sample is exported with torch.export and run by `restride run`; in mode `grad`, made joint by `restride grad` first. What
-torch.export cannot export is left out, and so is a program that PyTorch itself refuses to run on the inputs that it was made of. Programs and eager results are kept in $RESTRIDE_OPINFO (default
-~/.cache/restride/opinfo), so that only the first time takes long.
+torch.export exports each sample, and `restride run` runs it; in mode `grad`, `restride grad` makes it joint first. Samples that
+torch.export cannot export are left out, and so are programs that PyTorch refuses to run on the inputs they were exported with.
+Programs and eager results stay in $RESTRIDE_OPINFO (default ~/.cache/restride/opinfo), so that only the first run is slow.
 
 A program ends right, refused, or wrong (a crash is wrong). scripts/check/opinfo/known.txt lists what PyTorch itself gets wrong;
 scripts/check/opinfo/refused.txt how many programs of an operator may be refused. Fails if anything else is wrong or more are refused.
 """
 
-import argparse
-import contextlib
 import copy
 import fnmatch
 import hashlib
-import io
 import logging
 import multiprocessing
 import os
-from pathlib import Path
+import pickle
 import random
 import re
 import shutil
@@ -34,15 +31,20 @@ import traceback
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
-
-import numpy as np
+from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common  # noqa: E402
+from lib.command import VIAS, Restride
+from lib.driver import parser, print_table, quiet, scratch
+from lib.values import load
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-KNOWN = os.path.join(HERE, "opinfo", "known.txt")
-REFUSED = os.path.join(HERE, "opinfo", "refused.txt")
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils import _pytree as pytree
+
+KNOWN = Path(__file__).parent / "opinfo/known.txt"
+REFUSED = Path(__file__).parent / "opinfo/refused.txt"
 # Of the programs as this script makes them: another number makes them anew.
 VERSION = 1
 
@@ -52,16 +54,21 @@ MORE_MODES = ("float64", "int32", "int16", "int8", "uint8", "complex128")
 
 # Relative and absolute tolerance by element type; the absolute one also times the largest finite magnitude of the result.
 TOLERANCE = {
-    "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "float32": (1e-4, 2e-5), "float64": (1e-7, 1e-9),
-    "complex32": (4e-3, 4e-3), "complex64": (1e-4, 2e-5), "complex128": (1e-7, 1e-9),
+    "float16": (4e-3, 4e-3),
+    "bfloat16": (3e-2, 3e-2),
+    "float32": (1e-4, 2e-5),
+    "float64": (1e-7, 1e-9),
+    "complex32": (4e-3, 4e-3),
+    "complex64": (1e-4, 2e-5),
+    "complex128": (1e-7, 1e-9),
 }
 
 # Results that are defined up to a sign or phase: compared as the database's own function makes them comparable.
 GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh|svd_lowrank|pca_lowrank)$")
 # Operators with results that are there for the gradient alone: through them PyTorch passes none on, and restride refuses.
 STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_update")
-# Results that are places of elements. Among integers and halves there are equal ones, and PyTorch leaves open which of them it names: there only
-# shapes are compared (floats, which differ, are compared in full).
+# Results that are indices of elements. PyTorch leaves open which of several equal elements it names, and integers and halves have
+# such: their indices are compared by shape only.
 PLACES = {"sort": "output.1", "argsort": "output.0", "kthvalue": "output.1", "mode": "output.1", "topk": "output.1"}
 # Eigenvalues in an order that depends on the library: compared by what does not depend on it.
 ORDER = re.compile(r"^linalg\.eig(vals)?$")
@@ -93,8 +100,6 @@ def variant(op):
 
 
 def seed(n=0):
-    import torch
-
     random.seed(n)
     np.random.seed(n)
     torch.manual_seed(n)
@@ -102,8 +107,6 @@ def seed(n=0):
 
 def samples_of(op, mode, limit):
     """The samples, with their numbers: of more than `limit`, some from everywhere."""
-    import torch
-
     dtype = {"inplace": torch.float32, "grad": torch.float64}.get(mode) or getattr(torch, mode)
     seed()
     found = list(enumerate(op.sample_inputs("cpu", dtype, requires_grad=mode == "grad")))
@@ -114,8 +117,6 @@ def samples_of(op, mode, limit):
 
 def orderless(out):
     """Sums of the eigenvalues' powers, and of the absolute values of their vectors' elements."""
-    import torch
-
     values = out if isinstance(out, torch.Tensor) else out[0]
     power, sums = values, []
     for _ in range(values.shape[-1]):
@@ -127,8 +128,6 @@ def orderless(out):
 
 def module_of(op, sample, mode):
     """A module whose inputs are the sample's tensors, and those tensors."""
-    import torch
-    from torch.utils import _pytree as pytree
 
     def fixed(t):
         return t.detach().resolve_conj().resolve_neg().requires_grad_(t.requires_grad)
@@ -168,8 +167,6 @@ def module_of(op, sample, mode):
 
 def loss_weights(out):
     """Weights for a loss of results: none for what has no gradient."""
-    import torch
-
     made = []
     for t in out:
         if not t.requires_grad:
@@ -183,13 +180,14 @@ def loss_weights(out):
 def same_values(a, b):
     if len(a) != len(b):
         return False
-    return all(np.array_equal(as_numpy(x), as_numpy(y), equal_nan=x.is_floating_point() or x.is_complex()) for x, y in zip(a, b))
+    return all(
+        np.array_equal(as_numpy(x), as_numpy(y), equal_nan=x.is_floating_point() or x.is_complex())
+        for x, y in zip(a, b)
+    )
 
 
 def make(op, mode, index, sample, folder):
     """Exports one sample; what eager PyTorch gives, or why there is no program."""
-    import torch
-
     module, tensors = module_of(op, sample, mode)
 
     def eager(n):
@@ -201,7 +199,7 @@ def make(op, mode, index, sample, folder):
     try:
         given, out = eager(1)
         _, again = eager(2)
-    except Exception as e:  # noqa: BLE001 - a call that eager PyTorch refuses is no sample
+    except Exception as e:
         return None, f"eager: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
     if not out:
         return None, "no tensors result"
@@ -219,7 +217,7 @@ def make(op, mode, index, sample, folder):
         wrt = [i for i, t in enumerate(given) if t.requires_grad]
         try:
             gradients = torch.autograd.grad(loss, [given[i] for i in wrt], allow_unused=True)
-        except Exception as e:  # noqa: BLE001
+        except Exception as e:
             return None, f"no gradient: {str(e).splitlines()[0]}"
         gradients = [torch.zeros_like(given[i]) if g is None else g for i, g in zip(wrt, gradients)]
         expected = [("output.0", loss)] + [(f"grad.tensors_{i}", g) for i, g in zip(wrt, gradients)]
@@ -237,7 +235,7 @@ def make(op, mode, index, sample, folder):
             if drawn and mode == "grad":
                 return None, "no gradient: random numbers"
         torch.export.save(program, os.path.join(folder, f"{index}.pt2"))
-    except Exception as e:  # noqa: BLE001 - what cannot be exported is no program
+    except Exception as e:
         return None, f"export: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
     if mode == "grad":
         # The names of the inputs, by which gradients are asked for.
@@ -249,16 +247,12 @@ def make(op, mode, index, sample, folder):
 
 def run_seeded(program, tensors, module, n):
     """What the program gives after a seed."""
-    import torch
-
     seed(n)
     with torch.no_grad():
         return module.tensors_of(program.module()(*copy.deepcopy(tensors)))
 
 
 def as_numpy(t):
-    import torch
-
     t = t.detach().resolve_conj().resolve_neg()
     if t._is_zerotensor():
         t = torch.zeros(t.shape, dtype=t.dtype)
@@ -267,21 +261,18 @@ def as_numpy(t):
 
 
 def programs(op, mode, options):
-    """The programs of an operator in a mode, made now or before, and how many samples have none."""
-    import pickle
-
-    import torch
-
-    limit = f"{options.samples or 'all'}"
-    root = os.path.join(options.cache, f"{torch.__version__}-{VERSION}-{limit}", mode, variant(op).replace("/", "_"))
-    record = os.path.join(root, "record.pickle")
-    if not os.path.exists(record):
-        os.makedirs(os.path.dirname(root), exist_ok=True)
-        folder = tempfile.mkdtemp(dir=os.path.dirname(root), prefix=".making-")
+    """The programs of an operator in a mode, made now or before, and the samples without one."""
+    made_by = f"{torch.__version__}-{VERSION}-{options.samples or 'all'}"
+    root = Path(options.cache) / made_by / mode / variant(op).replace("/", "_")
+    record = root / "record.pickle"
+    if not record.exists():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=root.parent, prefix=".making-"))
         made, without = [], []
         try:
             found = samples_of(op, mode, options.samples)
-        except Exception as e:  # noqa: BLE001 - the database's own faults
+        except Exception as e:
+            # The database's own faults.
             found = []
             without.append((-1, f"samples: {type(e).__name__}: {e}"))
         for index, sample in found:
@@ -290,15 +281,14 @@ def programs(op, mode, options):
                 made.append((index, *result))
             else:
                 without.append((index, why))
-        with open(os.path.join(folder, "record.pickle"), "wb") as f:
-            pickle.dump((made, without), f)
+        (folder / "record.pickle").write_bytes(pickle.dumps((made, without)))
         try:
-            os.rename(folder, root)
-        except OSError:  # another process was first
+            folder.rename(root)
+        except OSError:
+            # Another process was first.
             shutil.rmtree(folder)
-    with open(record, "rb") as f:
-        made, without = pickle.load(f)
-    return [Item(variant(op), mode, i, root, values, shapes) for i, values, shapes in made], without
+    made, without = pickle.loads(record.read_bytes())
+    return [Item(variant(op), mode, i, str(root), values, shapes) for i, values, shapes in made], without
 
 
 # ---------------------------------------------------------------------------------- running them
@@ -318,14 +308,17 @@ def difference(got, want, dtype, shapes_only):
         g, w = got.astype(wide), want.astype(wide)
         finite = np.isfinite(w)
         largest = max(1.0, float(np.abs(w[finite]).max()) if finite.any() else 0.0)
+
+        def equal(a, b, within=False):
+            return (
+                (a == b) | (np.isnan(a) & np.isnan(b)) | (within & (np.abs(a - b) <= atol * largest + rtol * np.abs(b)))
+            )
+
         with np.errstate(invalid="ignore", over="ignore"):
             close = finite & np.isfinite(g) & (np.abs(g - w) <= atol * largest + rtol * np.abs(w))
-        same = (g == w) | (np.isnan(g) & np.isnan(w))
-        if want.dtype.kind == "c":
-            def part_same(a, b):
-                return (a == b) | (np.isnan(a) & np.isnan(b)) | (np.abs(a - b) <= atol * largest + rtol * np.abs(b))
-            with np.errstate(invalid="ignore", over="ignore"):
-                same = (g == w) | (part_same(g.real, w.real) & part_same(g.imag, w.imag))
+            same = equal(g, w)
+            if want.dtype.kind == "c":
+                same = (g == w) | (equal(g.real, w.real, True) & equal(g.imag, w.imag, True))
         bad = ~(same | close)
     if not bad.any():
         return None
@@ -333,46 +326,41 @@ def difference(got, want, dtype, shapes_only):
     return f"{int(bad.sum())} of {bad.size} differ, first {list(at)}: {got[at]}, not {want[at]}"
 
 
-def judge(item, binary, via):
+def judge(item, restride, via):
     """How the program of an item ends: `right`, `refused` or `wrong`, and why."""
-    with tempfile.TemporaryDirectory() as folder:
-        file, out = item.file, os.path.join(folder, "out.npz")
+    with scratch() as folder:
+        file, out, ended = item.file, folder / "out.npz", None
         if item.mode == "grad":
-            joint = os.path.join(folder, "joint.pt2")
             wrt = ",".join(key.removeprefix("grad.") for key, _, _ in item.expected[1:])
-            ended = common.run([binary, "grad", file, "-o", joint, "--wrt", wrt], 60)
-            if not ended:
-                return ("refused" if ended.kind == "refused" else "wrong"), f"{ended.kind}: {ended.line}"
-            file = joint
-        ended = common.run([binary, "run", file, "--via", via, "--outputs", out], 60)
+            ended = restride("grad", file, "-o", folder / "joint.pt2", "--wrt", wrt)
+            file = folder / "joint.pt2"
+        if ended is None or ended:
+            ended = restride.run(file, via, out)
         if not ended:
             return ("refused" if ended.kind == "refused" else "wrong"), f"{ended.kind}: {ended.line}"
-        with np.load(out) as results:
-            for key, dtype, want in item.expected:
-                if key not in results:
-                    return "wrong", f"no {key} among {', '.join(results)}"
-                distinct = item.mode in ("float32", "float64", "complex64", "complex128", "inplace", "grad")
-                tied = not distinct and PLACES.get(item.name) == key
-                why = difference(results[key], want, dtype, item.shapes_only or tied)
-                if why:
-                    return "wrong", f"{key}: {why}"
+        results = load(out)
+    for key, dtype, want in item.expected:
+        if key not in results:
+            return "wrong", f"no {key} among {', '.join(results)}"
+        distinct = item.mode in ("float32", "float64", "complex64", "complex128", "inplace", "grad")
+        tied = not distinct and PLACES.get(item.name) == key
+        if why := difference(results[key], want, dtype, item.shapes_only or tied):
+            return "wrong", f"{key}: {why}"
     return "right", ""
 
 
 def refused_by_torch(item):
     """Why PyTorch refuses to run the program on the inputs that it was exported with: then it says less than eager does."""
-    import torch
-
     try:
         program = torch.export.load(item.file)
         args, kwargs = program.example_inputs
         module = program.module()
-    except Exception:  # noqa: BLE001 - what cannot be asked is no answer
+    except Exception:
         return None
     try:
         with torch.no_grad():
             module(*args, **kwargs)
-    except Exception as e:  # noqa: BLE001
+    except Exception as e:
         return f"its program: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else ''}"
     return None
 
@@ -382,8 +370,6 @@ DATABASE = {}
 
 
 def supported(op, mode):
-    import torch
-
     if mode == "inplace":
         return op.inplace_variant is not None and torch.float32 in op.supported_dtypes("cpu")
     if mode == "grad":
@@ -394,60 +380,47 @@ def supported(op, mode):
 def work(task):
     """One operator in one mode: how each of its programs ends."""
     name, mode, options = task
-    import torch
-
     torch.set_num_threads(1)
     warnings.filterwarnings("ignore")
     logging.disable(logging.ERROR)
     try:
-        # torch.export prints what it cannot guard on.
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        with quiet():
             items, without = programs(DATABASE[name], mode, options)
         if options.make_only:
             return name, mode, [], without
         ends = []
         for item in items:
-            end, why = judge(item, options.binary, options.via)
+            end, why = judge(item, options.restride, options.via)
             stopped = refused_by_torch(item) if end == "refused" else None
             if stopped:
                 without.append((item.index, stopped))
             else:
                 ends.append((item.index, end, why, item.file))
         return name, mode, ends, without
-    except Exception:  # noqa: BLE001 - one operator must not hide the others
+    except Exception:
         return name, mode, [(-1, "wrong", "the check itself: " + traceback.format_exc().splitlines()[-1], "")], []
 
 
 # ---------------------------------------------------------------------------------- what is expected
 
 
+def lines_of(path):
+    return [line for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+
 def read_known():
     """Patterns of `MODE OPERATOR SAMPLE` that PyTorch gets wrong, with the reason."""
-    known = []
-    with open(KNOWN) as f:
-        for line in f:
-            if line.strip() and not line.startswith("#"):
-                where, reason = line.split(":", 1)
-                mode, op, sample = where.split()
-                known.append((mode, op, sample, reason.strip()))
-    return known
+    parted = [line.split(":", 1) for line in lines_of(KNOWN)]
+    return [(*where.split(), reason.strip()) for where, reason in parted]
 
 
-def known_reason(known, mode, op, sample):
-    for m, o, s, reason in known:
-        if fnmatch.fnmatch(mode, m) and fnmatch.fnmatch(op, o) and fnmatch.fnmatch(str(sample), s):
-            return reason
-    return None
+def known_reason(known, *where):
+    match = lambda patterns: all(fnmatch.fnmatch(str(w), p) for w, p in zip(where, patterns))
+    return next((reason for *patterns, reason in known if match(patterns)), None)
 
 
 def read_refused():
-    allowed = {}
-    with open(REFUSED) as f:
-        for line in f:
-            if line.strip() and not line.startswith("#"):
-                mode, op, count = line.split()
-                allowed[mode, op] = int(count)
-    return allowed
+    return {(mode, op): int(count) for mode, op, count in map(str.split, lines_of(REFUSED))}
 
 
 HEAD = "# How many programs of an operator may be refused: mode, operator, count. Written by opinfo_check.py --bless.\n"
@@ -458,9 +431,7 @@ def bless(allowed, counts, seen):
         allowed.pop(key, None)
         if counts[key]["refused"]:
             allowed[key] = counts[key]["refused"]
-    with open(REFUSED, "w") as f:
-        f.write(HEAD)
-        f.writelines(f"{mode} {op} {count}\n" for (mode, op), count in sorted(allowed.items()))
+    REFUSED.write_text(HEAD + "".join(f"{mode} {op} {count}\n" for (mode, op), count in sorted(allowed.items())))
 
 
 def part_of(name, mode, part, parts):
@@ -470,43 +441,34 @@ def part_of(name, mode, part, parts):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", help="the restride to test")
-    parser.add_argument("-m", "--modes", nargs="*", default=MODES, choices=MODES + MORE_MODES)
-    parser.add_argument("--ops", nargs="*", metavar="REGEX", help="only operators whose name matches one")
-    parser.add_argument("--rotate", metavar="K/N", help="only part K (counted without end) of N parts")
-    parser.add_argument("--seconds", type=float, help="start no more operators after so long")
-    parser.add_argument("--samples", type=int, default=8, help="of each operator and mode; 0 for every one [8]")
-    parser.add_argument("--via", default="plan", choices=("plan", "functional", "interp"))
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--cache", default=os.environ.get("RESTRIDE_OPINFO") or os.path.expanduser("~/.cache/restride/opinfo"))
-    parser.add_argument("--make-only", action="store_true", help="export, run nothing")
-    parser.add_argument("--bless", action="store_true", help="write how many are refused now to scripts/check/opinfo/refused.txt")
-    parser.add_argument("-v", "--verbose", action="store_true", help="every program that is not right, with its file; samples without programs")
-    parser.add_argument("--per-op", action="store_true", help="a line for each operator")
-    options = parser.parse_args()
-    options.binary = None if options.make_only else common.binary(options.binary)
+    p = parser(__doc__, "--binary", "--seconds", "--jobs")
+    p.add_argument("-m", "--modes", nargs="*", default=MODES, choices=MODES + MORE_MODES)
+    p.add_argument("--ops", nargs="*", metavar="REGEX", help="only operators whose name matches one")
+    p.add_argument("--rotate", metavar="K/N", help="only part K (counted without end) of N parts")
+    p.add_argument("--samples", type=int, default=8, help="of each operator and mode; 0 for every one [8]")
+    p.add_argument("--via", default="plan", choices=VIAS)
+    default = os.environ.get("RESTRIDE_OPINFO") or os.path.expanduser("~/.cache/restride/opinfo")
+    p.add_argument("--cache", default=default, help="where programs and eager results stay")
+    p.add_argument("--make-only", action="store_true", help="export, run nothing")
+    p.add_argument(
+        "--bless", action="store_true", help="write the present refusals to scripts/check/opinfo/refused.txt"
+    )
+    p.add_argument(
+        "-v", "--verbose", action="store_true", help="every program that is not right; samples without programs"
+    )
+    p.add_argument("--per-op", action="store_true", help="a line for each operator")
+    options = p.parse_args()
+    options.restride = None if options.make_only else Restride(options.binary)
     warnings.filterwarnings("ignore")
-
-    import torch
-    from torch.testing._internal.common_methods_invocations import op_db
-
     torch.set_num_threads(1)
     for op in op_db:
         DATABASE.setdefault(variant(op), op)
-    tasks = []
-    for mode in options.modes:
-        for name, op in DATABASE.items():
-            if options.ops and not any(re.search(r, name) for r in options.ops):
-                continue
-            if options.rotate:
-                part, parts = map(int, options.rotate.split("/"))
-                if not part_of(name, mode, part, parts):
-                    continue
-            if supported(op, mode):
-                tasks.append((name, mode, options))
+    wanted = lambda name: not options.ops or any(re.search(r, name) for r in options.ops)
+    rotated = lambda name, mode: not options.rotate or part_of(name, mode, *map(int, options.rotate.split("/")))
+    every = [(name, mode) for mode in options.modes for name in DATABASE]
+    tasks = [(n, m, options) for n, m in every if wanted(n) and rotated(n, m) and supported(DATABASE[n], m)]
     known, allowed = read_known(), read_refused()
-    counts, reasons, failures, stale = defaultdict(Counter), Counter(), [], []
+    counts, reasons, failures = defaultdict(Counter), Counter(), []
     seen, missing = set(), 0
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         start = time.monotonic()
@@ -529,7 +491,9 @@ def main():
                     if options.verbose or options.ops:
                         print(f"REFUSED {mode} {name} {index}: {why}  {file}", flush=True)
             if counts[mode, name]["refused"] > allowed.get((mode, name), 0) and not options.bless:
-                failures.append(f"MORE REFUSED {mode} {name}: {counts[mode, name]['refused']}, allowed {allowed.get((mode, name), 0)}")
+                failures.append(
+                    f"MORE REFUSED {mode} {name}: {counts[mode, name]['refused']}, allowed {allowed.get((mode, name), 0)}"
+                )
                 print(failures[-1], flush=True)
             if options.per_op:
                 print(f"{mode} {name}: {dict(counts[mode, name])}", flush=True)
@@ -549,10 +513,12 @@ def main():
         whole = sum(not c["refused"] and not c["wrong"] for c in of.values())
         rows.append((mode, len(of), whole, total["right"], total["refused"], total["wrong"], total["known"]))
     print()
-    common.print_table(("mode", "operators", "all right", "right", "refused", "wrong", "PyTorch wrong"), rows)
-    print(f"{missing} samples without a program (not exported, refused by eager PyTorch, no gradient); {len(failures)} failures")
-    sys.exit(1 if failures or not seen else 0)
+    print_table(("mode", "operators", "all right", "right", "refused", "wrong", "PyTorch wrong"), rows)
+    print(
+        f"{missing} samples without a program (not exported, refused by eager PyTorch, no gradient); {len(failures)} failures"
+    )
+    return 1 if failures or not seen else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,103 +7,20 @@ A call that PyTorch refuses must be refused by restride and the other way round.
 summary; fails if there is a difference. With --all-ok prints every operator that agrees as well.
 """
 
-import argparse
 import json
 import math
-import struct
 import sys
-import warnings
 from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.driver import parser
+from lib.samples import argument, call, operator, tensor, tensors
 
 import torch
-from torch._decomp import decomposition_table
-
-try:
-    import torchvision  # noqa: F401 - registers its operators
-except ImportError:
-    pass
-
-warnings.filterwarnings("ignore")
-torch.set_num_threads(1)
 
 # What one rounding more or less may change, where a result is not exact.
 LEAST = {torch.float16: (2e-3, 1e-3), torch.bfloat16: (1.6e-2, 8e-3)}
-
-
-def number(bits):
-    return struct.unpack(">d", bytes.fromhex(bits))[0]
-
-
-def tensor(spec):
-    dtype = getattr(torch, spec["dtype"])
-    raw = bytearray.fromhex(spec["data"])
-    cells = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
-    # On memory of PyTorch's own: frombuffer's is not resizable.
-    view = cells.clone().as_strided(spec["size"], spec["stride"], spec["offset"])
-    if spec.get("conj"):
-        view = torch._conj(view)
-    if spec.get("neg"):
-        view = torch._neg_view(view)
-    return view
-
-
-def argument(spec):
-    if isinstance(spec, list):
-        return [argument(s) for s in spec]
-    if not isinstance(spec, dict):
-        return spec
-    if "data" in spec:
-        return tensor(spec)
-    if "float" in spec:
-        return number(spec["float"])
-    if "complex" in spec:
-        return complex(*map(number, spec["complex"]))
-    if "dtype" in spec:
-        return getattr(torch, spec["dtype"])
-    if "device" in spec:
-        return torch.device(spec["device"])
-    if "layout" in spec:
-        return torch.strided
-    return getattr(torch, spec["memory_format"])
-
-
-def operator(name):
-    namespace, op, overload = name.split(".")
-    return getattr(getattr(getattr(torch.ops, namespace), op), overload)
-
-
-def spread(value, schema):
-    """One number for a list of them: PyTorch's Python binding makes a list of it, the operator's own handle does not."""
-    wants_list = str(schema.type) in ("List[int]", "Optional[List[int]]")
-    return [value] if wants_list and type(value) is int else value
-
-
-def call(op, args):
-    schema = op._schema.arguments
-    args = [spread(a, s) for a, s in zip(args, schema)]
-    # A single number stands for a list of known length.
-    args = [[a] * s.N if s.N and isinstance(a, (int, float)) else a for a, s in zip(args, schema)]
-    positional = [a for a, s in zip(args, schema) if not s.kwarg_only]
-    keyword = {s.name: a for a, s in zip(args, schema) if s.kwarg_only}
-    try:
-        out = op(*positional, **keyword)
-    except NotImplementedError as e:
-        # No kernel for the CPU (not: none for an element type): what PyTorch says that it is composed of.
-        if op not in decomposition_table or "Could not run" not in str(e):
-            raise
-        out = decomposition_table[op](*positional, **keyword)
-    flat = []
-    for x in out if isinstance(out, (tuple, list)) else [out]:
-        flat.extend(x) if isinstance(x, (tuple, list)) else flat.append(x)
-    return flat
-
-
-def tensors(args):
-    for a in args:
-        if isinstance(a, torch.Tensor):
-            yield a
-        elif isinstance(a, list):
-            yield from tensors(a)
 
 
 def alias_of(result, args):
@@ -122,9 +39,6 @@ def compare_values(ours, theirs, tolerance):
         return None
     if tolerance == "exact" or not (ours.is_floating_point() or ours.is_complex()):
         same = (ours == theirs) | ((ours != ours) & (theirs != theirs))
-        if bool(same.all()):
-            return None
-        where = (~same).nonzero()[0].tolist()
     else:
         rtol, atol = tolerance
         more = LEAST.get(ours.dtype, (0.0, 0.0))
@@ -134,9 +48,9 @@ def compare_values(ours, theirs, tolerance):
         size = max([1.0, *sizes[sizes.isfinite()].tolist()])
         rtol, atol = max(rtol, more[0]), max(atol, more[1] * size)
         same = torch.isclose(ours.to(wide), theirs.to(wide), rtol=rtol, atol=atol, equal_nan=True)
-        if bool(same.all()):
-            return None
-        where = (~same).nonzero()[0].tolist()
+    if bool(same.all()):
+        return None
+    where = (~same).nonzero()[0].tolist()
     at = tuple(where)
     return f"at {where}: {ours[at].item()!r}, PyTorch {theirs[at].item()!r} ({int((~same).sum())} of {same.numel()} differ)"
 
@@ -177,7 +91,7 @@ def check(record):
     try:
         with torch.no_grad():
             theirs = call(op, args)
-    except Exception as e:  # noqa: BLE001 - whatever PyTorch raises is a refusal
+    except Exception as e:
         if "error" in record:
             return None
         return f"PyTorch refuses: {str(e).splitlines()[0] if str(e) else type(e).__name__}"
@@ -206,32 +120,32 @@ def shown(record):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", help="what dump_samples wrote; standard input if left out")
-    parser.add_argument("--all-ok", action="store_true", help="name the operators that agree")
-    options = parser.parse_args()
-    source = open(options.file) if options.file else sys.stdin
+    p = parser(__doc__)
+    p.add_argument("file", nargs="?", help="what dump_samples wrote; standard input if left out")
+    p.add_argument("--all-ok", action="store_true", help="name the operators that agree")
+    o = p.parse_args()
     calls, refused, bad, names = 0, 0, Counter(), {}
-    for line in source:
+    for line in open(o.file) if o.file else sys.stdin:
         record = json.loads(line)
         calls += 1
         refused += "error" in record
         names[record["op"]] = True
         try:
             why = check(record)
-        except Exception as e:  # noqa: BLE001 - one call must not hide the others
+        except Exception as e:
+            # The other calls are still compared.
             why = f"not compared: {type(e).__name__}: {e}"
         if why:
             bad[record["op"]] += 1
             print(f"DIFFERS {shown(record)}: {why}")
-    if options.all_ok:
+    if o.all_ok:
         print("agree:", *(n for n in names if n not in bad))
     print(
         f"{len(names)} operators, {calls} calls ({refused} refused on both sides or differing): "
         f"{sum(bad.values())} calls of {len(bad)} operators differ"
     )
-    sys.exit(1 if bad or not calls else 0)
+    return 1 if bad or not calls else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

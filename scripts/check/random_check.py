@@ -19,23 +19,27 @@ counted by its reason. Exit status 1 when any program differs.
 With --seconds as many programs run as fit, from FROM on; with --show one program is run and its differences printed.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import json
-import multiprocessing
 import os
 import re
 import subprocess
 import sys
-import time
 import warnings
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import example
+from lib.driver import chunks, parser, pooled, seeds, write_json
 
+import torch
+
+torch.set_num_threads(1)
+torch.set_grad_enabled(False)
+# Outputs that are resized, complex numbers whose imaginary part goes.
+warnings.simplefilter("ignore")
+
+# Programs of one task.
 CHUNK = 100
 
 
@@ -55,7 +59,7 @@ def programs(binary, first, last):
 OPERATORS = {}
 
 
-def operator(torch, name):
+def operator(name):
     """An operator, and for each argument the keyword that it is given by, if any; None for a higher-order one."""
     if name not in OPERATORS:
         namespace, rest = name.split(".", 1)
@@ -71,8 +75,8 @@ def operator(torch, name):
 class Eager:
     """The graphs of one program, run by real tensors."""
 
-    def __init__(self, torch, program):
-        self.torch, self.graphs = torch, program["graphs"]
+    def __init__(self, program):
+        self.graphs = program["graphs"]
 
     def run(self, graph, operands):
         g = self.graphs[graph]
@@ -87,25 +91,24 @@ class Eager:
 
     def call(self, name, args):
         """Arguments that are given by keyword only are; lists of a higher-order operator are tuples."""
-        op, keywords = operator(self.torch, name)
+        op, keywords = operator(name)
         if name == "higher_order.while_loop":
             test = args[0]
             args[0] = lambda *operands: test(*operands)[0]
         if keywords is None:
             return op(*(tuple(a) if isinstance(a, list) else a for a in args))
         named = {k: a for k, a in zip(keywords, args) if k is not None}
-        memory = [(a, a.untyped_storage()) for a in args if isinstance(a, self.torch.Tensor)]
+        memory = [(a, a.untyped_storage()) for a in args if isinstance(a, torch.Tensor)]
         before = [(a, s, s.nbytes()) for a, s in memory]
         out = op(*(a for k, a in zip(keywords, args, strict=True) if k is None), **named)
         for t, s, size in before:
             if s.nbytes() > size:
                 # An output is written from where it begins; a change of sizes writes nothing.
                 output = any(t is a for a in named.values())
-                clear(self.torch, s, size, t.storage_offset() * t.itemsize if output else s.nbytes())
+                clear(s, size, t.storage_offset() * t.itemsize if output else s.nbytes())
         return out
 
     def argument(self, a, values):
-        torch = self.torch
         if isinstance(a, list):
             return [self.argument(x, values) for x in a]
         if not isinstance(a, dict):
@@ -126,48 +129,44 @@ class Eager:
         return getattr(torch, x)
 
 
-def clear(torch, storage, start, end):
+def clear(storage, start, end):
     """Zeroes memory that a storage has grown by: PyTorch leaves there what happens to be there."""
     end = min(end, storage.nbytes())
     if end > start:
         torch.empty(0, dtype=torch.uint8).set_(storage, start, [end - start], [1]).zero_()
 
 
-def typed(torch, name):
-    return getattr(torch, name)
-
-
 class Tensors:
     """Dumped tensors as real ones, on storages of the dumped bytes."""
 
-    def __init__(self, torch, data):
-        self.torch, self.entries = torch, data["tensors"]
+    def __init__(self, data):
+        self.entries = data["tensors"]
         self.bytes = [bytes.fromhex(s) for s in data["storages"]]
-        self.storages = [storage(torch, b) for b in self.bytes]
+        self.storages = [storage(b) for b in self.bytes]
 
     def tensor(self, i):
         e = self.entries[i]
         if "scalar" in e:
             return e["scalar"]
-        t = self.torch.empty(0, dtype=typed(self.torch, e["dtype"]))
+        t = torch.empty(0, dtype=getattr(torch, e["dtype"]))
         t.set_(self.storages[e["storage"]], e["offset"], e["size"], e["stride"])
         if e.get("conj"):
-            t = self.torch._conj(t)
+            t = torch._conj(t)
         if e.get("neg"):
-            t = self.torch._neg_view(t)
+            t = torch._neg_view(t)
         return t
 
     def all(self):
         return [self.tensor(i) for i in range(len(self.entries))]
 
 
-def storage(torch, data):
+def storage(data):
     if not data:
         return torch.empty(0, dtype=torch.uint8).untyped_storage()
     return torch.frombuffer(bytearray(data), dtype=torch.uint8).untyped_storage().clone()
 
 
-def content(torch, t):
+def content(t):
     """The elements' bytes in logical order, with all NaNs alike, and zeros: `neg` of a complex zero depends on the lane."""
     t = t.resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format).reshape(-1)
     if t.is_floating_point() or t.is_complex():
@@ -183,9 +182,9 @@ def content(torch, t):
 # ---------------------------------------------------------------------------------- comparing
 
 
-def differences(torch, names, owned, left, data):
+def differences(names, owned, left, data):
     """What a way left (`data`) against eager's objects (`left`), as lines. The first `owned` are the caller's."""
-    problems, got = [], Tensors(torch, data)
+    problems, got = [], Tensors(data)
     if len(got.entries) != len(left):
         return [f"{len(got.entries)} tensors, not {len(left)}"]
     to, back, moved = {}, {}, {}
@@ -199,13 +198,15 @@ def differences(torch, names, owned, left, data):
         if have.dtype != want.dtype or have.shape != want.shape:
             problems.append(f"{name}: {have.dtype}{list(have.shape)}, not {want.dtype}{list(want.shape)}")
             continue
-        if content(torch, have) != content(torch, want):
+        if content(have) != content(want):
             problems.append(f"{name}: {have.tolist()}, not {want.tolist()}")
         if lazy and i >= owned and not (have.is_conj() or have.is_neg()):
             # A lazily mapped output may be given as the elements that it shows, on memory of its own.
             continue
         if (have.is_conj(), have.is_neg()) != (want.is_conj(), want.is_neg()):
-            problems.append(f"{name}: lazy bits {(have.is_conj(), have.is_neg())}, not {(want.is_conj(), want.is_neg())}")
+            problems.append(
+                f"{name}: lazy bits {(have.is_conj(), have.is_neg())}, not {(want.is_conj(), want.is_neg())}"
+            )
         if any(a != b for a, b, n in zip(have.stride(), want.stride(), want.shape) if n > 1) and want.numel():
             problems.append(f"{name}: strides {list(have.stride())}, not {list(want.stride())}")
         a, b = want.untyped_storage()._cdata, e["storage"]
@@ -220,15 +221,18 @@ def differences(torch, names, owned, left, data):
         shift = (have.storage_offset() - want.storage_offset()) * size
         if shift != moved.setdefault(a, 0 if i < owned else shift) and want.numel():
             problems.append(f"{name}: offset {have.storage_offset()}, not {want.storage_offset()}")
-    for i, (name, want, e) in enumerate(zip(names[:owned], left, got.entries)):
+    for name, want, e in zip(names[:owned], left, got.entries):
         if isinstance(want, torch.Tensor) and "scalar" not in e:
             s, b = want.untyped_storage(), got.bytes[e["storage"]]
             whole = torch.empty(0, dtype=torch.uint8).set_(s, 0, [s.nbytes()], [1]).numpy().tobytes()
             if whole == b:
                 continue
-            flat = [torch.empty(0, dtype=want.dtype).set_(x, 0, [len(whole) // want.dtype.itemsize], [1])
-                    for x in (s, got.storages[e["storage"]]) if x.nbytes() >= len(whole)]
-            if len(whole) != len(b) or content(torch, flat[0]) != content(torch, flat[1]):
+            flat = [
+                torch.empty(0, dtype=want.dtype).set_(x, 0, [len(whole) // want.dtype.itemsize], [1])
+                for x in (s, got.storages[e["storage"]])
+                if x.nbytes() >= len(whole)
+            ]
+            if len(whole) != len(b) or content(flat[0]) != content(flat[1]):
                 problems.append(f"{name}: its storage holds other bytes")
     return problems
 
@@ -244,15 +248,25 @@ CONSTRUCTS = [
     ("control flow", r"higher_order\."),
     ("lists (_foreach_)", r"aten\._foreach_"),
     ("out=", r"\.([a-z_]*_)?out$|_out$"),
-    ("size and stride changes", r"aten\.(t|squeeze|unsqueeze|transpose|swapdims|swapaxes|as_strided|resize|resize_as|set|detach)_\."),
+    (
+        "size and stride changes",
+        r"aten\.(t|squeeze|unsqueeze|transpose|swapdims|swapaxes|as_strided|resize|resize_as|set|detach)_\.",
+    ),
     ("as_strided, unfold", r"aten\.(as_strided|unfold)\."),
     ("dtype views", r"aten\.view\.dtype"),
     ("complex parts, lazy bits", r"aten\.(view_as_real|view_as_complex|real|imag|_conj|conj|_neg_view|resolve_\w+)\."),
     ("several views", r"aten\.(unsafe_)?(split|split_with_sizes|chunk|tensor_split|unbind|hsplit)\."),
     ("broadcast views", r"aten\.(expand|expand_as|broadcast_to)\."),
     ("detach, alias, unsafe", r"aten\.(detach|alias|_unsafe_view|lift_fresh|_reshape_alias)\."),
-    ("indexed writes", r"aten\.(index_put|_index_put_impl|_unsafe_index_put|scatter|scatter_add|scatter_reduce|index_add|index_copy|index_fill|put|masked_fill|masked_scatter|fill_diagonal)_\."),
-    ("unsaid writes", r"aten\.(batch_norm|instance_norm|native_batch_norm|_native_batch_norm_legit|_batch_norm_with_update)\."),
+    (
+        "indexed writes",
+        r"aten\.(index_put|_index_put_impl|_unsafe_index_put|scatter|scatter_add|scatter_reduce|index_add|index_copy|index_fill|put"
+        r"|masked_fill|masked_scatter|fill_diagonal)_\.",
+    ),
+    (
+        "unsaid writes",
+        r"aten\.(batch_norm|instance_norm|native_batch_norm|_native_batch_norm_legit|_batch_norm_with_update)\.",
+    ),
     ("copy_", r"aten\.copy_\."),
     ("other in-place", r"_\.[A-Za-z_0-9]*$"),
 ]
@@ -268,14 +282,14 @@ def reason(way):
     return re.sub(r"\d+", "N", re.sub(r"%\w+", "%", way["what"]))[:110]
 
 
-def judge(torch, program):
+def judge(program):
     """(status, lines, refusals by reason, eager's error)"""
     names = list(program["names"])
-    given = Tensors(torch, program["inputs"]).all()
+    given = Tensors(program["inputs"]).all()
     owned = len(given)
     left, raised = list(given), None
     try:
-        left += Eager(torch, program).run(0, [given[i] for i in program["order"]])
+        left += Eager(program).run(0, [given[i] for i in program["order"]])
     except (RuntimeError, ValueError, IndexError, TypeError, NotImplementedError) as e:
         raised = f"{type(e).__name__}: {e}".splitlines()[0]
     if raised and any(limit in raised for limit in LIMITS):
@@ -303,7 +317,7 @@ def judge(torch, program):
         elif raised is not None:
             lines.append(f"{way} accepts what eager refuses: {raised}")
         else:
-            lines += [f"{way}: {line}" for line in differences(torch, names, owned, left, data)]
+            lines += [f"{way}: {line}" for line in differences(names, owned, left, data)]
     status = "different" if lines else "refused" if refusals else "rejected" if raised else "equal"
     return status, lines, refusals, raised
 
@@ -311,32 +325,22 @@ def judge(torch, program):
 # ---------------------------------------------------------------------------------- running
 
 
-def start():
-    import torch
-
-    torch.set_num_threads(1)
-    torch.set_grad_enabled(False)
-    # Outputs that are resized, complex numbers whose imaginary part goes.
-    warnings.simplefilter("ignore")
-    return torch
-
-
 def chunk(binary, first, last):
     """The results of some seeds: counts by status, refusals, constructs, failures."""
-    torch = start()
-    result = {"status": collections.Counter(), "refusals": collections.Counter(), "calls": collections.Counter(),
-              "programs": collections.Counter(), "rejections": collections.Counter(), "failed": []}
+    counted = ("status", "refusals", "calls", "programs", "rejections")
+    result = {key: collections.Counter() for key in counted} | {"failed": []}
     for program in programs(binary, first, last):
-        status, lines, refusals, raised = judge(torch, program)
+        status, lines, refusals, raised = judge(program)
         result["status"][status] += 1
-        # What is refused once is refused by the later ways for the same reason.
+        # The later ways refuse for the reason of the first.
         result["refusals"].update(refusals[:1])
         if raised:
             result["rejections"][re.sub(r"[\d\[\], ]+", " ", raised)[:80]] += 1
-        used = [construct(op) for g in program["graphs"] for op, _, _ in g["nodes"]]
-        stored = [e["storage"] for e in program["inputs"]["tensors"]]
+        graphs, stored = program["graphs"], [e["storage"] for e in program["inputs"]["tensors"]]
+        used = [construct(op) for g in graphs for op, _, _ in g["nodes"]]
         used += ["inputs that share storage"] if len(set(stored)) < len(stored) else []
-        used += ["nested control flow"] if nested(program["graphs"]) else []
+        nested = any(op.startswith("higher_order.") for g in graphs[1:] for op, _, _ in g["nodes"])
+        used += ["nested control flow"] if nested else []
         result["calls"].update(used)
         result["programs"].update(set(used))
         if lines:
@@ -344,77 +348,34 @@ def chunk(binary, first, last):
     return result
 
 
-def nested(graphs):
-    return any(op.startswith("higher_order.") for g in graphs[1:] for op, _, _ in g["nodes"])
-
-
-def merged(total, part):
-    for key, value in part.items():
-        total[key] = total[key] + value if key in total else value
-    return total
-
-
-def run(binary, first, last, seconds, jobs):
-    """All seeds, or as many as fit."""
-    begin, total, pending, at = time.monotonic(), {}, set(), first
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        while True:
-            over = at >= last or (seconds and time.monotonic() - begin > seconds)
-            while len(pending) < jobs + 1 and not over:
-                end = min(at + CHUNK, last)
-                pending.add(pool.submit(chunk, binary, at, end))
-                at, over = end, end >= last
-            if not pending:
-                return total
-            done, pending = concurrent.futures.wait(pending, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                merged(total, future.result())
-
-
-def default_binary():
-    target = os.environ.get("CARGO_TARGET_DIR") or os.path.join(common.ROOT, "target")
-    subprocess.run(["cargo", "build", "-q", "--release", "-p", "restride-testing", "--example", "dump_random"],
-                   cwd=common.ROOT, check=True)
-    return os.path.join(target, "release", "examples", "dump_random")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default=None, help="FROM..TO (default 0..20000, or from 0 on with --seconds)")
-    parser.add_argument("--seconds", type=float, help="as many programs as fit")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--binary", help="dump_random (default: built in release mode)")
-    parser.add_argument("--show", type=int, metavar="SEED", help="one program and its differences")
-    parser.add_argument("--json", help="write the counts there")
-    options = parser.parse_args()
-    binary = os.path.abspath(options.binary or default_binary())
-    if options.show is not None:
-        torch = start()
-        print(subprocess.run([binary, "--text", str(options.show)], capture_output=True, text=True).stdout)
-        (program,) = programs(binary, options.show, options.show + 1)
-        status, lines, refusals, raised = judge(torch, program)
+    p = parser(__doc__, "--seeds", "--seconds", "--jobs", "--show", "--json", jobs=os.cpu_count())
+    p.add_argument("--binary", help="dump_random (default: built in release mode)")
+    o = p.parse_args()
+    binary = os.path.abspath(o.binary or example("dump_random"))
+    if o.show is not None:
+        print(subprocess.run([binary, "--text", str(o.show)], capture_output=True, text=True).stdout)
+        (program,) = programs(binary, o.show, o.show + 1)
+        status, lines, refusals, raised = judge(program)
         print(status, *([f"eager: {raised}"] if raised else []), *lines, *refusals, sep="\n")
         return 1 if lines else 0
-    try:
-        seeds = options.seeds or ("0..1000000000" if options.seconds else "0..20000")
-        first, last = map(int, seeds.split(".."))
-    except ValueError:
-        parser.error("--seeds takes FROM..TO")
-    total = run(binary, first, last, options.seconds, options.jobs)
+    numbers, total = o.seeds or seeds("0..1000000000" if o.seconds else "0..20000"), {}
+    for part in pooled(chunk, ((binary, *c) for c in chunks(numbers, CHUNK)), o.jobs, o.seconds):
+        total = {key: total[key] + value for key, value in part.items()} if total else part
     for title, key in [("calls", "calls"), ("rejected by eager", "rejections"), ("refusals", "refusals")]:
         print(f"{title}:")
         for what, n in sorted(total[key].items(), key=lambda x: (-x[1], x[0])):
             print(f"  {n:8d}  {what}" + (f" (in {total['programs'][what]} programs)" if key == "calls" else ""))
-    for seed, lines in sorted(total["failed"])[:20]:
+    total["failed"].sort()
+    for seed, lines in total["failed"][:20]:
         print(f"seed {seed}:", *lines[:4], sep="\n    ")
-    count, status = sum(total["status"].values()), total["status"]
-    different = [seed for seed, _ in sorted(total["failed"])]
-    if options.json:
-        with open(options.json, "w") as f:
-            json.dump({k: v if isinstance(v, list) else dict(v) for k, v in total.items()}, f, indent=1)
-    print(f"{count} programs: {status['equal']} equal, {status['rejected']} rejected by eager and by us, "
-          f"{status['refused']} refused, {status['different']} different", *different[:100])
+    write_json(o.json, total)
+    count, status, different = sum(total["status"].values()), total["status"], [seed for seed, _ in total["failed"]]
+    print(
+        f"{count} programs: {status['equal']} equal, {status['rejected']} rejected by eager and by us, "
+        f"{status['refused']} refused, {status['different']} different",
+        *different[:100],
+    )
     return 1 if different or not count else 0
 
 

@@ -16,22 +16,19 @@ every program, by regions that gradient or PyTorch's refusal, and as strict as P
 nothing else. Prints one line per difference, then a summary; fails if there is a difference.
 """
 
-import argparse
 import collections
-import concurrent.futures
 import functools
 import json
-import multiprocessing
 import random
 import subprocess
 import sys
-import tempfile
 import warnings
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import Restride, example
+from lib.driver import chunks, parser, pooled, scratch, seeds
+
 import numpy as np
 import torch
 
@@ -92,7 +89,7 @@ def no_derivative(code, t, o):
     beyond = "as_strided" in code and t.numel() * t.element_size() < t.untyped_storage().nbytes()
     same = (t.shape, t.stride(), t.storage_offset()) == (o.shape, o.stride(), o.storage_offset())
     reads = "(o" in code and not same and t.untyped_storage()._cdata == o.untyped_storage()._cdata
-    return beyond or writes(code) and (overlaps(t) or reads)
+    return beyond or (writes(code) and (overlaps(t) or reads))
 
 
 class Program(torch.nn.Module):
@@ -146,7 +143,7 @@ def program(seed):
         tensors = Program(steps, None).run(x, y)
         kinds = [VIEWS, VIEWS, PURE, WRITES, WRITES]
         mixed = seed % 3 > 0
-        kind = pick.choice(kinds + [DETACHED, DETACHED] if mixed else kinds)
+        kind = pick.choice([*kinds, DETACHED, DETACHED] if mixed else kinds)
         numbers = dict(
             i=pick.randrange(2), a=pick.randrange(2), b=2 + pick.randrange(2), d=pick.randrange(2), z=pick.randrange(3),
             s=round(pick.uniform(0.2, 1.8), 2),
@@ -181,6 +178,7 @@ def differences(module, inputs, eps=1e-6):
         for k, x in enumerate(inputs):
             g = torch.zeros_like(x)
             for i in range(x.numel()):
+
                 def at(by):
                     moved = [t.clone() for t in inputs]
                     moved[k].view(-1)[i] += by
@@ -242,7 +240,7 @@ CONSTANT = "does not require grad and does not have a grad_fn"
 
 def on_tape(tape, file, ours, raised):
     """What differs on the tape: from the graph, and, as strict as PyTorch, from what PyTorch raised or did not."""
-    shaped = lambda made: [t.view_as(o) for t, o in zip(made, ours, strict=True)]  # noqa: E731
+    shaped = lambda made: [t.view_as(o) for t, o in zip(made, ours, strict=True)]
     for how in ("clone", "regions", "strict"):
         made = tape.ask(how, file)
         if not isinstance(made, str):
@@ -269,10 +267,10 @@ def step(module, inputs, theirs, restride, folder):
     one = torch.ones((), dtype=torch.float64)
     torch.export.save(torch.export.export(Trained(module, inputs), (one,), strict=False), folder / "t.pt2")
     optimizer = ["--optimizer", "sgd", "--lr", str(RATE)]
-    grad = [restride, "grad", folder / "t.pt2", "-o", folder / "s.pt2", *optimizer]
-    for command in (grad, [restride, "run", folder / "s.pt2", "--outputs", folder / "s.npz"]):
-        made = subprocess.run(command, capture_output=True, text=True)
-        if made.returncode != 0:
+    grad = ["grad", folder / "t.pt2", "-o", folder / "s.pt2", *optimizer]
+    for command in (grad, ["run", folder / "s.pt2", "--outputs", folder / "s.npz"]):
+        made = restride(*command)
+        if not made:
             return f"the training step: {made.stderr.strip()}"
     out = np.load(folder / "s.npz")
     for name, before, g in zip("xy", inputs, theirs):
@@ -296,14 +294,14 @@ def check(seed, restride, tape, folder):
     except RuntimeError as e:
         raised = None if CONSTANT in str(e) else str(e)
     asked, theirs, tolerance = "torch", [torch.zeros_like(t) if t.grad is None else t.grad for t in given], 1e-9
-    for command in ([restride, "grad", whole, "-o", joint], [restride, "run", joint, "--outputs", results]):
-        made = subprocess.run(command, capture_output=True, text=True)
-        if made.returncode != 0 and raised and STALE in made.stderr:
+    for command in (["grad", whole, "-o", joint], ["run", joint, "--outputs", results]):
+        made = restride(*command)
+        if not made and raised and STALE in made.stderr:
             made = tape.ask("strict", whole)
             fits = isinstance(made, str) and any(r in made for r in RAISED)
             return "refused by both", None if fits else f"the strict tape: {made}; PyTorch: {raised}"
-        if made.returncode != 0:
-            # What restride does not do, and says so.
+        if not made:
+            # restride refuses what it does not do.
             return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip()
     ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
     why = on_tape(tape, whole, ours, raised)
@@ -330,17 +328,15 @@ def check(seed, restride, tape, folder):
 CHUNK = 25
 
 
-@functools.cache
-def tape_of(binary):
-    return Tape(binary)
+tape_of = functools.cache(Tape)
 
 
-def chunk(first, last, restride, tape):
-    """Who was asked how often, and what differs, for some seeds."""
+def chunk(restride, tape, first, last):
+    """How often each was asked, and the differences, for some seeds."""
     asked, found = collections.Counter(), []
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for seed in range(first, last):
-            who, why = check(seed, restride, tape_of(tape), Path(folder))
+            who, why = check(seed, restride, tape_of(tape), folder)
             asked[who] += 1
             if why:
                 found.append(f"seed {seed}: {why}")
@@ -348,35 +344,24 @@ def chunk(first, last, restride, tape):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="0..500")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--restride", help="default: the release build of this checkout")
-    parser.add_argument("--tape", help="default: tape_gradients beside it, in examples")
-    parser.add_argument("--show", type=int)
-    options = parser.parse_args()
-    restride = common.binary(options.restride)
-    tape = Path(options.tape or Path(restride).parent / "examples" / "tape_gradients").resolve()
-    if not tape.exists():
-        parser.error(f"no {tape}: cargo build --release -p restride-testing --example tape_gradients")
-    if options.show is not None:
-        for step in program(options.show)[0].steps:
-            print(*step)
-        first, last = options.show, options.show + 1
-    else:
-        first, last = map(int, options.seeds.split(".."))
+    p = parser(__doc__, "--seeds", "--jobs", "--show", seeds=seeds("0..500"))
+    p.add_argument("--restride", help="default: the release build of this checkout")
+    p.add_argument("--tape", help="tape_gradients (default: built in release mode)")
+    o = p.parse_args()
+    restride, tape = Restride(o.restride), str(Path(o.tape or example("tape_gradients")).resolve())
+    if o.show is not None:
+        for one in program(o.show)[0].steps:
+            print(*one)
+        o.seeds = range(o.show, o.show + 1)
     asked, found = collections.Counter(), []
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
-        parts = [(at, min(at + CHUNK, last)) for at in range(first, last, CHUNK)]
-        for own, lines in pool.map(chunk, *zip(*parts), *([x] * len(parts) for x in (restride, str(tape)))):
-            asked += own
-            found += lines
-            for line in lines:
-                print(line, flush=True)
-    print(f"{last - first} programs ({', '.join(f'{n} {w}' for w, n in sorted(asked.items()))}), {len(found)} differ")
-    sys.exit(1 if found or not asked["torch"] else 0)
+    for own, lines in pooled(chunk, ((restride, tape, *c) for c in chunks(o.seeds, CHUNK)), o.jobs):
+        asked += own
+        found += lines
+        for line in lines:
+            print(line, flush=True)
+    print(f"{len(o.seeds)} programs ({', '.join(f'{n} {w}' for w, n in sorted(asked.items()))}), {len(found)} differ")
+    return 1 if found or not asked["torch"] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

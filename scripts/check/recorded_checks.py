@@ -11,21 +11,16 @@ it raises. What grad writes is run by restride.
 Exit status 1 when one does not; the last line is `N passed, N failed`.
 """
 
-import argparse
-import os
 import sys
-import tempfile
+from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import VIAS, Restride
+from lib.driver import chosen, finish, parser, scratch
 
 import numpy as np
 import torch
 from torch.export import Dim
-
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
 
 CASES = {}
 X = torch.arange(4.0)
@@ -161,17 +156,26 @@ def same(got, want):
     return not isinstance(got, Exception) and np.allclose(got, want)
 
 
-def judge(restride, folder, name, timeout):
-    """What is wrong, way by way, of one case."""
+def loaded(path, inputs):
+    """The first output of a written file, run by PyTorch."""
+    module = torch.export.load(path).module()
+    with torch.no_grad():
+        found = module(*(t.clone() for t in inputs))
+    return (found[0] if isinstance(found, (tuple, list)) else found).numpy()
+
+
+def judge(restride, folder, name):
+    """The differences of one case, form by form and way by way."""
     module, good, bad, dynamic = CASES[name]
     program = torch.export.export(module(), good, dynamic_shapes=dynamic, strict=False)
+    given, left = folder / "given.npz", folder / "left.npz"
     for form, ep in [("exported", program), ("decomposed", program.run_decompositions({}))]:
-        path = os.path.join(folder, f"{name}-{form}.pt2")
+        path = folder / f"{name}-{form}.pt2"
         torch.export.save(ep, path)
         written = {}
         for command in ["functionalize", "reinplace", "compile", "grad"]:
-            out = os.path.join(folder, f"{name}-{form}-{command}.pt2")
-            done = common.run([restride, command, path, "-o", out, *(["--wrt", "x"] if command == "grad" else [])], timeout)
+            out = folder / f"{name}-{form}-{command}.pt2"
+            done = restride(command, path, "-o", out, *(["--wrt", "x"] if command == "grad" else []))
             if done:
                 written[command] = out
             else:
@@ -179,49 +183,34 @@ def judge(restride, folder, name, timeout):
         for inputs in [good, *bad]:
             # PyTorch's own decompositions lose `_assert_async` without a message.
             want = outcome(lambda: ep.module()(*(t.clone() for t in inputs)).numpy())
-            given = os.path.join(folder, "given.npz")
             np.savez(given, n=inputs[0].numpy(), x=inputs[1].numpy())
-            for via in ["interp", "functional", "plan"]:
-                left = os.path.join(folder, "left.npz")
-                done = common.run([restride, "run", path, "--inputs", given, "--outputs", left, "--via", via], timeout)
+            for via in VIAS:
+                done = restride.run(path, via, left, inputs=given)
                 got = np.load(left)["output.0"] if done else RuntimeError(done.line)
                 if not same(got, want) or done.kind not in ("ok", "refused"):
                     yield f"{form} {via} on {inputs[0].tolist()}: {got!r} for {want!r}"
             for command, out in written.items():
                 if command == "grad":
                     # The outputs of a joint program are more than its module's.
-                    done = common.run([restride, "run", out, "--inputs", given], timeout)
+                    done = restride("run", out, "--inputs", given)
                     if done.kind != ("refused" if isinstance(want, Exception) else "ok"):
                         yield f"{form} grad, run, on {inputs[0].tolist()}: {done.kind} {done.line}"
                     continue
-                loaded = torch.export.load(out).module()
-
-                def call():
-                    with torch.no_grad():
-                        found = loaded(*(t.clone() for t in inputs))
-                    return (found[0] if isinstance(found, (tuple, list)) else found).numpy()
-
-                got = outcome(call)
+                got = outcome(lambda: loaded(out, inputs))
                 if not same(got, want):
                     yield f"{form} {command}, loaded, on {inputs[0].tolist()}: {got!r} for {want!r}"
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*")
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=60)
+    p = parser(__doc__, "names", "--binary", "--timeout")
     o = p.parse_args()
-    restride = common.binary(o.binary)
-    failed = 0
-    names = o.names or list(CASES)
-    with tempfile.TemporaryDirectory() as folder:
-        for name in names:
-            wrong = list(judge(restride, folder, name, o.timeout))
+    restride, failed, cases = Restride(o.binary, o.timeout), 0, chosen(p, o, CASES)
+    with scratch() as folder:
+        for name in cases:
+            wrong = list(judge(restride, folder, name))
             failed += bool(wrong)
             print(f"{name}: {'ok' if not wrong else ''}", *wrong, sep="\n  " if wrong else "", flush=True)
-    print(f"{len(names) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return finish(len(cases) - failed, failed)
 
 
 if __name__ == "__main__":

@@ -11,24 +11,17 @@ included, and a call may not allocate more than a call of the given program.
 Exit status 1 when one fails; the last line is `N passed, N failed`.
 """
 
-import argparse
-import json
-import os
 import sys
-import tempfile
+from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import Restride
+from lib.driver import chosen, parser, report_cases, scratch
+from lib.exported import allocates_more, calls_left, differences, exactly, graphs, short
 
 import torch
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
-
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
-from custom_ops_check import differs, left, more
-from torch_roundtrip import short
 
 CASES = {}
 
@@ -165,75 +158,55 @@ def module_of(c):
     return Case()
 
 
+COPIES = ("clone", "copy_", "_to_copy", "copy", "contiguous")
+
+
 def copying(program):
     """Calls that only copy, in all graphs of a program."""
-    names = ("clone", "copy_", "_to_copy", "copy", "contiguous")
     found = []
-    for m in program.graph_module.modules():
-        for n in getattr(getattr(m, "graph", None), "nodes", ()):
-            op = n.target
-            name = op._schema.name.split("::")[-1] if isinstance(op, torch._ops.OpOverload) else ""
-            if name in names or name.endswith(("_scatter", "_copy")):
-                found.append(f"{n.name} = {op}")
+    for n in (n for g in graphs(program) for n in g.graph.nodes if isinstance(n.target, torch._ops.OpOverload)):
+        name = n.target._schema.name.split("::")[-1]
+        if name in COPIES or name.endswith(("_scatter", "_copy")):
+            found.append(f"{n.name} = {n.target}")
     return found
 
 
-def check(c, restride, timeout):
-    """{which file: (status, detail)}"""
-    example = tuple(make() for make in c["inputs"])
-    want = left(module_of(c), example)
+def check(c, restride):
+    """{way: (status, detail)}"""
+    example = tuple(make() for make in c["inputs"]), {}
+    want = calls_left(module_of(c), example)
     results = {}
-    program = torch.export.export(module_of(c), example)
-    with tempfile.TemporaryDirectory(prefix="restride-reinplace-") as tmp:
-        for which in WAYS:
-            given, out = os.path.join(tmp, f"{which}.pt2"), os.path.join(tmp, f"{which}.out.pt2")
-            if which == "decomposed":
+    program = torch.export.export(module_of(c), example[0])
+    with scratch() as tmp:
+        for way in WAYS:
+            given, out = tmp / f"{way}.pt2", tmp / f"{way}.out.pt2"
+            if way == "decomposed":
                 program = program.run_decompositions({})
             torch.export.save(program, given)
-            outcome = common.run([restride, "reinplace", given, "-o", out], timeout)
+            outcome = restride("reinplace", given, "-o", out)
             if not outcome:
-                results[which] = (outcome.kind, outcome.line)
+                results[way] = (outcome.kind, outcome.line)
                 continue
             try:
                 ours, original = torch.export.load(out), torch.export.load(given)
-                problem = differs(want, left(ours.module(check_guards=False), example))
+                problems = differences(want, calls_left(ours.module(check_guards=False), example), exactly)
                 before, after = copying(original), copying(ours)
-                if not problem and len(after) > len(before):
-                    problem = f"{len(after)} copies instead of {len(before)}: {after[0]}"
-                problem = problem or more(original, ours, (example, {}))
+                if len(after) > len(before):
+                    problems.append(f"{len(after)} copies instead of {len(before)}: {after[0]}")
+                if not problems and (more := allocates_more(original, ours, example)):
+                    problems.append(more)
             except Exception as e:
-                problem = short(e)
-            results[which] = ("WRONG", problem) if problem else ("ok", "")
+                problems = [short(e)]
+            results[way] = ("WRONG", problems[0]) if problems else ("ok", "")
     return results
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*")
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=60.0)
-    p.add_argument("--json", metavar="F")
+    p = parser(__doc__, "names", "--binary", "--timeout", "--json")
     o = p.parse_intermixed_args()
-    restride = common.binary(o.binary)
-    unknown = [n for n in o.names if n not in CASES]
-    if unknown:
-        p.error(f"no case is called {unknown[0]}")
-    table, rows = [], []
-    for name, c in CASES.items():
-        if o.names and name not in o.names:
-            continue
-        results = check(c, restride, o.timeout)
-        rows.append(dict(name=name, results=results))
-        detail = next((f"{k}: {d}" for k, (s, d) in results.items() if d), "")
-        table.append((name, *(s for s, _ in results.values()), detail))
-    common.print_table(("case", *WAYS, ""), table)
-    statuses = [s for row in rows for s, _ in row["results"].values()]
-    passed, failed = statuses.count("ok"), sum(s not in ("ok", "n/a") for s in statuses)
-    print(f"{passed} passed, {failed} failed")
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(rows=rows, passed=passed, failed=failed), f, indent=1)
-    return 1 if failed or not passed else 0
+    restride = Restride(o.binary, o.timeout)
+    rows = {name: check(c, restride) for name, c in chosen(p, o, CASES).items()}
+    return report_cases(rows, WAYS, o.json)
 
 
 if __name__ == "__main__":

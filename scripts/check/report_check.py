@@ -11,22 +11,19 @@ scrolling and zooming has to be fluid. A program with hostile names is always am
 `N passed, N failed`.
 """
 
-import argparse
 import json
-import os
 import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
-from browser import SHIFT, Browser
+from lib.command import ROOT, Restride
+from lib.driver import finish, parser, print_table, scratch
+
+from playwright.sync_api import Error, sync_playwright
 
 ALIGN = 64
 # What nine frames of ten have to keep to, drawn without a graphics card on a machine that does other things as well.
@@ -106,12 +103,14 @@ class Expected:
         self.rows = [r for r in self.rows if r["segment"] == piece and r["bytes"] > 0]
         # Which bytes of a buffer are needed when.
         for r in self.rows:
-            r["lives"] = r.get("lives") or [dict(first_step=r["first_step"], last_step=r["last_step"], to=r["bytes"]) | {"from": 0}]
+            r["lives"] = r.get("lives") or [
+                dict(first_step=r["first_step"], last_step=r["last_step"], to=r["bytes"]) | {"from": 0}
+            ]
         steps = 1 + max((r["last_step"] for r in self.rows), default=0)
         changes = [0] * (steps + 1)
-        for r in (live for r in self.rows for live in r["lives"]):
-            changes[r["first_step"]] += aligned(r["to"] - r["from"])
-            changes[r["last_step"] + 1] -= aligned(r["to"] - r["from"])
+        for x in (x for r in self.rows for x in r["lives"]):
+            changes[x["first_step"]] += aligned(x["to"] - x["from"])
+            changes[x["last_step"] + 1] -= aligned(x["to"] - x["from"])
         live, self.live = 0, []
         for change in changes[:-1]:
             live += change
@@ -145,38 +144,106 @@ def name_of(row):
 
 
 class Page:
-    def __init__(self, browser, path):
-        self.b = browser
-        browser.errors.clear()
-        browser.resize(1440, 1000)
-        browser.colours("light")
+    """A page in a tab. `errors` has exceptions, console errors and warnings, and requests that leave the file."""
+
+    def __init__(self, tab, path):
+        self.tab, self.errors = tab, []
+        for event in ("pageerror", "console", "request"):
+            tab.on(event, getattr(self, event))
+        self.resize(1440, 1000)
+        self.colours("light")
         start = time.monotonic()
-        browser.open("file://" + urllib.request.pathname2url(path))
+        tab.goto(path.as_uri())
+        self.settle()
         self.opened = time.monotonic() - start
 
+    def pageerror(self, error):
+        self.errors.append(str(error))
+
+    def console(self, message):
+        if message.type in ("error", "warning", "assert"):
+            self.errors.append(message.text)
+
+    def request(self, request):
+        if not request.url.startswith(("file:", "data:", "about:", "blob:")):
+            self.errors.append(f"the page asks for {request.url}")
+
+    def eval(self, script):
+        return self.tab.evaluate(script)
+
+    def settle(self):
+        """Wait until what was asked for is drawn."""
+        self.eval(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))"
+        )
+
+    def resize(self, width, height):
+        self.tab.set_viewport_size(dict(width=width, height=height))
+
+    def colours(self, name):
+        self.tab.emulate_media(color_scheme=name)
+        self.settle()
+
+    def move(self, x, y):
+        self.tab.mouse.move(x, y)
+        self.settle()
+
+    def click(self, x, y):
+        self.tab.mouse.click(x, y)
+        self.settle()
+
+    def key(self, name):
+        self.tab.keyboard.press(name)
+        self.settle()
+
+    def type(self, words):
+        self.tab.keyboard.insert_text(words)
+        self.settle()
+
+    def screenshot(self, path):
+        self.tab.screenshot(path=path)
+
     def text(self, id):
-        return self.b.eval(f"document.getElementById({json.dumps(id)}).innerText").strip()
+        return self.eval(f"document.getElementById({json.dumps(id)}).innerText").strip()
 
     def focus(self, id):
-        self.b.eval(f"document.getElementById({json.dumps(id)}).focus()")
+        self.eval(f"document.getElementById({json.dumps(id)}).focus()")
 
     def members(self):
-        return self.b.eval("""[...document.querySelectorAll('#living .member')].map((m) =>
+        return self.eval("""[...document.querySelectorAll('#living .member')].map((m) =>
             [m.querySelector('b').firstChild.textContent, m.querySelector('.bytes').textContent])""")
+
+    def rows(self, table):
+        return self.eval(f"[...document.querySelectorAll('#{table} .row')].map((r) => r.innerText)")
+
+    def variable(self, name):
+        return self.eval(f"getComputedStyle(document.documentElement).getPropertyValue('--{name}').trim()")
+
+    def choose_part(self, value):
+        self.eval(
+            f"(() => {{ const p = document.getElementById('part'); p.value = {value};"
+            " p.dispatchEvent(new Event('change')); })()"
+        )
+        self.settle()
 
     def chosen_step(self):
         """The step that is chosen, by the list of steps."""
-        row = self.b.eval("(document.querySelector('#steps .row[aria-selected=true]') || {}).innerText")
+        row = self.eval("(document.querySelector('#steps .row[aria-selected=true]') || {}).innerText")
         return int(row.split()[0].replace(",", "")) if row else None
 
     def check_totals(self, want):
         plan, placed = want.report["plan"], want.report["placed"]
-        for id, n in [("card-arena", plan["arena_bytes"]), ("card-copies", placed["copy_bytes"]), ("card-held", plan["state_bytes"]), ("card-outputs", plan["output_bytes"])]:
-            got = self.text(id).splitlines()
-            same(id, got[1], said(n))
+        cards = dict(
+            arena=plan["arena_bytes"],
+            copies=placed["copy_bytes"],
+            held=plan["state_bytes"],
+            outputs=plan["output_bytes"],
+        )
+        for card, n in cards.items():
+            same(card, self.text(f"card-{card}").splitlines()[1], said(n))
         if plan["optimal"]:
             "proved smallest" in self.text("card-arena") or fail("the arena is not said to be proved smallest")
-        same("title", self.b.eval("document.getElementById('program').textContent"), want.report["program"] or "program")
+        same("title", self.eval("document.getElementById('program').textContent"), want.report["program"] or "program")
 
     def check_peak(self, want):
         if want.peak is None:
@@ -188,12 +255,14 @@ class Page:
         same("bytes at the peak", [m[1] for m in got], [said(r["alive"]) for r in alive])
         for m, r in zip(got, alive):
             name = name_of(r)
-            m[0] == name or m[0].startswith(name) and not name.startswith("%") or fail(f"{m[0]!r} at the peak, not {name!r}")
+            m[0] == name or (m[0].startswith(name) and not name.startswith("%")) or fail(
+                f"{m[0]!r} at the peak, not {name!r}"
+            )
 
     def point(self, row):
         """Where a buffer of the plan is drawn: x, y, width and height of its block; None outside of the view."""
         where = [row["offset"], row["bytes"], row["first_step"], row["last_step"]]
-        return self.b.eval(f"restrideReport.point({json.dumps(where)})")
+        return self.eval(f"restrideReport.point({json.dumps(where)})")
 
     def check_hover(self, want, most=12):
         """Hovers over the largest blocks in the view, and some others."""
@@ -204,92 +273,111 @@ class Page:
             at = self.point(r)
             if not at or at["width"] < 3 or at["height"] < 3:
                 continue
-            self.b.move(at["x"], at["y"])
+            self.move(at["x"], at["y"])
             tip = self.text("tip")
             tip or fail(f"nothing is said over {r}")
-            got = self.b.eval("({...document.getElementById('tip').dataset})")
-            same("hovering", [int(got[k]) for k in ("offset", "bytes", "first", "last")], [r[k] for k in ("offset", "bytes", "first_step", "last_step")])
+            got = self.eval("({...document.getElementById('tip').dataset})")
+            want = [r[k] for k in ("offset", "bytes", "first_step", "last_step")]
+            same("hovering", [int(got[k]) for k in ("offset", "bytes", "first", "last")], want)
             f"{said(r['bytes'])} at offset {r['offset']:,}" in tip or fail(f"{r} is {tip!r}")
-            f"from step {r['first_step']} (" in tip and f"to step {r['last_step']} (" in tip or fail(f"{r} lives as {tip!r}")
+            (f"from step {r['first_step']} (" in tip and f"to step {r['last_step']} (" in tip) or fail(
+                f"{r} lives as {tip!r}"
+            )
             if r["values"] and not r["values"][0].startswith("working memory"):
                 named = tip.split("\n")[0]
                 named.startswith(", ".join("%" + v for v in r["values"][:6])) or fail(f"{r} is called {named!r}")
             seen += 1
-        self.b.move(2, 2)
-        same("a tip away from the chart", self.b.eval("document.getElementById('tip').hidden"), True)
+        self.move(2, 2)
+        same("a tip away from the chart", self.eval("document.getElementById('tip').hidden"), True)
         return seen
 
     def check_click(self, want):
         for r in sorted(want.rows, key=lambda r: -r["bytes"]):
             at = self.point(r)
             if at and at["width"] >= 3 and at["height"] >= 3:
-                self.b.click(at["x"], at["y"])
-                said(r["bytes"]) in self.text("details-body") or fail(f"the details of {r} are {self.text('details-body')!r}")
-                f"{r['offset']:,} to {r['offset'] + r['bytes']:,}" in self.text("details-body") or fail("no offset in the details")
+                self.click(at["x"], at["y"])
+                said(r["bytes"]) in self.text("details-body") or fail(
+                    f"the details of {r} are {self.text('details-body')!r}"
+                )
+                f"{r['offset']:,} to {r['offset'] + r['bytes']:,}" in self.text("details-body") or fail(
+                    "no offset in the details"
+                )
                 return
 
     def check_keys(self, want):
-        b = self.b
         if not want.rows:
             return
         self.focus("chart")
-        b.key("p")
+        self.key("p")
         same("step after P", self.chosen_step(), want.peak)
         largest = want.alive(want.peak)[0]
-        b.key("ArrowUp")
-        b.key("ArrowDown")
-        b.key("p")
-        b.key("[")
+        self.key("ArrowUp")
+        self.key("ArrowDown")
+        self.key("p")
+        self.key("[")
         same("step after [", self.chosen_step(), largest["first_step"])
-        b.key("]")
+        self.key("]")
         same("step after ]", self.chosen_step(), largest["last_step"])
-        b.key("Home")
+        self.key("Home")
         same("step after Home", self.chosen_step(), 0)
         for _ in range(3):
-            b.key("ArrowRight")
-        steps = self.b.eval("Number(document.querySelector('#count-steps').innerText.replace(',', ''))")
+            self.key("ArrowRight")
+        steps = self.eval("Number(document.querySelector('#count-steps').innerText.replace(',', ''))")
         same("step after three to the right", self.chosen_step(), min(3, steps - 1))
-        b.key("ArrowRight", SHIFT)
+        self.key("Shift+ArrowRight")
         at = min(13, steps - 1)
         same("step after Shift and right", self.chosen_step(), at)
         f"step {at}" in self.text("announce") or fail(f"a screen reader hears {self.text('announce')!r}")
         got = self.members()
         same(f"bytes at step {at}", [m[1] for m in got], [said(r["alive"]) for r in want.alive(at)[:300]])
-        b.key("p")
-        whole = b.eval("restrideReport.view")
-        b.key("+")
-        zoomed = b.eval("restrideReport.view")
+        self.key("p")
+        whole = self.eval("restrideReport.view")
+        self.key("+")
+        zoomed = self.eval("restrideReport.view")
         if steps > 8:
             zoomed[1] - zoomed[0] < whole[1] - whole[0] or fail("+ does not zoom")
             zoomed[0] <= want.peak < zoomed[1] or fail("+ loses the chosen step")
-        b.key("0")
-        same("view after 0", b.eval("restrideReport.view"), [0, steps])
+        self.key("0")
+        same("view after 0", self.eval("restrideReport.view"), [0, steps])
         # Up goes over all buffers of a step, from the lowest to the highest.
         order = sorted(want.alive(want.peak), key=lambda r: r["lowest"])[:6]
-        b.key("p")
+        self.key("p")
         for _ in range(len(want.alive(want.peak))):
-            b.key("ArrowDown")
+            self.key("ArrowDown")
         for r in order:
-            f"offset {r['offset']}, steps {r['first_step']} to" in self.text("announce") or fail(f"{r} is not heard: {self.text('announce')!r}")
-            b.key("ArrowUp")
+            heard = self.text("announce")
+            f"offset {r['offset']}, steps {r['first_step']} to" in heard or fail(f"{r} is not heard: {heard!r}")
+            self.key("ArrowUp")
         # The list of steps.
         self.focus("steps")
-        b.key("Home")
+        self.key("Home")
         same("the first step", self.chosen_step(), 0)
-        b.key("ArrowDown")
+        self.key("ArrowDown")
         same("the second step", self.chosen_step(), min(1, steps - 1))
-        b.key("End")
+        self.key("End")
         same("the last step", self.chosen_step(), steps - 1)
-        b.eval("document.querySelector('#steps [aria-selected=true]').getBoundingClientRect().bottom <= document.getElementById('steps').getBoundingClientRect().bottom + 1") or fail("the last step is out of sight")
+        bottom = lambda selector: self.eval(f"document.querySelector('{selector}').getBoundingClientRect().bottom")
+        bottom("#steps [aria-selected=true]") <= bottom("#steps") + 1 or fail("the last step is out of sight")
 
     def check_tabs(self, want):
         """Tab reaches all controls, from the first to the last, and what has the focus is seen."""
-        order = ["search", "theme", *(["to-peak"] if want.peak is not None else []), "zoom-all", "chart", "living", "tab-steps", "steps"]
-        self.b.eval("window.scrollTo(0, 0); document.querySelector('.skip').focus()")
+        order = [
+            "search",
+            "theme",
+            *(["to-peak"] if want.peak is not None else []),
+            "zoom-all",
+            "chart",
+            "living",
+            "tab-steps",
+            "steps",
+        ]
+        self.eval("window.scrollTo(0, 0); document.querySelector('.skip').focus()")
         seen = []
         for _ in range(400):
-            self.b.key("Tab")
-            at, outline = self.b.eval("[document.activeElement.id || document.activeElement.name, getComputedStyle(document.activeElement).outlineStyle]")
+            self.key("Tab")
+            at, outline = self.eval(
+                "((e) => [e.id || e.name, getComputedStyle(e).outlineStyle])(document.activeElement)"
+            )
             # A radio button's focus is seen on its label.
             outline != "none" or at == "theme" or fail(f"the focus on {at} is not seen")
             seen += [at] if at in order else []
@@ -298,43 +386,46 @@ class Page:
         same("order of Tab", seen, order)
         # Arrow keys between the tables.
         self.focus("tab-steps")
-        for id, panel in [("tab-copies", "panel-copies"), ("tab-declined", "panel-declined"), ("tab-numbers", "panel-numbers"), ("tab-steps", "panel-steps")]:
-            self.b.key("ArrowRight")
-            same("focus", self.b.eval("document.activeElement.id"), id)
-            same(f"{panel} hidden", self.b.eval(f"document.getElementById('{panel}').hidden"), False)
+        for table in ("copies", "declined", "numbers", "steps"):
+            self.key("ArrowRight")
+            same("focus", self.eval("document.activeElement.id"), f"tab-{table}")
+            same(f"{table} hidden", self.eval(f"document.getElementById('panel-{table}').hidden"), False)
 
     def check_reasons(self, want):
         """The tables of copies and of what was not done: all of them, and each row leads to its step."""
         placed = want.report["placed"]
         same("copies", self.text("count-copies"), f"{placed['copies']:,} · {said(placed['copy_bytes'])}")
         same("not done", self.text("count-declined"), f"{placed['missed']:,} · {said(placed['missed_bytes'])}")
-        self.b.eval("document.getElementById('tab-copies').click()")
-        rows = self.b.eval("[...document.querySelectorAll('#copies .row')].map((r) => r.innerText)")
+        self.eval("document.getElementById('tab-copies').click()")
+        rows = self.rows("copies")
         len(rows) >= min(placed["copies"], 15) or fail(f"{len(rows)} rows of copies")
         self.focus("copies")
         for row in rows[:3]:
             all(row.split("\n")) or fail(f"a copy without bytes, name, reason or line: {row!r}")
-            self.b.key("Enter")
-            self.b.eval("document.getElementById('tab-steps').click()")
-            step = self.b.eval("document.querySelector('#steps .row[aria-selected=true] .tag').className")
+            self.key("Enter")
+            self.eval("document.getElementById('tab-steps').click()")
+            step = self.eval("document.querySelector('#steps .row[aria-selected=true] .tag').className")
             step in ("tag copy", "tag move") or fail(f"the copy {row!r} leads to a {step!r}")
-            self.b.eval("document.getElementById('tab-copies').click()")
+            self.eval("document.getElementById('tab-copies').click()")
             self.focus("copies")
-            self.b.key("ArrowDown")
-        self.b.eval("document.getElementById('tab-steps').click()")
+            self.key("ArrowDown")
+        self.eval("document.getElementById('tab-steps').click()")
 
     def check_parts(self):
         """Every piece and body can be looked into, and says what the choice of it said."""
-        for value, words in self.b.eval("[...document.querySelectorAll('#part option')].map((o) => [o.value, o.textContent])"):
-            self.b.eval(f"(() => {{ const p = document.getElementById('part'); p.value = {value}; p.dispatchEvent(new Event('change')); }})()")
-            self.b.settle()
+        for value, words in self.eval(
+            "[...document.querySelectorAll('#part option')].map((o) => [o.value, o.textContent])"
+        ):
+            self.choose_part(value)
             arena = words.rsplit("arena ", 1)[1]
-            steps = self.b.eval("restrideReport.steps")
+            steps = self.eval("restrideReport.steps")
             same(f"steps of {words}", self.text("count-steps"), f"{steps:,}")
             members = self.members()
             bool(members) == (arena != "0 B") or fail(f"{words}: {members}")
-            "body" not in words or "arena of its own" in self.text("part-note") or fail(f"{words} says {self.text('part-note')!r}")
-        self.b.eval("(() => { const p = document.getElementById('part'); p.value = restrideReport.first; p.dispatchEvent(new Event('change')); })()")
+            "body" not in words or "arena of its own" in self.text("part-note") or fail(
+                f"{words} says {self.text('part-note')!r}"
+            )
+        self.choose_part("restrideReport.first")
 
     def check_search(self, want):
         steps = {}
@@ -348,39 +439,43 @@ class Page:
         names = [n for n in steps if sum(n in other for other in steps) == 1 and n.startswith("aten.")]
         name = max(names, key=lambda n: len(steps[n]))
         self.focus("search")
-        self.b.type(name)
+        self.type(name)
         time.sleep(0.3)
-        self.b.settle()
+        self.settle()
         count = self.text("found")
         count.startswith(f"{len(steps[name]):,} of ") or fail(f"{name}: {count!r}, and {len(steps[name])} steps")
-        rows = self.b.eval("[...document.querySelectorAll('#steps .row')].map((r) => r.innerText)")
-        rows and all(name.removeprefix("aten.").removesuffix(".default") in r for r in rows) or fail(f"{name} gives {rows[:3]}")
+        rows = self.rows("steps")
+        (rows and all(name.removeprefix("aten.").removesuffix(".default") in r for r in rows)) or fail(
+            f"{name} gives {rows[:3]}"
+        )
         # In the chart, the blocks of these steps' results are left as they are, and all others are faint.
         made = {n for line in steps[name] for n in re.findall(r'%("(?:[^"\\]|\\.)*"|[\w.]+)', line.split(" = ")[0])}
         key = lambda r: [r["offset"], r["bytes"], r["first_step"], r["last_step"]]
         # Working memory is called after the step's first result.
         lit = [r for r in want.rows if made & {v.removeprefix(WORKING) for v in r["values"]}]
-        same("blocks found", sorted(self.b.eval("restrideReport.found")), sorted(key(r) for r in lit))
+        same("blocks found", sorted(self.eval("restrideReport.found")), sorted(key(r) for r in lit))
         faint = [r for r in want.rows if r not in lit]
-        ground = self.b.eval("getComputedStyle(document.documentElement).getPropertyValue('--panel').trim()")
+        ground = self.variable("panel")
         near, far = (self.distance(rows, ground) for rows in (faint, lit))
-        not near or not far or max(near) < min(far) or fail(f"what is not found is no fainter than what is: {near}, {far}")
-        self.b.key("Enter")
+        not near or not far or max(near) < min(far) or fail(
+            f"what is not found is no fainter than what is: {near}, {far}"
+        )
+        self.key("Enter")
         self.chosen_step() is not None or fail("Enter chooses no step")
-        self.b.key("Escape")
+        self.key("Escape")
         same("found after Escape", self.text("found"), "")
-        self.b.type("no such thing anywhere")
+        self.type("no such thing anywhere")
         time.sleep(0.3)
-        self.b.settle()
+        self.settle()
         self.text("found").startswith("0 of") or fail("what is not there is found")
-        self.b.key("Escape")
+        self.key("Escape")
 
     def distance(self, rows, ground):
         """How far the colours of some blocks are from that of the ground, where they are seen well."""
         at = [a for a in map(self.point, rows) if a and a["width"] >= 8 and a["height"] >= 8]
         # Beside the name that may stand in a block, and beside the chosen step.
         points = [(a["x"] + a["width"] * 0.3, a["y"] - a["height"] * 0.3) for a in at[:20]]
-        pixels = self.b.eval(f"""(() => {{
+        pixels = self.eval(f"""(() => {{
             const blocks = document.getElementById('blocks'), box = blocks.getBoundingClientRect();
             const copy = Object.assign(document.createElement('canvas'), {{ width: blocks.width, height: blocks.height }});
             const g = copy.getContext('2d', {{ willReadFrequently: true }});
@@ -391,33 +486,42 @@ class Page:
         return [sum(abs(p - g) * pixel[3] / 255 for p, g in zip(pixel, ground)) for pixel in pixels]
 
     def check_narrow(self):
-        self.b.resize(400, 800)
-        self.b.settle()
-        wide = self.b.eval("document.scrollingElement.scrollWidth")
+        self.resize(400, 800)
+        self.settle()
+        wide = self.eval("document.scrollingElement.scrollWidth")
         wide <= 400 or fail(f"the page is {wide} wide in a window of 400")
 
     def check_colours(self):
         for name in ("light", "dark"):
-            self.b.eval(f"document.querySelector('#theme input[value={name}]').click()")
-            same("theme", self.b.eval("document.documentElement.dataset.theme"), name)
-            get = lambda v: self.b.eval(f"getComputedStyle(document.documentElement).getPropertyValue('--{v}').trim()")
-            pairs = [("ink", "panel"), ("ink", "page"), ("dim", "panel"), ("dim", "page"), ("ink", "chosen"), ("accent", "panel"), ("bound", "panel"), ("on-soft", "computed-soft"),
-                     ("on-soft", "copied-soft"), ("on-strong", "computed"), ("on-strong", "copied")]
-            for a, b in pairs:
-                contrast(get(a), get(b)) >= 4.5 or fail(f"{name}: {a} on {b} has a contrast of {contrast(get(a), get(b)):.1f}")
+            self.eval(f"document.querySelector('#theme input[value={name}]').click()")
+            same("theme", self.eval("document.documentElement.dataset.theme"), name)
+            get = self.variable
+            pairs = (
+                "ink panel, ink page, dim panel, dim page, ink chosen, accent panel, bound panel, on-soft computed-soft"
+            )
+            pairs += ", on-soft copied-soft, on-strong computed, on-strong copied"
+            for a, b in map(str.split, pairs.split(", ")):
+                contrast(get(a), get(b)) >= 4.5 or fail(
+                    f"{name}: {a} on {b} has a contrast of {contrast(get(a), get(b)):.1f}"
+                )
             for a in ("computed", "copied", "working"):
                 contrast(get(a), get("panel")) >= 3 or fail(f"{name}: {a} is hardly seen")
                 contrast(get(a), get(a + "-soft")) >= 2.5 or fail(f"{name}: {a} and {a}-soft are hardly told apart")
-        self.b.eval("document.querySelector('#theme input[value=auto]').click()")
+        self.eval("document.querySelector('#theme input[value=auto]').click()")
 
     def check_fluid(self):
         """Frames while the steps are scrolled, and while the chart is zoomed, panned and walked through."""
-        times = self.b.eval("""(async () => {
+        times = self.eval("""(async () => {
             const frame = () => new Promise(requestAnimationFrame);
             const list = document.getElementById('steps'), chart = document.getElementById('chart');
             const key = (key) => chart.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
             const times = [];
-            const timed = async (work) => { const start = performance.now(); work(); await frame(); times.push(performance.now() - start); };
+            const timed = async (work) => {
+                const start = performance.now();
+                work();
+                await frame();
+                times.push(performance.now() - start);
+            };
             await frame();
             for (let i = 0; i < 40; i++) await timed(() => { list.scrollTop += list.scrollHeight / 41; });
             for (let i = 0; i < 20; i++) await timed(() => key('ArrowRight'));
@@ -428,7 +532,7 @@ class Page:
         times.sort()
         median, slow = times[len(times) // 2] / 1e3, times[len(times) * 9 // 10] / 1e3
         slow < FRAME or fail(f"one frame of ten took {slow:.2f} s")
-        rows = self.b.eval("document.querySelectorAll('#steps .row').length")
+        rows = self.eval("document.querySelectorAll('#steps .row').length")
         rows < 100 or fail(f"{rows} rows of the steps are made")
         return median, slow
 
@@ -448,92 +552,98 @@ def contrast(a, b):
 # ---------------------------------------------------------------------------------- one program
 
 
-def check(browser, restride, path, tmp, name, o):
-    page, report, plan = (os.path.join(tmp, f"{name}.{end}") for end in ("html", "json", "plan.json"))
-    inputs = [] if path.endswith(".pt2") else ["--random", "1"]
-    for command in (["compile", path, "--report", page, "--json", report], ["plan", path, "--json", plan]):
-        outcome = common.run([restride, *command, *inputs], o.timeout)
+def check(page, restride, path, files, shots):
+    """Check one program's page; its figures."""
+    inputs = [] if path.suffix == ".pt2" else ["--random", "1"]
+    for command in (
+        ["compile", path, "--report", files["html"], "--json", files["json"]],
+        ["plan", path, "--json", files["plan"]],
+    ):
+        outcome = restride(*command, *inputs)
         if not outcome and not inputs and "--random" in outcome.line:
             inputs = ["--random", "1"]
-            outcome = common.run([restride, *command, *inputs], o.timeout)
+            outcome = restride(*command, *inputs)
         outcome or fail(f"restride {command[0]}: {outcome.line}")
-    placed = common.run([restride, "show", path, "--stage", "placed", *inputs], o.timeout)
+    placed = restride("show", path, "--stage", "placed", *inputs)
     placed or fail(placed.line)
-    placed = placed.stdout.splitlines()
-    p = Page(browser, page)
-    with open(report) as f, open(plan) as g:
-        want = Expected(json.load(f), json.load(g), placed, browser.eval("restrideReport.piece"))
-    out = dict(opened=round(p.opened, 3), bytes=os.path.getsize(page), steps=p.b.eval("restrideReport.steps"))
+    p = page(files["html"])
+    report, plan = (json.loads(files[k].read_text()) for k in ("json", "plan"))
+    want = Expected(report, plan, placed.stdout.splitlines(), p.eval("restrideReport.piece"))
+    out = dict(opened=round(p.opened, 3), bytes=files["html"].stat().st_size, steps=p.eval("restrideReport.steps"))
     p.check_totals(want)
     p.check_peak(want)
-    shots = os.path.join(o.screenshots, name)
-    browser.screenshot(shots + ".light.png")
+    p.screenshot(f"{shots}.light.png")
     out["hovered"] = p.check_hover(want)
     p.check_click(want)
     p.check_reasons(want)
     p.check_parts()
     p.check_keys(want)
     # Search looks into the piece that is shown; the text has all of them, and bodies.
-    if browser.eval("document.querySelectorAll('#part option').length") == 1:
+    if p.eval("document.querySelectorAll('#part option').length") == 1:
         p.check_search(want)
     p.check_tabs(want)
     p.check_colours()
     median, slow = p.check_fluid()
     out |= dict(frame_ms=round(median * 1e3, 1), slow_frame_ms=round(slow * 1e3, 1))
-    browser.colours("dark")
+    p.colours("dark")
     p.focus("chart")
-    browser.key("p")
-    browser.eval("document.activeElement.blur(); window.scrollTo(0, 0)")
-    browser.settle()
-    same("theme of a dark system", browser.eval("document.documentElement.dataset.theme"), "dark")
-    browser.screenshot(shots + ".dark.png")
+    p.key("p")
+    p.eval("document.activeElement.blur(); window.scrollTo(0, 0)")
+    p.settle()
+    same("theme of a dark system", p.eval("document.documentElement.dataset.theme"), "dark")
+    p.screenshot(f"{shots}.dark.png")
     p.check_narrow()
-    browser.screenshot(shots + ".narrow.png")
-    markup = browser.eval("[document.querySelectorAll('img, svg, iframe').length, document.scripts.length, window.hostile === undefined]")
+    p.screenshot(f"{shots}.narrow.png")
+    foreign = "document.querySelectorAll('img, svg, iframe').length"
+    markup = p.eval(f"[{foreign}, document.scripts.length, window.hostile === undefined]")
     same("markup that is not the page's", markup, [0, 2, True])
-    browser.errors and fail("; ".join(browser.errors))
+    p.errors and fail("; ".join(p.errors))
     return out
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("programs", nargs="*", metavar="FILE")
+    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=120.0)
+    p.add_argument("programs", nargs="*", type=Path, metavar="FILE")
     p.add_argument("--generated", type=int, action="append", default=[], metavar="N", help="a program of N steps")
-    p.add_argument("--screenshots", default=".", metavar="DIR")
+    p.add_argument("--screenshots", type=Path, default=Path(), metavar="DIR")
     p.add_argument("--browser", metavar="F", help="a Chromium; scripts/chromium.sh finds one")
-    p.add_argument("--binary", metavar="F")
-    p.add_argument("--timeout", type=float, default=120, metavar="S")
-    p.add_argument("--json", metavar="F")
     o = p.parse_args()
-    restride = common.binary(o.binary)
-    chromium = o.browser or subprocess.run([os.path.join(common.ROOT, "scripts/chromium.sh")], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    os.makedirs(o.screenshots, exist_ok=True)
+    restride = Restride(o.binary, o.timeout)
+    find = lambda: subprocess.run(
+        [ROOT / "scripts/chromium.sh"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+    o.screenshots.mkdir(parents=True, exist_ok=True)
     rows = []
-    with tempfile.TemporaryDirectory(prefix="restride-report-") as tmp, Browser(chromium) as browser:
-        todo = [(os.path.splitext(os.path.basename(path))[0], path) for path in o.programs]
-        for name, text in [("hostile", hostile()), ("nothing", NOTHING), *((f"generated_{n}", generated(n)) for n in o.generated)]:
-            path = os.path.join(tmp, name + ".fx")
-            with open(path, "w") as f:
-                f.write(text)
-            todo.append((name, path))
+    with scratch() as tmp, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=o.browser or find(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        todo = [(path.stem, path) for path in o.programs]
+        made = {"hostile": hostile(), "nothing": NOTHING} | {f"generated_{n}": generated(n) for n in o.generated}
+        for name, text in made.items():
+            (tmp / f"{name}.fx").write_text(text)
+            todo.append((name, tmp / f"{name}.fx"))
         for name, path in todo:
+            files = {k: tmp / f"{name}.{end}" for k, end in dict(html="html", json="json", plan="plan.json").items()}
+            tab = chromium.new_page()
             try:
-                row = dict(name=name, status="ok", detail="") | check(browser, restride, path, tmp, name, o)
-            except (AssertionError, RuntimeError, TimeoutError) as e:
+                figures = check(lambda file: Page(tab, file), restride, path, files, o.screenshots / name)
+                row = dict(name=name, status="ok", detail="") | figures
+            except (AssertionError, Error) as e:
                 row = dict(name=name, status="FAILED", detail=" ".join(str(e).split())[:1000])
-                browser.screenshot(os.path.join(o.screenshots, name + ".failed.png"))
+                tab.screenshot(path=o.screenshots / f"{name}.failed.png")
+            tab.close()
             rows.append(row)
+        chromium.close()
     shown = ("steps", "bytes", "opened", "hovered", "frame_ms", "slow_frame_ms")
-    common.print_table(("program", *shown, "", ""), [(r["name"], *(r.get(k, "-") for k in shown), r["status"], r["detail"]) for r in rows])
+    table = [(r["name"], *(r.get(k, "-") for k in shown), r["status"], r["detail"]) for r in rows]
+    print_table(("program", *shown, "", ""), table)
     failed = sum(r["status"] != "ok" for r in rows)
     hovered = sum(r.get("hovered", 0) for r in rows)
     if not failed and hovered < len(rows):
-        failed, _ = failed + 1, print(f"only {hovered} blocks were hovered over")
-    print(f"{len(rows) - failed} passed, {failed} failed")
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(rows=rows, failed=failed), f, indent=1)
-    return 1 if failed else 0
+        failed += 1
+        print(f"only {hovered} blocks were hovered over")
+    return finish(len(rows) - failed, failed, o.json, ran=len(rows), rows=rows)
 
 
 if __name__ == "__main__":

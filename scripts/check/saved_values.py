@@ -3,33 +3,33 @@
 
     cargo run -q -p restride-ops --example dump_samples | python scripts/check/saved_values.py [--write]
 
-Where PyTorch has a formula for an operator (`derivatives.yaml`, which comes with it) its generator says what is kept and
-under which condition; of operators that PyTorch composes, and restride has a rule for, it is measured on restride's sample calls. Calls of both kinds
-are then run under `saved_tensors_hooks`, and what is kept must be what the line says. Without --write, fails if the file says something else.
+Where PyTorch has a formula for an operator (`derivatives.yaml`, part of its package), PyTorch's generator tells what is kept under
+which condition. Where PyTorch composes an operator and restride has a rule for it, restride's sample calls are measured. Calls
+of both kinds run under `saved_tensors_hooks`, and must keep what the line says. Without --write, fails if the file differs.
 """
 
-import argparse
 import itertools
 import json
 import re
 import sys
-import warnings
 from collections import defaultdict
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT
+from lib.driver import parser
+from lib.samples import argument, call, operator, tensors
+
 import torch
 import torchgen
-from ops_check import argument, call, operator, tensors
 from torchgen.gen import parse_native_yaml
 from torchgen.packaged.autograd.load_derivatives import load_derivatives
 
-warnings.filterwarnings("ignore")
-torch.set_num_threads(1)
-
-FILE = Path(__file__).resolve().parents[2] / "crates/restride-ops/src/gradient/saved.txt"
+FILE = ROOT / "crates/restride-ops/src/gradient/saved.txt"
 HEADER = """\
-# What PyTorch keeps of a call for its backward pass, where it differentiates one: `self` is an argument, `self?other` one that is kept if the gradient of
-# `other` is asked for (`a?b|c`: of one of both), `=0` a result; of `!` there is no gradient. Written by scripts/check/saved_values.py.
+# What PyTorch keeps of a call for its backward pass, for each operator that it differentiates. `self`: an argument. `self?other`: an
+# argument kept only if the gradient of `other` is asked for (`a?b|c`: of one of both). `=0`: a result. `!`: has no gradient.
+# Written by scripts/check/saved_values.py.
 """
 
 # What neither a formula nor a sample says: `copy_` is written by hand (VariableTypeManual.cpp), a power in double precision keeps its base.
@@ -52,7 +52,9 @@ def formulas():
     root = Path(torchgen.__file__).parent / "packaged"
     native = root / "ATen/native"
     files = str(native / "native_functions.yaml"), str(native / "tags.yaml")
-    composed = {str(f.func.name) for f in parse_native_yaml(*files).native_functions if f.has_composite_implicit_autograd_kernel}
+    composed = {
+        str(f.func.name) for f in parse_native_yaml(*files).native_functions if f.has_composite_implicit_autograd_kernel
+    }
     found, _ = load_derivatives(str(root / "autograd/derivatives.yaml"), *files)
     out = {}
     for schema, by_key in found.items():
@@ -101,13 +103,17 @@ def declared(name, info):
         if own not in arguments:
             raise SystemExit(f"{name} keeps {own}, which is no argument: {a.expr}")
         words[own] = condition(info, a, differentiated, lists)
-    results = [str(r.name or ("result" if len(schema.returns) == 1 else f"result{i}")) for i, r in enumerate(schema.returns)]
+    results = [
+        str(r.name or ("result" if len(schema.returns) == 1 else f"result{i}")) for i, r in enumerate(schema.returns)
+    ]
     outs = set()
     for a in info.all_saved_outputs:
         if is_tensor(a):
             own = str(a.nctype.name)
             outs.add(results.index(own) if own in results else int(own.removeprefix("result") or 0))
-    return [words[n] is None and n or f"{n}?{'|'.join(words[n])}" for n in arguments if n in words] + [f"={k}" for k in sorted(outs)]
+    return [(words[n] is None and n) or f"{n}?{'|'.join(words[n])}" for n in arguments if n in words] + [
+        f"={k}" for k in sorted(outs)
+    ]
 
 
 def floating(t):
@@ -143,7 +149,8 @@ def measured(name, record):
         try:
             with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
                 outs = call(op, args)
-        except Exception:  # noqa: BLE001 - PyTorch refuses the sample, or has no gradient of it
+        except Exception:
+            # PyTorch refuses the sample, or has no gradient of it.
             continue
         outs = [o for o in outs if isinstance(o, torch.Tensor)]
         if not any(o.requires_grad for o in outs):
@@ -160,7 +167,9 @@ def measured(name, record):
             yield frozenset(wanted), {"!"}, set()
             continue
         # What is empty cannot be told.
-        there = {n for n, t in operands if at(t) is not None} | {f"={k}" for k, o in enumerate(outs) if at(o) is not None}
+        there = {n for n, t in operands if at(t) is not None} | {
+            f"={k}" for k, o in enumerate(outs) if at(o) is not None
+        }
         yield frozenset(wanted), own, there
 
 
@@ -197,10 +206,10 @@ def expected(line, wanted, there):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--show", help="print what is measured of this operator")
-    options = parser.parse_args()
+    p = parser(__doc__)
+    p.add_argument("--write", action="store_true", help="write the file instead of comparing")
+    p.add_argument("--show", metavar="OPERATOR", help="print what is measured of this operator")
+    options = p.parse_args()
     known = formulas()
     records, kinds = defaultdict(list), {}
     for text in sys.stdin:

@@ -9,6 +9,7 @@ refuses some of them with a version error and is wrong about others. Those that 
 those that inspect the tape, are not here.
 """
 
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -368,13 +369,16 @@ def conj_view_mut(x):
 @scenario((4,))
 def custom_fn_view_mut(x):
     """Custom Function returning a view, mutated: raises."""
+
     class V(torch.autograd.Function):
         @staticmethod
         def forward(ctx, a):
             return a.view_as(a)
+
         @staticmethod
         def backward(ctx, g):
             return g * 0.5
+
     y = V.apply(x * 1)
     y.mul_(2)
     return weighted(y)
@@ -383,15 +387,18 @@ def custom_fn_view_mut(x):
 @scenario((4,))
 def mark_dirty_view(x):
     """Custom Function mark_dirty on a view input."""
+
     class A(torch.autograd.Function):
         @staticmethod
         def forward(ctx, a):
             a.mul_(3)
             ctx.mark_dirty(a)
             return a
+
         @staticmethod
         def backward(ctx, g):
             return g * 3
+
     b = x * 1
     A.apply(b[1:3])
     return weighted(b)
@@ -455,16 +462,13 @@ def double_backward(x, y):
     """Gradgrad through in-place on view."""
     b = x.clone()
     b[1].mul_(y)
-    return (b ** 3).sum()
+    return (b**3).sum()
 
 
 def leaves(shapes):
     out = []
     for k, shape in enumerate(shapes):
-        n = 1
-        for size in shape:
-            n *= size
-        out.append(torch.arange(n, dtype=torch.float64).reshape(shape) * 0.3 + 0.7 + k * 0.1)
+        out.append(torch.arange(math.prod(shape), dtype=torch.float64).reshape(shape) * 0.3 + 0.7 + k * 0.1)
     return out
 
 
@@ -483,7 +487,7 @@ def main():
     for name, (shapes, f) in SCENARIOS.items():
         try:
             program = torch.export.export(Program(f), tuple(leaves(shapes)), strict=False)
-        except Exception as e:  # noqa: BLE001 - said below
+        except Exception as e:
             print(f"{name}: {type(e).__name__}: {str(e).splitlines()[0]}")
             continue
         torch.export.save(program, out / f"{name}.pt2")

@@ -9,10 +9,15 @@ And crates/restride-ops/data/core.txt: the operators of Core ATen, which PyTorch
 
     python scripts/make/dump_schemas.py
 """
-import pathlib
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT
 
 import torch
-import torch._prims  # noqa: F401  registers prims
+import torch._prims
 
 try:
     import torchvision  # noqa: F401  registers torchvision
@@ -20,7 +25,7 @@ except ImportError:
     print("torchvision is not installed: its operators will be missing")
 
 NAMESPACES = ("aten", "prims", "torchvision")
-CRATES = pathlib.Path(__file__).resolve().parents[2] / "crates"
+CRATES = ROOT / "crates"
 OUT = CRATES / "restride-ops/data/schemas.txt"
 CORE = CRATES / "restride-ops/data/core.txt"
 OUT_FORMS = CRATES / "restride-ops/data/out_forms.txt"

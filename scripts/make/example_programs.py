@@ -108,8 +108,14 @@ def classifier():
         def __init__(self):
             super().__init__()
             self.features = nn.Sequential(
-                nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
-                nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.AdaptiveAvgPool2d(1),
+                nn.Conv2d(1, 8, 3, padding=1),
+                nn.BatchNorm2d(8),
+                nn.ReLU(inplace=True),
+                nn.MaxPool2d(2),
+                nn.Conv2d(8, 16, 3, padding=1),
+                nn.BatchNorm2d(16),
+                nn.ReLU(inplace=True),
+                nn.AdaptiveAvgPool2d(1),
             )
             self.head = nn.Linear(16, 4)
 
@@ -128,7 +134,13 @@ def batchnorm_train():
             super().__init__(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(inplace=True))
 
     net = nn.Sequential(
-        Block(3, 8), nn.MaxPool2d(2), Block(8, 16), Block(16, 16), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 10)
+        Block(3, 8),
+        nn.MaxPool2d(2),
+        Block(8, 16),
+        Block(16, 16),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(16, 10),
     )
     return net, (torch.randn(4, 3, 16, 16),)
 
@@ -347,7 +359,11 @@ def tied_weights():
         def forward(self, x):
             logits = self.o(self.e(x)) + self.c.sum()
             logits = logits.masked_fill(logits < 0, float("-inf")).clamp(max=float("inf"))
-            return logits, self.bt.sum(1) + self.rows.sum() + self.np.sum() + self.h.float().sum(), self.b[1:9223372036854775807]
+            return (
+                logits,
+                self.bt.sum(1) + self.rows.sum() + self.np.sum() + self.h.float().sum(),
+                self.b[1:9223372036854775807],
+            )
 
     return Tied(), (torch.tensor([1, 2]),)
 
@@ -534,7 +550,11 @@ def random_dropout():
 
     class Random(nn.Module):
         def forward(self, x):
-            return F.dropout(x, 0.5) + torch.rand_like(x), torch.bernoulli(torch.full_like(x, 0.5)), torch.randint(0, 5, (3,))
+            return (
+                F.dropout(x, 0.5) + torch.rand_like(x),
+                torch.bernoulli(torch.full_like(x, 0.5)),
+                torch.randint(0, 5, (3,)),
+            )
 
     return Random(), (torch.randn(4, 4),)
 

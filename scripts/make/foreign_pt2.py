@@ -14,11 +14,15 @@ def foreign_minimal(path):
     batch = {"as_expr": {"expr_str": "Symbol('s77', positive=True, integer=True)", "hint": {"as_int": 2}}}
 
     def meta(dtype, sizes, strides, grad=False):
-        return dict(dtype=dtype, sizes=sizes, requires_grad=grad, device={"type": "cpu"}, strides=strides, storage_offset={"as_int": 0}, layout=7)
+        where = dict(device={"type": "cpu"}, strides=strides, storage_offset={"as_int": 0}, layout=7)
+        return dict(dtype=dtype, sizes=sizes, requires_grad=grad, **where)
 
     tensor = lambda name: {"as_tensor": {"name": name}}
     node = lambda op, result, **inputs: dict(
-        target=f"torch.ops.aten.{op}", inputs=[dict(name=k, arg=v) for k, v in inputs.items()], outputs=[tensor(result)], metadata={}
+        target=f"torch.ops.aten.{op}",
+        inputs=[dict(name=k, arg=v) for k, v in inputs.items()],
+        outputs=[tensor(result)],
+        metadata={},
     )
     f32, i64 = 7, 5
     weights = {
@@ -36,9 +40,14 @@ def foreign_minimal(path):
             node("add.Tensor", "n2", self=tensor("b_n"), other={"as_int": 1}),
         ],
         tensor_values=dict(
-            p_w=weights["w"][2], p_b=weights["b"][2], b_n=weights["n"][2], n2=weights["n"][2],
-            x=meta(f32, [batch, *ints(3)], ints(3, 1)), wt=meta(f32, ints(3, 2), ints(1, 3)),
-            h=meta(f32, [batch, *ints(2)], ints(2, 1)), y=meta(f32, [batch, *ints(2)], ints(2, 1)),
+            p_w=weights["w"][2],
+            p_b=weights["b"][2],
+            b_n=weights["n"][2],
+            n2=weights["n"][2],
+            x=meta(f32, [batch, *ints(3)], ints(3, 1)),
+            wt=meta(f32, ints(3, 2), ints(1, 3)),
+            h=meta(f32, [batch, *ints(2)], ints(2, 1)),
+            y=meta(f32, [batch, *ints(2)], ints(2, 1)),
         ),
         sym_int_values={},
         sym_bool_values={},
@@ -50,7 +59,10 @@ def foreign_minimal(path):
             {"buffer": {"arg": {"name": "b_n"}, "buffer_name": "n", "persistent": True}},
             {"user_input": {"arg": tensor("x")}},
         ],
-        output_specs=[{"buffer_mutation": {"arg": {"name": "n2"}, "buffer_name": "n"}}, {"user_output": {"arg": tensor("y")}}],
+        output_specs=[
+            {"buffer_mutation": {"arg": {"name": "n2"}, "buffer_name": "n"}},
+            {"user_output": {"arg": tensor("y")}},
+        ],
     )
     leaf = {"type": None, "context": None, "children_spec": []}
     spec = lambda kind, context, children: {"type": f"builtins.{kind}", "context": context, "children_spec": children}

@@ -5,12 +5,12 @@
   make_examples.py --layouts [--out fixtures]       with an older torch: its own layout of a few of the programs,
                                                     as fixtures/pt2/torch_2_7_NAME.pt2 and so on
 
-Each program is a function of example_programs.py, drawn with seed 0. Beside NAME.pt2 stand NAME.inputs.npz and NAME.expected.npz as
-scripts/make/zoo/export.py writes them (output.I, and input.NAME, buffer.NAME, parameter.NAME for what the run changed), all
-from eager PyTorch, and each folder has an index.jsonl. Paths of the machine are taken out of the stack traces. The program of a file over 300 kB is compressed; if it still is over, that is an error.
+Each program is a function of example_programs.py, drawn with seed 0. Beside NAME.pt2 stand NAME.inputs.npz and
+NAME.expected.npz as scripts/make/zoo/export.py writes them (output.I, and input.NAME, buffer.NAME, parameter.NAME where the
+run changed them), all from eager PyTorch; each folder has an index.jsonl. Stack traces hold no path of the machine. The program
+of a file over 300 kB is compressed; a file that stays over is an error.
 """
 
-import argparse
 import io
 import json
 import os
@@ -18,14 +18,15 @@ import re
 import struct
 import sys
 import zipfile
+from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "zoo"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "zoo"))
+from lib.command import ROOT
+from lib.driver import parser
 
 import numpy as np
 import torch
-
 from example_programs import PROGRAMS
 from export import reference
 from foreign_pt2 import foreign_minimal
@@ -43,7 +44,7 @@ def clean(ep):
             trace = node.meta.get("stack_trace")
             if trace:
                 trace = re.sub(r'File "[^"]*/site-packages/', 'File "', trace)
-                node.meta["stack_trace"] = re.sub(rf'File "{re.escape(os.path.dirname(os.path.dirname(HERE)))}/', 'File "', trace)
+                node.meta["stack_trace"] = re.sub(rf'File "{re.escape(str(ROOT))}/', 'File "', trace)
 
 
 def deflate(path, which):
@@ -66,7 +67,7 @@ def check_file(path):
     with zipfile.ZipFile(path) as z:
         for name in z.namelist():
             data = z.read(name)
-            for trace in (os.path.expanduser("~"), os.path.dirname(os.path.dirname(HERE)), sys.prefix, "site-packages"):
+            for trace in (os.path.expanduser("~"), str(ROOT), sys.prefix, "site-packages"):
                 assert trace.encode() not in data, f"{path}: {name} holds {trace}"
 
 
@@ -173,7 +174,9 @@ def methods(folder):
     calls = [("prefill", (prompt,))] + [("decode", (t, torch.tensor([4 + i]))) for i, t in enumerate(tokens)]
     stem = os.path.join(folder, "prefill_decode")
     with torch.no_grad():
-        exported = {name: torch.export.export(Method(attention, name), args) for name, args in dict(reversed(calls)).items()}
+        exported = {
+            name: torch.export.export(Method(attention, name), args) for name, args in dict(reversed(calls)).items()
+        }
         for ep in exported.values():
             clean(ep)
         buffer = io.BytesIO()
@@ -202,10 +205,9 @@ def write_index(out, rows):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*")
-    p.add_argument("--out", default=os.path.join(os.path.dirname(os.path.dirname(HERE)), "fixtures"))
-    p.add_argument("--layouts", action="store_true")
+    p = parser(__doc__, "names")
+    p.add_argument("--out", default=ROOT / "fixtures")
+    p.add_argument("--layouts", action="store_true", help="an older torch's own layout of a few programs")
     o = p.parse_intermixed_args()
     rows = []
     prefix = "torch_" + "_".join(torch.__version__.split(".")[:2]) + "_" if o.layouts else ""
@@ -220,7 +222,12 @@ def main():
             reload_and_compare(stem, args, kwargs, want, False)
             torch.set_default_dtype(torch.float32)
         nodes = len(ep.graph.nodes)
-        rows.append((folder, dict(name=prefix + name, file=prefix + name, ok=True, random=options.get("random", False), nodes=nodes)))
+        rows.append(
+            (
+                folder,
+                dict(name=prefix + name, file=prefix + name, ok=True, random=options.get("random", False), nodes=nodes),
+            )
+        )
         print(f"{stem}.pt2: {os.path.getsize(stem + '.pt2')} bytes, {nodes} nodes", flush=True)
     if not o.layouts and not o.names:
         rows += [("pt2", dict(name=n, file=n, ok=True, random=False)) for n in other_archives(o.out)]

@@ -12,43 +12,39 @@ For every case that has a .pt2, every column runs the same program on the case's
   refused    raises or refuses where eager PyTorch runs
   accepted   runs where eager PyTorch raises
 
-Without names, writes the sums between the markers of README.md and a line a case to docs/alias-table.md; --check compares
-them with what is there instead, and exits with 1 where they differ. PyTorch's columns can be taken from an earlier --json file. Columns of torch.compile with inductor are left out
-where there is no C++ compiler. Cases that torch cannot save have no program to run.
+Without names, writes the sums between the marks of README.md and a line a case to docs/alias-table.md; --check compares the files
+instead, and exits with 1 where they differ. --torch-from takes PyTorch's columns from an earlier --json file. Without a C++
+compiler the column of torch.compile with inductor is left out. Cases that torch cannot save have no program to run.
 """
 
 import argparse
 import contextlib
-import glob
+import importlib.metadata
 import io
 import json
+import logging
 import os
 import select
 import shutil
 import subprocess
 import sys
-import tempfile
 import warnings
-
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import ROOT, VIAS, Restride
+from lib.driver import parser, print_table, replace_between, scratch, write_json
 
 TORCH = {
     "run_decompositions": "`ep.run_decompositions({})`",
     "functionalize": "`torch.func.functionalize` under `make_fx`",
     "reinplace": "`torch.fx.passes.reinplace` after it",
-    "aot_eager": "`torch.compile(backend=\"aot_eager\")`",
+    "aot_eager": '`torch.compile(backend="aot_eager")`',
     "inductor": "`torch.compile()` (inductor)",
 }
 RESTRIDE = {
     "file": "`restride functionalize`, in `torch.export.load`",
-    "interp": "`restride run --via interp`",
-    "functional": "`restride run --via functional`",
-    "plan": "`restride run --via plan`",
+    **{via: f"`restride run --via {via}`" for via in VIAS},
 }
 STATUSES = ("right", "sharing", "wrong", "refused", "accepted")
 BEGIN, END = "<!-- alias-table: scripts/measure/alias_table.py writes what follows -->", "<!-- alias-table: end -->"
@@ -62,16 +58,16 @@ def columns():
     return torch + list(RESTRIDE)
 
 
-def judge(torch, case, got, problem):
+def judge(case, got, problem):
     """(status, detail) of one run: `got` is what it left as a tensor file's content, or None when it raised `problem`."""
-    from check.alias_check import differences
+    from lib.tensor_files import differences
 
     if "after" not in case:
         return ("right", "") if got is None else ("accepted", f"eager: {case['eager_error'].splitlines()[0][:90]}")
     if got is None:
         return "refused", problem
     try:
-        found = differences(torch, case["after"], got, case["n_inputs"])
+        found = differences(case["after"], got, case["n_inputs"])
     except Exception as e:
         found = [f"unusable result: {type(e).__name__}: {e}".splitlines()[0]]
     if not found:
@@ -99,49 +95,28 @@ def define_operators(torch):
     return lib, [f"abugs::{s}" for s in table]
 
 
-def leaf_values(torch, case):
-    from check.alias_check import Tensors
+def leaf_values(case):
+    from lib.tensor_files import Tensors
 
-    file = Tensors(torch, case["inputs"])
-    return [e["scalar"] if "scalar" in e else file.tensor(e) for e in file.entries]
-
-
-def left(torch, case, inputs, outputs):
-    """What a run in PyTorch left, as a tensor file's content."""
-    tensors, storages, ids = [], [], {}
-    given = {s["id"]: s["dtype"] for s in case["inputs"]["storages"]}
-    dtypes = [given[e["storage"]] if "storage" in e else None for e in case["inputs"]["tensors"]]
-    for i, t in enumerate([*inputs, *outputs]):
-        if not isinstance(t, torch.Tensor):
-            tensors.append({"scalar": t})
-            continue
-        t = t.detach().resolve_conj().resolve_neg()
-        storage = t.untyped_storage()
-        dtype = t.dtype
-        if i < len(inputs) and dtypes[i]:
-            dtype = getattr(torch, dtypes[i].removeprefix("torch."))
-        if storage._cdata not in ids:
-            ids[storage._cdata] = len(storages)
-            n = storage.nbytes() // dtype.itemsize
-            flat = torch.empty(0, dtype=dtype).set_(storage, 0, (n,), (1,))
-            storages.append({"id": len(storages), "dtype": str(dtype), "data": flat.tolist()})
-        entry = {"dtype": str(t.dtype), "size": list(t.size()), "stride": list(t.stride())}
-        tensors.append(entry | {"offset": t.storage_offset(), "storage": ids[storage._cdata]})
-    return {"tensors": tensors, "storages": storages}
+    return Tensors(case["inputs"]).all()
 
 
 def in_torch(torch, case, make):
-    """Runs what `make` gives of the case's inputs on the case's inputs."""
+    """What a run in PyTorch left on the case's inputs, as a tensor file's content; `make` gives the function."""
+    from lib.tensor_files import content_of
+
     from torch.utils import _pytree as pytree
 
     run = make()
-    inputs = leaf_values(torch, case)
+    inputs = leaf_values(case)
     with torch.no_grad():
         outputs = run(*inputs)
-    return left(torch, case, inputs, pytree.tree_leaves(outputs))
+    given = {s["id"]: s["dtype"] for s in case["inputs"]["storages"]}
+    dtypes = [given[e["storage"]] if "storage" in e else None for e in case["inputs"]["tensors"]]
+    return content_of([*inputs, *pytree.tree_leaves(outputs)], dtypes)
 
 
-def column(torch, name, case, path, restride, ops, timeout):
+def column(torch, name, case, path, restride, ops):
     """(content or None, problem) of one column."""
     from torch.utils import _pytree as pytree
 
@@ -166,12 +141,12 @@ def column(torch, name, case, path, restride, ops, timeout):
 
         f = torch.func.functionalize(flat(load(path)), remove=remove)
         with torch.no_grad():
-            return make_fx(f)(*leaf_values(torch, case))
+            return make_fx(f)(*leaf_values(case))
 
     def reinplaced():
         from torch.fx.passes.reinplace import reinplace
 
-        return reinplace(traced("mutations_and_views"), *leaf_values(torch, case))
+        return reinplace(traced("mutations_and_views"), *leaf_values(case))
 
     makers = {
         "run_decompositions": lambda: flat(load(path).run_decompositions({})),
@@ -183,50 +158,44 @@ def column(torch, name, case, path, restride, ops, timeout):
     if name in makers:
         torch._dynamo.reset()
         return in_torch(torch, case, makers[name]), ""
-    with tempfile.TemporaryDirectory(prefix="restride-table-") as tmp:
-        given, out = os.path.join(tmp, "inputs.json"), os.path.join(tmp, "out")
-        with open(given, "w") as f:
-            json.dump(case["inputs"], f)
+    with scratch() as tmp:
+        given, file, left = tmp / "inputs.json", tmp / "out.pt2", tmp / "out.json"
+        given.write_text(json.dumps(case["inputs"]))
         if name == "file":
-            command = [restride, "functionalize", path, "--inputs", given, "-o", f"{out}.pt2", "--ops", ops]
+            outcome = restride("functionalize", path, "--inputs", given, "-o", file, "--ops", ops)
         else:
-            command = [restride, "run", path, "--inputs", given, "--outputs", f"{out}.json", "--via", name, "--ops", ops]
-        outcome = common.run(command, timeout)
+            outcome = restride.run(path, name, left, "--ops", ops, inputs=given)
         if outcome.kind not in ("ok", "refused"):
             raise SystemExit(f"{path}: {name}: {outcome.kind}: {outcome.line}")
         if not outcome:
             return None, outcome.line
         if name == "file":
-            return in_torch(torch, case, lambda: flat(load(f"{out}.pt2"))), ""
-        with open(f"{out}.json") as f:
-            return json.load(f), ""
+            return in_torch(torch, case, lambda: flat(load(file))), ""
+        return json.loads(left.read_text()), ""
 
 
 def work(o):
     """Judges columns of cases, one asked for a line, until the input ends; a crash loses that one only."""
-    warnings.filterwarnings("ignore")
-    import logging
-
     import torch
 
+    warnings.filterwarnings("ignore")
     logging.disable(logging.CRITICAL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    lib, schemas = define_operators(torch)
-    with tempfile.TemporaryDirectory(prefix="restride-table-") as tmp:
-        ops = os.path.join(tmp, "ops.txt")
-        with open(ops, "w") as f:
-            f.write("".join(f"{s}\n" for s in schemas))
+    _library, schemas = define_operators(torch)
+    restride = Restride(o.binary, o.timeout)
+    with scratch() as tmp:
+        ops = tmp / "ops.txt"
+        ops.write_text("".join(f"{s}\n" for s in schemas))
         for line in sys.stdin:
             stem, name = json.loads(line)
-            with open(f"{stem}.json") as f:
-                case = json.load(f)
+            case = json.loads(Path(f"{stem}.json").read_text())
             try:
                 with contextlib.redirect_stderr(io.StringIO()):
-                    got, problem = column(torch, name, case, f"{stem}.pt2", o.binary, ops, o.timeout)
+                    got, problem = column(torch, name, case, f"{stem}.pt2", restride, ops)
             except Exception as e:
                 got, problem = None, f"{type(e).__name__}: {e}".splitlines()[0][:120]
-            print(json.dumps(judge(torch, case, got, problem)), file=answers, flush=True)
+            print(json.dumps(judge(case, got, problem)), file=answers, flush=True)
 
 
 class Worker:
@@ -237,7 +206,9 @@ class Worker:
 
     def ask(self, question):
         if self.child is None:
-            self.child = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.child = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
         self.child.stdin.write(json.dumps(question).encode() + b"\n")
         self.child.stdin.flush()
         ready, _, _ = select.select([self.child.stdout], [], [], self.timeout)
@@ -281,23 +252,30 @@ def unreadable(rows):
 
 def short_table(rows, names, version):
     lost = len(unreadable(rows))
-    note = f"PyTorch {version}, which cannot load {lost} of the files that it saved; " if lost else f"PyTorch {version}; "
+    note = (
+        f"PyTorch {version}, which cannot load {lost} of the files that it saved; " if lost else f"PyTorch {version}; "
+    )
     note += "each program by itself: [docs/alias-table.md](docs/alias-table.md)."
-    text = [BEGIN, "", *sums(rows, names), "", MEANING, note, ""]
-    return "\n".join([*text, END])
+    return "\n".join(["", *sums(rows, names), "", MEANING, note, "", ""])
 
 
 def long_table(rows, names, version, left_out):
     text = ["# Aliasing and mutation: restride beside PyTorch's own transforms", ""]
-    text += [f"Written by `scripts/measure/alias_table.py` with PyTorch {version}; the programs and what eager PyTorch leaves of them are in "
-             "`fixtures/alias`. One judge for all columns. `torch.compile` gets `torch.export.load(…).module()`; what it made of the "
-             "Python that was exported is in the fixtures (`torch_2_15`), and differs for a few.", "", MEANING, "", *sums(rows, names), ""]
+    head = (
+        f"Written by `scripts/measure/alias_table.py` with PyTorch {version}; `fixtures/alias` holds the programs and what eager "
+        "PyTorch leaves. One comparison judges all columns. `torch.compile` gets `torch.export.load(…).module()`; what it made of "
+        "the Python that was exported is in the fixtures (`torch_2_15`), and differs for a few."
+    )
+    text += [head, "", MEANING, "", *sums(rows, names), ""]
     text += ["| program | issue | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
     for row in rows:
         number = isinstance(row["issue"], int)
         issue = f"[{row['issue']}](https://github.com/pytorch/pytorch/issues/{row['issue']})" if number else ""
-        text.append(f"| `{row['name']}`: {row['what'].replace('|', '&#124;')} | {issue} | " + " | ".join(row["results"][n][0] for n in names) + " |")
-    ours = [(r["name"], n, *r["results"][n]) for r in rows for n in names if n in RESTRIDE and r["results"][n][0] != "right"]
+        what, cells = row["what"].replace("|", "&#124;"), " | ".join(row["results"][n][0] for n in names)
+        text.append(f"| `{row['name']}`: {what} | {issue} | {cells} |")
+    ours = [
+        (r["name"], n, *r["results"][n]) for r in rows for n in names if n in RESTRIDE and r["results"][n][0] != "right"
+    ]
     if ours:
         text += ["", "What restride's columns say where they are not right:", ""]
         text += [f"- `{case}`, {n}: {status}: {detail}" for case, n, status, detail in ours]
@@ -307,73 +285,58 @@ def long_table(rows, names, version, left_out):
     return "\n".join(text) + "\n"
 
 
-def replaced(text, table):
-    if BEGIN not in text or END not in text:
-        raise SystemExit("README.md has no markers for the table")
-    return text[: text.index(BEGIN)] + table + text[text.index(END) + len(END) :]
-
-
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("names", nargs="*")
-    p.add_argument("--fixtures", default=os.path.join(common.ROOT, "fixtures", "alias"))
-    p.add_argument("--readme", default=os.path.join(common.ROOT, "README.md"))
-    p.add_argument("--long", default=os.path.join(common.ROOT, "docs", "alias-table.md"))
-    p.add_argument("--binary")
-    p.add_argument("--timeout", type=float, default=120.0, help="seconds for one program in one column")
+    p = parser(__doc__, "names", "--binary", "--timeout", "--json", timeout=120.0)
+    p.add_argument("--fixtures", type=Path, default=ROOT / "fixtures/alias")
+    p.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    p.add_argument("--long", type=Path, default=ROOT / "docs/alias-table.md")
     p.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
-    p.add_argument("--json", metavar="F")
     p.add_argument("--torch-from", metavar="F", help="an earlier --json file: PyTorch's columns are taken from it")
     p.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     o = p.parse_intermixed_args()
-    o.binary = common.binary(o.binary)
     if o.worker:
         return work(o)
-    import importlib.metadata
-
     version = importlib.metadata.version("torch").split("+")[0]
     names, rows, left_out, before = columns(), [], [], {}
     if o.torch_from:
-        with open(o.torch_from) as f:
-            earlier = json.load(f)
+        earlier = json.loads(Path(o.torch_from).read_text())
         if earlier["torch"] != version:
             p.error(f"{o.torch_from} is of PyTorch {earlier['torch']}, not {version}")
         before = {row["name"]: {c: r for c, r in row["results"].items() if c in TORCH} for row in earlier["rows"]}
-    worker = Worker([sys.executable, __file__, "--worker", "--binary", o.binary, "--timeout", str(o.timeout)], o.timeout)
-    for path in sorted(glob.glob(os.path.join(o.fixtures, "*.json"))):
-        stem = path.removesuffix(".json")
-        name = os.path.basename(stem)
+    binary = Restride(o.binary).path
+    worker = Worker([sys.executable, __file__, "--worker", "--binary", binary, "--timeout", str(o.timeout)], o.timeout)
+    for path in sorted(o.fixtures.glob("*.json")):
+        name = path.stem
         if o.names and name not in o.names:
             continue
-        if not os.path.exists(f"{stem}.pt2"):
+        if not path.with_suffix(".pt2").exists():
             left_out.append(name)
             continue
-        with open(path) as f:
-            case = json.load(f)
+        case = json.loads(path.read_text())
+        stem = str(path.with_suffix(""))
         results = {c: before.get(name, {}).get(c) or worker.ask([stem, c]) for c in names}
         rows.append(dict(name=name, what=case["what"], issue=case["issue"], results=results))
         print(f"{name}: " + ", ".join(f"{c} {s}" for c, (s, _) in results.items()), file=sys.stderr, flush=True)
     worker.end()
-    table = [(r["name"], *(r["results"][c][0] for c in names), next((f"{c}: {r['results'][c][1]}" for c in RESTRIDE if r["results"][c][0] != "right"), "")) for r in rows]
-    common.print_table(("case", *names, ""), table)
+    detail = lambda r: next((f"{c}: {r[c][1]}" for c in RESTRIDE if r[c][0] != "right"), "")
+    table = [(r["name"], *(r["results"][c][0] for c in names), detail(r["results"])) for r in rows]
+    print_table(("case", *names, ""), table)
     print()
     print("\n".join(sums(rows, names)))
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(torch=version, rows=rows, left_out=left_out), f, indent=1)
+    write_json(o.json, dict(torch=version, rows=rows, left_out=left_out))
     differ = False
     if not o.names:
-        with open(o.readme) as f:
-            before = f.read()
-        made = {o.readme: replaced(before, short_table(rows, names, version)), o.long: long_table(rows, names, version, left_out)}
-        for path, text in made.items():
-            have = open(path).read() if os.path.exists(path) else ""
-            if have != text and o.check:
+        have = o.long.read_text() if o.long.exists() else ""
+        made = long_table(rows, names, version, left_out)
+        if o.check:
+            short = short_table(rows, names, version)
+            stale = [o.long] * (have != made) + [o.readme] * (short not in o.readme.read_text())
+            for path in stale:
                 print(f"{path} is not what was measured: run scripts/measure/alias_table.py")
-                differ = True
-            elif have != text:
-                with open(path, "w") as f:
-                    f.write(text)
+            differ = bool(stale)
+        else:
+            replace_between(o.readme, BEGIN, END, short_table(rows, names, version))
+            o.long.write_text(made)
     bad = [r["name"] for r in rows for c in RESTRIDE if r["results"][c][0] in ("wrong", "accepted")]
     for name in sorted(set(bad)):
         print(f"{name}: restride is wrong")

@@ -10,33 +10,29 @@ the same run, up to --torch-nodes nodes, those of `ExportedProgram.run_decomposi
 `views`), each with the ratio to restride's time. Nothing is judged: times are no test.
 """
 
-import argparse
 import json
 import logging
-import os
 import subprocess
 import sys
-import tempfile
 import time
-
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from lib import common
+from lib.command import ROOT, Restride
+from lib.driver import parser, print_table, scratch, write_json
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 PARTS = ("functionalize", "place", "check", "import", "simplify", "plan")
 OTHERS = PARTS[1:]
 
 
-def restride_times(binary, path, tmp, repeat):
+def restride_times(restride, path, tmp, repeat):
     """Microseconds of each part, the fastest of some runs, and how many nodes there were and are."""
     best, counts = {}, None
     for _ in range(repeat):
-        out = os.path.join(tmp, "report.json")
-        subprocess.run([binary, "compile", path, "--random", "0", "--json", out], check=True, stdout=subprocess.DEVNULL)
-        with open(out) as f:
-            report = json.load(f)
+        done = restride("compile", path, "--random", "0", "--json", tmp / "report.json", timeout=3600.0)
+        if not done:
+            raise SystemExit(f"compile: {done.kind}: {done.line}")
+        report = json.loads((tmp / "report.json").read_text())
         for part in PARTS:
             us = report["time_us"][part]
             best[part] = min(us, best.get(part, us))
@@ -70,44 +66,51 @@ def ratio(theirs, ours):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser(__doc__, "--binary", "--json")
     p.add_argument("--nodes", default="100,1000,10000,100000")
     p.add_argument("--torch-nodes", type=int, default=1000, help="PyTorch runs up to this many nodes")
-    p.add_argument("--torch-reinplace-nodes", type=int, default=200, help="PyTorch's reinplace runs up to this many nodes")
+    p.add_argument(
+        "--torch-reinplace-nodes", type=int, default=200, help="PyTorch's reinplace runs up to this many nodes"
+    )
     p.add_argument("--kinds", default="inplace,views,setitem,kv,func,fan")
     p.add_argument("--repeat", type=int, default=3)
-    p.add_argument("--binary")
-    p.add_argument("--json", metavar="F")
     o = p.parse_args()
     logging.disable(logging.WARNING)
-    binary, rows = common.binary(o.binary), []
-    for kind in o.kinds.split(","):
-        for n in map(int, o.nodes.split(",")):
-            with tempfile.TemporaryDirectory(prefix="restride-bench-") as tmp:
-                path = os.path.join(tmp, "program.pt2")
-                subprocess.run([sys.executable, os.path.join(common.ROOT, "scripts", "make", "big.py"), kind, str(n), path], check=True)
-                times, (nodes, functional) = restride_times(binary, path, tmp, o.repeat)
-                times["place + check"] = times["place"] + times["check"]
-                row = dict(kind=kind, nodes=nodes, functional=functional, us={k: v / nodes for k, v in times.items()})
-                if n <= max(o.torch_nodes, o.torch_reinplace_nodes):
-                    us, left, again = torch_times(path, n <= o.torch_reinplace_nodes)
-                    row.update(torch_us=us / nodes, torch_functional=left, reinplace_us=again and again / nodes)
-            rows.append(row)
-            print(f"{kind} {n}", file=sys.stderr, flush=True)
+    restride, rows = Restride(o.binary), []
+    for kind, n in ((kind, int(n)) for kind in o.kinds.split(",") for n in o.nodes.split(",")):
+        with scratch() as tmp:
+            path = tmp / "program.pt2"
+            subprocess.run([sys.executable, ROOT / "scripts/make/big.py", kind, str(n), path], check=True)
+            times, (nodes, functional) = restride_times(restride, path, tmp, o.repeat)
+            times["place + check"] = times["place"] + times["check"]
+            row = dict(kind=kind, nodes=nodes, functional=functional, us={k: v / nodes for k, v in times.items()})
+            if n <= max(o.torch_nodes, o.torch_reinplace_nodes):
+                us, left, again = torch_times(path, n <= o.torch_reinplace_nodes)
+                row.update(torch_us=us / nodes, torch_functional=left, reinplace_us=again and again / nodes)
+        rows.append(row)
+        print(f"{kind} {n}", file=sys.stderr, flush=True)
     table = []
     for r in rows:
-        us = r["us"]
-        decompositions = ratio(r.get("torch_us"), us["functionalize"])
-        reinplaced = ratio(r.get("reinplace_us"), us["place + check"])
-        counts = (r["kind"], r["nodes"], r["functional"])
-        mine = (f"{us['functionalize']:.2f}", *decompositions, r.get("torch_functional", ""), f"{us['place + check']:.2f}", *reinplaced)
-        table.append((*counts, *mine, *(f"{us[k]:.2f}" for k in OTHERS)))
+        us = {k: f"{v:.2f}" for k, v in r["us"].items()}
+        decomposed = ratio(r.get("torch_us"), r["us"]["functionalize"])
+        reinplaced = ratio(r.get("reinplace_us"), r["us"]["place + check"])
+        row = [r["kind"], r["nodes"], r["functional"], us["functionalize"], *decomposed, r.get("torch_functional", "")]
+        table.append((*row, us["place + check"], *reinplaced, *(us[k] for k in OTHERS)))
     print("microseconds a node; torch: run_decompositions({}), its nodes, and torch.fx.passes.reinplace after it")
-    header = ("kind", "nodes", "functional", "functionalize", "torch", "ratio", "its nodes", "place + check", "reinplace", "ratio", *OTHERS)
-    common.print_table(header, table)
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(rows, f, indent=1)
+    header = (
+        "kind",
+        "nodes",
+        "functional",
+        "functionalize",
+        "torch",
+        "ratio",
+        "its nodes",
+        "place + check",
+        "reinplace",
+        "ratio",
+    )
+    print_table((*header, *OTHERS), table)
+    write_json(o.json, rows)
 
 
 if __name__ == "__main__":

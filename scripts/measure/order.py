@@ -8,42 +8,29 @@ checkers do not run, as compare.py runs them. `--write-docs` puts the table into
 larger for it. Needs nothing but Python.
 """
 
-import argparse
-import concurrent.futures
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-DOCS = os.path.join(ROOT, "docs", "memory.md")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from lib.command import ROOT, Restride
+from lib.driver import parser, replace_between, scratch, write_json
+
+DOCS = ROOT / "docs/memory.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/order.py --write-docs -->", "<!-- end of order -->"
 ROWS = 30
 
 
-def arena(binary, program, inputs, more, timeout):
-    """The bytes of the arena, or what went wrong."""
-    with tempfile.NamedTemporaryFile(suffix=".json") as out:
-        call = [binary, "compile", program, "--no-check", "--json", out.name, *more]
-        if os.path.exists(inputs):
-            call += ["--inputs", inputs]
-        try:
-            ran = subprocess.run(call, capture_output=True, text=True, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            return f"took more than {timeout} s"
-        if ran.returncode != 0:
-            return ran.stderr.strip().splitlines()[-1] if ran.stderr.strip() else f"status {ran.returncode}"
-        return json.load(out)["plan"]
-
-
-def both(args, name):
-    """A program's two plans."""
-    program = os.path.join(args.dir, f"{name}.pt2")
-    inputs = os.path.join(args.dir, f"{name}.inputs.npz")
-    return name, [arena(args.binary, program, inputs, more, args.timeout) for more in (["--no-reorder"], [])]
+def plan(restride, program, *more):
+    """The plan that `compile` reports, or what went wrong."""
+    inputs = program.with_suffix(".inputs.npz")
+    given = ["--inputs", inputs] if inputs.exists() else []
+    with scratch() as tmp:
+        ran = restride("compile", program, "--no-check", "--json", tmp / "report.json", *more, *given)
+        return json.loads((tmp / "report.json").read_text())["plan"] if ran else ran.line or ran.kind
 
 
 def size(n):
@@ -73,44 +60,32 @@ def table(rows, failed):
     return "\n".join(out)
 
 
-def write_docs(text):
-    """Replaces what is between the marks."""
-    with open(DOCS) as f:
-        before, _, rest = f.read().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    with open(DOCS, "w") as f:
-        f.write(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
-
-
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("dir", nargs="?", default=os.path.expanduser("~/.cache/restride/zoo"))
-    p.add_argument("--only", default="")
-    p.add_argument("--binary", default=os.path.join(ROOT, "target", "release", "restride"))
-    p.add_argument("--jobs", type=int, default=os.cpu_count())
-    p.add_argument("--timeout", type=float, default=300)
-    p.add_argument("--json")
+    p = parser(__doc__, "--binary", "--jobs", "--timeout", "--json", jobs=os.cpu_count(), timeout=300.0)
+    p.add_argument("dir", nargs="?", type=Path, default=Path("~/.cache/restride/zoo").expanduser())
+    p.add_argument("--only", default="", metavar="REGEX")
     p.add_argument("--write-docs", action="store_true")
-    args = p.parse_args()
-    names = sorted(f[:-4] for f in os.listdir(args.dir) if f.endswith(".pt2") and re.search(args.only, f))
+    o = p.parse_args()
+    restride = Restride(o.binary, o.timeout)
+    programs = [f for f in sorted(o.dir.glob("*.pt2"), key=lambda f: f.stem) if re.search(o.only, f.name)]
     rows, failed = [], {}
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        for name, (was, now) in pool.map(lambda n: both(args, n), names):
+    with ThreadPoolExecutor(o.jobs) as pool:
+        both = pool.map(lambda f: (plan(restride, f, "--no-reorder"), plan(restride, f)), programs)
+        for program, (was, now) in zip(programs, both, strict=True):
             wrong = [r for r in (was, now) if isinstance(r, str)]
             if wrong:
-                failed[name] = wrong[0]
-                print(f"{name}: {wrong[0]}")
+                failed[program.stem] = wrong[0]
+                print(f"{program.stem}: {wrong[0]}")
                 continue
-            rows.append({"name": name, "was": was["arena_bytes"], "now": now["arena_bytes"], "optimal": now["optimal"]})
-            if rows[-1]["was"] != rows[-1]["now"]:
-                print(f"{name:<44} {rows[-1]['was']:>12} {rows[-1]['now']:>12}")
+            row = dict(name=program.stem, was=was["arena_bytes"], now=now["arena_bytes"], optimal=now["optimal"])
+            rows.append(row)
+            if row["was"] != row["now"]:
+                print(f"{row['name']:<44} {row['was']:>12} {row['now']:>12}")
     text = table(rows, sorted(failed))
     print(text.splitlines()[0])
-    if args.json:
-        with open(args.json, "w") as f:
-            json.dump({"programs": rows, "failed": failed}, f, indent=1)
-    if args.write_docs:
-        write_docs(text)
+    write_json(o.json, dict(programs=rows, failed=failed))
+    if o.write_docs:
+        replace_between(DOCS, BEGIN, END, f"\n{text}\n\n")
     return int(any(r["now"] > r["was"] for r in rows))
 
 

@@ -26,14 +26,21 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "make/zoo"))
+from lib.command import release
+from lib.driver import parser, scratch, write_json
+
 os.environ.update(OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
 warnings.filterwarnings("ignore")
-HERE = Path(__file__).resolve().parent
+
+import torch
+import torchvision
+import transformers
 
 OPTIMIZERS = {
     "sgd": (dict(lr=0.01, momentum=0.9), ["--optimizer", "sgd", "--lr", "0.01", "--momentum", "0.9"]),
@@ -47,7 +54,6 @@ WARM = 3
 
 def trained(model, loss):
     """A module of two arguments that gives a model's loss for them."""
-    import torch
 
     class Loss(torch.nn.Module):
         def __init__(self):
@@ -61,17 +67,11 @@ def trained(model, loss):
 
 
 def resnet18():
-    import torch
-    import torchvision
-
     module = trained(torchvision.models.resnet18(), lambda m, x, y: torch.nn.functional.cross_entropy(m(x), y))
     return module, (torch.randn(8, 3, 64, 64), torch.randint(0, 1000, (8,)))
 
 
 def unet():
-    import torch
-
-    sys.path.insert(0, str(HERE.parent / "make" / "zoo"))
     import models
 
     module = trained(models.unet(), lambda m, x, y: torch.nn.functional.binary_cross_entropy(m(x), y))
@@ -79,9 +79,6 @@ def unet():
 
 
 def bert():
-    import torch
-    import transformers
-
     config = transformers.BertConfig(
         hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024, vocab_size=8192,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
@@ -91,14 +88,11 @@ def bert():
 
 
 def llama():
-    import torch
-    import transformers
-
     config = transformers.LlamaConfig(
         hidden_size=256, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2, intermediate_size=704,
         vocab_size=4096, max_position_embeddings=256,
     )  # fmt: skip
-    loss = lambda m, x, y: m(input_ids=x, labels=y, use_cache=False).loss  # noqa: E731
+    loss = lambda m, x, y: m(input_ids=x, labels=y, use_cache=False).loss
     tokens = torch.randint(0, 4096, (4, 128))
     return trained(transformers.LlamaForCausalLM(config), loss), (tokens, tokens.clone())
 
@@ -107,8 +101,6 @@ MODELS = {"tv_train/resnet18": resnet18, "nn/unet_train": unet, "hf/bert": bert,
 
 
 def built(name):
-    import torch
-
     torch.set_num_threads(1)
     torch.manual_seed(0)
     module, args = MODELS[name]()
@@ -127,15 +119,16 @@ def storages(tensors):
     return sum(unique.values())
 
 
+def optimizer_of(module, optimizer):
+    kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
+    return kind(module.parameters(), **OPTIMIZERS[optimizer][0])
+
+
 def in_double(name, optimizer, steps):
     """Losses by PyTorch in double precision."""
-    import torch
-
     module, args = built(name)
     module, args = module.double(), [a.double() if a.is_floating_point() else a for a in args]
-    kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
-    chosen = kind(module.parameters(), **OPTIMIZERS[optimizer][0])
-    losses = []
+    chosen, losses = optimizer_of(module, optimizer), []
     for _ in range(steps):
         chosen.zero_grad()
         loss = module(*args)
@@ -147,14 +140,10 @@ def in_double(name, optimizer, steps):
 
 def by_torch(name, optimizer, compiled, steps):
     """Losses, seconds of each step and bytes, by PyTorch."""
-    import torch
-
     torch.zeros(1).sum()
     before = status("VmRSS")
     module, args = built(name)
-    options = OPTIMIZERS[optimizer][0]
-    kind = torch.optim.SGD if optimizer == "sgd" else torch.optim.Adam
-    chosen = kind(module.parameters(), **options)
+    chosen = optimizer_of(module, optimizer)
     forward = torch.compile(module) if compiled else module
     update = torch.compile(chosen.step) if compiled else chosen.step
     losses, times = [], []
@@ -190,15 +179,13 @@ def by_torch(name, optimizer, compiled, steps):
 
 
 def by_restride(name, optimizer, steps, keep, restride, train, folder):
-    import torch
-
     module, args = built(name)
     exported = torch.export.export(module, args, strict=False)
     whole, step = folder / "model.pt2", folder / "step.pt2"
     torch.export.save(exported, whole)
     subprocess.run([restride, "grad", whole, "-o", step, "--keep", keep, *OPTIMIZERS[optimizer][1]], check=True)
     out = subprocess.run([train, step, str(steps)], check=True, stdout=subprocess.PIPE, text=True).stdout
-    numbers = lambda pattern: [float(x) for x in re.findall(pattern, out)]  # noqa: E731
+    numbers = lambda pattern: [float(x) for x in re.findall(pattern, out)]
     plan = [int(x) for x in re.search(r"arena_bytes (\d+) state_bytes (\d+) output_bytes (\d+)", out).groups()]
     before, after = (int(x) for x in re.search(r"before_bytes (\d+) after_bytes (\d+)", out).groups())
     return dict(
@@ -220,8 +207,8 @@ def alone(name, optimizer, way, options):
 def one(options):
     name, optimizer, way = options.one
     if way in KEEP:
-        with tempfile.TemporaryDirectory() as folder:
-            made = by_restride(name, optimizer, options.steps, KEEP[way], options.restride, options.train, Path(folder))
+        with scratch() as folder:
+            made = by_restride(name, optimizer, options.steps, KEEP[way], options.restride, options.train, folder)
     elif way == "double":
         made = in_double(name, optimizer, options.steps)
     else:
@@ -246,30 +233,34 @@ def drift(losses, double):
     return max(abs(a - true) / max(abs(true), 1e-6) for a, true in zip(losses, double, strict=True))
 
 
+HEAD = """\
+# Training steps beside PyTorch
+
+`scripts/measure/train_check.py` makes this table: {steps} steps of four models with SGD (momentum 0.9) and with Adam, by eager
+PyTorch, by torch.compile (model and optimizer) and by restride, each in a process of its own, one thread, one run on one
+machine. The peak is the state (parameters, buffers, the optimizer's state) plus the most that a step allocates beside it:
+what PyTorch's allocator hands out, or restride's arena and outputs. By default (`--keep auto`) `grad` recomputes cheap
+values, as torch.compile does; the columns "keeping all" show `--keep all`.
+
+Losses are compared with PyTorch's in double precision, since training multiplies rounding: the column gives the largest
+relative difference of a step's loss.
+{note}"""
+
+
 def markdown(rows, options):
-    """What docs/training.md says."""
-    mb = lambda n: f"{n / 1e6:.1f}"  # noqa: E731
+    """The text of docs/training.md."""
+    mb = lambda n: f"{n / 1e6:.1f}"
     ways = ["eager", "compile", "restride", "all"]
+    names = "torch.compile | restride"
+    columns = f"peak MB: eager | {names} | keeping all | ms a step: eager | {names} | keeping all | loss differs: eager | {names}"
     out = [
-        "# Training steps beside PyTorch",
-        "",
-        f"`scripts/measure/train_check.py` makes this table: {options.steps} steps of four models with SGD (momentum 0.9) and with Adam, by eager",
-        "PyTorch, by torch.compile (model and optimizer) and by restride, each in a process of its own, one thread, one run on one",
-        "machine. The peak is the state (parameters, buffers, what the optimizer keeps) and what a step needs beside it at most: what",
-        "PyTorch's allocator hands out, and restride's arena and outputs. `grad` has what is cheap computed again, as torch.compile",
-        "does (`--keep auto`, the default); beside it stands what keeping all takes (`--keep all`).",
-        "",
-        "Losses are compared with PyTorch's in double precision, as training multiplies rounding: the largest relative difference of",
-        "a step's loss.",
-        *([] if not options.note else ["", options.note]),
-        "",
-        "| model, optimizer | peak MB: eager | torch.compile | restride | keeping all | ms a step: eager | torch.compile | restride | keeping all "
-        "| loss differs: eager | torch.compile | restride |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+        HEAD.format(steps=options.steps, note=f"\n{options.note}\n" if options.note else ""),
+        f"| model, optimizer | {columns} |",
+        "|---" + "|---:" * 11 + "|",
     ]
     for model, optimizer in dict.fromkeys((r["model"], r["optimizer"]) for r in rows):
         own = {r["way"]: r for r in rows if (r["model"], r["optimizer"]) == (model, optimizer)}
-        cell = lambda way, say: say(own[way]) if way in own and "error" not in own[way] else "-"  # noqa: E731
+        cell = lambda way, say: say(own[way]) if way in own and "error" not in own[way] else "-"
         peaks = [cell(w, lambda r: mb(r["peak"])) for w in ways]
         times = [cell(w, lambda r: f"{median(r['times']) * 1e3:.0f}") for w in ways]
         losses = [cell(w, lambda r: f"{r['drift']:.1e}") for w in ways[:3]]
@@ -278,22 +269,25 @@ def markdown(rows, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--optimizers", default=",".join(OPTIMIZERS))
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--restride", default="target/release/restride")
-    parser.add_argument("--train", default="target/release/examples/train")
-    parser.add_argument("--no-compile", dest="compile", action="store_false", help="leave torch.compile out, which takes minutes")
-    parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--markdown", metavar="FILE", help="write the table as Markdown, as docs/training.md")
-    parser.add_argument("--note", metavar="TEXT", help="a sentence above the table")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    p = parser(__doc__, "--json")
+    p.add_argument("--models", default=",".join(MODELS), metavar="NAME,…")
+    p.add_argument("--optimizers", default=",".join(OPTIMIZERS))
+    p.add_argument("--steps", type=int, default=10)
+    p.add_argument("--restride", default=str(release("restride")))
+    p.add_argument("--train", default=str(release("examples/train")))
+    p.add_argument(
+        "--no-compile", dest="compile", action="store_false", help="leave torch.compile out, which takes minutes"
+    )
+    p.add_argument("--markdown", metavar="FILE", help="write the table as Markdown, as docs/training.md")
+    p.add_argument("--note", metavar="TEXT", help="a sentence above the table")
+    p.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    options = p.parse_args()
     if options.one:
         return one(options)
     found, rows = [], []
-    print(f"{'':26} {'way':9} {'loss at the end':>15} {'peak MB':>9} {'state MB':>9} {'resident MB':>12} {'ms a step':>10}")
+    print(
+        f"{'':26} {'way':9} {'loss at the end':>15} {'peak MB':>9} {'state MB':>9} {'resident MB':>12} {'ms a step':>10}"
+    )
     for name in options.models.split(","):
         for optimizer in options.optimizers.split(","):
             double = alone(name, optimizer, "double", options)
@@ -308,7 +302,8 @@ def main():
                     rows[-1]["drift"] = drift(m["losses"], double["losses"])
                 mb = [f"{m[k] / 1e6:.2f}" for k in ("peak", "state", "resident")]
                 label = f"{name} {optimizer}" if way == "eager" else ""
-                print(f"{label:26} {way:9} {m['losses'][-1]:>15.6f} {mb[0]:>9} {mb[1]:>9} {mb[2]:>12} {median(m['times']) * 1e3:>10.1f}", flush=True)
+                figures = f"{mb[0]:>9} {mb[1]:>9} {mb[2]:>12} {median(m['times']) * 1e3:>10.1f}"
+                print(f"{label:26} {way:9} {m['losses'][-1]:>15.6f} {figures}", flush=True)
             if "error" in double:
                 found.append(f"{name} {optimizer}: {double['error']}")
             if any("error" in m for m in [double, *made.values()]):
@@ -322,15 +317,14 @@ def main():
             for way in (*theirs, "all"):
                 if own["peak"] >= made[way]["peak"]:
                     found.append(f"{name} {optimizer}: a peak of {own['peak']} bytes, {way} {made[way]['peak']}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
+    write_json(options.json, rows)
     if options.markdown:
         Path(options.markdown).write_text(markdown(rows, options))
     for line in found:
         print(line)
     print(f"{len(rows)} runs, {len(found)} findings")
-    sys.exit(1 if found else 0)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -11,6 +11,7 @@ hidden block passes every comparison. `liven` mends that in two steps, both dete
 
 Other buffers (caches, counters) keep their contents.
 """
+
 import copy
 
 import torch
@@ -37,7 +38,11 @@ def liven(module, args, kwargs, seed=0):
             if layer in done or not isinstance(out, torch.Tensor) or out.numel() < 2:
                 return None
             done.add(layer)
-            bias = 0 if layer.bias is None else layer.bias.view(-1, *[1] * (0 if isinstance(layer, nn.Linear) else out.dim() - 2))
+            bias = (
+                0
+                if layer.bias is None
+                else layer.bias.view(-1, *[1] * (0 if isinstance(layer, nn.Linear) else out.dim() - 2))
+            )
             size = (out - bias).square().mean().sqrt()
             if not torch.isfinite(size) or size < 1e-12:
                 return None

@@ -18,10 +18,34 @@ from executorch.exir.passes import MemoryPlanningPass
 
 # What restride counts too: not `constant_pad_nd` and its like, which also make elements.
 MOVES = {
-    "alias_copy", "as_strided_copy", "cat", "clone", "_clone_dim_order", "copy", "copy_", "detach_copy", "diagonal_copy",
-    "diagonal_scatter", "expand_copy", "lift_fresh_copy", "narrow_copy", "permute_copy", "select_copy", "select_scatter",
-    "slice_copy", "slice_scatter", "split_copy", "split_with_sizes_copy", "squeeze_copy", "stack", "t_copy", "transpose_copy",
-    "unbind_copy", "unfold_copy", "unsqueeze_copy", "view_copy",
+    "alias_copy",
+    "as_strided_copy",
+    "cat",
+    "clone",
+    "_clone_dim_order",
+    "copy",
+    "copy_",
+    "detach_copy",
+    "diagonal_copy",
+    "diagonal_scatter",
+    "expand_copy",
+    "lift_fresh_copy",
+    "narrow_copy",
+    "permute_copy",
+    "select_copy",
+    "select_scatter",
+    "slice_copy",
+    "slice_scatter",
+    "split_copy",
+    "split_with_sizes_copy",
+    "squeeze_copy",
+    "stack",
+    "t_copy",
+    "transpose_copy",
+    "unbind_copy",
+    "unfold_copy",
+    "unsqueeze_copy",
+    "view_copy",
 }
 # The base is written anew, and then at the places that the indices name.
 MOVES |= {"index_copy", "index_put", "scatter"}

@@ -5,18 +5,17 @@ Buffers are the loaded method's own state; those that start with something need 
 
 import logging
 
+import harness
 import torch
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from executorch.runtime import Runtime, Verification
 
-import harness
-
 logging.disable(logging.WARNING)
 
 
 def built(ep, partitioner):
-    buffers = [name for name in ep.graph_signature.inputs_to_buffers.values()]
+    buffers = list(ep.graph_signature.inputs_to_buffers.values())
     with torch.no_grad():
         edge = to_edge_transform_and_lower(ep, partitioner=partitioner, compile_config=EdgeCompileConfig())
         program = edge.to_executorch(ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(buffers)]))

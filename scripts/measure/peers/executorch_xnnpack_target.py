@@ -1,9 +1,8 @@
 """ExecuTorch with its XNNPACK delegate for what that takes; otherwise as executorch_target.py."""
 
-from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
-
 import executorch_target
 import harness
+from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
 
 def build(ep):

@@ -9,20 +9,19 @@ the second call's outputs depend on the first call.
 
 import copy
 import json
-import os
 import sys
+from pathlib import Path
 
 import numpy as np
+import programs
 import torch
 
-import programs
-
-ROOT = os.path.abspath(os.path.join(__file__, "../../../.."))
+BOX_DECODE = Path(__file__).resolve().parents[3] / "fixtures/examples/box_decode.pt2"
 
 
 def box_decode():
     """The exported example, since it stands in the repository as a file; its second call has the deltas negated."""
-    ep = torch.export.load(os.path.join(ROOT, "fixtures", "examples", "box_decode.pt2"))
+    ep = torch.export.load(BOX_DECODE)
     deltas, boxes = ep.example_inputs[0]
     return ep, ep.module(), [(deltas, boxes), (-deltas, boxes)]
 
@@ -63,16 +62,15 @@ def main(directory):
     shows = {}
     for name in [*programs.PROGRAMS, "box_decode"]:
         ep, module, calls = box_decode() if name == "box_decode" else built(name)
-        stem = os.path.join(directory, name)
-        torch.export.save(ep, stem + ".original.pt2")
-        np.savez(stem + ".calls.npz", **{f"{n}.given.{i}": a.numpy() for n, args in enumerate(calls) for i, a in enumerate(args)})
+        torch.export.save(ep, directory / f"{name}.original.pt2")
+        given = {f"{n}.given.{i}": a.numpy() for n, args in enumerate(calls) for i, a in enumerate(args)}
+        np.savez(directory / f"{name}.calls.npz", **given)
         fresh = copy.deepcopy(module)
         found = expected(module, calls)
-        np.savez(stem + ".expected.npz", **found)
+        np.savez(directory / f"{name}.expected.npz", **found)
         shows[name] = shows_state(fresh, calls, found)
-    with open(os.path.join(directory, "shows.json"), "w") as f:
-        json.dump(shows, f)
+    (directory / "shows.json").write_text(json.dumps(shows))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(Path(sys.argv[1]))

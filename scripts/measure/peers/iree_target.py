@@ -1,9 +1,8 @@
 """IREE: turbine's import of a torch.export program as it is, compiled for the CPU. Buffers are the module's own state."""
 
+import harness
 from iree import runtime
 from iree.turbine import aot
-
-import harness
 
 
 def build(ep):

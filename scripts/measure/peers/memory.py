@@ -13,25 +13,24 @@ of the time and does not depend on restride: `--peer-from` takes it from what `-
 reason for, or more than this share of ExecuTorch's bytes is copied: SHARES.
 """
 
-import argparse
 import collections
 import json
-import os
-from pathlib import Path
 import subprocess
 import sys
-import tempfile
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-import numpy as np
+from environments import environment, output_of, torch_python, versions
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from lib import common  # noqa: E402
-import compare  # noqa: E402
-from environments import environment, output_of, torch_python, versions, write_between  # noqa: E402
+from lib.command import ROOT, Restride, run
+from lib.driver import finish, parser, replace_between, scratch
+from lib.values import load
 
-DOCS = os.path.join(common.ROOT, "docs", "memory.md")
+from check import compare
+
+HERE = Path(__file__).resolve().parent
+DOCS = ROOT / "docs/memory.md"
 BEGIN, END = "<!-- begin: written by scripts/measure/peers/memory.py --write-docs -->", "<!-- end -->"
 PEER = ["executorch==1.5.1"]
 SHARES = collections.defaultdict(lambda: 0.02, swin_t=0.04, shufflenet_v2_x1_0=0.09)
@@ -97,48 +96,46 @@ def copies_of(explained):
     return sorted(found, key=lambda c: -c.bytes)
 
 
-def ours(restride, stem, timeout):
+def ours(restride, program):
     """The report of `compile` and the copies of `explain`, which must agree."""
     reports = []
     for command in ("compile", "explain"):
-        out = f"{stem}.{command}.json"
-        given = ["--inputs", stem + ".inputs.npz", "--json", out]
-        must(common.run([restride, command, stem + ".pt2", *given], timeout), f"{command} {os.path.basename(stem)}")
-        with open(out) as f:
-            reports.append(json.load(f))
+        out = program.with_suffix(f".{command}.json")
+        done = restride(command, program, "--inputs", program.with_suffix(".inputs.npz"), "--json", out)
+        must(done, f"{command} {program.stem}")
+        reports.append(json.loads(out.read_text()))
     compiled, explained = reports
     placed, listed = compiled["placed"], explained["totals"]
     if (placed["copies"], placed["copy_bytes"]) != (listed["copies"], listed["copy_bytes"]):
-        raise SystemExit(f"{os.path.basename(stem)}: compile counts {placed['copies']} copies, explain {listed['copies']}")
+        raise SystemExit(f"{program.stem}: compile counts {placed['copies']} copies, explain {listed['copies']}")
     return compiled, copies_of(explained)
 
 
-def theirs(stem, peer, timeout):
+def theirs(program, peer, timeout):
     """What executorch_memory.py says, by the python of its environment."""
-    out = stem + ".executorch.json"
-    script = os.path.join(HERE, "executorch_memory.py")
-    must(common.run([peer, script, stem + ".pt2", out], timeout), f"ExecuTorch {os.path.basename(stem)}")
-    with open(out) as f:
-        return json.load(f)
+    out = program.with_suffix(".executorch.json")
+    must(run([peer, HERE / "executorch_memory.py", program, out], timeout), f"ExecuTorch {program.stem}")
+    return json.loads(out.read_text())
 
 
-def measured(name, directory, restride, torch, peer, timeout):
-    """A row. `peer` is a function of the program's path without its ending, or None."""
-    stem = os.path.join(directory, name)
-    subprocess.run([torch, os.path.join(HERE, "models.py"), directory, name], check=True)
-    judged = compare.check(dict(name=name, file=name, ok=True), directory, restride, timeout, [])
+def measured(name, folder, restride, torch, peer):
+    """A row. `peer` is a function of the program's path, or None."""
+    program = folder / f"{name}.pt2"
+    subprocess.run([torch, HERE / "models.py", folder, name], check=True)
+    judged = compare.check(dict(name=name, file=name, ok=True), folder, restride, [])
     row = Row(name, judged["status"], judged["detail"])
-    with np.load(stem + ".inputs.npz") as z:
-        row.inputs = sum(z[key].nbytes for key in z.files)
-    compiled, row.copies = ours(restride, stem, timeout)
+    row.inputs = sum(a.nbytes for a in load(program.with_suffix(".inputs.npz")).values())
+    compiled, row.copies = ours(restride, program)
     row.plan = compiled["plan"]
     if peer:
-        row.peer = peer(stem)
+        row.peer = peer(program)
     row.problems = [f"{row.status}: {row.detail}"] if row.status != "ok" else []
     row.problems += [f"check of the {what}: {said}" for what, said in compiled["checks"].items() if said != "ok"]
     row.problems += [f"no reason for {c.what}" for c in row.copies if c.why == NO_REASON]
     if peer and row.copied > SHARES[name] * row.peer_copied:
-        row.problems.append(f"{100 * row.copied / row.peer_copied:.1f} % of ExecuTorch's bytes, over {100 * SHARES[name]:g} %")
+        row.problems.append(
+            f"{100 * row.copied / row.peer_copied:.1f} % of ExecuTorch's bytes, over {100 * SHARES[name]:g} %"
+        )
     return row
 
 
@@ -153,21 +150,41 @@ def size(n):
 
 
 def table(header, rows):
-    return ["| " + " | ".join(header) + " |", "|---" * len(header) + "|", *("| " + " | ".join(row) + " |" for row in rows), ""]
+    return [
+        "| " + " | ".join(header) + " |",
+        "|---" * len(header) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+        "",
+    ]
 
 
 def share(ours, theirs):
     percent = 100 * ours / theirs
-    return "0" if not ours else f"{percent:.0f} %" if percent >= 10 else f"{percent:.2f} %" if percent >= 0.01 else "< 0.01 %"
+    return (
+        "0"
+        if not ours
+        else f"{percent:.0f} %"
+        if percent >= 10
+        else f"{percent:.2f} %"
+        if percent >= 0.01
+        else "< 0.01 %"
+    )
 
 
 def arenas(rows, peer):
     header = ["model", "arena", "lower bound", "state", "inputs and outputs"]
-    header += ["ExecuTorch's arena with state", "and with inputs and outputs", "arena and state, of ExecuTorch's"] if peer else []
+    header += (
+        ["ExecuTorch's arena with state", "and with inputs and outputs", "arena and state, of ExecuTorch's"]
+        if peer
+        else []
+    )
     lines = []
     for r in rows:
         p = r.plan
-        line = [f"`{r.name}`", *map(size, (p["arena_bytes"], p["lower_bound_bytes"], p["state_bytes"], r.inputs + p["output_bytes"]))]
+        line = [
+            f"`{r.name}`",
+            *map(size, (p["arena_bytes"], p["lower_bound_bytes"], p["state_bytes"], r.inputs + p["output_bytes"])),
+        ]
         if peer:
             inner = r.peer["inner_arena"]
             line += [size(inner), size(r.peer["arena"]), share(p["arena_bytes"] + p["state_bytes"], inner)]
@@ -176,7 +193,11 @@ def arenas(rows, peer):
 
 
 def copies(rows, peer):
-    header = ["model", "copies", "bytes"] + (["ExecuTorch's copies", "bytes", "share"] if peer else []) + ["the largest, and why it stays"]
+    header = (
+        ["model", "copies", "bytes"]
+        + (["ExecuTorch's copies", "bytes", "share"] if peer else [])
+        + ["the largest, and why it stays"]
+    )
     lines = []
     for r in rows:
         line = [f"`{r.name}`", str(len(r.copies)), size(r.copied)]
@@ -184,7 +205,7 @@ def copies(rows, peer):
             nodes = sum(m["nodes"] for m in r.peer["moves"].values())
             line += [str(nodes), size(r.peer_copied), share(r.copied, r.peer_copied)]
         top = r.copies[0] if r.copies else None
-        lines.append(line + [f"`{top.what}`, {size(top.bytes)}: {top.why}" if top else "none"])
+        lines.append([*line, f"`{top.what}`, {size(top.bytes)}: {top.why}" if top else "none"])
     return table(header, lines)
 
 
@@ -213,33 +234,28 @@ def peer_of(o, torch):
     if o.no_peer:
         return None, None, "left out"
     if o.peer_from:
-        with open(o.peer_from) as f:
-            earlier = json.load(f)
+        earlier = json.loads(Path(o.peer_from).read_text())
         known = {r["name"]: r["peer"] for r in earlier["rows"] if r["peer"]}
         if absent := set(o.models) - known.keys():
             raise SystemExit(f"{o.peer_from} has nothing of {', '.join(sorted(absent))}")
-        return lambda stem: known[os.path.basename(stem)], earlier["peer"], None
+        return lambda program: known[program.stem], earlier["peer"], None
     python, missing = environment("executorch", PEER, torch)
     if missing:
         return None, None, missing
-    return lambda stem: theirs(stem, python, o.timeout), versions(python, PEER), None
+    return lambda program: theirs(program, python, o.timeout), versions(python, PEER), None
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=900.0)
     p.add_argument("models", nargs="*")
-    p.add_argument("--binary")
     p.add_argument("--no-peer", action="store_true", help="leave ExecuTorch out")
     p.add_argument("--peer-from", metavar="F", help="ExecuTorch's side from an earlier run's --json")
-    p.add_argument("--keep", metavar="DIR", help="leave programs and reports there")
-    p.add_argument("--timeout", type=float, default=900.0, help="seconds for one command")
-    p.add_argument("--json", metavar="F")
+    p.add_argument("--keep", type=Path, metavar="DIR", help="leave programs and reports there")
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
-    restride = common.binary(o.binary)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    torch = torch_python()
-    listed = output_of(torch, f"import sys; sys.path.insert(0, {HERE!r}); import models; print(' '.join(models.MODELS))").split()
+    restride, torch = Restride(o.binary, o.timeout), torch_python()
+    here = str(HERE)
+    listed = output_of(torch, f"import sys; sys.path.insert(0, {here!r}); import models; print(*models.MODELS)").split()
     if unknown := set(o.models) - set(listed):
         p.error(f"no model {', '.join(sorted(unknown))}")
     o.models = o.models or listed
@@ -252,24 +268,20 @@ def main():
     for name in o.models:
         print(name, file=sys.stderr, flush=True)
         # One model's files at a time: the weights of all are over a gigabyte.
-        with tempfile.TemporaryDirectory(prefix="restride-memory-") as tmp:
-            directory = os.path.abspath(o.keep or tmp)
-            os.makedirs(directory, exist_ok=True)
-            rows.append(measured(name, directory, restride, torch, peer, o.timeout))
+        with scratch() as tmp:
+            folder = (o.keep or tmp).resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+            rows.append(measured(name, folder, restride, torch, peer))
     version = output_of(torch, "import torch; print(torch.__version__.partition('+')[0])")
     text = text_of(rows, version, said, missing)
     print(text)
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(peer=said, rows=[asdict(r) for r in rows]), f, indent=1)
     if o.write_docs:
-        write_between(DOCS, BEGIN, END, text)
+        replace_between(DOCS, BEGIN, END, f"\n{text}\n")
     for r in rows:
         for problem in r.problems:
             print(f"{r.name}: {problem}")
     bad = sum(bool(r.problems) for r in rows)
-    print(f"{len(rows) - bad} passed, {bad} failed")
-    return 1 if bad else 0
+    return finish(len(rows) - bad, bad, o.json, ran=True, peer=said, rows=[asdict(r) for r in rows])
 
 
 if __name__ == "__main__":

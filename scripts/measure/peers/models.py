@@ -183,7 +183,10 @@ def decoder(idiom):
     return lambda: (Decoder(idiom), (torch.randint(0, 4096, (1, 1)), torch.tensor([17])))
 
 
-MODELS = {name: vision(name) for name in ("resnet18", "mobilenet_v3_small", "shufflenet_v2_x1_0", "densenet121", "vit_b_16", "swin_t")}
+MODELS = {
+    name: vision(name)
+    for name in ("resnet18", "mobilenet_v3_small", "shufflenet_v2_x1_0", "densenet121", "vit_b_16", "swin_t")
+}
 MODELS["unet"] = lambda: (UNet(), (torch.randn(1, 3, 128, 128),))
 MODELS |= {f"decoder_{idiom}": decoder(idiom) for idiom in ("index", "slice", "narrow")}
 MODELS["recurrence"] = lambda: (Recurrence(), (torch.randn(4, 64, 128), torch.zeros(4, 256)))

@@ -1,9 +1,8 @@
 """ONNX Runtime: `torch.onnx.export` of a torch.export program, run on the CPU. It has no state: buffers go in and come out."""
 
+import harness
 import onnxruntime
 import torch
-
-import harness
 
 
 def build(ep):

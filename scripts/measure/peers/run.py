@@ -3,14 +3,14 @@
 
   run.py [TARGET ...] [--program NAME ...] [--binary F] [--keep DIR [--resume]] [--timeout S] [--json F] [--write-docs]
 
-Needs numpy; use the python that scripts/torch-env.sh prints. Targets: torch, tvm, torch-mlir, iree, executorch, xnnpack, onnx;
-default all. Each compiler has an environment of its own, made once, outside of the checkout in $RESTRIDE_PEERS (default
-~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment that scripts/torch-env.sh makes,
-so that PyTorch is installed once. Decompositions by PyTorch are run where the compiler's own road has them (ExecuTorch, ONNX).
+Use the python that scripts/torch-env.sh prints. Targets: torch, tvm, torch-mlir, iree, executorch, xnnpack, onnx; default all.
+Each compiler has an environment of its own, made once outside the checkout in $RESTRIDE_PEERS (default
+~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the environment of scripts/torch-env.sh.
+PyTorch decomposes where the compiler's own importer does so (ExecuTorch, ONNX).
 
-Each program is tried as exported (original), as `restride functionalize` writes it, and with `--portable`. Two calls are made in
-a row on one compiled program; outputs, and what the target says of mutated buffers and inputs, must agree with
-eager PyTorch within the tolerance of scripts/lib/common.py. Cells of the table:
+Each program is tried as exported (original), as `restride functionalize` writes it, and with `--portable`. One compiled program
+makes two calls in a row; outputs, and the mutated buffers and inputs that the target reports, must agree with eager PyTorch
+within the tolerance of scripts/lib/values.py. Cells of the table:
 
   right, state right   and it says what it left in each buffer and input that the program changes
   right, state kept    buffers are the compiled program's own and not told; the second call's outputs show that they were kept
@@ -19,28 +19,26 @@ eager PyTorch within the tolerance of scripts/lib/common.py. Cells of the table:
   WRONG                it compiles and runs, and something differs
   rejected             it does not compile or run; the number refers to the list below the table
 
-`--write-docs` puts the tables of the targets that were tried into docs/other-compilers.md. Exit status 1 when a functionalized program, in either form, is WRONG
-where the original is not, or is rejected where the original is right.
+`--write-docs` puts the tables of the targets that were tried into docs/other-compilers.md. Exit status 1 when a functionalized
+program, in either form, is WRONG where the original is not, or is rejected where the original is right.
 """
 
-import argparse
 import json
-import os
-from pathlib import Path
 import re
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
+from environments import environment, torch_python, versions
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from lib import common  # noqa: E402
-from environments import environment, torch_python, versions, write_between  # noqa: E402
+from lib.command import ROOT, Restride
+from lib.driver import finish, parser, replace_between, scratch
+from lib.values import difference, load
 
-DOCS = os.path.join(common.ROOT, "docs", "other-compilers.md")
+HERE = Path(__file__).resolve().parent
+DOCS = ROOT / "docs/other-compilers.md"
 FORMS = {"original": "as exported", "functional": "functionalized", "portable": "functionalized, `--portable`"}
 
 
@@ -57,8 +55,12 @@ class Target:
 EXECUTORCH = ["executorch==1.5.1"]
 TARGETS = {
     "torch": Target("PyTorch, which loads the file and runs it", [], "torch_target.py"),
-    "tvm": Target("TVM, `from_exported_program(run_ep_decomposition=False)`", ["apache-tvm==0.27.0.post1"], "tvm_target.py"),
-    "torch-mlir": Target("torch-mlir, `fx.export_and_import` and its execution engine", ["torch-mlir==20261001"], "torch_mlir_target.py"),
+    "tvm": Target(
+        "TVM, `from_exported_program(run_ep_decomposition=False)`", ["apache-tvm==0.27.0.post1"], "tvm_target.py"
+    ),
+    "torch-mlir": Target(
+        "torch-mlir, `fx.export_and_import` and its execution engine", ["torch-mlir==20261001"], "torch_mlir_target.py"
+    ),
     "iree": Target(
         "IREE, `iree.turbine.aot.export`",
         ["iree-turbine==3.9.0", "iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0"],
@@ -77,21 +79,16 @@ TARGETS = {
 # ---------------------------------------------------------------------------------- judging
 
 
-def load(path):
-    with np.load(path, allow_pickle=False) as z:
-        return {name: z[name] for name in z.files}
-
-
 def judge(got, want, given, shows):
     """(kind, text): what is wrong, or how much is right. `shows`: whether outputs tell whether buffers were kept."""
     state, told = {k.split(".", 1)[1] for k in want if ".output." not in k}, set()
     for key in sorted(want):
         n, what = key.split(".", 1)
         if key in got:
-            if found := common.difference(got[key], want[key]):
+            if found := difference(got[key], want[key]):
                 return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1}: {found}"
             told.add(what)
-        elif what.startswith("output.") or what.startswith("input."):
+        elif what.startswith(("output.", "input.")):
             return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} is missing"
     for key in sorted(got.keys() - want.keys()):
         n, what = key.split(".", 1)
@@ -99,7 +96,7 @@ def judge(got, want, given, shows):
             return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not be there"
         # What the program leaves alone must be left alone.
         before = given.get(f"{n}.given.{what.split('.')[1]}") if what.startswith("input.") else None
-        if before is not None and common.difference(got[key], before):
+        if before is not None and difference(got[key], before):
             return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not change"
     if not state:
         return "right", "right"
@@ -120,7 +117,9 @@ def reason(kind, message):
 def worse(cells, form):
     """Whether a program of ours is wrong where the original is not, or is refused where the original is right."""
     kind, before = cells[form][0], cells["original"][0]
-    return form != "original" and (kind == "WRONG" and before != "WRONG" or kind == "rejected" and before == "right")
+    return form != "original" and (
+        (kind == "WRONG" and before != "WRONG") or (kind == "rejected" and before == "right")
+    )
 
 
 # ---------------------------------------------------------------------------------- the table
@@ -147,15 +146,47 @@ def table(name, rows, version):
     return "\n".join(out).rstrip() + "\n"
 
 
+def tried(target, o, folder, names, refused, torch):
+    """One target on every program in every form: {program: {form: (kind, text)}}, and the versions that were installed."""
+    there = lambda *paths: o.resume and any(path.exists() for path in paths)
+    python, missing = environment(TARGETS[target].environment or target, TARGETS[target].packages, torch)
+    file = lambda name, form, end: folder / f"{name}.{form}.{target}{end}"
+    ends, jobs = (".npz", ".json"), []
+    for name, form in ((n, f) for n in names for f in FORMS if not missing and (n, f) not in refused):
+        if there(*(file(name, form, end) for end in ends)):
+            continue
+        for end in ends:
+            file(name, form, end).unlink(missing_ok=True)
+        job = dict(
+            program=folder / f"{name}.{form}.pt2", calls=folder / f"{name}.calls.npz", log=file(name, form, ".log")
+        )
+        jobs.append({k: str(v) for k, v in job.items()} | dict(out=str(file(name, form, "")), timeout=o.timeout))
+    listed, installed = folder / f"{target}.jobs.json", None
+    listed.write_text(json.dumps(jobs))
+    if not missing:
+        print(f"{target}: {len(jobs)} programs", file=sys.stderr, flush=True)
+        subprocess.run([python, HERE / TARGETS[target].script, listed], check=True)
+        installed = versions(python, TARGETS[target].packages) if TARGETS[target].packages else None
+    shows, rows = json.loads((folder / "shows.json").read_text()), {}
+    for name in names:
+        want, given, cells = load(folder / f"{name}.expected.npz"), load(folder / f"{name}.calls.npz"), {}
+        for form in FORMS:
+            if missing or (name, form) in refused:
+                cells[form] = ("rejected", missing or refused[name, form])
+            elif file(name, form, ".npz").exists():
+                cells[form] = judge(load(file(name, form, ".npz")), want, given, shows[name])
+            else:
+                cells[form] = ("rejected", reason(**json.loads(file(name, form, ".json").read_text())))
+        rows[name] = cells
+    return rows, installed
+
+
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = parser(__doc__, "--binary", "--timeout", "--json", timeout=300.0)
     p.add_argument("targets", nargs="*")
     p.add_argument("--program", action="append", help="only this one")
-    p.add_argument("--binary")
-    p.add_argument("--keep", metavar="DIR", help="leave programs, logs and results there")
-    p.add_argument("--resume", action="store_true", help="what an earlier run left in --keep DIR is not made again")
-    p.add_argument("--timeout", type=float, default=300.0, help="seconds for one program on one target")
-    p.add_argument("--json", metavar="F")
+    p.add_argument("--keep", type=Path, metavar="DIR", help="leave programs, logs and results there")
+    p.add_argument("--resume", action="store_true", help="do not repeat what an earlier run left in --keep DIR")
     p.add_argument("--write-docs", action="store_true")
     o = p.parse_intermixed_args()
     if unknown := set(o.targets) - TARGETS.keys():
@@ -164,73 +195,35 @@ def main():
         p.error("--write-docs is for all programs")
     if o.resume and not o.keep:
         p.error("--resume needs --keep")
-    there = lambda *paths: o.resume and any(map(os.path.exists, paths))
-    restride = common.binary(o.binary)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    torch = torch_python()
-    with tempfile.TemporaryDirectory(prefix="restride-peers-") as tmp:
-        directory = os.path.abspath(o.keep or tmp)
-        os.makedirs(directory, exist_ok=True)
-        if not there(os.path.join(directory, "shows.json")):
-            subprocess.run([torch, os.path.join(HERE, "export.py"), directory], check=True)
-        with open(os.path.join(directory, "shows.json")) as f:
-            shows = json.load(f)
-        names = [n for n in shows if not o.program or n in o.program]
+    restride, torch = Restride(o.binary, o.timeout), torch_python()
+    with scratch() as tmp:
+        folder = (o.keep or tmp).resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        if not (o.resume and (folder / "shows.json").exists()):
+            subprocess.run([torch, HERE / "export.py", folder], check=True)
+        names = [n for n in json.loads((folder / "shows.json").read_text()) if not o.program or n in o.program]
         refused = {}
         for name in names:
-            stem = os.path.join(directory, name)
             for form, extra in (("functional", []), ("portable", ["--portable"])):
-                out = f"{stem}.{form}.pt2"
-                done = there(out) or common.run([restride, "functionalize", stem + ".original.pt2", "-o", out, *extra], o.timeout)
-                if not done:
-                    refused[name, form] = f"restride: {done.line}"
-        results, installed = {}, {}
-        for target in o.targets or TARGETS:
-            python, missing = environment(TARGETS[target].environment or target, TARGETS[target].packages, torch)
-            jobs = [] if missing else [
-                dict(program=f"{stem}.{form}.pt2", calls=stem + ".calls.npz", out=f"{stem}.{form}.{target}", log=f"{stem}.{form}.{target}.log", timeout=o.timeout)
-                for n in names for form in FORMS if (n, form) not in refused for stem in [os.path.join(directory, n)]
-            ]
-            jobs = [job for job in jobs if not there(job["out"] + ".npz", job["out"] + ".json")]
-            for job in jobs:
-                for end in (".npz", ".json"):
-                    if os.path.exists(job["out"] + end):
-                        os.remove(job["out"] + end)
-            listed = os.path.join(directory, f"{target}.jobs.json")
-            with open(listed, "w") as f:
-                json.dump(jobs, f)
-            if not missing:
-                print(f"{target}: {len(jobs)} programs", file=sys.stderr, flush=True)
-                subprocess.run([python, os.path.join(HERE, TARGETS[target].script), listed], check=True)
-                if TARGETS[target].packages:
-                    installed[target] = versions(python, TARGETS[target].packages)
-            results[target] = {}
-            for n in names:
-                stem, cells = os.path.join(directory, n), {}
-                want, given = load(stem + ".expected.npz"), load(stem + ".calls.npz")
-                for form in FORMS:
-                    out = f"{stem}.{form}.{target}"
-                    if missing or (n, form) in refused:
-                        cells[form] = ("rejected", missing or refused[n, form])
-                    elif os.path.exists(out + ".npz"):
-                        cells[form] = judge(load(out + ".npz"), want, given, shows[n])
-                    else:
-                        with open(out + ".json") as f:
-                            cells[form] = ("rejected", reason(**json.load(f)))
-                results[target][n] = cells
-    texts = {target: table(target, rows, installed.get(target)) for target, rows in results.items()}
+                out = folder / f"{name}.{form}.pt2"
+                if not (o.resume and out.exists()):
+                    done = restride("functionalize", folder / f"{name}.original.pt2", "-o", out, *extra)
+                    if not done:
+                        refused[name, form] = f"restride: {done.line}"
+        made = {t: tried(t, o, folder, names, refused, torch) for t in o.targets or TARGETS}
+    results = {target: rows for target, (rows, _) in made.items()}
+    texts = {target: table(target, rows, installed) for target, (rows, installed) in made.items()}
     print("\n".join(texts.values()))
-    if o.json:
-        with open(o.json, "w") as f:
-            json.dump(dict(versions=installed, results=results), f, indent=1)
     for target, text in texts.items() if o.write_docs else ():
-        write_between(DOCS, f"<!-- begin: {target} -->", f"<!-- end: {target} -->", text)
-    bad = [(t, n, form) for t, rows in results.items() for n, cells in rows.items() for form in FORMS if worse(cells, form)]
+        replace_between(DOCS, f"<!-- begin: {target} -->", f"<!-- end: {target} -->", f"\n{text}\n")
+    bad = [
+        (t, n, form) for t, rows in results.items() for n, cells in rows.items() for form in FORMS if worse(cells, form)
+    ]
     for target, name, form in bad:
         print(f"worse than as exported: {name}, {FORMS[form]}, on {target}: {results[target][name][form][1]}")
     ours = sum(2 * len(rows) for rows in results.values())
-    print(f"{ours - len(bad)} passed, {len(bad)} failed")
-    return 1 if bad else 0
+    installed = {target: v for target, (_, v) in made.items() if v}
+    return finish(ours - len(bad), len(bad), o.json, ran=True, versions=installed, results=results)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,12 @@ execution engine that it comes with."""
 
 import ctypes
 
+import harness
 import numpy as np
 from torch_mlir import fx
 from torch_mlir.execution_engine import ExecutionEngine
 from torch_mlir.passmanager import PassManager
 from torch_mlir.runtime import UnrankedMemRefDescriptor, get_unranked_memref_descriptor, unranked_memref_to_numpy
-
-import harness
 
 # torch-mlir's reference backend, as its own end-to-end tests lower it; that part is not in the package.
 PIPELINE = (

@@ -1,8 +1,7 @@
 """PyTorch itself: what `torch.export.load` makes of the file, run as it is."""
 
-import torch
-
 import harness
+import torch
 
 
 def build(ep):

@@ -1,10 +1,9 @@
 """TVM: relax's importer of torch.export programs with no decomposition by torch in between, compiled for the CPU."""
 
+import harness
 import tvm
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
-
-import harness
 
 
 def build(ep):
