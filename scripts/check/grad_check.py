@@ -22,9 +22,9 @@ from lib.driver import parser, scratch
 from lib.samples import argument, call, operator, tensor, tensors
 from lib.values import load
 
-import nn.functional as F
 import numpy as np
 import torch
+import torch.nn.functional as F
 import torchvision
 from torch import nn
 

@@ -241,7 +241,7 @@ MEANING = (
     "*sharing*: the values are right, but strides or who shares memory with whom are not, and nothing says so (a file "
     "cannot say that two results share memory); *wrong*: values are not eager's, and nothing says so; *refused*: raises "
     "where eager PyTorch runs; *accepted*: runs where eager PyTorch raises. All get the program as torch.export saved it; "
-    "what restride refuses to run are users' operators, of which it has no kernels."
+    "restride refuses to run only users' operators, for which it has no kernels."
 )
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What another order of nodes is worth: the arena of each program of the zoo as its nodes come, and as restride orders them.
+"""Measure the reordering of nodes: each zoo program's arena in the program's order, and as restride orders it.
 
   order.py [DIR] [--only REGEX] [--binary F] [--jobs N] [--json F] [--write-docs]
 
-DIR is what export.py writes (NAME.pt2, NAME.inputs.npz). Each program is compiled twice, with and without `--no-reorder`; the
-checkers do not run, as compare.py runs them. `--write-docs` puts the table into docs/memory.md. Exit status 1 when an arena is
-larger for it. Needs nothing but Python.
+DIR is a folder of make/zoo/export.py (NAME.pt2, NAME.inputs.npz). Each program is compiled with and without `--no-reorder`, without
+the checkers, which compare.py runs. `--write-docs` puts the table into docs/memory.md. Exit status 1 when reordering makes an
+arena larger. Python alone.
 """
 
 import json
@@ -47,14 +47,14 @@ def table(rows, failed):
     proved = sum(r["optimal"] for r in rows)
     was, now = sum(r["was"] for r in rows), sum(r["now"] for r in rows)
     out = [
-        f"Of {len(rows)} programs, {len(better)} have a smaller arena for it, {len(worse)} a larger one: {size(now)} instead of "
-        f"{size(was)} in all. {proved} of the arenas are proved smallest for the order that is run.",
+        f"Of {len(rows)} programs, {len(better)} have a smaller arena when reordered, {len(worse)} a larger one: {size(now)} instead of "
+        f"{size(was)} in all. {proved} of the arenas are proved smallest for the order that runs.",
         "",
     ]
     if failed:
-        out += [f"{len(failed)} are not compiled: {', '.join(f'`{n}`' for n in failed)}.", ""]
-    out += [f"The {min(ROWS, len(better))} for which it is worth most:", ""] if len(better) > ROWS else []
-    out += ["| program | arena in the program's order | as restride orders it | of that |", "|---|---|---|---|"]
+        out += [f"{len(failed)} do not compile: {', '.join(f'`{n}`' for n in failed)}.", ""]
+    out += [f"The {min(ROWS, len(better))} with the largest gain:", ""] if len(better) > ROWS else []
+    out += ["| program | arena in the program's order | as restride orders it | ratio |", "|---|---|---|---|"]
     for r in better[:ROWS]:
         out.append(f"| `{r['name']}` | {size(r['was'])} | {size(r['now'])} | {100 * r['now'] / r['was']:.1f} % |")
     return "\n".join(out)
