@@ -1,7 +1,7 @@
 //! Moving elements between tensors, and the lazy conjugate and negative bits.
 
 use restride_ir::{OpError, dense_like};
-use restride_kernels::convert::copy_convert;
+use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{C32, C64, DType, Element, Layout, RawTensor, bf16, f16};
 
 /// Most bytes that are taken without asking whether there is room.

@@ -1,12 +1,13 @@
 //! Scaled dot-product attention: a product, a softmax and a product per batch entry and stretch of queries, so that scores
 //! are never all in memory at once.
 
-use crate::blocked::Matrix;
-use crate::gemm::{Gemm, Matrices};
-use crate::pack::{Compute, Packed, compute_room, pack_owned, unpack, with_compute};
-use crate::par;
-use crate::scratch::Temp;
-use crate::softmax::{Real, Softmax, softmax_row};
+use crate::matmul::blocked::Matrix;
+use crate::matmul::{Gemm, Matrices};
+use crate::norm::softmax::{Softmax, softmax_row};
+use crate::support::number::Real;
+use crate::support::pack::{Compute, Packed, compute_room, pack_owned, unpack, with_compute};
+use crate::support::par;
+use crate::support::scratch::Temp;
 use restride_tensor::{DType, Dims, Layout, View, ViewMut};
 
 /// Queries that are computed at a time.
@@ -173,7 +174,7 @@ fn run<T: Gemm + Real>(
     let (sums_at, weights_at) = (par::Shared::new(&mut sums), par::Shared::new(&mut weights));
     let (causal, wants_sums, wants_weights) = (settings.causal, results.logsumexp.is_some(), results.weights.is_some());
     let scratch = || Temp::filled(TILE.min(l) * s, T::zero());
-    par::each(threads, entries * tiles, scratch, |scores, item| {
+    par::each_with(threads, entries * tiles, &scratch, &|scores, item| {
         let (entry, first) = (item / tiles, item % tiles * TILE);
         let len = TILE.min(l - first);
         let row = entry * l + first;
@@ -251,7 +252,7 @@ fn logsumexp<T: Real>(row: &[T]) -> T {
     if max == T::neg_infinity() {
         return max;
     }
-    max + crate::softmax::sum(row, |x| (x - max).exp_fast()).ln()
+    max + crate::norm::softmax::sum(row, |x| (x - max).exp_fast()).ln()
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! Rows of a table by index, sums of them, and gradients.
 
-use crate::convert::load_row;
-use crate::pack::{Compute, Packed, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute};
-use crate::par;
-use crate::scratch::{Temp, room};
+use crate::support::convert::load_row;
+use crate::support::pack::{
+    Compute, Packed, Target, compute_room, pack, packed_room, packed_rooms, unpack, with_compute,
+};
+use crate::support::par;
+use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// The indices, all of them checked to lie in a table of `rows`.
@@ -36,7 +38,7 @@ pub fn rows(table: &View<'_>, indices: &View<'_>, out: &ViewMut<'_>, threads: us
         };
         // SAFETY: threads read the table only.
         let (base, layout) = (unsafe { par::Across::new(table.base()) }, table.layout());
-        par::pieces(threads, bytes, width * size, |i, row| {
+        par::pieces(threads, bytes, width * size, &|i, row| {
             let cell = layout.offset + indices[i] * layout.strides[0];
             // SAFETY: the row's index was checked, and its elements lie side by side.
             let from = unsafe {
@@ -215,7 +217,7 @@ pub fn renorm(
     let mut indices = checked(indices, count)?.into_owned();
     indices.sort_unstable();
     with_compute!(float out.dtype(), T => {
-        let mut data = crate::pack::pack_owned::<T>(table);
+        let mut data = crate::support::pack::pack_owned::<T>(table);
         for (at, &i) in indices.iter().enumerate() {
             if at > 0 && indices[at - 1] == i {
                 continue;

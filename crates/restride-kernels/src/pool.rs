@@ -1,8 +1,9 @@
 //! Pooling: maxima and means over windows of one to three dimensions, plane by plane.
 
-use crate::pack::{Compute, Target, pack, unpack, with_compute};
-use crate::par;
-use crate::scratch::Temp;
+use crate::support::number::Ordered;
+use crate::support::pack::{Compute, Target, pack, unpack, with_compute};
+use crate::support::par;
+use crate::support::scratch::Temp;
 use restride_tensor::{View, ViewMut};
 use std::ops::{Add, AddAssign, Div};
 
@@ -59,32 +60,6 @@ impl Spans {
     }
 }
 
-/// A type with an order, for maxima.
-trait Ordered: Compute + PartialOrd {
-    /// Nothing is less.
-    const LEAST: Self;
-    fn is_nan(self) -> bool;
-    /// Whether a maximum so far gives way: a later NaN does to no number, an earlier one to NaN only.
-    #[inline(always)]
-    fn beats(self, best: Self) -> bool {
-        self > best || self.is_nan()
-    }
-}
-macro_rules! ordered {
-    ($($t:ty: $least:expr, |$x:ident| $nan:expr;)*) => {$(
-        impl Ordered for $t {
-            const LEAST: Self = $least;
-            #[inline(always)]
-            fn is_nan(self) -> bool { let $x = self; $nan }
-        }
-    )*};
-}
-ordered! {
-    i64: i64::MIN, |_x| false;
-    f32: f32::NEG_INFINITY, |x| x.is_nan();
-    f64: f64::NEG_INFINITY, |x| x.is_nan();
-}
-
 /// The maximum of each window, and where it lies in its plane where asked for: the first of equal ones, the last NaN.
 pub fn max(
     x: &View<'_>,
@@ -99,7 +74,7 @@ pub fn max(
         let mut target = Target::<T>::new(out);
         let values = target.slice();
         let Some(indices) = indices else {
-            par::pieces(threads, values, count, |p, values| {
+            par::pieces(threads, values, count, &|p, values| {
                 let plane = &data[p * volume..][..volume];
                 s.each(|at, w| {
                     let mut best = T::LEAST;
@@ -115,7 +90,7 @@ pub fn max(
             return target.finish();
         };
         let mut found = Temp::filled(values.len(), 0i64);
-        par::pieces(threads, &mut found, count, |p, found| {
+        par::pieces(threads, &mut found, count, &|p, found| {
             let plane = &data[p * volume..][..volume];
             s.each(|at, w| {
                 let first = (w[0].start * s.input[1] + w[1].start) * s.input[2] + w[2].start;
@@ -166,14 +141,14 @@ pub fn mean(x: &View<'_>, s: &Spans, by: Option<i64>, out: &ViewMut<'_>, threads
         let data = pack::<T>(x);
         let (volume, count) = (s.volume(), s.count());
         let mut target = Target::<T>::new(out);
-        par::pieces(threads, target.slice(), count, |p, values| {
+        par::pieces(threads, target.slice(), count, &|p, values| {
             let plane = &data[p * volume..][..volume];
             s.each(|at, w| {
                 let mut total = T::default();
                 s.lines(w, |line| {
                     let run = &plane[line + w[2].start..line + w[2].end];
                     total += if run.len() >= 16 {
-                        crate::softmax::sum(run, |x| x)
+                        crate::norm::softmax::sum(run, |x| x)
                     } else {
                         run.iter().fold(T::default(), |t, &x| t + x)
                     };
@@ -204,7 +179,7 @@ pub fn mean_backward(
         let data = pack::<T>(g);
         let (volume, count) = (s.volume(), s.count());
         let mut target = Target::<T>::new(out);
-        par::pieces(threads, target.slice(), volume, |p, plane| {
+        par::pieces(threads, target.slice(), volume, &|p, plane| {
             let g = &data[p * count..][..count];
             plane.fill(T::default());
             s.each(|at, w| {
@@ -246,7 +221,7 @@ pub fn max_backward(
             return Err(format!("index {bad} is out of range for a plane of {volume} elements"));
         }
         let mut target = Target::<T>::new(out);
-        par::pieces(threads, target.slice(), volume, |p, plane| {
+        par::pieces(threads, target.slice(), volume, &|p, plane| {
             plane.fill(T::default());
             for (&g, &i) in data[p * count..][..count].iter().zip(&places[p * count..][..count]) {
                 plane[i as usize] += g;

@@ -1,12 +1,12 @@
 //! Random numbers from a counter: what is drawn depends on a key and the element's index alone, not on the order or the
 //! number of threads in which elements are made. The generator is Philox4x32-10.
 
-use crate::convert::{Compute, gather, store_row};
-use crate::pack::{compute_room, unpack, with_compute};
-use crate::par;
-use crate::rows::Rows;
-use crate::scratch::{Temp, room};
-use crate::stack::Stack;
+use crate::support::convert::{Compute, gather, store_row};
+use crate::support::pack::{compute_room, unpack, with_compute};
+use crate::support::par;
+use crate::support::rows::Rows;
+use crate::support::scratch::{Temp, room};
+use crate::support::stack::Stack;
 use restride_tensor::{C64, DType, Layout, View, ViewMut};
 
 /// The draws of one call.
@@ -112,7 +112,7 @@ fn fill<T: Compute>(out: &ViewMut<'_>, threads: usize, f: impl Fn(u64) -> T + Sy
     if out.layout().is_contiguous() {
         let (cell, n) = (out.layout().offset as isize, out.numel());
         let part = |i: usize| put(cell + (i * CHUNK) as isize, 1, i * CHUNK, CHUNK.min(n - i * CHUNK));
-        return par::each(threads, n.div_ceil(CHUNK), || (), |(), i| part(i));
+        return par::each(threads, n.div_ceil(CHUNK), &|i| part(i));
     }
     let rows = Rows::logical(&[out.layout()]);
     let mut done = 0;
@@ -334,7 +334,7 @@ pub fn dropout(
 ) -> Result<(), String> {
     let kept = |i: usize| draws.unit((i / inner.max(1)) as u64) >= how.p;
     if out.dtype().is_complex() {
-        let mut data = crate::pack::pack_owned::<C64>(x);
+        let mut data = crate::support::pack::pack_owned::<C64>(x);
         for (i, x) in data.iter_mut().enumerate() {
             *x = if kept(i) { *x * how.scale + how.shift[0] } else { *x * 0.0 + how.shift[1] };
         }
@@ -347,8 +347,8 @@ pub fn dropout(
     with_compute!(float out.dtype(), T => {
         let (scale, [kept_shift, shift]) = (how.scale as T, how.shift.map(|s| s as T));
         const CHUNK: usize = 4096;
-        let mut data = crate::pack::pack_owned::<T>(x);
-        par::pieces(threads, &mut data, CHUNK, |i, piece| {
+        let mut data = crate::support::pack::pack_owned::<T>(x);
+        par::pieces(threads, &mut data, CHUNK, &|i, piece| {
             for (j, x) in piece.iter_mut().enumerate() {
                 *x = if kept(i * CHUNK + j) { *x * scale + kept_shift } else { *x * 0.0 + shift };
             }

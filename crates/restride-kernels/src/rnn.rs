@@ -1,8 +1,9 @@
 //! Recurrent networks over packed sequences: the batch shrinks as sequences end, which only the data says.
 
-use crate::pack::{Compute, Packed, compute_room, pack, pack_owned, pack_to, packed_rooms, unpack, with_compute};
-use crate::scratch::{Temp, room};
-use crate::softmax::{Real, sum};
+use crate::norm::softmax::sum;
+use crate::support::number::Real;
+use crate::support::pack::{Packed, compute_room, pack, pack_owned, pack_to, packed_rooms, unpack, with_compute};
+use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 use smallvec::SmallVec;
 
@@ -91,7 +92,7 @@ impl Network {
         2 * of(data.1.sizes[0] * width) + state + packed + room::<usize>(steps as usize) + step
     }
 
-    fn run<T: Real + Compute>(
+    fn run<T: Real>(
         &self,
         data: &View<'_>,
         steps: &[i64],

@@ -6,7 +6,7 @@
 mod run;
 
 use restride_ir::{Args, Ctx, Kernel, TensorType};
-use restride_kernels::scratch::{self, ALIGN};
+use restride_kernels::support::scratch::{self, ALIGN};
 use restride_tensor::{Layout, RawTensor};
 use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -20,7 +20,7 @@ static GLOBAL: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 /// All elements' bytes in logical order, through a copy on memory of its own.
 fn bytes(t: &RawTensor) -> Vec<u8> {
     let own = RawTensor::zeros(t.dtype(), Layout::contiguous(&t.layout().sizes));
-    restride_kernels::convert::copy_convert(t.read().view(), &own.write().view_mut());
+    restride_kernels::support::convert::copy_convert(t.read().view(), &own.write().view_mut());
     own.storage().to_vec()
 }
 

@@ -8,7 +8,7 @@ mod run;
 use restride_ir::{
     Arg, Args, Call, Ctx, Kernel, Layout, Meta, Movement, Op, OpError, Reuse, ReuseKind, SampleArg, Scalar,
 };
-use restride_kernels::convert::copy_convert;
+use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, RawTensor, Storage};
 use run::{Outcome, call, filled, fitted, meta, on_views, resolved};
 use std::panic::{AssertUnwindSafe, catch_unwind};

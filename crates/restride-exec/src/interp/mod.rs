@@ -23,7 +23,7 @@ pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 
 use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
 use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
-use restride_kernels::threads::within;
+use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::copy::room_for;
 use restride_ir::{Error, ErrorKind, Result};
-use restride_kernels::threads::Pool;
+use restride_kernels::support::threads::Pool;
 use std::sync::Arc;
 
 /// What vector kernels expect.

@@ -5,7 +5,7 @@ use super::hops::Desk;
 use super::memory::Spot;
 use super::steps::{Job, with_scratch};
 use restride_ir::{Arg, Args, Binding, Call, Ctx, Error, Graph, NodeId, OpError, Result, RngKey, Scalar};
-use restride_kernels::convert::copy_convert;
+use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{Fitted, RawTensor, View, ViewMut};
 
 /// A step with all that it takes.

@@ -6,7 +6,7 @@ use super::memory::Spot;
 use super::steps::{Entry, Job, meet, number};
 use crate::interp::nested_iteration;
 use restride_ir::{Arg, Binding, CarryPlace, Error, ErrorKind, Graph, Hop, HopItem, Meta, Result, Scalar, Type};
-use restride_kernels::convert::copy_convert;
+use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{DType, Layout, PerDim, View, ViewMut};
 
 /// Elements somewhere: cell 0 and how they lie.

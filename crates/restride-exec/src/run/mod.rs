@@ -27,7 +27,7 @@ use locks::{Locks, Name};
 use restride_ir::{
     Arg, Binding, BufferKind, Error, ErrorKind, OutputKind, Placement, Plan, Program, Result, Scalar, Stage, Type,
 };
-use restride_kernels::threads::within;
+use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use steps::{Entry, Job};
 

@@ -10,7 +10,7 @@ use super::steps::{Entry, Job};
 use super::{Arena, RunCtx, Runnable};
 use crate::inputs::RunValue;
 use restride_ir::{Binding, Result};
-use restride_kernels::threads::within;
+use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use std::sync::Arc;
 

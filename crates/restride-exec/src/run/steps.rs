@@ -10,8 +10,8 @@ use crate::symbols::{Unified, unify};
 use restride_ir::{
     Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type,
 };
-use restride_kernels::convert::copy_convert;
-use restride_kernels::scratch;
+use restride_kernels::support::convert::copy_convert;
+use restride_kernels::support::scratch;
 use restride_tensor::{Fitted, Layout, RawTensor, View, ViewMut};
 use std::mem::MaybeUninit;
 

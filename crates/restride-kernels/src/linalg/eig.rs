@@ -4,7 +4,7 @@
 //! All of it is computed in complex numbers. Eigenvalues of a real matrix are brought into conjugate pairs afterwards.
 
 use super::{Field, Matrix, matrix_room};
-use crate::scratch::{Temp, room};
+use crate::support::scratch::{Temp, room};
 use restride_tensor::C64;
 
 /// QR steps for each eigenvalue: far more than any needs.

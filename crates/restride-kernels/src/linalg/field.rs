@@ -1,6 +1,6 @@
 //! What the elements of a matrix are: real or complex numbers in double precision.
 
-use crate::convert::Compute;
+use crate::support::convert::Compute;
 use restride_tensor::C64;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 

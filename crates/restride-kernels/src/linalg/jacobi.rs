@@ -1,7 +1,7 @@
 //! Eigenvectors of Hermitian matrices and singular vectors, by rotations (Jacobi's): as exact as the matrix says.
 
 use super::{Field, Matrix, matrix_room};
-use crate::scratch::{Temp, room};
+use crate::support::scratch::{Temp, room};
 
 /// Sweeps of rotations until nothing is left to turn: far more than any matrix needs.
 const SWEEPS: usize = 100;

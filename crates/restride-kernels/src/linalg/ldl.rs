@@ -2,7 +2,7 @@
 //! `sytf2` and `hetf2` make and keep it: of the lower triangle.
 
 use super::{Field, Matrix};
-use crate::scratch::Temp;
+use crate::support::scratch::Temp;
 
 /// Factors in one matrix: D in blocks of one or two rows on the diagonal, L below.
 #[derive(Debug)]

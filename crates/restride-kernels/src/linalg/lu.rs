@@ -1,8 +1,8 @@
 //! LU factors, what they are made of, and what is solved with them and with other triangles.
 
 use super::{Field, Matrix, matrix_room};
-use crate::pack::{Compute, Target, pack, packed_rooms, with_compute};
-use crate::scratch::{Temp, room};
+use crate::support::pack::{Compute, Target, pack, packed_rooms, with_compute};
+use crate::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, View, ViewMut};
 
 /// `P A = L U`, both in one matrix, and with which row each row was exchanged (from 1, as LAPACK counts).

@@ -1,8 +1,8 @@
 //! Row-major matrices in working memory, and batches of them.
 
 use super::Field;
-use crate::convert::gather;
-use crate::scratch::{Temp, room};
+use crate::support::convert::gather;
+use crate::support::scratch::{Temp, room};
 use restride_tensor::View;
 
 /// A row-major matrix.

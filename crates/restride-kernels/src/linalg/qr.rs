@@ -1,7 +1,7 @@
 //! Reflections (Householder's), as LAPACK makes, keeps and applies them, and QR factors.
 
 use super::{Field, Matrix, matrix_room};
-use crate::scratch::{Temp, room};
+use crate::support::scratch::{Temp, room};
 
 /// Reflections `H = I - tau v vᴴ`, whose product in their order is Q: vectors in the columns of a matrix, below an element
 /// that counts as 1, and a factor for each.

@@ -1,7 +1,7 @@
 //! Activation functions of neural networks.
 
-use super::Real;
 use super::complex_math::{self as m, ComplexMath};
+use crate::support::number::{Number, Real};
 use restride_tensor::{C32, C64};
 
 /// `sqrt(2 / pi)`.
@@ -10,18 +10,18 @@ const GELU_KAPPA: f64 = 0.044715;
 
 #[inline(always)]
 pub(super) fn gelu_tanh_inner<T: Real>(x: T) -> T {
-    (T::c(GELU_BETA) * (x + T::c(GELU_KAPPA) * x * x * x)).tanh()
+    (T::of(GELU_BETA) * (x + T::of(GELU_KAPPA) * x * x * x)).tanh()
 }
 
 /// Derivative of [`gelu_tanh_inner`]'s argument.
 #[inline(always)]
 pub(super) fn gelu_tanh_slope<T: Real>(x: T) -> T {
-    T::c(GELU_BETA) * (T::one() + T::c(3.0 * GELU_KAPPA) * x * x)
+    T::of(GELU_BETA) * (T::one() + T::of(3.0 * GELU_KAPPA) * x * x)
 }
 
 #[inline(always)]
 fn clamp<T: Real>(x: T, lo: T, hi: T) -> T {
-    x.max_nan(lo).min_nan(hi)
+    x.larger(lo).smaller(hi)
 }
 
 #[inline(always)]
@@ -35,7 +35,7 @@ fn elu<T: Real>(x: T, alpha: T, scale: T, input_scale: T) -> T {
 }
 
 pointwise! {
-    RELU(x) "`max(x, 0)`" { int: x.max(0), real: x.max_nan(0.0) }
+    RELU(x) "`max(x, 0)`" { int: x.max(0), real: x.larger(0.0) }
     CLAMP(x, lo, hi) "`x` brought into `lo..hi`; NaN if any is" {
         int: x.max(lo).min(hi),
         real: if lo.is_nan() { lo } else if hi.is_nan() { hi } else { clamp(x, lo, hi) },
@@ -54,7 +54,7 @@ pointwise! {
         real: if x > lambda { x - lambda } else if x < -lambda { x + lambda } else if x.is_nan() { x } else { 0.0 },
     }
     SOFTSIGN(x) "`x / (1 + |x|)`" { real: x / (1.0 + x.abs()) }
-    LOG_SIGMOID(x) "`log(sigmoid(x))`" { real: x.min_nan(0.0) - (-x.abs()).exp().ln_1p() }
+    LOG_SIGMOID(x) "`log(sigmoid(x))`" { real: x.smaller(0.0) - (-x.abs()).exp().ln_1p() }
     LOG_SIGMOID_BUFFER(x) "`exp(-|x|)`" { real: (-x.abs()).exp() }
     FAKE_QUANTIZE(x, scale, zero, lo, hi) "to the nearest of the numbers `(i - zero) * scale` with `i` in `lo..=hi`" {
         real: (clamp(Real::rint(x * (1.0 / scale)) + zero, lo, hi) - zero) * scale,

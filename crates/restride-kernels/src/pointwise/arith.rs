@@ -1,7 +1,7 @@
 //! Arithmetic of two and more operands.
 
-use super::Real;
 use super::complex_math::{self as m, ComplexMath};
+use crate::support::number::{Number, Real};
 use num_traits::Float;
 use restride_tensor::{C32, C64};
 
@@ -25,14 +25,14 @@ fn floor_div_real<T: Real>(a: T, b: T) -> T {
     if b == T::zero() {
         return a / b;
     }
-    let m = a.fmod(b);
+    let m = a % b;
     let mut d = (a - m) / b;
     if m != T::zero() && (b < T::zero()) != (m < T::zero()) {
         d = d - T::one();
     }
     if d != T::zero() {
         let f = d.floor();
-        if d - f > T::c(0.5) { f + T::one() } else { f }
+        if d - f > T::of(0.5) { f + T::one() } else { f }
     } else {
         T::zero().copysign(a / b)
     }
@@ -40,7 +40,7 @@ fn floor_div_real<T: Real>(a: T, b: T) -> T {
 
 #[inline(always)]
 fn modulo_real<T: Real>(a: T, b: T) -> T {
-    let m = a.fmod(b);
+    let m = a % b;
     if m != T::zero() && (b < T::zero()) != (m < T::zero()) { m + b } else { m }
 }
 
@@ -120,7 +120,7 @@ pointwise! {
         int: modulo(a, b), real: modulo_real(a, b), check: no_zero_divisor,
     }
     FMOD(a, b) "remainder with the sign of `a`" {
-        int: a.wrapping_rem(b), real: a.fmod(b), check: no_zero_divisor,
+        int: a.wrapping_rem(b), real: a % b, check: no_zero_divisor,
     }
     POW(a, b) "`a` to the power of `b`" {
         int: pow_int(a, b), real: a.powf(b), complex: a.by_two(b, m::pow),
@@ -130,12 +130,12 @@ pointwise! {
     COPYSIGN(a, b) "`a` with the sign of `b`" { real: a.copysign(b) }
     NEXTAFTER(a, b) "the next number from `a` towards `b`" { real: a.next_after(b) }
     LOGADDEXP(a, b) "`log(exp(a) + exp(b))`" {
-        real: if a.is_infinite() && a == b { a } else { a.max_nan(b) + (-(a - b).abs()).exp().ln_1p() },
+        real: if a.is_infinite() && a == b { a } else { a.larger(b) + (-(a - b).abs()).exp().ln_1p() },
         complex: a.by_two(b, m::log_add_exp),
     }
     LOGADDEXP2(a, b) "`log2(2^a + 2^b)`" {
         real: if a.is_infinite() && a == b { a } else {
-            a.max_nan(b) + (-(a - b).abs()).exp2().ln_1p() * T::c(std::f64::consts::LOG2_E)
+            a.larger(b) + (-(a - b).abs()).exp2().ln_1p() * T::of(std::f64::consts::LOG2_E)
         },
     }
     XLOGY(a, b) "`a * log(b)`, 0 where `a` is 0" {
@@ -148,8 +148,8 @@ pointwise! {
         int: if a == 0 { b } else { (a > 0) as i64 },
         real: if a == 0.0 { b } else { (a > 0.0) as u8 as T },
     }
-    MAXIMUM(a, b) "the larger; NaN if either is" { int: a.max(b), real: a.max_nan(b) }
-    MINIMUM(a, b) "the smaller; NaN if either is" { int: a.min(b), real: a.min_nan(b) }
+    MAXIMUM(a, b) "the larger; NaN if either is" { int: a.max(b), real: a.larger(b) }
+    MINIMUM(a, b) "the smaller; NaN if either is" { int: a.min(b), real: a.smaller(b) }
     FMAX(a, b) "the larger, NaN only if both are" { int: a.max(b), real: a.max(b) }
     FMIN(a, b) "the smaller, NaN only if both are" { int: a.min(b), real: a.min(b) }
     LDEXP(a, b) "`a` times two to the power of `b`" { real: a * b.exp2(), complex: a * (b * std::f64::consts::LN_2 as F).by(m::exp) }

@@ -1,20 +1,20 @@
 //! Derivatives of pointwise functions, as PyTorch names them: the gradient comes first.
 
-use super::Real;
 use super::activation::{gelu_tanh_inner, gelu_tanh_slope};
+use crate::support::number::Real;
 
 /// `1 / sqrt(2 pi)`.
 const NORMAL_DENSITY: f64 = std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2 * 0.5;
 
 #[inline(always)]
 fn gelu<T: Real>(x: T) -> T {
-    x.normal_cdf() + x * T::c(NORMAL_DENSITY) * (T::c(-0.5) * x * x).exp()
+    x.normal_cdf() + x * T::of(NORMAL_DENSITY) * (T::of(-0.5) * x * x).exp()
 }
 
 #[inline(always)]
 fn gelu_tanh<T: Real>(x: T) -> T {
     let t = gelu_tanh_inner(x);
-    T::c(0.5) * (T::one() + t) + T::c(0.5) * x * (T::one() - t * t) * gelu_tanh_slope(x)
+    T::of(0.5) * (T::one() + t) + T::of(0.5) * x * (T::one() - t * t) * gelu_tanh_slope(x)
 }
 
 #[inline(always)]

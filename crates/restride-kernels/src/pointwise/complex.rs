@@ -1,7 +1,8 @@
 //! Between complex numbers and their parts.
 
-use super::{Input, PointwiseError, Real, drive};
-use crate::convert::{Compute, Kind};
+use super::{Input, PointwiseError, drive};
+use crate::support::convert::{Compute, Kind};
+use crate::support::number::Real;
 use num_complex::Complex;
 use restride_tensor::{C32, C64, DType, View, ViewMut};
 

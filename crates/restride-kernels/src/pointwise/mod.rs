@@ -20,14 +20,13 @@ pub use arith::*;
 pub use backward::*;
 pub use compare::*;
 pub use complex::*;
-pub use real::Real;
 pub use select::*;
 pub use special::*;
 pub use unary::*;
 
-use crate::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};
-use crate::rows::Rows;
-use crate::stack::Stack;
+use crate::support::convert::{CHUNK, Compute, Kind, load_row, round_scalar, round_through, store_row};
+use crate::support::rows::Rows;
+use crate::support::stack::Stack;
 use restride_tensor::{C32, C64, DType, Layout, Scalar, View, ViewMut};
 use smallvec::SmallVec;
 

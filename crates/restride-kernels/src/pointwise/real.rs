@@ -1,94 +1,9 @@
-//! Real numbers as row functions see them, and the special functions that no library here has.
+//! Special functions that no library here has.
 
-use crate::convert::Compute;
-use num_traits::Float;
 use spec_math::cephes64::{psi, zeta};
 
-/// `f32` and `f64`.
-pub trait Real: Float + Compute {
-    /// A constant.
-    fn c(x: f64) -> Self;
-    /// Error function.
-    fn erf(self) -> Self;
-    /// Complementary error function.
-    fn erfc(self) -> Self;
-    /// Logarithm of the absolute value of the gamma function.
-    fn lgamma(self) -> Self;
-    /// To the nearest integer, halves to even.
-    fn rint(self) -> Self;
-    /// Remainder of a division cut towards zero.
-    fn fmod(self, y: Self) -> Self;
-    /// The next number from this towards another.
-    fn next_after(self, to: Self) -> Self;
-    /// Inverse of [`Real::erf`].
-    fn erfinv(self) -> Self {
-        Self::c(erfinv(self.to_f64()))
-    }
-    /// Logarithmic derivative of the gamma function.
-    fn digamma(self) -> Self {
-        Self::c(psi(self.to_f64()))
-    }
-    /// The `n`th derivative of [`Real::digamma`].
-    fn polygamma(self, n: Self) -> Self {
-        Self::c(polygamma(Compute::to_f64(n), self.to_f64()))
-    }
-    /// The larger; NaN if either is.
-    #[inline(always)]
-    fn max_nan(self, y: Self) -> Self {
-        if self.is_nan() || self > y { self } else { y }
-    }
-    /// The smaller; NaN if either is.
-    #[inline(always)]
-    fn min_nan(self, y: Self) -> Self {
-        if self.is_nan() || self < y { self } else { y }
-    }
-    /// `1 / (1 + exp(-x))`.
-    #[inline(always)]
-    fn sigmoid(self) -> Self {
-        Self::one() / (Self::one() + (-self).exp())
-    }
-    /// Distribution function of the normal distribution.
-    #[inline(always)]
-    fn normal_cdf(self) -> Self {
-        Self::c(0.5) * (Self::one() + (self * Self::c(std::f64::consts::FRAC_1_SQRT_2)).erf())
-    }
-}
-
-macro_rules! real {
-    ($t:ty, $erf:path, $erfc:path, $lgamma:path, $next:path) => {
-        impl Real for $t {
-            #[inline(always)]
-            fn c(x: f64) -> Self {
-                x as $t
-            }
-            fn erf(self) -> Self {
-                $erf(self)
-            }
-            fn erfc(self) -> Self {
-                $erfc(self)
-            }
-            fn lgamma(self) -> Self {
-                $lgamma(self)
-            }
-            #[inline(always)]
-            fn rint(self) -> Self {
-                self.round_ties_even()
-            }
-            #[inline(always)]
-            fn fmod(self, y: Self) -> Self {
-                self % y
-            }
-            fn next_after(self, to: Self) -> Self {
-                $next(self, to)
-            }
-        }
-    };
-}
-real!(f32, libm::erff, libm::erfcf, libm::lgammaf, libm::nextafterf);
-real!(f64, libm::erf, libm::erfc, libm::lgamma, libm::nextafter);
-
 /// Inverse error function: a rational start (as PyTorch's) and two steps of Newton's method.
-fn erfinv(y: f64) -> f64 {
+pub(super) fn erfinv(y: f64) -> f64 {
     if y.abs() > 1.0 {
         return f64::NAN;
     }
@@ -114,7 +29,7 @@ fn erfinv(y: f64) -> f64 {
 
 /// Derivatives of the digamma function. The first by reflection, recurrence and the asymptotic series, further ones by the
 /// Hurwitz zeta function.
-fn polygamma(n: f64, x: f64) -> f64 {
+pub(super) fn polygamma(n: f64, x: f64) -> f64 {
     if n == 0.0 {
         psi(x)
     } else if n == 1.0 {

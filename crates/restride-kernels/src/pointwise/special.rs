@@ -4,18 +4,18 @@
 //! Bessel functions of the first and second kind are wrong by up to 2e-7 near their zeros, and `igamma` of neighbouring
 //! arguments by 2e-9; the values here are right to a few units in the last place.
 
-use super::Real;
-use crate::convert::Compute;
+use crate::support::convert::Compute;
+use crate::support::number::Real;
 use spec_math::cephes64 as cephes;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// A function of `f64`, rounded to the type of its operand.
 fn one<T: Real>(f: fn(f64) -> f64, x: T) -> T {
-    T::c(f(Compute::to_f64(x)))
+    T::of(f(Compute::to_f64(x)))
 }
 
 fn two<T: Real>(f: fn(f64, f64) -> f64, x: T, y: T) -> T {
-    T::c(f(Compute::to_f64(x), Compute::to_f64(y)))
+    T::of(f(Compute::to_f64(x), Compute::to_f64(y)))
 }
 
 /// Modified Bessel function of the first kind, of order 0.
@@ -136,7 +136,7 @@ fn hermite_he(x: f64, n: f64) -> f64 {
 /// Degrees beyond which PyTorch's Hermite polynomials are not numbers.
 fn hermite<T: Real>(f: fn(f64, f64) -> f64, x: T, n: T) -> T {
     let most = if size_of::<T>() == 4 { 128.0 } else { 512.0 };
-    if n.trunc() > T::c(most) { if n.is_infinite() { T::zero() } else { T::nan() } } else { two(f, x, n) }
+    if n.trunc() > T::of(most) { if n.is_infinite() { T::zero() } else { T::nan() } } else { two(f, x, n) }
 }
 
 fn laguerre(x: f64, n: f64) -> f64 {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::convert::gather;
+use crate::support::convert::gather;
 use restride_tensor::RawTensor;
 
 fn both(op: &Pointwise, a: &RawTensor, b: &RawTensor, out: DType) -> RawTensor {
@@ -46,7 +46,7 @@ fn layouts_do_not_matter() {
     let b = RawTensor::from_slice(&data[..n as usize], &[n]);
     let want: Vec<f32> = data.iter().enumerate().map(|(i, x)| x + data[i % n as usize]).collect();
     let at = RawTensor::zeros(DType::F32, Layout::permuted(&[2, n], &[1, 0]));
-    crate::convert::copy_convert(a.read().view(), &at.write().view_mut());
+    crate::support::convert::copy_convert(a.read().view(), &at.write().view_mut());
     for (x, out) in [
         (&a, Layout::contiguous(&[2, n])),
         (&at, Layout::permuted(&[2, n], &[1, 0])),

@@ -1,10 +1,12 @@
 //! Functions of one number.
 
-use super::Real;
 use super::complex_math::{self as m, ComplexMath};
-use crate::convert::Compute;
+use super::real::{erfinv, polygamma};
+use crate::support::convert::Compute;
+use crate::support::number::Real;
 use num_traits::FloatConst;
 use restride_tensor::{C32, C64};
+use spec_math::cephes64::psi;
 
 fn sinc<T: Real + FloatConst>(x: T) -> T {
     let y = T::PI() * x;
@@ -13,7 +15,7 @@ fn sinc<T: Real + FloatConst>(x: T) -> T {
 
 /// Rounds after a shift of the decimal point.
 fn round_decimals<T: Real>(x: T, decimals: T) -> T {
-    let scale = T::c(10f64.powi(Compute::to_f64(decimals.abs()) as i32));
+    let scale = T::of(10f64.powi(Compute::to_f64(decimals.abs()) as i32));
     if decimals < T::zero() { (x / scale).rint() * scale } else { (x * scale).rint() / scale }
 }
 
@@ -52,10 +54,10 @@ pointwise! {
     ATANH(a) "inverse of the hyperbolic tangent" { real: a.atanh(), complex: a.by(m::atanh) }
     ERF(a) "error function" { real: Real::erf(a) }
     ERFC(a) "complementary error function" { real: Real::erfc(a) }
-    ERFINV(a) "inverse of the error function" { real: a.erfinv() }
+    ERFINV(a) "inverse of the error function" { real: T::of(erfinv(a as f64)) }
     LGAMMA(a) "logarithm of the gamma function's absolute value" { real: a.lgamma() }
-    DIGAMMA(a) "logarithmic derivative of the gamma function" { real: a.digamma() }
-    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { real: a.polygamma(n) }
+    DIGAMMA(a) "logarithmic derivative of the gamma function" { real: T::of(psi(a as f64)) }
+    POLYGAMMA(a, n) "derivative of `DIGAMMA`" { real: T::of(polygamma(n as f64, a as f64)) }
     NORMAL_CDF(a) "distribution function of the normal distribution" { real: a.normal_cdf() }
     ENTROPY(a) "`-a * log(a)`, 0 at 0, minus infinity below" {
         real: if a.is_nan() { a } else if a > 0.0 { -a * a.ln() } else if a == 0.0 { 0.0 } else { T::NEG_INFINITY },
@@ -68,14 +70,14 @@ pointwise! {
     TRUNC(a) "cut towards zero" { int: a, real: a.trunc() }
     FRAC(a) "what cutting towards zero leaves" { real: a - a.trunc() }
     MANTISSA(a) "the number brought into 0.5..1 by a power of 2, with its sign" {
-        real: if a.is_finite() { T::c(libm::frexp(Compute::to_f64(a)).0) } else { a },
+        real: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).0) } else { a },
     }
     EXPONENT(a) "the power of 2 that `MANTISSA` takes off" {
-        real: if a.is_finite() { T::c(libm::frexp(Compute::to_f64(a)).1 as f64) } else { 0.0 },
+        real: if a.is_finite() { T::of(libm::frexp(Compute::to_f64(a)).1 as f64) } else { 0.0 },
     }
     SINC(a) "`sin(pi a) / (pi a)`" { real: sinc(a), complex: (a * (std::f64::consts::PI as F)).by(m::sin_over) }
-    DEG2RAD(a) "degrees to radians" { real: a * T::c(std::f64::consts::PI / 180.0) }
-    RAD2DEG(a) "radians to degrees" { real: a * T::c(180.0 / std::f64::consts::PI) }
+    DEG2RAD(a) "degrees to radians" { real: a * T::of(std::f64::consts::PI / 180.0) }
+    RAD2DEG(a) "radians to degrees" { real: a * T::of(180.0 / std::f64::consts::PI) }
     SQUARE(a) "`a * a`" { int: a.wrapping_mul(a), real: a * a, complex: a * a }
     CUBE(a) "`a * a * a`" { int: a.wrapping_mul(a).wrapping_mul(a), real: a * a * a, complex: a * a * a }
     CONJ(a) "complex conjugate" { int: a, real: a, complex: a.conj() }
@@ -91,7 +93,7 @@ pointwise! {
         },
     }
     ANGLE(a) "0, or pi for negative numbers" {
-        real: if a.is_nan() { a } else if a < 0.0 { T::c(std::f64::consts::PI) } else { 0.0 },
+        real: if a.is_nan() { a } else if a < 0.0 { T::of(std::f64::consts::PI) } else { 0.0 },
     }
     LOGIT(a) "`log(a / (1 - a))`" { real: (a / (1.0 - a)).ln() }
     LOGIT_EPS(a, eps) "`logit` of a number brought into `eps..1-eps`" {

@@ -4,8 +4,8 @@ use restride_ir::{
     Arg, Args, Call, Ctx, Emit, Expr, Kernel, Layout, MathView, Meta, Op, OpError, SampleArg, Scalar, TensorType,
     TwinReturn, Val, ViewOutcome,
 };
-use restride_kernels::convert::copy_convert;
 use restride_kernels::pointwise;
+use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{Access, Fitted, RawTensor, View, ViewMut};
 use smallvec::SmallVec;
 

@@ -7,9 +7,9 @@ use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind, Scalar};
+use restride_kernels::conv::in_place;
+use restride_kernels::conv::window::Window;
 use restride_kernels::conv::{self};
-use restride_kernels::conv_over;
-use restride_kernels::im2col::Window;
 use smallvec::smallvec;
 
 /// Where an operator has its arguments.
@@ -265,7 +265,7 @@ fn trailing(a: &Args<'_, Meta>, p: &Positions) -> Option<usize> {
         return None;
     }
     let channels = (w.sizes()[1] as usize, w.sizes()[0] as usize);
-    conv_over::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
+    in_place::room(x.dtype, channels, &conv.window(x.sizes(), w.sizes()), conv.groups as usize)
 }
 
 const TYPES: [DType; 4] = [DType::F64, DType::F16, DType::BF16, DType::C64];

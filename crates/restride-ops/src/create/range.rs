@@ -5,9 +5,9 @@ use crate::pointwise::{Metas, Result, not_for};
 use crate::support::fail;
 use crate::support::sample::{ints, sample, tensor};
 use restride_ir::{Arg, Args, Call, Exactness, Kernel, Meta, OpDef, Sample, Scalar};
-use restride_kernels::convert::{round_scalar, scatter};
 use restride_kernels::pointwise::complex_math;
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::convert::{round_scalar, scatter};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{C64 as Complex, DType, DType::*, View};
 
 /// Rounds as a computation in an element type does after every step.

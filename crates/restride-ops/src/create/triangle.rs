@@ -8,9 +8,9 @@ use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use restride_ir::{
     Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Reuse, ReuseKind, Sample, Scalar, Val,
 };
-use restride_kernels::convert::{gather, scatter};
 use restride_kernels::pointwise::{self as k, Input};
-use restride_kernels::scratch::{self, Temp, room};
+use restride_kernels::support::convert::{gather, scatter};
+use restride_kernels::support::scratch::{self, Temp, room};
 use restride_tensor::{DType, DType::*, RawTensor};
 use smallvec::SmallVec;
 

@@ -6,8 +6,8 @@ use crate::pointwise::{Metas, Result};
 use crate::support::fail;
 use crate::support::sample::sample;
 use restride_ir::{Arg, Args, Call, Meta, OpDef, Sample, Scalar};
-use restride_kernels::convert::scatter;
-use restride_kernels::scratch::Temp;
+use restride_kernels::support::convert::scatter;
+use restride_kernels::support::scratch::Temp;
 use restride_tensor::DType::*;
 
 /// Windows of signal processing.

@@ -5,8 +5,8 @@ use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Meta, OpDef};
 use restride_kernels::embedding::{self, Bag, Entries};
-use restride_kernels::pack::{pack, packed_rooms, unpack};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::pack::{pack, packed_rooms, unpack};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{Layout, RawTensor, ViewMut};
 use smallvec::smallvec;
 

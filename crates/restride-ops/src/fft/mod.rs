@@ -8,7 +8,7 @@ use crate::support::sample::{sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
-use restride_kernels::spectral::{self, Axes, Transform};
+use restride_kernels::fft::{self, Axes, Transform};
 use smallvec::smallvec;
 
 /// Transformed dimensions as positions, each once.
@@ -91,11 +91,11 @@ fn c2c_infer(a: &Args<'_, Meta>) -> Metas {
 fn c2c(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let t = transform(&c.args, x.layout(), x.sizes(), c.args.bool(3)?)?;
-    ran(spectral::c2c(x, &t, &c.outs[0]))
+    ran(fft::c2c(x, &t, &c.outs[0]))
 }
 fn c2c_scratch(a: &Args<'_, Meta>, _: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(spectral::c2c_room(lies(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
+    Ok(fft::c2c_room(lies(x), &transform(a, &x.layout, x.sizes(), a.bool(3)?)?))
 }
 
 fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
@@ -112,11 +112,11 @@ fn r2c_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn r2c(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
-    ran(spectral::r2c(x, &transform(&c.args, x.layout(), x.sizes(), true)?, &c.outs[0]))
+    ran(fft::r2c(x, &transform(&c.args, x.layout(), x.sizes(), true)?, &c.outs[0]))
 }
 fn r2c_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(spectral::r2c_room(lies(x), &transform(a, &x.layout, x.sizes(), true)?, lies(&outs[0])))
+    Ok(fft::r2c_room(lies(x), &transform(a, &x.layout, x.sizes(), true)?, lies(&outs[0])))
 }
 
 fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
@@ -138,11 +138,11 @@ fn c2r_infer(a: &Args<'_, Meta>) -> Metas {
 fn c2r(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     let t = transform(&c.args, x.layout(), c.outs[0].sizes(), false)?;
-    ran(spectral::c2r(x, &t, &c.outs[0]))
+    ran(fft::c2r(x, &t, &c.outs[0]))
 }
 fn c2r_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let x = a.tensor(0)?;
-    Ok(spectral::c2r_room(lies(x), &transform(a, &x.layout, outs[0].sizes(), false)?, lies(&outs[0])))
+    Ok(fft::c2r_room(lies(x), &transform(a, &x.layout, outs[0].sizes(), false)?, lies(&outs[0])))
 }
 
 fn windows_infer(a: &Args<'_, Meta>) -> Metas {
@@ -161,7 +161,7 @@ fn windows_infer(a: &Args<'_, Meta>) -> Metas {
 }
 fn windows(c: &Call<'_>) -> Result<()> {
     let dim = c.outs[0].layout().dim(c.args.int(2)?)?;
-    ran(spectral::add_windows(c.args.tensor(0)?, dim, c.args.int(4)? as usize, &c.outs[0]))
+    ran(fft::add_windows(c.args.tensor(0)?, dim, c.args.int(4)? as usize, &c.outs[0]))
 }
 
 /// What an FFT takes: floats, complex if it is to be.

@@ -1,10 +1,10 @@
 //! Operators whose results are as large as the data says: `nonzero`, `masked_select`, repetition by a tensor.
 
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar};
-use restride_kernels::convert::{gather, scatter};
-use restride_kernels::copy;
 use restride_kernels::index::{nonzero, nonzero_room};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::movement::copy;
+use restride_kernels::support::convert::{gather, scatter};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 

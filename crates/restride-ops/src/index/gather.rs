@@ -6,10 +6,10 @@ use crate::support::sample::{expanded, ints, sample, strided, tensor};
 use crate::support::strides::broadcast_sizes;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh, one};
 use restride_ir::{Args, Call, DType, Dims, Meta, OpDef, OpError, Sample};
-use restride_kernels::convert::gather as values_of;
-use restride_kernels::copy;
+use restride_kernels::index::scatter::{Outside, gather, gather_room};
 use restride_kernels::index::{take_flat, take_flat_room};
-use restride_kernels::scatter::{Outside, gather, gather_room};
+use restride_kernels::movement::copy;
+use restride_kernels::support::convert::gather as values_of;
 use restride_tensor::RawTensor;
 
 fn infer_gather(a: &Args<'_, Meta>) -> Metas {

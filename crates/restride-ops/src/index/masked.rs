@@ -2,7 +2,7 @@
 
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
 use restride_kernels::index::{take_flat, take_flat_room};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::scratch::{Temp, room};
 
 use crate::support::composite::{composed, composite};
 use crate::support::promote::name;

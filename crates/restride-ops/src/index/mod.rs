@@ -12,11 +12,11 @@ use restride_ir::{Arg, Scalar};
 use restride_ir::{
     Args, Call, DType, Dims, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Operands, OverlapCheck, Sample, Val,
 };
-use restride_kernels::convert::gather;
-use restride_kernels::copy;
 use restride_kernels::index::{Axes, SomeDims, nonzero, nonzero_room, put_at, take_at};
-use restride_kernels::rows::cells;
-use restride_kernels::scratch::{self, Temp, room, tensor_room};
+use restride_kernels::movement::copy;
+use restride_kernels::support::convert::gather;
+use restride_kernels::support::rows::cells;
+use restride_kernels::support::scratch::{self, Temp, room, tensor_room};
 use restride_tensor::PerDim;
 use restride_tensor::{RawTensor, View};
 use smallvec::{SmallVec, smallvec};

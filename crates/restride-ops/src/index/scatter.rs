@@ -3,11 +3,11 @@
 use restride_ir::{
     Args, Call, DType, Exactness, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
 };
-use restride_kernels::convert::gather as values_of;
-use restride_kernels::copy;
+use restride_kernels::index::scatter::{Reduce, Source, gather_room, scatter, scatter_room};
 use restride_kernels::index::{nonzero, nonzero_room, put_flat, put_flat_room};
-use restride_kernels::scatter::{Reduce, Source, gather_room, scatter, scatter_room};
-use restride_kernels::scratch::Temp;
+use restride_kernels::movement::copy;
+use restride_kernels::support::convert::gather as values_of;
+use restride_kernels::support::scratch::Temp;
 use restride_tensor::{RawTensor, View};
 
 use crate::movement::CARRIED;

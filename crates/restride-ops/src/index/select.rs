@@ -3,10 +3,10 @@
 use restride_ir::{
     Args, Call, DType, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar, ScratchFn,
 };
-use restride_kernels::convert::gather;
-use restride_kernels::copy;
 use restride_kernels::index::{Axes, add_scaled, put_at, take_at};
-use restride_kernels::scratch::{Temp, room, tensor_room};
+use restride_kernels::movement::copy;
+use restride_kernels::support::convert::gather;
+use restride_kernels::support::scratch::{Temp, room, tensor_room};
 use restride_tensor::{RawTensor, View, ViewMut};
 
 use crate::index::{put_stretched, stretched_room};

@@ -12,7 +12,7 @@ use crate::support::sample::{sample, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Sample};
 use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
-use restride_kernels::scratch::room;
+use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
 use smallvec::smallvec;
 

@@ -11,8 +11,8 @@ use crate::support::sample::{sample, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Meta, OpDef, Sample};
 use restride_kernels::linalg::{self as k, Field, Matrices};
-use restride_kernels::pack::pack_owned;
-use restride_kernels::scratch::room;
+use restride_kernels::support::pack::pack_owned;
+use restride_kernels::support::scratch::room;
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
@@ -141,7 +141,7 @@ fn factored(d: DType, batch: &[i64], n: i64, hermitian: bool) -> (RawTensor, Raw
             pivots.extend(made.pivots.iter().map(|&p| p as i32));
         }
         let ld = RawTensor::zeros(d, restride_ir::Layout::contiguous(&with(batch, &[n, n])));
-        restride_kernels::convert::scatter(&data, &ld.write().view_mut());
+        restride_kernels::support::convert::scatter(&data, &ld.write().view_mut());
         (ld, RawTensor::from_slice(&pivots, &with(batch, &[n])))
     })
 }

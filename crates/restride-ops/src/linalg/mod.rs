@@ -17,8 +17,8 @@ use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, OpError, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
-use restride_kernels::pack::unpack;
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::pack::unpack;
+use restride_kernels::support::scratch::{Temp, room};
 use restride_kernels::with_field;
 use restride_tensor::ViewMut;
 use smallvec::smallvec;
@@ -71,7 +71,7 @@ pub(crate) struct Pieces<'a, T: Copy> {
     out: &'a ViewMut<'a>,
 }
 
-impl<'a, T: restride_kernels::pack::Compute> Pieces<'a, T> {
+impl<'a, T: restride_kernels::support::pack::Compute> Pieces<'a, T> {
     pub fn of(out: &'a ViewMut<'a>, count: usize) -> Self {
         Pieces { all: Temp::filled(out.numel(), T::default()), each: out.numel() / count.max(1), out }
     }

@@ -27,7 +27,7 @@ pub(crate) fn symmetric(d: DType, batch: &[i64], n: i64, seed: u64, mirrored: bo
         }
     }
     let t = RawTensor::zeros(d, Layout::contiguous(&sizes));
-    restride_kernels::convert::scatter(&data, &t.write().view_mut());
+    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
     t
 }
 
@@ -185,7 +185,7 @@ pub(crate) fn reflected(d: DType, sizes: &[i64], seed: u64) -> (RawTensor, RawTe
         let (batch, last) = sizes.split_at(sizes.len() - 2);
         let of = |data: &[T], sizes: &[i64]| {
             let t = RawTensor::zeros(d, Layout::contiguous(sizes));
-            restride_kernels::convert::scatter(data, &t.write().view_mut());
+            restride_kernels::support::convert::scatter(data, &t.write().view_mut());
             t
         };
         (of(&vectors, sizes), of(&factors, &[batch, &[last[0].min(last[1])]].concat()))

@@ -10,8 +10,8 @@ use crate::support::promote::name;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef};
 use restride_kernels::linalg::{self as k, Field, Matrices, Matrix};
-use restride_kernels::rows::cells;
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::rows::cells;
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::Dims;
 use smallvec::smallvec;
 

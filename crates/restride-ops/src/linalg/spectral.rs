@@ -10,7 +10,7 @@ use crate::support::sample::{sample, tensor, transposed};
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
 use restride_kernels::linalg::{self as k, Field, Matrices};
-use restride_kernels::scratch::room;
+use restride_kernels::support::scratch::room;
 use restride_kernels::with_field;
 use restride_tensor::C64;
 use smallvec::smallvec;

@@ -9,7 +9,7 @@ use crate::support::sample::{in_range, ints, sample, tensor};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Dim, Emit, Expr, Kernel, Layout, Meta, OpDef};
-use restride_kernels::ctc::{self, Ctc, Forward};
+use restride_kernels::loss::ctc::{self, Ctc, Forward};
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 

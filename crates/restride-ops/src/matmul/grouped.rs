@@ -23,7 +23,7 @@ fn infer(a: &Args<'_, Meta>) -> Metas {
 
 fn run(c: &Call<'_>) -> Result<()> {
     let (x, w, ends) = (c.args.tensor(0)?, c.args.tensor(1)?, c.args.tensor(2)?);
-    restride_kernels::grouped::grouped(x, w, ends, &c.outs[0], c.ctx.threads).map_err(restride_ir::OpError::new)
+    restride_kernels::matmul::grouped::grouped(x, w, ends, &c.outs[0], c.ctx.threads).map_err(restride_ir::OpError::new)
 }
 
 fn samples() -> Samples {

@@ -12,7 +12,7 @@ use crate::support::scratch::{lies, packed};
 use crate::support::strides::broadcast_sizes;
 use crate::support::*;
 use restride_ir::{Args, ByBatch, Call, DType, Exactness, Kernel, Meta, OpDef};
-use restride_kernels::gemm::{self, Added};
+use restride_kernels::matmul::{self, Added};
 
 fn matrix(t: &Meta, rank: usize, what: &str) -> Result<()> {
     ensure!(
@@ -187,27 +187,27 @@ fn matmul(a: &Args<'_, Meta>) -> Metas {
 }
 
 fn product(c: &Call<'_>) -> Result<()> {
-    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, false, &Added::NONE, &c.outs[0], c.ctx.threads))
+    ran(matmul::product(c.args.tensor(0)?, c.args.tensor(1)?, false, &Added::NONE, &c.outs[0], c.ctx.threads))
 }
 
 fn vdot(c: &Call<'_>) -> Result<()> {
-    ran(gemm::vdot(c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]))
+    ran(matmul::vdot(c.args.tensor(0)?, c.args.tensor(1)?, &c.outs[0]))
 }
 
 fn added(c: &Call<'_>) -> Result<()> {
     let added = Added { c: Some(*c.args.tensor(0)?), beta: c.args.scalar(3)?, alpha: c.args.scalar(4)? };
-    ran(gemm::product(c.args.tensor(1)?, c.args.tensor(2)?, false, &added, &c.outs[0], c.ctx.threads))
+    ran(matmul::product(c.args.tensor(1)?, c.args.tensor(2)?, false, &added, &c.outs[0], c.ctx.threads))
 }
 
 fn linear_kernel(c: &Call<'_>) -> Result<()> {
     let added = Added::bias(c.args.opt_tensor(2)?.copied());
-    ran(gemm::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
+    ran(matmul::product(c.args.tensor(0)?, c.args.tensor(1)?, true, &added, &c.outs[0], c.ctx.threads))
 }
 
 /// Working memory of a product of two arguments, to which a third may be added.
 fn room(a: &Args<'_, Meta>, outs: &[Meta], x: usize, y: usize, c: Option<usize>) -> Result<usize> {
     let c = c.map_or(Ok(None), |c| a.opt_tensor(c))?;
-    Ok(gemm::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
+    Ok(matmul::product_room(lies(a.tensor(x)?), lies(a.tensor(y)?), c.map(lies), lies(&outs[0])))
 }
 
 fn of_product(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
@@ -224,7 +224,7 @@ fn of_linear(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 
 /// The operands in order, and conjugates of the first.
 fn of_vdot(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
+    Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, a.tensor(0)?.layout.numel()))
 }
 
 const HALF: [DType; 6] = [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::C64];

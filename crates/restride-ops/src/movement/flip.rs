@@ -1,7 +1,8 @@
 //! Operands with their elements in another order: rolled, flipped, rotated.
 
 use restride_ir::{Args, Call, DType, Layout, Meta, OpDef, Sample};
-use restride_kernels::{copy, scratch};
+use restride_kernels::movement::copy;
+use restride_kernels::support::scratch;
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 

@@ -4,7 +4,7 @@ use crate::support::promote::name;
 use crate::support::sample::{sample, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Meta, OpDef};
-use restride_kernels::im2col::{self, Window};
+use restride_kernels::conv::window::{self, Window};
 
 /// Geometry of the windows, checked.
 struct Fold {
@@ -90,7 +90,7 @@ fn im2col(c: &Call<'_>) -> Result<()> {
     let sizes = c.args.tensor(0)?.sizes();
     let image = &sizes[sizes.len() - 2..];
     let w = f.window(image, &f.windows(image)?);
-    ran(im2col::im2col(c.args.tensor(0)?, &w, &c.outs[0]))
+    ran(window::im2col(c.args.tensor(0)?, &w, &c.outs[0]))
 }
 
 fn col2im_infer(a: &Args<'_, Meta>) -> Metas {
@@ -136,7 +136,7 @@ fn col2im_infer(a: &Args<'_, Meta>) -> Metas {
 fn col2im(c: &Call<'_>) -> Result<()> {
     let (out, f) = (spread(&c.args, 1, 2, "output_size")?, Fold::read(&c.args, 2)?);
     let w = f.window(&out, &f.windows(&out)?);
-    ran(im2col::col2im(c.args.tensor(0)?, &w, &c.outs[0]))
+    ran(window::col2im(c.args.tensor(0)?, &w, &c.outs[0]))
 }
 
 fn im2col_samples() -> Samples {

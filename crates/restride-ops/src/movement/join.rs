@@ -4,7 +4,7 @@ use restride_ir::{
     Arg, Args, AssemblyPart, Call, DType, Dims, Emit, Exactness, InferFn, Kernel, Layout, Meta, Movement, OpDef,
     OverlapCheck, Sample, Scalar,
 };
-use restride_kernels::copy;
+use restride_kernels::movement::copy;
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 

@@ -14,7 +14,7 @@ use restride_ir::{
     Arg, Args, Call, Exactness, Kernel, Meta, Movement, OpDef, OpError, Reuse, ReuseKind, Sample, TensorType, ViewArgs,
     ViewOutcome, view_args,
 };
-use restride_kernels::copy;
+use restride_kernels::movement::copy;
 use restride_tensor::{DType, Dim, Layout, self_overlaps};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;

@@ -5,8 +5,8 @@ use crate::support::sample::{expanded, sample, tensor};
 use crate::support::scratch::mapped;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
-use restride_kernels::remap::{HOLE, remap};
-use restride_kernels::scratch::Temp;
+use restride_kernels::movement::remap::{HOLE, remap};
+use restride_kernels::support::scratch::Temp;
 use restride_tensor::PerDim;
 use smallvec::smallvec;
 

@@ -5,9 +5,9 @@ use crate::support::sample::{IntoArg, in_range, sample, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Kernel, Layout, Meta, OpDef, SampleArg, Scalar};
-use restride_kernels::norm_backward::{self, Gradients, Lies, Over};
-use restride_kernels::pack::pack;
-use restride_kernels::scratch::room;
+use restride_kernels::norm::backward::{self, Gradients, Lies, Over};
+use restride_kernels::support::pack::pack;
+use restride_kernels::support::scratch::room;
 use restride_tensor::RawTensor;
 use smallvec::smallvec;
 
@@ -36,18 +36,18 @@ fn lie<'a>(a: &Args<'a, Meta>, x: usize, at: usize, outs: &'a [Meta]) -> Result<
     Ok(Lies { pair, input: asked(0).then(|| lies(&outs[0])), params: asked(1) || asked(2) })
 }
 fn layer_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(norm_backward::rows_room(&lie(a, 1, 7, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
+    Ok(backward::rows_room(&lie(a, 1, 7, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
 }
 fn rms_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
-    Ok(norm_backward::rows_room(&lie(a, 1, 5, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
+    Ok(backward::rows_room(&lie(a, 1, 5, outs)?, a.ints(2)?.iter().product::<i64>() as usize))
 }
 fn group_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let stats = a.tensor(2)?.layout.numel() as usize;
-    Ok(2 * room::<f64>(stats) + norm_backward::channels_room(&lie(a, 1, 9, outs)?, stats))
+    Ok(2 * room::<f64>(stats) + backward::channels_room(&lie(a, 1, 9, outs)?, stats))
 }
 fn batch_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let stats = a.tensor(1)?.sizes()[1] as usize;
-    Ok(3 * room::<f64>(stats) + norm_backward::channels_room(&lie(a, 1, BATCH.mask, outs)?, stats))
+    Ok(3 * room::<f64>(stats) + backward::channels_room(&lie(a, 1, BATCH.mask, outs)?, stats))
 }
 
 fn check_pair(g: &Meta, x: &Meta) -> Result<()> {
@@ -81,7 +81,7 @@ fn layer(c: &Call<'_>) -> Result<()> {
     let a = &c.args;
     let len = a.ints(2)?.iter().product::<i64>() as usize;
     let (mean, rstd, w) = (a.tensor(3)?, a.tensor(4)?, a.opt_tensor(5)?);
-    ran(norm_backward::rows(a.tensor(0)?, a.tensor(1)?, len, Some(mean), rstd, w, &gradients(c, 7)?, c.ctx.threads))
+    ran(backward::rows(a.tensor(0)?, a.tensor(1)?, len, Some(mean), rstd, w, &gradients(c, 7)?, c.ctx.threads))
 }
 
 /// `(grad_out, input, normalized_shape, rstd, weight, output_mask)`
@@ -98,7 +98,7 @@ fn rms(c: &Call<'_>) -> Result<()> {
     let a = &c.args;
     let len = a.ints(2)?.iter().product::<i64>() as usize;
     let (rstd, w) = (a.tensor(3)?, a.opt_tensor(4)?);
-    ran(norm_backward::rows(a.tensor(0)?, a.tensor(1)?, len, None, rstd, w, &gradients(c, 5)?, c.ctx.threads))
+    ran(backward::rows(a.tensor(0)?, a.tensor(1)?, len, None, rstd, w, &gradients(c, 5)?, c.ctx.threads))
 }
 
 /// `(grad_out, input, mean, rstd, weight, N, C, HxW, group, output_mask)`
@@ -122,7 +122,7 @@ fn group(c: &Call<'_>) -> Result<()> {
     let (mean, rstd) = (pack::<f64>(a.tensor(2)?).into_owned(), pack::<f64>(a.tensor(3)?).into_owned());
     let over = Over::Groups(a.int(8)? as usize);
     let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(4)?);
-    ran(norm_backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, 9)?, c.ctx.threads))
+    ran(backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, 9)?, c.ctx.threads))
 }
 
 /// Where a form of batch normalisation's gradient has its last arguments.
@@ -165,7 +165,7 @@ fn batch(c: &Call<'_>) -> Result<()> {
         (pack::<f64>(a.tensor(3)?).into_owned(), invstd, Over::Given)
     };
     let (g, x, w) = (a.tensor(0)?, a.tensor(1)?, a.opt_tensor(2)?);
-    ran(norm_backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, BATCH.mask)?, c.ctx.threads))
+    ran(backward::channels(g, x, over, &mean, &rstd, w, &gradients(c, BATCH.mask)?, c.ctx.threads))
 }
 
 fn mask(bits: &[bool]) -> SampleArg {

@@ -4,8 +4,8 @@ use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, 
 use crate::support::scratch::{lies, packed};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
-use restride_kernels::scratch::room;
-use restride_kernels::softmax::{self, Softmax};
+use restride_kernels::norm::softmax::{self, Softmax};
+use restride_kernels::support::scratch::room;
 use restride_tensor::RawTensor;
 
 /// The dimension argument, counted from the start (a 0-d tensor has one dimension).
@@ -38,8 +38,8 @@ fn run(c: &Call<'_>, what: Softmax) -> Result<()> {
     if half && x.dtype() != out.dtype() {
         // Converted first, and rounded by that.
         let layout = Layout::contiguous(x.sizes());
-        return restride_kernels::scratch::tensor(out.dtype(), &layout, |narrow| {
-            ran(restride_kernels::copy::same_order(x, narrow))?;
+        return restride_kernels::support::scratch::tensor(out.dtype(), &layout, |narrow| {
+            ran(restride_kernels::movement::copy::same_order(x, narrow))?;
             ran(softmax::softmax(&narrow.as_view(), dim, what, out, c.ctx.threads))
         });
     }
@@ -62,7 +62,7 @@ fn scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 fn backward_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let dim = dimension(a, 2, &a.tensor(0)?.layout)?;
     let inner: i64 = outs[0].sizes().iter().skip(dim + 1).product();
-    Ok(packed(a, outs)? + restride_kernels::pack::compute_room(outs[0].dtype, inner))
+    Ok(packed(a, outs)? + restride_kernels::support::pack::compute_room(outs[0].dtype, inner))
 }
 
 fn backward_infer(a: &Args<'_, Meta>) -> Metas {

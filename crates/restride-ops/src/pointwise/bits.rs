@@ -14,7 +14,7 @@ fn shifts() -> Vec<Sample> {
             let by: Vec<i64> = vec![0, 1, 3, 7];
             let by = restride_tensor::RawTensor::from_slice(&by, &[4]);
             let shift = restride_tensor::RawTensor::zeros(d, Layout::contiguous(&[4]));
-            restride_kernels::convert::copy_convert(by.read().view(), &shift.write().view_mut());
+            restride_kernels::support::convert::copy_convert(by.read().view(), &shift.write().view_mut());
             sample![tensor(d, &[3, 4], 1), shift]
         })
         .collect()

@@ -6,8 +6,8 @@ use crate::support::promote::{Operand, check_holds, result_type};
 use crate::support::sample::{expanded, in_range, sample, tensor, transposed};
 use crate::support::strides;
 use restride_ir::{Args, Call, Layout, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
-use restride_kernels::convert::Kind;
 use restride_kernels::pointwise::{self as k, Input};
+use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, DType::*};
 use smallvec::{SmallVec, smallvec};
 

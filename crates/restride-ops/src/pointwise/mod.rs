@@ -17,8 +17,8 @@ mod unary;
 use crate::support::promote::{self, AsTensor, Operand, check_holds, result_type, to_float};
 use crate::support::strides;
 use restride_ir::{Args, Call, Layout, Meta, OpError, Scalar};
-use restride_kernels::convert::Kind;
 use restride_kernels::pointwise::{self as k, Input, Pointwise, Predicate};
+use restride_kernels::support::convert::Kind;
 use restride_tensor::{DType, View};
 use smallvec::{SmallVec, smallvec};
 

@@ -10,7 +10,7 @@ use restride_ir::{
     Arg, Args, Call, Emit, Exactness, Kernel, Layout, Meta, OpDef, OpError, Sample, Scalar, TwinDecl, TwinReturn, Val,
 };
 use restride_kernels::pointwise::{self as k, Input};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::DType::*;
 use smallvec::{SmallVec, smallvec};
 
@@ -203,7 +203,7 @@ fn run_kaiser(c: &Call<'_>, periodic: bool, beta: f64) -> Result<()> {
         .map(|i| (1.0 - position(i).powi(2)).max(0.0).sqrt() * beta)
         .map(|x| k::bessel_i0(x) / k::bessel_i0(beta))
         .collect();
-    restride_kernels::convert::scatter(&data, out);
+    restride_kernels::support::convert::scatter(&data, out);
     Ok(())
 }
 

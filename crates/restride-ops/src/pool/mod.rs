@@ -9,7 +9,7 @@ use crate::support::scratch::packed;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Ints, Kernel, Layout, Meta, OpDef};
 use restride_kernels::pool::{self, Span, Spans};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::scratch::{Temp, room};
 use smallvec::{SmallVec, smallvec};
 
 /// How an operator's windows are given, and which layout its results have.

@@ -88,7 +88,7 @@ fn infer_native(a: &Args<'_, Meta>) -> Metas {
 fn run_native(c: &Call<'_>) -> Result<()> {
     let x = c.args.tensor(0)?;
     if !c.args.opt_bool(2)?.unwrap_or(true) {
-        restride_kernels::copy::same_order(x, &c.outs[0]).map_err(OpError::new)?;
+        restride_kernels::movement::copy::same_order(x, &c.outs[0]).map_err(OpError::new)?;
         k::draw(&draws(c.ctx), Distribution::Bernoulli(1.0), &c.outs[1], c.ctx.threads);
         return Ok(());
     }

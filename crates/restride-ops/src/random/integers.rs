@@ -7,7 +7,7 @@ use crate::support::sample::{ints, sample, tensor};
 use crate::support::{Metas, Result, ensure, fresh};
 use restride_ir::{Args, Call, Meta, OpDef, OpError, Sample};
 use restride_kernels::random::{self as k};
-use restride_kernels::scratch::room;
+use restride_kernels::support::scratch::room;
 use restride_tensor::DType;
 use smallvec::smallvec;
 

@@ -9,10 +9,10 @@ use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, 
 use crate::support::strides::{dense_like, in_format};
 use crate::support::{Metas, Result, ensure, fresh};
 use restride_ir::{Args, Call, Ctx, MemoryFormat, Meta, OpDef, OpError, Sample};
-use restride_kernels::convert::gather;
 use restride_kernels::random::{self as k, Distribution, Draws};
-use restride_kernels::rows::cells;
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::convert::gather;
+use restride_kernels::support::rows::cells;
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, RawTensor};
 use smallvec::smallvec;
 

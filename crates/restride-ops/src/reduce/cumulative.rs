@@ -9,7 +9,7 @@ use crate::support::sample::{ints, sample, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fresh, pass, sizes};
 use restride_ir::{Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Val};
-use restride_kernels::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
+use restride_kernels::reduce::cumulative::{Scan, extremes, extremes_room, scan, scan_room};
 use restride_tensor::{DType, RawTensor};
 use smallvec::smallvec;
 

@@ -7,8 +7,8 @@ use crate::support::sample::{expanded, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ValArgs, Vals, emit, ensure, fail, fresh, pass, sizes};
 use restride_ir::{Arg, Args, Call, Emit, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar, Val};
-use restride_kernels::copy;
-use restride_kernels::reduce_dist::{distances, pairs, room};
+use restride_kernels::movement::copy;
+use restride_kernels::reduce::distance::{distances, pairs, room};
 use restride_tensor::{DType, Dims, Layout, View};
 use smallvec::smallvec;
 

@@ -8,9 +8,9 @@ use crate::support::sample::{ints, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ensure, exact, fail, fresh};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, OverlapCheck, Sample, Scalar};
+use restride_kernels::reduce::pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
 use restride_kernels::reduce::{Reduction, reduce, reduce_room};
-use restride_kernels::reduce_pick::{Between, Pick, equal, pick, pick_room, quantiles, quantiles_room};
-use restride_kernels::scratch::{Temp, room};
+use restride_kernels::support::scratch::{Temp, room};
 use restride_tensor::{DType, Layout, RawTensor};
 use smallvec::smallvec;
 
@@ -132,7 +132,7 @@ fn infer_quantile(a: &Args<'_, Meta>) -> Metas {
 }
 fn run_quantile(c: &Call<'_>, ignore_nan: bool) -> Result<()> {
     let q = match c.args.as_tensor(1) {
-        Some(q) => restride_kernels::convert::gather::<f64>(*q),
+        Some(q) => restride_kernels::support::convert::gather::<f64>(*q),
         None => Temp::filled(1, c.args.float(1)?),
     };
     ensure!(q.iter().all(|q| (0.0..=1.0).contains(q)), "quantile() q values must be in the range [0, 1]");
@@ -237,7 +237,7 @@ fn different(dtypes: &[DType]) -> Vec<RawTensor> {
     ];
     for &d in dtypes {
         let t = RawTensor::zeros(d, Layout::contiguous(&[3, 7]));
-        restride_kernels::convert::scatter(&order(21, 8), &t.write().view_mut());
+        restride_kernels::support::convert::scatter(&order(21, 8), &t.write().view_mut());
         out.push(t);
     }
     out.push(specials().swap_remove(0).alias(DType::F32, Layout::contiguous(&[5])).expect("the first five"));

@@ -6,7 +6,7 @@ use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Arg, Args, Call, DType, Kernel, Meta, OpDef, Operands, Sample, SampleArg};
 use restride_kernels::rnn::{Cell, Network};
-use restride_kernels::scratch::room;
+use restride_kernels::support::scratch::room;
 use restride_tensor::Dims;
 use smallvec::{SmallVec, smallvec};
 
@@ -91,7 +91,7 @@ fn infer(a: &Args<'_, Meta>, cell: Cell) -> Metas {
 fn run(c: &Call<'_>, cell: Cell) -> Result<()> {
     let a = &c.args;
     let (net, _) = network(a, cell, |v| v.sizes().into())?;
-    let steps = restride_kernels::convert::gather::<i64>(*a.tensor(1)?);
+    let steps = restride_kernels::support::convert::gather::<i64>(*a.tensor(1)?);
     ran(net.packed(a.tensor(0)?, &steps, &states(a, cell)?, &a.tensors(3)?, c.outs))
 }
 

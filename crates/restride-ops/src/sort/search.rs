@@ -5,8 +5,8 @@ use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, 
 use crate::support::scratch::lies;
 use crate::support::{Metas, Result, ensure, exact, fresh};
 use restride_ir::{Args, Call, Exactness, Kernel, Meta, OpDef, OpError, Sample, Scalar};
-use restride_kernels::reduce_search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
-use restride_kernels::scratch;
+use restride_kernels::sort::search::{count, histogram, histogram_room, is_in, is_in_room, search, search_room};
+use restride_kernels::support::scratch;
 use restride_tensor::{DType, Layout, RawTensor, View};
 use smallvec::smallvec;
 
@@ -18,8 +18,8 @@ fn index_type<V>(a: &Args<'_, V>, i: usize) -> Result<DType> {
 fn boxed<R>(s: Scalar, other: DType, f: impl FnOnce(&View<'_>) -> R) -> R {
     scratch::tensor(box_type(s, other), &Layout::contiguous(&[]), |t| {
         match s {
-            Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::convert::scatter(&[s.as_i64()], t),
-            s => restride_kernels::convert::scatter(&[s.as_f64()], t),
+            Scalar::Int(_) | Scalar::Bool(_) => restride_kernels::support::convert::scatter(&[s.as_i64()], t),
+            s => restride_kernels::support::convert::scatter(&[s.as_f64()], t),
         }
         f(&t.as_view())
     })
@@ -210,7 +210,7 @@ fn sorted(dtype: DType, sizes: &[i64]) -> RawTensor {
     let t = RawTensor::zeros(dtype, Layout::contiguous(sizes));
     let data: Vec<f64> =
         (0..t.numel()).map(|i| (i % sizes[sizes.len() - 1] as usize / 2) as f64 * 0.75 - 1.0).collect();
-    restride_kernels::convert::scatter(&data, &t.write().view_mut());
+    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
     t
 }
 fn sorted_samples() -> Vec<Sample> {

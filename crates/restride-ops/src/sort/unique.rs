@@ -1,10 +1,10 @@
 //! Distinct elements and slices: `unique` in its forms. How many there are depends on the data.
 
 use restride_ir::{Call, DType, Exactness, Kernel, Layout, OpDef, OpError, Sample};
-use restride_kernels::convert::scatter;
-use restride_kernels::copy;
 use restride_kernels::index::{Axes, take_at, take_flat};
-use restride_kernels::unique::{Groups, groups};
+use restride_kernels::movement::copy;
+use restride_kernels::sort::unique::{Groups, groups};
+use restride_kernels::support::convert::scatter;
 use restride_tensor::{RawTensor, View};
 
 use crate::index::find::allocate;
@@ -66,7 +66,7 @@ fn sliced(t: &View<'_>, dim: i64, neighbours: bool) -> Result<Vec<RawTensor>> {
     let n = sizes[0];
     take_at(
         &rows.read().view(),
-        &Axes::one(rank, 0, restride_kernels::scratch::Temp::copied(&first)),
+        &Axes::one(rank, 0, restride_kernels::support::scratch::Temp::copied(&first)),
         &picked.write().view_mut(),
     )
     .map_err(OpError::new)?;

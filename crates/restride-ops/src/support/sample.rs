@@ -27,14 +27,17 @@ pub(crate) fn in_range(dtype: DType, layout: Layout, seed: u64, lo: f64, hi: f64
     match dtype {
         DType::Bool => {
             let data: Vec<i64> = (0..cells).map(|i| (bits(seed, i as u64) >> 40 & 1) as i64).collect();
-            restride_kernels::convert::scatter(&data, &all.write().view_mut());
+            restride_kernels::support::convert::scatter(&data, &all.write().view_mut());
         }
         DType::C64 | DType::C128 => {
             let part = |i: usize| uniform(seed ^ 0xC0FFEE, i as u64, lo, hi);
             let data: Vec<_> = (0..cells).map(|i| restride_tensor::C64::new(number(i), part(i))).collect();
-            restride_kernels::convert::scatter(&data, &all.write().view_mut());
+            restride_kernels::support::convert::scatter(&data, &all.write().view_mut());
         }
-        _ => restride_kernels::convert::scatter(&(0..cells).map(number).collect::<Vec<f64>>(), &all.write().view_mut()),
+        _ => restride_kernels::support::convert::scatter(
+            &(0..cells).map(number).collect::<Vec<f64>>(),
+            &all.write().view_mut(),
+        ),
     }
     t
 }

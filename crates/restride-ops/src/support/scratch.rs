@@ -2,8 +2,8 @@
 
 use crate::support::Result;
 use restride_ir::{Args, Meta};
-use restride_kernels::pack::packed_rooms;
-use restride_kernels::scratch::room;
+use restride_kernels::support::pack::packed_rooms;
+use restride_kernels::support::scratch::room;
 use restride_tensor::{DType, Layout};
 
 /// Where a tensor lies.

@@ -117,7 +117,8 @@ fn copy_kernel<R: Rule>(c: &Call<'_>) -> Result<()> {
         return fail("the arguments do not give a view");
     };
     for (view, out) in views.iter().zip(c.outs) {
-        restride_kernels::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out).map_err(OpError::new)?;
+        restride_kernels::movement::copy::from_region(c.args.tensor(0)?, view.dtype, &view.layout, out)
+            .map_err(OpError::new)?;
     }
     Ok(())
 }
@@ -128,7 +129,7 @@ pub(crate) const fn in_order(def: OpDef) -> OpDef {
 }
 fn order_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
     let t = a.tensor(0)?;
-    Ok(restride_kernels::copy::same_order_room((t.dtype, &t.layout), &outs[0].layout))
+    Ok(restride_kernels::movement::copy::same_order_room((t.dtype, &t.layout), &outs[0].layout))
 }
 
 /// A `_copy` form of which a function of the arguments and the operand's layout gives what each result reads: the rule, without
@@ -150,7 +151,7 @@ pub(crate) use reading;
 pub(crate) fn read(c: &Call<'_>, layouts: impl Iterator<Item = Result<Layout>>) -> Result<()> {
     let from = c.args.tensor(0)?;
     for (out, layout) in c.outs.iter().zip(layouts) {
-        restride_kernels::copy::from_region(from, from.dtype(), &layout?, out).map_err(OpError::new)?;
+        restride_kernels::movement::copy::from_region(from, from.dtype(), &layout?, out).map_err(OpError::new)?;
     }
     Ok(())
 }

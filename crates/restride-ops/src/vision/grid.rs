@@ -5,7 +5,7 @@ use crate::support::promote::name;
 use crate::support::sample::{in_range, sample, tensor};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Kernel, Layout, Meta, OpDef, Val};
-use restride_kernels::grid::{Interpolation, Padding, Sampling, grid_sample};
+use restride_kernels::vision::grid::{Interpolation, Padding, Sampling, grid_sample};
 use smallvec::smallvec;
 
 fn sampling<V>(a: &Args<'_, V>) -> Result<Sampling> {

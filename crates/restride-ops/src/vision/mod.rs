@@ -10,7 +10,7 @@ use crate::support::sample::{in_range, sample, strided, tensor, transposed};
 use crate::support::scratch::lies;
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Exactness, Kernel, Layout, Meta, OpDef};
-use restride_kernels::deform::{self as k, Deform};
+use restride_kernels::vision::deform::{self as k, Deform};
 use restride_kernels::vision::{self, RoiAlign};
 use restride_tensor::RawTensor;
 use smallvec::SmallVec;
@@ -215,7 +215,7 @@ fn boxes(d: DType, n: i64, seed: u64) -> RawTensor {
         .flat_map(|i| [at[2 * i], at[2 * i + 1], at[2 * i] + size[2 * i], at[2 * i + 1] + size[2 * i + 1]])
         .collect();
     let t = RawTensor::zeros(d, Layout::contiguous(&[n, 4]));
-    restride_kernels::convert::scatter(&data, &t.write().view_mut());
+    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
     t
 }
 
@@ -239,7 +239,7 @@ fn rois(d: DType, n: i64) -> RawTensor {
     let data: Vec<f64> =
         (0..n as usize).flat_map(|i| [(i % 2) as f64, b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]]).collect();
     let t = RawTensor::zeros(d, Layout::contiguous(&[n, 5]));
-    restride_kernels::convert::scatter(&data, &t.write().view_mut());
+    restride_kernels::support::convert::scatter(&data, &t.write().view_mut());
     t
 }
 

@@ -5,9 +5,9 @@ use crate::support::sample::{expanded, sample, tensor};
 use crate::support::scratch::{lies, mapped};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Emit, Exactness, Kernel, Meta, OpDef, Scalar};
-use restride_kernels::remap::remap;
-use restride_kernels::resample::{Filter, Scaling, resample, resample_room};
-use restride_kernels::scratch::Temp;
+use restride_kernels::movement::remap::remap;
+use restride_kernels::support::scratch::Temp;
+use restride_kernels::vision::resample::{Filter, Scaling, resample, resample_room};
 use restride_tensor::PerDim;
 use smallvec::{SmallVec, smallvec};
 

@@ -1,0 +1,316 @@
+//! Discrete Fourier transforms, and overlapping frames added up.
+
+use crate::support::pack::{Compute, Target, compute_room, pack, packed_room};
+use crate::support::scratch::{Temp, room};
+use num_complex::Complex;
+use restride_tensor::{C32, C64, DType, Layout, View, ViewMut};
+use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
+use smallvec::SmallVec;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Dimensions, or their sizes.
+pub type Axes = SmallVec<[usize; 8]>;
+
+/// What a transform does besides the sums.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transform {
+    /// Transformed dimensions.
+    pub dims: Axes,
+    /// Whether the exponents are negative.
+    pub forward: bool,
+    /// What every element of the result is multiplied with.
+    pub scale: f64,
+}
+
+/// Numbers that transforms are made of.
+trait Part: FftNum + num_traits::Float + Compute {
+    fn of(x: f64) -> Self;
+    fn plans() -> &'static Plans<Self>;
+}
+impl Part for f32 {
+    fn of(x: f64) -> f32 {
+        x as f32
+    }
+    fn plans() -> &'static Plans<f32> {
+        static PLANS: Plans<f32> = Mutex::new(Vec::new());
+        &PLANS
+    }
+}
+impl Part for f64 {
+    fn of(x: f64) -> f64 {
+        x
+    }
+    fn plans() -> &'static Plans<f64> {
+        static PLANS: Plans<f64> = Mutex::new(Vec::new());
+        &PLANS
+    }
+}
+
+/// What was planned last, the latest at the end: whoever asks how much memory a transform takes has planned it.
+type Plans<T> = Mutex<Vec<Arc<dyn Fft<T>>>>;
+
+/// Plans that are kept of each element type: more lengths than a program has.
+const KEPT: usize = 64;
+
+/// How to transform so many elements.
+fn planned<T: Part>(n: usize, direction: FftDirection) -> Arc<dyn Fft<T>> {
+    let find =
+        |plans: &Vec<Arc<dyn Fft<T>>>| plans.iter().find(|p| p.len() == n && p.fft_direction() == direction).cloned();
+    let plans = || T::plans().lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(plan) = find(&plans()) {
+        return plan;
+    }
+    // A planner of its own, so that a plan does not depend on what was planned before; without the lock, which others wait for.
+    let plan = FftPlanner::new().plan_fft(n, direction);
+    let mut plans = plans();
+    if plans.len() == KEPT {
+        plans.remove(0);
+    }
+    plans.push(plan.clone());
+    plan
+}
+
+/// Transforms one dimension of row-major data.
+fn along<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dim: usize, direction: FftDirection) {
+    let n = sizes[dim];
+    let inner: usize = sizes[dim + 1..].iter().product();
+    if n < 2 || inner == 0 {
+        return;
+    }
+    let fft = planned::<T>(n, direction);
+    let zero = Complex::new(T::zero(), T::zero());
+    let mut scratch = Temp::filled(fft.get_inplace_scratch_len(), zero);
+    let mut line = Temp::filled(if inner == 1 { 0 } else { n }, zero);
+    for block in data.chunks_mut(n * inner) {
+        if inner == 1 {
+            fft.process_with_scratch(block, &mut scratch);
+            continue;
+        }
+        for i in 0..inner {
+            line.iter_mut().zip(block[i..].iter().step_by(inner)).for_each(|(l, &x)| *l = x);
+            fft.process_with_scratch(&mut line, &mut scratch);
+            block[i..].iter_mut().step_by(inner).zip(&line).for_each(|(x, &l)| *x = l);
+        }
+    }
+}
+
+fn direction(forward: bool) -> FftDirection {
+    if forward { FftDirection::Forward } else { FftDirection::Inverse }
+}
+
+fn all<T: Part>(data: &mut [Complex<T>], sizes: &[usize], dims: &[usize], forward: bool, scale: f64) {
+    for &d in dims {
+        along(data, sizes, d, direction(forward));
+    }
+    if scale != 1.0 {
+        let s = T::of(scale);
+        data.iter_mut().for_each(|z| *z = Complex::new(z.re * s, z.im * s));
+    }
+}
+
+/// Bytes that the transforms of dimensions of so many elements take, one after the other.
+fn lines_room(dtype: DType, sizes: impl Iterator<Item = i64>, forward: bool) -> usize {
+    fn of<T: Part>(n: usize, direction: FftDirection) -> usize {
+        room::<Complex<T>>(planned::<T>(n, direction).get_inplace_scratch_len()) + room::<Complex<T>>(n)
+    }
+    let each = sizes.filter(|&n| n > 1).map(|n| match dtype.real() {
+        DType::F64 => of::<f64>(n as usize, direction(forward)),
+        _ => of::<f32>(n as usize, direction(forward)),
+    });
+    each.max().unwrap_or(0)
+}
+
+/// Bytes of working memory of [`c2c`] for an operand that lies so.
+pub fn c2c_room((dtype, x): (DType, &Layout), t: &Transform) -> usize {
+    compute_room(dtype, x.numel()) + lines_room(dtype, t.dims.iter().map(|&d| x.sizes[d]), t.forward)
+}
+
+/// Bytes of working memory of [`r2c`] for an operand and a result that lie so.
+pub fn r2c_room(x: (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+    let lines = lines_room(x.0, t.dims.iter().map(|&d| x.1.sizes[d]), t.forward);
+    compute_room(out.0, x.1.numel()) + packed_room(x).max(lines).max(packed_room(out))
+}
+
+/// Bytes of working memory of [`c2r`] for an operand and a result that lie so.
+pub fn c2r_room((dtype, x): (DType, &Layout), t: &Transform, out: (DType, &Layout)) -> usize {
+    let last = t.dims.last().map(|&d| out.1.sizes[d]);
+    let rest = t.dims.iter().rev().skip(1).map(|&d| x.sizes[d]);
+    let n = out.1.numel();
+    let lines = lines_room(dtype, rest.chain(last), t.forward);
+    compute_room(dtype, x.numel()) + compute_room(dtype, n) + lines.max(compute_room(out.0, n))
+}
+
+fn sizes(v: &[i64]) -> Axes {
+    v.iter().map(|&n| n as usize).collect()
+}
+
+/// Complex to complex.
+pub fn c2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
+    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let mut data = pack::<Complex<T>>(x).into_owned();
+        all(&mut data, &sizes(x.sizes()), &t.dims, t.forward, t.scale);
+        crate::support::pack::unpack(&data, out);
+    }
+    match x.dtype() {
+        DType::C64 => run::<f32>(x, t, out),
+        DType::C128 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_c2c is not implemented for {}", other.torch_name())),
+    }
+    Ok(())
+}
+
+/// Real to complex: of the last transformed dimension the first half, or all (the result's size says which).
+pub fn r2c(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
+    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let mut data = Temp::filled(x.numel(), Complex::new(T::zero(), T::zero()));
+        data.iter_mut().zip(pack::<T>(x).iter()).for_each(|(z, &x)| z.re = x);
+        let full = sizes(x.sizes());
+        all(&mut data, &full, &t.dims, t.forward, t.scale);
+        let cut = sizes(out.sizes());
+        let Some(&last) = t.dims.last() else { return crate::support::pack::unpack(&data, out) };
+        let inner: usize = full[last + 1..].iter().product();
+        let mut target = Target::<Complex<T>>::new(out);
+        let (from, to) = ((full[last] * inner).max(1), (cut[last] * inner).max(1));
+        for (dst, src) in target.slice().chunks_mut(to).zip(data.chunks(from)) {
+            dst.copy_from_slice(&src[..dst.len()]);
+        }
+        target.finish();
+    }
+    match x.dtype() {
+        DType::F32 => run::<f32>(x, t, out),
+        DType::F64 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_r2c is not implemented for {}", other.torch_name())),
+    }
+    Ok(())
+}
+
+/// Complex to real: the last transformed dimension of `x` is the first half of what has the mirrored conjugates after
+/// it; the result's size says how many there are.
+pub fn c2r(x: &View<'_>, t: &Transform, out: &ViewMut<'_>) -> Result<(), String> {
+    fn run<T: Part>(x: &View<'_>, t: &Transform, out: &ViewMut<'_>)
+    where
+        Complex<T>: Compute,
+    {
+        let Some((&last, rest)) = t.dims.split_last() else { return };
+        let half_sizes = sizes(x.sizes());
+        let mut data = pack::<Complex<T>>(x).into_owned();
+        all(&mut data, &half_sizes, rest, t.forward, 1.0);
+        let full_sizes = sizes(out.sizes());
+        let (half, n) = (half_sizes[last], full_sizes[last]);
+        let inner: usize = full_sizes[last + 1..].iter().product();
+        let zero = Complex::new(T::zero(), T::zero());
+        let mut full = Temp::filled(full_sizes.iter().product(), zero);
+        if inner > 0 {
+            for (dst, src) in full.chunks_mut(n * inner).zip(data.chunks(half * inner)) {
+                for k in 0..n {
+                    let mirrored = k > n / 2;
+                    let from = if mirrored { n - k } else { k };
+                    for i in 0..inner {
+                        let z = if from < half { src[from * inner + i] } else { zero };
+                        // What has no partner is real by definition; its imaginary part is not looked at.
+                        let alone = from == 0 || 2 * from == n;
+                        let im = if alone {
+                            T::zero()
+                        } else if mirrored {
+                            -z.im
+                        } else {
+                            z.im
+                        };
+                        dst[k * inner + i] = Complex::new(z.re, im);
+                    }
+                }
+            }
+        }
+        all(&mut full, &full_sizes, &[last], t.forward, t.scale);
+        let real: Temp<T> = full.iter().map(|z| z.re).collect();
+        crate::support::pack::unpack(&real, out);
+    }
+    match x.dtype() {
+        DType::C64 => run::<f32>(x, t, out),
+        DType::C128 => run::<f64>(x, t, out),
+        other => return Err(format!("_fft_c2r is not implemented for {}", other.torch_name())),
+    }
+    Ok(())
+}
+
+/// The transpose of sliding windows along `dim`: `x` has the windows in `dim` and their elements in the last dimension;
+/// what windows share is added up, in the order of the windows.
+pub fn add_windows(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) -> Result<(), String> {
+    fn run<T: Compute + std::ops::AddAssign>(x: &View<'_>, dim: usize, step: usize, out: &ViewMut<'_>) {
+        let data = pack::<T>(x);
+        let s = sizes(x.sizes());
+        let (windows, taps) = (s[dim], s[s.len() - 1]);
+        let inner: usize = s[dim + 1..s.len() - 1].iter().product();
+        let n = out.sizes()[dim] as usize;
+        let mut target = Target::<T>::new(out);
+        let sums = target.slice();
+        sums.fill(T::default());
+        if inner > 0 && n > 0 {
+            for (o, dst) in sums.chunks_mut(n * inner).enumerate() {
+                for w in 0..windows {
+                    for i in 0..inner {
+                        let src = &data[((o * windows + w) * inner + i) * taps..][..taps];
+                        for (k, &v) in src.iter().enumerate() {
+                            dst[(w * step + k) * inner + i] += v;
+                        }
+                    }
+                }
+            }
+        }
+        target.finish();
+    }
+    match out.dtype() {
+        DType::F16 | DType::BF16 | DType::F32 => run::<f32>(x, dim, step, out),
+        DType::F64 => run::<f64>(x, dim, step, out),
+        DType::C64 => run::<C32>(x, dim, step, out),
+        DType::C128 => run::<C64>(x, dim, step, out),
+        _ => run::<i64>(x, dim, step, out),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{Layout, RawTensor};
+
+    #[test]
+    fn there_and_back_is_the_identity() {
+        let data: Vec<f64> = (0..30).map(|i| ((i * 37) % 11) as f64 - 4.0).collect();
+        let x = RawTensor::from_slice(&data, &[2, 3, 5]);
+        for dim in 0..3 {
+            let mut half = [2, 3, 5];
+            half[dim] = half[dim] / 2 + 1;
+            let mid = RawTensor::zeros(DType::C128, Layout::permuted(&half, &[1, 2, 0]));
+            let out = RawTensor::zeros(DType::F64, Layout::contiguous(&[2, 3, 5]));
+            let other = (dim + 1) % 3;
+            let dims = Axes::from_slice(&[other, dim]);
+            r2c(
+                &x.read().view(),
+                &Transform { dims: dims.clone(), forward: true, scale: 1.0 },
+                &mid.write().view_mut(),
+            )
+            .unwrap();
+            let n = [2, 3, 5][dim] * [2, 3, 5][other];
+            let back = Transform { dims, forward: false, scale: 1.0 / n as f64 };
+            c2r(&mid.read().view(), &back, &out.write().view_mut()).unwrap();
+            for (a, b) in out.to_elements::<f64>().iter().zip(&data) {
+                assert!((a - b).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn windows_are_added_where_they_overlap() {
+        let x = RawTensor::from_slice(&[1i64, 2, 3, 10, 20, 30], &[2, 3]);
+        let out = RawTensor::zeros(DType::I64, Layout::contiguous(&[5]));
+        add_windows(&x.read().view(), 0, 2, &out.write().view_mut()).unwrap();
+        assert_eq!(out.to_elements::<i64>(), [1, 2, 13, 20, 30]);
+    }
+}

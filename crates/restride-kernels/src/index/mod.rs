@@ -1,0 +1,378 @@
+//! Elements picked by indices, and put back at them.
+
+pub mod scatter;
+
+use crate::support::convert::{Compute, load_row, store_row};
+use crate::support::number::Number;
+use crate::support::pack::{compute_room, with_compute};
+use crate::support::rows::{Rows, cells};
+use crate::support::scratch::{Temp, room};
+use restride_tensor::{DType, Dims, Layout, PerDim, View, ViewMut};
+use smallvec::SmallVec;
+
+/// Runs the body with `$W` bound to a word of an element's size.
+macro_rules! with_word {
+    ($dtype:expr, $W:ident => $body:expr) => {
+        match $dtype.size() {
+            1 => {
+                type $W = u8;
+                $body
+            }
+            2 => {
+                type $W = u16;
+                $body
+            }
+            4 => {
+                type $W = u32;
+                $body
+            }
+            8 => {
+                type $W = u64;
+                $body
+            }
+            _ => {
+                type $W = [u64; 2];
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_word;
+
+/// Dimensions.
+pub type SomeDims = PerDim<usize>;
+
+/// Indexed dimensions of a tensor, and the rest of them: in what is picked, those of `before` come first, then those of
+/// the indices' shape, then those of `after`.
+#[derive(Debug)]
+pub struct Axes {
+    /// Dimensions that are indexed, in the order of `at`.
+    pub indexed: SomeDims,
+    /// Other dimensions, before those of the indices in what is picked.
+    pub before: SomeDims,
+    /// Other dimensions, after them.
+    pub after: SomeDims,
+    /// Sizes of the indices.
+    pub shape: Dims<i64>,
+    /// For each indexed dimension, indices in row-major order, not negative.
+    pub at: SmallVec<[Temp<i64>; 4]>,
+}
+
+impl Axes {
+    /// One dimension indexed by a vector.
+    pub fn one(rank: usize, dim: usize, at: Temp<i64>) -> Axes {
+        let shape = Dims::<i64>::from_slice(&[at.len() as i64]);
+        let mut all = SmallVec::new();
+        all.push(at);
+        let indexed = SomeDims::from_slice(&[dim]);
+        Axes { indexed, before: (0..dim).collect(), after: (dim + 1..rank).collect(), shape, at: all }
+    }
+
+    /// Sizes of what is picked of a tensor.
+    pub fn sizes(&self, of: &[i64]) -> Dims<i64> {
+        let rest = |dims: &[usize]| dims.iter().map(|&d| of[d]).collect::<Dims<i64>>();
+        rest(&self.before).into_iter().chain(self.shape.iter().copied()).chain(rest(&self.after)).collect()
+    }
+
+    /// For each index, how far from the first cell of the indexed tensor it leads; the rest of its dimensions.
+    fn points(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
+        let all = || self.indexed.iter().chain(&self.before).chain(&self.after);
+        let once = all().count() == l.rank() && (0..l.rank()).all(|d| all().any(|&x| x == d));
+        if !once || self.at.len() != self.indexed.len() {
+            return Err(format!("the dimensions of {l} are each indexed or not"));
+        }
+        let count = self.shape.iter().product::<i64>() as usize;
+        let mut points = Temp::filled(count, 0isize);
+        for (&d, at) in self.indexed.iter().zip(&self.at) {
+            let (size, stride) = (l.sizes[d], l.strides[d] as isize);
+            if at.len() != count {
+                return Err("indices of different sizes".into());
+            }
+            for (point, &i) in points.iter_mut().zip(at) {
+                if !(0..size).contains(&i) {
+                    return Err(format!("index {i} is out of bounds for dimension {d} with size {size}"));
+                }
+                *point += i as isize * stride;
+            }
+        }
+        let dims = || self.before.iter().chain(&self.after);
+        let pick = |of: &Dims<i64>| dims().map(|&d| of[d]).collect::<Dims<i64>>();
+        Ok((points, Layout { sizes: pick(&l.sizes), strides: pick(&l.strides), offset: l.offset }))
+    }
+
+    /// The same of what is picked.
+    fn picked(&self, l: &Layout) -> Result<(Temp<isize>, Layout), String> {
+        let (b, s) = (self.before.len(), self.shape.len());
+        if l.rank() != b + s + self.after.len() || l.sizes[b..b + s] != self.shape[..] {
+            return Err(format!("{l} is not what is picked by indices of sizes {:?}", &self.shape[..]));
+        }
+        let own = Layout::strided(&l.sizes[b..b + s], &l.strides[b..b + s], 0);
+        let rest = |of: &Dims<i64>| of[..b].iter().chain(&of[b + s..]).copied().collect::<Dims<i64>>();
+        let points = cells(&own);
+        Ok((points, Layout { sizes: rest(&l.sizes), strides: rest(&l.strides), offset: l.offset }))
+    }
+}
+
+/// Rows of two boxes at each of several points: `f(cell of the first, cell of the second)`.
+fn at_points(rows: &Rows, first: &[isize], second: &[isize], whole: bool, mut f: impl FnMut(isize, isize)) {
+    if rows.is_empty() || first.is_empty() {
+        return;
+    }
+    if whole {
+        let mut start = (0, 0);
+        rows.for_each(|at| start = (at[0], at[1]));
+        first.iter().zip(second).for_each(|(a, b)| f(start.0 + a, start.1 + b));
+        return;
+    }
+    for (a, b) in first.iter().zip(second) {
+        rows.for_each(|at| f(at[0] + a, at[1] + b));
+    }
+}
+
+/// Where the elements of the picked tensor `small` are in the indexed one `big`.
+struct Walk {
+    rows: Rows,
+    big: Temp<isize>,
+    small: Temp<isize>,
+    /// The rest of the dimensions is one row.
+    whole: bool,
+}
+
+fn walk(axes: &Axes, big: &Layout, small: &Layout) -> Result<Walk, String> {
+    let (big, rest) = axes.points(big)?;
+    let (small, own) = axes.picked(small)?;
+    if rest.sizes != own.sizes {
+        return Err(format!("sizes {:?} are not {:?}", &own.sizes[..], &rest.sizes[..]));
+    }
+    let rows = Rows::logical(&[&rest, &own]);
+    let whole = !rows.is_empty() && rest.numel() as usize == rows.len();
+    Ok(Walk { rows, big, small, whole })
+}
+
+/// Copies the elements at indices of a tensor.
+pub fn take_at(src: &View<'_>, axes: &Axes, out: &ViewMut<'_>) -> Result<(), String> {
+    if src.dtype() != out.dtype() {
+        return Err("an index does not convert".into());
+    }
+    let w = walk(axes, src.layout(), out.layout())?;
+    with_word!(src.dtype(), W => {
+        let (from, to) = (src.base() as *const W, out.base() as *mut W);
+        let (s, t, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            let (from, to) = (from.wrapping_offset(a), to.wrapping_offset(b));
+            if s == 1 && t == 1 {
+                // SAFETY: both rows are cells of their views: indices were checked against the sizes. The result is
+                // memory of its own.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, n as usize) };
+                return;
+            }
+            for i in 0..n {
+                // SAFETY: as above.
+                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Writes values, of the sizes that the indices pick, at indices of a tensor, or adds them to what is there. Where an
+/// element is indexed several times the last value stays, or all are added one after the other.
+pub fn put_at(values: &View<'_>, axes: &Axes, out: &ViewMut<'_>, add: bool) -> Result<(), String> {
+    if values.dtype() != out.dtype() {
+        return Err("an indexed write does not convert".into());
+    }
+    let w = walk(axes, out.layout(), values.layout())?;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+    if add {
+        with_compute!(any out.dtype(), C => add_rows::<C>(values, out, &w));
+        return Ok(());
+    }
+    with_word!(out.dtype(), W => {
+        let (from, to) = (values.base() as *const W, out.base() as *mut W);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            let (to, from) = (to.wrapping_offset(a), from.wrapping_offset(b));
+            for i in 0..n as isize {
+                // SAFETY: both are cells of their views: indices were checked against the sizes.
+                unsafe { to.wrapping_offset(i * t).write(from.wrapping_offset(i * s).read()) };
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Adds rows in the element type: each sum is rounded to it.
+fn add_rows<C: Number>(values: &View<'_>, out: &ViewMut<'_>, w: &Walk) {
+    const LONG: usize = 256;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len());
+    // A row whose elements share a cell is added one by one.
+    let chunk = if t == 0 { 1 } else { LONG.min(n) };
+    let (mut have, mut more) = ([C::default(); LONG], [C::default(); LONG]);
+    at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+        for start in (0..n).step_by(chunk) {
+            let len = chunk.min(n - start);
+            let (have, more) = (&mut have[..len], &mut more[..len]);
+            let (to, from) = (a + start as isize * t, b + start as isize * s);
+            // SAFETY: both rows are cells of their views: indices were checked against the sizes.
+            unsafe {
+                load_row(out.dtype(), out.base(), to, t, have);
+                load_row(values.dtype(), values.base(), from, s, more);
+                have.iter_mut().zip(more.iter()).for_each(|(x, y)| *x = x.plus(*y));
+                store_row(out.dtype(), out.base(), to, t, have);
+            }
+        }
+    });
+}
+
+/// Adds `alpha` times a tensor at indices along one dimension: products and sums in the compute type, each sum rounded
+/// to the element type.
+pub fn add_scaled(
+    values: &View<'_>,
+    axes: &Axes,
+    alpha: restride_tensor::Scalar,
+    out: &ViewMut<'_>,
+) -> Result<(), String> {
+    if values.dtype() != out.dtype() {
+        return Err("an indexed sum does not convert".into());
+    }
+    let w = walk(axes, out.layout(), values.layout())?;
+    let (t, s, n) = (w.rows.stride(0), w.rows.stride(1), w.rows.len() as isize);
+    with_compute!(any out.dtype(), C => {
+        let alpha = C::from_scalar(alpha);
+        at_points(&w.rows, &w.big, &w.small, w.whole, |a, b| {
+            for i in 0..n {
+                let (mut x, mut y) = ([C::default()], [C::default()]);
+                // SAFETY: both are cells of their views: indices were checked against the sizes.
+                unsafe {
+                    load_row(out.dtype(), out.base(), a + i * t, 1, &mut x);
+                    load_row(values.dtype(), values.base(), b + i * s, 1, &mut y);
+                    let sum = [x[0].plus(alpha.times(y[0]))];
+                    store_row(out.dtype(), out.base(), a + i * t, 1, &sum);
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Cells of the elements at flat (row-major) indices.
+fn flat_cells(l: &Layout, at: &[i64]) -> Result<Temp<isize>, String> {
+    let numel = l.numel();
+    if let Some(i) = at.iter().find(|i| !(0..numel).contains(*i)) {
+        return Err(format!("out of range: tried to access index {i} on a tensor of {numel} elements."));
+    }
+    let cell = |&i: &i64| {
+        let (mut rest, mut cell) = (i, l.offset);
+        for (n, s) in l.sizes.iter().zip(&l.strides).rev() {
+            cell += rest % n * s;
+            rest /= n;
+        }
+        cell as isize
+    };
+    Ok(at.iter().map(cell).collect())
+}
+
+/// Copies elements at flat indices, in order, into a result's elements in row-major order.
+pub fn take_flat(src: &View<'_>, at: &[i64], out: &ViewMut<'_>) -> Result<(), String> {
+    let from = flat_cells(src.layout(), at)?;
+    let to = cells(out.layout());
+    if src.dtype() != out.dtype() || from.len() != to.len() {
+        return Err("an index does not convert, nor change the number of elements".into());
+    }
+    with_word!(src.dtype(), W => for (&a, &b) in from.iter().zip(&to) {
+        // SAFETY: both are cells of their views: indices were checked against the number of elements.
+        unsafe { (out.base() as *mut W).offset(b).write((src.base() as *const W).offset(a).read()) }
+    });
+    Ok(())
+}
+
+/// Writes values in row-major order, the first ones if there are more, to elements at flat indices, or adds them; as
+/// [`put_at`] where indices repeat.
+pub fn put_flat(values: &View<'_>, at: &[i64], out: &ViewMut<'_>, add: bool) -> Result<(), String> {
+    let to = flat_cells(out.layout(), at)?;
+    let from = cells(values.layout());
+    if values.dtype() != out.dtype() || from.len() < to.len() {
+        return Err("an indexed write does not convert, nor repeat elements".into());
+    }
+    if !add {
+        with_word!(out.dtype(), W => for (&a, &b) in from.iter().zip(&to) {
+            // SAFETY: both are cells of their views: indices were checked against the number of elements.
+            unsafe { (out.base() as *mut W).offset(b).write((values.base() as *const W).offset(a).read()) }
+        });
+        return Ok(());
+    }
+    with_compute!(any out.dtype(), C => for (&a, &b) in from.iter().zip(&to) {
+        let (mut x, mut y) = ([C::default()], [C::default()]);
+        // SAFETY: as above.
+        unsafe {
+            load_row(out.dtype(), out.base(), b, 1, &mut x);
+            load_row(values.dtype(), values.base(), a, 1, &mut y);
+            store_row(out.dtype(), out.base(), b, 1, &[x[0].plus(y[0])]);
+        }
+    });
+    Ok(())
+}
+
+/// Flat (row-major) indices of the elements that are not zero.
+pub fn nonzero(t: &View<'_>) -> Temp<i64> {
+    fn of<C: Compute>(t: &View<'_>, out: &mut [i64]) -> usize {
+        let all = crate::support::convert::gather::<C>(*t);
+        let found = all.iter().enumerate().filter(|(_, x)| x.truth());
+        out.iter_mut().zip(found).map(|(to, (i, _))| *to = i as i64).count()
+    }
+    let mut out = Temp::filled(t.numel(), 0i64);
+    let found = with_compute!(any t.dtype(), C => of::<C>(t, &mut out));
+    out.truncate(found);
+    out
+}
+
+/// Bytes of working memory of [`nonzero`] for so many elements, of which the result keeps the second part.
+pub fn nonzero_room(dtype: DType, n: i64) -> [usize; 2] {
+    [compute_room(dtype, n), room::<i64>(n as usize)]
+}
+
+/// Bytes of working memory of [`take_flat`] for so many indices.
+pub fn take_flat_room(n: i64) -> usize {
+    2 * room::<isize>(n as usize)
+}
+
+/// Bytes of working memory of [`put_flat`] for so many indices and values.
+pub fn put_flat_room(n: i64, values: i64) -> usize {
+    room::<isize>(n as usize) + room::<isize>(values as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::RawTensor;
+
+    #[test]
+    fn what_is_put_is_taken_again_and_the_last_stays() {
+        let base = RawTensor::from_slice(&(0..12i32).collect::<Vec<_>>(), &[3, 4]);
+        let turned = base.alias(DType::I32, base.layout().transpose(0, 1).unwrap()).unwrap();
+        let axes = Axes::one(2, 0, Temp::copied(&[3, 1]));
+        let out = RawTensor::zeros(DType::I32, Layout::permuted(&[2, 3], &[1, 0]));
+        take_at(&turned.read().view(), &axes, &out.write().view_mut()).unwrap();
+        assert_eq!(out.to_elements::<i32>(), [3, 7, 11, 1, 5, 9]);
+        let twice = Axes::one(2, 0, Temp::copied(&[2, 2]));
+        put_at(&out.read().view(), &twice, &turned.write().view_mut(), false).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [0, 1, 1, 3, 4, 5, 5, 7, 8, 9, 9, 11]);
+        put_at(&out.read().view(), &twice, &turned.write().view_mut(), true).unwrap();
+        assert_eq!(base.to_elements::<i32>(), [0, 1, 5, 3, 4, 5, 17, 7, 8, 9, 29, 11]);
+        assert!(
+            take_at(&turned.read().view(), &Axes::one(2, 0, Temp::copied(&[4, 0])), &out.write().view_mut()).is_err()
+        );
+    }
+
+    #[test]
+    fn flat_indices_are_logical() {
+        let base = RawTensor::from_slice(&(0..6u8).collect::<Vec<_>>(), &[2, 3]);
+        let turned = base.alias(DType::U8, base.layout().transpose(0, 1).unwrap()).unwrap();
+        let out = RawTensor::zeros(DType::U8, Layout::contiguous(&[3]));
+        take_flat(&turned.read().view(), &[1, 5, 2], &out.write().view_mut()).unwrap();
+        assert_eq!(out.to_elements::<u8>(), [3, 5, 1]);
+        put_flat(&out.read().view(), &[0, 0, 0], &turned.write().view_mut(), true).unwrap();
+        assert_eq!(base.to_elements::<u8>(), [9, 1, 2, 3, 4, 5]);
+        assert_eq!(nonzero(&turned.read().view())[..], [0, 1, 2, 3, 4, 5]);
+        assert!(take_flat(&turned.read().view(), &[6, 0, 0], &out.write().view_mut()).is_err());
+    }
+}

@@ -1,0 +1,478 @@
+//! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see [`crate::matmul::blocked`].
+
+pub(crate) mod blocked;
+pub mod grouped;
+
+use crate::support::pack::{Compute, Target, fill, pack, with_compute};
+use crate::support::par;
+use crate::support::rows::Rows;
+use crate::support::scratch::Temp;
+use blocked::{Matrix, MatrixMut};
+use restride_tensor::{C32, C64, DType, Layout, PerDim, Scalar, View, ViewMut};
+
+/// A compute type with a matrix product.
+pub trait Gemm: Compute {
+    /// `c = a b`, or `c += a b` where `add`: `a` is m × k, `b` is k × n, `c` is m × n; an address and the distances of rows and of
+    /// columns, in elements. Where `vector`, one of `m` and `n` is 1, and the order of summation is that of such products.
+    ///
+    /// # Safety
+    /// All elements that sizes and strides reach are readable, those of `c` writable, different cells and nobody else's.
+    unsafe fn product(
+        size: (usize, usize, usize),
+        vector: bool,
+        a: Matrix<Self>,
+        b: Matrix<Self>,
+        c: MatrixMut<Self>,
+        add: bool,
+        threads: usize,
+    );
+    /// `beta c + alpha ab`, element by element; `c` is not looked at where `beta` is zero.
+    fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self;
+}
+
+macro_rules! blend {
+    ($t:ty, $one:expr, $zero:expr, |$s:ident| $cast:expr) => {
+        fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
+            let cast = |$s: Scalar| -> $t { $cast };
+            let (alpha, beta) = (cast(alpha), cast(beta));
+            let ab = if alpha == $one { ab } else { alpha * ab };
+            if beta == $zero {
+                ab
+            } else if beta == $one {
+                c + ab
+            } else {
+                beta * c + ab
+            }
+        }
+    };
+}
+
+macro_rules! real {
+    ($($t:ty, $kernels:ident, |$s:ident| $cast:expr;)*) => {$(
+        impl Gemm for $t {
+            unsafe fn product(
+                (m, n, k): (usize, usize, usize),
+                vector: bool,
+                a: Matrix<Self>,
+                b: Matrix<Self>,
+                c: MatrixMut<Self>,
+                add: bool,
+                threads: usize,
+            ) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match vector {
+                        true if m == 1 => blocked::vector((n, k), (a.0, a.2), b, (c.0, c.2), add, threads),
+                        true => blocked::vector((m, k), (b.0, b.1), (a.0, a.2, a.1), (c.0, c.1), add, threads),
+                        false => blocked::product(blocked::$kernels(), (m, n, k), a, b, c, add, threads),
+                    }
+                }
+            }
+            blend!($t, 1.0, 0.0, |$s| $cast);
+        }
+    )*};
+}
+real! {
+    f32, kernels_f32, |s| s.as_f64() as f32;
+    f64, kernels_f64, |s| s.as_f64();
+}
+
+/// The product of a type that vectors do not hold: one multiplication after the other.
+macro_rules! plain {
+    ($multiply_add:expr) => {
+        unsafe fn product(
+            size: (usize, usize, usize),
+            _vector: bool,
+            a: Matrix<Self>,
+            b: Matrix<Self>,
+            c: MatrixMut<Self>,
+            add: bool,
+            threads: usize,
+        ) {
+            // SAFETY: the caller's promise.
+            unsafe { blocked::plain(size, a, b, c, add, $multiply_add, threads) }
+        }
+    };
+}
+
+macro_rules! complex {
+    ($($t:ty, |$s:ident| $cast:expr;)*) => {$(
+        impl Gemm for $t {
+            plain!(|x: $t, y: $t, z: $t| z + x * y);
+            blend!($t, <$t>::new(1.0, 0.0), <$t>::new(0.0, 0.0), |$s| $cast);
+        }
+    )*};
+}
+complex! {
+    C32, |s| { let z = s.as_c64(); C32::new(z.re as f32, z.im as f32) };
+    C64, |s| s.as_c64();
+}
+
+impl Gemm for i64 {
+    plain!(|x: i64, y: i64, z: i64| z.wrapping_add(x.wrapping_mul(y)));
+    fn blend(ab: Self, alpha: Scalar, c: Self, beta: Scalar) -> Self {
+        c.wrapping_mul(beta.as_i64()).wrapping_add(alpha.as_i64().wrapping_mul(ab))
+    }
+}
+
+/// Whether a product is one with a vector.
+fn is_vector(m: usize, n: usize) -> bool {
+    m == 1 || n == 1
+}
+
+/// `c = a b` (or `+=`) on slices: `a` is m × k and row-major, or k × m where `a_t`; `b` likewise.
+///
+/// # Panics
+/// If a slice is too short for these sizes.
+pub fn matmul<T: Gemm>(
+    (m, n, k): (usize, usize, usize),
+    (a, a_t): (&[T], bool),
+    (b, b_t): (&[T], bool),
+    c: &mut [T],
+    add: bool,
+    threads: usize,
+) {
+    let holds = |len: usize, rows: usize, columns: usize| rows.checked_mul(columns).is_some_and(|n| len >= n);
+    let fits = holds(a.len(), m, k) && holds(b.len(), k, n) && holds(c.len(), m, n);
+    assert!(fits, "operands of a product are too short");
+    let a_strides = if a_t { (1, m as isize) } else { (k as isize, 1) };
+    let b_strides = if b_t { (1, k as isize) } else { (n as isize, 1) };
+    // SAFETY: the sizes were checked above, and `c` is borrowed exclusively.
+    unsafe {
+        let a = (a.as_ptr(), a_strides.0, a_strides.1);
+        let b = (b.as_ptr(), b_strides.0, b_strides.1);
+        T::product((m, n, k), is_vector(m, n), a, b, (c.as_mut_ptr(), n as isize, 1), add, threads)
+    }
+}
+
+/// A batch of matrices, of which one is found by its number.
+pub(crate) struct Matrices<T> {
+    base: *mut T,
+    sizes: PerDim<usize>,
+    strides: PerDim<isize>,
+    row: isize,
+    col: isize,
+}
+// SAFETY: an address; whoever reads or writes through it says why it may.
+unsafe impl<T> Sync for Matrices<T> {}
+
+impl<T> Matrices<T> {
+    /// The last two dimensions of a layout at `base`, broadcast over `batch`.
+    pub(crate) fn new(base: *mut T, layout: &Layout, batch: &[i64]) -> Self {
+        let rank = layout.rank();
+        let own = rank - 2;
+        let mut strides: PerDim<isize> = PerDim::from_elem(0, batch.len());
+        for d in 0..own {
+            if layout.sizes[d] != 1 {
+                strides[batch.len() - own + d] = layout.strides[d] as isize;
+            }
+        }
+        let base = base.wrapping_offset(layout.offset as isize);
+        let sizes = batch.iter().map(|&n| n as usize).collect();
+        Matrices {
+            base,
+            sizes,
+            strides,
+            row: layout.strides[rank - 2] as isize,
+            col: layout.strides[rank - 1] as isize,
+        }
+    }
+    pub(crate) fn at(&self, mut i: usize) -> MatrixMut<T> {
+        let mut cell = 0;
+        for (&n, &s) in self.sizes.iter().zip(&self.strides).rev() {
+            cell += (i % n) as isize * s;
+            i /= n;
+        }
+        (self.base.wrapping_offset(cell), self.row, self.col)
+    }
+}
+
+/// What is added to a product: `beta c + alpha ab`.
+#[derive(Clone, Copy)]
+pub struct Added<'a> {
+    /// Broadcast to the result.
+    pub c: Option<View<'a>>,
+    /// Factor of `c`; `c` is not looked at where it is zero.
+    pub beta: Scalar,
+    /// Factor of the product.
+    pub alpha: Scalar,
+}
+
+impl<'a> Added<'a> {
+    /// Only the product.
+    pub const NONE: Added<'static> = Added { c: None, beta: Scalar::Int(0), alpha: Scalar::Int(1) };
+    /// The product and a bias.
+    pub fn bias(c: Option<View<'a>>) -> Self {
+        Added { c, beta: Scalar::Int(1), alpha: Scalar::Int(1) }
+    }
+}
+
+/// `out = beta c + alpha a b` as `torch.matmul` multiplies: vectors, matrices and batches of matrices that
+/// broadcast. Where `b_t`, the last dimensions of `b` are n × k.
+pub fn product(
+    a: &View<'_>,
+    b: &View<'_>,
+    b_t: bool,
+    added: &Added<'_>,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let (mut la, mut lb, mut lo) = (a.layout().clone(), b.layout().clone(), out.layout().clone());
+    let mut lc = added.c.map(|c| c.layout().expand(out.sizes())).transpose().map_err(|e| e.0)?;
+    let put = |l: &mut Layout, d: i64| -> Result<(), String> {
+        *l = l.unsqueeze(d).map_err(|e| e.0)?;
+        Ok(())
+    };
+    if lb.rank() == 1 {
+        put(&mut lb, if b_t { 0 } else { 1 })?;
+        put(&mut lo, -1)?;
+        lc.iter_mut().try_for_each(|l| put(l, -1))?;
+    }
+    if la.rank() == 1 {
+        put(&mut la, 0)?;
+        put(&mut lo, -2)?;
+        lc.iter_mut().try_for_each(|l| put(l, -2))?;
+    }
+    fits(&la, &lb, b_t, &lo)?;
+    // SAFETY: new dimensions of size 1 and broadcasting reach no other cells.
+    let (a, b, out) = unsafe { (a.with_layout(&la), b.with_layout(&lb), out.with_layout(&lo)) };
+    // SAFETY: as above.
+    let c = added.c.zip(lc.as_ref()).map(|(c, l)| unsafe { c.with_layout(l) });
+    let added = Added { c, ..*added };
+    with_compute!(any out.dtype(), T => {
+        if lb.rank() == 2 && la.rank() > 2 {
+            folded::<T>(&a, &b, b_t, &added, &out, threads)
+        } else {
+            stacked::<T>(&a, &b, b_t, &added, &out, threads)
+        }
+    })
+}
+
+/// Whether matrices or batches of them have the sizes of a product, batches those that broadcast to the result's.
+fn fits(a: &Layout, b: &Layout, b_t: bool, out: &Layout) -> Result<(), String> {
+    let ranks = [a.rank(), b.rank(), out.rank()];
+    let sizes = |l: &Layout| (l.sizes[l.rank() - 2], l.sizes[l.rank() - 1]);
+    let broadcasts = |l: &Layout| {
+        let (own, all) = (&l.sizes[..l.rank() - 2], &out.sizes[..out.rank() - 2]);
+        own.len() <= all.len() && own.iter().zip(&all[all.len() - own.len()..]).all(|(&n, &m)| n == m || n == 1)
+    };
+    let fit = ranks.iter().all(|r| *r >= 2) && {
+        let ((m, k), (depth, n)) = (
+            sizes(a),
+            if b_t {
+                let (n, k) = sizes(b);
+                (k, n)
+            } else {
+                sizes(b)
+            },
+        );
+        // One matrix on the right: all rows on the left are those of one product.
+        let rows = b.rank() > 2 || a.rank() == 2 || a.sizes[..a.rank() - 1] == out.sizes[..out.rank() - 1];
+        k == depth && sizes(out) == (m, n) && broadcasts(a) && broadcasts(b) && rows
+    };
+    if fit {
+        return Ok(());
+    }
+    let [a, b, out] = [a, b, out].map(|l| &l.sizes[..]);
+    Err(format!("matrices of sizes {a:?} and {b:?}{} have no product of sizes {out:?}", if b_t { "ᵀ" } else { "" }))
+}
+
+/// One matrix `b` for all of `a`'s: a single product of more rows.
+fn folded<T: Gemm>(
+    a: &View<'_>,
+    b: &View<'_>,
+    b_t: bool,
+    added: &Added<'_>,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let k = a.sizes()[a.layout().rank() - 1];
+    let n = out.sizes()[out.layout().rank() - 1];
+    let m: i64 = out.sizes()[..out.layout().rank() - 1].iter().product();
+    let packed;
+    let la = a.layout().view(&[m, k]);
+    let flat = Layout::contiguous(&[m, k]);
+    let a = match &la {
+        // SAFETY: the same cells.
+        Some(l) => unsafe { a.with_layout(l) },
+        None => {
+            packed = pack::<T>(a);
+            // SAFETY: the packed elements live to the end of this function, m × k of them.
+            unsafe { View::from_raw(packed.as_ptr() as *const u8, T::DTYPE, &flat) }
+        }
+    };
+    let lo = Layout::contiguous(&[m, n]);
+    if let (true, Some(l)) = (out.dtype() == T::DTYPE, out.layout().view(&[m, n])) {
+        // SAFETY: the same cells.
+        batched::<T>(&a, b, b_t, &unsafe { out.with_layout(&l) }, threads)?;
+        return blend::<T>(out, added);
+    }
+    let mut target = Target::<T>::new(out);
+    let ab = target.slice().as_mut_ptr() as *mut u8;
+    // SAFETY: the target's elements, m × n of them, not used otherwise during the call.
+    batched::<T>(&a, b, b_t, &unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, threads)?;
+    let lo = Layout::contiguous(out.sizes());
+    // SAFETY: the same.
+    blend::<T>(&unsafe { ViewMut::from_raw(ab, T::DTYPE, &lo) }, added)?;
+    target.finish();
+    Ok(())
+}
+
+/// As [`batched`], and what is added, for any type of the result.
+fn stacked<T: Gemm>(
+    a: &View<'_>,
+    b: &View<'_>,
+    b_t: bool,
+    added: &Added<'_>,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    if out.dtype() == T::DTYPE {
+        batched::<T>(a, b, b_t, out, threads)?;
+        return blend::<T>(out, added);
+    }
+    let mut target = Target::<T>::new(out);
+    let lo = Layout::contiguous(out.sizes());
+    // SAFETY: the target's elements, not used otherwise before it is finished.
+    let ab = unsafe { ViewMut::from_raw(target.slice().as_mut_ptr() as *mut u8, T::DTYPE, &lo) };
+    batched::<T>(a, b, b_t, &ab, threads)?;
+    blend::<T>(&ab, added)?;
+    target.finish();
+    Ok(())
+}
+
+/// Products of the last two dimensions, broadcast over the others, into memory of the compute type.
+fn batched<T: Gemm>(a: &View<'_>, b: &View<'_>, b_t: bool, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    if out.numel() == 0 {
+        return Ok(());
+    }
+    let rank = out.layout().rank();
+    let batch = &out.sizes()[..rank - 2];
+    let (m, n) = (out.sizes()[rank - 2] as usize, out.sizes()[rank - 1] as usize);
+    let k = a.sizes()[a.layout().rank() - 1] as usize;
+    let swapped = b.layout().transpose(-1, -2).map_err(|e| e.0)?;
+    // SAFETY: the same cells in another order.
+    let b = if b_t { unsafe { b.with_layout(&swapped) } } else { *b };
+    let (own_a, own_b) = (converted::<T>(a), converted::<T>(&b));
+    let left = match &own_a {
+        None => Matrices::new(a.base() as *mut T, a.layout(), batch),
+        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(a.sizes()), batch),
+    };
+    let right = match &own_b {
+        None => Matrices::new(b.base() as *mut T, b.layout(), batch),
+        Some(own) => Matrices::new(own.as_ptr() as *mut T, &Layout::contiguous(b.sizes()), batch),
+    };
+    let to = Matrices::new(out.base() as *mut T, out.layout(), batch);
+    let items = batch.iter().product::<i64>() as usize;
+    let (over, inner) = if items >= threads { (threads, 1) } else { (1, threads) };
+    let over = if items * m * n * k < 1 << 16 { 1 } else { over };
+    let read = |(p, row, col): MatrixMut<T>| (p as *const T, row, col);
+    par::each(over, items, &|i| {
+        // SAFETY: operands' cells are readable, results' are writable and different, each matrix is one thread's.
+        unsafe { T::product((m, n, k), is_vector(m, n), read(left.at(i)), read(right.at(i)), to.at(i), false, inner) }
+    });
+    Ok(())
+}
+
+/// The elements in the compute type, where they have another.
+fn converted<T: Compute>(view: &View<'_>) -> Option<crate::support::pack::Packed<'static, T>> {
+    (view.dtype() != T::DTYPE).then(|| crate::support::pack::Packed::Owned(crate::support::pack::pack_owned::<T>(view)))
+}
+
+/// Applies `beta` and `alpha` to a product in the compute type; `c` has the result's sizes.
+fn blend<T: Gemm>(ab: &ViewMut<'_>, added: &Added<'_>) -> Result<(), String> {
+    let base = ab.base() as *mut T;
+    match &added.c {
+        Some(c) if added.beta.as_bool() => {
+            let own = converted::<T>(c);
+            let dense = Layout::contiguous(c.sizes());
+            let (from, layout) = match &own {
+                None => (c.base() as *const T, c.layout()),
+                Some(own) => (own.as_ptr(), &dense),
+            };
+            let rows = Rows::any_order(&[ab.layout(), layout]);
+            let (to_step, step) = (rows.stride(0), rows.stride(1));
+            rows.for_each(|at| {
+                for i in 0..rows.len() as isize {
+                    // SAFETY: cells of the result, which nobody else has now, and of what is added.
+                    unsafe {
+                        let cell = base.offset(at[0] + i * to_step);
+                        let y = from.offset(at[1] + i * step).read();
+                        cell.write(T::blend(cell.read(), added.alpha, y, added.beta));
+                    }
+                }
+            });
+        }
+        _ if added.alpha != Scalar::Int(1) => {
+            let rows = Rows::any_order(&[ab.layout()]);
+            rows.for_each(|at| {
+                for i in 0..rows.len() as isize {
+                    // SAFETY: cells of the result, which nobody else has now.
+                    unsafe {
+                        let cell = base.offset(at[0] + i * rows.stride(0));
+                        cell.write(T::blend(cell.read(), added.alpha, T::default(), Scalar::Int(0)));
+                    }
+                }
+            });
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Bytes of working memory of [`product`] for operands that lie so.
+pub fn product_room(
+    a: (DType, &Layout),
+    b: (DType, &Layout),
+    c: Option<(DType, &Layout)>,
+    out: (DType, &Layout),
+) -> usize {
+    use crate::support::pack::{compute_room, is_compute};
+    let whole = |x: (DType, &Layout)| if is_compute(x.0) { 0 } else { compute_room(x.0, x.1.numel()) };
+    let mut bytes = whole(a)
+        + whole(b)
+        + c.map_or(0, |c| compute_room(c.0, out.1.numel()) * !is_compute(c.0) as usize)
+        + whole(out);
+    // A vector on the right is a matrix of one column.
+    let column;
+    let out = match b.1.rank() {
+        1 => {
+            column = out.1.unsqueeze(-1).unwrap_or_else(|_| out.1.clone());
+            (out.0, &column)
+        }
+        _ => out,
+    };
+    let (la, rank) = (a.1, out.1.rank());
+    if b.1.rank() <= 2 && la.rank() > 2 {
+        let m: i64 = la.sizes[..la.rank() - 1].iter().product();
+        if la.view(&[m, la.sizes[la.rank() - 1]]).is_none() && is_compute(a.0) {
+            bytes += compute_room(a.0, la.numel());
+        }
+        if is_compute(out.0) && rank > 1 {
+            let m: i64 = out.1.sizes[..rank - 1].iter().product();
+            let dense = out.1.view(&[m, out.1.sizes[rank - 1]]).is_some() || out.1.is_contiguous();
+            bytes += if dense { 0 } else { compute_room(out.0, out.1.numel()) };
+        }
+    }
+    bytes
+}
+
+/// `out = sum(conj(a[i]) * b[i])`, of vectors.
+pub fn vdot(a: &View<'_>, b: &View<'_>, out: &ViewMut<'_>) -> Result<(), String> {
+    fn run<T: Gemm>(a: &View<'_>, b: &View<'_>, conj: impl Fn(T) -> T, out: &ViewMut<'_>) {
+        let (x, y) = (pack::<T>(a), pack::<T>(b));
+        let x: Temp<T> = x.iter().map(|&x| conj(x)).collect();
+        let mut r = [T::default()];
+        matmul((1, 1, x.len()), (&x, false), (&y, false), &mut r, false, 1);
+        fill(out, r[0]);
+    }
+    match out.dtype() {
+        DType::C64 => run::<C32>(a, b, |z| z.conj(), out),
+        DType::C128 => run::<C64>(a, b, |z| z.conj(), out),
+        d => with_compute!(any d, T => run::<T>(a, b, |x| x, out)),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use super::*;
+use restride_tensor::RawTensor;
+
+fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut s = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    (0..n)
+        .map(|_| {
+            s ^= s << 13;
+            s ^= s >> 7;
+            s ^= s << 17;
+            (s >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+        })
+        .collect()
+}
+
+/// The same numbers in another layout: permuted, with gaps, from an odd cell.
+fn relaid(data: &[f32], sizes: &[i64], how: usize) -> RawTensor {
+    let rank = sizes.len();
+    let mut perm: Vec<usize> = (0..rank).collect();
+    if how & 1 == 1 {
+        perm.swap(rank - 1, rank - 2);
+    }
+    let mut layout = Layout::permuted(sizes, &perm);
+    if how & 2 == 2 {
+        layout.strides.iter_mut().for_each(|s| *s *= 2);
+    }
+    if how & 4 == 4 {
+        layout.offset = 3;
+    }
+    let t = RawTensor::zeros(DType::F32, layout);
+    unpack_into(&t, data);
+    t
+}
+
+fn unpack_into(t: &RawTensor, data: &[f32]) {
+    crate::support::pack::unpack(data, &t.write().view_mut());
+}
+
+const SIZES: [(i64, i64, i64); 19] = [
+    (1, 1, 1),
+    (1, 7, 5),
+    (7, 1, 5),
+    (1, 130, 300),
+    (130, 1, 300),
+    (2, 3, 1),
+    (5, 3, 2),
+    (33, 65, 2),
+    (4, 5, 3),
+    (17, 31, 65),
+    (64, 64, 64),
+    (65, 63, 517),
+    (3, 200, 1000),
+    (200, 3, 1000),
+    (129, 257, 100),
+    (1, 1, 1000),
+    (250, 300, 600),
+    (16, 16, 1100),
+    (16, 17, 40),
+];
+
+#[test]
+fn bits_do_not_depend_on_strides_or_threads() {
+    for (m, n, k) in SIZES {
+        let (a, b) = (noise((m * k) as usize, 1), noise((k * n) as usize, 2));
+        for b_t in [false, true] {
+            let b_sizes = if b_t { [n, k] } else { [k, n] };
+            let mut want: Option<Vec<u32>> = None;
+            for how in 0..8 {
+                for threads in [1, 2, 5] {
+                    let (x, y) = (relaid(&a, &[m, k], how), relaid(&b, &b_sizes, 7 - how));
+                    let out = relaid(&vec![f32::NAN; (m * n) as usize], &[m, n], how ^ 3);
+                    product(&x.read().view(), &y.read().view(), b_t, &Added::NONE, &out.write().view_mut(), threads)
+                        .unwrap();
+                    let got: Vec<u32> = out.to_elements::<f32>().into_iter().map(f32::to_bits).collect();
+                    match &want {
+                        None => want = Some(got),
+                        Some(w) => assert!(*w == got, "{m} {n} {k} b_t {b_t} layout {how} threads {threads}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_right() {
+    for (m, n, k) in SIZES {
+        let (a, b) = (noise((m * k) as usize, 3), noise((k * n) as usize, 4));
+        let (x, y) = (relaid(&a, &[m, k], 0), relaid(&b, &[k, n], 1));
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[m, n]));
+        product(&x.read().view(), &y.read().view(), false, &Added::NONE, &out.write().view_mut(), 1).unwrap();
+        let got = out.to_elements::<f32>();
+        for i in 0..m as usize {
+            for j in 0..n as usize {
+                let want: f64 =
+                    (0..k as usize).map(|p| a[i * k as usize + p] as f64 * b[p * n as usize + j] as f64).sum();
+                let have = got[i * n as usize + j] as f64;
+                assert!((want - have).abs() < 1e-4, "{m} {n} {k} at {i} {j}: {have} for {want}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batches_broadcast_and_blend() {
+    let a = RawTensor::from_slice(&[1i32, 2, 3, 4, 5, 6], &[3, 1, 2]);
+    let b = RawTensor::from_slice(&[1i32, 0, 0, 1, 2, 0, 0, 2], &[2, 1, 2, 2].map(|x| x as i64));
+    let c = RawTensor::from_slice(&[10i32, 20], &[2]);
+    let out = RawTensor::zeros(DType::I32, Layout::contiguous(&[2, 3, 1, 2]));
+    let c = c.read();
+    let added = Added { c: Some(c.view()), beta: Scalar::Int(2), alpha: Scalar::Int(-1) };
+    product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 2).unwrap();
+    assert_eq!(out.to_elements::<i32>(), [19, 38, 17, 36, 15, 34, 18, 36, 14, 32, 10, 28]);
+}
+
+#[test]
+fn an_empty_sum_is_zero_or_what_is_added() {
+    let (a, b) = (
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 0])),
+        RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 2])),
+    );
+    let c = RawTensor::from_slice(&[1.0f32, 2.0], &[2]);
+    let out = RawTensor::from_slice(&[9.0f32; 4], &[2, 2]);
+    let c = c.read();
+    let added = Added { c: Some(c.view()), beta: Scalar::Float(0.5), alpha: Scalar::Int(1) };
+    product(&a.read().view(), &b.read().view(), false, &added, &out.write().view_mut(), 1).unwrap();
+    assert_eq!(out.to_elements::<f32>(), [0.5, 1.0, 0.5, 1.0]);
+}
+
+#[test]
+#[should_panic(expected = "too short")]
+fn sizes_whose_products_wrap_are_refused() {
+    let n = 1usize << 32;
+    matmul::<f32>((n, n, n), (&[], false), (&[], false), &mut [], false, 1);
+}
+
+#[test]
+fn operands_that_have_no_such_product_are_refused() {
+    let zeros = |sizes: &[i64]| RawTensor::zeros(DType::F32, Layout::contiguous(sizes));
+    for (a, b, b_t, out) in [
+        // More rows than the operand has, fewer inner elements, other batches, other columns.
+        (&[2, 1, 2][..], &[2, 2][..], false, &[4, 1, 2][..]),
+        (&[2, 2], &[1, 2], false, &[2, 2]),
+        (&[2, 2], &[2, 1], true, &[2, 2]),
+        (&[3, 2, 2], &[2, 2, 2], false, &[3, 2, 2]),
+        (&[2, 2], &[2, 2], false, &[2, 3]),
+        (&[2, 2], &[2, 2], false, &[2]),
+        (&[1, 2, 2], &[2, 2], false, &[2, 2, 2]),
+        (&[2], &[3], false, &[]),
+    ] {
+        let (x, y, to) = (zeros(a), zeros(b), zeros(out));
+        let done = product(&x.read().view(), &y.read().view(), b_t, &Added::NONE, &to.write().view_mut(), 1);
+        assert!(done.is_err(), "{a:?} {b:?} {out:?}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Copies, whole or in part, and elements looked up dimension by dimension.
+
+pub mod copy;
+pub mod remap;

@@ -1,0 +1,521 @@
+//! Normalisations: statistics in `f64`, one order of summation whatever the strides, then one pass over the elements.
+
+pub mod backward;
+pub mod softmax;
+
+use crate::norm::softmax::{rows_room, rowwise, sum};
+use crate::support::convert::load_row;
+use crate::support::number::Real;
+use crate::support::pack::{Compute, Target, compute_room, pack, packed_room, packed_rooms, with_compute};
+use crate::support::par;
+use crate::support::scratch::{self, Temp};
+use restride_tensor::{DType, Dims, Layout, View, ViewMut};
+
+/// Mean and sum of squared deviations.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    mean: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Inverse standard deviation of so many.
+    fn rstd(self, count: usize, eps: f64) -> f64 {
+        1.0 / (self.squares / count as f64 + eps).sqrt()
+    }
+}
+
+/// Of runs of elements taken together.
+fn moments<'a, T: Real>(runs: impl Iterator<Item = &'a [T]> + Clone, count: usize) -> Moments {
+    let total = runs.clone().fold(0.0, |t, run| t + sum(run, |x| x.wide()));
+    let mean = total / count as f64;
+    let squares = runs.fold(0.0, |t, run| {
+        t + sum(run, |x| {
+            let d = x.wide() - mean;
+            d * d
+        })
+    });
+    Moments { mean, squares }
+}
+
+/// Optional per-channel numbers as `f64`.
+pub(crate) fn numbers(view: Option<&View<'_>>) -> Option<Temp<f64>> {
+    view.map(|v| pack::<f64>(v).into_owned())
+}
+
+/// Writes numbers given as `f64`, rounded through the compute type of the result.
+pub(crate) fn put(out: Option<&ViewMut<'_>>, data: impl Iterator<Item = f64>) {
+    if let Some(out) = out {
+        if out.dtype() == DType::F64 {
+            crate::support::pack::unpack(&Temp::gather(out.numel(), data), out);
+        } else {
+            crate::support::pack::unpack(&Temp::gather(out.numel(), data.map(|x| x as f32)), out);
+        }
+    }
+}
+
+/// The dimensions with the channels last, where that is how they lie in memory.
+fn channels_last(l: &Layout) -> Option<Layout> {
+    let dims: Dims<i64> = std::iter::once(0).chain(2..l.rank() as i64).chain([1]).collect();
+    l.permute(&dims).ok().filter(Layout::is_contiguous)
+}
+
+/// Bytes of working memory of [`scale_channels`].
+fn scale_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    match (channels_last(x.1), channels_last(out.1)) {
+        (Some(lx), Some(lo)) => rows_room((x.0, &lx), x.1.sizes[1] as usize, (out.0, &lo)),
+        _ => rows_room(x, out.1.sizes[2..].iter().product::<i64>() as usize, out),
+    }
+}
+
+/// `x * scale[channel] + shift[channel]` with channels in dimension 1. The result may lie on `x` index by index.
+fn scale_channels(x: &View<'_>, scale: &[f64], shift: &[f64], out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        // In `f64`: with a mean far from zero, `b` takes away most of `x * a`, and a training network of small batches
+        // makes much of what is left.
+        let map = |x: &mut T, a: f64, b: f64| *x = T::of(x.wide() * a + b);
+        // With the channels last in memory, rows run over them.
+        match (channels_last(x.layout()), channels_last(out.layout())) {
+            (Some(lx), Some(lo)) => {
+                // SAFETY: the same cells in another order.
+                let (x, out) = unsafe { (x.with_layout(&lx), out.with_layout(&lo)) };
+                rowwise::<T>(&x, &out, scale.len(), threads, &|_, row| {
+                    row.iter_mut().zip(scale).zip(shift).for_each(|((x, &a), &b)| map(x, a, b));
+                });
+            }
+            _ => {
+                let inner: usize = out.sizes()[2..].iter().map(|&n| n as usize).product();
+                rowwise::<T>(x, out, inner, threads, &|i, row| {
+                    let (a, b) = (scale[i % scale.len()], shift[i % shift.len()]);
+                    row.iter_mut().for_each(|x| map(x, a, b));
+                });
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Per-channel factors of a normalisation with an affine map behind it.
+fn affine(mean: &[f64], invstd: &[f64], weight: Option<&[f64]>, bias: Option<&[f64]>) -> (Temp<f64>, Temp<f64>) {
+    let scale = |c: usize| invstd[c] * weight.map_or(1.0, |w| w[c]);
+    let shift = |c: usize| bias.map_or(0.0, |b| b[c]) - mean[c] * scale(c);
+    ((0..mean.len()).map(scale).collect(), (0..mean.len()).map(shift).collect())
+}
+
+/// Weight and bias of a normalisation.
+#[derive(Clone, Copy, Default)]
+pub struct Affine<'a> {
+    /// Factors.
+    pub weight: Option<View<'a>>,
+    /// What is added.
+    pub bias: Option<View<'a>>,
+}
+
+/// Batch normalisation with given statistics. The result may lie on `x` index by index.
+pub fn batch_norm_with(
+    x: &View<'_>,
+    mean: &View<'_>,
+    var: &View<'_>,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let channels = mean.numel();
+    let vectors = [Some(mean), Some(var), affine_.weight.as_ref(), affine_.bias.as_ref()];
+    if !vectors.into_iter().flatten().all(|v| v.sizes().len() <= 1 && v.numel() == channels) {
+        return Err(format!("statistics and parameters are vectors of {channels} channels"));
+    }
+    let (mut scale, mut shift) = (Temp::filled(channels, 0.0f64), Temp::filled(channels, 0.0f64));
+    // Some channels at a time, so that no operand has to be put in order as a whole.
+    const SOME: usize = 64;
+    let read = |v: &View<'_>, first: usize, to: &mut [f64]| {
+        let step = v.strides().first().map_or(1, |&s| s as isize);
+        let cell = v.layout().offset as isize + first as isize * step;
+        // SAFETY: elements of a vector of `channels`.
+        unsafe { load_row(v.dtype(), v.base(), cell, step, to) }
+    };
+    for first in (0..channels).step_by(SOME) {
+        let n = SOME.min(channels - first);
+        let [mut m, mut v, mut w, mut b] = [[0.0; SOME], [0.0; SOME], [1.0; SOME], [0.0; SOME]];
+        read(mean, first, &mut m[..n]);
+        read(var, first, &mut v[..n]);
+        if let Some(weight) = &affine_.weight {
+            read(weight, first, &mut w[..n]);
+        }
+        if let Some(bias) = &affine_.bias {
+            read(bias, first, &mut b[..n]);
+        }
+        for i in 0..n {
+            let factor = 1.0 / (v[i] + eps).sqrt() * w[i];
+            scale[first + i] = factor;
+            shift[first + i] = b[i] - m[i] * factor;
+        }
+    }
+    scale_channels(x, &scale, &shift, out, threads)
+}
+
+/// Bytes of working memory of [`batch_norm_with`] for an operand and a result that lie so.
+pub fn batch_norm_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
+    2 * scratch::room::<f64>(channels) + scale_room(x, out)
+}
+
+/// What batch normalisation gives besides its result.
+#[derive(Clone, Copy, Default)]
+pub struct BatchStats<'a> {
+    /// Mean of the batch.
+    pub mean: Option<&'a ViewMut<'a>>,
+    /// Inverse standard deviation of the batch.
+    pub invstd: Option<&'a ViewMut<'a>>,
+    /// New running mean and variance with the old ones.
+    pub running: Option<Running<'a>>,
+}
+
+/// Running statistics before and after.
+#[derive(Clone, Copy)]
+pub struct Running<'a> {
+    /// Running mean and variance before.
+    pub old: (View<'a>, View<'a>),
+    /// And after.
+    pub new: (&'a ViewMut<'a>, &'a ViewMut<'a>),
+    /// Share of the batch in the new ones.
+    pub momentum: f64,
+}
+
+/// Batch normalisation with the batch's own statistics. Nothing overlaps.
+pub fn batch_norm_train(
+    x: &View<'_>,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: &BatchStats<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let channels = x.sizes()[1] as usize;
+    let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
+    let count = x.sizes()[0] as usize * inner;
+    let mut found = Temp::filled(channels, Moments::default());
+    with_compute!(float x.dtype(), T => {
+        let data = pack::<T>(x);
+        par::pieces(threads, &mut found, 1, &|c, m| {
+            let runs = data.chunks(inner.max(1)).skip(c).step_by(channels);
+            m[0] = moments(runs, count);
+        });
+    });
+    let mean: Temp<f64> = found.iter().map(|m| m.mean).collect();
+    let invstd: Temp<f64> = found.iter().map(|m| 1.0 / (m.squares / count as f64 + eps).sqrt()).collect();
+    // Before anything is written: new running statistics may lie on old ones, and those be the weight too.
+    let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+    put(stats.mean, mean.iter().copied());
+    put(stats.invstd, invstd.iter().copied());
+    if let Some(r) = &stats.running {
+        let (old_mean, old_var) = (pack::<f64>(&r.old.0).into_owned(), pack::<f64>(&r.old.1).into_owned());
+        // A batch without elements changes nothing.
+        let m = if count == 0 { 0.0 } else { r.momentum };
+        let blend = |new: f64, old: f64| if m == 0.0 { old } else { m * new + (1.0 - m) * old };
+        put(Some(r.new.0), mean.iter().zip(&old_mean).map(|(&n, &o)| blend(n, o)));
+        let unbiased = found.iter().map(|m| m.squares / (count as f64 - 1.0));
+        put(Some(r.new.1), unbiased.zip(&old_var).map(|(n, &o)| blend(n, o)));
+    }
+    let (scale, shift) = affine(&mean, &invstd, w.as_deref(), b.as_deref());
+    scale_channels(x, &scale, &shift, out, threads)
+}
+
+/// Bytes of working memory of [`batch_norm_train`] for an operand and a result that lie so.
+pub fn batch_norm_train_room(x: (DType, &Layout), out: (DType, &Layout)) -> usize {
+    let channels = x.1.sizes.get(1).map_or(0, |&n| n as usize);
+    // Moments, mean, deviation, weight, bias, running statistics as they are and as they become, factors.
+    let sums = scratch::room::<Moments>(channels) + 11 * scratch::room::<f64>(channels);
+    sums + packed_room(x) + scale_room(x, out)
+}
+
+/// Layer normalisation over the last elements of each row of `len`. The result may lie on `x` index by index.
+pub fn layer_norm(
+    x: &View<'_>,
+    len: usize,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: (Option<&ViewMut<'_>>, Option<&ViewMut<'_>>),
+    threads: usize,
+) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        let w = affine_.weight.as_ref().map(pack::<T>);
+        let b = affine_.bias.as_ref().map(pack::<T>);
+        let rows = if stats.0.is_some() || stats.1.is_some() { out.numel() / len.max(1) } else { 0 };
+        let mut found = Temp::filled(rows, Moments::default());
+        let keep = par::Shared::new(&mut found);
+        rowwise::<T>(x, out, len, threads, &|i, row| {
+            let m = moments(std::iter::once(&row[..]), len);
+            if i < rows {
+                // SAFETY: this row's place, which is its thread's alone.
+                unsafe { keep.at(i).write(m) };
+            }
+            let (mean, rstd) = (T::of(m.mean), T::of(m.rstd(len, eps)));
+            match (&w, &b) {
+                (Some(w), Some(b)) => {
+                    row.iter_mut().zip(&w[..]).zip(&b[..]).for_each(|((x, &w), &b)| *x = (*x - mean) * rstd * w + b)
+                }
+                (Some(w), None) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = (*x - mean) * rstd * w),
+                (None, Some(b)) => row.iter_mut().zip(&b[..]).for_each(|(x, &b)| *x = (*x - mean) * rstd + b),
+                (None, None) => row.iter_mut().for_each(|x| *x = (*x - mean) * rstd),
+            }
+        });
+        put(stats.0, found.iter().map(|m| m.mean));
+        put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
+    });
+    Ok(())
+}
+
+/// Bytes of working memory of [`layer_norm`] for operands and results that lie so.
+pub fn layer_norm_room(
+    x: (DType, &Layout),
+    len: usize,
+    affine: [Option<(DType, &Layout)>; 2],
+    out: (DType, &Layout),
+    stats: bool,
+) -> usize {
+    let rows = if stats { out.1.numel() as usize / len.max(1) } else { 0 };
+    packed_rooms(affine.into_iter().flatten())
+        + rows_room(x, len, out)
+        + scratch::room::<Moments>(rows)
+        + scratch::room::<f64>(rows)
+}
+
+/// Group normalisation: `x` is N × C × …, with `groups` groups of channels. Mean and inverse standard deviation are
+/// written where asked for.
+pub fn group_norm(
+    x: &View<'_>,
+    groups: usize,
+    affine_: Affine<'_>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    stats: (Option<&ViewMut<'_>>, Option<&ViewMut<'_>>),
+    threads: usize,
+) -> Result<(), String> {
+    let channels = x.sizes()[1] as usize;
+    let inner: usize = x.sizes()[2..].iter().map(|&n| n as usize).product();
+    let len = channels / groups * inner;
+    with_compute!(float out.dtype(), T => {
+        let rows = x.sizes()[0] as usize * groups;
+        let mut found = Temp::filled(rows, Moments::default());
+        {
+            let data = pack::<T>(x);
+            par::pieces(threads, &mut found, 1, &|i, m| m[0] = moments(std::iter::once(&data[i * len..][..len]), len));
+        }
+        let (w, b) = (numbers(affine_.weight.as_ref()), numbers(affine_.bias.as_ref()));
+        let per = channels / groups;
+        rowwise::<T>(x, out, inner, threads, &|i, row| {
+            let (g, c) = (i / per, i % channels);
+            let scale = found[g].rstd(len, eps) * w.as_ref().map_or(1.0, |w| w[c]);
+            let shift = b.as_ref().map_or(0.0, |b| b[c]) - found[g].mean * scale;
+            let (scale, shift) = (T::of(scale), T::of(shift));
+            row.iter_mut().for_each(|x| *x = *x * scale + shift);
+        });
+        put(stats.0, found.iter().map(|m| m.mean));
+        put(stats.1, found.iter().map(|m| m.rstd(len, eps)));
+    });
+    Ok(())
+}
+
+/// Bytes of working memory of [`group_norm`] for an operand and a result that lie so.
+pub fn group_norm_room(x: (DType, &Layout), groups: usize, out: (DType, &Layout)) -> usize {
+    let (rows, channels) = (x.1.sizes[0] as usize * groups, x.1.sizes[1] as usize);
+    let inner = x.1.sizes[2..].iter().product::<i64>() as usize;
+    // Weight and bias, and what is written of the statistics, besides the moments.
+    let numbers = 2 * scratch::room::<f64>(channels) + scratch::room::<f64>(rows);
+    scratch::room::<Moments>(rows) + numbers + packed_room(x).max(rows_room(x, inner, out))
+}
+
+/// Division by the root of the mean square over the last `len` elements. The result may lie on `x` index by index.
+pub fn rms_norm(
+    x: &View<'_>,
+    len: usize,
+    weight: Option<&View<'_>>,
+    eps: f64,
+    out: &ViewMut<'_>,
+    rstd: Option<&ViewMut<'_>>,
+    threads: usize,
+) -> Result<(), String> {
+    with_compute!(float out.dtype(), T => {
+        let w = weight.map(pack::<T>);
+        let rows = if rstd.is_some() { out.numel() / len.max(1) } else { 0 };
+        let mut found = Temp::filled(rows, 0.0);
+        let keep = par::Shared::new(&mut found);
+        rowwise::<T>(x, out, len, threads, &|i, row| {
+            let squares = sum(row, |x| x.wide() * x.wide());
+            let r = 1.0 / (squares / len as f64 + eps).sqrt();
+            if i < rows {
+                // SAFETY: this row's place, which is its thread's alone.
+                unsafe { keep.at(i).write(r) };
+            }
+            let r = T::of(r);
+            match &w {
+                Some(w) => row.iter_mut().zip(&w[..]).for_each(|(x, &w)| *x = *x * r * w),
+                None => row.iter_mut().for_each(|x| *x *= r),
+            }
+        });
+        put(rstd, found.iter().copied());
+    });
+    Ok(())
+}
+
+/// Bytes of working memory of [`rms_norm`] for operands and a result that lie so; `stats` is the type of the inverse roots,
+/// where they are written.
+pub fn rms_norm_room(
+    x: (DType, &Layout),
+    len: usize,
+    weight: Option<&(DType, &Layout)>,
+    out: (DType, &Layout),
+    stats: Option<DType>,
+) -> usize {
+    let rows = out.1.numel() as usize / len.max(1);
+    // The weight is read in the type that the result is computed in.
+    let own = weight.map_or(0, |w| if w.0 == out.0 { packed_room(*w) } else { compute_room(out.0, w.1.numel()) });
+    let found =
+        stats.map_or(0, |d| scratch::room::<f64>(rows) + rows_room(x, len, out).max(compute_room(d, rows as i64)));
+    own + found.max(rows_room(x, len, out))
+}
+
+/// `v * (g / |v|)`, the norm over all dimensions but `dim` (all of them without it). The norms are written where
+/// asked for.
+pub fn weight_norm(
+    v: &View<'_>,
+    g: &View<'_>,
+    dim: Option<usize>,
+    out: &ViewMut<'_>,
+    norms: Option<&ViewMut<'_>>,
+) -> Result<(), String> {
+    let n = dim.map_or(1, |d| v.sizes()[d] as usize);
+    let inner: usize = dim.map_or(v.numel(), |d| v.sizes()[d + 1..].iter().map(|&n| n as usize).product());
+    let of = |i: usize| (i / inner.max(1)) % n;
+    with_compute!(float out.dtype(), T => {
+        let (x, g) = (pack::<T>(v), pack::<f64>(g));
+        let mut squares = Temp::filled(n, 0.0);
+        for (i, &x) in x.iter().enumerate() {
+            squares[of(i)] += x.wide() * x.wide();
+        }
+        let norm: Temp<f64> = squares.iter().map(|s| s.sqrt()).collect();
+        let factor: Temp<T> = norm.iter().zip(g.iter()).map(|(&n, &g)| T::of(g / n)).collect();
+        let mut target = Target::<T>::new(out);
+        for (i, (y, &x)) in target.slice().iter_mut().zip(x.iter()).enumerate() {
+            *y = x * factor[of(i)];
+        }
+        target.finish();
+        put(norms, norm.iter().copied());
+    });
+    Ok(())
+}
+
+/// Bytes of working memory of [`weight_norm`] for operands and a result that lie so, and norms of a type.
+pub fn weight_norm_room(
+    v: (DType, &Layout),
+    g: (DType, &Layout),
+    out: (DType, &Layout),
+    norms: Option<DType>,
+) -> usize {
+    let n = g.1.numel();
+    let lists = 2 * scratch::room::<f64>(n as usize) + compute_room(out.0, n);
+    let wide = if g.0 == DType::F64 { packed_room(g) } else { scratch::room::<f64>(n as usize) };
+    let written = norms.map_or(0, |d| compute_room(d, n));
+    packed_room(v) + wide + lists + packed_room(out).max(written)
+}
+
+/// A copy of running statistics, for operators that give new ones in every case.
+pub fn copy(from: &View<'_>, to: &ViewMut<'_>) {
+    fn run<T: Compute>(from: &View<'_>, to: &ViewMut<'_>) {
+        crate::support::pack::unpack(&pack::<T>(from), to);
+    }
+    if to.dtype() == DType::F64 { run::<f64>(from, to) } else { run::<f32>(from, to) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::RawTensor;
+
+    fn data(n: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 7919) % 101) as f32 * 0.13 - 4.0).collect()
+    }
+    fn laid(perm: &[usize], sizes: &[i64]) -> RawTensor {
+        let t = RawTensor::zeros(DType::F32, Layout::permuted(sizes, perm));
+        crate::support::pack::unpack(&data(t.numel()), &t.write().view_mut());
+        t
+    }
+    fn bits(t: &RawTensor) -> Vec<u32> {
+        t.to_elements::<f32>().into_iter().map(f32::to_bits).collect()
+    }
+
+    #[test]
+    fn a_normalised_batch_has_mean_zero_and_variance_one() {
+        let x = laid(&[0, 1, 2, 3], &[3, 4, 5, 6]);
+        let out = RawTensor::zeros(DType::F32, x.layout().clone());
+        let stat = || RawTensor::zeros(DType::F32, Layout::contiguous(&[4]));
+        let (mean, invstd, old, m, v) = (stat(), stat(), stat(), stat(), stat());
+        let old = old.read();
+        let mut to = [&mean, &invstd, &m, &v].map(RawTensor::write);
+        let [to_mean, to_invstd, to_m, to_v] = to.each_mut().map(|w| w.view_mut());
+        let stats = BatchStats {
+            mean: Some(&to_mean),
+            invstd: Some(&to_invstd),
+            running: Some(Running { old: (old.view(), old.view()), new: (&to_m, &to_v), momentum: 0.25 }),
+        };
+        batch_norm_train(&x.read().view(), Affine::default(), 0.0, &out.write().view_mut(), &stats, 2).unwrap();
+        drop(to);
+        for c in 0..4 {
+            let y: Vec<f64> = (0..90i64).map(|i| out.get(&[i / 30, c, i / 6 % 5, i % 6]).as_f64()).collect();
+            let mu = y.iter().sum::<f64>() / 90.0;
+            assert!(mu.abs() < 1e-6 && (y.iter().map(|v| v * v).sum::<f64>() / 90.0 - 1.0).abs() < 1e-5);
+            let var = 1.0 / invstd.get(&[c]).as_f64().powi(2);
+            assert!((m.get(&[c]).as_f64() - 0.25 * mean.get(&[c]).as_f64()).abs() < 1e-6);
+            assert!((v.get(&[c]).as_f64() - 0.25 * var * 90.0 / 89.0).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn bits_do_not_depend_on_strides_or_threads() {
+        let sizes = [2, 6, 5, 7];
+        let mut want: Vec<Option<Vec<u32>>> = vec![None; 4];
+        let w = laid(&[0], &[6]);
+        let w = w.read();
+        let affine = Affine { weight: Some(w.view()), bias: Some(w.view()) };
+        for perm in [[0, 1, 2, 3], [0, 2, 3, 1], [3, 1, 0, 2]] {
+            for threads in [1, 3] {
+                let x = laid(&perm, &sizes);
+                let mut check = |k: usize, run: &dyn Fn(&ViewMut<'_>)| {
+                    let out = RawTensor::zeros(DType::F32, Layout::permuted(&sizes, &perm));
+                    run(&out.write().view_mut());
+                    let got = bits(&out);
+                    assert!(want[k].get_or_insert(got.clone()) == &got, "{k} {perm:?} {threads}");
+                };
+                check(0, &|o| {
+                    batch_norm_train(&x.read().view(), affine, 1e-5, o, &BatchStats::default(), threads).unwrap()
+                });
+                check(1, &|o| {
+                    layer_norm(&x.read().view(), 35, Affine::default(), 1e-5, o, (None, None), threads).unwrap()
+                });
+                check(2, &|o| group_norm(&x.read().view(), 3, affine, 1e-5, o, (None, None), threads).unwrap());
+                check(3, &|o| rms_norm(&x.read().view(), 7, None, 1e-5, o, None, threads).unwrap());
+                // In place gives the same.
+                let apart = RawTensor::zeros(DType::F32, x.layout().clone());
+                layer_norm(
+                    &x.read().view(),
+                    7,
+                    Affine::default(),
+                    1e-5,
+                    &apart.write().view_mut(),
+                    (None, None),
+                    threads,
+                )
+                .unwrap();
+                let both = restride_tensor::Access::of([&x], [&x]).unwrap();
+                // SAFETY: a row is read before it is written.
+                let (from, to) = unsafe { (both.view(&x), both.view_mut(&x)) };
+                layer_norm(&from, 7, Affine::default(), 1e-5, &to, (None, None), threads).unwrap();
+                drop(both);
+                assert_eq!(bits(&x), bits(&apart));
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! `softmax` and `log_softmax`, row by row: a row is read completely before it is written, so that a result may lie
+//! on its operand index by index.
+
+use crate::reduce::lanes;
+use crate::support::number::Real;
+use crate::support::pack::{
+    Compute, Packed, compute_room, is_compute, pack, pack_owned, pack_to, unpack, with_compute,
+};
+use crate::support::par;
+use crate::support::scratch::Temp;
+use restride_tensor::{DType, Layout, View, ViewMut};
+
+/// The sum of `f` over a row in eight interleaved parts: an order that depends on the length alone.
+#[inline(always)]
+pub fn sum<T: Copy, A: Copy + Default + std::ops::Add<Output = A>>(row: &[T], f: impl Fn(T) -> A) -> A {
+    lanes(row, A::default(), f, |a, b| a + b)
+}
+
+/// The largest element; NaN if there is one.
+#[inline(always)]
+fn largest<T: Real>(row: &[T]) -> T {
+    let mut lanes = [T::neg_infinity(); 8];
+    let pick = |a: T, b: T| if b > a || b.is_nan() { b } else { a };
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for (l, &x) in lanes.iter_mut().zip(c) {
+            *l = pick(*l, x);
+        }
+    }
+    for (l, &x) in lanes.iter_mut().zip(rest) {
+        *l = pick(*l, x);
+    }
+    lanes.into_iter().fold(T::neg_infinity(), |a, b| if a.is_nan() { a } else { pick(a, b) })
+}
+
+/// Applies `f(index, row)` to copies of consecutive rows of `len` elements (in row-major order) and writes them to
+/// `out`. Each row is read before it is written, and written by one thread: `out` may lie on `x` index by index.
+pub(crate) fn rowwise<T: Compute>(
+    x: &View<'_>,
+    out: &ViewMut<'_>,
+    len: usize,
+    threads: usize,
+    f: &(dyn Fn(usize, &mut [T]) + Sync),
+) {
+    assert_eq!(x.sizes(), out.sizes(), "rows are computed between equal sizes");
+    let n = out.numel();
+    if n == 0 {
+        return;
+    }
+    if !(dense::<T>(x.dtype(), x.layout()) && dense::<T>(out.dtype(), out.layout())) {
+        // Some rows at a time, each in order.
+        let (first, many) = chunk(out.sizes(), len);
+        let outer = out.sizes()[..first].iter().map(|&n| n as usize).product();
+        let part = |l: &Layout, at: usize| {
+            let (mut offset, mut rest) = (l.offset, at);
+            for (&n, &s) in l.sizes[..first].iter().zip(&l.strides[..first]).rev() {
+                offset += (rest % n as usize) as i64 * s;
+                rest /= n as usize;
+            }
+            Layout::strided(&l.sizes[first..], &l.strides[first..], offset)
+        };
+        let own = || Temp::filled(many, T::default());
+        // SAFETY: each part of the result, and of what it may lie on, is one thread's.
+        let both = unsafe { par::Across::new((*x, out)) };
+        return par::each_with(threads, outer, &own, &|own, at| {
+            let (x, out) = both.get();
+            let (from, to) = (part(x.layout(), at), part(out.layout(), at));
+            // SAFETY: parts of the views' cells, and no two parts of the result share any.
+            let (x, out) = unsafe { (x.with_layout(&from), out.with_layout(&to)) };
+            pack_to(&x, own);
+            own.chunks_mut(len.max(1)).enumerate().for_each(|(i, row)| f(at * (many / len.max(1)) + i, row));
+            unpack(own, &out);
+        });
+    }
+    let (src, dst) = (x.ptr::<T>(), out.ptr::<T>());
+    if !std::ptr::eq(src, dst) {
+        // SAFETY: `n` elements each, contiguous; the result overlaps the operand only index by index, which the
+        // addresses say it does not.
+        unsafe { std::ptr::copy_nonoverlapping(src, dst, n) };
+    }
+    // SAFETY: the result's elements, writable and nobody else's during the kernel.
+    par::pieces(threads, unsafe { std::slice::from_raw_parts_mut(dst, n) }, len, f);
+}
+
+fn dense<T: Compute>(dtype: DType, layout: &Layout) -> bool {
+    dtype == T::DTYPE && layout.is_contiguous()
+}
+
+/// Elements that are worth putting in order together.
+const CHUNK: usize = 4096;
+
+/// How rows of `len` elements, the last dimensions, are taken together: from which dimension on, and how many elements these are.
+fn chunk(sizes: &[i64], len: usize) -> (usize, usize) {
+    let (mut first, mut many) = (sizes.len(), 1);
+    while first > 0 && (many < CHUNK || many % len.max(1) != 0) {
+        let next = many * sizes[first - 1] as usize;
+        if next > CHUNK && many >= len && many % len.max(1) == 0 {
+            break;
+        }
+        (first, many) = (first - 1, next);
+    }
+    (first, many)
+}
+
+/// Bytes of working memory of what works on rows of `len` elements, for operands and results that lie so.
+pub fn rows_room(x: (DType, &Layout), len: usize, out: (DType, &Layout)) -> usize {
+    let dense = |(d, l): (DType, &Layout)| is_compute(d) && l.is_contiguous();
+    if x.0 == out.0 && dense(x) && dense(out) || out.1.numel() == 0 {
+        return 0;
+    }
+    compute_room(out.0, chunk(&out.1.sizes, len).1 as i64)
+}
+
+/// Which function of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Softmax {
+    /// Exponentials over their sum.
+    Plain,
+    /// The logarithm of it.
+    Log,
+    /// Exponentials over their sum; zeros where all elements are minus infinity.
+    Safe,
+}
+
+/// Over dimension `dim` (a 0-d tensor counts as one element).
+pub fn softmax(x: &View<'_>, dim: usize, what: Softmax, out: &ViewMut<'_>, threads: usize) -> Result<(), String> {
+    let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
+    with_compute!(float out.dtype(), T => {
+        if inner == 1 {
+            rowwise::<T>(x, out, n, threads, &|_, row| softmax_row(row, what));
+        } else {
+            rowwise::<T>(x, out, n * inner, threads, &|_, block| columns(block, inner, what));
+        }
+    });
+    Ok(())
+}
+
+/// Bytes of working memory of [`softmax`] for an operand and a result that lie so.
+pub fn softmax_room(x: (DType, &Layout), dim: usize, out: (DType, &Layout)) -> usize {
+    let n = out.1.sizes.get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.1.sizes.iter().skip(dim + 1).map(|&n| n as usize).product();
+    let columns = if inner == 1 { 0 } else { 2 * compute_room(out.0, inner as i64) };
+    rows_room(x, n * inner, out) + columns
+}
+
+/// One contiguous row.
+pub(crate) fn softmax_row<T: Real>(row: &mut [T], what: Softmax) {
+    let max = largest(row);
+    if what == Softmax::Safe && max == T::neg_infinity() {
+        return row.fill(T::zero());
+    }
+    if what == Softmax::Log {
+        let total = sum(row, |x| (x - max).exp_fast());
+        let shift = max + total.ln();
+        // The two parts one after the other: their sum would round away what a large maximum leaves of the other.
+        let total = if max.is_finite() { total.ln() } else { shift };
+        let max = if max.is_finite() { max } else { T::zero() };
+        return row.iter_mut().for_each(|x| *x = (*x - max) - total);
+    }
+    row.iter_mut().for_each(|x| *x = (*x - max).exp_fast());
+    let total = sum(row, |x| x);
+    let scale = T::one() / total;
+    row.iter_mut().for_each(|x| *x = *x * scale);
+}
+
+/// Over the first dimension of a block, `inner` columns at a time.
+fn columns<T: Real>(block: &mut [T], inner: usize, what: Softmax) {
+    let mut max = Temp::filled(inner, T::neg_infinity());
+    for row in block.chunks(inner) {
+        for (m, &x) in max.iter_mut().zip(row) {
+            *m = if x > *m || x.is_nan() { x } else { *m };
+        }
+    }
+    let mut total = Temp::filled(inner, T::zero());
+    for row in block.chunks_mut(inner) {
+        for ((x, &m), t) in row.iter_mut().zip(&max).zip(&mut total) {
+            let y = (*x - m).exp_fast();
+            *t = *t + y;
+            if what != Softmax::Log {
+                *x = y;
+            }
+        }
+    }
+    for row in block.chunks_mut(inner) {
+        for ((x, &m), &t) in row.iter_mut().zip(&max).zip(&total) {
+            *x = match what {
+                Softmax::Log => (*x - m) - t.ln(),
+                Softmax::Safe if m == T::neg_infinity() => T::zero(),
+                _ => *x / t,
+            };
+        }
+    }
+}
+
+/// The gradient with respect to the operand of [`Softmax::Plain`] or [`Softmax::Log`], from the result `y` and the gradient
+/// `g` with respect to it. A row is read before it is written: `out` may lie on `g` index by index.
+pub fn softmax_backward(
+    g: &View<'_>,
+    y: &View<'_>,
+    dim: usize,
+    log: bool,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    let n = out.sizes().get(dim).map_or(1, |&n| n as usize);
+    let inner: usize = out.sizes().iter().skip(dim + 1).map(|&n| n as usize).product();
+    with_compute!(float out.dtype(), T => {
+        // The result may lie on the gradient, and so on a result that is the gradient itself.
+        let y = if shares(y, out) { Packed::Owned(pack_owned::<T>(y)) } else { pack::<T>(y) };
+        rowwise::<T>(g, out, n * inner, threads, &|i, block| {
+            let y = &y[i * n * inner..][..block.len()];
+            let mut total = Temp::filled(inner, T::default());
+            for (g, y) in block.chunks(inner).zip(y.chunks(inner)) {
+                for ((t, &g), &y) in total.iter_mut().zip(g).zip(y) {
+                    *t += if log { g } else { g * y };
+                }
+            }
+            for (g, y) in block.chunks_mut(inner).zip(y.chunks(inner)) {
+                for ((g, &y), &t) in g.iter_mut().zip(y).zip(&total) {
+                    *g = if log { *g - y.exp_fast() * t } else { y * (*g - t) };
+                }
+            }
+        });
+    });
+    Ok(())
+}
+
+/// Whether an operand may share cells with a result: told by the addresses between the first and the last of each.
+fn shares(x: &View<'_>, out: &ViewMut<'_>) -> bool {
+    let span = |base: *const u8, layout: &restride_tensor::Layout, size: usize| {
+        let range = layout.cell_range();
+        let at = |cell: i64| (base as i64).wrapping_add(cell.wrapping_mul(size as i64));
+        (at(range.start), at(range.end))
+    };
+    let (a, b) = (span(x.base(), x.layout(), x.dtype().size()), span(out.base(), out.layout(), out.dtype().size()));
+    a.0 < b.1 && b.0 < a.1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::RawTensor;
+
+    #[test]
+    fn rows_and_columns_agree_with_the_definition() {
+        let data: Vec<f64> = (0..60).map(|i| ((i * 37) % 11) as f64 * 0.7 - 3.0).collect();
+        let x = RawTensor::from_slice(&data, &[3, 4, 5]);
+        for dim in 0..3 {
+            for what in [Softmax::Plain, Softmax::Log, Softmax::Safe] {
+                let out = RawTensor::zeros(DType::F64, Layout::permuted(&[3, 4, 5], &[2, 0, 1]));
+                softmax(&x.read().view(), dim, what, &out.write().view_mut(), 2).unwrap();
+                for i in 0..60i64 {
+                    let at = [i / 20, i / 5 % 4, i % 5];
+                    let total: f64 = (0..[3, 4, 5][dim])
+                        .map(|j| {
+                            let mut other = at;
+                            other[dim] = j;
+                            x.get(&other).as_f64().exp()
+                        })
+                        .sum();
+                    let p = x.get(&at).as_f64().exp() / total;
+                    let want = if what == Softmax::Log { p.ln() } else { p };
+                    assert!((out.get(&at).as_f64() - want).abs() < 1e-12);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_of_minus_infinity_is_nan_or_zero() {
+        let x = RawTensor::from_slice(&[f32::NEG_INFINITY; 3], &[1, 3]);
+        let out = RawTensor::zeros(DType::F32, Layout::contiguous(&[1, 3]));
+        softmax(&x.read().view(), 1, Softmax::Plain, &out.write().view_mut(), 1).unwrap();
+        assert!(out.to_elements::<f32>().iter().all(|x| x.is_nan()));
+        softmax(&x.read().view(), 1, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
+        assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
+        softmax(&x.read().view(), 0, Softmax::Safe, &out.write().view_mut(), 1).unwrap();
+        assert_eq!(out.to_elements::<f32>(), [0.0; 3]);
+    }
+
+    #[test]
+    fn a_result_may_lie_on_its_operand() {
+        let data: Vec<f32> = (0..40).map(|i| ((i * 29) % 17) as f32).collect();
+        for layout in [Layout::contiguous(&[5, 8]), Layout::permuted(&[5, 8], &[1, 0])] {
+            for dim in [0, 1] {
+                let x = RawTensor::zeros(DType::F32, layout.clone());
+                crate::support::pack::unpack(&data, &x.write().view_mut());
+                let apart = RawTensor::zeros(DType::F32, layout.clone());
+                softmax(&x.read().view(), dim, Softmax::Plain, &apart.write().view_mut(), 1).unwrap();
+                let both = restride_tensor::Access::of([&x], [&x]).unwrap();
+                // SAFETY: each row is read before it is written.
+                let (from, to) = unsafe { (both.view(&x), both.view_mut(&x)) };
+                softmax(&from, dim, Softmax::Plain, &to, 1).unwrap();
+                drop(both);
+                assert_eq!(x.to_elements::<f32>(), apart.to_elements::<f32>());
+            }
+        }
+    }
+}

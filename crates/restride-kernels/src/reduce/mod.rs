@@ -1,0 +1,359 @@
+//! Reductions over dimensions.
+//!
+//! The kept dimensions are walked over, the reduced ones gathered into one contiguous row in logical order: the order
+//! in which a row is joined depends on its length alone. Long rows are joined pairwise, so that the error of a sum
+//! grows with the logarithm of its length.
+
+pub mod cumulative;
+pub mod distance;
+pub mod pick;
+
+use crate::support::convert::{Compute, copy_convert, round_through};
+use crate::support::number::{Inexact, Number, Ordered, Real};
+use crate::support::pack::{Packed, Target, compute_room, pack, packed_room, with_compute};
+use crate::support::par;
+use crate::support::scratch;
+use num_traits::Float as _;
+use restride_tensor::{DType, Layout, View, ViewMut};
+
+/// What becomes of a row.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Reduction {
+    /// Sum.
+    Sum,
+    /// Sum of what is not NaN.
+    NanSum,
+    /// Sum over the number of elements.
+    Mean,
+    /// Product.
+    Prod,
+    /// Largest; NaN if there is one.
+    Max,
+    /// Smallest; NaN if there is one.
+    Min,
+    /// Whether any is not zero.
+    Any,
+    /// Whether all are not zero.
+    All,
+    /// How many are not zero.
+    Count,
+    /// Logarithm of the sum of exponentials.
+    LogSumExp,
+    /// p-norm of the absolute values; infinite and 0 included.
+    Norm(f64),
+    /// Sum of squared distances from the mean, over the number of elements less `correction`.
+    Var {
+        /// Degrees of freedom taken off.
+        correction: f64,
+        /// Its square root (standard deviation).
+        root: bool,
+    },
+}
+
+/// Joins `f` of all elements: eight interleaved parts within a block, blocks pairwise.
+#[inline(always)]
+pub(crate) fn fold<T: Copy, A: Copy>(
+    row: &[T],
+    unit: A,
+    f: impl Fn(T) -> A + Copy,
+    join: impl Fn(A, A) -> A + Copy,
+) -> A {
+    const BLOCK: usize = 512;
+    if row.len() <= BLOCK {
+        return lanes(row, unit, f, join);
+    }
+    // A tree over the blocks, as a stack of joined powers of two: the shape depends on the length alone.
+    let mut stack: [A; 64] = [unit; 64];
+    let mut depth = 0;
+    for (i, block) in row.chunks(BLOCK).enumerate() {
+        let mut value = lanes(block, unit, f, join);
+        for _ in 0..i.trailing_ones() {
+            depth -= 1;
+            value = join(stack[depth], value);
+        }
+        stack[depth] = value;
+        depth += 1;
+    }
+    let mut value = stack[depth - 1];
+    for &left in stack[..depth - 1].iter().rev() {
+        value = join(left, value);
+    }
+    value
+}
+
+/// A row in eight interleaved parts, which are joined at the end: an order that depends on the length alone.
+#[inline(always)]
+pub(crate) fn lanes<T: Copy, A: Copy>(row: &[T], unit: A, f: impl Fn(T) -> A, join: impl Fn(A, A) -> A) -> A {
+    let mut lanes = [unit; 8];
+    let chunks = row.chunks_exact(8);
+    let rest = chunks.remainder();
+    for c in chunks {
+        for (l, &x) in lanes.iter_mut().zip(c) {
+            *l = join(*l, f(x));
+        }
+    }
+    for (l, &x) in lanes.iter_mut().zip(rest) {
+        *l = join(*l, f(x));
+    }
+    let [a, b, c, d, e, g, h, i] = lanes;
+    join(join(join(a, b), join(c, d)), join(join(e, g), join(h, i)))
+}
+
+pub(crate) fn total<T: Copy, A: Number>(row: &[T], f: impl Fn(T) -> A + Copy) -> A {
+    fold(row, A::ZERO, f, A::plus)
+}
+
+/// The layout with the kept dimensions first, and the length of a row of reduced elements.
+pub(crate) fn kept_first(layout: &Layout, reduced: &[bool]) -> (Layout, usize) {
+    let rank = layout.rank();
+    let order = (0..rank).filter(|&d| !reduced[d]).chain((0..rank).filter(|&d| reduced[d]));
+    let mut out = Layout { offset: layout.offset, ..Layout::contiguous(&[]) };
+    for d in order {
+        out.sizes.push(layout.sizes[d]);
+        out.strides.push(layout.strides[d]);
+    }
+    let len = (0..rank).filter(|&d| reduced[d]).map(|d| layout.sizes[d] as usize).product();
+    (out, len)
+}
+
+/// Whether elements are cast to another type first: where that is not a mere widening, which packing does.
+fn is_cast(from: DType, to: DType) -> bool {
+    from.promote(to) != to
+}
+
+/// Calls `f` with the elements, cast to another type where packing does not do that.
+pub(crate) fn cast(x: &View<'_>, to: DType, f: &mut dyn FnMut(&View<'_>)) {
+    if !is_cast(x.dtype(), to) {
+        return f(x);
+    }
+    scratch::tensor(to, &Layout::contiguous(x.sizes()), |own| {
+        copy_convert(*x, own);
+        f(&own.as_view())
+    })
+}
+
+/// What [`cast`] takes, and how the elements lie then.
+pub(crate) fn cast_room((dtype, layout): (DType, &Layout), to: DType) -> (usize, DType, Layout) {
+    if !is_cast(dtype, to) {
+        return (0, dtype, layout.clone());
+    }
+    (scratch::tensor_room(to, layout.numel()), to, Layout::contiguous(&layout.sizes))
+}
+
+/// Writes `f` of each row, elements read as `read` holds them.
+pub(crate) fn each_row<T: Compute, R: Compute>(
+    x: &View<'_>,
+    reduced: &[bool],
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+    f: &(dyn Fn(&[T]) -> R + Sync),
+) {
+    cast(x, read, &mut |x| {
+        let (layout, len) = kept_first(x.layout(), reduced);
+        // SAFETY: the same cells with dimensions in another order.
+        let x = unsafe { x.with_layout(&layout) };
+        let mut data = pack::<T>(&x);
+        if read != x.dtype() {
+            let mut own = data.into_owned();
+            round_through(read, &mut own);
+            data = Packed::Owned(own);
+        }
+        let mut target = Target::<R>::new(out);
+        let chunk = 16384usize.div_ceil(len.max(1));
+        par::pieces(threads, target.slice(), chunk, &|i, piece| {
+            for (j, r) in piece.iter_mut().enumerate() {
+                let start = (i * chunk + j) * len;
+                *r = f(&data[start..start + len]);
+            }
+        });
+        target.finish();
+    });
+}
+
+/// Bytes of working memory of [`reduce`] for an operand and a result that lie so.
+pub fn reduce_room(
+    x: (DType, &Layout),
+    reduced: &[bool],
+    what: Reduction,
+    read: DType,
+    out: (DType, &Layout),
+) -> usize {
+    let (own, dtype, layout) = cast_room(x, read);
+    let (layout, _) = kept_first(&layout, reduced);
+    let whole = if read == dtype { packed_room((dtype, &layout)) } else { compute_room(read, layout.numel()) };
+    // Variances are kept in double precision.
+    let wide = matches!(what, Reduction::Var { .. }) && out.0 != DType::F64;
+    own + whole + if wide { scratch::room::<f64>(out.1.numel() as usize) } else { packed_room(out) }
+}
+
+/// Reduces the marked dimensions of `x`, whose elements are read as `read` holds them (`sum(dtype=...)`). The result
+/// has the kept dimensions, or all with the reduced ones of size 1.
+pub fn reduce(
+    x: &View<'_>,
+    reduced: &[bool],
+    what: Reduction,
+    read: DType,
+    out: &ViewMut<'_>,
+    threads: usize,
+) -> Result<(), String> {
+    match what {
+        Reduction::Sum => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &|row| total(row, |x| x))
+        }),
+        Reduction::NanSum => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &|row| {
+                total(row, |x: T| if x.has_nan() { T::ZERO } else { x })
+            })
+        }),
+        Reduction::Mean => with_compute!(inexact read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &|row| total(row, |x: T| x).over(row.len()))
+        }),
+        Reduction::Prod => with_compute!(any read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &|row| fold(row, T::ONE, |x| x, T::times))
+        }),
+        Reduction::Max | Reduction::Min => with_compute!(real read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &|row| extreme(row, what == Reduction::Max))
+        }),
+        Reduction::Any => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row| row.iter().any(|x| x.truth()) as i64)
+        }),
+        Reduction::All => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row| row.iter().all(|x| x.truth()) as i64)
+        }),
+        Reduction::Count => with_compute!(any read, T => {
+            each_row::<T, i64>(x, reduced, read, out, threads, &|row| total(row, |x: T| x.truth() as i64))
+        }),
+        Reduction::LogSumExp => with_compute!(float read, T => {
+            each_row::<T, T>(x, reduced, read, out, threads, &log_sum_exp)
+        }),
+        Reduction::Norm(p) => with_compute!(inexact read, T => {
+            each_row::<T, <T as Inexact>::Abs>(x, reduced, read, out, threads, &|row| norm(row, p))
+        }),
+        Reduction::Var { correction, root } => with_compute!(inexact read, T => {
+            each_row::<T, f64>(x, reduced, read, out, threads, &|row| {
+                let v = variance(row, correction);
+                if root { v.sqrt() } else { v }
+            })
+        }),
+    }
+    Ok(())
+}
+
+/// The largest or smallest of a row that is not empty; NaN if there is one.
+fn extreme<T: Ordered>(row: &[T], max: bool) -> T {
+    let first = row.first().copied().unwrap_or(T::ZERO);
+    if max {
+        fold(row, first, |x| x, |a, b| if b > a || b.has_nan() { b } else { a })
+    } else {
+        fold(row, first, |x| x, |a, b| if b < a || b.has_nan() { b } else { a })
+    }
+}
+
+fn log_sum_exp<T: Real>(row: &[T]) -> T {
+    let max = fold(row, T::neg_infinity(), |x| x, |a, b| if b > a || b.has_nan() { b } else { a });
+    // Of infinities only: their difference would be no number.
+    let shift = if max.is_infinite() { T::zero() } else { max };
+    total(row, |x: T| (x - shift).exp_fast()).ln() + shift
+}
+
+/// The p-norm of absolute values.
+pub(crate) fn norm<T: Inexact>(row: &[T], p: f64) -> T::Abs {
+    let zero = T::Abs::of(0.0);
+    let size = |x: T| x.magnitude();
+    if p == 0.0 {
+        total(row, |x: T| if x.truth() { T::Abs::of(1.0) } else { zero })
+    } else if p == 1.0 {
+        total(row, size)
+    } else if p == 2.0 {
+        total(row, |x: T| squared(x)).sqrt()
+    } else if p == f64::INFINITY {
+        fold(row, zero, size, |a, b| if b > a || b.has_nan() { b } else { a })
+    } else if p == f64::NEG_INFINITY {
+        fold(row, T::Abs::of(p).abs(), size, |a, b| if b < a || b.has_nan() { b } else { a })
+    } else {
+        let p = T::Abs::of(p);
+        total(row, |x: T| x.magnitude().powf(p)).powf(T::Abs::of(1.0) / p)
+    }
+}
+
+#[inline(always)]
+fn squared<T: Inexact>(x: T) -> T::Abs {
+    if T::DTYPE.is_complex() {
+        let (re, im) = x.parts();
+        T::Abs::of(re * re + im * im)
+    } else {
+        let x = x.magnitude();
+        x * x
+    }
+}
+
+/// In double precision, as PyTorch's accumulators are.
+fn variance<T: Inexact>(row: &[T], correction: f64) -> f64 {
+    let n = row.len() as f64;
+    let (re, im) = fold(row, (0.0, 0.0), |x: T| x.parts(), |a, b| (a.0 + b.0, a.1 + b.1));
+    let mean = (re / n, im / n);
+    let squares = total(row, |x: T| {
+        let (re, im) = x.parts();
+        let (re, im) = (re - mean.0, im - mean.1);
+        re * re + im * im
+    });
+    squares / (n - correction).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::RawTensor;
+
+    fn run(x: &RawTensor, reduced: &[bool], what: Reduction, dtype: DType, sizes: &[i64]) -> RawTensor {
+        let out = RawTensor::zeros(dtype, Layout::contiguous(sizes));
+        reduce(&x.read().view(), reduced, what, x.dtype(), &out.write().view_mut(), 2).unwrap();
+        out
+    }
+
+    #[test]
+    fn long_sums_are_accurate_whatever_the_strides() {
+        let n = 1_000_003;
+        let data: Vec<f32> = (0..2 * n).map(|i| 0.1 + (i % 7) as f32).collect();
+        let x = RawTensor::from_slice(&data, &[n, 2]);
+        let flipped = RawTensor::zeros(DType::F32, Layout::permuted(&[n, 2], &[1, 0]));
+        crate::support::pack::unpack(&data, &flipped.write().view_mut());
+        let sums = run(&x, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>();
+        assert_eq!(sums, run(&flipped, &[true, false], Reduction::Sum, DType::F32, &[2]).to_elements::<f32>());
+        for (c, &sum) in sums.iter().enumerate() {
+            let want: f64 = data.iter().skip(c).step_by(2).map(|&x| x as f64).sum();
+            assert!((sum as f64 - want).abs() < want * 1e-6, "{sum} for {want}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_kept_or_passed_over() {
+        let x = RawTensor::from_slice(&[1.0f32, f32::NAN, 3.0, 4.0, 2.0, 5.0], &[2, 3]);
+        let max = run(&x, &[false, true], Reduction::Max, DType::F32, &[2, 1]).to_elements::<f32>();
+        assert!(max[0].is_nan() && max[1] == 5.0);
+        assert_eq!(run(&x, &[false, true], Reduction::NanSum, DType::F32, &[2]).to_elements::<f32>(), [4.0, 11.0]);
+        let norm = run(&x, &[true, false], Reduction::Norm(f64::NEG_INFINITY), DType::F32, &[3]).to_elements::<f32>();
+        assert!(norm[0] == 1.0 && norm[1].is_nan() && norm[2] == 3.0);
+    }
+
+    #[test]
+    fn nothing_has_a_sum_and_a_norm() {
+        let x = RawTensor::zeros(DType::F32, Layout::contiguous(&[2, 0]));
+        let of = |what| run(&x, &[false, true], what, DType::F32, &[2]).to_elements::<f32>();
+        assert_eq!(of(Reduction::Sum), [0.0; 2]);
+        assert_eq!(of(Reduction::Prod), [1.0; 2]);
+        assert_eq!(of(Reduction::LogSumExp), [f32::NEG_INFINITY; 2]);
+        assert_eq!(of(Reduction::Norm(2.0)), [0.0; 2]);
+        assert!(of(Reduction::Mean)[0].is_nan());
+        assert!(of(Reduction::Var { correction: 1.0, root: false })[0].is_nan());
+    }
+
+    #[test]
+    fn trees_join_all_blocks_once() {
+        for n in [0, 1, 7, 512, 513, 1024, 1025, 2600, 4096, 70_001] {
+            let row: Vec<i64> = (0..n).collect();
+            assert_eq!(total(&row, |x| x), n * (n - 1) / 2);
+        }
+    }
+}

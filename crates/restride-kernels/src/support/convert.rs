@@ -1,0 +1,502 @@
+//! Element conversion: strided rows of any element type to and from contiguous buffers of a compute type.
+//!
+//! Kernels compute in five types only ([`Kind`]): `i64` for `bool` and all integers (wrapping when stored), `f32` for
+//! the half types and `f32`, `f64`, and the two complex types. So conversions and operators add up instead of
+//! multiplying. Conversions are PyTorch's on the CPU: floats are cut towards zero, `bool` is "not zero", a complex
+//! number loses its imaginary part, narrower floats round to nearest even, narrower integers wrap.
+
+use crate::support::scratch::Temp;
+use restride_tensor::{C32, C64, DType, Element, Scalar, View, ViewMut, bf16, f16};
+
+use crate::support::rows::Rows;
+use crate::support::stack::Stack;
+
+/// The type in which elements of a [`DType`] are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// `i64`, for `bool` and the integers.
+    Int,
+    /// `f32`, for `f16`, `bf16` and `f32`.
+    F32,
+    /// `f64`.
+    F64,
+    /// Complex of `f32`.
+    C32,
+    /// Complex of `f64`.
+    C64,
+}
+
+impl Kind {
+    /// The compute type of an element type. Every value of the element type is one of the compute type.
+    pub const fn of(dtype: DType) -> Kind {
+        match dtype {
+            DType::Bool | DType::U8 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => Kind::Int,
+            DType::F16 | DType::BF16 | DType::F32 => Kind::F32,
+            DType::F64 => Kind::F64,
+            DType::C64 => Kind::C32,
+            DType::C128 => Kind::C64,
+        }
+    }
+}
+
+/// A type that kernels compute in.
+pub trait Compute: Element + Default + PartialEq + std::fmt::Debug {
+    /// Which one.
+    const KIND: Kind;
+    /// From an integer.
+    fn from_i64(x: i64) -> Self;
+    /// From a single.
+    fn from_f32(x: f32) -> Self;
+    /// From a double.
+    fn from_f64(x: f64) -> Self;
+    /// From a complex number of singles.
+    fn from_c32(x: C32) -> Self;
+    /// From a complex number of doubles.
+    fn from_c64(x: C64) -> Self;
+    /// As an integer, cut towards zero.
+    fn to_i64(self) -> i64;
+    /// As a 32-bit integer: what a C cast gives on x86, also out of range.
+    fn to_i32(self) -> i32 {
+        self.to_i64() as i32
+    }
+    /// As a single.
+    fn to_f32(self) -> f32;
+    /// As a double.
+    fn to_f64(self) -> f64;
+    /// As a complex number of singles.
+    fn to_c32(self) -> C32 {
+        C32::new(self.to_f32(), 0.0)
+    }
+    /// As a complex number of doubles.
+    fn to_c64(self) -> C64 {
+        C64::new(self.to_f64(), 0.0)
+    }
+    /// Whether it is not zero.
+    fn truth(self) -> bool;
+    /// From a number.
+    fn from_scalar(s: Scalar) -> Self {
+        match s {
+            Scalar::Bool(b) => Self::from_i64(b as i64),
+            Scalar::Int(i) => Self::from_i64(i),
+            Scalar::Float(x) => Self::from_f64(x),
+            Scalar::Complex(z) => Self::from_c64(z),
+        }
+    }
+}
+
+/// A float as `i64`, as x86 converts it: out of range gives the least integer.
+#[inline(always)]
+fn cut_i64(x: f64) -> i64 {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if (-END..END).contains(&x) { x as i64 } else { i64::MIN }
+}
+
+#[inline(always)]
+fn cut_i32(x: f64) -> i32 {
+    if x > -2147483649.0 && x < 2147483648.0 { x as i32 } else { i32::MIN }
+}
+
+macro_rules! compute {
+    ($t:ty, $kind:ident, $( $name:ident($x:ident : $xt:ty) => $e:expr ),* ; $( $to:ident($s:ident) -> $rt:ty => $te:expr ),*) => {
+        impl Compute for $t {
+            const KIND: Kind = Kind::$kind;
+            $( #[inline(always)] fn $name($x: $xt) -> Self { $e } )*
+            $( #[inline(always)] fn $to(self) -> $rt { let $s = self; $te } )*
+        }
+    };
+}
+
+compute!(i64, Int,
+    from_i64(x: i64) => x, from_f32(x: f32) => cut_i64(x as f64), from_f64(x: f64) => cut_i64(x),
+    from_c32(x: C32) => cut_i64(x.re as f64), from_c64(x: C64) => cut_i64(x.re);
+    to_i64(s) -> i64 => s, to_f32(s) -> f32 => s as f32, to_f64(s) -> f64 => s as f64, truth(s) -> bool => s != 0);
+compute!(f32, F32,
+    from_i64(x: i64) => x as f32, from_f32(x: f32) => x, from_f64(x: f64) => x as f32,
+    from_c32(x: C32) => x.re, from_c64(x: C64) => x.re as f32;
+    to_i64(s) -> i64 => cut_i64(s as f64), to_i32(s) -> i32 => cut_i32(s as f64), to_f32(s) -> f32 => s,
+    to_f64(s) -> f64 => s as f64, truth(s) -> bool => s != 0.0);
+compute!(f64, F64,
+    from_i64(x: i64) => x as f64, from_f32(x: f32) => x as f64, from_f64(x: f64) => x,
+    from_c32(x: C32) => x.re as f64, from_c64(x: C64) => x.re;
+    to_i64(s) -> i64 => cut_i64(s), to_i32(s) -> i32 => cut_i32(s), to_f32(s) -> f32 => s as f32,
+    to_f64(s) -> f64 => s, truth(s) -> bool => s != 0.0);
+compute!(C32, C32,
+    from_i64(x: i64) => C32::new(x as f32, 0.0), from_f32(x: f32) => C32::new(x, 0.0),
+    from_f64(x: f64) => C32::new(x as f32, 0.0), from_c32(x: C32) => x,
+    from_c64(x: C64) => C32::new(x.re as f32, x.im as f32);
+    to_i64(s) -> i64 => cut_i64(s.re as f64), to_i32(s) -> i32 => cut_i32(s.re as f64), to_f32(s) -> f32 => s.re,
+    to_f64(s) -> f64 => s.re as f64, to_c32(s) -> C32 => s, to_c64(s) -> C64 => C64::new(s.re as f64, s.im as f64),
+    truth(s) -> bool => s.re != 0.0 || s.im != 0.0);
+compute!(C64, C64,
+    from_i64(x: i64) => C64::new(x as f64, 0.0), from_f32(x: f32) => C64::new(x as f64, 0.0),
+    from_f64(x: f64) => C64::new(x, 0.0), from_c32(x: C32) => C64::new(x.re as f64, x.im as f64), from_c64(x: C64) => x;
+    to_i64(s) -> i64 => cut_i64(s.re), to_i32(s) -> i32 => cut_i32(s.re), to_f32(s) -> f32 => s.re as f32,
+    to_f64(s) -> f64 => s.re, to_c32(s) -> C32 => C32::new(s.re as f32, s.im as f32), to_c64(s) -> C64 => s,
+    truth(s) -> bool => s.re != 0.0 || s.im != 0.0);
+
+/// What one cell of memory is, and how it becomes a number and back.
+trait Cell: Copy {
+    fn load<C: Compute>(self) -> C;
+    fn store<C: Compute>(x: C) -> Self;
+}
+
+/// A cell of a `bool` tensor.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Bool8(u8);
+
+macro_rules! cells {
+    ($($t:ty: |$s:ident| $load:expr, |$x:ident| $store:expr;)*) => {$(
+        impl Cell for $t {
+            #[inline(always)]
+            fn load<C: Compute>(self) -> C { let $s = self; $load }
+            #[inline(always)]
+            fn store<C: Compute>($x: C) -> Self { $store }
+        }
+    )*};
+}
+cells! {
+    Bool8: |s| C::from_i64((s.0 != 0) as i64), |x| Bool8(x.truth() as u8);
+    u8: |s| C::from_i64(s as i64), |x| x.to_i64() as u8;
+    i8: |s| C::from_i64(s as i64), |x| x.to_i32() as i8;
+    i16: |s| C::from_i64(s as i64), |x| x.to_i32() as i16;
+    i32: |s| C::from_i64(s as i64), |x| x.to_i32();
+    i64: |s| C::from_i64(s), |x| x.to_i64();
+    f16: |s| C::from_f32(s.to_f32()), |x| f16::from_f32(x.to_f32());
+    bf16: |s| C::from_f32(s.to_f32()), |x| bf16::from_f32(x.to_f32());
+    f32: |s| C::from_f32(s), |x| x.to_f32();
+    f64: |s| C::from_f64(s), |x| x.to_f64();
+    C32: |s| C::from_c32(s), |x| x.to_c32();
+    C64: |s| C::from_c64(s), |x| x.to_c64();
+}
+
+/// Runs `$body` with `$T` the cell type of an element type.
+macro_rules! with_cell {
+    ($dtype:expr, $T:ident, $body:expr) => {
+        match $dtype {
+            DType::Bool => {
+                type $T = Bool8;
+                $body
+            }
+            DType::U8 => {
+                type $T = u8;
+                $body
+            }
+            DType::I8 => {
+                type $T = i8;
+                $body
+            }
+            DType::I16 => {
+                type $T = i16;
+                $body
+            }
+            DType::I32 => {
+                type $T = i32;
+                $body
+            }
+            DType::I64 => {
+                type $T = i64;
+                $body
+            }
+            DType::F16 => {
+                type $T = f16;
+                $body
+            }
+            DType::BF16 => {
+                type $T = bf16;
+                $body
+            }
+            DType::F32 => {
+                type $T = f32;
+                $body
+            }
+            DType::F64 => {
+                type $T = f64;
+                $body
+            }
+            DType::C64 => {
+                type $T = C32;
+                $body
+            }
+            DType::C128 => {
+                type $T = C64;
+                $body
+            }
+        }
+    };
+}
+
+/// Reads `out.len()` elements of type `dtype`, the first at element `offset` from `base`, each `stride` elements
+/// after the one before, converted.
+///
+/// # Safety
+/// Those elements are initialised memory, aligned for their type.
+pub unsafe fn load_row<C: Compute>(dtype: DType, base: *const u8, offset: isize, stride: isize, out: &mut [C]) {
+    with_cell!(dtype, T, {
+        // SAFETY: as the caller promises.
+        unsafe { load_cells::<T, C>((base as *const T).wrapping_offset(offset), stride, out) }
+    })
+}
+
+/// Writes a buffer into elements of type `dtype`, converted; offsets and strides as in [`load_row`].
+///
+/// # Safety
+/// Those elements may be written and are aligned for their type.
+pub unsafe fn store_row<C: Compute>(dtype: DType, base: *mut u8, offset: isize, stride: isize, row: &[C]) {
+    with_cell!(dtype, T, {
+        // SAFETY: as the caller promises.
+        unsafe { store_cells::<T, C>((base as *mut T).wrapping_offset(offset), stride, row) }
+    })
+}
+
+/// # Safety
+/// As [`load_row`].
+unsafe fn load_cells<T: Cell, C: Compute>(src: *const T, stride: isize, out: &mut [C]) {
+    match stride {
+        0 if !out.is_empty() => {
+            // SAFETY: the caller promises that every element of the row is readable; index arithmetic wraps only for
+            // elements that are not read.
+            out.fill(unsafe { src.read() }.load());
+        }
+        1 => {
+            for (i, o) in out.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *o = unsafe { src.add(i).read() }.load();
+            }
+        }
+        _ => {
+            for (i, o) in out.iter_mut().enumerate() {
+                // SAFETY: as above.
+                *o = unsafe { src.wrapping_offset(i as isize * stride).read() }.load();
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`store_row`].
+unsafe fn store_cells<T: Cell, C: Compute>(dst: *mut T, stride: isize, row: &[C]) {
+    if stride == 1 {
+        for (i, &x) in row.iter().enumerate() {
+            // SAFETY: the caller promises that every element of the row may be written.
+            unsafe { dst.add(i).write(T::store(x)) };
+        }
+    } else {
+        for (i, &x) in row.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { dst.wrapping_offset(i as isize * stride).write(T::store(x)) };
+        }
+    }
+}
+
+/// Rounds numbers to what an element type can hold: the value after storing and loading again.
+pub fn round_through<C: Compute>(dtype: DType, row: &mut [C]) {
+    if holds(dtype, C::DTYPE) {
+        return;
+    }
+    with_cell!(dtype, T, {
+        for x in row {
+            *x = T::store(*x).load();
+        }
+    })
+}
+
+/// One number as an element type would hold it.
+pub fn round_scalar<C: Compute>(dtype: DType, s: Scalar) -> C {
+    let x = match s {
+        // Through the widest type first: no second rounding of what the element type itself rounds.
+        Scalar::Int(_) | Scalar::Bool(_) => with_cell!(dtype, T, T::store::<i64>(s.as_i64()).load()),
+        Scalar::Float(x) => with_cell!(dtype, T, T::store::<f64>(x).load()),
+        Scalar::Complex(z) => with_cell!(dtype, T, T::store::<C64>(z).load()),
+    };
+    let mut row = [x];
+    round_through(dtype, &mut row);
+    row[0]
+}
+
+/// Whether every value of `of` is one of `dtype`.
+fn holds(dtype: DType, of: DType) -> bool {
+    dtype == of || (dtype != DType::Bool && dtype.promote(of) == dtype && (of.is_float() || of.is_complex()))
+}
+
+/// The elements of a view in logical order, converted.
+pub fn gather<C: Compute>(src: View<'_>) -> Temp<C> {
+    let mut out = Temp::filled(src.numel(), C::default());
+    gather_into(src, &mut out);
+    out
+}
+
+/// As [`gather`], into a buffer of `src.numel()` elements.
+///
+/// # Panics
+/// If the buffer has another length.
+pub fn gather_into<C: Compute>(src: View<'_>, out: &mut [C]) {
+    assert_eq!(out.len(), src.numel(), "a gather fills its buffer");
+    let rows = Rows::logical(&[src.layout()]);
+    let mut rest = out;
+    rows.for_each(|at| {
+        let (row, tail) = std::mem::take(&mut rest).split_at_mut(rows.len());
+        // SAFETY: the offsets are of elements of the view, which is readable.
+        unsafe { load_row(src.dtype(), src.base(), at[0], rows.stride(0), row) };
+        rest = tail;
+    });
+}
+
+/// Writes elements in logical order, converted.
+///
+/// # Panics
+/// If there are not `dst.numel()` of them.
+pub fn scatter<C: Compute>(data: &[C], dst: &ViewMut<'_>) {
+    assert_eq!(data.len(), dst.numel(), "a scatter fills its target");
+    let rows = Rows::logical(&[dst.layout()]);
+    let mut rest = data;
+    rows.for_each(|at| {
+        let (row, tail) = rest.split_at(rows.len());
+        // SAFETY: the offsets are of elements of the view, which is writable.
+        unsafe { store_row(dst.dtype(), dst.base(), at[0], rows.stride(0), row) };
+        rest = tail;
+    });
+}
+
+/// Elements that a row is cut into: small enough for the first cache, long enough to hide the calls.
+pub const CHUNK: usize = 1024;
+
+/// Copies all elements, converting where the element types differ. Sizes are equal. The two must not overlap,
+/// unless they put each index in the same cell. Where several indices share a cell of `dst`, the last in logical
+/// order stays.
+///
+/// # Panics
+/// If the sizes differ.
+pub fn copy_convert(src: View<'_>, dst: &ViewMut<'_>) {
+    assert_eq!(src.sizes(), dst.sizes(), "a copy is between equal sizes");
+    if src.dtype() == dst.dtype() {
+        return copy_same(src, dst);
+    }
+    match Kind::of(src.dtype()) {
+        Kind::Int => copy_as::<i64>(src, dst),
+        Kind::F32 => copy_as::<f32>(src, dst),
+        Kind::F64 => copy_as::<f64>(src, dst),
+        Kind::C32 => copy_as::<C32>(src, dst),
+        Kind::C64 => copy_as::<C64>(src, dst),
+    }
+}
+
+// By itself for each type: the rooms of all of them are not touched then.
+#[inline(never)]
+fn copy_as<C: Compute>(src: View<'_>, dst: &ViewMut<'_>) {
+    let rows = Rows::any_order(&[dst.layout(), src.layout()]);
+    let mut buffer = Stack::<C, CHUNK>::new();
+    let buffer = buffer.filled(rows.len().min(CHUNK), C::default());
+    rows.for_each(|at| {
+        for start in (0..rows.len()).step_by(CHUNK) {
+            let row = &mut buffer[..CHUNK.min(rows.len() - start)];
+            let (to, from) = (at[0] + start as isize * rows.stride(0), at[1] + start as isize * rows.stride(1));
+            // SAFETY: the offsets are of elements of the views, by the walk over their layouts.
+            unsafe {
+                load_row(src.dtype(), src.base(), from, rows.stride(1), row);
+                store_row(dst.dtype(), dst.base(), to, rows.stride(0), row);
+            }
+        }
+    });
+}
+
+fn copy_same(src: View<'_>, dst: &ViewMut<'_>) {
+    match src.dtype().size() {
+        1 => copy_words::<u8>(src, dst),
+        2 => copy_words::<u16>(src, dst),
+        4 => copy_words::<u32>(src, dst),
+        8 => copy_words::<u64>(src, dst),
+        _ => copy_words::<[u64; 2]>(src, dst),
+    }
+}
+
+fn copy_words<W: Copy>(src: View<'_>, dst: &ViewMut<'_>) {
+    let rows = Rows::any_order(&[dst.layout(), src.layout()]);
+    let (to_step, from_step) = (rows.stride(0), rows.stride(1));
+    rows.for_each(|at| {
+        let to = (dst.base() as *mut W).wrapping_offset(at[0]);
+        let from = (src.base() as *const W).wrapping_offset(at[1]);
+        match (to_step, from_step) {
+            (1, 1) => {
+                // SAFETY: every element of both rows is a cell of its view, of `W`'s size and at least `W`'s alignment.
+                // `copy` also takes a row that is copied onto itself.
+                unsafe { std::ptr::copy(from, to, rows.len()) };
+            }
+            (1, 0) => {
+                // SAFETY: as above.
+                let word = unsafe { from.read() };
+                for i in 0..rows.len() {
+                    // SAFETY: as above.
+                    unsafe { to.add(i).write(word) };
+                }
+            }
+            _ => {
+                for i in 0..rows.len() as isize {
+                    // SAFETY: as above.
+                    unsafe { to.wrapping_offset(i * to_step).write(from.wrapping_offset(i * from_step).read()) };
+                }
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_tensor::{Layout, RawTensor};
+
+    #[test]
+    fn every_type_takes_small_numbers_from_every_type() {
+        let numbers = RawTensor::from_slice(&[0i64, 1, 2, 3, 100, 1], &[2, 3]);
+        for a in DType::ALL {
+            let first = RawTensor::zeros(a, Layout::contiguous(&[2, 3]));
+            copy_convert(numbers.read().view(), &first.write().view_mut());
+            for b in DType::ALL {
+                // Through a transposed target, so that rows are strided.
+                let second = RawTensor::zeros(b, Layout::permuted(&[2, 3], &[1, 0]));
+                copy_convert(first.read().view(), &second.write().view_mut());
+                let want = numbers
+                    .to_elements::<i64>()
+                    .into_iter()
+                    .map(|x| if a == DType::Bool || b == DType::Bool { (x != 0) as i64 } else { x });
+                assert_eq!(gather::<i64>(second.read().view())[..], want.collect::<Vec<_>>(), "{a} to {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn casts_are_those_of_the_cpu() {
+        let cast = |x: f64, to: DType| {
+            let (a, b) = (RawTensor::from_slice(&[x], &[1]), RawTensor::zeros(to, Layout::contiguous(&[1])));
+            copy_convert(a.read().view(), &b.write().view_mut());
+            b.get(&[0])
+        };
+        assert_eq!(cast(-2.9, DType::I32), Scalar::Int(-2));
+        assert_eq!(cast(300.7, DType::U8), Scalar::Int(44));
+        assert_eq!(cast(-1.0, DType::U8), Scalar::Int(255));
+        assert_eq!(cast(0.25, DType::Bool), Scalar::Bool(true));
+        assert_eq!(cast(f64::NAN, DType::Bool), Scalar::Bool(true));
+        assert_eq!(cast(1.0 + 1.0 / 256.0, DType::BF16), Scalar::Float(1.0));
+        assert_eq!(cast(1.0 + 3.0 / 256.0, DType::BF16), Scalar::Float(1.015625));
+        assert_eq!(round_scalar::<i64>(DType::I8, Scalar::Int(300)), 44);
+        assert_eq!(round_scalar::<f32>(DType::F16, Scalar::Float(1e6)), f32::INFINITY);
+        assert_eq!(round_scalar::<i64>(DType::Bool, Scalar::Float(0.5)), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "between equal sizes")]
+    fn a_copy_into_fewer_elements_is_refused() {
+        let (many, few) = (RawTensor::from_slice(&[1.0f32; 64], &[64]), RawTensor::from_slice(&[0f32; 2], &[2]));
+        copy_convert(many.read().view(), &few.write().view_mut());
+    }
+
+    #[test]
+    fn expanded_and_empty_rows() {
+        let one = RawTensor::from_slice(&[7f32], &[1]);
+        let wide = one.alias(DType::F32, one.layout().expand(&[3, 2]).unwrap()).unwrap();
+        assert_eq!(gather::<f64>(wide.read().view())[..], [7.0; 6]);
+        let none = RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 3]));
+        assert!(gather::<f32>(none.read().view()).is_empty());
+        copy_convert(none.read().view(), &RawTensor::zeros(DType::F32, Layout::contiguous(&[0, 3])).write().view_mut());
+    }
+}

@@ -1,0 +1,10 @@
+//! What all kernels use: conversion, packing, loops over layouts, arithmetic, working memory, threads.
+
+pub mod convert;
+pub mod number;
+pub mod pack;
+pub(crate) mod par;
+pub mod rows;
+pub mod scratch;
+pub mod stack;
+pub mod threads;

@@ -1,0 +1,89 @@
+//! Work shared between threads in a way that no result can depend on: every piece is computed by one thread alone.
+
+use crate::support::threads::share;
+
+/// Calls `f(index, piece)` for consecutive pieces of `chunk` elements (the last may be shorter), on up to
+/// `threads` threads.
+// One copy for each element type, not for each closure.
+pub fn pieces<T: Send>(threads: usize, out: &mut [T], chunk: usize, f: &(dyn Fn(usize, &mut [T]) + Sync)) {
+    let chunk = chunk.max(1);
+    let len = out.len();
+    let out = Shared::new(out);
+    each(threads, len.div_ceil(chunk), &|i| {
+        let start = i * chunk;
+        // SAFETY: pieces do not overlap, and each is one thread's; the slice is borrowed until all are done.
+        let piece = unsafe { std::slice::from_raw_parts_mut(out.at(start), chunk.min(len - start)) };
+        f(i, piece);
+    });
+}
+
+/// Calls `f` for every index below `count`, on up to `threads` threads.
+pub fn each(threads: usize, count: usize, f: &(dyn Fn(usize) + Sync)) {
+    each_with(threads, count, &|| (), &|(), i| f(i));
+}
+
+/// As [`each`], with a state of its own for each thread.
+pub fn each_with<S>(threads: usize, count: usize, state: &(dyn Fn() -> S + Sync), f: &(dyn Fn(&mut S, usize) + Sync)) {
+    if threads <= 1 || count <= 1 {
+        let mut s = state();
+        return (0..count).for_each(|i| f(&mut s, i));
+    }
+    let per_thread = count.div_ceil(threads);
+    share(count.div_ceil(per_thread), &|t| {
+        let start = t * per_thread;
+        let mut s = state();
+        (start..count.min(start + per_thread)).for_each(|i| f(&mut s, i));
+    });
+}
+
+/// An address that threads write to, each its own elements.
+pub struct Shared<T>(*mut T);
+// SAFETY: whoever writes through it says why no two threads write the same element.
+unsafe impl<T> Send for Shared<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<T> {}
+impl<T> Shared<T> {
+    /// Of a slice that outlives the threads.
+    pub fn new(slice: &mut [T]) -> Self {
+        Shared(slice.as_mut_ptr())
+    }
+    /// Address of an element.
+    pub fn at(&self, i: usize) -> *mut T {
+        self.0.wrapping_add(i)
+    }
+}
+
+/// A view or an address that threads share the work on.
+pub(crate) struct Across<T>(T);
+// SAFETY: whoever makes one promises that no thread writes what another one uses.
+unsafe impl<T> Send for Across<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Across<T> {}
+impl<T> Across<T> {
+    /// # Safety
+    /// While threads have it, none of them writes an element there that another one reads or writes.
+    pub(crate) unsafe fn new(of: T) -> Self {
+        Across(of)
+    }
+    pub(crate) fn get(&self) -> &T {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_piece_is_visited_once_with_its_index() {
+        for threads in [1, 2, 3, 7] {
+            let mut out = vec![0usize; 23];
+            super::pieces(threads, &mut out, 4, &|i, piece| piece.iter_mut().for_each(|x| *x += i + 1));
+            let want: Vec<usize> = (0..23).map(|i| i / 4 + 1).collect();
+            assert_eq!(out, want);
+            let seen: Vec<_> = (0..10).map(|_| std::sync::atomic::AtomicUsize::new(0)).collect();
+            super::each(threads, 10, &|i| {
+                seen[i].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            });
+            assert!(seen.iter().all(|n| n.load(std::sync::atomic::Ordering::Relaxed) == 1));
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Threads that kernels share their work with: as many as were asked for, made once, and nothing allocated while they work.
+
+use crate::support::scratch::Own;
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Threads that wait for work. The thread that brings the work is one of them.
+pub struct Pool {
+    shared: Arc<Shared>,
+    others: Vec<JoinHandle<()>>,
+}
+
+/// Work: calls for all numbers below `count`.
+#[derive(Clone, Copy)]
+struct Job {
+    call: *const (dyn Fn(usize) + Sync),
+    count: usize,
+}
+// SAFETY: what is called may be called from any thread, and lives until all have left it (see `Shared::run`).
+unsafe impl Send for Job {}
+
+#[derive(Default)]
+struct State {
+    job: Option<Job>,
+    /// Threads that are at it.
+    running: usize,
+    stop: bool,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    work: Condvar,
+    done: Condvar,
+    /// Number of the job, told apart from the last one without the lock.
+    epoch: AtomicU64,
+    next: AtomicUsize,
+    busy: AtomicBool,
+}
+
+thread_local! {
+    /// The pool that the thread's kernels share work with.
+    static CURRENT: Cell<Option<*const Shared>> = const { Cell::new(None) };
+}
+
+/// How long a thread looks for new work before it sleeps: kernels follow each other closely.
+const SPINS: usize = 4000;
+
+impl Pool {
+    /// `threads` of them, the caller's included.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub fn new(threads: usize) -> std::io::Result<Pool> {
+        let shared = Arc::new(Shared::default());
+        let mut pool = Pool { shared, others: Vec::new() };
+        for i in 1..threads {
+            let shared = pool.shared.clone();
+            pool.others.push(std::thread::Builder::new().name(format!("restride-{i}")).spawn(move || shared.serve())?);
+        }
+        Ok(pool)
+    }
+
+    /// How many threads there are, the caller's included.
+    pub fn threads(&self) -> usize {
+        self.others.len() + 1
+    }
+
+    /// Runs `f`, whose kernels share their work with the pool.
+    pub fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Back(Option<*const Shared>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _back = Back(CURRENT.replace(Some(Arc::as_ptr(&self.shared))));
+        f()
+    }
+}
+
+/// Runs `f` within a pool, if there is one.
+pub fn within<R>(pool: Option<&Pool>, f: impl FnOnce() -> R) -> R {
+    match pool {
+        Some(pool) => pool.enter(f),
+        None => f(),
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.lock().stop = true;
+        self.shared.epoch.fetch_add(1, Ordering::Release);
+        self.shared.work.notify_all();
+        for thread in self.others.drain(..) {
+            // A thread never panics outside of a job, whose panic the caller was given.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls for numbers that nobody has yet.
+    fn work(&self, job: Job) {
+        loop {
+            let i = self.next.fetch_add(1, Ordering::Relaxed);
+            if i >= job.count {
+                return;
+            }
+            // SAFETY: `run` waits for all that are at the job before what is called goes.
+            let call = unsafe { &*job.call };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| call(i))) {
+                self.lock().panic.get_or_insert(panic);
+            }
+        }
+    }
+
+    /// What a thread of the pool does.
+    fn serve(&self) {
+        // Work within work finds the pool busy, and is done where it is.
+        CURRENT.set(Some(self));
+        let mut own = Own::default();
+        let mut seen = 0;
+        loop {
+            for _ in 0..SPINS {
+                if self.epoch.load(Ordering::Acquire) != seen {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            let mut state = self.lock();
+            while self.epoch.load(Ordering::Acquire) == seen && !state.stop {
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            if state.stop {
+                return;
+            }
+            seen = self.epoch.load(Ordering::Acquire);
+            let Some(job) = state.job else { continue };
+            state.running += 1;
+            drop(state);
+            own.lend(|| self.work(job));
+            let mut state = self.lock();
+            state.running -= 1;
+            if state.running == 0 {
+                self.done.notify_all();
+            }
+        }
+    }
+
+    /// Calls `f` for all numbers below `count`, and waits until that is done.
+    fn run(&self, count: usize, f: &(dyn Fn(usize) + Sync)) {
+        if self.busy.swap(true, Ordering::Acquire) {
+            // Another thread's kernel has the others, or this is a part of one that is being shared.
+            return (0..count).for_each(f);
+        }
+        // SAFETY: only the lifetime is another; nobody has the job any more when this returns.
+        let call: *const (dyn Fn(usize) + Sync) =
+            unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(f) };
+        let job = Job { call, count };
+        {
+            let mut state = self.lock();
+            state.job = Some(job);
+            self.next.store(0, Ordering::Relaxed);
+            self.epoch.fetch_add(1, Ordering::Release);
+        }
+        self.work.notify_all();
+        self.work(job);
+        let mut state = self.lock();
+        state.job = None;
+        while state.running > 0 {
+            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let panic = state.panic.take();
+        drop(state);
+        self.busy.store(false, Ordering::Release);
+        if let Some(panic) = panic {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// Calls `f` for all numbers below `count`, shared between the threads of the pool that the thread is in; without one, on threads
+/// of their own.
+pub(crate) fn share(count: usize, f: &(dyn Fn(usize) + Sync)) {
+    match CURRENT.get() {
+        // SAFETY: the pool is borrowed for as long as the thread is in it.
+        Some(pool) => unsafe { &*pool }.run(count, f),
+        None => std::thread::scope(|scope| {
+            for i in 1..count {
+                scope.spawn(move || f(i));
+            }
+            f(0);
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_called_once() {
+        for threads in [1, 2, 5] {
+            let pool = Pool::new(threads).unwrap();
+            assert_eq!(pool.threads(), threads);
+            for round in 0..50 {
+                let seen: Vec<AtomicUsize> = (0..round).map(|_| AtomicUsize::new(0)).collect();
+                pool.enter(|| {
+                    share(round, &|i| {
+                        seen[i].fetch_add(1, Ordering::Relaxed);
+                    })
+                });
+                assert!(seen.iter().all(|n| n.load(Ordering::Relaxed) == 1), "{threads} {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn work_within_work_and_several_callers_get_done() {
+        let pool = Pool::new(3).unwrap();
+        let sum = AtomicUsize::new(0);
+        let add = |n: usize| {
+            sum.fetch_add(n, Ordering::Relaxed);
+        };
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    pool.enter(|| {
+                        for _ in 0..50 {
+                            share(4, &|i| share(3, &|j| add(i * j)));
+                        }
+                    })
+                });
+            }
+        });
+        assert_eq!(sum.into_inner(), 4 * 50 * (6 * 3));
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_pool_goes_on() {
+        let pool = Pool::new(2).unwrap();
+        for _ in 0..3 {
+            let work = || pool.enter(|| share(8, &|i| assert!(i != 5, "five")));
+            let done = catch_unwind(AssertUnwindSafe(work));
+            assert!(done.is_err());
+        }
+        let sum = AtomicUsize::new(0);
+        let add = |n: usize| {
+            sum.fetch_add(n, Ordering::Relaxed);
+        };
+        pool.enter(|| share(4, &add));
+        assert_eq!(sum.into_inner(), 6);
+    }
+}
