@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """Hold restride to eager PyTorch's aliasing on the programs of fixtures/alias.
 
-  alias_check.py [NAME ...] [--fixtures DIR] [--binary F] [--via V ...] [--timeout S] [--json F]
-
-Each case that has a .pt2 and no custom operator runs as interp, functional and plan on the case's `inputs`. What
-`restride run` writes is compared with the case's `after` (the inputs after the run, then the outputs):
+Each case with a .pt2 and without a custom operator runs as interp, functional and plan on the case's `inputs`. The tensor file
+that `restride run` writes is compared with the case's `after` (the inputs after the run, then the outputs):
 
   values     within tolerance, integers and booleans exactly; input storages in full, cells that no tensor shows included
   metadata   dtype, sizes and strides of every tensor, exactly
@@ -12,7 +10,7 @@ Each case that has a .pt2 and no custom operator runs as interp, functional and 
              inputs' storages, and up to one constant a storage elsewhere
 
 Where eager raises (`eager_error`), exit status 1 and one line of error are required. Exit status 1 when any case fails;
-the last line is `N passed, N failed`. Needs torch, to read storages through other dtypes.
+the last line is `N passed, N failed`.
 """
 
 import json

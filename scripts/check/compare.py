@@ -1,29 +1,27 @@
 #!/usr/bin/env python3
-"""Run programs through restride's three ways and compare with what PyTorch computed.
+"""Run exported programs in restride's three ways and compare the results with PyTorch's.
 
-  compare.py DIR [PATTERN ...] [--required FILE] [--only-required] [--require-all] [--binary F] [--jobs N] [--timeout S] [--json F]
+The folder is one that scripts/make/zoo/export.py writes (NAME.pt2, NAME.inputs.npz, NAME.expected.npz, index.jsonl); without an
+index.jsonl, every NAME.pt2 with an expected file is compared. Patterns are shell patterns over the names.
 
-DIR is what scripts/make/zoo/export.py writes (NAME.pt2, NAME.inputs.npz, NAME.expected.npz and index.jsonl); without an
-index.jsonl every NAME.pt2 in it that has an expected file is taken. Patterns are shell patterns over the names.
+For each program, `restride run --via plan` must agree with PyTorch within the tolerance of `difference`; `--via interp` and
+`--via functional` must write the same bits as plan; `restride verify` must pass. For programs marked random, only the three
+ways are compared. The status of a row:
 
-For each program: `restride run --via plan` must agree with PyTorch within the tolerance of difference;
-`--via interp` and `--via functional` must write the same bits as plan; `restride verify` must pass. Programs marked
-random are compared between the three ways only. A row's status is one of
-
-  ok            all of that
-  refused       some command ended with status 1 and an error line: restride says that it cannot
+  ok            everything agrees
+  refused       a command ended with status 1 and an error line: restride does not support the program
   WRONG         an output differs from PyTorch's, is missing, or the three ways differ
-                (f32 outputs are held to PyTorch's f64 result as well, which tells rounding from error: outside of the
-                tolerance ours may be NOISE times as far from it as PyTorch's f32 result, plus the tolerance; inside of it ours
-                may be at most EXACTNESS times as far, plus a few units in the last place)
-  faint         everything agrees, but an output of PyTorch's is so small all over that agreeing says nothing
+                (PyTorch's f64 result tells rounding of f32 outputs from errors: outside of the tolerance, ours may be NOISE
+                times as far from it as PyTorch's f32 result, plus the tolerance; inside, EXACTNESS times as far, plus a few
+                units in the last place)
+  faint         everything agrees, but an output of PyTorch's is so small that agreement proves nothing
   verify        verify failed though the runs agree
   usage         a command ended with status 2
   crash         a signal, a panic, or any other exit status
   timeout       a command took longer than --timeout seconds
-  no reference  the exporter has nothing for it
+  no reference  the exporter has no result
 
-Exit status 1 when a required program (shell patterns, one a line of FILE) is not ok or is missing, or when any row is
+Exit status 1 when a required program (shell patterns, one a line of the file) is not ok or is missing, or when any row is
 WRONG, verify, usage, crash or timeout. The last line is `N passed, N failed`.
 """
 
@@ -52,7 +50,7 @@ EXACTNESS = 10
 # The same where the two differ by more than the tolerance: each rounds in its own order of summation, and where a model blows
 # roundings up, PyTorch's own results with oneDNN and without are this far apart.
 NOISE = 2
-# Outputs of so many elements with no magnitude above FAINT say nothing.
+# Outputs of FAINT_SIZE elements or more without a magnitude above FAINT prove nothing.
 FAINT_SIZE, FAINT = 16, 1e-6
 BAD = ("WRONG", "verify", "usage", "crash", "timeout")
 SEVERITY = ("crash", "timeout", "usage", "WRONG", "verify", "refused", "faint")
@@ -110,7 +108,7 @@ def in_double(program):
 
 
 def exact_of(program, key, want):
-    """PyTorch's f64 result beside the f32 output `want`; None where there is none or a decision fell otherwise in f64."""
+    """PyTorch's f64 result for the f32 output `want`; None without one, or where f64 took another branch."""
     exact = in_double(program) if want.dtype == np.float32 else None
     if exact is None or key not in exact or exact[key].shape != want.shape:
         return None

@@ -1,17 +1,13 @@
 #!/usr/bin/env python3
-"""Hold functionalization of users' operators to eager PyTorch, on the cases that PyTorch's own tests have of them.
+"""Hold functionalization of users' operators to eager PyTorch, on cases from PyTorch's own tests.
 
-  custom_ops_check.py [NAME ...] [--binary F] [--timeout S] [--ops-file F] [--json F]
+Each case is a small module that calls operators of the library `mylib`, defined here with Python kernels. restride receives the
+operators' schemas (--ops) with two files: the exported program, and PyTorch's run_decompositions({}) of it where PyTorch can
+decompose it (`auto_functionalized_v2` in a file). torch.export.load reads each functionalized file back: no operator of its
+graph may write, and two calls in a row must leave the same outputs, inputs and buffers as eager PyTorch, bit for bit. A
+reinplaced file calls the operators on memory again, must leave the same, and may allocate no more than the given program.
 
-Each case is a small module that calls operators of the library `mylib`, defined here with Python kernels. It is exported,
-and two files are given to restride with the operators' schemas (--ops): the program as exported, and what PyTorch's
-run_decompositions({}) makes of it (`auto_functionalized_v2` in a file), where PyTorch can. Each is functionalized and read
-back by torch.export.load; no operator of its graph may write, and two calls in a row must leave what eager PyTorch leaves:
-outputs, inputs, buffers, bit for bit. Each is reinplaced as well: the operators are called on memory again, the same is
-left, and a call allocates no more than a call of the given program.
-
-The cases are named by the lines of PyTorch's tests that they stand for (docs/semantics.md). Exit status 1 when one fails; the
-last line is `N passed, N failed`.
+The cases carry the numbers of docs/semantics.md. Exit status 1 when one fails; the last line is `N passed, N failed`.
 """
 
 import math
@@ -109,16 +105,6 @@ def strides(x):
 
 # ---------------------------------------------------------------------------------- cases
 
-CASES = {}
-
-
-def case(*inputs, dynamic=None, buffers=()):
-    def define(f):
-        CASES[f.__name__.removeprefix("_")] = dict(f=f, inputs=inputs, dynamic=dynamic, buffers=buffers)
-        return f
-
-    return define
-
 
 def x(*sizes):
     """Small integers, so that sums are exact in whatever order."""
@@ -128,184 +114,155 @@ def x(*sizes):
 lib = torch.ops.mylib
 
 
-@case(lambda: x(3), lambda: x(3))
-def b4_69_optional_none(m, a, b):
-    a, b = a.clone(), b.clone()
-    lib.maybe(None, [a, b * 2], b)
-    lib.maybe(a, [], b, a + 0, n=3)
-    return a, b
+def using(dynamic=None, buffers=()):
+    """Give a case dynamic shapes, or buffers b0, b1, …"""
+
+    def give(f):
+        f.dynamic, f.buffers = dynamic, buffers
+        return f
+
+    return give
 
 
-@case(lambda: x(3), lambda: x(3))
-def b4_69_defaults_on_inputs(m, a, b):
-    lib.maybe(a, [a * 2], b)
-    return a + b
+class Cases:
+    """Functions of a module and of inputs, which are the defaults."""
+
+    def b4_69_optional_none(m, a=x(3), b=x(3)):
+        a, b = a.clone(), b.clone()
+        lib.maybe(None, [a, b * 2], b)
+        lib.maybe(a, [], b, a + 0, n=3)
+        return a, b
+
+    def b4_69_defaults_on_inputs(m, a=x(3), b=x(3)):
+        lib.maybe(a, [a * 2], b)
+        return a + b
+
+    def b4_69_argument_called_self(m, a=x(3), b=x(3)):
+        a = a * 2
+        lib.named(a, b)
+        return a
+
+    def b4_69_list(m, a=x(3), b=x(3), w=x(2)):
+        a = a + 1
+        r = lib.lists([a, b], None, w)
+        return a, r
+
+    def b4_69_empty_list(m, a=x(3), w=x(3)):
+        a = a + 1
+        lib.holes([])
+        lib.holes([None, a, None])
+        return a
+
+    def b4_70_in_place_and_returned(m, a=x(4), b=x(4)):
+        a = a.clone()
+        r = lib.bump_(a, b)
+        r.mul_(2)
+        return a, r + 1
+
+    def b4_71_results_beside(m, a=x(4), b=x(4), c=x(4)):
+        r, s = lib.both(a, b, c)
+        a.add_(r)
+        return r, s, b
+
+    def b4_72_view_of_an_intermediate(m, a=x(3, 4)):
+        b = a * 2
+        lib.one(b[:])
+        lib.one(b[1])
+        lib.one(b[:, 1::2])
+        return b
+
+    def b4_72_view_of_an_input(m, a=x(3, 4)):
+        lib.one(a[:])
+        lib.one(a.t()[1])
+        return a.sum(0)
+
+    def b4_72_view_as_input(m, a=torch.as_strided(x(30), (3, 4), (8, 2), 5)):
+        before = lib.strides(a)
+        lib.one(a[1])
+        return before, a * 2
+
+    def b4_72_what_it_sees_of_memory(m, a=x(3, 4)):
+        b = a.t() * 2
+        r = lib.strides(b)
+        s = lib.strides(b[1:, ::2])
+        return r, s, b
+
+    def b4_73_select_select(m, a=x(4, 4)):
+        b = a.clone()
+        lib.two(b[0], b[1])
+        lib.two(b.select(1, 0), b.select(1, 2))
+        return b
+
+    def b4_73_alias_alias(m, a=x(4, 4)):
+        b = a.clone()
+        lib.two(b, b)
+        lib.two(torch.ops.aten.alias(b), torch.ops.aten.alias(b))
+        return b
+
+    def b4_73_overlapping(m, a=x(4, 4)):
+        b = a.clone()
+        lib.two(b[:3], b[1:])
+        lib.two(b[0], b)
+        return b, b[2]
+
+    def b4_73_split(m, a=x(6, 4)):
+        b = a + 1
+        p, q, r = b.split(2)
+        lib.two(p, r)
+        lib.two(q, p)
+        return b, q
+
+    def b4_73_slices_of_two_dimensions(m, a=x(4, 6)):
+        b = a + 1
+        lib.two(b[1:3], b[:, 2:5])
+        return b
+
+    def b4_73_of_an_input(m, a=x(4, 6)):
+        lib.two(a[1:3], a[:, 2:5])
+        return a[0] * 2
+
+    def b4_74_lists_of_views_of_two_bases(m, a=x(2, 4), b=x(3, 4), w=x(2)):
+        c = b * 2
+        r = lib.lists([a[0], c[1], c[0], a[:, 1:3]], c[2], w)
+        return r, c
+
+    def b4_75_parts_of_one_storage(m, pair=(lambda t: (t[:4], t[4:]))(x(8))):
+        lib.two(pair[0], pair[1])
+        return pair[0] + pair[1]
+
+    def b4_76_sizes_learnt_from_data(m, a=torch.tensor([1, 0, 2, 0, 3])):
+        b = torch.nonzero(a).float()
+        c = b.clone()
+        lib.one(c)
+        lib.one(c[:, 0])
+        return c
+
+    @using(dynamic={"a": {0: torch.export.Dim("n", min=3, max=99)}, "w": None})
+    def b4_77_symbolic_sizes(m, a=x(5, 4), w=x(3)):
+        b = a * 2
+        lib.two(b[1:], b[:2])
+        r = lib.lists([b[0], b.t()], None, w)
+        return b, r
+
+    @using(buffers=(lambda: x(2, 3),))
+    def b4_77_buffer(m, a=x(3)):
+        lib.two(m.b0[0], m.b0[1])
+        m.b0.add_(a)
+        return m.b0 * 2
 
 
-@case(lambda: x(3), lambda: x(3))
-def b4_69_argument_called_self(m, a, b):
-    a = a * 2
-    lib.named(a, b)
-    return a
-
-
-@case(lambda: x(3), lambda: x(3), lambda: x(2))
-def b4_69_list(m, a, b, w):
-    a = a + 1
-    r = lib.lists([a, b], None, w)
-    return a, r
-
-
-@case(lambda: x(3), lambda: x(3))
-def b4_69_empty_list(m, a, w):
-    a = a + 1
-    lib.holes([])
-    lib.holes([None, a, None])
-    return a
-
-
-@case(lambda: x(4), lambda: x(4))
-def b4_70_in_place_and_returned(m, a, b):
-    a = a.clone()
-    r = lib.bump_(a, b)
-    r.mul_(2)
-    return a, r + 1
-
-
-@case(lambda: x(4), lambda: x(4), lambda: x(4))
-def b4_71_results_beside(m, a, b, c):
-    r, s = lib.both(a, b, c)
-    a.add_(r)
-    return r, s, b
-
-
-@case(lambda: x(3, 4))
-def b4_72_view_of_an_intermediate(m, a):
-    b = a * 2
-    lib.one(b[:])
-    lib.one(b[1])
-    lib.one(b[:, 1::2])
-    return b
-
-
-@case(lambda: x(3, 4))
-def b4_72_view_of_an_input(m, a):
-    lib.one(a[:])
-    lib.one(a.t()[1])
-    return a.sum(0)
-
-
-@case(lambda: torch.as_strided(x(30), (3, 4), (8, 2), 5))
-def b4_72_view_as_input(m, a):
-    before = lib.strides(a)
-    lib.one(a[1])
-    return before, a * 2
-
-
-@case(lambda: x(3, 4))
-def b4_72_what_it_sees_of_memory(m, a):
-    b = a.t() * 2
-    r = lib.strides(b)
-    s = lib.strides(b[1:, ::2])
-    return r, s, b
-
-
-@case(lambda: x(4, 4))
-def b4_73_select_select(m, a):
-    b = a.clone()
-    lib.two(b[0], b[1])
-    lib.two(b.select(1, 0), b.select(1, 2))
-    return b
-
-
-@case(lambda: x(4, 4))
-def b4_73_alias_alias(m, a):
-    b = a.clone()
-    lib.two(b, b)
-    lib.two(torch.ops.aten.alias(b), torch.ops.aten.alias(b))
-    return b
-
-
-@case(lambda: x(4, 4))
-def b4_73_overlapping(m, a):
-    b = a.clone()
-    lib.two(b[:3], b[1:])
-    lib.two(b[0], b)
-    return b, b[2]
-
-
-@case(lambda: x(6, 4))
-def b4_73_split(m, a):
-    b = a + 1
-    p, q, r = b.split(2)
-    lib.two(p, r)
-    lib.two(q, p)
-    return b, q
-
-
-@case(lambda: x(4, 6))
-def b4_73_slices_of_two_dimensions(m, a):
-    b = a + 1
-    lib.two(b[1:3], b[:, 2:5])
-    return b
-
-
-@case(lambda: x(4, 6))
-def b4_73_of_an_input(m, a):
-    lib.two(a[1:3], a[:, 2:5])
-    return a[0] * 2
-
-
-@case(lambda: x(2, 4), lambda: x(3, 4), lambda: x(2))
-def b4_74_lists_of_views_of_two_bases(m, a, b, w):
-    c = b * 2
-    r = lib.lists([a[0], c[1], c[0], a[:, 1:3]], c[2], w)
-    return r, c
-
-
-@case(lambda: (lambda t: (t[:4], t[4:]))(x(8)))
-def b4_75_parts_of_one_storage(m, pair):
-    lib.two(pair[0], pair[1])
-    return pair[0] + pair[1]
-
-
-@case(lambda: torch.tensor([1, 0, 2, 0, 3]))
-def b4_76_sizes_learnt_from_data(m, a):
-    b = torch.nonzero(a).float()
-    c = b.clone()
-    lib.one(c)
-    lib.one(c[:, 0])
-    return c
-
-
-@case(lambda: x(5, 4), lambda: x(3), dynamic={"a": {0: torch.export.Dim("n", min=3, max=99)}, "w": None})
-def b4_77_symbolic_sizes(m, a, w):
-    b = a * 2
-    lib.two(b[1:], b[:2])
-    r = lib.lists([b[0], b.t()], None, w)
-    return b, r
-
-
-@case(lambda: x(3), buffers=(lambda: x(2, 3),))
-def b4_77_buffer(m, a):
-    lib.two(m.b0[0], m.b0[1])
-    m.b0.add_(a)
-    return m.b0 * 2
+CASES = {name: f for name, f in vars(Cases).items() if callable(f)}
 
 
 # ---------------------------------------------------------------------------------- checking
 
 
-def module_of(c):
-    class Case(torch.nn.Module):
-        pass
-
-    names = c["f"].__code__.co_varnames[1 : c["f"].__code__.co_argcount]
-    scope = {"f": c["f"]}
-    exec(f"def forward(self, {', '.join(names)}):\n    return f(self, {', '.join(names)})", scope)
-    Case.forward = scope["forward"]
-    module = Case()
-    for i, b in enumerate(c["buffers"]):
+def module_of(f):
+    names = ", ".join(f.__code__.co_varnames[1 : f.__code__.co_argcount])
+    scope = {"f": f}
+    exec(f"def forward(self, {names}):\n    return f(self, {names})", scope)
+    module = type("Case", (torch.nn.Module,), {"forward": scope["forward"]})()
+    for i, b in enumerate(getattr(f, "buffers", ())):
         module.register_buffer(f"b{i}", b())
     return module
 
@@ -315,10 +272,10 @@ WAYS = ("exported", "decomposed", "exported reinplaced", "decomposed reinplaced"
 
 def check(c, restride, ops):
     """{way: (status, detail)}"""
-    example = tuple(make() for make in c["inputs"]), {}
+    example = c.__defaults__, {}
     want = calls_left(module_of(c), example)
     try:
-        program = torch.export.export(module_of(c), example[0], dynamic_shapes=c["dynamic"])
+        program = torch.export.export(module_of(c), example[0], dynamic_shapes=getattr(c, "dynamic", None))
     except Exception as e:
         return {way: ("n/a", f"PyTorch: {short(e)}") for way in WAYS}
     results = {}

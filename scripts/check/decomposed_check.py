@@ -233,7 +233,7 @@ class Nested:
 
 
 class Cache(torch.nn.Module):
-    """A cache of several layers, of which each step writes a position of each."""
+    """A cache of several layers; each step writes one position of each layer."""
 
     def __init__(self):
         super().__init__()

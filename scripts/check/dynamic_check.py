@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
 """Hold random programs with symbolic sizes to eager PyTorch.
 
-  dynamic_check.py [--seeds FROM..TO] [--seconds N] [--binary F] [--written] [--show SEED]
-                   [--keep DIR]
+A program is lines of Python on tensors with sizes `n` and `m`: views, writes through them, pure calls. A line is kept if eager
+runs it for every binding of the two sizes. torch.export exports the program once with both sizes dynamic, for training, so that
+views and mutations stay; restride runs the file for each binding as interp, functional and plan (compiled without sizes, then
+bound). The comparison is that of alias_check.py: values, inputs in full, metadata, sharing. All numbers are small integers.
+With --written, torch.export.load also runs the files that `restride reinplace` writes, in place and in the view form, for the
+bindings that they accept: values and inputs must be equal.
 
-A program is lines of Python on tensors with sizes `n` and `m`: views, writes through them, what only reads. A line is
-kept if eager runs it for every binding of the two, so that all lines have a meaning. The program is exported once with
-both sizes dynamic (`torch.export.export`, for training: with its views and mutations), and restride runs that file for
-each binding on each of its ways: interp, functional and plan (compiled without sizes, then bound). What is compared is
-what alias_check.py compares: values, inputs in full, metadata, and what shares storage. All numbers are small integers.
-With --written torch.export.load also takes what `restride reinplace` makes of the file, in place and in the view form, and
-runs it for the bindings that it is for: values and inputs must be equal.
-
-What torch cannot export is counted and left out, and so is what its own exported module computes otherwise than the
-program did. Exit status 1 when any program differs; with --show one program is printed and run.
+Programs that torch cannot export are counted and left out, and so are programs whose exported module differs from the
+original in PyTorch itself. Exit status 1 when any program differs.
 """
 
 import collections

@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
 """Hold the values that the filetests expect to eager PyTorch.
 
-  filetests_check.py [FILE.fx | DIR ...] [--all]
-
-Every filetest with a `run` section (by default those of functionalize, placement, reinplace and semantics) is executed
-here, call by call, by PyTorch's own operators: on the inputs that the filetest harness gives (counting 0, 1, 2, ... in their
-storages), with the sharing of its `share:` lines and its `caller:` writes. What eager PyTorch leaves behind must be what
-the file expects: element types, sizes, strides, offsets, elements, and who lies on whose storage. A `run` section that expects an error
-requires that PyTorch raises; one that says that a way refuses is listed with --all and counts as not compared, as do
-files that say why (`torch: ...`). Exit status 1 when a file differs. Needs torch.
+PyTorch's own operators run every filetest with a `run` section (by default those of functionalize, placement, reinplace and
+semantics), call by call: on the inputs of the filetest harness (counting 0, 1, 2, ... in their storages), with the sharing of the
+file's `share:` lines and its `caller:` writes. Eager PyTorch must leave what the file expects: element types, sizes, strides,
+offsets, elements, and sharing. Where a `run` section expects an error, PyTorch must raise. A section with a refusal is not
+compared, and neither is a file with a reason (`torch: ...`); --all lists them. Exit status 1 when a file differs.
 """
 
 import collections
@@ -78,12 +75,12 @@ class Reader:
 
     def need(self, text):
         if not self.take(text):
-            raise Unreadable(f"{text!r} is expected, {self.peek()[1]!r} is there")
+            raise Unreadable(f"expected {text!r}, found {self.peek()[1]!r}")
 
     def name(self, kind):
         found, text = self.next()
         if found != kind:
-            raise Unreadable(f"a {kind} is expected, {text!r} is there")
+            raise Unreadable(f"expected a {kind}, found {text!r}")
         return text[1:].strip('"')
 
     def expr(self):
@@ -102,7 +99,7 @@ class Reader:
         return " ".join(parts)
 
     def atom(self):
-        """A number, a symbol or what stands in parentheses, as Python text."""
+        """A number, a symbol or a parenthesised expression, as Python text."""
         first = self.next()[1]
         if first != "(":
             return first
@@ -462,7 +459,7 @@ def compare(expected, left):
         id = value.untyped_storage()._cdata
         first = next((n for i, n in storages if i == id), None)
         if first != m[6]:
-            return f"{name} lies on the storage of {first}, of {m[6]} is expected"
+            return f"{name} shares the storage of {first}; expected: {m[6]}"
         storages.append((id, name))
     return None
 

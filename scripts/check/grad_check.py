@@ -7,7 +7,7 @@
 The first compares gradients of each operator's sample calls, and gradients of some of these gradients, in double precision.
 The second exports training programs, makes them joint by `restride grad`, and runs the joint program by `restride run` and,
 loaded by torch.export.load, by PyTorch; some programs again with dynamic sizes, at several sizes.
-Prints one line per difference, then a summary; fails if there is a difference.
+Prints one line per difference, then a summary; fails at any difference.
 """
 
 import copy
@@ -28,7 +28,7 @@ import torch.nn.functional as F
 import torchvision
 from torch import nn
 
-# Samples, by their numbers, of which restride's gradient is the derivative and PyTorch's is not.
+# Samples, by number, for which restride's gradient is the derivative and PyTorch's is not.
 BETTER = {
     "aten.index_put.default": ((1,), "of elements written to one place the last one counts"),
     "aten._unsafe_index_put.default": ((1,), "the same"),

@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 """Run the command on damaged files: every run ends with status 0, 1 or 2, in time and in 4 GiB of address space.
 
-  mutate.py [--cases A..B] [--seconds S] [--jobs N] [--binary F] [--timeout S] [--keep DIR] [--json F]
-  mutate.py --show CASE [--binary F]       make one case again, run it, and say how it ends
+A case is a number. It chooses a file of `fixtures` or the filetests, or a compiled one with its plan; the level of the damage
+(bytes, zip, JSON, pickle, text, tensors, plan; scripts/check/mutations.py); and a command with its options. A panic, a signal,
+another exit status and a run over time are failures; each kind is printed once, with its first case. `--show CASE` makes one
+case again, runs it, and prints how it ends.
 
-A case is a number. It chooses a file of `fixtures` or the filetests, or a compiled one with its plan; the level at which that is
-damaged (bytes, zip, JSON, pickle, text, tensors, plan; scripts/check/mutations.py); and a command with its options. A panic, a signal,
-another exit status and a run over time are failures; each kind is printed once, with its first case. With --seconds, no case
-begins after so much time.
-
-Pure Python, standard library only. Exit status 1 when a case fails; the last line is `N runs, N failed`.
+Standard library only. Exit status 1 when a case fails; the last line is `N runs, N failed`.
 """
 
 import collections

@@ -156,7 +156,7 @@ def in_zip(rng, data):
         elif kind == 5:
             entries[i] = (entries[i][0], in_bytes(rng, entries[i][1]))
         elif kind == 6:
-            # A bomb, of which little is in the file.
+            # A bomb: little in the file, much when inflated.
             entries[i] = (entries[i][0], entries[i][1] + b" " * rng.choice([10**5, 10**6, 10**7]))
             deflate.add(entries[i][0])
         else:

@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
-"""Count the nodes that functionalization leaves: ours against those of PyTorch's run_decompositions({}).
+"""Compare the number of nodes that functionalization leaves with PyTorch's run_decompositions({}).
 
-  node_counts.py FILE_OR_DIR ... [--match PATTERN ...] [--from FILE] [--all] [--binary F] [--timeout S] [--json F]
-                 [--operators]
-
-Takes what torch_roundtrip.py takes. For each program with mutation where both `restride functionalize` and PyTorch's
+Takes the programs that torch_roundtrip.py takes. For each program with mutation where both `restride functionalize` and PyTorch's
 `ep.run_decompositions({})` (functionalization, nothing decomposed) work, counts `call_function` nodes of the graph
 and its bodies, as torch.export.load reads both: operators, the getitem of each used result of a multi-output operator,
-sym_size and arithmetic over sizes, asserts. `before` is the count of the program as exported; --operators names the operators
-of which one side has more. Fails where ours has more nodes, or is refused. The last line is `N passed, N failed`.
+sym_size and arithmetic over sizes, asserts. `before` counts the exported program; --operators names the operators that one side
+has more often. Fails where ours has more nodes, or is refused. The last line is `N passed, N failed`.
 """
 
 import collections

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Runs the samples of PyTorch's operator database (`op_db` of torch.testing) and holds results and gradients to eager PyTorch.
+"""Hold results and gradients of the samples in PyTorch's operator database (`op_db` of torch.testing) to eager PyTorch.
 
-    python scripts/check/opinfo_check.py                          every operator, every mode
-    python scripts/check/opinfo_check.py -m float32 --ops diag '^linalg'   operators whose names match (regular expressions)
-    python scripts/check/opinfo_check.py -m float64 int32 int16 int8 uint8 complex128   types that are not run by default
-    python scripts/check/opinfo_check.py --rotate 3/40            the operators of one part of 40, as CI does each day
+    opinfo_check.py                                        every operator, every mode
+    opinfo_check.py -m float32 --ops diag '^linalg'        operators whose names match (regular expressions)
+    opinfo_check.py -m float64 int32 int16 complex128      types that do not run by default
+    opinfo_check.py --rotate 3/40                          the operators of one part of 40, as CI does each day
 
 torch.export exports each sample, and `restride run` runs it; in mode `grad`, `restride grad` makes it joint first. Samples that
 torch.export cannot export are left out, and so are programs that PyTorch refuses to run on the inputs they were exported with.
 Programs and eager results stay in $RESTRIDE_OPINFO (default ~/.cache/restride/opinfo), so that only the first run is slow.
 
-A program ends right, refused, or wrong (a crash is wrong). scripts/check/opinfo/known.txt lists what PyTorch itself gets wrong;
-scripts/check/opinfo/refused.txt how many programs of an operator may be refused. Fails if anything else is wrong or more are refused.
+A program ends right, refused, or wrong (a crash is wrong). opinfo/known.txt lists the samples that PyTorch gets wrong,
+opinfo/refused.txt how many programs of an operator may be refused. Fails at any other wrong or refused program.
 """
 
 import copy
@@ -65,7 +65,7 @@ TOLERANCE = {
 
 # Results that are defined up to a sign or phase: compared as the database's own function makes them comparable.
 GAUGE = re.compile(r"^(svd|linalg\.svd|linalg\.eigh|svd_lowrank|pca_lowrank)$")
-# Operators with results that are there for the gradient alone: through them PyTorch passes none on, and restride refuses.
+# Operators with results for the gradient alone, which PyTorch does not differentiate and restride refuses.
 STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_update")
 # Results that are indices of elements. PyTorch leaves open which of several equal elements it names, and integers and halves have
 # such: their indices are compared by shape only.
@@ -187,7 +187,7 @@ def same_values(a, b):
 
 
 def make(op, mode, index, sample, folder):
-    """Exports one sample; what eager PyTorch gives, or why there is no program."""
+    """Export one sample; eager PyTorch's results, or the reason for no program."""
     module, tensors = module_of(op, sample, mode)
 
     def eager(n):
@@ -435,7 +435,7 @@ def bless(allowed, counts, seen):
 
 
 def part_of(name, mode, part, parts):
-    """Whether an operator in a mode belongs to a part; independent of what else there is."""
+    """Whether an operator in a mode belongs to a part, whatever other operators exist."""
     digest = hashlib.sha256(f"{mode} {name}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % parts == part % parts
 

@@ -4,7 +4,7 @@
     cargo run -q -p restride-ops --example dump_samples [OP ...] | python scripts/check/ops_check.py
 
 A call that PyTorch refuses must be refused by restride and the other way round. Prints one line per difference, then a
-summary; fails if there is a difference. With --all-ok prints every operator that agrees as well.
+summary; fails at any difference. --all-ok also prints every operator that agrees.
 """
 
 import json

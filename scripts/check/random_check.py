@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
 """Hold random programs to eager PyTorch.
 
-  random_check.py [--seeds FROM..TO] [--seconds N] [--jobs N] [--binary F] [--show SEED] [--json F]
-
-`dump_random` (an example of restride-testing) writes programs as JSON lines, each with what our interpreter, the
-functional form, the planned run and a run with placement's choices left to chance left behind. Here the program's
-calls are made one after the other by `torch.ops.aten.*` on real tensors, control flow by PyTorch's own higher-order
-operators, and everything that the caller can see is compared with what each way left:
+`dump_random` (an example of restride-testing) writes programs as JSON lines, each with the state that four ways of running it
+left: our interpreter, the functional form, the planned run, and a run with random placement choices. This script makes the
+program's calls one by one on real tensors (`torch.ops.aten.*`, and PyTorch's own higher-order operators for control flow), and
+compares everything that the caller can see with what each way left:
 
   values     bit for bit (all NaNs are one), storages of inputs and weights in full
   metadata   dtype, sizes, strides, conjugate and negative bits
   sharing    two tensors share a storage exactly where eager's do; offsets are eager's in the storages of inputs and
              weights, and up to one constant a storage elsewhere
 
-Where eager raises, every way has to refuse; where eager runs and we say that we do not do this (yet), the refusal is
-counted by its reason. Exit status 1 when any program differs.
-
-With --seconds as many programs run as fit, from FROM on; with --show one program is run and its differences printed.
+Where eager raises, every way must refuse; where eager runs, "unsupported" refusals are counted by reason. Exit status 1
+when any program differs. With --seconds, as many programs run as fit.
 """
 
 import collections

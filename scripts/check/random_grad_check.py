@@ -1,19 +1,16 @@
 #!/usr/bin/env python3
-"""Holds gradients of random programs with views and in-place operations to PyTorch's.
+"""Hold gradients of random programs with views and in-place operations to PyTorch's, in double precision.
 
-    python scripts/check/random_grad_check.py [--seeds FROM..TO] [--jobs N] [--restride PATH] [--tape PATH] [--show SEED]
+Each program is exported and differentiated in two ways: in the graph, made joint by `restride grad` and run by `restride run`, and
+on the eager tape (`tape_gradients`, an example of restride-testing). Both must give the gradient of PyTorch's own backward. Where
+PyTorch refuses because a saved tensor was overwritten, both must agree with finite differences. Two of three programs also
+compute, view and write under `no_grad` and through detached tensors, so that values do not determine the gradient: then the
+reference is PyTorch with copies of all saved tensors, and the graph may refuse what PyTorch refuses. Every eighth program is also
+a training step: one update of its parameters by `restride grad --optimizer sgd` must be PyTorch's.
 
-Each program is exported with torch.export and differentiated in two ways, in double precision: in the graph, made joint by
-`restride grad` and run by `restride run`, and on the eager tape (`tape_gradients`, an example of restride-testing). What
-PyTorch's own backward gives is expected of both; where PyTorch refuses (a saved tensor was overwritten), differences of what the
-program computes are, and that both agree. Two of three programs also compute, view and write under `no_grad` and through detached
-tensors; what such a program computes says nothing of its gradient, so PyTorch with copies of all that it saves is asked
-instead, and the graph may refuse what PyTorch refuses. Every eighth program is also a training step: the update of its parameters
-by `restride grad --optimizer sgd`, run once, is PyTorch's.
-
-The tape is asked with its three ways to guard what a gradient needs: with copies before a write it gives the gradient of
-every program, by regions that gradient or PyTorch's refusal, and as strict as PyTorch it refuses what PyTorch refuses, and
-nothing else. Prints one line per difference, then a summary; fails if there is a difference.
+The tape runs with its three guards of saved values. With copies before a write it must give the gradient of every program; by
+regions, that gradient or PyTorch's refusal; under the strict guard it must refuse exactly the programs that PyTorch refuses.
+Prints one line per difference, then a summary; fails at any difference.
 """
 
 import collections
@@ -72,7 +69,7 @@ def writes(code):
 
 
 def unrecorded(steps):
-    """Whether there is a step that PyTorch does not record."""
+    """Whether PyTorch leaves a step unrecorded."""
     return any(code.startswith(NO_GRAD) or "detach" in code or "torch.float64" in code for code, *_ in steps)
 
 
@@ -217,7 +214,7 @@ class Tape:
         self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, how, file):
-        """Gradients of x and y, or why there are none."""
+        """Gradients of x and y, or the error."""
         self.process.stdin.write(f"{how} {file}\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline() or '{"error": "the tape has ended"}')
@@ -317,7 +314,7 @@ def check(seed, restride, tape, folder):
         if slopes is not None and agree(ours, slopes, 1e-5) and not agree(theirs, slopes, 1e-3):
             return "torch is wrong", None
     if theirs is None:
-        return "kink" if asked == "differences" else "nobody", None
+        return "kink" if asked == "differences" else "no reference", None
     for name, a, b in zip("xy", ours, theirs):
         if not agree([a], [b], tolerance):
             return asked, f"grad.{name}: {a.flatten()[:6].tolist()}, {asked} {b.flatten()[:6].tolist()}"

@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
-"""Hold recorded checks to eager PyTorch: what `torch._check` and its like refuse, every way of running refuses. So are bounds of
-views that a run learns: negative ones count from the end, and what lies outside is cut off or refused.
+"""Hold recorded checks to eager PyTorch: every way of running refuses the inputs that `torch._check` and its like refuse.
 
-  recorded_checks.py [NAME ...] [--binary F] [--timeout S]
-
-Each case is a small module, inputs that pass its checks, and others of which some may fail one. It is exported as it is and after
-run_decompositions({}); then `run --via interp|functional|plan` and the files that functionalize, reinplace and compile write,
-loaded by torch.export.load and run there, must give the outputs of the exported module, and raise where
-it raises. What grad writes is run by restride.
+The same for bounds of views that a run learns: negative ones count from the end, and those outside are cut off or refused. Each
+case is a small module with inputs that pass its checks and inputs that may fail one, exported as is and after
+run_decompositions({}). `run --via interp|functional|plan`, and the files that functionalize, reinplace and compile write, run
+by PyTorch, must give the outputs of the exported module and raise where it raises; restride runs the file that grad writes.
 Exit status 1 when one does not; the last line is `N passed, N failed`.
 """
 

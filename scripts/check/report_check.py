@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
-"""Open the pages of `restride compile --report` in a headless Chromium, as a user would.
+"""Use the pages of `restride compile --report` in a headless Chromium, as a user would.
 
-  report_check.py FILE ... [--generated N ...] [--screenshots DIR] [--browser F] [--binary F] [--json F]
-
-For each program: the page opens without an error and asks for nothing; its totals are those of `compile --json`; the
-list of who makes up the peak, and what hovering over blocks says, are those of `plan --json`; keys move over steps and
-buffers, all controls are reached with Tab; search finds the steps that `show` prints; nothing is wider than a narrow
-window; colours differ enough to be read, light and dark. --generated takes programs of so many steps besides, in which
-scrolling and zooming has to be fluid. A program with hostile names is always among them, and one that does nothing. The last line is
-`N passed, N failed`.
+For each program: the page opens without an error and requests nothing; its totals are those of `compile --json`; its list of
+buffers at the peak, and its text on hovering over blocks, agree with `plan --json`; keys move over steps and buffers, and Tab
+reaches all controls; search finds the steps that `show` prints; nothing is wider than a narrow window; colours have enough
+contrast, light and dark. --generated adds programs of that many steps, in which scrolling and zooming must be fluid. A program
+with hostile names and an empty one are always among them. The last line is `N passed, N failed`.
 """
 
 import json
@@ -467,7 +464,7 @@ class Page:
         self.type("no such thing anywhere")
         time.sleep(0.3)
         self.settle()
-        self.text("found").startswith("0 of") or fail("what is not there is found")
+        self.text("found").startswith("0 of") or fail("search finds a name that does not exist")
         self.key("Escape")
 
     def distance(self, rows, ground):

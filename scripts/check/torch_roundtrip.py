@@ -34,6 +34,7 @@ from lib.command import Restride
 from lib.driver import finish, first_of, parser, print_table, scratch
 from lib.exported import (
     allocated,
+    array,
     as_example,
     calls_left,
     case_inputs,
@@ -78,11 +79,6 @@ def overwriters(ep):
     """The mutating calls of a program, except those in the main graph that write (parts of) what `empty` made."""
     calls = [(n, g is ep.graph_module) for g in graphs(ep) for n in g.graph.nodes if writes(n)]
     return [f"{n.name} = {n.target}" for n, main in calls if not (main and all(map(fresh, written(n))))]
-
-
-def array(t):
-    t = t.resolve_conj().resolve_neg()
-    return (t.float() if t.dtype == torch.bfloat16 else t).numpy()
 
 
 def check(path, random, restride, everything, count):

@@ -112,7 +112,7 @@ def write_json(path, data):
 
 
 def first_of(problems):
-    """The first problem, and how many more there are."""
+    """The first problem, and the number of others."""
     return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
 
 

@@ -12,6 +12,7 @@ from lib.driver import patterns_of
 from lib.pt2 import Pt2
 from lib.tensor_files import Tensors
 
+import numpy as np
 import torch
 from torch._C._profiler import _EventType
 from torch.profiler import ProfilerActivity, profile
@@ -124,6 +125,32 @@ def writers(ep):
 
 
 # ---------------------------------------------------------------------------------- calls
+
+
+def array(t):
+    """A tensor as tensor files hold it."""
+    t = t.detach().resolve_conj().resolve_neg().contiguous()
+    return (t.float() if t.dtype == torch.bfloat16 else t).numpy()
+
+
+def reference(module, args, kwargs, user):
+    """One eager run on copies: (inputs by name, what the run gave and changed), as the tensor files hold them."""
+    ref, a, k = copy.deepcopy(module), copy.deepcopy(args), copy.deepcopy(kwargs)
+    state = list(ref.named_buffers()) + list(ref.named_parameters())
+    before = {n: v.clone() for n, v in state}
+    given = list(zip(user, pytree.tree_leaves((args, kwargs)), pytree.tree_leaves((a, k))))
+    out = ref(*a, **k)
+    want = {f"output.{i}": array(o) for i, o in enumerate(pytree.tree_leaves(out)) if isinstance(o, torch.Tensor)}
+    for n, x, y in given:
+        if isinstance(x, torch.Tensor) and not torch.equal(x, y):
+            want["input." + n] = array(y)
+    parameters = {n for n, _ in ref.named_parameters()}
+    for n, v in state:
+        # A buffer that comes back in another size was given other memory, which no exported program does.
+        if before[n].shape == v.shape and not torch.equal(before[n], v):
+            want[f"{'parameter' if n in parameters else 'buffer'}.{n}"] = array(v)
+    inputs = {n: array(x) if isinstance(x, torch.Tensor) else np.asarray(x) for n, x, _ in given if x is not None}
+    return inputs, want
 
 
 def calls_left(module, example):

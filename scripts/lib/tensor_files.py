@@ -18,7 +18,7 @@ class Tensors:
             dtype = dtype_of(s["dtype"])
             number = complex if dtype.is_complex else float if dtype.is_floating_point else lambda x: x
             if s["id"] in self.storages:
-                raise ValueError(f"storage {s['id']} is there twice")
+                raise ValueError(f"storage {s['id']} is listed twice")
             self.storages[s["id"]] = torch.tensor([number(x) for x in s["data"]], dtype=dtype)
 
     def tensor(self, entry):

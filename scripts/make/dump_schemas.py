@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
-"""Writes crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed
-PyTorch (namespaces aten, prims and, where installed, torchvision), one a line, sorted.
+"""Write the lists of PyTorch's operators that the crates hold as data.
 
-And crates/restride-ops/data/out_forms.txt: the out= forms that write their result where they are told to, element by
-element or as matrix products. The others (tagged `generated`) make a tensor and copy it.
-
-And crates/restride-ops/data/core.txt: the operators of Core ATen, which PyTorch asks every backend to take (`torch.Tag.core`).
-
-    python scripts/make/dump_schemas.py
+crates/restride-ops/data/schemas.txt: the schema of every operator in the dispatcher of the installed PyTorch (namespaces aten,
+prims and, where installed, torchvision), one a line, sorted. core.txt beside it: the operators of Core ATen, which PyTorch asks
+every backend to support (`torch.Tag.core`). out_forms.txt: the out= forms that write elements or matrix products
+straight into `out`; the others (tagged `generated`) make a tensor and copy it.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """The programs of fixtures/examples and fixtures/pt2; make_examples.py exports them.
 
-Each is a function that returns (module, args) or (module, args, kwargs); its name is the file's.
+Each is a module's forward, or a function that returns (module, args[, kwargs]); its name is the file's.
 """
 
 import collections
@@ -14,12 +14,17 @@ from torch.export import Dim
 PROGRAMS = {}
 
 
-def program(folder, layouts=False, **options):
-    """Register a function that returns (module, args[, kwargs]); `layouts`: also wanted from older torch."""
+def program(folder, layouts=False, args=None, kwargs=dict, **options):
+    """Register a program; `layouts`: also wanted from older torch. With `args`, the function is a module's forward on what
+    `args` and `kwargs` give; without, it returns (module, args[, kwargs])."""
 
-    def register(build):
-        PROGRAMS[build.__name__] = (folder, layouts, options, build)
-        return build
+    def register(function):
+        def build():
+            module = type(function.__name__, (nn.Module,), {"forward": function})()
+            return module, args(), kwargs()
+
+        PROGRAMS[function.__name__] = (folder, layouts, options, build if args else function)
+        return function
 
     return register
 
@@ -286,39 +291,24 @@ def _half_guard():
     return ({0: 2 * half}, {0: half})
 
 
-@program("pt2", dynamic=_half_guard)
-def guarded_shapes():
+@program("pt2", dynamic=_half_guard, args=lambda: (torch.randn(6, 2), torch.randn(3, 2)))
+def guarded_shapes(self, x, y):
     """Sizes tied to each other (2h and h): the program carries a guard that a run must enforce."""
-
-    class Guard(nn.Module):
-        def forward(self, x, y):
-            return x.view(2, -1, x.shape[1]).sum(0) + y
-
-    return Guard(), (torch.randn(6, 2), torch.randn(3, 2))
+    return x.view(2, -1, x.shape[1]).sum(0) + y
 
 
-@program("pt2", dynamic=lambda: (None, Dim.DYNAMIC))
-def sym_int_input():
+@program("pt2", dynamic=lambda: (None, Dim.DYNAMIC), args=lambda: (torch.randn(3), 5))
+def sym_int_input(self, x, n):
     """A user input that is a symbolic integer, and sizes made of it."""
-
-    class Sym(nn.Module):
-        def forward(self, x, n):
-            return x * n, torch.zeros(n + 1) + n, n * 2
-
-    return Sym(), (torch.randn(3), 5)
+    return x * n, torch.zeros(n + 1) + n, n * 2
 
 
-@program("pt2")
-def scalars():
+@program("pt2", args=lambda: (torch.randn(3), 2, 0.5, True, "sum", None))
+def scalars(self, x, n: int, f: float, flag: bool, mode: str, nothing=None):
     """Inputs that are int, float, bool, str and None constants; outputs that are int, float, bool and None."""
-
-    class Scalars(nn.Module):
-        def forward(self, x, n: int, f: float, flag: bool, mode: str, nothing=None):
-            y = x * n + f if flag else x
-            y = y.sum() if mode == "sum" else y
-            return y, n, None, f, flag, x
-
-    return Scalars(), (torch.randn(3), 2, 0.5, True, "sum", None)
+    y = x * n + f if flag else x
+    y = y.sum() if mode == "sum" else y
+    return y, n, None, f, flag, x
 
 
 Pair = collections.namedtuple("Pair", "left right")
@@ -404,20 +394,15 @@ def parameter_step():
     return Step(), (torch.randn(2, 4), torch.randn(2, 3))
 
 
-@program("pt2")
-def input_mutation_views():
+@program("pt2", args=lambda: (torch.randn(4, 4), torch.randn(4)))
+def input_mutation_views(self, x, y):
     """Inputs written through slices, a transpose, a flat view with a step; an unfolded and a diagonal view returned."""
-
-    class Mutate(nn.Module):
-        def forward(self, x, y):
-            x[:, 1:3].mul_(2)
-            x.transpose(0, 1)[0].add_(y)
-            z = x.view(-1)
-            z[::2].zero_()
-            y.relu_()
-            return z.unfold(0, 4, 2).sum(-1), x.diagonal()
-
-    return Mutate(), (torch.randn(4, 4), torch.randn(4))
+    x[:, 1:3].mul_(2)
+    x.transpose(0, 1)[0].add_(y)
+    z = x.view(-1)
+    z[::2].zero_()
+    y.relu_()
+    return z.unfold(0, 4, 2).sum(-1), x.diagonal()
 
 
 @program("pt2")
@@ -457,18 +442,13 @@ def grad_mode_and_autocast():
     return Modes(), (torch.randn(2, 4),)
 
 
-@program("pt2")
-def complex_views():
+@program("pt2", args=lambda: (torch.randn(3, dtype=torch.complex64), torch.randn(3, 2)))
+def complex_views(self, z, pairs):
     """Complex numbers: real and imaginary parts written through views, a lazy conjugate, view_as_complex."""
-
-    class Complex(nn.Module):
-        def forward(self, z, pairs):
-            z = z.clone()
-            z.real.mul_(2)
-            torch.view_as_real(z)[..., 1].add_(1)
-            return z.conj() * torch.view_as_complex(pairs), z.imag, z.abs()
-
-    return Complex(), (torch.randn(3, dtype=torch.complex64), torch.randn(3, 2))
+    z = z.clone()
+    z.real.mul_(2)
+    torch.view_as_real(z)[..., 1].add_(1)
+    return z.conj() * torch.view_as_complex(pairs), z.imag, z.abs()
 
 
 @program("pt2")
@@ -488,75 +468,46 @@ def strided_inputs():
     return Strided(), (image, torch.randn(3, 3).t(), torch.randn(4, 6)[:, ::2])
 
 
-@program("pt2")
-def empty_and_scalar():
+@program("pt2", args=lambda: (torch.randn(0, 3), torch.tensor(2.5)))
+def empty_and_scalar(self, e, s):
     """Sizes of zero and no dimensions at all."""
-
-    class Empty(nn.Module):
-        def forward(self, e, s):
-            cat = torch.cat([e, s.expand(2, 3)])
-            return cat, e.sum(), e.sum(1), s * 2, e @ torch.ones(3, 2), s.view(1)[0:0]
-
-    return Empty(), (torch.randn(0, 3), torch.tensor(2.5))
+    cat = torch.cat([e, s.expand(2, 3)])
+    return cat, e.sum(), e.sum(1), s * 2, e @ torch.ones(3, 2), s.view(1)[0:0]
 
 
-@program("pt2")
-def data_dependent():
+@program("pt2", args=lambda: (torch.randn(4, 3), torch.tensor(2)))
+def data_dependent(self, x, n):
     """item() makes an unbacked symbol with checks; nonzero and a mask make unbacked sizes."""
-
-    class Data(nn.Module):
-        def forward(self, x, n):
-            u = n.item()
-            torch._check(u >= 1)
-            torch._check(u <= x.shape[0])
-            return x[:u].sum(0), (x > 0).nonzero(), x[x > 0], torch.zeros(u) + u
-
-    return Data(), (torch.randn(4, 3), torch.tensor(2))
+    u = n.item()
+    torch._check(u >= 1)
+    torch._check(u <= x.shape[0])
+    return x[:u].sum(0), (x > 0).nonzero(), x[x > 0], torch.zeros(u) + u
 
 
-@program("pt2")
-def learnt_bounds():
+@program("pt2", args=lambda: (torch.randn(6, 3), torch.tensor([-4, -1])))
+def learnt_bounds(self, x, n):
     """Bounds of views that a run learns, and that count from the end; tensor_split at the indices of a tensor."""
-
-    class Bounds(nn.Module):
-        def forward(self, x, n):
-            y = x * 1
-            y[n[0].item() : n[1].item()].mul_(2)
-            first, second, third = torch.tensor_split(y, n)
-            second.add_(100)
-            return y, x[n[0].item() :], first, second, third
-
-    return Bounds(), (torch.randn(6, 3), torch.tensor([-4, -1]))
+    y = x * 1
+    y[n[0].item() : n[1].item()].mul_(2)
+    first, second, third = torch.tensor_split(y, n)
+    second.add_(100)
+    return y, x[n[0].item() :], first, second, third
 
 
-@program("pt2")
-def multi_output():
+@program("pt2", args=lambda: (torch.randn(3, 4),))
+def multi_output(self, x):
     """Operators with several results, some of them unused; views that share one base; a list of results."""
-
-    class Multi(nn.Module):
-        def forward(self, x):
-            a, b, c = x.split([1, 2, 1], 1)
-            values, _ = x.topk(2)
-            _, where = x.max(1)
-            b.mul_(10)
-            return [a + 1, b, c], values, where, torch.stack(x.unbind(0), 1), torch.var_mean(x, 1)
-
-    return Multi(), (torch.randn(3, 4),)
+    a, b, c = x.split([1, 2, 1], 1)
+    values, _ = x.topk(2)
+    _, where = x.max(1)
+    b.mul_(10)
+    return [a + 1, b, c], values, where, torch.stack(x.unbind(0), 1), torch.var_mean(x, 1)
 
 
-@program("pt2", random=True, train=True)
-def random_dropout():
+@program("pt2", random=True, train=True, args=lambda: (torch.randn(4, 4),))
+def random_dropout(self, x):
     """Dropout in training mode and other draws: outputs differ from run to run in PyTorch."""
-
-    class Random(nn.Module):
-        def forward(self, x):
-            return (
-                F.dropout(x, 0.5) + torch.rand_like(x),
-                torch.bernoulli(torch.full_like(x, 0.5)),
-                torch.randint(0, 5, (3,)),
-            )
-
-    return Random(), (torch.randn(4, 4),)
+    return (F.dropout(x, 0.5) + torch.rand_like(x), torch.bernoulli(torch.full_like(x, 0.5)), torch.randint(0, 5, (3,)))
 
 
 @program("pt2", decompose=True, train=True)
@@ -565,87 +516,58 @@ def functional_batchnorm():
     return nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU()), (torch.randn(2, 2, 5, 5),)
 
 
-@program("pt2", decompose=True)
-def functional_input_mutation():
+@program("pt2", decompose=True, args=lambda: (torch.randn(2, 3), torch.randn(3)))
+def functional_input_mutation(self, x, y):
     """What PyTorch itself functionalized: a user input's mutation declared as an output."""
-
-    class Mutate(nn.Module):
-        def forward(self, x, y):
-            x[0].add_(y)
-            return x.sum(), y * 2
-
-    return Mutate(), (torch.randn(2, 3), torch.randn(3))
+    x[0].add_(y)
+    return x.sum(), y * 2
 
 
-@program("pt2")
-def pinned_number():
+@program("pt2", args=lambda: (torch.tensor([-1.0, 2.0, 3.0]), torch.tensor([3, 4])))
+def pinned_number(self, x, n):
     """Checks that pin numbers: the file has constants for them, in place of what it learns."""
-
-    class Pinned(nn.Module):
-        def forward(self, x, n):
-            a, b = n[0].item(), n[1].item()
-            torch._check(a == 3)
-            torch._check(a * b <= 16)
-            found = x[x > 0]
-            torch._check(found.shape[0] == 2)
-            torch.ops.aten._assert_async.msg(n[1] == 4, "the second number is four")
-            return x * a + b, found * 2
-
-    return Pinned(), (torch.tensor([-1.0, 2.0, 3.0]), torch.tensor([3, 4]))
+    a, b = n[0].item(), n[1].item()
+    torch._check(a == 3)
+    torch._check(a * b <= 16)
+    found = x[x > 0]
+    torch._check(found.shape[0] == 2)
+    torch.ops.aten._assert_async.msg(n[1] == 4, "the second number is four")
+    return x * a + b, found * 2
 
 
-@program("pt2")
-def nested_branches():
+@program("pt2", args=lambda: (torch.tensor([0.5, 2.0]),))
+def nested_branches(self, x):
     """cond in the branches of cond: each module names its own graphs from 0."""
 
-    class Nested(nn.Module):
-        def forward(self, x):
-            def positive(x):
-                return torch.cond(x[0] > 1, lambda x: x * 2, lambda x: x + 1, (x,))
+    def positive(x):
+        return torch.cond(x[0] > 1, lambda x: x * 2, lambda x: x + 1, (x,))
 
-            def negative(x):
-                return torch.cond(x[0] > -1, lambda x: x * 4, lambda x: x - 1, (x,))
+    def negative(x):
+        return torch.cond(x[0] > -1, lambda x: x * 4, lambda x: x - 1, (x,))
 
-            return torch.cond(x.sum() > 0, positive, negative, (x,))
-
-    return Nested(), (torch.tensor([0.5, 2.0]),)
+    return torch.cond(x.sum() > 0, positive, negative, (x,))
 
 
-@program("pt2", decompose=True)
-def indexed_by_a_tensor():
+@program("pt2", decompose=True, args=lambda: (torch.zeros(2, 3, 4), torch.tensor(-2), torch.ones(3)))
+def indexed_by_a_tensor(self, k, position, v):
     """Written at an index off a 0-d tensor, and functionalized by PyTorch: where the view starts has no number."""
-
-    class Indexed(nn.Module):
-        def forward(self, k, position, v):
-            k = k.clone()
-            k[0][:, position] = v
-            return k
-
-    return Indexed(), (torch.zeros(2, 3, 4), torch.tensor(-2), torch.ones(3))
+    k = k.clone()
+    k[0][:, position] = v
+    return k
 
 
-@program("pt2", default=torch.float64)
-def default_double():
+@program("pt2", default=torch.float64, args=lambda: (torch.arange(4, dtype=torch.float64),))
+def default_double(self, x):
     """Exported where float64 is the default: factories and quotients of integers are of that type."""
-
-    class Double(nn.Module):
-        def forward(self, x):
-            steps = torch.arange(0, 2, 0.5) + torch.ones(4)
-            return steps + x, torch.arange(3) / 2, torch.full((2,), 1.5), torch.sqrt(torch.arange(3))
-
-    return Double(), (torch.arange(4, dtype=torch.float64),)
+    steps = torch.arange(0, 2, 0.5) + torch.ones(4)
+    return steps + x, torch.arange(3) / 2, torch.full((2,), 1.5), torch.sqrt(torch.arange(3))
 
 
-@program("pt2")
-def mapped_by_vmap():
+@program("pt2", args=lambda: (torch.randn(5, 3), torch.randn(5, 3)))
+def mapped_by_vmap(self, x, w):
     """vmap as it is traced, of two operands and with one that is the same for all."""
-
-    class Mapped(nn.Module):
-        def forward(self, x, w):
-            rows = torch.vmap(torch.dot)(x, w)
-            return rows, torch.vmap(lambda a: a * w[0] + a.sum())(x)
-
-    return Mapped(), (torch.randn(5, 3), torch.randn(5, 3))
+    rows = torch.vmap(torch.dot)(x, w)
+    return rows, torch.vmap(lambda a: a * w[0] + a.sum())(x)
 
 
 @program("pt2")
@@ -661,65 +583,42 @@ def scanned_by_association():
     return Scanned(), (torch.randn(5, 3),)
 
 
-@program("pt2", decompose=True)
-def checked_factors():
+@program("pt2", decompose=True, args=lambda: (torch.eye(3) * 2 + 0.25, torch.randn(3, 2)))
+def checked_factors(self, a, b):
     """Decompositions of linear algebra that check what came of it, as an effect."""
-
-    class Checked(nn.Module):
-        def forward(self, a, b):
-            return torch.linalg.inv(a) @ b, torch.linalg.cholesky(a)
-
-    return Checked(), (torch.eye(3) * 2 + 0.25, torch.randn(3, 2))
+    return torch.linalg.inv(a) @ b, torch.linalg.cholesky(a)
 
 
-@program("pt2")
-def expanded_sample():
+@program("pt2", args=lambda: (torch.arange(3.0).expand(4, 3), torch.ones(1)))
+def expanded_sample(self, x, w):
     """Exported with an expanded tensor, which later calls need not give: whether a reshape copies depends on what is given."""
-
-    class Expanded(nn.Module):
-        def forward(self, x, w):
-            rows = x.reshape(-1)
-            q = x * w
-            q.t()[0].mul_(3)
-            w.add_(rows.sum())
-            chosen = torch.cond(x.sum() > 0, lambda x: x.reshape(-1) + 1, lambda x: x.t().reshape(-1) * 2, (x,))
-            return q, rows.view(3, 4), x.t().contiguous(), chosen
-
-    return Expanded(), (torch.arange(3.0).expand(4, 3), torch.ones(1))
+    rows = x.reshape(-1)
+    q = x * w
+    q.t()[0].mul_(3)
+    w.add_(rows.sum())
+    chosen = torch.cond(x.sum() > 0, lambda x: x.reshape(-1) + 1, lambda x: x.t().reshape(-1) * 2, (x,))
+    return q, rows.view(3, 4), x.t().contiguous(), chosen
 
 
-@program("pt2")
-def promoted_types():
+@program("pt2", args=lambda: (torch.tensor([1, 2], dtype=torch.int32), torch.tensor([0.5, 0.25])))
+def promoted_types(self, x, y):
     """Element types that PyTorch finds while it traces leave calls behind that have no tensors."""
-
-    class Promoted(nn.Module):
-        def forward(self, x, y):
-            both = torch.promote_types(x.dtype, y.dtype)
-            return x.to(both) + y, torch.zeros(2, dtype=torch.result_type(x, 1.5)) + x
-
-    return Promoted(), (torch.tensor([1, 2], dtype=torch.int32), torch.tensor([0.5, 0.25]))
+    both = torch.promote_types(x.dtype, y.dtype)
+    return x.to(both) + y, torch.zeros(2, dtype=torch.result_type(x, 1.5)) + x
 
 
-@program("pt2", decompose=True)
-def functionalized_noise():
+@program("pt2", decompose=True, args=lambda: (torch.tensor([[-1.0, 2.0, -3.0], [0.5, -0.5, 0.0]]),))
+def functionalized_noise(self, x):
     """What PyTorch's functionalization makes of rrelu: an operator that returns the noise which it was to write."""
-
-    class Noise(nn.Module):
-        def forward(self, x):
-            noise = torch.empty_like(x).fill_(2)
-            y = torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False)
-            return y, noise
-
-    return Noise(), (torch.tensor([[-1.0, 2.0, -3.0], [0.5, -0.5, 0.0]]),)
+    noise = torch.empty_like(x).fill_(2)
+    y = torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False)
+    return y, noise
 
 
-@program("pt2")
-def three_factors():
+@program(
+    "pt2", args=lambda: (torch.randn(5, 3), torch.randn(2, 3, 4), torch.randn(5, 4), torch.tensor([True, True, False]))
+)
+def three_factors(self, x, w, y, flags):
     """Operators behind Bilinear and anomaly checks: a summed product of three, and whether all are true."""
-
-    class Factors(nn.Module):
-        def forward(self, x, w, y, flags):
-            product = torch.ops.aten._trilinear(x, w, y, [1, 3], [0], [1, 2], [2, 3])
-            return product, torch.ops.aten._is_all_true(flags), torch.ops.aten._is_any_true(flags)
-
-    return Factors(), (torch.randn(5, 3), torch.randn(2, 3, 4), torch.randn(5, 4), torch.tensor([True, True, False]))
+    product = torch.ops.aten._trilinear(x, w, y, [1, 3], [0], [1, 2], [2, 3])
+    return product, torch.ops.aten._is_all_true(flags), torch.ops.aten._is_any_true(flags)

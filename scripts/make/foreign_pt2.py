@@ -1,4 +1,4 @@
-"""A .pt2 written without torch, as another program's exporter would."""
+"""A .pt2 written without torch, as another exporter would write it."""
 
 import json
 import struct

@@ -21,14 +21,14 @@ import zipfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent / "zoo"))
+sys.path.insert(0, str(Path(__file__).resolve().parent / "zoo"))  # models, for llama_decode
 from lib.command import ROOT
 from lib.driver import parser
+from lib.exported import reference
 
 import numpy as np
 import torch
 from example_programs import PROGRAMS
-from export import reference
 from foreign_pt2 import foreign_minimal
 
 LIMIT = 300_000

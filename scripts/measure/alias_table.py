@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""restride beside PyTorch's own transforms on the programs of fixtures/alias: the table in README.md.
+"""Compare restride with PyTorch's own transforms on the programs of fixtures/alias: the table in README.md.
 
-  alias_table.py [NAME ...] [--binary F] [--readme F] [--long F] [--timeout S] [--json F] [--torch-from F] [--check]
+For every case with a .pt2, every column runs the same program on the case's inputs. One comparison
+(lib.tensor_files.differences) holds inputs and outputs, over their storages, to what eager PyTorch left:
 
-For every case that has a .pt2, every column runs the same program on the case's inputs, and one judge
-(alias_check.differences) compares what is left, inputs and outputs over their storages, with what eager PyTorch left:
-
-  right      values, sizes, strides and who shares memory with whom are eager's; where eager raises, so does this
-  sharing    the values are right, but strides, offsets or sharing are not, and nothing says so
-  wrong      values, element types or sizes are not eager's, and nothing says so
+  right      values, sizes, strides and sharing are eager's; where eager raises, so does this
+  sharing    the values are right, but strides, offsets or sharing are not, without a message
+  wrong      values, element types or sizes are not eager's, without a message
   refused    raises or refuses where eager PyTorch runs
   accepted   runs where eager PyTorch raises
 
@@ -34,6 +32,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lib.command import ROOT, VIAS, Restride
 from lib.driver import parser, print_table, replace_between, scratch, write_json
+from lib.tensor_files import Tensors, content_of, differences
+
+import torch
+from torch.utils import _pytree as pytree
 
 TORCH = {
     "run_decompositions": "`ep.run_decompositions({})`",
@@ -54,14 +56,12 @@ LAYOUT = ("stride", "should share storage", "shares storage with", "offset")
 
 
 def columns():
-    torch = [k for k in TORCH if k != "inductor" or any(shutil.which(c) for c in ("c++", "g++", "clang++"))]
-    return torch + list(RESTRIDE)
+    compiler = any(shutil.which(c) for c in ("c++", "g++", "clang++"))
+    return [k for k in TORCH if k != "inductor" or compiler] + list(RESTRIDE)
 
 
 def judge(case, got, problem):
     """(status, detail) of one run: `got` is what it left as a tensor file's content, or None when it raised `problem`."""
-    from lib.tensor_files import differences
-
     if "after" not in case:
         return ("right", "") if got is None else ("accepted", f"eager: {case['eager_error'].splitlines()[0][:90]}")
     if got is None:
@@ -79,7 +79,7 @@ def judge(case, got, problem):
 # ---------------------------------------------------------------------------------- running
 
 
-def define_operators(torch):
+def define_operators():
     """The operators of the customop_ cases (fixtures/README.md), in PyTorch; gives their schemas."""
     lib = torch.library.Library("abugs", "DEF")
     table = {
@@ -95,20 +95,11 @@ def define_operators(torch):
     return lib, [f"abugs::{s}" for s in table]
 
 
-def leaf_values(case):
-    from lib.tensor_files import Tensors
-
-    return Tensors(case["inputs"]).all()
-
-
-def in_torch(torch, case, make):
+def in_torch(case, make):
     """What a run in PyTorch left on the case's inputs, as a tensor file's content; `make` gives the function."""
-    from lib.tensor_files import content_of
-
-    from torch.utils import _pytree as pytree
 
     run = make()
-    inputs = leaf_values(case)
+    inputs = Tensors(case["inputs"]).all()
     with torch.no_grad():
         outputs = run(*inputs)
     given = {s["id"]: s["dtype"] for s in case["inputs"]["storages"]}
@@ -116,9 +107,8 @@ def in_torch(torch, case, make):
     return content_of([*inputs, *pytree.tree_leaves(outputs)], dtypes)
 
 
-def column(torch, name, case, path, restride, ops):
+def column(name, case, path, restride, ops):
     """(content or None, problem) of one column."""
-    from torch.utils import _pytree as pytree
 
     def load(path):
         try:
@@ -141,12 +131,12 @@ def column(torch, name, case, path, restride, ops):
 
         f = torch.func.functionalize(flat(load(path)), remove=remove)
         with torch.no_grad():
-            return make_fx(f)(*leaf_values(case))
+            return make_fx(f)(*Tensors(case["inputs"]).all())
 
     def reinplaced():
         from torch.fx.passes.reinplace import reinplace
 
-        return reinplace(traced("mutations_and_views"), *leaf_values(case))
+        return reinplace(traced("mutations_and_views"), *Tensors(case["inputs"]).all())
 
     makers = {
         "run_decompositions": lambda: flat(load(path).run_decompositions({})),
@@ -157,7 +147,7 @@ def column(torch, name, case, path, restride, ops):
     }
     if name in makers:
         torch._dynamo.reset()
-        return in_torch(torch, case, makers[name]), ""
+        return in_torch(case, makers[name]), ""
     with scratch() as tmp:
         given, file, left = tmp / "inputs.json", tmp / "out.pt2", tmp / "out.json"
         given.write_text(json.dumps(case["inputs"]))
@@ -170,19 +160,17 @@ def column(torch, name, case, path, restride, ops):
         if not outcome:
             return None, outcome.line
         if name == "file":
-            return in_torch(torch, case, lambda: flat(load(file))), ""
+            return in_torch(case, lambda: flat(load(file))), ""
         return json.loads(left.read_text()), ""
 
 
 def work(o):
     """Judges columns of cases, one asked for a line, until the input ends; a crash loses that one only."""
-    import torch
-
     warnings.filterwarnings("ignore")
     logging.disable(logging.CRITICAL)
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    _library, schemas = define_operators(torch)
+    _library, schemas = define_operators()
     restride = Restride(o.binary, o.timeout)
     with scratch() as tmp:
         ops = tmp / "ops.txt"
@@ -192,7 +180,7 @@ def work(o):
             case = json.loads(Path(f"{stem}.json").read_text())
             try:
                 with contextlib.redirect_stderr(io.StringIO()):
-                    got, problem = column(torch, name, case, f"{stem}.pt2", restride, ops)
+                    got, problem = column(name, case, f"{stem}.pt2", restride, ops)
             except Exception as e:
                 got, problem = None, f"{type(e).__name__}: {e}".splitlines()[0][:120]
             print(json.dumps(judge(case, got, problem)), file=answers, flush=True)

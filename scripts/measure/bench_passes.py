@@ -1,13 +1,10 @@
 #!/usr/bin/env python3
-"""What functionalization and placement cost a node, restride and PyTorch side by side on the same files.
+"""Measure what functionalization and placement cost a node, in restride and PyTorch on the same files.
 
-  bench_passes.py [--nodes N,N,...] [--torch-nodes N] [--torch-reinplace-nodes N] [--kinds K,K,...] [--repeat R] [--binary F] [--json F]
-
-Writes the programs of big.py, and prints for each kind and size the microseconds a node of the file that `restride compile` takes
-(the fastest of R): functionalize, place and check (of placement, plan and functional form) together, and each of its other parts. In
-the same run, up to --torch-nodes nodes, those of `ExportedProgram.run_decompositions({})`, and, up to
---torch-reinplace-nodes, those of `torch.fx.passes.reinplace` on what that leaves (it is quadratic: minutes for 1,000 nodes of
-`views`), each with the ratio to restride's time. Nothing is judged: times are no test.
+Writes the programs of big.py. For each kind and size, prints the microseconds a node that `restride compile` takes (the fastest
+of --repeat runs): functionalize, place and check together, and each other part. In the same run, up to --torch-nodes nodes, it
+times `ExportedProgram.run_decompositions({})`, and up to --torch-reinplace-nodes `torch.fx.passes.reinplace` on its result
+(quadratic: minutes for 1,000 nodes of `views`), each with the ratio to restride's time. Times are no test.
 """
 
 import json

@@ -1,23 +1,19 @@
 #!/usr/bin/env python3
-"""Holds training steps to PyTorch's: losses, memory and time.
+"""Compare training steps with PyTorch's: losses, memory and time.
 
-    python scripts/measure/train_check.py [--models NAME,…] [--steps 10] [--restride PATH] [--train PATH] [--json FILE] [--markdown FILE]
-
-For each model and each of SGD and Adam: ten steps by eager PyTorch, by torch.compile (model and optimizer), and by the
+For each model, with SGD and with Adam: ten steps by eager PyTorch, by torch.compile (model and optimizer), and by the
 program that `restride grad --optimizer` makes of the exported model, run by the example `train` of the crate restride. Each
-in a process of its own, one after the other, on one thread. The losses have to follow those of eager PyTorch in double
-precision, or be at most twice as far from them as eager's in single precision are: training multiplies rounding.
+runs in a process of its own, one after the other, on one thread. The losses must follow those of eager PyTorch in double
+precision, or be at most twice as far from them as eager's in single precision: training multiplies rounding.
 
-Memory is counted in the same way for all three: what lives from step to step (parameters, buffers, the optimizer's state),
-and the most that a step allocates beside it at once. For PyTorch that is what its allocator hands out and takes back, as the
-profiler records it (gradients are freed before the step: zero_grad sets them to None); for restride the plan's state, arena and
-outputs. What libraries allocate by themselves for a while inside of a kernel is in neither. `resident` is what the system
-says: how much the process grew at most, from before the model was there to behind the last step.
+Memory is counted alike for all three: the state that lives from step to step (parameters, buffers, the optimizer's state) and
+the most that a step allocates beside it. For PyTorch these are its allocator's bytes, as the profiler records them (zero_grad
+frees gradients before the step); for restride the plan's state, arena and outputs. Neither includes memory that libraries
+allocate inside a kernel. `resident` is the largest growth of the process, from before the model to after the last step.
 
-restride is run twice: as `grad` makes the step, which computes again what is cheap (`--keep auto`), and with all of forward kept
-that backward reads (`--keep all`). The losses are the same.
-
-Prints a table, and writes it as Markdown (--markdown); fails where losses differ, or where restride's peak is not the lowest.
+restride runs twice: with the default of `grad`, which recomputes cheap values (`--keep auto`), and keeping all that backward
+reads of forward (`--keep all`); both must give the same losses. Prints a table, and writes it as Markdown (--markdown). Fails
+where losses differ, or where restride's peak is not the lowest.
 """
 
 import argparse

@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
-"""Export zoo models with random weights (drawn by liven.py) and keep what real PyTorch computes for them.
+"""Export zoo models with random weights (drawn by liven.py), with the results of eager PyTorch.
 
-  python export.py OUTDIR [PATTERN ...] [--from FILE] [--missing] [--limit SECONDS] [--list]
-
-For each model that matches (shell patterns over names such as 'tv/*', 'hf/llama*', also one a line in FILE;
-default all; with --missing only those which OUTDIR does not hold yet) writes
-  OUTDIR/NAME.pt2           torch.export.export of it, un-functionalised, as torch.export.save stores it
+For each model that matches (shell patterns over names such as 'tv/*', 'hf/llama*', also one a line in --from FILE;
+default all; with --missing only those that OUTDIR does not hold yet) writes
+  OUTDIR/NAME.pt2           the exported program with its mutations, as torch.export.save stores it
   OUTDIR/NAME.inputs.npz    its user inputs by name
-  OUTDIR/NAME.expected.npz  output.I, and input.NAME / buffer.NAME / parameter.NAME for what the run changed
-and a line in OUTDIR/index.jsonl: {name, family, file, ok, random, nodes, export_s, eager_s, silent, drawn, error}; `silent` lists the
-parameters that no output depends on, where autograd can tell, and `drawn` is the version of the drawing of parameters.
-`random` marks programs whose outputs change with the seed, so that values cannot be compared. '/' in names becomes '__'.
-Needs torch, torchvision, timm and transformers from PyPI; downloads nothing else. One forked process a model.
+  OUTDIR/NAME.expected.npz  output.I, and input.NAME / buffer.NAME / parameter.NAME where the run changed them
+and a line in OUTDIR/index.jsonl: {name, family, file, ok, random, nodes, export_s, eager_s, silent, drawn, error}. `silent` lists
+the parameters that no output depends on, where autograd can tell; `drawn` is the version of liven.py's drawing. `random` marks
+programs whose outputs change with the seed, so that values cannot be compared. '/' in names becomes '__'. Downloads no weights.
+One forked process a model.
 """
 
 import copy
@@ -28,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from lib.driver import parser, patterns_of
+from lib.exported import array, reference
 
 os.environ.update(TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="", HF_HUB_OFFLINE="1")
 warnings.filterwarnings("ignore")
@@ -40,31 +39,6 @@ import torch
 from torch.utils import _pytree as pytree
 
 FILES = (".pt2", ".inputs.npz", ".expected.npz")
-
-
-def array(t):
-    t = t.detach().resolve_conj().resolve_neg().contiguous()
-    return (t.float() if t.dtype in (torch.bfloat16,) else t).numpy()
-
-
-def reference(module, args, kwargs, user):
-    """One eager run on copies: (inputs by name, what the run gave and changed), as the tensor files hold them."""
-    ref, a, k = copy.deepcopy(module), copy.deepcopy(args), copy.deepcopy(kwargs)
-    state = list(ref.named_buffers()) + list(ref.named_parameters())
-    before = {n: v.clone() for n, v in state}
-    given = list(zip(user, pytree.tree_leaves((args, kwargs)), pytree.tree_leaves((a, k))))
-    out = ref(*a, **k)
-    want = {f"output.{i}": array(o) for i, o in enumerate(pytree.tree_leaves(out)) if isinstance(o, torch.Tensor)}
-    for n, x, y in given:
-        if isinstance(x, torch.Tensor) and not torch.equal(x, y):
-            want["input." + n] = array(y)
-    parameters = {n for n, _ in ref.named_parameters()}
-    for n, v in state:
-        # A buffer that comes back in another size was given other memory, which no exported program does.
-        if before[n].shape == v.shape and not torch.equal(before[n], v):
-            want[f"{'parameter' if n in parameters else 'buffer'}.{n}"] = array(v)
-    inputs = {n: array(x) if isinstance(x, torch.Tensor) else np.asarray(x) for n, x, _ in given if x is not None}
-    return inputs, want
 
 
 def tensors(results):

@@ -2,12 +2,12 @@
 
 Fresh models hide most of their blocks: layer scales of 1e-6, residual branches that end in a gain of 0, running statistics that
 fit no activation, weights that shrink the signal layer by layer until outputs are 0 or 1e-14. A wrong kernel in a
-hidden block passes every comparison. `liven` mends that in two steps, both deterministic for a seed:
+hidden block passes every comparison. `liven` prevents that in two steps, both deterministic for a seed:
 
-1. Parameters of one repeated value (gains, layer scales, biases, tokens) are drawn: biases from N(0, 0.1), others from U(0.5, 1.5).
-2. One forward pass scales each convolution and linear layer to outputs of unit root mean square, in the order in which the layers run
-   (layer-sequential unit variance, Mishkin and Matas, "All you need is a good init", 2016), and gives each batch norm
-   statistics of the size of what it reads.
+1. It draws parameters that repeat one value (gains, layer scales, biases, tokens): biases from N(0, 0.1), others from U(0.5, 1.5).
+2. One forward pass scales each convolution and linear layer to outputs of unit root mean square, in the order in which the layers
+   run (layer-sequential unit variance, Mishkin and Matas, "All you need is a good init", 2016), and gives each batch norm
+   statistics that fit its input.
 
 Other buffers (caches, counters) keep their contents.
 """

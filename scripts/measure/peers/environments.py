@@ -1,7 +1,7 @@
-"""The python of each compiler's own environment, made once, outside of the checkout.
+"""The python of each compiler's own environment, made once outside the checkout.
 
-They are in $RESTRIDE_PEERS (default ~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from the
-environment that scripts/torch-env.sh makes, so that PyTorch is installed once.
+Environments are in $RESTRIDE_PEERS (default ~/.cache/restride/peers/NAME): pinned packages from pip's index, and PyTorch from
+the environment of scripts/torch-env.sh, so that PyTorch is installed once.
 """
 
 import os

@@ -1,10 +1,10 @@
-"""What ExecuTorch plans for a program, and what its program copies.
+"""Measure the arena that ExecuTorch plans for a program, and the copies in its final graph.
 
   executorch_memory.py PROGRAM.pt2 OUT.json    (with the python of ExecuTorch's environment)
 
-Lowered by `to_edge` and `to_executorch` as they are: greedy planner, inputs, outputs and mutated buffers in the arena, `view_copy` of
-static sizes elided. Then once more with inputs and outputs left to the caller. OUT.json has the bytes of both arenas, and for each
-kind of node that only moves elements how many there are and the bytes that they write.
+`to_edge` and `to_executorch` as shipped: greedy planner; inputs, outputs and mutated buffers in the arena; `view_copy` of
+static sizes elided. Then once more with inputs and outputs left to the caller. OUT.json has the bytes of both arenas, and the
+number and written bytes of each kind of node that only moves elements.
 """
 
 import copy

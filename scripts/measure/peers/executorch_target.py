@@ -1,6 +1,6 @@
-"""ExecuTorch: lowered by `to_edge` and `to_executorch`, run by the runtime in its package with portable kernels.
+"""ExecuTorch: lowered by `to_edge` and `to_executorch`, run by the runtime of its package with portable kernels.
 
-Buffers are the loaded method's own state; those that start with something need a pass that keeps it.
+Buffers are the loaded method's own state; a pass keeps their initial values.
 """
 
 import logging

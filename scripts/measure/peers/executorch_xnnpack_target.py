@@ -1,4 +1,4 @@
-"""ExecuTorch with its XNNPACK delegate for what that takes; otherwise as executorch_target.py."""
+"""ExecuTorch with its XNNPACK delegate where that applies; otherwise as executorch_target.py."""
 
 import executorch_target
 import harness

@@ -1,10 +1,10 @@
-"""Export the programs of programs.py and the box decoding example, and record what eager PyTorch makes of two calls.
+"""Export the programs of programs.py and the box decoding example, with the results of two eager calls.
 
   export.py DIR    (with the python of scripts/torch-env.sh)
 
 Writes NAME.original.pt2; NAME.calls.npz with N.given.I, input I of call N; NAME.expected.npz with N.output.I, and
-N.buffer.NAME and N.input.I for what call N left in buffers and inputs that the program changes. shows.json says of each whether
-the second call's outputs depend on the first call.
+N.buffer.NAME and N.input.I, the buffers and inputs that the program changes, after call N. shows.json tells for each program
+whether the second call's outputs depend on the first call.
 """
 
 import copy

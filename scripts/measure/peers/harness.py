@@ -1,9 +1,9 @@
-"""What the targets share: reading a program and its calls, saying its state as arguments and results, writing what came out.
+"""Shared by the targets: reads a program and its calls, makes its state arguments and results, writes the results.
 
-A target is a file beside this one with `build(ep)`, which compiles a torch.export program and returns a function that
-takes one call's inputs and gives a Result. `python TARGET.py JOBS.json` runs in the target's own environment and does
-each of the jobs ({program, calls, out, log, timeout}) in a process of its own: the calls one after the other, on one compiled program. What
-came out goes to OUT.npz; of what the target refuses, OUT.json has the exception.
+A target is a file beside this one with `build(ep)`, which compiles a torch.export program and returns a function from one
+call's inputs to a Result. `python TARGET.py JOBS.json` runs in the target's own environment and does each job ({program,
+calls, out, log, timeout}) in a process of its own: the calls one after the other, on one compiled program. The results go to
+OUT.npz; if the target refuses, the exception goes to OUT.json.
 """
 
 import json

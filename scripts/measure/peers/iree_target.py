@@ -1,4 +1,4 @@
-"""IREE: turbine's import of a torch.export program as it is, compiled for the CPU. Buffers are the module's own state."""
+"""IREE: turbine's import of a torch.export program, compiled for the CPU. Buffers are the module's own state."""
 
 import harness
 from iree import runtime

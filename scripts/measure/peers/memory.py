@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""How much memory and how many copies are left in eleven models, restride and ExecuTorch side by side.
+"""Measure the memory and the copies that remain in eleven models, in restride and ExecuTorch.
 
-  memory.py [MODEL ...] [--binary F] [--no-peer | --peer-from F] [--keep DIR] [--timeout S] [--json F] [--write-docs]
+Use the python that scripts/torch-env.sh prints. Exports the models of models.py one after the other. `restride compile` gives
+the arena, the state and the remaining copies, `restride explain` their reasons, and scripts/check/compare.py holds the results
+of a run to PyTorch's. executorch_memory.py gives ExecuTorch's plan and copies, in an environment made once outside the checkout,
+like those of run.py's targets. Without that environment its columns are left out, with a note. ExecuTorch takes most of the time
+and does not depend on restride: `--peer-from` takes its side from an earlier run's `--json`.
 
-Use the python that scripts/torch-env.sh prints. Exports the models of models.py, one after the other. Of each, `restride compile` says
-the arena, the state and the copies that are left, `restride explain` why each of these stays, and scripts/check/compare.py's judge
-runs it and holds its results against PyTorch's. executorch_memory.py says what ExecuTorch plans and copies; its environment is made
-once, outside of the checkout, as that of run.py's targets. Where it cannot be made, its columns are left out, with a note. It is most
-of the time and does not depend on restride: `--peer-from` takes it from what `--json` wrote in an earlier run.
-
-`--write-docs` puts the tables into docs/memory.md. Exit status 1 when a model is not right, a copy stays that `explain` has no
-reason for, or more than this share of ExecuTorch's bytes is copied: SHARES.
+`--write-docs` puts the tables into docs/memory.md. Exit status 1 when a model is not right, a copy remains without a reason, or
+restride copies more than its share of ExecuTorch's bytes (SHARES).
 """
 
 import collections
@@ -230,7 +228,7 @@ def text_of(rows, torch_version, peer, missing):
 
 
 def peer_of(o, torch):
-    """The function that gives ExecuTorch's side, its version; or why there is none."""
+    """(the function that gives ExecuTorch's side, its version, None), or (None, None, the reason)."""
     if o.no_peer:
         return None, None, "left out"
     if o.peer_from:

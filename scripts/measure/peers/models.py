@@ -1,18 +1,22 @@
-"""Eleven models of the kinds that memory matters for, with random weights; and their export, with what eager PyTorch makes of them.
+"""Eleven models whose memory matters, with random weights, and their export with eager PyTorch's results.
 
   models.py DIR [NAME ...]    (with the python of scripts/torch-env.sh)
 
 Four of torchvision's convolutional networks and two of its transformers, a U-Net, one step of a decoder whose caches are buffers,
 written in three idioms, and a recurrence that fills its output row by row. f32, batch 1, seed 0.
 
-Writes for each NAME.pt2, as torch.export leaves it, NAME.inputs.npz with the inputs by name, and NAME.expected.npz with output.I,
-and input.NAME and buffer.NAME for what the run changed: what scripts/check/compare.py reads.
+Writes the files that scripts/check/compare.py reads: NAME.pt2 as torch.export leaves it, NAME.inputs.npz with the inputs by name,
+and NAME.expected.npz with output.I, and input.NAME and buffer.NAME where the run changed them.
 """
 
 import copy
 import math
 import os
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from lib.exported import reference
 
 import numpy as np
 import torch
@@ -198,15 +202,8 @@ def export(name, directory):
     module.eval()
     with torch.no_grad():
         ep = torch.export.export(module, copy.deepcopy(args))
-        before = {f"buffer.{n}": t.clone() for n, t in module.named_buffers()}
         names = [s.arg.name for s in ep.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
-        given = {n: t.numpy().copy() for n, t in zip(names, args, strict=True)}
-        made = module(*args)
-    made = made if isinstance(made, tuple) else (made,)
-    expected = {f"output.{i}": t.numpy() for i, t in enumerate(made)}
-    expected |= {f"input.{n}": t.numpy() for n, t in zip(names, args) if not np.array_equal(t.numpy(), given[n])}
-    after = {f"buffer.{n}": t for n, t in module.named_buffers()}
-    expected |= {key: t.numpy() for key, t in after.items() if not torch.equal(t, before[key])}
+        given, expected = reference(module, args, {}, names)
     stem = os.path.join(directory, name)
     torch.export.save(ep, stem + ".pt2")
     np.savez(stem + ".inputs.npz", **given)

@@ -1,4 +1,4 @@
-"""ONNX Runtime: `torch.onnx.export` of a torch.export program, run on the CPU. It has no state: buffers go in and come out."""
+"""ONNX Runtime: `torch.onnx.export` of a torch.export program, run on the CPU. Buffers are inputs and outputs."""
 
 import harness
 import onnxruntime

@@ -1,8 +1,8 @@
 """Small programs that mutate, which other compilers are tried on; run.py exports them.
 
-Each is a function that returns (module, two calls' arguments), or these and what torch.export takes as dynamic_shapes; its
-name is the program's. The second call has other values than the first, so that state which was lost, or was baked into the
-compiled program, shows.
+Each is a module's forward, or a function that returns (module, two calls' arguments[, dynamic_shapes]); its name is the
+program's. The second call has other values than the first, so that state that was lost, or was baked into the compiled
+program, shows.
 """
 
 import torch
@@ -11,9 +11,19 @@ from torch import nn
 PROGRAMS = {}
 
 
-def program(build):
+def built(build):
     PROGRAMS[build.__name__] = build
     return build
+
+
+def program(calls, base=nn.Module):
+    """Register a forward, of a module like `base`, on the arguments that `calls` gives."""
+
+    def register(forward):
+        PROGRAMS[forward.__name__] = lambda: (type(forward.__name__, (base,), {"forward": forward})(), calls())
+        return forward
+
+    return register
 
 
 class Cache(nn.Module):
@@ -28,99 +38,66 @@ def kv_and_query():
     return torch.randn(1, 2, 1, 4), torch.randn(1, 2, 1, 4)
 
 
-@program
-def slice_assign():
+@program(lambda: [(torch.randn(2, 3, 4), torch.randn(2, 3, 4)) for _ in range(2)])
+def slice_assign(self, x, y):
     """A column of an intermediate is assigned; an alias of it is returned too."""
-
-    class SliceAssign(nn.Module):
-        def forward(self, x, y):
-            y = y + 3
-            y[:, 0] = x[:, 0]
-            return y, y.view(-1)
-
-    return SliceAssign(), [(torch.randn(2, 3, 4), torch.randn(2, 3, 4)) for _ in range(2)]
+    y = y + 3
+    y[:, 0] = x[:, 0]
+    return y, y.view(-1)
 
 
-@program
-def mutated_input():
+@program(lambda: [(torch.randn(2, 3, 4), torch.randn(2, 3, 4)) for _ in range(2)])
+def mutated_input(self, x, y):
     """A column of an input is assigned, which the caller sees."""
-
-    class MutatedInput(nn.Module):
-        def forward(self, x, y):
-            y[:, 0] = x[:, 0]
-            return y * 2
-
-    return MutatedInput(), [(torch.randn(2, 3, 4), torch.randn(2, 3, 4)) for _ in range(2)]
+    y[:, 0] = x[:, 0]
+    return y * 2
 
 
-@program
-def cache_index_put():
+@program(lambda: [(kv, torch.tensor([at]), q) for at in (3, 5) for kv, q in [kv_and_query()]], Cache)
+def cache_index_put(self, kv, pos, q):
     """A key cache written at positions that a tensor gives."""
-
-    class CacheIndexPut(Cache):
-        def forward(self, kv, pos, q):
-            self.k[:, :, pos] = kv
-            return q @ self.k.transpose(-1, -2)
-
-    return CacheIndexPut(), [(kv, torch.tensor([at]), q) for at in (3, 5) for kv, q in [kv_and_query()]]
+    self.k[:, :, pos] = kv
+    return q @ self.k.transpose(-1, -2)
 
 
-@program
-def cache_slice():
+@program(lambda: [kv_and_query() for _ in range(2)], Cache)
+def cache_slice(self, kv, q):
     """A key cache written at a constant position."""
-
-    class CacheSlice(Cache):
-        def forward(self, kv, q):
-            self.k[:, :, 3:4] = kv
-            return q @ self.k.transpose(-1, -2)
-
-    return CacheSlice(), [kv_and_query() for _ in range(2)]
+    self.k[:, :, 3:4] = kv
+    return q @ self.k.transpose(-1, -2)
 
 
-@program
-def cache_narrow():
+@program(lambda: [(kv, torch.tensor([at]), q) for at in (3, 5) for kv, q in [kv_and_query()]], Cache)
+def cache_narrow(self, kv, pos, q):
     """A key cache written at a position that is read from a tensor as a number."""
-
-    class CacheNarrow(Cache):
-        def forward(self, kv, pos, q):
-            p = pos[0].item()
-            torch._check(p >= 0)
-            torch._check(p + 1 <= 16)
-            self.k.narrow(2, p, 1).copy_(kv)
-            return q @ self.k.transpose(-1, -2)
-
-    return CacheNarrow(), [(kv, torch.tensor([at]), q) for at in (3, 5) for kv, q in [kv_and_query()]]
+    p = pos[0].item()
+    torch._check(p >= 0)
+    torch._check(p + 1 <= 16)
+    self.k.narrow(2, p, 1).copy_(kv)
+    return q @ self.k.transpose(-1, -2)
 
 
-@program
-def counter():
+class Count(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("c", torch.zeros(1))
+
+
+@program(lambda: [(torch.randn(3),) for _ in range(2)], Count)
+def counter(self, x):
     """A buffer that counts the calls."""
-
-    class Counter(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.register_buffer("c", torch.zeros(1))
-
-        def forward(self, x):
-            self.c.add_(1)
-            return x + self.c
-
-    return Counter(), [(torch.randn(3),) for _ in range(2)]
+    self.c.add_(1)
+    return x + self.c
 
 
-@program
-def written_steps():
+@program(lambda: [(torch.randn(2, 4, 8),) for _ in range(2)])
+def written_steps(self, x):
     """A recurrence whose steps are written into columns of its result."""
-
-    class WrittenSteps(nn.Module):
-        def forward(self, x):
-            out, h = x.new_zeros(2, 4, 8), x[:, 0]
-            for t in range(4):
-                h = torch.tanh(h + x[:, t])
-                out[:, t] = h
-            return out
-
-    return WrittenSteps(), [(torch.randn(2, 4, 8),) for _ in range(2)]
+    out, h = x.new_zeros(2, 4, 8), x[:, 0]
+    for t in range(4):
+        h = torch.tanh(h + x[:, t])
+        out[:, t] = h
+    return out
 
 
 class Written(nn.Module):
@@ -197,24 +174,19 @@ def chunks(y, v):
     b[:, :, 1] = v
 
 
-@program
-def window_mask():
+@program(lambda: [(torch.randn(1, 8, 8, 3),) for _ in range(2)])
+def window_mask(self, x):
     """Swin's mask of shifted windows: blocks of an image numbered by slices of two dimensions."""
-
-    class WindowMask(nn.Module):
-        def forward(self, x):
-            mask, count = x.new_zeros(1, 8, 8, 1), 0
-            bounds = (slice(0, -4), slice(-4, -2), slice(-2, None))
-            for h in bounds:
-                for w in bounds:
-                    mask[:, h, w, :] = count
-                    count += 1
-            return x * mask
-
-    return WindowMask(), [(torch.randn(1, 8, 8, 3),) for _ in range(2)]
+    mask, count = x.new_zeros(1, 8, 8, 1), 0
+    bounds = (slice(0, -4), slice(-4, -2), slice(-2, None))
+    for h in bounds:
+        for w in bounds:
+            mask[:, h, w, :] = count
+            count += 1
+    return x * mask
 
 
-@program
+@built
 def dynamic_block():
     """A block is assigned whose number of rows is a symbol."""
 
@@ -264,7 +236,7 @@ def decoding(decoder):
     return decoder, [(torch.randn(1, 1, 8), torch.tensor([at])) for at in (0, 1)]
 
 
-@program
+@built
 def decoder_index():
     """A decode step that writes its caches by index."""
 
@@ -277,7 +249,7 @@ def decoder_index():
     return decoding(DecoderIndex())
 
 
-@program
+@built
 def decoder_copy():
     """A decode step that writes its caches by index_copy_, as transformers' static cache does."""
 
@@ -290,7 +262,7 @@ def decoder_copy():
     return decoding(DecoderCopy())
 
 
-@program
+@built
 def decoder_layered():
     """A decode step whose layers share one cache of keys and one of values, written through views of views."""
 

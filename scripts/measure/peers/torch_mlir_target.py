@@ -1,5 +1,4 @@
-"""torch-mlir: its importer with no decomposition by torch, lowered to linalg on tensors, then compiled and run by the
-execution engine that it comes with."""
+"""torch-mlir: its importer without decomposition by torch, lowered to linalg on tensors, run by its execution engine."""
 
 import ctypes
 

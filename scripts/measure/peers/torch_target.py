@@ -1,4 +1,4 @@
-"""PyTorch itself: what `torch.export.load` makes of the file, run as it is."""
+"""PyTorch itself: the module that `torch.export.load` makes of the file, unchanged."""
 
 import harness
 import torch

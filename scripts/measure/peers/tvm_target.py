@@ -1,4 +1,4 @@
-"""TVM: relax's importer of torch.export programs with no decomposition by torch in between, compiled for the CPU."""
+"""TVM: relax's importer of torch.export programs without decomposition by torch, compiled for the CPU."""
 
 import harness
 import tvm
