@@ -42,7 +42,7 @@ pub fn measure(program: &Program, compiled: &Compiled, inputs: &Inputs, options:
     interp()?;
     let mut out = Bench {
         program: program.name.to_string(),
-        steps: compiled.report(inputs)?.placed.steps,
+        steps: compiled.prepare(inputs)?.report().placed.steps,
         bound,
         plan: Vec::new(),
         interp: Vec::new(),

@@ -158,7 +158,7 @@ fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunA
         let Some(inputs) = inputs else {
             return Err(Failure::Usage("a placement needs sizes: give --inputs FILE or --random SEED".into()));
         };
-        screen.print(&compiled.show_placed(&inputs)?)?;
+        screen.print(&compiled.prepare(&inputs)?.show())?;
     }
     Ok(())
 }
@@ -321,11 +321,11 @@ fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
     let report = match to.report {
         None => {
-            let report = compiled.report(&inputs)?;
+            let report = compiled.prepare(&inputs)?.report();
             Report { times: Times { import, ..report.times }, ..report }
         }
         Some(path) => {
-            let mut overview = compiled.overview(&inputs)?;
+            let mut overview = compiled.prepare(&inputs)?.overview();
             overview.report.times.import = import;
             screen.doing("writing the report");
             write_text(path, &page::html(&overview))?;
@@ -345,7 +345,7 @@ fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs)
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
-    let plan = compiled.plan_table(&inputs)?;
+    let plan = compiled.prepare(&inputs)?.plan_table();
     write_json(json, || tables::plan_json(&plan))?;
     screen.print(&tables::plan_text(&plan))?;
     Ok(())
@@ -362,7 +362,7 @@ fn explain(
     let program = open(screen, args)?;
     let inputs = inputs(&program, run)?;
     let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
-    let mut found = compiled.explain(&inputs)?;
+    let mut found = compiled.prepare(&inputs)?.explain();
     if let Some(name) = node {
         found = found.about(name, &[&program, compiled.functional()])?;
     }

@@ -174,7 +174,7 @@ mod tests {
         let program = restride::open(&examples.join("llama_decode.pt2"), &OpenOptions::default()).expect("the example");
         let inputs = Inputs::from_samples(&program).expect("sample inputs").expect("that can be read");
         let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default()).expect("it compiles");
-        let e = compiled.explain(&inputs).expect("it is placed");
+        let e = compiled.prepare(&inputs).expect("it is placed").explain();
         let few = text(&e, None, false);
         let all = text(&e, Some(&"long".repeat(40)), true);
         for line in few.lines().chain(all.lines()) {

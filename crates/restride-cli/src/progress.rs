@@ -219,7 +219,7 @@ mod tests {
         let inputs = restride::Inputs::from_samples(&program).expect("sample inputs").expect("that can be read");
         let options = restride::CompileOptions { progress: screen.progress(), ..Default::default() };
         let compiled = restride::Compiled::new(program, Some(&inputs), &options).expect("it compiles");
-        compiled.report(&inputs).expect("a report");
+        compiled.prepare(&inputs).expect("a report").report();
         // The last that it does before it could run.
         kept.wait_for("preparing the run … ");
         compiled.instance().unwrap().run(&inputs, &restride::RunOptions::default()).expect("it runs");

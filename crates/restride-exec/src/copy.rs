@@ -4,10 +4,10 @@ use restride_ir::{OpError, dense_like};
 use restride_kernels::support::convert::copy_convert;
 use restride_tensor::{C32, C64, DType, Element, Layout, RawTensor, bf16, f16};
 
-/// Most bytes that are taken without asking whether there is room.
+/// Most bytes that are taken without asking the system first.
 const SURE: u128 = 1 << 28;
 
-/// A zeroed tensor on memory of its own, or an error instead of an abort where there cannot be room for it.
+/// A zeroed tensor on memory of its own, or an error instead of an abort where the system lacks the memory.
 pub fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor, OpError> {
     let refuse = |why: &str| Err(OpError::new(format!("a tensor of {dtype} and layout {layout} {why}")));
     if layout.sizes.iter().any(|n| *n < 0) || layout.offset < 0 || layout.strides.iter().any(|s| *s < 0) {
@@ -25,13 +25,25 @@ pub fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor, OpError> {
     }
 }
 
-/// No more bytes than this are asked for: a system that overcommits promises them, and kills whoever writes them.
+/// Most bytes that are asked for: a system that overcommits promises more, and kills the process that writes them.
 const MOST: u128 = 1 << 38;
 
-/// Whether the system gives so many bytes.
+/// Whether the system gives this many bytes.
 pub(crate) fn room_for(bytes: u128) -> bool {
     let given = || usize::try_from(bytes).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
     bytes <= SURE || bytes <= MOST && given()
+}
+
+/// The elements on memory of their own, in a layout of the same sizes.
+pub fn copy_as(t: &RawTensor, layout: Layout) -> Result<RawTensor, OpError> {
+    let own = allocate(t.dtype(), layout)?;
+    copy_into(&own, t)?;
+    Ok(own)
+}
+
+/// The elements on memory of their own, row-major.
+pub fn contiguous_copy(t: &RawTensor) -> Result<RawTensor, OpError> {
+    copy_as(t, Layout::contiguous(&t.layout().sizes))
 }
 
 /// Writes the elements of `src` into `dst`, converting, broadcasting and applying the lazy bits of both. Where

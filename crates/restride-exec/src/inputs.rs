@@ -197,7 +197,7 @@ pub enum Strides {
 
 /// A program's inputs as a run finds them.
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub struct BoundInputs {
     /// One per input of the main graph. What is carried only (tokens, custom objects) is `None`.
     pub values: Vec<RunValue>,
     /// The symbols that the inputs say.
@@ -232,7 +232,7 @@ pub fn user_inputs(program: &Program) -> impl Iterator<Item = (usize, &Arc<str>)
 }
 
 /// Fits inputs and state to a program: element types, sizes, numbers, ranges and guards are checked and symbols learnt.
-pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides) -> Result<Bound> {
+pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides) -> Result<BoundInputs> {
     let names: Vec<(usize, &Arc<str>)> = user_inputs(program).collect();
     if names.len() != inputs.values.len() {
         let list: Vec<&str> = names.iter().map(|(_, n)| n.as_ref()).collect();
@@ -253,7 +253,7 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
             InputKind::Storage(_) | InputKind::Opaque(_) => RunValue::None,
         });
     }
-    let mut bound = Bound { values, symbols: Binding::new() };
+    let mut bound = BoundInputs { values, symbols: Binding::new() };
     for i in 0..bound.values.len() {
         if let InputKind::Storage(of) = &program.signature.inputs[i].kind {
             bound.values[i] = RunValue::Tensor(flat(program, i, of, &bound.values)?);
@@ -450,7 +450,7 @@ pub fn same_strides(a: &Layout, b: &Layout) -> bool {
 }
 
 /// Inputs as the program was made for them: strides, and where on a declared storage each of them lies.
-fn check_strides(program: &Program, bound: &Bound) -> Result<()> {
+fn check_strides(program: &Program, bound: &BoundInputs) -> Result<()> {
     let on_storage = |i: usize| {
         let mut specs = program.signature.inputs.iter();
         specs.any(|s| matches!(&s.kind, InputKind::Storage(of) if of.contains(&i)))
@@ -484,7 +484,7 @@ fn check_strides(program: &Program, bound: &Bound) -> Result<()> {
 
 /// Refuses inputs that share memory where the program writes it and does not declare it: a functional program
 /// that was made for inputs apart would be silently wrong. `written` are positions among the inputs.
-pub fn check_sharing(program: &Program, bound: &Bound, written: &[usize]) -> Result<()> {
+pub fn check_sharing(program: &Program, bound: &BoundInputs, written: &[usize]) -> Result<()> {
     let specs = &program.signature.inputs;
     let covers = |s: usize, i: usize| matches!(&specs[s].kind, InputKind::Storage(of) if of.contains(&i));
     let together =

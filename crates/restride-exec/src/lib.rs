@@ -1,5 +1,6 @@
 //! Running programs: the interpreter with true aliasing, and the planned run in one arena.
 
+mod control_flow;
 pub mod copy;
 pub mod eager;
 pub mod inputs;

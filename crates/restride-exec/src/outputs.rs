@@ -48,7 +48,7 @@ pub fn outputs(
 }
 
 /// The view of an input's or a base's memory that an output is declared to be.
-pub(crate) fn on_root(
+fn on_root(
     program: &Program,
     alias: &OutputAlias,
     inputs: &[RunValue],
@@ -66,12 +66,7 @@ pub(crate) fn on_root(
 
 /// The declared view of a tensor's memory. An input may lie elsewhere on its storage than the program was made for: so does
 /// then what is a view of it.
-pub(crate) fn view_of(
-    program: &Program,
-    alias: &OutputAlias,
-    root: &RawTensor,
-    symbols: &Binding,
-) -> Result<RawTensor> {
+fn view_of(program: &Program, alias: &OutputAlias, root: &RawTensor, symbols: &Binding) -> Result<RawTensor> {
     let unknown = |what| Error::invalid(format!("the layout {what} of an output has unknown symbols"));
     let mut layout = evaluate(&alias.layout, symbols).ok_or_else(|| unknown(alias.layout.to_string()))?;
     if let AliasRoot::Input(i) = alias.root

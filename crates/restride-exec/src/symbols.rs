@@ -55,6 +55,16 @@ pub fn unify(expr: &Expr, actual: Scalar, binding: &mut Binding) -> Unified {
     }
 }
 
+/// Learns symbols from the number that an expression turned out to be; an expression that cannot be solved waits. The complaint
+/// continues "the number …".
+pub fn learn_number(expr: &Expr, value: Scalar, binding: &mut Binding) -> Result<(), String> {
+    match unify(expr, value, binding) {
+        Unified::Differs(want) if !expr.is_float() => Err(format!("is {value} and is declared as {expr} = {want}")),
+        Unified::OutOfRange(why) => Err(format!("is {value}: {why}")),
+        _ => Ok(()),
+    }
+}
+
 /// The value of the only free symbol that makes the expression the number, where the expression is linear in it.
 fn solve(expr: &Expr, symbol: &Symbol, actual: Scalar, binding: &Binding) -> Option<Result<Scalar, String>> {
     if matches!(expr, Expr::Sym(_)) {

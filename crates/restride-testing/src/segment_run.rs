@@ -6,7 +6,7 @@ use restride_check::Fault;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::written_inputs;
 use restride_exec::outputs::outputs;
-use restride_exec::run::{Arena, RunCtx, Runnable};
+use restride_exec::run::{ByteArena, RunCtx, Runnable};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{DType, Placement, Plan, Program, Result};
 use restride_passes::plan::{PlanOptions, plan};
@@ -69,7 +69,7 @@ impl SegmentRun {
         let mut state = State::new(&self.functional)?;
         let bound = bind(&self.functional, &given, &state, Strides::AsDeclared)?;
         check_sharing(&self.functional, &bound, &written_inputs(&self.functional))?;
-        let results = runnable.run(&mut Arena::default(), &bound.values, RunCtx::default())?;
+        let results = runnable.run(&mut ByteArena::default(), &bound.values, RunCtx::default())?;
         let outputs = outputs(&self.functional, &bound.values, &results, &bound.symbols, &mut state)?;
         Ok(Leftovers::new(outputs, state, given))
     }

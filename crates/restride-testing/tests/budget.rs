@@ -13,7 +13,7 @@ fn options(budget: Option<i64>) -> CompileOptions {
 
 /// The bytes of the arena, and how many nodes run again.
 fn arena(program: &Program, inputs: &Inputs, budget: Option<i64>) -> restride::Result<(i64, usize)> {
-    let report = Compiled::new(program.clone(), Some(inputs), &options(budget))?.report(inputs)?;
+    let report = Compiled::new(program.clone(), Some(inputs), &options(budget))?.prepare(inputs)?.report();
     Ok((report.plan.arena_bytes, report.again.0))
 }
 
@@ -166,7 +166,7 @@ fn a_budget_goes_with_the_file() {
     assert!(saved.is_some());
     let took = CompileOptions { saved, ..options(None) };
     let compiled = Compiled::new(opened, Some(&inputs), &took).expect("compiles");
-    let report = compiled.report(&inputs).expect("the plan is right");
+    let report = compiled.prepare(&inputs).expect("the plan is right").report();
     assert!(report.plan.arena_bytes <= budget && report.again.0 > 0, "{report:?}");
     let run = |c: &Compiled| Leftovers::planned(c, &inputs, &RunOptions::default()).expect("runs");
     let plain = Compiled::new(joint, Some(&inputs), &options(None)).expect("compiles");
@@ -179,7 +179,7 @@ fn what_backward_keeps_changes_no_bit() {
     let (compiled, joint) = joint(&program, &inputs);
     let placed = |p: &Program| Compiled::new(p.clone(), Some(&inputs), &options(None)).expect("compiles");
     let run = |p: &Program| Leftovers::planned(&placed(p), &inputs, &RunOptions::default()).expect("runs");
-    let bytes = |p: &Program| placed(p).report(&inputs).expect("compiles").plan.arena_bytes;
+    let bytes = |p: &Program| placed(p).prepare(&inputs).expect("compiles").report().plan.arena_bytes;
     let want = run(&joint);
     let choose = |keep: Keep| compiled.keep(&joint, &GradOptions::default(), keep, Some(&inputs));
     let all = choose(Keep::All).expect("all");
@@ -258,7 +258,7 @@ fn the_bound_holds_for_all_sizes() {
                     None => Inputs::new([of(&[n, m], 0.5), of(&[m], 2.0)]),
                     Some(k) => Inputs::new([of(&[n, k], 0.5), of(&[m, k], 0.25)]),
                 };
-                let own = compiled.report(&inputs).expect("compiles").plan.arena_bytes;
+                let own = compiled.prepare(&inputs).expect("compiles").report().plan.arena_bytes;
                 assert!(own <= bound, "{own} bytes for {n} and {m}, within {bound}");
                 largest = largest.max(own);
                 instance.run(&inputs, &RunOptions::default()).expect("runs");

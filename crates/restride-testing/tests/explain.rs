@@ -17,7 +17,7 @@ const EXAMPLES: [&str; 4] = ["batchnorm_train.pt2", "box_decode.pt2", "llama_dec
 fn totals_are_those_of_the_report() {
     for name in EXAMPLES {
         let (_, compiled, inputs) = example(name);
-        let (all, report) = (compiled.explain(&inputs).unwrap(), compiled.report(&inputs).unwrap());
+        let (all, report) = (compiled.prepare(&inputs).unwrap().explain(), compiled.prepare(&inputs).unwrap().report());
         let bytes = |list: &[restride::Decision]| list.iter().map(|d| d.bytes).sum::<i64>();
         assert_eq!((all.copies.len(), all.declined.len()), (report.placed.copies, report.placed.missed), "{name}");
         assert_eq!(all.copies.iter().map(|c| c.bytes).sum::<i64>(), report.placed.copy_bytes, "{name}");
@@ -30,7 +30,7 @@ fn totals_are_those_of_the_report() {
 fn rows_are_sorted_by_bytes() {
     for name in EXAMPLES {
         let (_, compiled, inputs) = example(name);
-        let all = compiled.explain(&inputs).unwrap();
+        let all = compiled.prepare(&inputs).unwrap().explain();
         assert!(all.done.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
         assert!(all.declined.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
         assert!(all.copies.is_sorted_by(|a, b| a.bytes >= b.bytes), "{name}");
@@ -41,7 +41,7 @@ fn rows_are_sorted_by_bytes() {
 fn every_node_can_be_asked_for_at_every_stage() {
     for name in EXAMPLES {
         let (program, compiled, inputs) = example(name);
-        let all = compiled.explain(&inputs).unwrap();
+        let all = compiled.prepare(&inputs).unwrap().explain();
         let stages = [&program, compiled.functional()];
         for stage in stages {
             for (_, value) in stage.graph().values.iter() {
@@ -60,7 +60,7 @@ fn every_node_can_be_asked_for_at_every_stage() {
 #[test]
 fn nothing_is_said_of_no_node() {
     let (program, compiled, inputs) = example("box_decode.pt2");
-    let all = compiled.explain(&inputs).unwrap();
+    let all = compiled.prepare(&inputs).unwrap().explain();
     let stages = [&program, compiled.functional()];
     let names: Vec<_> = program.graph().values.iter().map(|(_, v)| v.name.clone()).collect();
     let each: Vec<Explanation> = names.iter().map(|n| all.about(n, &stages).unwrap()).collect();
@@ -75,7 +75,7 @@ fn nothing_is_said_of_no_node() {
 fn names_that_there_are_not_get_near_ones() {
     let (program, compiled, inputs) = example("box_decode.pt2");
     let stages = [&program, compiled.functional()];
-    let all = compiled.explain(&inputs).unwrap();
+    let all = compiled.prepare(&inputs).unwrap().explain();
     let e = all.about("clampp", &stages).unwrap_err().to_string();
     assert!(e.contains("no value, node or operator \"clampp\"") && e.contains("there is clamp"), "{e}");
     let e = all.about("%slice_99", &stages).unwrap_err().to_string();
@@ -92,7 +92,7 @@ fn a_move_says_what_was_declined() {
     let mut seen = 0;
     for name in EXAMPLES {
         let (_, compiled, inputs) = example(name);
-        for c in compiled.explain(&inputs).unwrap().copies.iter() {
+        for c in compiled.prepare(&inputs).unwrap().explain().copies.iter() {
             let Why::Declined(d) = &c.why else { panic!("{name}, {}: {}", c.values.join(", "), c.why()) };
             assert!(c.why().contains(&d.why()), "{}", c.why());
             seen += 1;
@@ -105,7 +105,7 @@ fn explained(text: &str) -> (Program, Compiled, Explanation) {
     let program = restride_ir::text::parse(text, &restride_ops::lookup).expect("a program");
     let inputs = restride::random_inputs(&program, 1).expect("inputs");
     let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default()).expect("it compiles");
-    let all = compiled.explain(&inputs).unwrap();
+    let all = compiled.prepare(&inputs).unwrap().explain();
     (program, compiled, all)
 }
 

@@ -56,7 +56,7 @@ fn a_prompt_and_three_tokens_over_one_cache() {
         let outputs = methods.run(method, &inputs, &RunOptions::default()).unwrap_or_else(|e| panic!("{method}: {e}"));
         let want = tensor(&calls, &format!("{i}.{method}.output"), DType::F32).expect("a result");
         close(&format!("call {i}"), outputs.values[0].tensor().expect("a tensor"), &want);
-        let report = methods.compiled(method).expect("a method").report(&inputs).expect("a report");
+        let report = methods.compiled(method).expect("a method").prepare(&inputs).expect("a report").report();
         largest = largest.max(report.plan.arena_bytes);
         // The state of both methods is one: nothing of it is in the arena.
         assert!(report.plan.state_bytes >= 2 * 2 * 16 * 4 * 4, "{:?}", report.plan);

@@ -29,7 +29,11 @@ const PROGRAMS: [&str; 8] = [
 fn all() -> impl Iterator<Item = (&'static str, Timeline, PlanTable)> {
     PROGRAMS.into_iter().map(|name| {
         let (compiled, inputs) = compiled(&fixture(name));
-        (name, compiled.timeline(&inputs).expect("a timeline"), compiled.plan_table(&inputs).expect("a plan"))
+        (
+            name,
+            compiled.prepare(&inputs).expect("a timeline").timeline(),
+            compiled.prepare(&inputs).expect("a plan").plan_table(),
+        )
     })
 }
 
@@ -136,8 +140,10 @@ fn copies_are_where_explain_says() {
     let mut copies = 0;
     for name in PROGRAMS {
         let (compiled, inputs) = compiled(&fixture(name));
-        let (timeline, explained) =
-            (compiled.timeline(&inputs).expect("a timeline"), compiled.explain(&inputs).expect("an explanation"));
+        let (timeline, explained) = (
+            compiled.prepare(&inputs).expect("a timeline").timeline(),
+            compiled.prepare(&inputs).expect("an explanation").explain(),
+        );
         for c in &explained.copies {
             let of = |p: &&Part| p.piece == c.piece && p.body.as_ref().map(|b| &b.name) == c.body.as_ref();
             let part = timeline.parts.iter().find(of).expect("its part");
@@ -155,7 +161,7 @@ fn copies_are_where_explain_says() {
 #[test]
 fn pieces_and_bodies_are_all_there() {
     let (compiled, inputs) = compiled(&fixture("pt2/cond_branch.pt2"));
-    let timeline = compiled.timeline(&inputs).expect("a timeline");
+    let timeline = compiled.prepare(&inputs).expect("a timeline").timeline();
     let bodies: Vec<_> = timeline.parts.iter().filter_map(|p| p.body.as_ref()).collect();
     assert_eq!(bodies.len(), 2);
     for body in bodies {
@@ -164,10 +170,10 @@ fn pieces_and_bodies_are_all_there() {
         assert_eq!(site.op, "higher_order.cond");
     }
     let (compiled, inputs) = self::compiled(&fixture("pt2/data_dependent.pt2"));
-    let timeline = compiled.timeline(&inputs).expect("a timeline");
+    let timeline = compiled.prepare(&inputs).expect("a timeline").timeline();
     let learns: Vec<_> = timeline.parts.iter().map(|p| p.learns.as_ref().map(|s| s.op.clone())).collect();
     assert!(learns.len() > 1 && learns.iter().rev().skip(1).all(Option::is_some), "{learns:?}");
     assert_eq!(learns.last(), Some(&None));
     let weights = self::compiled(&fixture("examples/vit_small.pt2"));
-    assert!(weights.0.timeline(&weights.1).expect("a timeline").weight_bytes > 100_000);
+    assert!(weights.0.prepare(&weights.1).expect("a timeline").timeline().weight_bytes > 100_000);
 }

@@ -141,7 +141,7 @@ fn parameters_are_updated_in_their_own_memory() {
     instance.run(&inputs, &RunOptions::default()).expect("a step");
     assert_eq!(before, place(&instance));
     // Nothing is moved into a parameter or what the optimizer keeps: only BatchNorm's statistics come from elsewhere.
-    let report = step.report(&inputs).expect("a report");
+    let report = step.prepare(&inputs).expect("a report").report();
     let statistics = 4 * 2 * (8 + 16);
     assert!(report.placed.copy_bytes <= statistics, "{} bytes are copied", report.placed.copy_bytes);
     // Everything has an effect: each of the ten parameters has two averages, and there is the number of steps.

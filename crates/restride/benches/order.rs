@@ -69,7 +69,7 @@ fn both(file: &str) -> Result<[Arena; 2]> {
     let one = |order| -> Result<Arena> {
         let options = CompileOptions { order, ..CompileOptions::default() };
         let compiled = Compiled::new(program.clone(), Some(&inputs), &options)?;
-        let report = compiled.report(&inputs)?;
+        let report = compiled.prepare(&inputs)?.report();
         let ms = (report.times.place + report.times.plan).as_secs_f64() * 1e3;
         let p = report.plan;
         Ok(Arena { arena: p.arena_bytes, bound: p.lower_bound_bytes, optimal: p.optimal, ms })

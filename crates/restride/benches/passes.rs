@@ -67,7 +67,7 @@ fn measure(name: &str, program: &Program, repeat: usize, all: bool) -> Result<()
         }
         let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default())?;
         compiled.instance()?.run(&inputs, &Default::default())?;
-        let t = compiled.report(&inputs)?.times;
+        let t = compiled.prepare(&inputs)?.report().times;
         for (best, t) in best[1..].iter_mut().zip([t.simplify, t.place, t.plan, t.check]) {
             *best = t.min(*best);
         }

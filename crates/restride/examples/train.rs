@@ -1,12 +1,12 @@
-//! Trains: runs a training step again and again, on the inputs that its file holds.
+//! Runs a training step again and again, on the inputs that its file holds.
 //!
 //! ```sh
 //! restride grad fixtures/examples/classifier.pt2 -o step.pt2 --optimizer adam --lr 0.01
 //! cargo run --release -p restride --example train -- step.pt2 10
 //! ```
 //!
-//! Prints the loss of every step and how long it took, then what memory the plan says a step needs. Where the system tells
-//! it, the process's largest resident size is there as well: before the first step, and after the last.
+//! Prints the loss and the time of every step, then the bytes that the plan says a step needs and, where the system tells it, the
+//! process's largest resident size before the first step and after the last.
 
 use restride::{CompileOptions, Compiled, Inputs, OpenOptions, Result, RunOptions, open};
 use std::path::Path;
@@ -25,14 +25,16 @@ fn main() {
     }
 }
 
-fn train(file: &Path, steps: usize) -> Result<()> {
+/// The loss of each step.
+pub fn train(file: &Path, steps: usize) -> Result<Vec<f64>> {
     let program = open(file, &OpenOptions::default())?;
     let inputs = Inputs::from_samples(&program)
         .unwrap_or_else(|| Err(restride::Error::invalid("the file has no sample inputs to train on")))?;
     let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
-    let plan = compiled.report(&inputs)?.plan;
+    let plan = compiled.prepare(&inputs)?.report().plan;
     let mut instance = compiled.instance()?;
     let before = resident();
+    let mut losses = Vec::new();
     for step in 0..steps {
         let start = Instant::now();
         let outputs = instance.run(&inputs, &RunOptions::default())?;
@@ -41,6 +43,7 @@ fn train(file: &Path, steps: usize) -> Result<()> {
             let first = vec![0; t.layout().sizes.len()];
             t.get(&first).as_f64()
         });
+        losses.push(loss);
         println!("step {step} loss {loss:e} time_us {}", took.as_micros());
     }
     println!(
@@ -50,10 +53,10 @@ fn train(file: &Path, steps: usize) -> Result<()> {
     if let (Some(before), Some(after)) = (before, resident()) {
         println!("resident before_bytes {before} after_bytes {after}");
     }
-    Ok(())
+    Ok(losses)
 }
 
-/// The largest that the process has been in memory so far, where the system says it.
+/// Largest resident size of the process so far, in bytes, where the system tells it.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;

@@ -1,21 +1,19 @@
-//! Compiling: from an imported program to one that is placed, planned and checked for the sizes that it meets.
+//! Compiling: an imported program becomes functional, and is cut into segments that are prepared for the sizes they meet.
+//!
+//! Calls go one way: `compile` → `prepare` → the passes and checkers. `instance` and `session` run what `compile` prepared, and
+//! `inspect` shows it.
 
-use crate::bound::Bound;
-use crate::budget::within;
-use crate::given::laid_as_given;
-use crate::instance::Instance;
+use crate::binding::{shares, sizes, with_strides_of};
+use crate::counts::Counts;
+use crate::prepare::{ArenaBound, PreparedSegment, UpperBound, prepare};
 use crate::progress::{Doing, Progress};
-use crate::report::Counts;
-use restride_exec::inputs::{Strides, bind};
-use restride_exec::run::Runnable;
-use restride_exec::{Inputs, State};
-use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Scalar, Stage, Table};
-use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
-use restride_passes::place::{PlaceOptions, Placed, cost};
-use restride_passes::plan::{MemorySpec, PlanOptions, plan_memories};
-use restride_passes::recompute::{Again, again};
+use restride_exec::Inputs;
+use restride_ir::{Binding, NodeId, Program, Result, Scalar, Stage};
+use restride_passes::functionalize;
+use restride_passes::functionalize::Options as FunctionalizeOptions;
+use restride_passes::place::PlaceOptions;
+use restride_passes::plan::{MemorySpec, PlanOptions};
 use restride_passes::segment::{Segment, segments};
-use restride_passes::{functionalize, lower, order, place, plan::plan, simplify, specialize};
 use restride_pt2::placed::SavedPlan;
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -117,30 +115,12 @@ struct Shared {
     segments: Vec<Segment>,
     options: CompileOptions,
     functionalize: Duration,
-    cache: Mutex<VecDeque<(Key, Arc<Piece>)>>,
-    bound: OnceLock<Bound>,
+    prepared: Mutex<VecDeque<(Key, Arc<PreparedSegment>)>>,
+    bound: OnceLock<ArenaBound>,
 }
 
 /// A segment and the values of its symbols.
 type Key = (usize, Vec<(String, [u64; 2])>);
-
-/// A segment, made for certain sizes.
-pub(crate) struct Piece {
-    /// Functional, with known sizes, all operators with kernels; some nodes several times where memory is short.
-    pub program: Program,
-    /// Where some nodes run again: the nodes that run, by their positions before.
-    pub sequence: Option<Vec<usize>>,
-    /// Where values live.
-    pub placement: Placement,
-    /// Offsets in the arena.
-    pub plan: Plan,
-    /// Decisions of the placement.
-    pub remarks: Vec<Remark>,
-    /// What runs it.
-    pub runnable: Arc<Runnable>,
-    /// What making it took.
-    pub times: Times,
-}
 
 impl Compiled {
     /// Makes a program functional. Where inputs are given, those among them that share storage are provided for; the
@@ -154,7 +134,7 @@ impl Compiled {
         let given_functional = program.stage == Stage::Functional;
         let start = Instant::now();
         let sizes = inputs.map_or_else(|| Ok(Binding::new()), |i| sizes(&program, i))?;
-        let program = match inputs.map(|i| laid_as_given(&program, i, &sizes)).transpose()? {
+        let program = match inputs.map(|i| with_strides_of(&program, i, &sizes)).transpose()? {
             Some(Cow::Owned(relaid)) => relaid,
             _ => program,
         };
@@ -172,7 +152,7 @@ impl Compiled {
             segments,
             options: options.clone(),
             functionalize: time,
-            cache: Mutex::new(VecDeque::new()),
+            prepared: Mutex::new(VecDeque::new()),
             bound: OnceLock::new(),
         })))
     }
@@ -182,12 +162,43 @@ impl Compiled {
         &self.0.program
     }
 
-    /// A fresh arena and the state that the program was exported with.
+    /// The largest arena of any sizes within the ranges of their symbols: planned for the largest of each, plus the bytes by which
+    /// interval arithmetic says that a size may exceed those. A plan made afterwards that would be larger is made again within
+    /// the bound; a run of an instance that reserved the bound is refused where that fails.
     ///
-    /// # Errors
-    /// A weight that does not fit its storage.
-    pub fn instance(&self) -> Result<Instance> {
-        Ok(Instance::new(self.clone(), State::new(&self.0.program)?))
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions, UpperBound};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/dynamic_batch.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+    /// match compiled.upper_bound() {
+    ///     UpperBound::Bytes(n) => println!("at most {n} bytes"),
+    ///     UpperBound::Unknown(why) => println!("no bound: {why}"),
+    /// }
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    pub fn upper_bound(&self) -> &UpperBound {
+        let find = || {
+            let static_sizes = self.functional().symbols.is_empty() && self.segments().len() == 1;
+            let found = match static_sizes {
+                true => self.segment(0, &Binding::new()).map(|s| ArenaBound::of_one(s.plan.arena_bytes)),
+                false => ArenaBound::find(self.functional(), self.segments(), self.options()),
+            };
+            found.unwrap_or_else(|e| ArenaBound::unknown(e.to_string()))
+        };
+        &self.0.bound.get_or_init(find).most
+    }
+
+    /// The nodes whose results tell sizes, with their lines: values after one get their memory when it has run.
+    pub fn learns(&self) -> Vec<String> {
+        let graph = self.functional().graph();
+        let one = |position: NodeId| {
+            let node = &graph.nodes[position];
+            let name = node.results.first().map_or_else(String::new, |r| format!("%{} = ", graph.values[*r].name));
+            let line = node.origin.source_line().map_or_else(String::new, |l| format!(" ({l})"));
+            format!("{name}{}{line}", node.op)
+        };
+        self.segments().iter().filter_map(|s| s.learn.as_ref()).map(|l| one(l.position)).collect()
     }
 
     pub(crate) fn imported(&self) -> Counts {
@@ -196,10 +207,6 @@ impl Compiled {
 
     pub(crate) fn options(&self) -> &CompileOptions {
         &self.0.options
-    }
-
-    pub(crate) fn checks(&self) -> bool {
-        self.0.options.check
     }
 
     pub(crate) fn progress(&self) -> &Progress {
@@ -214,57 +221,23 @@ impl Compiled {
         &self.0.segments
     }
 
-    pub(crate) fn bound(&self, find: impl FnOnce() -> Bound) -> &Bound {
-        self.0.bound.get_or_init(find)
-    }
-
-    /// A segment made for the sizes of a binding: remembered, or made now.
-    pub(crate) fn piece(&self, at: usize, symbols: &Binding) -> Result<Arc<Piece>> {
+    /// A segment prepared for a binding: remembered, or prepared now.
+    pub(crate) fn segment(&self, at: usize, symbols: &Binding) -> Result<Arc<PreparedSegment>> {
         let key: Key = (at, symbols.iter().map(|(s, v)| (s.name().to_string(), bits(*v))).collect());
-        let remembered =
-            |cache: &VecDeque<(Key, Arc<Piece>)>| cache.iter().find(|(k, _)| *k == key).map(|p| p.1.clone());
-        let lock = || self.0.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(piece) = remembered(&lock()) {
-            return Ok(piece);
+        let lock = || self.0.prepared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let remembered = lock().iter().find(|(k, _)| *k == key).map(|p| p.1.clone());
+        if let Some(prepared) = remembered {
+            return Ok(prepared);
         }
         let program = &self.0.segments[at].program;
-        let mut piece = make(at, program, symbols, &self.0.options)?;
-        // What was said to be enough is enough.
-        if let Some(bound) = self.0.bound.get()
-            && let Some(most) = bound.most.bytes()
-            && piece.plan.arena_bytes > most
-        {
-            // As at the largest sizes, or computing some values again. Else a run says that it needs more.
-            let options = CompileOptions { budget: Some(most), saved: None, ..self.0.options.clone() };
-            piece = match laid_as_largest(bound, at, program, symbols, &self.0.options) {
-                Some(smaller) => smaller,
-                None => make(at, program, symbols, &options).unwrap_or(piece),
-            };
+        let prepared = Arc::new(prepare(at, program, symbols, &self.0.options, self.0.bound.get())?);
+        let mut all = lock();
+        if all.len() >= KEPT {
+            all.pop_front();
         }
-        let piece = Arc::new(piece);
-        let mut cache = lock();
-        if cache.len() >= KEPT {
-            cache.pop_front();
-        }
-        cache.push_back((key, piece.clone()));
-        Ok(piece)
+        all.push_back((key, prepared.clone()));
+        Ok(prepared)
     }
-}
-
-/// A segment made for a binding with its buffers where they are at the largest sizes, if that is within the bound.
-fn laid_as_largest(
-    bound: &Bound,
-    at: usize,
-    program: &Program,
-    symbols: &Binding,
-    options: &CompileOptions,
-) -> Option<Piece> {
-    let mut times = Times::default();
-    let options = &CompileOptions { saved: None, ..options.clone() };
-    let Attempt { program, placed, plan } = attempt(lowered(program, symbols).ok()?, options, &mut times).ok()?;
-    let plan = bound.at_largest.get(at)?.fitted(&program, &placed.placement, plan)?;
-    let made = Made { program, sequence: None, placement: placed.placement, plan, remarks: placed.remarks };
-    finish(made, options, times, |error| error).ok().filter(|piece| bound.most.bytes() >= Some(piece.plan.arena_bytes))
 }
 
 fn bits(s: Scalar) -> [u64; 2] {
@@ -274,172 +247,4 @@ fn bits(s: Scalar) -> [u64; 2] {
         Scalar::Float(x) => [2, x.to_bits()],
         Scalar::Complex(z) => [z.re.to_bits(), z.im.to_bits()],
     }
-}
-
-fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<Piece> {
-    let mut times = Times::default();
-    options.progress.tell(Doing::Simplifying);
-    let program = timed(&mut times.simplify, || lowered(program, symbols))?;
-    let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
-    let own_memories = options.memories.is_empty();
-    let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
-    let made = match saved {
-        Some(saved) => taken_over(saved, segment, program)?,
-        None => made(program, options, &mut times)?,
-    };
-    let blame = |error: Error| match saved {
-        Some(_) => Error { kind: ErrorKind::File, ..error }
-            .help("the plan beside the program is not a plan for it: compile the program again"),
-        None => error,
-    };
-    // What another process wrote is never trusted.
-    let options = &CompileOptions { check: options.check || saved.is_some(), ..options.clone() };
-    finish(made, options, times, blame)
-}
-
-/// Checks what was made, and makes the steps that run.
-fn finish(made: Made, options: &CompileOptions, mut times: Times, blame: impl Fn(Error) -> Error) -> Result<Piece> {
-    let Made { program, sequence, placement, plan, remarks } = made;
-    if options.check {
-        options.progress.tell(Doing::Checking);
-        timed(&mut times.check, || {
-            restride_check::placement(&program, &placement)?;
-            restride_check::plan(&program, &placement, &plan)
-        })
-        .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
-    }
-    options.progress.tell(Doing::Preparing);
-    let mut runnable = prepared(&program, &placement, &plan).map_err(&blame)?;
-    if options.poison {
-        runnable = runnable.poisoned();
-    }
-    Ok(Piece { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
-}
-
-/// What runs a program as it was placed and planned.
-#[allow(unsafe_code)]
-fn prepared(program: &Program, placement: &Placement, plan: &Plan) -> Result<Runnable> {
-    // SAFETY: the one caller had both checked, or made them itself and was told not to check its own work.
-    unsafe { Runnable::new(program, placement.clone(), plan.clone()) }
-}
-
-/// A program for certain sizes, all operators with kernels.
-pub(crate) fn lowered(program: &Program, symbols: &Binding) -> Result<Program> {
-    simplify(&lower(&specialize(program, symbols))?)
-}
-
-/// A program with the decisions about its memory.
-struct Made {
-    program: Program,
-    sequence: Option<Vec<usize>>,
-    placement: Placement,
-    plan: Plan,
-    remarks: Vec<Remark>,
-}
-
-fn taken_over(saved: &SavedPlan, segment: usize, program: Program) -> Result<Made> {
-    let (mut program, mut remarks, mut sequence) = (program, Vec::new(), None);
-    if let Some(nodes) = saved.sequence(segment, &program)? {
-        sequence = Some(positions(&program, &nodes));
-        Again { program, remarks } = again(&program, &nodes).map_err(|e| Error { kind: ErrorKind::File, ..e })?;
-    }
-    let (placement, plan) = saved.segment(segment, &program)?;
-    Ok(Made { program, sequence, placement, plan, remarks })
-}
-
-fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Made> {
-    let best = smallest(&program, options, times)?;
-    match options.budget {
-        Some(most) if best.plan.arena_bytes > most => {
-            let within = within(best, most, options, times)?;
-            let sequence = positions(&program, &within.sequence);
-            let Attempt { program, placed, plan } = within.attempt;
-            let remarks = placed.remarks.into_iter().chain(within.remarks).collect();
-            Ok(Made { program, sequence: Some(sequence), placement: placed.placement, plan, remarks })
-        }
-        _ => {
-            let (placement, remarks) = (best.placed.placement, best.placed.remarks);
-            Ok(Made { program, sequence: None, placement, plan: best.plan, remarks })
-        }
-    }
-}
-
-/// Where nodes are in a program's order.
-fn positions(program: &Program, nodes: &[NodeId]) -> Vec<usize> {
-    let mut at: Table<NodeId, usize> = Table::new();
-    program.graph().order.iter().enumerate().for_each(|(k, id)| at.set(*id, k));
-    nodes.iter().map(|id| at[*id]).collect()
-}
-
-/// A program, placed and planned.
-pub(crate) struct Attempt {
-    /// With its nodes in the order in which they were placed.
-    pub program: Program,
-    pub placed: Placed,
-    pub plan: Plan,
-}
-
-/// Places and plans a program as it is.
-pub(crate) fn attempt(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
-    options.progress.tell(Doing::Placing);
-    let placed = timed(&mut times.place, || place(&program, &options.place))?;
-    options.progress.tell(Doing::Planning);
-    let (graph, placement) = (program.graph(), &placed.placement);
-    let plan = timed(&mut times.plan, || match &options.memories[..] {
-        [] => Ok(plan(graph, placement, &options.plan)),
-        memories => plan_memories(graph, placement, &options.plan, memories),
-    })?;
-    Ok(Attempt { program, placed, plan })
-}
-
-/// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more
-/// bytes are moved. The order is that of the steps.
-fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
-    let first = attempt(program.clone(), options, times)?;
-    if !options.order || first.plan.arena_bytes == 0 {
-        return Ok(first);
-    }
-    let Some(other) = order(program) else { return Ok(first) };
-    let second = attempt(other, options, times)?;
-    let moved = |a: &Attempt| cost(program, &a.placed.placement).0;
-    let needs = |a: &Attempt| (a.plan.spilled(), a.plan.arena_bytes);
-    let better = needs(&second) < needs(&first) && moved(&second) <= moved(&first);
-    Ok(if better { second } else { first })
-}
-
-fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let out = work();
-    *into += start.elapsed();
-    out
-}
-
-/// What the inputs say of the program's symbols.
-pub(crate) fn sizes(program: &Program, inputs: &Inputs) -> Result<Binding> {
-    if program.symbols.is_empty() {
-        return Ok(Binding::new());
-    }
-    Ok(bind(program, inputs, &State::new(program)?, Strides::Any)?.symbols)
-}
-
-/// User inputs by storage, with how they lie on it. Inputs that share it without touching the same cells are
-/// shares, too: the program may reach further than an input shows.
-pub(crate) fn shares(program: &Program, inputs: &Inputs) -> Vec<Share> {
-    let positions: Vec<usize> = restride_exec::inputs::user_inputs(program).map(|(i, _)| i).collect();
-    let mut by_storage: Vec<(usize, Share)> = Vec::new();
-    for (&position, value) in positions.iter().zip(&inputs.values) {
-        let Some(t) = value.tensor() else { continue };
-        let layout = (t.layout().strides.clone(), t.layout().offset);
-        match by_storage.iter_mut().find(|(id, _)| *id == t.storage().id()) {
-            Some((_, share)) => {
-                share.inputs.push(position);
-                share.layouts.push(layout);
-            }
-            None => {
-                let share = Share { inputs: vec![position], bytes: t.storage().len() as i64, layouts: vec![layout] };
-                by_storage.push((t.storage().id(), share));
-            }
-        }
-    }
-    by_storage.into_iter().map(|(_, s)| s).collect()
 }

@@ -54,6 +54,13 @@ pub enum Differentiated {
 }
 
 /// Every declared operator, in the order of the table.
+///
+/// ```
+/// # use restride::Differentiated;
+/// let add = restride::coverage().into_iter().find(|c| c.name == "aten.add_.Tensor").expect("an operator");
+/// assert!(add.mutates && add.grad != Differentiated::None);
+/// # Ok::<(), restride::Error>(())
+/// ```
 pub fn coverage() -> Vec<Coverage> {
     restride_ops::ops().iter().map(|op| row(*op)).collect()
 }

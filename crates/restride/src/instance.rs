@@ -1,46 +1,68 @@
 //! Running a compiled program: an arena and a state, run after run.
 
-use crate::compile::{Compiled, Piece};
+use crate::compile::Compiled;
+use crate::prepare::{PreparedSegment, UpperBound};
 use crate::progress::Doing;
-use restride_exec::copy::{allocate, copy_into};
-use restride_exec::inputs::{Strides, bind, check_sharing, evaluate, same_strides};
+use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Options, Outputs, written_inputs};
-use restride_exec::run::{Arena, RunCtx, run_learn};
-use restride_exec::symbols::{Unified, unify};
+use restride_exec::run::{ByteArena, RunCtx, fit_learnt, run_learn};
 use restride_exec::{Inputs, RunValue, State};
-use restride_ir::{Arg, Binding, Error, ErrorKind, Node, Program, Result, Scalar, Type};
-use restride_passes::segment::{Learn, Source};
+use restride_ir::{Arg, Binding, Error, Node, Program, Result};
+use restride_passes::segment::Source;
 use std::sync::Arc;
 
 /// An arena and a state for one compiled program. It may go to another thread; threads that run at the same time have one each.
 pub struct Instance {
     compiled: Compiled,
     state: State,
-    arena: Arena,
+    arena: ByteArena,
     runs: u64,
+}
+
+impl Compiled {
+    /// An arena, empty until the first run, and the state that the program was exported with.
+    ///
+    /// # Errors
+    /// A weight that does not fit its storage.
+    pub fn instance(&self) -> Result<Instance> {
+        Ok(Instance::new(self.clone(), State::new(self.functional())?))
+    }
 }
 
 impl Instance {
     pub(crate) fn new(compiled: Compiled, state: State) -> Instance {
-        Instance { compiled, state, arena: Arena::default(), runs: 0 }
+        Instance { compiled, state, arena: ByteArena::default(), runs: 0 }
     }
 
-    /// Runs the program. Inputs are borrowed: what the program does to them is seen in their memory. Outputs are fresh
-    /// memory, or views of inputs where eager PyTorch's are.
+    /// Runs the program. Inputs are borrowed, and their memory shows the program's mutations. Outputs are fresh memory, or views of
+    /// inputs where eager PyTorch's are.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/llama_decode.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+    /// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    /// let mut instance = compiled.instance()?;
+    /// let outputs = instance.run(&inputs, &RunOptions { threads: 2, ..RunOptions::default() })?;
+    /// let logits = outputs.values[0].tensor().expect("a tensor");
+    /// assert_eq!(logits.layout().sizes[..], [1, 1, 128]);
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Inputs that do not fit (element type, sizes, guards, strides or shared memory that the program was not made for):
     /// nothing is written then. A kernel's own error, such as an index out of range, comes where it would come in PyTorch.
     pub fn run(&mut self, inputs: &Inputs, options: &Options) -> Result<Outputs> {
-        self.run_pieces(inputs, options, &mut |_| {})
+        self.run_showing(inputs, options, &mut |_| {})
     }
 
-    /// As [`Instance::run`], showing each piece that it runs.
-    pub(crate) fn run_pieces(
+    /// As [`Instance::run`], showing each segment that it runs.
+    pub(crate) fn run_showing(
         &mut self,
         inputs: &Inputs,
         options: &Options,
-        seen: &mut dyn FnMut(Arc<Piece>),
+        seen: &mut dyn FnMut(Arc<PreparedSegment>),
     ) -> Result<Outputs> {
         let program = self.compiled.functional();
         let bound = bind(program, inputs, &self.state, Strides::AsDeclared)?;
@@ -52,21 +74,21 @@ impl Instance {
             iteration: 0,
             threads: options.threads,
         };
+        let find = |s: &Source, live: &[RunValue]| match s {
+            Source::Input(i) => bound.values[*i].clone(),
+            Source::Live(i) => live[*i].clone(),
+        };
         let mut live: Vec<RunValue> = Vec::new();
         for (at, segment) in self.compiled.segments().iter().enumerate() {
             // Where types do not fit, a check that comes first says why.
-            let piece = self
+            let prepared = self
                 .compiled
-                .piece(at, &symbols)
+                .segment(at, &symbols)
                 .map_err(|e| broken_check(&segment.program, &symbols, ctx).unwrap_or(e))?;
-            let find = |s: &Source| match s {
-                Source::Input(i) => bound.values[*i].clone(),
-                Source::Live(i) => live[*i].clone(),
-            };
-            let values: Vec<RunValue> = segment.inputs.iter().map(find).collect();
+            let values: Vec<RunValue> = segment.inputs.iter().map(|s| find(s, &live)).collect();
             self.compiled.progress().tell(Doing::Running);
-            let results = piece.runnable.run(&mut self.arena, &values, ctx)?;
-            seen(piece);
+            let results = prepared.runnable.run(&mut self.arena, &values, ctx)?;
+            seen(prepared);
             let Some(learn) = &segment.learn else {
                 self.runs = self.runs.wrapping_add(1);
                 // The last segment has the program's own inputs first, then what earlier segments left.
@@ -76,16 +98,10 @@ impl Instance {
             for (&number, value) in segment.live.iter().zip(results) {
                 keep(&mut live, number, value);
             }
-            let operands: Vec<RunValue> = learn
-                .operands
-                .iter()
-                .map(|s| match s {
-                    Source::Input(i) => bound.values[*i].clone(),
-                    Source::Live(i) => live[*i].clone(),
-                })
-                .collect();
+            let operands: Vec<RunValue> = learn.operands.iter().map(|s| find(s, &live)).collect();
+            let read: Vec<bool> = learn.live.iter().map(Option::is_some).collect();
             let results = run_learn(&learn.node, &operands, &symbols, ctx)
-                .and_then(|r| fit(learn, r, &mut symbols))
+                .and_then(|r| fit_learnt(&learn.node, &learn.types, &read, r, &mut symbols))
                 .map_err(|e| e.at(program.graph(), learn.position))?;
             for (number, value) in learn.live.iter().zip(results) {
                 if let Some(number) = number {
@@ -121,16 +137,12 @@ impl Instance {
         Ok(())
     }
 
-    pub(crate) fn from_parts(compiled: Compiled, state: State, arena: Arena, runs: u64) -> Instance {
+    pub(crate) fn from_parts(compiled: Compiled, state: State, arena: ByteArena, runs: u64) -> Instance {
         Instance { compiled, state, arena, runs }
     }
 
-    pub(crate) fn into_parts(self) -> (Compiled, State, Arena, u64) {
+    pub(crate) fn into_parts(self) -> (Compiled, State, ByteArena, u64) {
         (self.compiled, self.state, self.arena, self.runs)
-    }
-
-    pub(crate) fn compiled(&self) -> &Compiled {
-        &self.compiled
     }
 
     /// Bytes of the arena that there are.
@@ -138,15 +150,36 @@ impl Instance {
         self.arena.bytes() as i64
     }
 
-    /// Makes the arena so large, if it is smaller.
-    pub(crate) fn take(&mut self, bytes: i64) -> Result<i64> {
+    fn take(&mut self, bytes: i64) -> Result<i64> {
         self.arena.take(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         Ok(self.arena_bytes())
     }
 
-    /// Runs take no more memory for the arena than there is.
-    pub(crate) fn fix(&mut self) {
-        self.arena.fix();
+    /// Grows the arena to [`Compiled::upper_bound`], so that no later run grows it; a run that would need more is refused. Returns
+    /// the arena's bytes.
+    ///
+    /// # Errors
+    /// A program whose arena has no such bound, with the reason; more memory than there is.
+    pub fn reserve(&mut self) -> Result<i64> {
+        match self.compiled.upper_bound().clone() {
+            UpperBound::Bytes(bytes) => self.take(bytes).inspect(|_| self.arena.fix()),
+            UpperBound::Unknown(why) => {
+                Err(Error::unsupported(format!("the memory that the program needs has no bound: {why}"))
+                    .help("reserve_for takes what certain inputs need"))
+            }
+        }
+    }
+
+    /// Grows the arena to the bytes that these inputs need, without a run: up to the first node whose results tell sizes. Returns
+    /// the arena's bytes.
+    ///
+    /// # Errors
+    /// Inputs that do not fit.
+    pub fn reserve_for(&mut self, inputs: &Inputs) -> Result<i64> {
+        let program = self.compiled.functional();
+        let symbols = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?.symbols;
+        let bytes = self.compiled.segment(0, &symbols)?.plan.arena_bytes;
+        self.take(bytes)
     }
 
     /// The state, of an instance that is needed no more.
@@ -168,59 +201,4 @@ fn keep(live: &mut Vec<RunValue>, number: usize, value: RunValue) {
         live.resize(number + 1, RunValue::None);
     }
     live[number] = value;
-}
-
-/// Holds what a node gave against what is declared, learns symbols, and gives tensors the declared layout.
-fn fit(learn: &Learn, results: Vec<RunValue>, symbols: &mut Binding) -> Result<Vec<RunValue>> {
-    if results.len() != learn.types.len() {
-        return Err(Error::invalid(format!("{} gives {} results", learn.node.op, results.len())));
-    }
-    // What is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
-    let nothing = |at: usize, value: &RunValue| {
-        let empty = matches!(value, RunValue::Tensor(t) if t.numel() == 0);
-        at > 0 && empty && learn.live.get(at).is_none_or(Option::is_none)
-    };
-    for (at, (ty, value)) in learn.types.iter().zip(&results).enumerate() {
-        if nothing(at, value) {
-            continue;
-        }
-        match (ty, value) {
-            (Type::Tensor(ty), RunValue::Tensor(t)) => {
-                let sizes = &t.layout().sizes;
-                if t.dtype() != ty.dtype || sizes.len() != ty.rank() {
-                    return Err(Error::invalid(format!("it gives {}{sizes:?} and is declared as {ty}", t.dtype())));
-                }
-                for (expr, &n) in ty.sizes().iter().zip(sizes) {
-                    accept(unify(expr, Scalar::Int(n), symbols), &format!("a size of {n}"))?;
-                }
-            }
-            (Type::Scalar(expr), RunValue::Scalar(s)) => {
-                accept(unify(expr, *s, symbols), &s.to_string())?;
-            }
-            _ => {}
-        }
-    }
-    let lay = |(at, (ty, value)): (usize, (&Type, RunValue))| match (ty, value) {
-        (_, value) if nothing(at, &value) => Ok(value),
-        (Type::Tensor(ty), RunValue::Tensor(t)) => match evaluate(&ty.layout, symbols) {
-            Some(declared) if !same_strides(&declared, t.layout()) || t.layout().offset != declared.offset => {
-                let own = allocate(t.dtype(), declared)?;
-                copy_into(&own, &t)?;
-                Ok(RunValue::Tensor(own))
-            }
-            _ => Ok(RunValue::Tensor(t)),
-        },
-        (_, value) => Ok(value),
-    };
-    learn.types.iter().zip(results).enumerate().map(lay).collect()
-}
-
-fn accept(unified: Unified, found: &str) -> Result<()> {
-    match unified {
-        Unified::Agree | Unified::Open => Ok(()),
-        Unified::Differs(want) => {
-            Err(Error::new(ErrorKind::Program, format!("it gives {found} where {want} is declared")))
-        }
-        Unified::OutOfRange(why) => Err(Error::new(ErrorKind::Program, format!("it gives {found}: {why}"))),
-    }
 }

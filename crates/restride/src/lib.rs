@@ -13,35 +13,38 @@
 //! same time is an error, never a race. Programs, instances, sessions and tensors go from thread to thread.
 #![deny(unsafe_code)]
 
-mod bound;
-mod budget;
+mod binding;
 mod compile;
+mod counts;
 mod coverage;
 pub mod eager;
-mod explain;
 pub mod files;
-mod given;
+mod inspect;
 mod instance;
 mod meaning;
 mod methods;
 mod open;
+mod prepare;
 mod progress;
-mod report;
 mod save;
 mod session;
-mod timeline;
 mod verify;
 
-pub use bound::UpperBound;
 pub use compile::{CompileOptions, Compiled, Times};
+pub use counts::Counts;
 pub use coverage::{Coverage, Differentiated, How, coverage};
-pub use explain::{Copied, Decision, Explanation, Site, Why};
+pub use inspect::Prepared;
+pub use inspect::explain::{Copied, Decision, Explanation, Site, Why};
+pub use inspect::report::{Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
+pub use inspect::timeline::{
+    Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow,
+};
 pub use instance::Instance;
 pub use meaning::meaning;
 pub use methods::Methods;
 pub use open::{OpenOptions, models, open, open_bytes, open_reader, saved_plan};
+pub use prepare::UpperBound;
 pub use progress::{Doing, Progress};
-pub use report::{Counts, Memories, MemoryCounts, PlacedCounts, PlanCounts, PlanRow, PlanTable, Report};
 pub use restride_check::Equivalence;
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
@@ -62,5 +65,4 @@ pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
 pub use save::{save, written};
 pub use session::Session;
-pub use timeline::{Access, Body, BufferRow, Overview, Owner, Part, Rect, StepKind, StepRow, Timeline, ValueRow};
 pub use verify::{StageVerdict, Verdict, verify};

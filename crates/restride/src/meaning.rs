@@ -1,14 +1,23 @@
 //! Whether a functional program means what the imported one means, for the inputs of a run.
 
-use crate::compile::{shares, sizes};
+use crate::binding::{shares, sizes};
 use restride_check::{Equivalence, InputPlace, MemoryOps};
 use restride_exec::Inputs;
 use restride_ir::{Error, Op, Program, Result};
 use std::collections::BTreeMap;
 
-/// Holds a functional program against the imported one by names of elements instead of numbers
-/// ([`restride_check::equivalence`]), with the sizes, strides and shared storages of some inputs. What is said holds for all
-/// inputs of these sizes that share storage likewise, whatever their elements.
+/// Proves that a functional program means what the imported one means, by names of elements instead of numbers
+/// ([`restride_check::equivalence`]). The proof holds for all inputs of these sizes and strides that share storage likewise.
+///
+/// ```
+/// # use restride::{Equivalence, FunctionalizeOptions, Inputs, OpenOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let functional = restride::functionalize(&program, &FunctionalizeOptions::default())?;
+/// assert!(matches!(restride::meaning(&program, &functional, &inputs)?, Equivalence::Same));
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// Which output or input differs, in which element, and what it is in each.

@@ -4,7 +4,7 @@ use crate::compile::{CompileOptions, Compiled};
 use crate::instance::Instance;
 use crate::open::{OpenOptions, models, open};
 use restride_exec::interp::{Options, Outputs};
-use restride_exec::run::Arena;
+use restride_exec::run::ByteArena;
 use restride_exec::{Inputs, State};
 use restride_ir::{Error, ErrorKind, Result};
 use restride_tensor::{RawTensor, Storage};
@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub struct Methods {
     compiled: BTreeMap<String, Compiled>,
     state: State,
-    arena: Arena,
+    arena: ByteArena,
     runs: u64,
 }
 
@@ -61,7 +61,7 @@ impl Methods {
             share(&mut state, &State::new(compiled.functional())?, method)?;
         }
         let compiled = programs.into_iter().collect();
-        Ok(Methods { compiled, state, arena: Arena::default(), runs: 0 })
+        Ok(Methods { compiled, state, arena: ByteArena::default(), runs: 0 })
     }
 
     /// The names of the programs, in alphabetical order.

@@ -31,6 +31,15 @@ impl OpenOptions {
 
 /// Opens a `.pt2` that `torch.export.save` wrote, or a `.fx` text.
 ///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/llama_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// assert!(program.graph().order.len() > 100);
+/// println!("{}", restride::text::print(&program));
+/// # Ok::<(), restride::Error>(())
+/// ```
+///
 /// # Errors
 /// A file that is not there, damaged, or of another format; an operator that is not known.
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
@@ -51,6 +60,13 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Program> {
 
 /// The names of the models in a `.pt2`, in the archive's order. A plain `torch.export.save` has one, `model`.
 ///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/prefill_decode.pt2"));
+/// assert_eq!(restride::models(path, &OpenOptions::default())?, ["decode", "prefill"]);
+/// # Ok::<(), restride::Error>(())
+/// ```
+///
 /// # Errors
 /// A file that is not there, damaged, or of another format.
 pub fn models(path: &Path, options: &OpenOptions) -> Result<Vec<String>> {
@@ -60,8 +76,16 @@ pub fn models(path: &Path, options: &OpenOptions) -> Result<Vec<String>> {
     Ok(archive.models().to_vec())
 }
 
-/// Opens a program that is in memory: the bytes of a `.pt2`, or of a `.fx` text. Weights are used where they are, for as long as
-/// the program lives; [`Bytes::from_owner`] and [`Bytes::foreign`] take them from the caller without a copy.
+/// Opens a program in memory: the bytes of a `.pt2`, or of a `.fx` text. The program uses weights where they are;
+/// [`Bytes::from_owner`] and [`Bytes::foreign`] take the caller's bytes without a copy.
+///
+/// ```
+/// # use restride::{Bytes, OpenOptions};
+/// let text = "graph(%x: f32[2]) {\n  %y: f32[2] = aten.relu_.default(%x)\n  return %y\n}\n";
+/// let program = restride::open_bytes(&Bytes::copy_of(text.as_bytes()), &OpenOptions::default())?;
+/// assert_eq!(program.graph().order.len(), 1);
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`open`].
@@ -78,7 +102,15 @@ pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
     of_text(text, options)
 }
 
-/// Opens a program that a reader gives, such as a file in an archive or a connection: all of it is read into memory.
+/// Opens a program from a reader, such as a connection, and reads all of it into memory.
+///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/kv_cache.pt2"));
+/// let program = restride::open_reader(std::fs::File::open(path).expect("a file"), &OpenOptions::default())?;
+/// assert!(program.sample_inputs.is_some());
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// As [`open`], and what the reader says.
@@ -113,6 +145,13 @@ fn of_archive(bytes: &Bytes, name: &str, options: &OpenOptions) -> Result<Progra
 
 /// Placement and plan that [`crate::Compiled::save`] wrote beside a program, for [`crate::CompileOptions::saved`]; `None` for
 /// files without.
+///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/kv_cache.pt2"));
+/// assert!(restride::saved_plan(path, &OpenOptions::default())?.is_none()); // torch.export.save writes none
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// A damaged file; a plan for another program than the one that it is beside.

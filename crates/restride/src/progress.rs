@@ -1,4 +1,4 @@
-//! What long work is at, for whoever waits for it.
+//! Progress of long work.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,7 +45,17 @@ impl fmt::Display for Doing {
     }
 }
 
-/// Who is told when a part of long work begins: nobody by default. May be called from any thread.
+/// A function to call when a part of long work begins, on any thread; none by default.
+///
+/// ```
+/// # use restride::{CompileOptions, OpenOptions, Progress};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/kv_cache.pt2"));
+/// let progress = Progress::new(|doing| eprintln!("{doing} …"));
+/// let options = CompileOptions { progress, ..CompileOptions::default() };
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// restride::Compiled::new(program, None, &options)?.prepare(None)?; // tells of placing, planning, checking
+/// # Ok::<(), restride::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(Doing) + Send + Sync>>);
 
@@ -64,6 +74,6 @@ impl Progress {
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Progress(somebody)" } else { "Progress(nobody)" })
+        f.write_str(if self.0.is_some() { "Progress(a function)" } else { "Progress(none)" })
     }
 }

@@ -12,14 +12,37 @@ use std::path::Path;
 
 /// Writes a program as a `.pt2` that `torch.export.load` takes, in the operators of [`written`].
 ///
+/// ```
+/// # use restride::{CompileOptions, Compiled, OpenOptions, Stage};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+/// # let out = std::env::temp_dir().join(format!("restride-doc-save-{}.pt2", std::process::id()));
+/// # let out = out.as_path();
+/// restride::save(compiled.functional(), out)?;
+/// assert_eq!(restride::open(out, &OpenOptions::default())?.stage, Stage::Functional);
+/// # std::fs::remove_file(out).expect("removed");
+/// # Ok::<(), restride::Error>(())
+/// ```
+///
 /// # Errors
 /// What has no form in a `.pt2`, and a file that cannot be written.
 pub fn save(program: &Program, path: &Path) -> Result<()> {
     export_file(&written(program)?, path)
 }
 
-/// The program in PyTorch's operators. What a functional one reads and writes through views, it says by views and scatters
-/// that take indices, as PyTorch's own functionalization does.
+/// The program in PyTorch's operators: a functional one reads and writes regions by views and scatters that take indices, as
+/// PyTorch's functionalization does.
+///
+/// ```
+/// # use restride::{FunctionalizeOptions, OpenOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let functional = restride::functionalize(&program, &FunctionalizeOptions::default())?;
+/// let written = restride::written(&functional)?;
+/// assert!(written.graph().ordered().all(|(_, n)| !n.op.name().starts_with("restride.")));
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// An operator of restride's own that is composed otherwise for other sizes, where these are not known.
@@ -35,10 +58,28 @@ impl Compiled {
     /// Writes the functional program, with placement and plan for these inputs below `extra/`: `restride.plan.json` (tied to
     /// the program by the SHA-256 of its JSON) and `restride.placed.txt`. [`crate::saved_plan`] reads them.
     ///
-    /// The plan is made for what is read from the file, as whoever runs that has to find the same program.
+    /// The plan is made for the program that is read back from the file, so that a reader finds the same program.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/llama_decode.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+    /// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    /// # let out = std::env::temp_dir().join(format!("restride-doc-plan-{}.pt2", std::process::id()));
+    /// # let out = out.as_path();
+    /// compiled.save(&inputs, out)?;
+    ///
+    /// let options = OpenOptions::default();
+    /// let saved = restride::saved_plan(out, &options)?.map(std::sync::Arc::new);
+    /// let compile = CompileOptions { saved, ..CompileOptions::default() };
+    /// Compiled::new(restride::open(out, &options)?, Some(&inputs), &compile)?.prepare(&inputs)?; // checks the plan, places nothing
+    /// # std::fs::remove_file(out).expect("removed");
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As [`save`] and [`Compiled::report`].
+    /// As [`save`] and [`Compiled::prepare`].
     pub fn save(&self, inputs: &Inputs, path: &Path) -> Result<()> {
         let program = written(self.functional())?;
         export_file(&program, path)?;
@@ -46,8 +87,9 @@ impl Compiled {
         let written = Compiled::new(open(path, &OpenOptions::default())?, Some(inputs), &options)?;
         let state = State::new(written.functional())?;
         let sizes = bind(written.functional(), inputs, &state, Strides::AsDeclared)?.symbols;
-        let pieces = written.pieces(inputs)?;
-        let pieces: Vec<PlacedPiece<'_>> = pieces
+        let prepared = written.prepare(inputs)?;
+        let pieces: Vec<PlacedPiece<'_>> = prepared
+            .segments
             .iter()
             .map(|p| PlacedPiece {
                 program: &p.program,
@@ -59,8 +101,24 @@ impl Compiled {
         export_file_with(&program, path, &placed_files(&program, &sizes, &pieces)?)
     }
 
-    /// The joint program of forward and backward: one output of the functional program becomes the loss, and parameters and
-    /// user inputs get gradients.
+    /// The joint program of forward and backward: one output of the functional program becomes the loss, and parameters and user
+    /// inputs get gradients.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/classifier.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+    /// let joint = compiled.grad(&GradOptions::default())?;
+    /// let inputs = Inputs::from_samples(&joint).expect("the file has sample inputs")?;
+    /// let mut instance = Compiled::new(joint, Some(&inputs), &CompileOptions::default())?.instance()?;
+    /// let outputs = instance.run(&inputs, &RunOptions::default())?;
+    /// for (input, gradient) in &outputs.gradients {
+    ///     println!("gradient of input {input}: {:?}", gradient.layout().sizes);
+    /// }
+    /// # assert!(!outputs.gradients.is_empty());
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`crate::grad`], and a result that is not sound.
@@ -97,8 +155,21 @@ impl Compiled {
         self.sound(restride_passes::grad::train(self.functional(), options, update)?)
     }
 
-    /// Chooses what backward keeps of forward in a joint program that [`Compiled::grad`] or [`Compiled::train`] made with these
-    /// options, and computes the rest again. Sizes that are symbols are taken from the inputs.
+    /// Chooses the forward values that backward keeps in a joint program of [`Compiled::grad`] or [`Compiled::train`] with these
+    /// options, and rematerialises the others. Inputs tell symbolic sizes.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, GradOptions, Keep, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/classifier.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+    /// let options = GradOptions::default();
+    /// let joint = compiled.grad(&options)?;
+    /// let light = compiled.keep(&joint, &options, Keep::None, None)?.program;
+    /// let arena = |p| Compiled::new(p, None, &CompileOptions::default())?.prepare(None).map(|p| p.report().plan.arena_bytes);
+    /// assert!(arena(light)? < arena(joint)?);
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`restride_passes::recompute::keep`], and a result that is not sound.
@@ -109,7 +180,7 @@ impl Compiled {
         keep: Keep,
         inputs: Option<&Inputs>,
     ) -> Result<Kept> {
-        let sizes = inputs.map_or_else(|| Ok(restride_ir::Binding::new()), |i| crate::compile::sizes(joint, i))?;
+        let sizes = inputs.map_or_else(|| Ok(restride_ir::Binding::new()), |i| crate::binding::sizes(joint, i))?;
         let forward = restride_passes::grad::forward_nodes(self.functional(), joint, options)?;
         let kept = restride_passes::recompute::keep(joint, forward, &sizes, keep)?;
         Ok(Kept { program: self.sound(kept.program)?, ..kept })
@@ -117,13 +188,23 @@ impl Compiled {
 
     fn sound(&self, out: Program) -> Result<Program> {
         restride_ir::verify(&out)?;
-        if self.checks() {
+        if self.options().check {
             restride_check::functional(&out).map_err(|f| restride_check::error(&out, &f))?;
         }
         Ok(out)
     }
 
     /// The program with in-place operators and views, as PyTorch has them.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/vit_small.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+    /// let program = compiled.reinplaced()?;
+    /// assert!(program.graph().ordered().any(|(_, n)| n.op.mutates(&n.args)));
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Memory that PyTorch's operators cannot express, with the node.
@@ -133,8 +214,18 @@ impl Compiled {
         Ok(out)
     }
 
-    /// The view form: the functional program with views for copies of views, without copies that change nothing, and, if asked
-    /// for, with what is put together computed in slices of its memory. For compilers that take views.
+    /// The view form, for compilers that take views: views instead of copies of views, no copies that change nothing and, by
+    /// option, the operands of `cat` and `stack` computed in slices of the result.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions, ViewOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/vit_small.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let compiled = Compiled::new(program, None, &CompileOptions::default())?;
+    /// let program = compiled.with_views(ViewOptions::default())?;
+    /// assert!(program.graph().ordered().any(|(_, n)| n.op.is_view()));
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// A result that is not sound.

@@ -4,7 +4,7 @@ use crate::compile::Compiled;
 use crate::instance::Instance;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Options, Outputs, written_inputs};
-use restride_exec::run::{RunCtx, Session as Bound};
+use restride_exec::run::{BoundRun, RunCtx};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
@@ -32,7 +32,7 @@ use restride_tensor::{AccessError, RawTensor};
 pub struct Session {
     compiled: Compiled,
     state: State,
-    bound: Bound,
+    bound: BoundRun,
     outputs: Outputs,
     options: Options,
     runs: u64,
@@ -74,9 +74,9 @@ impl Instance {
         for (at, t) in user.iter().zip(outputs) {
             given[*at] = t.clone();
         }
-        let piece = compiled.piece(0, &bound.symbols)?;
+        let segment = compiled.segment(0, &bound.symbols)?;
         let mut session = Session {
-            bound: Bound::new(piece.runnable.clone(), arena, bound.values, &given)?,
+            bound: BoundRun::new(segment.runnable.clone(), arena, bound.values, &given)?,
             outputs: Outputs::default(),
             options: options.clone(),
             compiled: compiled.clone(),

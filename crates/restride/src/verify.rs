@@ -49,28 +49,38 @@ impl Verdict {
     }
 }
 
-/// Runs a program as imported, as functional and as planned, on copies of the same inputs and of the state, and compares
-/// outputs, inputs and state: bits (all NaNs equal), sizes, strides, and who shares storage with whom.
+/// Runs a program as imported, as functional and as planned, on copies of the same inputs and state, and compares outputs, inputs
+/// and state: bits (all NaNs equal), sizes, strides, shared storages.
+///
+/// ```
+/// # use restride::{CompileOptions, Inputs, OpenOptions, RunOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let verdict = restride::verify(&program, &inputs, &RunOptions::default(), &CompileOptions::default())?;
+/// assert_eq!(verdict.fault(), None);
+/// # Ok::<(), restride::Error>(())
+/// ```
 ///
 /// # Errors
 /// A stage that refuses the program, and what a checker finds.
 pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &CompileOptions) -> Result<Verdict> {
     options.progress.tell(Doing::Interpreting);
-    let interp = Left::interp(program, inputs, run)?;
+    let interp = StageResult::interp(program, inputs, run)?;
     let compiled = Compiled::new(program.clone(), Some(inputs), options)?;
     options.progress.tell(Doing::InterpretingFunctional);
-    let functional = Left::interp(compiled.functional(), inputs, run)?;
+    let functional = StageResult::interp(compiled.functional(), inputs, run)?;
     let planned = {
         let inputs = inputs.deep_clone();
         let mut instance = compiled.instance()?;
         let outputs = instance.run(&inputs, run)?;
-        Left { outputs, state: instance.into_state() }
+        StageResult { outputs, state: instance.into_state() }
     };
-    let sizes = crate::compile::sizes(program, inputs)?;
-    let program = &*crate::given::laid_as_given(program, inputs, &sizes)?;
+    let sizes = crate::binding::sizes(program, inputs)?;
+    let program = &*crate::binding::with_strides_of(program, inputs, &sizes)?;
     let names = names(program, &interp);
     let expected = interp.described();
-    let stage = |stage: &'static str, left: &Left| StageVerdict {
+    let stage = |stage: &'static str, left: &StageResult| StageVerdict {
         stage,
         differences: differences(&names, &expected, &left.described()),
     };
@@ -89,17 +99,17 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
 }
 
 /// What a run left behind.
-struct Left {
+struct StageResult {
     outputs: Outputs,
     state: State,
 }
 
-impl Left {
-    fn interp(program: &Program, inputs: &Inputs, run: &Options) -> Result<Left> {
+impl StageResult {
+    fn interp(program: &Program, inputs: &Inputs, run: &Options) -> Result<StageResult> {
         let inputs = inputs.deep_clone();
         let mut state = State::new(program)?;
         let outputs = interpret(program, &inputs, &mut state, run)?;
-        Ok(Left { outputs, state })
+        Ok(StageResult { outputs, state })
     }
 
     fn described(&self) -> Vec<Described> {
@@ -133,7 +143,7 @@ impl Described {
     }
 }
 
-fn names(program: &Program, left: &Left) -> Vec<String> {
+fn names(program: &Program, left: &StageResult) -> Vec<String> {
     let inputs = user_inputs(program).map(|(_, n)| format!("input.{n}"));
     let state = left.state.iter().map(|(n, _)| format!("state.{n}"));
     let outputs = (0..left.outputs.values.len()).map(|i| format!("output.{i}"));

@@ -1,15 +1,15 @@
 //! Calls of operators that write nothing: run by the interpreter, and recorded where something is differentiated.
 
-use super::emit::Frame;
+use super::emit::RuleFrame;
 use super::guards;
 use super::memory::SavedValue;
 use super::mode::{self, Saved, is_grad_enabled};
-use super::node::{Edge, Held, Kind, Node, Recorded};
+use super::node::{Edge, Held, Kind, Recorded, TapeNode};
 use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
 use crate::interp::{Slot, call_slots};
-use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Movement, Op, OpError, Result, Scalar, Val};
+use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Movement, Op, Result, Scalar, Val};
 use restride_ops::{gradient::kept, view_form};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -81,7 +81,7 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         Some(Grad::Zero) => constants(native(op, args)?, args),
         Some(Grad::Form(form)) => {
             let composed = guards::composed(op, args);
-            let mut frame = Frame::default();
+            let mut frame = RuleFrame::default();
             let given: Vec<Arg<Val, Expr>> = frame.enter(args);
             let needs = vec![true; operands(args).count()];
             let call = GradCall { op, args: &given, results: &[], grads: &[], needs: &needs };
@@ -91,7 +91,7 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         Some(Grad::Composed) => {
             let decompose = def.decompose.ok_or_else(|| Error::invalid(format!("{op} is composed of nothing")))?;
             let composed = guards::composed(op, args);
-            let mut frame = Frame::default();
+            let mut frame = RuleFrame::default();
             let given: Vec<Arg<Val, Scalar>> = frame.enter_numbers(args);
             let made = decompose(&mut frame, &Args(&given)).map(|made| made.into_vec());
             composed_of(frame.leave(made)?, composed)
@@ -165,9 +165,8 @@ fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     for i in 0..count {
         let item = |t: &Tensor, i: usize| {
             let at = Arg::Scalar(Scalar::Int(i as i64));
-            let made = call_op("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
-            let made = made.map_err(|e| super::tensor::words(&e))?;
-            made.first().and_then(Value::tensor).cloned().ok_or_else(|| OpError::new("a member of nothing"))
+            let made = Tensor::call_one("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
+            made.map_err(|e| super::tensor::words(&e))
         };
         let mut one = op.member_args(args, i, item)?;
         member.fill_defaults(&mut one)?;
@@ -181,8 +180,7 @@ fn resolved(t: &Tensor) -> Result<Tensor> {
     let mut t = t.clone();
     for (set, name) in [(t.raw().conj, "aten.resolve_conj.default"), (t.raw().neg, "aten.resolve_neg.default")] {
         if set {
-            let made = call_op(name, &[Arg::Value(t)])?;
-            t = made.first().and_then(Value::tensor).cloned().ok_or_else(|| Error::invalid("a copy of nothing"))?;
+            t = Tensor::call_one(name, &[Arg::Value(t)])?;
         }
     }
     Ok(t)
@@ -278,9 +276,8 @@ fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let copies = matches!(op.def().movement, Some(Movement::View(_)));
     let of_view = operands(args).next().is_some_and(|t| t.view().is_some());
     let Some(view) = view_form(op).filter(|_| copies && of_view) else { return recorded(op, args) };
-    let shown = call_op(view.name(), args)?;
-    let shown = shown.first().and_then(Value::tensor).ok_or_else(|| Error::invalid("a view of nothing"))?;
-    call_op("aten.clone.default", &[Arg::Value(shown.clone())])
+    let shown = Tensor::call_one(view.name(), args)?;
+    call_op("aten.clone.default", &[Arg::Value(shown)])
 }
 
 /// A call that is run and recorded.
@@ -337,7 +334,7 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         }
     }
     let types = results.iter().map(|t| t.meta()).collect();
-    let node = Node::guarded(Kind::Call(RefCell::new(Some(call)), op), edges, types, guards);
+    let node = TapeNode::guarded(Kind::Call(RefCell::new(Some(call)), op), edges, types, guards);
     for (slot, t) in results.iter().enumerate().filter(|(_, t)| differentiable(t.dtype())) {
         let edge = Some(Edge { node: node.clone(), slot });
         match t.view() {

@@ -2,7 +2,7 @@
 
 use super::call::{EagerArgs, Value, numbers, run};
 use super::memory::SavedValue;
-use super::node::{Edge, Kind, Node};
+use super::node::{Edge, Kind, TapeNode};
 use super::probe::lifted;
 use super::tensor::{Tensor, words};
 use restride_ir::{
@@ -19,7 +19,7 @@ use std::rc::Rc;
 type OpResult<T> = std::result::Result<T, OpError>;
 
 /// A value that a rule or composition handles.
-enum Entry {
+enum RuleValue {
     Tensor(Tensor),
     /// Only its type is there.
     Type(TensorType),
@@ -34,32 +34,32 @@ enum Entry {
 
 /// What a rule, a form or a composition works on.
 #[derive(Default)]
-pub(super) struct Frame<'n> {
-    entries: Vec<Entry>,
+pub(super) struct RuleFrame<'n> {
+    entries: Vec<RuleValue>,
     /// The node whose saved values are read.
-    node: Option<&'n Rc<Node>>,
+    node: Option<&'n Rc<TapeNode>>,
     /// What a call really said, where rules only pass on words.
     error: Option<Error>,
 }
 
-impl Frame<'_> {
-    fn add(&mut self, e: Entry) -> Val {
+impl RuleFrame<'_> {
+    fn add(&mut self, e: RuleValue) -> Val {
         self.entries.push(e);
         Val(self.entries.len() as u32 - 1)
     }
 
     fn tensor(&mut self, v: Val) -> Result<Tensor> {
         let (slot, result) = match self.entries.get(v.0 as usize) {
-            Some(Entry::Tensor(t)) => return Ok(t.clone()),
-            Some(Entry::Saved { slot, result, .. }) => (*slot, *result),
+            Some(RuleValue::Tensor(t)) => return Ok(t.clone()),
+            Some(RuleValue::Saved { slot, result, .. }) => (*slot, *result),
             // Rules that are run on types read zeros of them.
-            Some(Entry::Type(ty)) => return zeros(ty),
-            Some(Entry::Other(_)) => return Err(Error::invalid("a rule reads a number as a tensor")),
+            Some(RuleValue::Type(ty)) => return zeros(ty),
+            Some(RuleValue::Other(_)) => return Err(Error::invalid("a rule reads a number as a tensor")),
             None => return Err(Error::invalid("a rule uses a value that it did not make")),
         };
         let node = self.node.ok_or_else(|| Error::invalid("a saved value of no node"))?;
         let t = saved(node, slot, result)?;
-        self.entries[v.0 as usize] = Entry::Tensor(t.clone());
+        self.entries[v.0 as usize] = RuleValue::Tensor(t.clone());
         Ok(t)
     }
 
@@ -70,7 +70,7 @@ impl Frame<'_> {
 
     /// Arguments as compositions see them.
     pub fn enter_numbers(&mut self, args: &EagerArgs) -> Vec<Arg<Val, Scalar>> {
-        args.iter().map(|a| a.map_values(|t| self.add(Entry::Tensor(t.clone())))).collect()
+        args.iter().map(|a| a.map_values(|t| self.add(RuleValue::Tensor(t.clone())))).collect()
     }
 
     /// Results as values, or what really went wrong.
@@ -79,7 +79,7 @@ impl Frame<'_> {
             Ok(vals) => vals
                 .into_iter()
                 .map(|v| match self.entries.get(v.0 as usize) {
-                    Some(Entry::Other(value)) => Ok(value.clone()),
+                    Some(RuleValue::Other(value)) => Ok(value.clone()),
                     _ => self.tensor(v).map(Value::Tensor),
                 })
                 .collect(),
@@ -95,8 +95,8 @@ impl Frame<'_> {
             Ok(made) => Ok(made
                 .into_iter()
                 .map(|v| match v {
-                    Value::Tensor(t) => self.add(Entry::Tensor(t)),
-                    other => self.add(Entry::Other(other)),
+                    Value::Tensor(t) => self.add(RuleValue::Tensor(t)),
+                    other => self.add(RuleValue::Other(other)),
                 })
                 .collect()),
             Err(e) => Err(self.fail(e)),
@@ -111,15 +111,15 @@ impl Frame<'_> {
 
     fn type_of(&self, v: Val) -> TensorType {
         match self.entries.get(v.0 as usize) {
-            Some(Entry::Tensor(t)) => lifted(&t.meta()),
-            Some(Entry::Type(ty) | Entry::Saved { ty, .. }) => ty.clone(),
-            Some(Entry::Other(Value::Scalar(s))) => TensorType::contiguous(s.dtype(), &[]),
+            Some(RuleValue::Tensor(t)) => lifted(&t.meta()),
+            Some(RuleValue::Type(ty) | RuleValue::Saved { ty, .. }) => ty.clone(),
+            Some(RuleValue::Other(Value::Scalar(s))) => TensorType::contiguous(s.dtype(), &[]),
             _ => TensorType::contiguous(DType::Bool, &[]),
         }
     }
 }
 
-impl GradEmit for Frame<'_> {
+impl GradEmit for RuleFrame<'_> {
     fn call(&mut self, name: &str, args: &[Arg<Val, Expr>]) -> OpResult<SmallVec<[Val; 1]>> {
         let number = |e: &Expr| e.constant().ok_or_else(|| OpError::new(format!("{e} is no number")));
         let mut real = Vec::with_capacity(args.len());
@@ -138,16 +138,16 @@ impl GradEmit for Frame<'_> {
     }
 }
 
-impl Emit for Frame<'_> {
+impl Emit for RuleFrame<'_> {
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> OpResult<SmallVec<[Val; 1]>> {
         let mut real = Vec::with_capacity(args.len());
         for a in args {
             // A number that a call gave is given on as what it is.
             let other = match a {
                 Arg::Value(v) => match self.entries.get(v.0 as usize) {
-                    Some(Entry::Other(Value::Scalar(s))) => Some(Arg::Scalar(*s)),
-                    Some(Entry::Other(Value::Str(s))) => Some(Arg::Str(s.clone())),
-                    Some(Entry::Other(_)) => Some(Arg::None),
+                    Some(RuleValue::Other(Value::Scalar(s))) => Some(Arg::Scalar(*s)),
+                    Some(RuleValue::Other(Value::Str(s))) => Some(Arg::Str(s.clone())),
+                    Some(RuleValue::Other(_)) => Some(Arg::None),
                     _ => None,
                 },
                 _ => None,
@@ -177,7 +177,7 @@ fn zeros(ty: &TensorType) -> Result<Tensor> {
 }
 
 /// Operand or result of a recorded call, with its history.
-fn saved(node: &Rc<Node>, slot: usize, result: bool) -> Result<Tensor> {
+fn saved(node: &Rc<TapeNode>, slot: usize, result: bool) -> Result<Tensor> {
     let Kind::Call(call, op) = &node.kind else { return Err(Error::invalid("a saved value of no call")) };
     let call = call.borrow();
     let call = call.as_ref().ok_or_else(freed)?;
@@ -212,7 +212,11 @@ pub(super) fn freed() -> Error {
 }
 
 /// The gradients of a node's operands, from those of its results.
-pub(super) fn backward_of(node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
+pub(super) fn backward_of(
+    node: &Rc<TapeNode>,
+    grads: &[Option<Tensor>],
+    needs: &[bool],
+) -> Result<Vec<Option<Tensor>>> {
     match &node.kind {
         Kind::Leaf(_) => Ok(Vec::new()),
         Kind::Call(..) => of_call(node, grads, needs),
@@ -232,28 +236,28 @@ fn given(grads: &[Option<Tensor>]) -> Result<Tensor> {
     grads.first().cloned().flatten().ok_or_else(|| Error::invalid("a node without a gradient"))
 }
 
-fn of_call(node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
+fn of_call(node: &Rc<TapeNode>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
     let Kind::Call(cell, op) = &node.kind else { return Err(Error::invalid("no call")) };
     if matches!(op.def().grad, Some(Grad::Zero)) {
         let call = cell.borrow();
         let operands = call.as_ref().ok_or_else(freed)?.operands.iter().zip(needs);
         return operands.map(|(h, needs)| needs.then(|| zeros(&h.ty)).transpose()).collect();
     }
-    let mut frame = Frame { node: Some(node), ..Frame::default() };
+    let mut frame = RuleFrame { node: Some(node), ..RuleFrame::default() };
     let (args, results) = {
         let call = cell.borrow();
         let call = call.as_ref().ok_or_else(freed)?;
         for (slot, h) in call.operands.iter().enumerate() {
-            frame.add(Entry::Saved { ty: h.ty.clone(), slot, result: false });
+            frame.add(RuleValue::Saved { ty: h.ty.clone(), slot, result: false });
         }
         let mut results = Vec::with_capacity(call.results.len());
         for (slot, h) in call.results.iter().enumerate() {
-            results.push(frame.add(Entry::Saved { ty: h.ty.clone(), slot, result: true }));
+            results.push(frame.add(RuleValue::Saved { ty: h.ty.clone(), slot, result: true }));
         }
         (call.args.clone(), results)
     };
     let given: Vec<Option<Val>> =
-        grads.iter().map(|g| g.as_ref().map(|g| frame.add(Entry::Tensor(g.clone())))).collect();
+        grads.iter().map(|g| g.as_ref().map(|g| frame.add(RuleValue::Tensor(g.clone())))).collect();
     let call = GradCall { op: *op, args: &args, results: &results, grads: &given, needs };
     finish(frame, *op, |f| gradients(f, &call))
 }
@@ -267,19 +271,20 @@ pub(super) fn rule_on_types(
     needs: &[bool],
 ) -> Result<Vec<Option<Tensor>>> {
     let op = lookup(name).ok_or_else(|| Error::invalid(format!("there is no operator {name}")))?;
-    let mut frame = Frame::default();
-    let mut args: Vec<Arg<Val, Expr>> = types.iter().map(|t| Arg::Value(frame.add(Entry::Type(t.clone())))).collect();
+    let mut frame = RuleFrame::default();
+    let mut args: Vec<Arg<Val, Expr>> =
+        types.iter().map(|t| Arg::Value(frame.add(RuleValue::Type(t.clone())))).collect();
     args.extend_from_slice(rest);
-    let result = frame.add(Entry::Type(lifted(&g.meta())));
-    let given = frame.add(Entry::Tensor(g.clone()));
+    let result = frame.add(RuleValue::Type(lifted(&g.meta())));
+    let given = frame.add(RuleValue::Tensor(g.clone()));
     let call = GradCall { op, args: &args, results: &[result], grads: &[Some(given)], needs };
     finish(frame, op, |f| gradients(f, &call))
 }
 
 fn finish(
-    mut frame: Frame<'_>,
+    mut frame: RuleFrame<'_>,
     op: Op,
-    rule: impl FnOnce(&mut Frame<'_>) -> OpResult<Vec<Option<Val>>>,
+    rule: impl FnOnce(&mut RuleFrame<'_>) -> OpResult<Vec<Option<Val>>>,
 ) -> Result<Vec<Option<Tensor>>> {
     match rule(&mut frame) {
         Ok(found) => found.into_iter().map(|v| v.map(|v| frame.tensor(v)).transpose()).collect(),
@@ -295,8 +300,8 @@ pub(super) fn fitted(g: &Tensor, to: &Meta) -> Result<Tensor> {
     if g.dtype() == to.dtype && g.sizes()[..] == to.layout.sizes[..] {
         return Ok(g.clone());
     }
-    let mut frame = Frame::default();
-    let v = frame.add(Entry::Tensor(g.clone()));
+    let mut frame = RuleFrame::default();
+    let v = frame.add(RuleValue::Tensor(g.clone()));
     match fit(&mut frame, v, &lifted(to)) {
         Ok(v) => frame.tensor(v),
         Err(e) => Err(frame.error.take().unwrap_or_else(|| e.into())),

@@ -1,11 +1,11 @@
 //! Backward passes.
 
-use super::call::{Value, call_op};
+use super::call::call_op;
 use super::emit::{backward_of, fitted};
 use super::mode::{self, set_grad_enabled};
-use super::node::{Edge, Kind, Node, run_hooks};
+use super::node::{Edge, Kind, TapeNode, run_hooks};
 use super::tensor::{Tensor, refuse};
-use crate::copy::{allocate, copy_into};
+use crate::copy::copy_as;
 use restride_ir::{Arg, Error, Result, Scalar, dense_like};
 use restride_tensor::Layout;
 use std::cell::RefCell;
@@ -68,7 +68,7 @@ impl Found {
 }
 
 /// Gradients of a node's results that have arrived.
-type Arrived = BTreeMap<u64, (Rc<Node>, Vec<Option<Tensor>>)>;
+type Arrived = BTreeMap<u64, (Rc<TapeNode>, Vec<Option<Tensor>>)>;
 
 fn pass(
     outputs: &[Tensor],
@@ -93,7 +93,7 @@ fn pass(
         arrive(&mut arrived, &edge, Some(g))?;
     }
     let needed = wanted.map(|w| leading_to(arrived.values().map(|(n, _)| n.clone()).collect(), w));
-    let needs = |n: &Rc<Node>| needed.as_ref().is_none_or(|all| all.contains(&n.id));
+    let needs = |n: &Rc<TapeNode>| needed.as_ref().is_none_or(|all| all.contains(&n.id));
     let mut found = Found(vec![None; wanted.map_or(0, <[Edge]>::len)]);
     while let Some((_, (node, mut grads))) = arrived.pop_last() {
         if !needs(&node) {
@@ -157,13 +157,7 @@ fn ones(t: &Tensor) -> Result<Tensor> {
         Arg::Scalar(Scalar::Int(1)),
         Arg::DType(t.dtype()),
     ];
-    one("aten.full.default", &args)
-}
-
-fn one(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Tensor> {
-    let made = call_op(name, args)?;
-    let t = made.first().and_then(Value::tensor).cloned();
-    t.ok_or_else(|| Error::invalid(format!("{name} gives no tensor")))
+    Tensor::call_one("aten.full.default", &args)
 }
 
 /// Adds a gradient to those that have arrived at a result; `None` is zero.
@@ -176,14 +170,14 @@ fn arrive(arrived: &mut Arrived, edge: &Edge, g: Option<Tensor>) -> Result<()> {
     };
     let g = fitted(&g, ty)?;
     *place = Some(match place.take() {
-        Some(old) => one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
+        Some(old) => Tensor::call_one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
         None => g,
     });
     Ok(())
 }
 
 /// The gradients after the hooks; those that are kept are put away.
-fn hooked(node: &Rc<Node>, grads: &mut [Option<Tensor>]) -> Result<()> {
+fn hooked(node: &Rc<TapeNode>, grads: &mut [Option<Tensor>]) -> Result<()> {
     let hooks = match &node.kind {
         Kind::Leaf(t) => vec![(0, t.hooks())],
         _ => node.hooks.borrow().clone(),
@@ -197,7 +191,7 @@ fn hooked(node: &Rc<Node>, grads: &mut [Option<Tensor>]) -> Result<()> {
     for (slot, t) in retained {
         if let (Some(t), Some(Some(g))) = (t.get(), grads.get(slot)) {
             let sum = match t.grad() {
-                Some(old) => one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g.clone())])?,
+                Some(old) => Tensor::call_one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g.clone())])?,
                 None => g.clone(),
             };
             t.set_grad(Some(sum));
@@ -213,19 +207,17 @@ fn accumulate(t: &Tensor, g: Tensor, create_graph: bool) -> Result<()> {
         return refuse(format!("a gradient of sizes {g:?} of a leaf whose sizes are {t:?} now"));
     }
     let sum = match t.grad() {
-        Some(old) if create_graph => one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
+        Some(old) if create_graph => Tensor::call_one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
         Some(old) if !old.requires_grad() => {
             call_op("aten.add_.Tensor", &[Arg::Value(old.clone()), Arg::Value(g)])?;
             old
         }
-        Some(old) => one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
-        None if create_graph => one("aten.clone.default", &[Arg::Value(g)])?,
+        Some(old) => Tensor::call_one("aten.add.Tensor", &[Arg::Value(old), Arg::Value(g)])?,
+        None if create_graph => Tensor::call_one("aten.clone.default", &[Arg::Value(g)])?,
         None => {
             let layout = t.layout();
             let layout = if layout.is_dense() { dense_like(&layout) } else { Layout::contiguous(&layout.sizes) };
-            let own = allocate(g.dtype(), layout)?;
-            copy_into(&own, &g.raw())?;
-            Tensor::fresh(Rc::new(RefCell::new(own)))
+            Tensor::fresh(Rc::new(RefCell::new(copy_as(&g.raw(), layout)?)))
         }
     };
     t.set_grad(Some(sum));
@@ -233,8 +225,8 @@ fn accumulate(t: &Tensor, g: Tensor, create_graph: bool) -> Result<()> {
 }
 
 /// Which nodes lead to one of the wanted results.
-fn leading_to(starts: Vec<Rc<Node>>, wanted: &[Edge]) -> BTreeSet<u64> {
-    let mut seen: BTreeMap<u64, Rc<Node>> = BTreeMap::new();
+fn leading_to(starts: Vec<Rc<TapeNode>>, wanted: &[Edge]) -> BTreeSet<u64> {
+    let mut seen: BTreeMap<u64, Rc<TapeNode>> = BTreeMap::new();
     let mut left = starts;
     while let Some(n) = left.pop() {
         if seen.contains_key(&n.id) {

@@ -1,9 +1,9 @@
 //! Functions with a backward pass of their own.
 
 use super::emit::freed;
-use super::memory::{Memory, SavedValue};
+use super::memory::{SavedValue, TapeStorage};
 use super::mode::{is_grad_enabled, no_grad};
-use super::node::{Edge, Kind, Node};
+use super::node::{Edge, Kind, TapeNode};
 use super::tensor::{Tensor, differentiable, refuse};
 use restride_ir::{Error, Result};
 use std::cell::RefCell;
@@ -111,7 +111,12 @@ impl Applied {
         }
     }
 
-    pub fn backward(&self, node: &Rc<Node>, grads: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>> {
+    pub fn backward(
+        &self,
+        node: &Rc<TapeNode>,
+        grads: &[Option<Tensor>],
+        needs: &[bool],
+    ) -> Result<Vec<Option<Tensor>>> {
         let name = self.function.name();
         let mut saved = Vec::new();
         for (value, source) in self.saved.borrow().as_ref().ok_or_else(freed)? {
@@ -142,7 +147,7 @@ thread_local! {
 
 struct Given {
     function: Rc<dyn Function>,
-    inputs: Vec<Rc<Memory>>,
+    inputs: Vec<Rc<TapeStorage>>,
 }
 
 /// As long as it lives, the inputs of a function are not written.
@@ -222,7 +227,7 @@ pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor
     let saved = saving.saved.iter().map(|t| Ok((SavedValue::new(t)?, source(t)))).collect::<Result<Vec<_>>>()?;
     let types = made.iter().map(Tensor::meta).collect();
     let applied = Applied { function, saved: RefCell::new(Some(saved)) };
-    let node = Node::new(Kind::Function(applied), edges, types);
+    let node = TapeNode::new(Kind::Function(applied), edges, types);
     let constant = |r: &Tensor| !differentiable(r.dtype()) || saving.constants.iter().any(|c| c.is(r));
     let recorded = made.iter().enumerate().map(|(slot, r)| match constant(r) {
         true => r.clone(),

@@ -2,7 +2,7 @@
 //! of their memory. The version has to be the same when the gradient goes through the call.
 
 use super::call::EagerArgs;
-use super::memory::{Memory, about_to_be_written, overwritten};
+use super::memory::{TapeStorage, about_to_be_written, overwritten};
 use super::mode;
 use super::node::{Edge, Kind};
 use super::tensor::{Tensor, refuse};
@@ -15,15 +15,15 @@ use std::rc::Rc;
 /// What PyTorch keeps of a call. The nodes of a call that is composed here, and not in PyTorch, share it.
 #[derive(Default)]
 pub(super) struct Guards {
-    all: RefCell<Vec<Guard>>,
+    all: RefCell<Vec<GuardedValue>>,
     /// Whether PyTorch keeps anything, copies included.
     keeps: bool,
     /// An operator that PyTorch has no gradient of.
     without: Option<Op>,
 }
 
-struct Guard {
-    memory: Rc<Memory>,
+struct GuardedValue {
+    memory: Rc<TapeStorage>,
     version: u64,
     dtype: DType,
     sizes: Vec<i64>,
@@ -102,14 +102,14 @@ impl Guards {
                 Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => Source::Edge(e),
                 _ => Source::Leaf,
             };
-            Guard::new(t, source)
+            GuardedValue::new(t, source)
         });
         Guards { all: RefCell::new(all.collect()), keeps, without: kept.without.then_some(op) }
     }
 
     fn add_results(&self, op: Op, kept: &Kept, results: &[&Tensor]) {
         let found = kept.results.iter().filter_map(|k| Some((*k, *results.get(*k)?)));
-        self.all.borrow_mut().extend(found.map(|(k, t)| Guard::new(t, Source::Result(op, k))));
+        self.all.borrow_mut().extend(found.map(|(k, t)| GuardedValue::new(t, Source::Result(op, k))));
     }
 
     /// A result was written into a target: it is kept there.
@@ -144,10 +144,10 @@ impl Guards {
     }
 }
 
-impl Guard {
-    fn new(t: &Tensor, source: Source) -> Guard {
+impl GuardedValue {
+    fn new(t: &Tensor, source: Source) -> GuardedValue {
         let detached = matches!(source, Source::Edge(_)).then(|| t.cut_off());
-        Guard { memory: t.memory(), version: t.version(), dtype: t.dtype(), sizes: t.sizes(), source, detached }
+        GuardedValue { memory: t.memory(), version: t.version(), dtype: t.dtype(), sizes: t.sizes(), source, detached }
     }
 }
 

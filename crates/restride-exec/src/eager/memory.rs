@@ -2,7 +2,7 @@
 
 use super::mode::{self, Saved};
 use super::tensor::Tensor;
-use crate::copy::{allocate, copy_into};
+use crate::copy::copy_as;
 use restride_ir::{Error, ErrorKind, Result};
 use restride_tensor::{DType, Layout, Overlap, RawTensor, overlap_bytes};
 use std::cell::{Cell, RefCell};
@@ -33,7 +33,7 @@ impl Region {
 
 /// What all tensors on one storage share.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct TapeStorage {
     version: Cell<u64>,
     /// Values saved here that somebody may still ask for.
     records: RefCell<Vec<Weak<Record>>>,
@@ -44,10 +44,10 @@ pub(super) struct Record {
     region: Region,
     version: u64,
     how: Saved,
-    state: RefCell<State>,
+    state: RefCell<RecordState>,
 }
 
-enum State {
+enum RecordState {
     Fresh,
     /// Some cell was written.
     Overwritten,
@@ -62,7 +62,7 @@ thread_local! {
 
 #[derive(Clone)]
 struct Pending {
-    memory: Rc<Memory>,
+    memory: Rc<TapeStorage>,
     region: Region,
     /// The object that is written; `None` for one that is written part by part, whose parts are saved.
     object: Option<usize>,
@@ -109,7 +109,7 @@ pub(super) fn about_to_be_written(t: &Tensor) -> bool {
     })
 }
 
-impl Memory {
+impl TapeStorage {
     /// How often it was written.
     pub fn version(&self) -> u64 {
         self.version.get()
@@ -129,7 +129,7 @@ impl Memory {
 
 /// A write that is about to happen: what is saved in its cells, found before, marked after it.
 pub(super) struct Write {
-    memory: Rc<Memory>,
+    memory: Rc<TapeStorage>,
     hit: Vec<Rc<Record>>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn before_write(target: &Tensor) -> Result<Write> {
     let (memory, region) = (target.memory(), target.region());
     let mut hit = Vec::new();
     for r in memory.live() {
-        if !matches!(*r.state.borrow(), State::Fresh) || !r.region.meets(&region) {
+        if !matches!(*r.state.borrow(), RecordState::Fresh) || !r.region.meets(&region) {
             continue;
         }
         if r.how == Saved::CloneOnWrite {
@@ -146,7 +146,7 @@ pub(super) fn before_write(target: &Tensor) -> Result<Write> {
             let raw = target.raw().alias(at.dtype, at.layout.clone());
             let mut raw = raw.ok_or_else(|| Error::invalid("a saved value outside of its memory"))?;
             (raw.conj, raw.neg) = (at.conj, at.neg);
-            *r.state.borrow_mut() = State::Kept(copied(&raw)?);
+            *r.state.borrow_mut() = RecordState::Kept(copied(&raw)?);
         } else {
             hit.push(r);
         }
@@ -159,17 +159,16 @@ impl Write {
     pub fn done(self) {
         self.memory.touch();
         for r in self.hit {
-            *r.state.borrow_mut() = State::Overwritten;
+            *r.state.borrow_mut() = RecordState::Overwritten;
         }
     }
 }
 
 /// A copy of the elements on memory of its own, with the same lazy bits.
 pub(super) fn copied(raw: &RawTensor) -> Result<RawTensor> {
-    let mut own = allocate(raw.dtype(), restride_ir::dense_like(raw.layout()))?;
     let mut plain = raw.clone();
     (plain.conj, plain.neg) = (false, false);
-    copy_into(&own, &plain)?;
+    let mut own = copy_as(&plain, restride_ir::dense_like(raw.layout()))?;
     (own.conj, own.neg) = (raw.conj, raw.neg);
     Ok(own)
 }
@@ -187,7 +186,7 @@ pub(super) fn overwritten(dtype: DType, sizes: &[i64], whose: &str, version: u64
 /// A value that a gradient reads.
 pub(super) struct SavedValue {
     raw: RawTensor,
-    memory: Rc<Memory>,
+    memory: Rc<TapeStorage>,
     /// `None` for a copy that nobody else can write.
     record: Option<Rc<Record>>,
 }
@@ -208,11 +207,14 @@ impl SavedValue {
         let (region, version) = (Region::of(&raw), memory.version());
         // One record, and one copy, for a value that is saved many times.
         let same = |r: &Rc<Record>| {
-            r.how == how && r.version == version && r.region == region && matches!(*r.state.borrow(), State::Fresh)
+            r.how == how
+                && r.version == version
+                && r.region == region
+                && matches!(*r.state.borrow(), RecordState::Fresh)
         };
         let found = memory.live().into_iter().rev().find(same);
         let record = found.unwrap_or_else(|| {
-            let record = Rc::new(Record { region, version, how, state: RefCell::new(State::Fresh) });
+            let record = Rc::new(Record { region, version, how, state: RefCell::new(RecordState::Fresh) });
             memory.records.borrow_mut().push(Rc::downgrade(&record));
             record
         });
@@ -220,13 +222,13 @@ impl SavedValue {
     }
 
     /// The value as it was when it was saved. `whose` says which call's result it is.
-    pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(RawTensor, Rc<Memory>)> {
+    pub fn get(&self, whose: impl FnOnce() -> String) -> Result<(RawTensor, Rc<TapeStorage>)> {
         let Some(record) = &self.record else { return Ok((self.raw.clone(), self.memory.clone())) };
         let written = match (&*record.state.borrow(), record.how) {
-            (State::Kept(own), _) => return Ok((own.clone(), Rc::default())),
-            (State::Overwritten, _) => true,
-            (State::Fresh, Saved::Strict) => self.memory.version() != record.version,
-            (State::Fresh, _) => false,
+            (RecordState::Kept(own), _) => return Ok((own.clone(), Rc::default())),
+            (RecordState::Overwritten, _) => true,
+            (RecordState::Fresh, Saved::Strict) => self.memory.version() != record.version,
+            (RecordState::Fresh, _) => false,
         };
         if !written {
             return Ok((self.raw.clone(), self.memory.clone()));

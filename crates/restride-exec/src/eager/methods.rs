@@ -15,12 +15,39 @@ impl From<&Tensor> for Arg<Tensor, Scalar> {
     }
 }
 
-fn int(n: i64) -> EagerArg {
-    Arg::Scalar(Scalar::Int(n))
+/// A parameter of a method, as an argument.
+trait AsArg {
+    fn arg(self) -> EagerArg;
 }
 
-fn ints(all: &[i64]) -> EagerArg {
-    Arg::Scalars(all.iter().map(|n| Scalar::Int(*n)).collect())
+impl AsArg for &Tensor {
+    fn arg(self) -> EagerArg {
+        self.into()
+    }
+}
+
+impl AsArg for i64 {
+    fn arg(self) -> EagerArg {
+        Arg::Scalar(Scalar::Int(self))
+    }
+}
+
+impl AsArg for bool {
+    fn arg(self) -> EagerArg {
+        Arg::Scalar(Scalar::Bool(self))
+    }
+}
+
+impl AsArg for &[i64] {
+    fn arg(self) -> EagerArg {
+        Arg::Scalars(self.iter().map(|n| Scalar::Int(*n)).collect())
+    }
+}
+
+impl AsArg for DType {
+    fn arg(self) -> EagerArg {
+        Arg::DType(self)
+    }
 }
 
 impl Tensor {
@@ -77,84 +104,12 @@ impl Tensor {
         Ok(self)
     }
 
-    /// `self[start:end]` along a dimension.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn slice(&self, dim: i64, start: i64, end: i64) -> Result<Tensor> {
-        Tensor::call_one("aten.slice.Tensor", &[self.into(), int(dim), int(start), int(end)])
-    }
-
-    /// `length` indices from `start` along a dimension.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn narrow(&self, dim: i64, start: i64, length: i64) -> Result<Tensor> {
-        Tensor::call_one("aten.narrow.default", &[self.into(), int(dim), int(start), int(length)])
-    }
-
-    /// One index of a dimension.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn select(&self, dim: i64, index: i64) -> Result<Tensor> {
-        Tensor::call_one("aten.select.int", &[self.into(), int(dim), int(index)])
-    }
-
-    /// A view of other sizes.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn view_as_sizes(&self, sizes: &[i64]) -> Result<Tensor> {
-        Tensor::call_one("aten.view.default", &[self.into(), ints(sizes)])
-    }
-
-    /// Other sizes: a view where strides allow it.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn reshape(&self, sizes: &[i64]) -> Result<Tensor> {
-        Tensor::call_one("aten.reshape.default", &[self.into(), ints(sizes)])
-    }
-
-    /// Dimensions in another order.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn permute(&self, dims: &[i64]) -> Result<Tensor> {
-        Tensor::call_one("aten.permute.default", &[self.into(), ints(dims)])
-    }
-
-    /// Two dimensions exchanged.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn transpose(&self, a: i64, b: i64) -> Result<Tensor> {
-        Tensor::call_one("aten.transpose.int", &[self.into(), int(a), int(b)])
-    }
-
-    /// Larger sizes, without a copy.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn expand(&self, sizes: &[i64]) -> Result<Tensor> {
-        Tensor::call_one("aten.expand.default", &[self.into(), ints(sizes)])
-    }
-
-    /// The primitive that all views are: sizes, strides and offset in the memory.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn restride(&self, sizes: &[i64], strides: &[i64], offset: i64) -> Result<Tensor> {
-        Tensor::call_one("aten.as_strided.default", &[self.into(), ints(sizes), ints(strides), int(offset)])
-    }
-
     /// Views of parts of this size along a dimension; the last may be smaller.
     ///
     /// # Errors
     /// As [`Tensor::call`].
     pub fn split(&self, size: i64, dim: i64) -> Result<Vec<Tensor>> {
-        Tensor::all("aten.split.Tensor", &[self.into(), int(size), int(dim)])
+        Tensor::all("aten.split.Tensor", &[self.into(), size.arg(), dim.arg()])
     }
 
     /// Views of each index of a dimension.
@@ -162,16 +117,7 @@ impl Tensor {
     /// # Errors
     /// As [`Tensor::call`].
     pub fn unbind(&self, dim: i64) -> Result<Vec<Tensor>> {
-        Tensor::all("aten.unbind.int", &[self.into(), int(dim)])
-    }
-
-    /// The sum over dimensions.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn sum_dims(&self, dims: &[i64], keepdim: bool) -> Result<Tensor> {
-        let keep = Arg::Scalar(Scalar::Bool(keepdim));
-        Tensor::call_one("aten.sum.dim_IntList", &[self.into(), ints(dims), keep])
+        Tensor::all("aten.unbind.int", &[self.into(), dim.arg()])
     }
 
     /// Row-major: itself if it is, otherwise a copy.
@@ -181,50 +127,19 @@ impl Tensor {
     pub fn contiguous(&self) -> Result<Tensor> {
         Tensor::call_one("aten.contiguous.default", &[self.into(), Arg::MemoryFormat(MemoryFormat::Contiguous)])
     }
-
-    /// Elements of another type.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn to(&self, dtype: DType) -> Result<Tensor> {
-        Tensor::call_one("aten.to.dtype", &[self.into(), Arg::DType(dtype)])
-    }
-
-    /// Writes a number into every element.
-    ///
-    /// # Errors
-    /// As [`Tensor::call`].
-    pub fn fill_(&self, value: impl Into<Scalar>) -> Result<Tensor> {
-        Tensor::call_one("aten.fill_.Scalar", &[self.into(), Arg::Scalar(value.into())])
-    }
 }
 
-macro_rules! unary {
-    ($($name:ident = $op:literal, $doc:literal;)*) => {
+/// Methods that call an operator with one result.
+macro_rules! methods {
+    ($($doc:literal $name:ident($($arg:ident: $ty:ty),*) = $op:literal;)*) => {
         impl Tensor {
             $(
                 #[doc = $doc]
                 ///
                 /// # Errors
                 /// As [`Tensor::call`].
-                pub fn $name(&self) -> Result<Tensor> {
-                    Tensor::call_one($op, &[self.into()])
-                }
-            )*
-        }
-    };
-}
-
-macro_rules! binary {
-    ($($name:ident = $op:literal, $doc:literal;)*) => {
-        impl Tensor {
-            $(
-                #[doc = $doc]
-                ///
-                /// # Errors
-                /// As [`Tensor::call`].
-                pub fn $name(&self, other: &Tensor) -> Result<Tensor> {
-                    Tensor::call_one($op, &[self.into(), other.into()])
+                pub fn $name(&self $(, $arg: $ty)*) -> Result<Tensor> {
+                    Tensor::call_one($op, &[self.into() $(, $arg.arg())*])
                 }
             )*
         }
@@ -232,59 +147,69 @@ macro_rules! binary {
 }
 
 macro_rules! with_number {
-    ($($name:ident = $op:literal, $doc:literal;)*) => {
+    ($($doc:literal $name:ident = $op:literal;)*) => {
         impl Tensor {
             $(
                 #[doc = $doc]
                 ///
                 /// # Errors
                 /// As [`Tensor::call`].
-                pub fn $name(&self, other: impl Into<Scalar>) -> Result<Tensor> {
-                    Tensor::call_one($op, &[self.into(), Arg::Scalar(other.into())])
+                pub fn $name(&self, number: impl Into<Scalar>) -> Result<Tensor> {
+                    Tensor::call_one($op, &[self.into(), Arg::Scalar(number.into())])
                 }
             )*
         }
     };
 }
 
-unary! {
-    clone_elements = "aten.clone.default", "A copy on memory of its own.";
-    t = "aten.t.default", "The transpose of a matrix.";
-    neg = "aten.neg.default", "`-self`.";
-    exp = "aten.exp.default", "The exponential.";
-    log = "aten.log.default", "The natural logarithm.";
-    sin = "aten.sin.default", "The sine.";
-    cos = "aten.cos.default", "The cosine.";
-    tanh = "aten.tanh.default", "The hyperbolic tangent.";
-    sigmoid = "aten.sigmoid.default", "The logistic function.";
-    relu = "aten.relu.default", "The positive part.";
-    sqrt = "aten.sqrt.default", "The square root.";
-    sum = "aten.sum.default", "The sum of all elements.";
-    mean = "aten.mean.default", "The mean of all elements.";
-    exp_ = "aten.exp_.default", "The exponential, in place.";
-    sigmoid_ = "aten.sigmoid_.default", "The logistic function, in place.";
-    tanh_ = "aten.tanh_.default", "The hyperbolic tangent, in place.";
-    relu_ = "aten.relu_.default", "The positive part, in place.";
-    zero_ = "aten.zero_.default", "Zeros in place.";
-}
-
-binary! {
-    add = "aten.add.Tensor", "`self + other`.";
-    sub = "aten.sub.Tensor", "`self - other`.";
-    mul = "aten.mul.Tensor", "`self * other`.";
-    div = "aten.div.Tensor", "`self / other`.";
-    matmul = "aten.matmul.default", "The matrix product.";
-    add_ = "aten.add_.Tensor", "`self += other`.";
-    sub_ = "aten.sub_.Tensor", "`self -= other`.";
-    mul_ = "aten.mul_.Tensor", "`self *= other`.";
-    div_ = "aten.div_.Tensor", "`self /= other`.";
-    copy_ = "aten.copy_.default", "Writes the elements of another tensor, which is broadcast.";
+methods! {
+    "`self[start:end]` along a dimension." slice(dim: i64, start: i64, end: i64) = "aten.slice.Tensor";
+    "`length` indices from `start` along a dimension." narrow(dim: i64, start: i64, length: i64) = "aten.narrow.default";
+    "One index of a dimension." select(dim: i64, index: i64) = "aten.select.int";
+    "A view of other sizes." view_as_sizes(sizes: &[i64]) = "aten.view.default";
+    "Other sizes: a view where strides allow it." reshape(sizes: &[i64]) = "aten.reshape.default";
+    "Dimensions in another order." permute(dims: &[i64]) = "aten.permute.default";
+    "Two dimensions exchanged." transpose(a: i64, b: i64) = "aten.transpose.int";
+    "Larger sizes, without a copy." expand(sizes: &[i64]) = "aten.expand.default";
+    "The primitive that all views are: sizes, strides and offset in the memory."
+    restride(sizes: &[i64], strides: &[i64], offset: i64) = "aten.as_strided.default";
+    "The sum over dimensions." sum_dims(dims: &[i64], keepdim: bool) = "aten.sum.dim_IntList";
+    "Elements of another type." to(dtype: DType) = "aten.to.dtype";
+    "A copy on memory of its own." clone_elements() = "aten.clone.default";
+    "The transpose of a matrix." t() = "aten.t.default";
+    "`-self`." neg() = "aten.neg.default";
+    "The exponential." exp() = "aten.exp.default";
+    "The natural logarithm." log() = "aten.log.default";
+    "The sine." sin() = "aten.sin.default";
+    "The cosine." cos() = "aten.cos.default";
+    "The hyperbolic tangent." tanh() = "aten.tanh.default";
+    "The logistic function." sigmoid() = "aten.sigmoid.default";
+    "The positive part." relu() = "aten.relu.default";
+    "The square root." sqrt() = "aten.sqrt.default";
+    "The sum of all elements." sum() = "aten.sum.default";
+    "The mean of all elements." mean() = "aten.mean.default";
+    "The exponential, in place." exp_() = "aten.exp_.default";
+    "The logistic function, in place." sigmoid_() = "aten.sigmoid_.default";
+    "The hyperbolic tangent, in place." tanh_() = "aten.tanh_.default";
+    "The positive part, in place." relu_() = "aten.relu_.default";
+    "Zeros in place." zero_() = "aten.zero_.default";
+    "`self + other`." add(other: &Tensor) = "aten.add.Tensor";
+    "`self - other`." sub(other: &Tensor) = "aten.sub.Tensor";
+    "`self * other`." mul(other: &Tensor) = "aten.mul.Tensor";
+    "`self / other`." div(other: &Tensor) = "aten.div.Tensor";
+    "The matrix product." matmul(other: &Tensor) = "aten.matmul.default";
+    "`self += other`." add_(other: &Tensor) = "aten.add_.Tensor";
+    "`self -= other`." sub_(other: &Tensor) = "aten.sub_.Tensor";
+    "`self *= other`." mul_(other: &Tensor) = "aten.mul_.Tensor";
+    "`self /= other`." div_(other: &Tensor) = "aten.div_.Tensor";
+    "Writes the elements of another tensor, which is broadcast." copy_(other: &Tensor) = "aten.copy_.default";
 }
 
 with_number! {
-    add_number = "aten.add.Scalar", "`self + number`.";
-    mul_number = "aten.mul.Scalar", "`self * number`.";
-    pow = "aten.pow.Tensor_Scalar", "`self ** number`.";
-    add_number_ = "aten.add_.Scalar", "`self += number`.";
-    mul_number_ = "aten.mul_.Scalar", "`self *= number`.";
+    "Writes a number into every element." fill_ = "aten.fill_.Scalar";
+    "`self + number`." add_number = "aten.add.Scalar";
+    "`self * number`." mul_number = "aten.mul.Scalar";
+    "`self ** number`." pow = "aten.pow.Tensor_Scalar";
+    "`self += number`." add_number_ = "aten.add_.Scalar";
+    "`self *= number`." mul_number_ = "aten.mul_.Scalar";
 }

@@ -12,16 +12,16 @@
 //! - [`memory`] keeps versions, and what is saved for the gradient; [`probe`] finds out what a rule reads, [`guards`] what PyTorch
 //!   keeps.
 //! - [`node`] is the graph, [`emit`] runs rules on it, [`engine`] goes backwards through it.
-//! - [`program`] runs whole programs, [`hops`] their control flow.
+//! - [`program`] runs whole programs, [`control_flow`] their control flow.
 //! - [`function`] is for functions whose gradient is written down.
 //! - [`mode`] says whether calls are recorded and how saved values are guarded.
 
 mod call;
+mod control_flow;
 mod emit;
 mod engine;
 mod function;
 mod guards;
-mod hops;
 mod memory;
 mod methods;
 mod mode;

@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// A result of a node.
 #[derive(Clone)]
 pub(super) struct Edge {
-    pub node: Rc<Node>,
+    pub node: Rc<TapeNode>,
     pub slot: usize,
 }
 
@@ -93,7 +93,7 @@ thread_local! {
 }
 
 /// One step of the graph.
-pub(super) struct Node {
+pub(super) struct TapeNode {
     /// Operands have smaller numbers.
     pub id: u64,
     pub kind: Kind,
@@ -109,15 +109,15 @@ pub(super) struct Node {
     pub guards: Option<Rc<Guards>>,
 }
 
-impl Node {
-    pub fn new(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<Node> {
-        Node::guarded(kind, edges, types, None)
+impl TapeNode {
+    pub fn new(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>) -> Rc<TapeNode> {
+        TapeNode::guarded(kind, edges, types, None)
     }
 
-    pub fn guarded(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>, guards: Option<Rc<Guards>>) -> Rc<Node> {
+    pub fn guarded(kind: Kind, edges: Vec<Option<Edge>>, types: Vec<Meta>, guards: Option<Rc<Guards>>) -> Rc<TapeNode> {
         let id = NEXT.get();
         NEXT.set(id + 1);
-        Rc::new(Node { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default(), guards })
+        Rc::new(TapeNode { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default(), guards })
     }
 
     /// What PyTorch would call it.
@@ -143,10 +143,10 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for TapeNode {
     /// A long history is taken apart step by step: recursion would use up the stack.
     fn drop(&mut self) {
-        let mut left: Vec<Rc<Node>> = self.edges.drain(..).flatten().map(|e| e.node).collect();
+        let mut left: Vec<Rc<TapeNode>> = self.edges.drain(..).flatten().map(|e| e.node).collect();
         while let Some(node) = left.pop() {
             if let Ok(mut node) = Rc::try_unwrap(node) {
                 left.extend(node.edges.drain(..).flatten().map(|e| e.node));
@@ -155,7 +155,7 @@ impl Drop for Node {
     }
 }
 
-impl Node {
+impl TapeNode {
     /// Whether what was saved can still be read, and, where one is as strict as PyTorch, what that keeps.
     pub fn check(&self) -> Result<()> {
         match (&self.kind, &self.guards) {

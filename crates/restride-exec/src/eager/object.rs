@@ -1,9 +1,9 @@
 //! Operators that change a tensor object itself: `t_`, `unsqueeze_`, `as_strided_`, `resize_`, `set_`.
 
 use super::call::{EagerArgs, Value, asks, native, operands, refuse_views_behind};
-use super::memory::Memory;
+use super::memory::TapeStorage;
 use super::mode::is_grad_enabled;
-use super::node::{Edge, Kind, Node};
+use super::node::{Edge, Kind, TapeNode};
 use super::tensor::{Tensor, refuse, refuse_in_place_view};
 use super::write::refuse_leaf;
 use restride_ir::{Arg, Error, Grad, Op, Result};
@@ -44,7 +44,7 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         let shares = |o: &&Tensor| !o.is(t) && o.object().borrow().storage().same(t.object().borrow().storage());
         match operands(args).find(shares) {
             Some(source) => t.moved_onto(source.memory(), Some(source.root())),
-            None => t.moved_onto(Rc::<Memory>::default(), None),
+            None => t.moved_onto(Rc::<TapeStorage>::default(), None),
         }
         return Ok(made);
     }
@@ -73,7 +73,7 @@ pub(super) fn change(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
     let made = native(op, args)?;
     if let Some(old) = old {
         let kind = Kind::Restride { base: before, region: t.region() };
-        let node = Node::new(kind, vec![Some(old)], vec![t.meta()]);
+        let node = TapeNode::new(kind, vec![Some(old)], vec![t.meta()]);
         t.set_edge(Some(Edge { node, slot: 0 }));
     }
     Ok(made)

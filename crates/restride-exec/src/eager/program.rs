@@ -1,11 +1,15 @@
 //! Programs run call by call on the tape, as eager PyTorch runs the Python that they were exported from.
 
 use super::call::{Value, run};
+use super::control_flow::BodyCalls;
 use super::mode::set_grad_enabled;
 use super::tensor::{Tensor, at};
+use crate::control_flow::run_call;
 use crate::interp::numbers_of;
-use crate::symbols::{Unified, unify};
-use restride_ir::{Arg, Binding, Error, Expr, Graph, GraphId, Id, Node, Program, Result, Scalar, Type, ValueId};
+use crate::symbols::learn_number;
+use restride_ir::{
+    Arg, Binding, Error, Expr, Graph, GraphId, Id, Limits, Node, Program, Result, Scalar, Type, ValueId,
+};
 
 /// Runs the main graph of a program on one value per input of the graph, which it may write. Gives its outputs, those that
 /// are not the user's included. Of control flow what is taken is run.
@@ -23,7 +27,7 @@ fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding,
         let (want, have) = (graph.inputs.len(), inputs.len());
         return Err(Error::invalid(format!("a graph of {want} inputs is given {have}")));
     }
-    let mut frame = Frame { program, graph, values: vec![None; graph.values.len()], symbols, grad };
+    let mut frame = ProgramFrame { program, graph, values: vec![None; graph.values.len()], symbols, grad };
     for (v, given) in graph.inputs.iter().zip(inputs) {
         frame.set(*v, given.clone())?;
     }
@@ -47,7 +51,7 @@ fn run_graph(program: &Program, id: GraphId, inputs: &[Value], symbols: Binding,
 }
 
 /// A run of a graph.
-pub(super) struct Frame<'g> {
+pub(super) struct ProgramFrame<'g> {
     program: &'g Program,
     graph: &'g Graph,
     values: Vec<Option<Value>>,
@@ -55,7 +59,7 @@ pub(super) struct Frame<'g> {
     grad: bool,
 }
 
-impl Frame<'_> {
+impl ProgramFrame<'_> {
     /// Runs a body of a higher-order call. Its symbols end with it.
     pub fn body(&self, node: &Node, graph: GraphId, inputs: &[Value]) -> Result<Vec<Value>> {
         run_graph(self.program, graph, inputs, self.symbols.clone(), self.grad && !node.origin.no_grad)
@@ -67,7 +71,7 @@ impl Frame<'_> {
             (Some(numbers), _) => numbers.into_iter().map(Value::Scalar).collect(),
             (None, Some(hop)) => {
                 let _mode = set_grad_enabled(grad);
-                self.hop(node, hop).map_err(|e| at(node.op, e))?
+                run_call(&mut BodyCalls { frame: self, node }, node, hop).map_err(|e| at(node.op, e))?
             }
             (None, None) => {
                 let mut args = Vec::with_capacity(node.args.len());
@@ -104,6 +108,10 @@ impl Frame<'_> {
         a.try_map(|v| Ok(self.value(*v)?.tensor().cloned()), |e| self.number(e))
     }
 
+    pub fn limits(&self) -> Limits {
+        self.program.limits
+    }
+
     pub fn number(&self, e: &Expr) -> Result<Scalar> {
         e.eval(&self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")))
     }
@@ -122,12 +130,8 @@ impl Frame<'_> {
             _ => Vec::new(),
         };
         for (expr, n) in pairs {
-            let wrong = match unify(expr, n, &mut self.symbols) {
-                Unified::Differs(want) if !expr.is_float() => format!("is {n} and is declared as {expr} = {want}"),
-                Unified::OutOfRange(why) => format!("is {n}: {why}"),
-                _ => continue,
-            };
-            return Err(Error::invalid(format!("%{} {wrong}", self.graph.values[v].name)));
+            learn_number(expr, n, &mut self.symbols)
+                .map_err(|wrong| Error::invalid(format!("%{} {wrong}", self.graph.values[v].name)))?;
         }
         if let Some(place) = self.values.get_mut(v.index()) {
             *place = Some(value);

@@ -1,7 +1,7 @@
 //! The tensor object: what it shows, of which base it is a view, and its history.
 
-use super::memory::{Memory, Region};
-use super::node::{Edge, HookHandle, Kind, Node, SharedHooks, add_hook};
+use super::memory::{Region, TapeStorage};
+use super::node::{Edge, HookHandle, Kind, SharedHooks, TapeNode, add_hook};
 use super::{memory, mode};
 use crate::copy::resolve;
 use crate::interp::Object;
@@ -27,18 +27,18 @@ impl WeakTensor {
 
 pub(super) struct Inner {
     object: Object,
-    memory: RefCell<Rc<Memory>>,
-    state: RefCell<State>,
+    memory: RefCell<Rc<TapeStorage>>,
+    state: RefCell<TensorState>,
     /// How often the history changed that views are made from.
     history: Cell<u64>,
 }
 
 #[derive(Default)]
-struct State {
+struct TensorState {
     /// Whether a tensor without a history asks for its gradient.
     requires_grad: bool,
     edge: Option<Edge>,
-    leaf: Weak<Node>,
+    leaf: Weak<TapeNode>,
     hooks: SharedHooks,
     retains: bool,
     grad: Option<Tensor>,
@@ -74,19 +74,19 @@ pub(super) fn refuse<T>(what: impl Into<String>) -> Result<T> {
 }
 
 impl Tensor {
-    fn of(object: Object, memory: Rc<Memory>, state: State) -> Tensor {
+    fn of(object: Object, memory: Rc<TapeStorage>, state: TensorState) -> Tensor {
         let (memory, state) = (RefCell::new(memory), RefCell::new(state));
         Tensor(Rc::new(Inner { object, memory, state, history: Cell::new(0) }))
     }
 
     /// A tensor on memory of its own.
     pub(super) fn fresh(object: Object) -> Tensor {
-        Tensor::of(object, Rc::default(), State::default())
+        Tensor::of(object, Rc::default(), TensorState::default())
     }
 
     /// Another object for what somebody else holds, with a history of its own.
-    pub(super) fn standing(raw: RawTensor, memory: Rc<Memory>, edge: Option<Edge>) -> Tensor {
-        Tensor::of(Rc::new(RefCell::new(raw)), memory, State { edge, ..State::default() })
+    pub(super) fn standing(raw: RawTensor, memory: Rc<TapeStorage>, edge: Option<Edge>) -> Tensor {
+        Tensor::of(Rc::new(RefCell::new(raw)), memory, TensorState { edge, ..TensorState::default() })
     }
 
     /// The same object with the history of its region, whatever it was made under.
@@ -95,19 +95,19 @@ impl Tensor {
             Some(v) if v.origin == ViewOrigin::NoGrad => self.region_edge(&v.base),
             _ => self.edge(),
         };
-        Tensor::of(self.0.object.clone(), self.memory(), State { edge, ..State::default() })
+        Tensor::of(self.0.object.clone(), self.memory(), TensorState { edge, ..TensorState::default() })
     }
 
     /// A view of a base, whose history is made when it is asked for.
     pub(super) fn region_of(base: &Tensor, object: Object, origin: ViewOrigin) -> Tensor {
         // Never the number of a history: it has not been made.
         let view = Some(ViewOf { base: base.clone(), made: u64::MAX, version: base.version(), origin });
-        Tensor::of(object, base.memory(), State { view, ..State::default() })
+        Tensor::of(object, base.memory(), TensorState { view, ..TensorState::default() })
     }
 
     /// A tensor on another one's memory with a history of its own: so far a constant.
     pub(super) fn constant_of(other: &Tensor, object: Object) -> Tensor {
-        Tensor::of(object, other.memory(), State::default())
+        Tensor::of(object, other.memory(), TensorState::default())
     }
 
     /// A row-major tensor of the given elements.
@@ -323,7 +323,7 @@ impl Tensor {
         Rc::as_ptr(&self.0.object) as usize
     }
 
-    pub(super) fn memory(&self) -> Rc<Memory> {
+    pub(super) fn memory(&self) -> Rc<TapeStorage> {
         self.0.memory.borrow().clone()
     }
 
@@ -384,7 +384,7 @@ impl Tensor {
     pub(super) fn become_view(&self) {
         let now = Rc::new(RefCell::new(self.raw()));
         let mut state = self.0.state.borrow_mut();
-        let old = State { edge: state.edge.take(), ..State::default() };
+        let old = TensorState { edge: state.edge.take(), ..TensorState::default() };
         let base = Tensor::of(now, self.memory(), old);
         base.0.history.set(self.0.history.get() + 1);
         let version = base.version();
@@ -415,7 +415,7 @@ impl Tensor {
     }
 
     /// Takes over the memory of another tensor (`set_`), as a view of its base, or memory of its own.
-    pub(super) fn moved_onto(&self, memory: Rc<Memory>, base: Option<Tensor>) {
+    pub(super) fn moved_onto(&self, memory: Rc<TapeStorage>, base: Option<Tensor>) {
         *self.0.memory.borrow_mut() = memory;
         let mut state = self.0.state.borrow_mut();
         let view = |base: Tensor| {
@@ -479,7 +479,7 @@ impl Tensor {
             return Some(Edge { node, slot: 0 });
         }
         drop(state);
-        let node = Node::new(Kind::Leaf(self.clone()), Vec::new(), vec![self.meta()]);
+        let node = TapeNode::new(Kind::Leaf(self.clone()), Vec::new(), vec![self.meta()]);
         self.0.state.borrow_mut().leaf = Rc::downgrade(&node);
         Some(Edge { node, slot: 0 })
     }
@@ -494,7 +494,10 @@ impl Tensor {
         if base == region {
             return Some(from);
         }
-        Some(Edge { node: Node::new(Kind::Restride { base, region }, vec![Some(from)], vec![self.meta()]), slot: 0 })
+        Some(Edge {
+            node: TapeNode::new(Kind::Restride { base, region }, vec![Some(from)], vec![self.meta()]),
+            slot: 0,
+        })
     }
 }
 

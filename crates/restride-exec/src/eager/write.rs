@@ -6,7 +6,7 @@ use super::function::refuse_given;
 use super::guards;
 use super::memory::{Region, Write, before_write, copied, writing, writing_parts};
 use super::mode::{self, is_grad_enabled};
-use super::node::{Edge, Kind, Node};
+use super::node::{Edge, Kind, TapeNode};
 use super::probe::lifted;
 use super::tensor::{Tensor, ViewOf, ViewOrigin, differentiable, refuse, refuse_in_place_view};
 use crate::interp::{Slot, call_slots, check_overlap, check_store, overwrite, visits_for};
@@ -210,7 +210,7 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>) {
             let kind = Kind::Scatter { base: base.region(), region, value: value_type };
             // Nothing is left of a base that is overwritten as a whole; PyTorch goes on with zeros.
             let old = old.filter(|_| !whole || mode::strict());
-            let node = Node::new(kind, vec![old, value.map(|(e, _)| e)], vec![base.meta()]);
+            let node = TapeNode::new(kind, vec![old, value.map(|(e, _)| e)], vec![base.meta()]);
             base.set_edge(Some(Edge { node, slot: 0 }));
         }
     }
@@ -275,22 +275,20 @@ fn in_units(r: &Region, unit: DType) -> Layout {
     Layout::strided(&sizes, &strides, r.layout.offset * 2)
 }
 
-fn one(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Tensor> {
-    let made = super::call::call_op(name, args)?;
-    let t = made.first().and_then(Value::tensor).cloned();
-    t.ok_or_else(|| Error::invalid(format!("{name} gives no tensor")))
-}
-
 /// A gradient with the lazy bits of a region applied: they are their own adjoint.
 fn with_bits(g: Tensor, r: &Region) -> Result<Tensor> {
-    let g = if r.conj && g.dtype().is_complex() { one("aten.conj_physical.default", &[Arg::Value(g)])? } else { g };
-    if r.neg { one("aten.neg.default", &[Arg::Value(g)]) } else { Ok(g) }
+    let g = if r.conj && g.dtype().is_complex() {
+        Tensor::call_one("aten.conj_physical.default", &[Arg::Value(g)])?
+    } else {
+        g
+    };
+    if r.neg { Tensor::call_one("aten.neg.default", &[Arg::Value(g)]) } else { Ok(g) }
 }
 
 /// The gradient of what a region shows, as one of its cells.
 fn to_cells(g: &Tensor, r: &Region, unit: DType) -> Result<Tensor> {
     let g = with_bits(g.clone(), r)?;
-    if r.dtype == unit { Ok(g) } else { one("aten.view_as_real.default", &[Arg::Value(g)]) }
+    if r.dtype == unit { Ok(g) } else { Tensor::call_one("aten.view_as_real.default", &[Arg::Value(g)]) }
 }
 
 fn from_cells(g: Tensor, r: &Region, unit: DType) -> Result<Tensor> {
@@ -299,9 +297,9 @@ fn from_cells(g: Tensor, r: &Region, unit: DType) -> Result<Tensor> {
     } else {
         let half = |i: i64| {
             let at = |n: i64| Arg::Scalar(Scalar::Int(n));
-            one("aten.select.int", &[Arg::Value(g.clone()), at(-1), at(i)])
+            Tensor::call_one("aten.select.int", &[Arg::Value(g.clone()), at(-1), at(i)])
         };
-        one("aten.complex.default", &[Arg::Value(half(0)?), Arg::Value(half(1)?)])?
+        Tensor::call_one("aten.complex.default", &[Arg::Value(half(0)?), Arg::Value(half(1)?)])?
     };
     with_bits(g, r)
 }

@@ -2,7 +2,7 @@
 
 use super::frame::refused;
 use super::{Interp, Object, Slot};
-use crate::copy::{allocate, copy_into, resolve, room_for};
+use crate::copy::{allocate, contiguous_copy, resolve, room_for};
 use restride_ir::{
     Arg, Args, Call, Ctx, Emit, Error, ErrorKind, Expr, Kernel, LazyBits, Meta, Movement, Op, OpError, Result, RngKey,
     Scalar, TensorType, Val, ViewOutcome, ViewRule,
@@ -246,9 +246,7 @@ fn copied_view(op: Op, rule: &ViewRule, args: &CallArgs) -> Result<Vec<Slot>> {
     };
     let copy = |ty: TensorType<i64>| {
         let view = alias(op, &base, ty)?;
-        let own = allocate(view.dtype(), Layout::contiguous(&view.layout().sizes))?;
-        copy_into(&own, &view)?;
-        Ok(Slot::new(own))
+        Ok(Slot::new(contiguous_copy(&view)?))
     };
     types.into_iter().map(copy).collect()
 }

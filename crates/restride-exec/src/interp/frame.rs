@@ -1,10 +1,12 @@
 //! Running one graph: arguments are read, results are checked against their declared types, symbols are learnt, and
 //! values go when nobody uses them any more.
 
+use super::control_flow::BodyCalls;
 use super::{Interp, Slot};
+use crate::control_flow::run_call;
 use crate::copy::{allocate, copy_into};
 use crate::inputs::{evaluate, same_strides};
-use crate::symbols::{Unified, unify};
+use crate::symbols::{Unified, learn_number, unify};
 use restride_ir::{
     Arg, Binding, Error, ErrorKind, Expr, Graph, GraphId, Kernel, Node, NodeId, Result, RngKey, Scalar, Stage,
     TensorType, Type, ValueId, beyond,
@@ -14,7 +16,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The values of one graph while it runs.
-pub(super) struct Frame<'a, 's> {
+pub(super) struct GraphFrame<'a, 's> {
     pub graph: &'a Graph,
     pub env: Vec<Option<Slot>>,
     pub symbols: &'s mut Binding,
@@ -22,8 +24,8 @@ pub(super) struct Frame<'a, 's> {
     pub iteration: u64,
 }
 
-impl Frame<'_, '_> {
-    fn get(&self, v: ValueId) -> Result<Slot> {
+impl GraphFrame<'_, '_> {
+    pub fn get(&self, v: ValueId) -> Result<Slot> {
         use restride_ir::Id;
         self.env.get(v.index()).cloned().flatten().ok_or_else(|| {
             let name = self.graph.values.get(v).map_or("?", |v| &*v.name);
@@ -36,10 +38,12 @@ impl Frame<'_, '_> {
             *place = slot;
         }
     }
+    pub fn number(&self, e: &Expr) -> Result<Scalar> {
+        e.eval(self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")))
+    }
     /// An argument with values for names.
-    pub fn arg(&self, arg: &Arg) -> Result<Arg<Slot, Scalar>> {
-        let number = |e: &Expr| e.eval(self.symbols).map_err(|why| Error::invalid(format!("{e}: {why}")));
-        let arg = arg.try_map(|v| self.get(*v), number)?;
+    fn arg(&self, arg: &Arg) -> Result<Arg<Slot, Scalar>> {
+        let arg = arg.try_map(|v| self.get(*v), |e| self.number(e))?;
         // A number or nothing that a node gave is given on as what it is.
         Ok(match arg {
             Arg::Value(Slot::Scalar(s)) => Arg::Scalar(s),
@@ -69,7 +73,7 @@ impl Interp<'_> {
             return Err(Error::invalid(format!("a graph of {want} inputs is given {have}")));
         }
         let last_uses = self.last_uses.entry(id).or_insert_with(|| Rc::new(last_uses(graph))).clone();
-        let mut frame = Frame { graph, env: vec![None; graph.values.len()], symbols, iteration };
+        let mut frame = GraphFrame { graph, env: vec![None; graph.values.len()], symbols, iteration };
         for (&v, slot) in graph.inputs.iter().zip(inputs) {
             // The main graph's inputs were fitted when they were bound.
             if id != self.program.main {
@@ -98,7 +102,7 @@ impl Interp<'_> {
             .collect()
     }
 
-    fn run_nodes(&mut self, frame: &mut Frame<'_, '_>, last_uses: &[Vec<ValueId>]) -> Result<()> {
+    fn run_nodes(&mut self, frame: &mut GraphFrame<'_, '_>, last_uses: &[Vec<ValueId>]) -> Result<()> {
         let graph = frame.graph;
         for (&id, dead) in graph.order.iter().zip(last_uses) {
             self.run_node(frame, id).map_err(|e| e.at(graph, id))?;
@@ -109,10 +113,16 @@ impl Interp<'_> {
         Ok(())
     }
 
-    fn run_node(&mut self, frame: &mut Frame<'_, '_>, id: NodeId) -> Result<()> {
+    fn run_node(&mut self, frame: &mut GraphFrame<'_, '_>, id: NodeId) -> Result<()> {
         let node = &frame.graph.nodes[id];
+        let key = RngKey {
+            seed: self.options.seed,
+            call: self.options.call,
+            node: node.origin.key,
+            iteration: frame.iteration,
+        };
         let results = match node.op.def().hop {
-            Some(hop) => self.run_hop(frame, node, hop)?,
+            Some(hop) => run_call(&mut BodyCalls { interp: self, frame, key }, node, hop)?,
             None => match symbolic(frame, node) {
                 Some(values) => values,
                 None => {
@@ -123,12 +133,6 @@ impl Interp<'_> {
                         }
                     }
                     let args = node.args.iter().map(|a| frame.arg(a)).collect::<Result<Vec<_>>>()?;
-                    let key = RngKey {
-                        seed: self.options.seed,
-                        call: self.options.call,
-                        node: node.origin.key,
-                        iteration: frame.iteration,
-                    };
                     self.call(node.op, &args, key)?
                 }
             },
@@ -169,11 +173,7 @@ impl Interp<'_> {
     fn check(&self, ty: &Type, slot: &Slot, symbols: &mut Binding) -> Result<(), String> {
         match (ty, slot) {
             (Type::Tensor(ty), Slot::Tensor(t)) => self.check_tensor(ty, &t.borrow(), symbols),
-            (Type::Scalar(expr), Slot::Scalar(s)) => match unify(expr, *s, symbols) {
-                Unified::Differs(want) if !expr.is_float() => Err(format!("is {s} and is declared as {expr} = {want}")),
-                Unified::OutOfRange(why) => Err(format!("is {s}: {why}")),
-                _ => Ok(()),
-            },
+            (Type::Scalar(expr), Slot::Scalar(s)) => learn_number(expr, *s, symbols),
             (Type::None | Type::Opaque, _) | (Type::Str, Slot::Str(_)) => Ok(()),
             // An optional tensor that this call does not give.
             (Type::Tensor(_), Slot::None) => Ok(()),
@@ -206,7 +206,7 @@ impl Interp<'_> {
 }
 
 /// Numbers of a node that only computes with numbers and has no kernel: what its type says.
-fn symbolic(frame: &Frame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
+fn symbolic(frame: &GraphFrame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
     Some(numbers_of(frame.graph, frame.symbols, node)?.into_iter().map(Slot::Scalar).collect())
 }
 
@@ -226,7 +226,7 @@ pub(crate) fn numbers_of(graph: &Graph, symbols: &Binding, node: &Node) -> Optio
 /// In a functional program a value's strides are what eager PyTorch's would be, and its elements may lie anywhere.
 /// Operators that ask for strides (`strided`) find them as they are declared; so do other views, as whether `view` can
 /// be one was decided for the declared strides.
-fn conform(frame: &mut Frame<'_, '_>, v: ValueId, strided: bool) -> Result<()> {
+fn conform(frame: &mut GraphFrame<'_, '_>, v: ValueId, strided: bool) -> Result<()> {
     let Slot::Tensor(t) = frame.get(v)? else { return Ok(()) };
     let value = &frame.graph.values[v];
     let Type::Tensor(ty) = &value.ty else { return Ok(()) };

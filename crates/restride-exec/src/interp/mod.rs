@@ -5,23 +5,23 @@
 //! - [`frame`] runs one graph: arguments, results, symbols, the life of values.
 //! - [`call`] runs one operator call: views alias, metadata operators change the object, kernels compute.
 //! - [`write`] runs mutating calls as their functional twin followed by a write, with PyTorch's refusals.
-//! - [`hops`] runs higher-order operators.
+//! - [`control_flow`] runs higher-order operators.
 //! - [`finish`] applies declared mutations and gives the outputs.
 
 mod call;
+mod control_flow;
 mod finish;
 mod frame;
-mod hops;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use frame::numbers_of;
-pub(crate) use hops::nested_iteration;
 pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 
-use crate::inputs::{Bound, Inputs, RunValue, State, Strides, bind, check_sharing};
+use crate::inputs::{BoundInputs, Inputs, RunValue, State, Strides, bind, check_sharing};
+use crate::run::RunCtx;
 use restride_ir::{Arg, Error, GraphId, Op, OutputKind, Program, Result, RngKey, Scalar, Stage, ValueId};
 use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
@@ -46,6 +46,13 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options { seed: 0, call: 0, threads: 1, strict: false }
+    }
+}
+
+impl Options {
+    /// The seed, call and threads of a planned run.
+    pub(crate) fn of(ctx: RunCtx) -> Options {
+        Options { seed: ctx.seed, call: ctx.call, threads: ctx.threads, strict: false }
     }
 }
 
@@ -118,7 +125,7 @@ pub fn interpret(program: &Program, inputs: &Inputs, state: &mut State, options:
     if functional {
         check_sharing(program, &bound, &written_inputs(program))?;
     }
-    let Bound { values, mut symbols } = bound;
+    let BoundInputs { values, mut symbols } = bound;
     let objects: Vec<Slot> = values.iter().map(Slot::from_value).collect();
     let mut interp = Interp { program, options, last_uses: BTreeMap::new(), depth: 0 };
     let pool = if options.threads > 1 { Some(crate::run::pool(options.threads)?) } else { None };

@@ -3,10 +3,10 @@
 use super::call::{CallArgs, grow, infer, materialized, resolved};
 use super::frame::refused;
 use super::{Interp, Object, Options, Slot, alone};
-use crate::copy::{allocate, copy_into};
+use crate::copy::{contiguous_copy, copy_into};
 use restride_ir::{
-    Arg, Error, Kernel, LazyBits, Op, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin, TwinReturn,
-    Visited, Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
+    Arg, Error, Kernel, LazyBits, Op, OpError, OperandMemory, Result, ReuseKind, RngKey, Scalar, TensorType, Twin,
+    TwinReturn, Visited, Visits, computed_aside, fits, refuse_cast, refuse_overlap, visits,
 };
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 use std::rc::Rc;
@@ -143,9 +143,7 @@ impl Interp<'_> {
             if !is_object(slot, target) {
                 return Ok(slot.clone());
             }
-            let copy = allocate(t.dtype(), Layout::contiguous(&sizes))?;
-            copy_into(&copy, &t)?;
-            Ok(Slot::new(copy))
+            Ok(Slot::new(contiguous_copy(&t)?))
         };
         let first: Vec<Arg<Slot, Scalar>> = own.iter().map(|a| a.try_map(apart, |s| Ok(*s))).collect::<Result<_>>()?;
         let whole = self.call(twin.op, &first, key)?;
@@ -219,15 +217,8 @@ fn is_object(slot: &Slot, target: &Object) -> bool {
 
 /// Tensors of an argument on memory of their own where they share the target's.
 fn apart(arg: &Arg<RawTensor, Scalar>, target: &RawTensor) -> Result<Arg<RawTensor, Scalar>> {
-    let one = |t: &RawTensor| -> Result<RawTensor> {
-        if !t.storage().same(target.storage()) {
-            return Ok(t.clone());
-        }
-        let own = allocate(t.dtype(), Layout::contiguous(&t.layout().sizes))?;
-        copy_into(&own, t)?;
-        Ok(own)
-    };
-    arg.try_map(one, |s| Ok(*s))
+    let one = |t: &RawTensor| if t.storage().same(target.storage()) { contiguous_copy(t) } else { Ok(t.clone()) };
+    Ok(arg.try_map(one, |s| Ok::<_, OpError>(*s))?)
 }
 
 /// What PyTorch's checks of memory see of a tensor.

@@ -1,45 +1,45 @@
-//! The memory that runs compute in, and the threads.
+//! The memory and the threads of runs.
 
 use crate::copy::room_for;
 use restride_ir::{Error, ErrorKind, Result};
 use restride_kernels::support::threads::Pool;
 use std::sync::Arc;
 
-/// What vector kernels expect.
+/// A unit of the alignment that vector kernels expect.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Block([u8; 64]);
 
-/// One aligned allocation, reused from run to run; it grows to the largest that was asked of it. With it the threads that share
-/// the work of kernels, made when a run first asks for so many.
+/// One aligned allocation, reused from run to run, which grows to the largest request; and the threads that share the work of
+/// kernels.
 #[derive(Default)]
-pub struct Arena {
+pub struct ByteArena {
     blocks: Vec<Block>,
-    /// Runs get no more than there is.
+    /// Whether a run may not grow it.
     fixed: bool,
     pool: Option<Arc<Pool>>,
 }
 
-impl Arena {
-    /// Bytes that there are.
+impl ByteArena {
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.blocks.len() * size_of::<Block>()
     }
 
-    /// Makes room for runs to come.
+    /// Grows to at least this size.
     ///
     /// # Errors
-    /// More memory than there is.
+    /// The system refuses the memory.
     pub fn take(&mut self, bytes: usize) -> Result<()> {
         self.grow(bytes)
     }
 
-    /// From now on only [`Arena::take`] takes memory: a run that needs more than there is is refused.
+    /// Lets only [`ByteArena::take`] grow it from now on: a run that needs more is refused.
     pub fn fix(&mut self) {
         self.fixed = true;
     }
 
-    /// Makes room for a run and gives the address of the first byte, which is aligned to 64.
+    /// Grows for a run, and returns the address of the first byte, a multiple of 64.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         if self.fixed && bytes > self.bytes() {
             let what = format!("the run needs an arena of {bytes} bytes, and {} were reserved", self.bytes());
@@ -52,7 +52,7 @@ impl Arena {
     fn grow(&mut self, bytes: usize) -> Result<()> {
         let blocks = bytes.div_ceil(size_of::<Block>());
         if blocks > self.blocks.len() {
-            // What was there is of no use: it need not be moved.
+            // Freed first: its contents are not needed.
             self.blocks = Vec::new();
             let refuse = || {
                 Error::new(ErrorKind::Unsupported, format!("an arena of {bytes} bytes is more memory than there is"))
@@ -65,10 +65,8 @@ impl Arena {
         }
         Ok(())
     }
-}
 
-impl Arena {
-    /// The threads of a run that asks for so many; none for one.
+    /// The threads of a run, made when a run first asks for this number; `None` for one.
     pub(super) fn pool(&mut self, threads: usize) -> Result<Option<Arc<Pool>>> {
         if threads <= 1 {
             return Ok(None);
@@ -80,14 +78,14 @@ impl Arena {
     }
 }
 
-/// So many threads.
+/// Starts threads.
 pub(crate) fn pool(threads: usize) -> Result<Pool> {
     Pool::new(threads).map_err(|e| Error::new(ErrorKind::Unsupported, format!("{threads} threads: {e}")))
 }
 
-impl std::fmt::Debug for Arena {
+impl std::fmt::Debug for ByteArena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Arena({} bytes)", self.bytes())
+        write!(f, "ByteArena({} bytes)", self.bytes())
     }
 }
 
@@ -96,16 +94,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_fixed_grows_when_asked_only() {
-        let mut arena = Arena::default();
+    fn a_fixed_arena_grows_only_when_asked() {
+        let mut arena = ByteArena::default();
         arena.take(1000).expect("memory");
         arena.fix();
         let room = arena.bytes();
-        arena.reserve(room).expect("it is there");
-        let refused = arena.reserve(room + 1).expect_err("more than there is");
+        arena.reserve(room).expect("its own size");
+        let refused = arena.reserve(room + 1).expect_err("a fixed arena");
         assert!(refused.to_string().contains("1024 were reserved"), "{refused}");
         assert_eq!(arena.bytes(), room);
         arena.take(room + 1).expect("memory");
-        arena.reserve(room + 1).expect("it is there");
+        arena.reserve(room + 1).expect("its own size");
     }
 }

@@ -1,7 +1,7 @@
 //! Placements as steps to carry out. Everything that could lead a step outside of its memory is refused here, once.
 
 use super::caller_position;
-use super::memory::{CallerMemory, Spot, align};
+use super::memory::{CallerMemory, TypedPlace, align};
 use restride_ir::{
     ARENA_ALIGN, Arg, Args, BufferId, Call, Error, Expr, Graph, GraphId, HopCall, Id, Kernel, LoopFrame, Meta, NodeId,
     Op, OpError, Place, Placement, Plan, Program, Result, Scalar, Step, Type, ValueId, border_layout, input_meta,
@@ -28,6 +28,10 @@ pub(super) struct Code {
     /// Per step: bytes of the arena that come alive with it, and that die after it.
     pub births: Changes,
     pub deaths: Changes,
+    /// Of a body, per buffer: the steps that touch it.
+    pub uses: Vec<Vec<usize>>,
+    /// Bytes that one step at a time needs for results without a place.
+    pub spare_bytes: usize,
 }
 
 /// Where a buffer is.
@@ -45,15 +49,15 @@ pub(super) enum Root {
 
 pub(super) struct CodeStep {
     pub node: Option<NodeId>,
-    pub what: What,
+    pub action: Action,
 }
 
-pub(super) enum What {
+pub(super) enum Action {
     Nothing,
     /// From, to.
-    Move(Box<(Spot, Spot)>),
+    Move(Box<(TypedPlace, TypedPlace)>),
     Kernel(Box<KernelStep>),
-    Hop(Box<HopStep>),
+    ControlFlow(Box<ControlFlowStep>),
 }
 
 /// How a node computes.
@@ -72,10 +76,10 @@ pub(super) struct KernelStep {
     pub compute: Compute,
     /// Arguments, with positions in `reads` for tensors.
     pub args: Vec<Arg<usize, Expr>>,
-    pub reads: Vec<Option<Spot>>,
-    pub writes: Vec<Option<Spot>>,
-    /// Types of results without a place, which the kernel computes all the same.
-    pub unplaced: Vec<Option<Meta>>,
+    pub reads: Vec<Option<TypedPlace>>,
+    pub writes: Vec<Option<TypedPlace>>,
+    /// Results without a place, which the kernel computes all the same: their byte in the spare memory, their types.
+    pub unplaced: Vec<Option<(usize, Meta)>>,
     /// Numbers among the arguments are only known at the run: results are held against the shape rule then.
     pub late: bool,
     /// Eager types of the operands, where they are needed for that.
@@ -85,13 +89,13 @@ pub(super) struct KernelStep {
 }
 
 /// A call of bodies.
-pub(super) struct HopStep {
+pub(super) struct ControlFlowStep {
     pub call: HopCall,
     pub frame: LoopFrame,
     /// Buffer of the working memory.
     pub scratch: Option<usize>,
-    pub reads: Vec<Option<Spot>>,
-    pub writes: Vec<Option<Spot>>,
+    pub reads: Vec<Option<TypedPlace>>,
+    pub writes: Vec<Option<TypedPlace>>,
     /// Per body and input, per body and output: how tensors lie at the border.
     pub body_inputs: Vec<Vec<Option<Meta>>>,
     pub body_outputs: Vec<Vec<Option<Meta>>>,
@@ -110,6 +114,7 @@ struct Maker<'a> {
     /// Of a body: how many of its inputs it replaces; the others are never written.
     body: Option<usize>,
     used: Vec<bool>,
+    spare_bytes: usize,
 }
 
 impl Code {
@@ -135,6 +140,7 @@ impl Code {
             output_align: vec![1; graph.outputs.len()],
             body,
             used,
+            spare_bytes: 0,
         };
         let outputs = maker.roots(plan)?;
         let mut nested = BTreeMap::new();
@@ -149,10 +155,39 @@ impl Code {
             })?);
         }
         let (births, deaths) = changes(graph, placement);
-        let Maker { roots, inputs, output_align, .. } = maker;
+        let uses = if body.is_some() { uses(placement) } else { Vec::new() };
+        let Maker { roots, inputs, output_align, spare_bytes, .. } = maker;
         let numbers = graph.values.iter().any(|(_, v)| matches!(v.ty, Type::Scalar(_)));
-        Ok(Code { graph: id, roots, steps, inputs, outputs, output_align, nested, numbers, births, deaths })
+        let graph = id;
+        Ok(Code {
+            graph,
+            roots,
+            steps,
+            inputs,
+            outputs,
+            output_align,
+            nested,
+            numbers,
+            births,
+            deaths,
+            uses,
+            spare_bytes,
+        })
     }
+}
+
+/// Per buffer, the steps that touch it.
+fn uses(placement: &Placement) -> Vec<Vec<usize>> {
+    let mut uses = vec![Vec::new(); placement.buffers.len()];
+    for (at, step) in placement.steps.iter().enumerate() {
+        for buffer in placement.touched(step) {
+            let uses: &mut Vec<usize> = &mut uses[buffer.index()];
+            if uses.last() != Some(&at) {
+                uses.push(at);
+            }
+        }
+    }
+    uses
 }
 
 /// Bytes of arena buffers by the steps with which they come alive and after which they die.
@@ -223,7 +258,7 @@ impl Maker<'_> {
     }
 
     /// A place of a value, proved to be inside of its buffer.
-    fn spot(&mut self, v: ValueId, place: &Place, written: bool) -> Result<Spot> {
+    fn place(&mut self, v: ValueId, place: &Place, written: bool) -> Result<TypedPlace> {
         let name = || self.graph.values.get(v).map_or("?".into(), |v| v.name.clone());
         let outside = || Error::invalid(format!("%{} at {} {} leaves its buffer", name(), place.buffer, place.layout));
         if self.graph.values.get(v).is_none() {
@@ -254,39 +289,49 @@ impl Maker<'_> {
             Some((false, i)) => self.output_align[i] = self.output_align[i].max(align(ty.dtype)),
             None => {}
         }
-        Ok(Spot { buffer: place.buffer.index(), dtype: ty.dtype, layout: layout.clone() })
+        Ok(TypedPlace { buffer: place.buffer.index(), dtype: ty.dtype, layout: layout.clone() })
     }
 
-    fn spots(&mut self, values: &[ValueId], places: &[Option<Place>], written: bool) -> Result<Vec<Option<Spot>>> {
+    fn places(
+        &mut self,
+        values: &[ValueId],
+        places: &[Option<Place>],
+        written: bool,
+    ) -> Result<Vec<Option<TypedPlace>>> {
         if values.len() != places.len() {
             return Err(Error::invalid("a step has not one place for each operand and result"));
         }
-        let spot = |(v, p): (&ValueId, &Option<Place>)| p.as_ref().map(|p| self.spot(*v, p, written)).transpose();
+        let spot = |(v, p): (&ValueId, &Option<Place>)| p.as_ref().map(|p| self.place(*v, p, written)).transpose();
         values.iter().zip(places).map(spot).collect()
     }
 
     fn step(&mut self, step: &Step) -> Result<CodeStep> {
         match step {
-            Step::Free { node } => Ok(CodeStep { node: Some(*node), what: What::Nothing }),
+            Step::Free { node } => Ok(CodeStep { node: Some(*node), action: Action::Nothing }),
             Step::Move { value, from, to } => {
-                let (from, to) = (self.spot(*value, from, false)?, self.spot(*value, to, true)?);
-                Ok(CodeStep { node: None, what: What::Move(Box::new((from, to))) })
+                let (from, to) = (self.place(*value, from, false)?, self.place(*value, to, true)?);
+                Ok(CodeStep { node: None, action: Action::Move(Box::new((from, to))) })
             }
             Step::Run { node, reads, writes } => {
                 let n = self.graph.nodes.get(*node).ok_or_else(|| Error::invalid("a node that is not there"))?;
                 let operands: Vec<ValueId> = n.operands().collect();
-                let reads = self.spots(&operands, reads, false)?;
-                let writes = self.spots(&n.results, writes, true)?;
-                let what = match HopCall::of(self.graph, n)? {
-                    Some(call) => self.hop(*node, call, reads, writes)?,
+                let reads = self.places(&operands, reads, false)?;
+                let writes = self.places(&n.results, writes, true)?;
+                let action = match HopCall::of(self.graph, n)? {
+                    Some(call) => self.control_flow(*node, call, reads, writes)?,
                     None => self.kernel(*node, reads, writes)?,
                 };
-                Ok(CodeStep { node: Some(*node), what })
+                Ok(CodeStep { node: Some(*node), action })
             }
         }
     }
 
-    fn kernel(&mut self, id: NodeId, reads: Vec<Option<Spot>>, writes: Vec<Option<Spot>>) -> Result<What> {
+    fn kernel(
+        &mut self,
+        id: NodeId,
+        reads: Vec<Option<TypedPlace>>,
+        writes: Vec<Option<TypedPlace>>,
+    ) -> Result<Action> {
         let node = &self.graph.nodes[id];
         let def = node.op.def();
         let is_tensor = |v: &ValueId| matches!(self.graph.values[*v].ty, Type::Tensor(_));
@@ -298,7 +343,7 @@ impl Maker<'_> {
             Kernel::Scalar(run) => Compute::Scalar(run),
             // What it gives is known from its types.
             Kernel::None if !node.results.is_empty() && node.results.iter().all(is_number) => {
-                return Ok(What::Nothing);
+                return Ok(Action::Nothing);
             }
             Kernel::None => return Err(Error::unsupported(format!("{} has no kernel", node.op))),
         };
@@ -347,11 +392,15 @@ impl Maker<'_> {
                     e.constant().ok_or_else(|| Error::invalid("a number that is not known"))
                 })?;
                 fit(&metas, &writes)?;
-                for (k, meta) in metas.into_iter().enumerate() {
-                    if writes[k].is_none() {
-                        unplaced[k] = Some(meta);
-                    }
+                let mut end = 0usize;
+                for (k, meta) in metas.into_iter().enumerate().filter(|(k, _)| writes[*k].is_none()) {
+                    let bytes = meta.layout.byte_range(meta.dtype.size()).map(|r| r.end);
+                    let next = bytes.and_then(|b| end.checked_add(b)?.checked_next_multiple_of(ARENA_ALIGN as usize));
+                    let next = next.ok_or_else(|| Error::invalid(format!("result {k} of {} has no size", node.op)))?;
+                    unplaced[k] = Some((end, meta));
+                    end = next;
                 }
+                self.spare_bytes = self.spare_bytes.max(end);
             }
         }
         let types = if late { types } else { Vec::new() };
@@ -363,7 +412,7 @@ impl Maker<'_> {
                 _ => return Err(Error::invalid(format!("{b}, working memory, is not in the arena"))),
             },
         };
-        Ok(What::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types, scratch })))
+        Ok(Action::Kernel(Box::new(KernelStep { op, compute, args, reads, writes, unplaced, late, types, scratch })))
     }
 
     /// Whether a call is composed although the operator has a kernel.
@@ -377,9 +426,16 @@ impl Maker<'_> {
         Ok(which(&Args(&args.collect::<Result<Vec<_>>>()?)))
     }
 
-    fn hop(&mut self, id: NodeId, call: HopCall, reads: Vec<Option<Spot>>, writes: Vec<Option<Spot>>) -> Result<What> {
-        let place =
-            |s: &Option<Spot>| s.as_ref().map(|s| Place { buffer: BufferId::new(s.buffer), layout: s.layout.clone() });
+    fn control_flow(
+        &mut self,
+        id: NodeId,
+        call: HopCall,
+        reads: Vec<Option<TypedPlace>>,
+        writes: Vec<Option<TypedPlace>>,
+    ) -> Result<Action> {
+        let place = |s: &Option<TypedPlace>| {
+            s.as_ref().map(|s| Place { buffer: BufferId::new(s.buffer), layout: s.layout.clone() })
+        };
         let (read_places, write_places): (Vec<_>, Vec<_>) =
             (reads.iter().map(place).collect(), writes.iter().map(place).collect());
         let graphs = &self.program.graphs;
@@ -431,7 +487,7 @@ impl Maker<'_> {
                 return Err(Error::invalid("a result without a place"));
             }
         }
-        let step = HopStep {
+        let step = ControlFlowStep {
             call,
             frame,
             scratch: scratch.map(BufferId::index),
@@ -441,7 +497,7 @@ impl Maker<'_> {
             body_outputs,
             trips,
         };
-        Ok(What::Hop(Box::new(step)))
+        Ok(Action::ControlFlow(Box::new(step)))
     }
 }
 
@@ -459,7 +515,7 @@ pub(super) fn inferred(
 }
 
 /// Kernels write what the shape rule says: declared types that differ would lead them astray.
-pub(super) fn fit(metas: &[Meta], writes: &[Option<Spot>]) -> Result<()> {
+pub(super) fn fit(metas: &[Meta], writes: &[Option<TypedPlace>]) -> Result<()> {
     if metas.len() != writes.len() {
         return Err(Error::invalid(format!("the operator gives {} results, not {}", metas.len(), writes.len())));
     }

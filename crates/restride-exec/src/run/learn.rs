@@ -1,10 +1,11 @@
-//! Nodes between two pieces of a program: what they give has sizes, or is a number, that nobody knew before.
+//! Nodes between two segments of a program, whose results tell sizes and numbers.
 
 use super::RunCtx;
-use crate::copy::{allocate, copy_into};
-use crate::inputs::RunValue;
+use crate::copy::copy_as;
+use crate::inputs::{RunValue, evaluate, same_strides};
 use crate::interp::{Options, call_once};
-use restride_ir::{Arg, Binding, Error, Node, Result, RngKey, Scalar};
+use crate::symbols::{Unified, unify};
+use restride_ir::{Arg, Binding, Error, ErrorKind, Expr, Node, Result, RngKey, Scalar, Type};
 use restride_tensor::{Layout, RawTensor, self_overlaps};
 
 /// Runs one node of a functional program on values; operands are in the order of [`Node::operands`]. Results are on memory
@@ -25,8 +26,7 @@ pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: Run
         )?);
     }
     let key = RngKey { seed: ctx.seed, call: ctx.call, node: node.origin.key, iteration: ctx.iteration };
-    let options = Options { seed: ctx.seed, call: ctx.call, threads: ctx.threads, strict: false };
-    let results = call_once(node.op, &args, key, &options)?;
+    let results = call_once(node.op, &args, key, &Options::of(ctx))?;
     let own = |value: RunValue| match value {
         RunValue::Tensor(t)
             if t.conj
@@ -46,7 +46,63 @@ fn copy_of(t: &RawTensor) -> Result<RawTensor> {
         Some(false) => Layout { offset: 0, ..t.layout().clone() },
         _ => Layout::contiguous(&t.layout().sizes),
     };
-    let own = allocate(t.dtype(), layout)?;
-    copy_into(&own, t)?;
-    Ok(own)
+    Ok(copy_as(t, layout)?)
+}
+
+/// Checks the results of a node against their declared types, learns symbols, and lays tensors out as declared. `read` says
+/// which results a later node reads.
+///
+/// # Errors
+/// A result of another type, a size or number that the declaration does not allow.
+pub fn fit_learnt(
+    node: &Node,
+    types: &[Type],
+    read: &[bool],
+    results: Vec<RunValue>,
+    symbols: &mut Binding,
+) -> Result<Vec<RunValue>> {
+    if results.len() != types.len() {
+        return Err(Error::invalid(format!("{} gives {} results", node.op, results.len())));
+    }
+    // A result that is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
+    let nothing = |at: usize, value: &RunValue| {
+        let empty = matches!(value, RunValue::Tensor(t) if t.numel() == 0);
+        at > 0 && empty && !read.get(at).copied().unwrap_or_default()
+    };
+    for (at, (ty, value)) in types.iter().zip(&results).enumerate() {
+        match (ty, value) {
+            (_, value) if nothing(at, value) => {}
+            (Type::Tensor(ty), RunValue::Tensor(t)) => {
+                let sizes = &t.layout().sizes;
+                if t.dtype() != ty.dtype || sizes.len() != ty.rank() {
+                    return Err(Error::invalid(format!("it gives {}{sizes:?} and is declared as {ty}", t.dtype())));
+                }
+                for (expr, &n) in ty.sizes().iter().zip(sizes) {
+                    accept(expr, Scalar::Int(n), "a size of ", symbols)?;
+                }
+            }
+            (Type::Scalar(expr), RunValue::Scalar(s)) => accept(expr, *s, "", symbols)?,
+            _ => {}
+        }
+    }
+    let lay = |(at, (ty, value)): (usize, (&Type, RunValue))| match (ty, value) {
+        (_, value) if nothing(at, &value) => Ok(value),
+        (Type::Tensor(ty), RunValue::Tensor(t)) => match evaluate(&ty.layout, symbols) {
+            Some(declared) if !same_strides(&declared, t.layout()) || t.layout().offset != declared.offset => {
+                Ok(RunValue::Tensor(copy_as(&t, declared)?))
+            }
+            _ => Ok(RunValue::Tensor(t)),
+        },
+        (_, value) => Ok(value),
+    };
+    types.iter().zip(results).enumerate().map(lay).collect()
+}
+
+fn accept(expr: &Expr, found: Scalar, what: &str, symbols: &mut Binding) -> Result<()> {
+    let wrong = |why: String| Err(Error::new(ErrorKind::Program, format!("it gives {what}{found}{why}")));
+    match unify(expr, found, symbols) {
+        Unified::Agree | Unified::Open => Ok(()),
+        Unified::Differs(want) => wrong(format!(" where {want} is declared")),
+        Unified::OutOfRange(why) => wrong(format!(": {why}")),
+    }
 }

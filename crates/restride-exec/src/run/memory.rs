@@ -1,19 +1,19 @@
-//! Where a step's operands are, and the caller's memory held against what the steps use of it.
+//! Places of a step's operands, and the caller's memory checked against the bytes that the steps use.
 
 use crate::inputs::same_strides;
 use restride_ir::Meta;
 use restride_tensor::{DType, Layout, RawTensor, View, ViewMut};
 use std::ops::Range;
 
-/// A place as a step uses it: which buffer, and what lies there how.
+/// A place as a step uses it: a buffer, and the element type and layout of the value there.
 #[derive(Clone, Debug)]
-pub(super) struct Spot {
+pub(super) struct TypedPlace {
     pub buffer: usize,
     pub dtype: DType,
     pub layout: Layout,
 }
 
-impl Spot {
+impl TypedPlace {
     /// # Safety
     /// The buffer at this position of `bases` reaches as far as the layout does, for reading, while the view is used.
     pub unsafe fn view<'a>(&'a self, bases: &[*mut u8]) -> View<'a> {
@@ -21,7 +21,7 @@ impl Spot {
         unsafe { View::from_raw(bases[self.buffer], self.dtype, &self.layout) }
     }
     /// # Safety
-    /// As [`Spot::view`], for writing.
+    /// As [`TypedPlace::view`], for writing.
     pub unsafe fn view_mut<'a>(&'a self, bases: &[*mut u8]) -> ViewMut<'a> {
         // SAFETY: as promised by the caller.
         unsafe { ViewMut::from_raw(bases[self.buffer], self.dtype, &self.layout) }

@@ -1,27 +1,27 @@
 //! The planned run: one arena, no mutation but the placement's, every value where the placement says.
 //!
-//! - [`code`] turns a placement and a plan into steps, and proves of each that it stays inside its memory.
-//! - [`steps`] carries them out; [`hops`] the higher-order ones.
-//! - [`bound`] is steps with memory that stays where it is; [`session`] binds a runnable to such, for many runs.
-//! - [`learn`] runs the nodes between pieces, whose sizes are only known once they have run.
+//! - [`code`] turns a placement and a plan into steps, and proves that each stays inside its memory.
+//! - [`steps`] binds steps to memory and runs them; [`control_flow`] runs calls of bodies.
+//! - [`session`] binds a runnable once for many runs.
+//! - [`learn`] runs the nodes between pieces, whose results tell sizes.
 
 mod arena;
-mod bound;
 mod code;
-mod hops;
+mod control_flow;
 mod learn;
 mod locks;
 mod memory;
 mod session;
 mod steps;
 
-pub use arena::Arena;
+pub use arena::ByteArena;
 pub(crate) use arena::pool;
-pub use learn::run_learn;
-pub use session::Session;
+pub use learn::{fit_learnt, run_learn};
+pub use session::BoundRun;
 
 use crate::copy::allocate;
 use crate::inputs::{RunValue, same_strides};
+use crate::symbols::learn_number;
 use code::Code;
 use locks::{Locks, Name};
 use restride_ir::{
@@ -29,7 +29,7 @@ use restride_ir::{
 };
 use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
-use steps::{Entry, Job};
+use steps::{BoundSteps, Mode};
 
 /// What a run brings besides inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,28 +112,60 @@ impl Runnable {
     /// # Errors
     /// Inputs of other types, sizes or strides than the program was placed for: nothing is written then. A kernel's own
     /// error, with the node.
-    pub fn run(&self, arena: &mut Arena, inputs: &[RunValue], ctx: RunCtx) -> Result<Vec<RunValue>> {
-        let mut symbols = Binding::new();
-        let mut locks = self.locks(inputs);
-        // Results are memory that nobody else has yet.
+    pub fn run(&self, arena: &mut ByteArena, inputs: &[RunValue], ctx: RunCtx) -> Result<Vec<RunValue>> {
+        let (mut symbols, mut locks) = (Binding::new(), self.locks(inputs));
+        // Results are fresh memory, which needs no lock.
         let _taken = locks.first(&|name| self.name(name))?;
-        let entries = self.entries(inputs, &mut symbols)?;
         let results = self.results_in(inputs, &[])?;
-        let addresses: Vec<*mut u8> = results.iter().map(session::address).collect();
-        let base = arena.reserve(self.arena_bytes)?;
         let pool = arena.pool(ctx.threads)?;
-        let job = Job { program: &self.program, ctx, poison: self.poison };
-        // SAFETY: the arena is borrowed and has the bytes that the code was made for; entries were fitted to what the
-        // code reads and writes of inputs, whose storages are locked, and results were made as the code says. All live until
-        // this returns.
+        // SAFETY: the arena is borrowed, the storages of inputs are locked, and all memory lives until this returns.
         unsafe {
-            if self.poison {
-                self.spoil(base, &results);
-            }
-            let run = || job.code(&self.code, base, &entries, &addresses, &mut symbols, ctx.iteration);
-            within(pool.as_deref(), run)?;
+            let mut steps = self.bind(arena, inputs, &results, &mut symbols)?;
+            within(pool.as_deref(), || self.run_steps(&mut steps, arena, &results, ctx, &mut symbols))?;
         }
         self.numbers(inputs, results, &symbols)
+    }
+
+    /// Binds the steps to an arena, inputs and results, all fitted to the code here.
+    ///
+    /// # Safety
+    /// Storages of inputs and results are locked, or no one else has them; the memory lives, and the arena does not grow, as long
+    /// as the steps run.
+    unsafe fn bind(
+        &self,
+        arena: &mut ByteArena,
+        inputs: &[RunValue],
+        results: &[RunValue],
+        symbols: &mut Binding,
+    ) -> Result<BoundSteps<'_>> {
+        let inputs = self.addresses(inputs, symbols)?;
+        let results: Vec<*mut u8> = results.iter().map(session::address).collect();
+        let mut bases = Vec::with_capacity(self.code.roots.len());
+        self.code.bases(arena.reserve(self.arena_bytes)?, &inputs, &results, &mut bases)?;
+        // SAFETY: the arena has the bytes that the code was made for, inputs were fitted to the bytes that it uses, and results
+        // have its border layouts; the rest is the caller's promise.
+        unsafe { BoundSteps::new(&self.program, &self.code, bases, symbols) }
+    }
+
+    /// Runs steps that [`Runnable::bind`] bound to this arena and these results.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn run_steps(
+        &self,
+        steps: &mut BoundSteps<'_>,
+        arena: &mut ByteArena,
+        results: &[RunValue],
+        ctx: RunCtx,
+        symbols: &mut Binding,
+    ) -> Result<()> {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if self.poison {
+                self.spoil(arena.reserve(self.arena_bytes)?, results);
+            }
+            steps.run(Mode { ctx, poison: self.poison }, symbols, ctx.iteration)
+        }
     }
 
     /// The storages of inputs that steps use.
@@ -155,32 +187,26 @@ impl Runnable {
         }
     }
 
-    /// Addresses of inputs, whose storages are locked, and numbers.
-    fn entries(&self, inputs: &[RunValue], symbols: &mut Binding) -> Result<Vec<Entry>> {
+    /// Addresses of tensor inputs, whose storages are locked. Learns symbols from numbers.
+    fn addresses(&self, inputs: &[RunValue], symbols: &mut Binding) -> Result<Vec<Option<*mut u8>>> {
         let graph = self.program.graph();
         if inputs.len() != graph.inputs.len() {
             let (have, want) = (inputs.len(), graph.inputs.len());
             return Err(Error::new(ErrorKind::Inputs, format!("{have} inputs are given, the graph takes {want}")));
         }
-        let mut entries = Vec::with_capacity(inputs.len());
-        for (i, value) in inputs.iter().enumerate() {
-            let wrong = |what: String| {
-                let name = crate::inputs::input_name(&self.program, i);
-                Error::new(ErrorKind::Inputs, format!("{name} {what}"))
-            };
-            entries.push(match (&self.code.inputs[i], value) {
-                (Some(memory), RunValue::Tensor(t)) => Entry::Memory(memory.bind(t).map_err(wrong)?),
-                (Some(_), _) => return Err(wrong("must be a tensor".into())),
-                (None, RunValue::Scalar(s)) => {
-                    if let Type::Scalar(expr) = &graph.values[graph.inputs[i]].ty {
-                        steps::meet(expr, *s, symbols).map_err(|e| wrong(e.0))?;
-                    }
-                    Entry::Nothing
-                }
-                (None, _) => Entry::Nothing,
-            });
-        }
-        Ok(entries)
+        let mut address = |i: usize, value: &RunValue| match (&self.code.inputs[i], value) {
+            (Some(memory), RunValue::Tensor(t)) => memory.bind(t).map(Some),
+            (Some(_), _) => Err("must be a tensor".into()),
+            (None, RunValue::Scalar(s)) => match &graph.values[graph.inputs[i]].ty {
+                Type::Scalar(expr) => learn_number(expr, *s, symbols).map(|()| None),
+                _ => Ok(None),
+            },
+            (None, _) => Ok(None),
+        };
+        let wrong = |i: usize, why: String| {
+            Error::new(ErrorKind::Inputs, format!("{} {why}", crate::inputs::input_name(&self.program, i)))
+        };
+        inputs.iter().enumerate().map(|(i, v)| address(i, v).map_err(|why| wrong(i, why))).collect()
     }
 
     /// Puts NaN bytes where nothing has been computed yet.

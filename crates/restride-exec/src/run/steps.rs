@@ -1,44 +1,37 @@
-//! Carrying out the steps of a graph.
+//! The step executor: steps bound to memory, and the one loop that runs them.
+//!
+//! Binding resolves what does not change from run to run, so a bound step is a call of its kernel with views that are ready.
+//! An instance binds for each run, a session once for many. A body of control flow is bound in its first iteration and moved
+//! to other addresses where a later one needs it.
 
-use super::RunCtx;
-use super::code::{Code, CodeStep, Compute, KernelStep, Root, What, fit, inferred};
-use super::hops::Desk;
+use super::code::{Action, Code, Compute, KernelStep, Root, fit, inferred};
+use super::control_flow::BoundCall;
+use super::{ByteArena, RunCtx};
 use crate::copy::allocate;
 use crate::inputs::RunValue;
 use crate::interp::{Options, call_once};
-use crate::symbols::{Unified, unify};
+use crate::symbols::learn_number;
 use restride_ir::{
-    Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, OpError, Program, Result, RngKey, Scalar, Type,
+    Arg, Args, Binding, Call, Ctx, Error, ErrorKind, Expr, Graph, NodeId, OpError, Program, Result, RngKey, Scalar,
+    Type,
 };
 use restride_kernels::support::convert::copy_convert;
 use restride_kernels::support::scratch;
 use restride_tensor::{Fitted, Layout, RawTensor, View, ViewMut};
 use std::mem::MaybeUninit;
 
-/// What a graph input is at a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Entry {
-    /// Memory from this address on.
-    Memory(*mut u8),
-    /// A number, or something that is only passed on.
-    Nothing,
-}
-
-/// One run.
-pub(super) struct Job<'r> {
-    pub program: &'r Program,
+/// How the steps run.
+#[derive(Clone, Copy)]
+pub(super) struct Mode {
     pub ctx: RunCtx,
+    /// Spoil memory before its first and after its last use.
     pub poison: bool,
 }
 
-/// Makes an expression agree with the number that it turned out to be.
-pub(super) fn meet(expr: &Expr, value: Scalar, symbols: &mut Binding) -> Result<(), OpError> {
-    match unify(expr, value, symbols) {
-        Unified::Differs(want) if !expr.is_float() => {
-            Err(OpError::new(format!("is {value} and was declared as {expr} = {want}")))
-        }
-        Unified::OutOfRange(why) => Err(OpError::new(format!("is {value}: {why}"))),
-        _ => Ok(()),
+impl Mode {
+    fn ctx(&self, node: u32, iteration: u64) -> Ctx {
+        let rng = RngKey { seed: self.ctx.seed, call: self.ctx.call, node, iteration };
+        Ctx { rng, threads: self.ctx.threads.max(1) }
     }
 }
 
@@ -50,18 +43,11 @@ pub(super) fn number(e: &Expr, symbols: &Binding) -> Result<Scalar> {
 }
 
 impl Code {
-    /// The address of each buffer.
-    pub fn bases(&self, arena: *mut u8, inputs: &[Entry], outputs: &[*mut u8]) -> Result<Vec<*mut u8>> {
-        let mut bases: Vec<*mut u8> = Vec::with_capacity(self.roots.len());
-        self.bases_into(arena, inputs, outputs, &mut bases)?;
-        Ok(bases)
-    }
-
-    /// The same in a list that there is.
-    pub fn bases_into(
+    /// Writes the address of each buffer into `bases`.
+    pub fn bases(
         &self,
         arena: *mut u8,
-        inputs: &[Entry],
+        inputs: &[Option<*mut u8>],
         outputs: &[*mut u8],
         bases: &mut Vec<*mut u8>,
     ) -> Result<()> {
@@ -75,10 +61,10 @@ impl Code {
         for root in &self.roots {
             bases.push(match *root {
                 Root::Arena { offset, .. } => arena.wrapping_add(offset),
-                Root::Input(i) => match inputs[i] {
-                    Entry::Memory(address) => aligned(address, self.inputs[i].as_ref().map_or(1, |m| m.align))?,
-                    Entry::Nothing => return Err(Error::invalid("a tensor input is given no memory")),
-                },
+                Root::Input(i) => {
+                    let address = inputs[i].ok_or_else(|| Error::invalid("a tensor input has no memory"))?;
+                    aligned(address, self.inputs[i].as_ref().map_or(1, |m| m.align))?
+                }
                 Root::Output(i) => aligned(outputs[i], self.output_align[i])?,
                 Root::Idle => std::ptr::null_mut(),
             });
@@ -87,152 +73,279 @@ impl Code {
     }
 }
 
-impl KernelStep {
-    /// The arguments of a call.
-    ///
-    /// # Safety
-    /// `bases` are the addresses of the buffers that the step was made for, valid while the views are used.
-    pub unsafe fn operands<'a>(&'a self, bases: &[*mut u8], symbols: &Binding) -> Result<Vec<Arg<View<'a>, Scalar>>> {
-        let mut args = Vec::with_capacity(self.args.len());
-        for arg in &self.args {
-            args.push(arg.try_map(
-                |k| match &self.reads[*k] {
-                    // SAFETY: as promised by the caller.
-                    Some(spot) => Ok(unsafe { spot.view(bases) }),
-                    None => Err(Error::invalid("a number stands for a tensor")),
-                },
-                |e| number(e, symbols),
-            )?);
-        }
-        Ok(args)
-    }
-
-    /// Memory for the results that have no place.
-    pub fn spare(&self) -> Result<Vec<Option<RawTensor>>, OpError> {
-        self.unplaced.iter().map(|m| m.as_ref().map(|m| allocate(m.dtype, m.layout.clone())).transpose()).collect()
-    }
-
-    /// Where a call's results go: to their places, and to spare memory.
-    ///
-    /// # Safety
-    /// As [`KernelStep::operands`].
-    pub unsafe fn targets<'a>(&'a self, bases: &[*mut u8], spare: &'a [Option<RawTensor>]) -> Result<Vec<ViewMut<'a>>> {
-        let mut outs = Vec::with_capacity(self.writes.len());
-        for (write, spare) in self.writes.iter().zip(spare) {
-            match (write, spare) {
-                // SAFETY: as promised by the caller.
-                (Some(w), _) => outs.push(unsafe { w.view_mut(bases) }),
-                (None, Some(t)) => {
-                    // SAFETY: the spare memory is the step's own.
-                    outs.push(unsafe { ViewMut::from_raw(t.storage().address(), t.dtype(), t.layout()) })
-                }
-                (None, None) => return Err(Error::invalid("a result without a place")),
-            }
-        }
-        Ok(outs)
-    }
+/// A step with all that it needs to run.
+enum BoundStep<'c> {
+    Nothing,
+    Move(View<'c>, ViewMut<'c>),
+    Kernel(BoundKernel<'c>),
+    /// A kernel whose numbers or results are known only when it runs: resolved by each run.
+    Late(&'c KernelStep, NodeId),
+    ControlFlow(Box<BoundCall<'c>>),
 }
 
-impl Job<'_> {
-    /// Runs the steps of a graph.
+struct BoundKernel<'c> {
+    run: fn(&Call<'_>) -> Result<(), OpError>,
+    args: Vec<Arg<View<'c>, Scalar>>,
+    outs: Vec<ViewMut<'c>>,
+    /// Address and bytes.
+    scratch: (*mut u8, usize),
+    /// The node's number in the key of random draws.
+    key: u32,
+}
+
+/// The steps of a graph, bound to the addresses of its buffers.
+pub(super) struct BoundSteps<'c> {
+    code: &'c Code,
+    graph: &'c Graph,
+    steps: Vec<BoundStep<'c>>,
+    bases: Vec<*mut u8>,
+    /// Memory of results that no step reads. The steps use it in turn.
+    _spare: ByteArena,
+}
+
+impl<'c> BoundSteps<'c> {
+    /// # Safety
+    /// `bases` are the addresses of the code's buffers (`Code::bases`), valid as far as the code uses them: an arena of the
+    /// plan's size, inputs over `CallerMemory::used`, outputs over their border layouts. They stay valid, and no one else uses
+    /// them during [`BoundSteps::run`], for as long as this lives or until [`BoundSteps::rebase`] gives other addresses.
+    pub unsafe fn new(
+        program: &'c Program,
+        code: &'c Code,
+        bases: Vec<*mut u8>,
+        symbols: &Binding,
+    ) -> Result<BoundSteps<'c>> {
+        let graph = &program.graphs[code.graph];
+        let mut spare = ByteArena::default();
+        let unread = spare.reserve(code.spare_bytes)?;
+        let mut steps = Vec::with_capacity(code.steps.len());
+        for step in &code.steps {
+            steps.push(match &step.action {
+                Action::Nothing => BoundStep::Nothing,
+                Action::Move(places) => {
+                    let (from, to) = &**places;
+                    // SAFETY: the code proved its places inside their buffers, which are valid as the caller promises.
+                    unsafe { BoundStep::Move(from.view(&bases), to.view_mut(&bases)) }
+                }
+                Action::Kernel(kernel) => {
+                    let node = step.node.expect("a kernel is of a node");
+                    let key = graph.nodes[node].origin.key;
+                    // SAFETY: as above; the spare memory has the bytes that the code asks for, and is kept with the views.
+                    match unsafe { kernel.bind(&bases, unread, symbols, key) }.map_err(|e| e.at(graph, node))? {
+                        Some(bound) => BoundStep::Kernel(bound),
+                        None => BoundStep::Late(kernel, node),
+                    }
+                }
+                Action::ControlFlow(call) => {
+                    let node = &graph.nodes[step.node.expect("a call is of a node")];
+                    BoundStep::ControlFlow(Box::new(BoundCall::new(program, code, call, graph, node)))
+                }
+            });
+        }
+        Ok(BoundSteps { code, graph, steps, bases, _spare: spare })
+    }
+
+    /// Moves the steps to other addresses of the same buffers.
     ///
     /// # Safety
-    /// `arena` has the bytes of the plan that the code was made with. Each input and output that has a buffer is at an
-    /// address from which on the memory is valid as far as the code uses it (`CallerMemory::used` for inputs, the
-    /// border layout for outputs), inputs for writing where `written` says so. Nobody else uses that memory meanwhile.
-    pub unsafe fn code(
-        &self,
-        code: &Code,
-        arena: *mut u8,
-        inputs: &[Entry],
-        outputs: &[*mut u8],
-        symbols: &mut Binding,
-        iteration: u64,
-    ) -> Result<()> {
-        let graph = &self.program.graphs[code.graph];
-        let bases = code.bases(arena, inputs, outputs)?;
-        for (at, step) in code.steps.iter().enumerate() {
-            if self.poison {
-                // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
-                unsafe { spoil(code, &bases, &code.births[at]) };
+    /// As [`BoundSteps::new`].
+    pub unsafe fn rebase(&mut self, bases: &[*mut u8]) {
+        for (buffer, &base) in bases.iter().enumerate() {
+            if self.bases[buffer] == base {
+                continue;
             }
-            // SAFETY: all places were proved to be inside of their buffers when the code was made.
-            let done = unsafe { self.step(code, graph, step, &bases, symbols, iteration) };
-            done.map_err(|e| step.node.map_or(e.clone(), |n| e.at(graph, n)))?;
-            if self.poison {
+            self.bases[buffer] = base;
+            for &at in &self.code.uses[buffer] {
+                // SAFETY: as promised by the caller.
+                unsafe { self.steps[at].rebase(&self.code.steps[at].action, &self.bases) };
+            }
+        }
+    }
+
+    /// Runs the steps.
+    ///
+    /// # Safety
+    /// As [`BoundSteps::new`].
+    pub unsafe fn run(&mut self, mode: Mode, symbols: &mut Binding, iteration: u64) -> Result<()> {
+        let (code, graph, bases) = (self.code, self.graph, &self.bases[..]);
+        for (at, step) in self.steps.iter_mut().enumerate() {
+            if mode.poison {
+                // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
+                unsafe { spoil(code, bases, &code.births[at]) };
+            }
+            // SAFETY: as promised by the caller.
+            let done = unsafe { step.run(graph, bases, mode, symbols, iteration) };
+            done.map_err(|e| code.steps[at].node.map_or(e.clone(), |n| e.at(graph, n)))?;
+            if mode.poison {
                 // SAFETY: as above; nor does it after its last.
-                unsafe { spoil(code, &bases, &code.deaths[at]) };
+                unsafe { spoil(code, bases, &code.deaths[at]) };
             }
         }
         Ok(())
     }
+}
 
+impl<'c> BoundStep<'c> {
     /// # Safety
-    /// As [`Job::code`], `bases` being the addresses of its buffers.
-    pub unsafe fn step(
-        &self,
-        code: &Code,
+    /// As [`BoundSteps::new`], `bases` being the addresses that the step is bound to.
+    #[inline]
+    unsafe fn run(
+        &mut self,
         graph: &Graph,
-        step: &CodeStep,
         bases: &[*mut u8],
+        mode: Mode,
         symbols: &mut Binding,
         iteration: u64,
     ) -> Result<()> {
-        match &step.what {
-            What::Nothing => Ok(()),
-            What::Move(places) => {
-                let (from, to) = &**places;
-                // SAFETY: as promised by the caller. Moves do not overlap but cell for cell (the checker's business);
-                // the copy goes through raw pointers, so that even then it only gives wrong values.
-                unsafe { copy_convert(from.view(bases), &to.view_mut(bases)) };
+        match self {
+            BoundStep::Nothing => Ok(()),
+            // Moves overlap cell for cell only (a checker saw to it); the copy goes through raw pointers, so that even
+            // otherwise it only gives wrong values.
+            BoundStep::Move(from, to) => {
+                copy_convert(*from, to);
                 Ok(())
             }
+            BoundStep::Kernel(BoundKernel { run, args, outs, scratch, key }) => {
+                let ctx = mode.ctx(*key, iteration);
+                // SAFETY: the code holds declared types against the shape rule; where places may meet, a checker saw to it.
+                let fitted = unsafe { Fitted::promise() };
+                let call = Call { args: Args(args), outs, ctx: &ctx, fitted };
+                // SAFETY: the step's own part of the arena.
+                Ok(unsafe { with_scratch(scratch.0, scratch.1, || run(&call)) }?)
+            }
             // SAFETY: as promised by the caller.
-            What::Kernel(kernel) => unsafe { self.kernel(graph, step, kernel, bases, symbols, iteration) },
+            BoundStep::Late(kernel, node) => unsafe { kernel.run_late(graph, *node, bases, mode, symbols, iteration) },
             // SAFETY: as promised by the caller.
-            What::Hop(hop) => unsafe {
-                self.hop(code, graph, step, hop, bases, symbols, iteration, &mut Desk::default())
-            },
+            BoundStep::ControlFlow(call) => unsafe { call.run(bases, mode, symbols, iteration) },
         }
     }
 
+    /// Remakes the views on buffers that moved.
+    ///
     /// # Safety
-    /// As [`Job::step`].
-    unsafe fn kernel(
+    /// As [`BoundSteps::new`]; the action is the one that this was made of.
+    unsafe fn rebase(&mut self, action: &'c Action, bases: &[*mut u8]) {
+        match (self, action) {
+            // SAFETY: as promised by the caller.
+            (BoundStep::Move(from, to), Action::Move(places)) => unsafe {
+                (*from, *to) = (places.0.view(bases), places.1.view_mut(bases));
+            },
+            (BoundStep::Kernel(bound), Action::Kernel(kernel)) => {
+                let reread = |view: &mut View<'c>, operand: usize| {
+                    if let Some(place) = &kernel.reads[operand] {
+                        // SAFETY: as promised by the caller.
+                        *view = unsafe { place.view(bases) };
+                    }
+                };
+                for (arg, spec) in bound.args.iter_mut().zip(&kernel.args) {
+                    match (arg, spec) {
+                        (Arg::Value(v), Arg::Value(k)) => reread(v, *k),
+                        (Arg::Values(vs), Arg::Values(ks)) => {
+                            let both = vs.iter_mut().zip(ks).filter_map(|(v, k)| Some((v.as_mut()?, (*k)?)));
+                            both.for_each(|(v, k)| reread(v, k));
+                        }
+                        _ => {}
+                    }
+                }
+                for (out, write) in bound.outs.iter_mut().zip(&kernel.writes) {
+                    if let Some(place) = write {
+                        // SAFETY: as promised by the caller.
+                        *out = unsafe { place.view_mut(bases) };
+                    }
+                }
+                if let Some((buffer, _)) = kernel.scratch {
+                    bound.scratch.0 = bases[buffer];
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl KernelStep {
+    /// The call with views on the memory at `bases`, and at `spare` for results without a place; `None` where it is resolved
+    /// when it runs.
+    ///
+    /// # Safety
+    /// `bases` are the addresses of the code's buffers, `spare` has the code's spare bytes. Both are valid while the views
+    /// are used.
+    unsafe fn bind<'c>(
+        &'c self,
+        bases: &[*mut u8],
+        spare: *mut u8,
+        symbols: &Binding,
+        key: u32,
+    ) -> Result<Option<BoundKernel<'c>>> {
+        let Compute::Fixed(run) = self.compute else { return Ok(None) };
+        if self.late {
+            return Ok(None);
+        }
+        // SAFETY: as promised by the caller.
+        let args = unsafe { self.operands(bases, symbols)? };
+        let mut outs = Vec::with_capacity(self.writes.len());
+        for (write, unplaced) in self.writes.iter().zip(&self.unplaced) {
+            outs.push(match (write, unplaced) {
+                // SAFETY: as promised by the caller.
+                (Some(place), _) => unsafe { place.view_mut(bases) },
+                // SAFETY: as promised by the caller; the code gave the result these bytes of the spare memory.
+                (None, Some((at, meta))) => unsafe {
+                    ViewMut::from_raw(spare.wrapping_add(*at), meta.dtype, &meta.layout)
+                },
+                (None, None) => return Err(Error::invalid("a result without a place")),
+            });
+        }
+        let scratch = self.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
+        Ok(Some(BoundKernel { run, args, outs, scratch, key }))
+    }
+
+    /// The arguments of a call.
+    ///
+    /// # Safety
+    /// As [`KernelStep::bind`].
+    unsafe fn operands<'c>(&'c self, bases: &[*mut u8], symbols: &Binding) -> Result<Vec<Arg<View<'c>, Scalar>>> {
+        let view = |k: &usize| match &self.reads[*k] {
+            // SAFETY: as promised by the caller.
+            Some(place) => Ok(unsafe { place.view(bases) }),
+            None => Err(Error::invalid("a number stands for a tensor")),
+        };
+        self.args.iter().map(|a| a.try_map(view, |e| number(e, symbols))).collect()
+    }
+
+    /// Runs a call whose numbers or results were not known when the steps were bound.
+    ///
+    /// # Safety
+    /// As [`KernelStep::bind`].
+    unsafe fn run_late(
         &self,
         graph: &Graph,
-        step: &CodeStep,
-        kernel: &KernelStep,
+        node: NodeId,
         bases: &[*mut u8],
+        mode: Mode,
         symbols: &mut Binding,
         iteration: u64,
     ) -> Result<()> {
-        let node = &graph.nodes[step.node.expect("a kernel is of a node")];
+        let node = &graph.nodes[node];
         // SAFETY: as promised by the caller.
-        let args = unsafe { kernel.operands(bases, symbols)? };
-        let rng = RngKey { seed: self.ctx.seed, call: self.ctx.call, node: node.origin.key, iteration };
-        let ctx = Ctx { rng, threads: self.ctx.threads.max(1) };
-        // SAFETY: the code holds declared types against the shape rule; where places may meet, a checker saw to it.
-        let fitted = || unsafe { Fitted::promise() };
-        match kernel.compute {
+        let args = unsafe { self.operands(bases, symbols)? };
+        let ctx = mode.ctx(node.origin.key, iteration);
+        let call = |outs| {
+            // SAFETY: the code, or the check below, holds types against the shape rule; where places may meet, a checker saw to it.
+            let fitted = unsafe { Fitted::promise() };
+            Call { args: Args(&args), outs, ctx: &ctx, fitted }
+        };
+        match self.compute {
             Compute::Fixed(run) => {
-                if kernel.late {
-                    let metas = inferred(kernel.op, &kernel.args, &kernel.types, &|e| number(e, symbols))?;
-                    fit(&metas, &kernel.writes)?;
-                }
-                let spare = kernel.spare()?;
+                let metas = inferred(self.op, &self.args, &self.types, &|e| number(e, symbols))?;
+                fit(&metas, &self.writes)?;
+                let writes = self.writes.iter().map(Option::as_ref);
                 // SAFETY: as promised by the caller.
-                let outs = unsafe { kernel.targets(bases, &spare)? };
-                let call = Call { args: Args(&args), outs: &outs, ctx: &ctx, fitted: fitted() };
-                let (at, bytes) = kernel.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
-                // SAFETY: as promised by the caller: the step's own part of the arena.
-                unsafe { with_scratch(at, bytes, || run(&call))? };
+                let outs: Option<Vec<ViewMut<'_>>> = writes.map(|w| Some(unsafe { w?.view_mut(bases) })).collect();
+                let outs = outs.ok_or_else(|| Error::invalid("a result without a place"))?;
+                let (at, bytes) = self.scratch.map_or((std::ptr::null_mut(), 0), |(b, bytes)| (bases[b], bytes));
+                // SAFETY: the step's own part of the arena.
+                unsafe { with_scratch(at, bytes, || run(&call(&outs)))? };
             }
-            Compute::Dynamic(run) => {
-                let results = run(&Call { args: Args(&args), outs: &[], ctx: &ctx, fitted: fitted() })?;
-                // SAFETY: as promised by the caller.
-                unsafe { bring(&results, kernel, bases)? };
-            }
+            // SAFETY: as promised by the caller.
+            Compute::Dynamic(run) => unsafe { self.store(&run(&call(&[]))?, bases)? },
             Compute::Composed => {
                 let own = |v: &View<'_>| {
                     let t = allocate(v.dtype(), Layout::contiguous(v.sizes()))?;
@@ -241,30 +354,48 @@ impl Job<'_> {
                 };
                 let args: Vec<Arg<RunValue, Scalar>> =
                     args.iter().map(|a| a.try_map(own, |s| Ok(*s))).collect::<Result<_, OpError>>()?;
-                let options =
-                    Options { seed: self.ctx.seed, call: self.ctx.call, threads: self.ctx.threads, strict: false };
-                let results = call_once(kernel.op, &args, rng, &options)?;
+                let results = call_once(self.op, &args, ctx.rng, &Options::of(mode.ctx))?;
                 let results: Vec<RawTensor> = results.iter().filter_map(|r| r.tensor().cloned()).collect();
                 // SAFETY: as promised by the caller.
-                unsafe { bring(&results, kernel, bases)? };
+                unsafe { self.store(&results, bases)? };
             }
             Compute::Scalar(run) => {
-                let value = run(&Call { args: Args(&args), outs: &[], ctx: &ctx, fitted: fitted() })?;
+                let value = run(&call(&[]))?;
                 if let Some(Type::Scalar(expr)) = node.results.first().map(|r| &graph.values[*r].ty) {
-                    let broken = |e: OpError| Error::new(ErrorKind::Program, format!("the number {e}"));
-                    meet(expr, value, symbols).map_err(broken)?;
+                    let broken = |why| Error::new(ErrorKind::Program, format!("the number {why}"));
+                    learn_number(expr, value, symbols).map_err(broken)?;
                 }
             }
         }
         Ok(())
     }
+
+    /// Copies results that a call made in memory of its own to their places.
+    ///
+    /// # Safety
+    /// As [`KernelStep::bind`].
+    unsafe fn store(&self, results: &[RawTensor], bases: &[*mut u8]) -> Result<()> {
+        if results.len() != self.writes.len() {
+            return Err(Error::invalid(format!("{} gives {} results", self.op, results.len())));
+        }
+        for (t, write) in results.iter().zip(&self.writes) {
+            let Some(w) = write else { continue };
+            if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
+                let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
+                return Err(Error::new(ErrorKind::Program, format!("it gives {have:?} where {want:?} is declared")));
+            }
+            // SAFETY: as promised by the caller; the tensor is on memory of its own.
+            copy_convert(t.read().view(), &unsafe { w.view_mut(bases) });
+        }
+        Ok(())
+    }
 }
 
-/// Calls a kernel with the working memory that it is given, if it is.
+/// Calls a kernel with its scratch memory, if it has some.
 ///
 /// # Safety
-/// There are so many bytes, which nobody else uses meanwhile.
-pub(super) unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -> R {
+/// The bytes are valid, and used by this call only.
+unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnce() -> R) -> R {
     if bytes == 0 {
         return call();
     }
@@ -273,26 +404,8 @@ pub(super) unsafe fn with_scratch<R>(at: *mut u8, bytes: usize, call: impl FnOnc
     scratch::with(memory, call)
 }
 
-/// Copies what a call made in memory of its own to where it belongs.
+/// Fills parts of arena buffers with NaN bytes.
 ///
-/// # Safety
-/// `bases` are the addresses of the buffers that the step was made for.
-unsafe fn bring(results: &[RawTensor], kernel: &KernelStep, bases: &[*mut u8]) -> Result<()> {
-    if results.len() != kernel.writes.len() {
-        return Err(Error::invalid(format!("{} gives {} results", kernel.op, results.len())));
-    }
-    for (t, write) in results.iter().zip(&kernel.writes) {
-        let Some(w) = write else { continue };
-        if t.dtype() != w.dtype || t.layout().sizes != w.layout.sizes {
-            let (have, want) = (&t.layout().sizes[..], &w.layout.sizes[..]);
-            return Err(Error::new(ErrorKind::Program, format!("it gives {have:?} where {want:?} is declared")));
-        }
-        // SAFETY: as promised by the caller; the tensor is on memory of its own.
-        copy_convert(t.read().view(), &unsafe { w.view_mut(bases) });
-    }
-    Ok(())
-}
-
 /// # Safety
 /// `bases` are the addresses of the code's buffers, whose memory may be written.
 unsafe fn spoil(code: &Code, bases: &[*mut u8], parts: &[(usize, std::ops::Range<usize>)]) {

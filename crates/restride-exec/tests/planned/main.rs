@@ -1,8 +1,8 @@
 //! Planned runs held against the interpreter, bit for bit: the same functional program, every switch of the placement on
 //! and off, dead memory poisoned, and the checkers on.
 
+mod control_flow;
 mod decisions;
-mod hops;
 mod large;
 mod memory;
 mod order;
@@ -10,7 +10,7 @@ mod order;
 use restride_exec::inputs::{Strides, bind, check_sharing};
 use restride_exec::interp::{Options, Outputs, interpret, written_inputs};
 use restride_exec::outputs::outputs;
-use restride_exec::run::{Arena, RunCtx, Runnable};
+use restride_exec::run::{ByteArena, RunCtx, Runnable};
 use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Program, Reason, RemarkKind, Scalar, Step, verify};
 use restride_passes::functionalize::Options as Functionalize;
@@ -96,7 +96,7 @@ fn agree_with(program: &Program, inputs: &[RawTensor], options: &PlaceOptions, t
     let runnable = Runnable::checked(program, placed.placement.clone(), offsets.clone())
         .unwrap_or_else(|e| panic!("{}\n{}", context(&e.to_string()), shown()))
         .poisoned();
-    let mut arena = Arena::default();
+    let mut arena = ByteArena::default();
     for _ in 0..2 {
         let inputs = clone_inputs(inputs);
         let mut state = State::new(program).unwrap();
@@ -107,7 +107,7 @@ fn agree_with(program: &Program, inputs: &[RawTensor], options: &PlaceOptions, t
     placed
 }
 
-fn run(program: &Program, runnable: &Runnable, arena: &mut Arena, inputs: &Inputs, state: &mut State) -> Outputs {
+fn run(program: &Program, runnable: &Runnable, arena: &mut ByteArena, inputs: &Inputs, state: &mut State) -> Outputs {
     let bound = bind(program, inputs, state, Strides::AsDeclared).unwrap();
     check_sharing(program, &bound, &written_inputs(program)).unwrap();
     let results = runnable.run(arena, &bound.values, RunCtx::default()).unwrap_or_else(|e| panic!("{e}"));

@@ -172,7 +172,7 @@ graph(%x: f32[4], %y: f32[4]) {
     let x = floats(&[4]);
     let before = x.to_elements::<f32>();
     let run = |y: RunValue| {
-        let e = runnable.run(&mut Arena::default(), &[x.clone().into(), y], RunCtx::default()).unwrap_err();
+        let e = runnable.run(&mut ByteArena::default(), &[x.clone().into(), y], RunCtx::default()).unwrap_err();
         assert_eq!(x.to_elements::<f32>(), before);
         e.to_string()
     };
@@ -180,7 +180,7 @@ graph(%x: f32[4], %y: f32[4]) {
     assert!(run(strided(&[4], &[2], 0).into()).contains("strides"));
     assert!(run(RunValue::None).contains("must be a tensor"));
     assert!(run(RawTensor::zeros(DType::F64, Layout::contiguous(&[4])).into()).contains("f64"));
-    let few = runnable.run(&mut Arena::default(), &[x.clone().into()], RunCtx::default()).unwrap_err();
+    let few = runnable.run(&mut ByteArena::default(), &[x.clone().into()], RunCtx::default()).unwrap_err();
     assert!(few.to_string().contains("1 inputs are given"), "{few}");
 }
 

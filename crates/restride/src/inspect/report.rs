@@ -1,42 +1,14 @@
 //! What compiling found and decided, in numbers.
 
-use crate::bound::UpperBound;
-use crate::compile::{Compiled, Piece, Times};
-use crate::instance::Instance;
-use restride_exec::inputs::{Strides, bind};
-use restride_exec::interp::Options;
-use restride_exec::{Inputs, State};
-use restride_ir::text::{PrintOptions, print_placed};
+use super::{Prepared, bytes_of, only_moves, spans};
+use crate::compile::Times;
+use crate::counts::Counts;
+use crate::prepare::{PreparedSegment, UpperBound};
 use restride_ir::{
-    Buffer, BufferKind, Graph, Id, InputKind, Live, Movement, Node, OutputKind, Placement, Program, RemarkKind, Result,
-    Step, Type, ValueId, carried_over, lives,
+    Buffer, BufferKind, GraphId, Id, InputKind, Live, OutputKind, Placement, Program, RemarkKind, Step, ValueId,
+    carried_over, lives,
 };
 use std::sync::Arc;
-
-/// Operators of a program, bodies of higher-order operators included.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Counts {
-    /// Nodes.
-    pub nodes: usize,
-    /// Nodes that write an argument.
-    pub mutations: usize,
-    /// Nodes whose results are views of an argument.
-    pub views: usize,
-}
-
-impl Counts {
-    pub(crate) fn of(program: &Program) -> Counts {
-        let mut out = Counts::default();
-        for (_, graph) in program.graphs.iter() {
-            for (_, node) in graph.ordered() {
-                out.nodes += 1;
-                out.mutations += usize::from(node.op.mutates(&node.args) || node.op.def().metadata);
-                out.views += usize::from(node.op.is_view() && !node.op.def().metadata);
-            }
-        }
-        out
-    }
-}
 
 /// What placement did, bodies of higher-order operators included (each counted once).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -140,7 +112,7 @@ pub struct Report {
 /// One buffer of a memory plan.
 #[derive(Clone, Debug)]
 pub struct PlanRow {
-    /// Which piece of a program that is cut where sizes are learnt from data.
+    /// The segment, in a program that is cut where data tells sizes.
     pub segment: usize,
     /// Offset in the arena, or in the memory where some were named, in bytes.
     pub offset: i64,
@@ -167,99 +139,77 @@ pub struct PlanTable {
     pub rows: Vec<PlanRow>,
 }
 
-impl Compiled {
-    /// The pieces for these inputs. A program with sizes that depend on data is run for it, on copies.
-    pub(crate) fn pieces(&self, inputs: &Inputs) -> Result<Vec<Arc<Piece>>> {
-        if self.segments().len() == 1 {
-            let bound = bind(self.functional(), inputs, &State::new(self.functional())?, Strides::AsDeclared)?;
-            return Ok(vec![self.piece(0, &bound.symbols)?]);
-        }
-        let mut out = Vec::new();
-        let mut instance = Instance::new(self.clone(), State::new(self.functional())?);
-        instance.run_pieces(&inputs.deep_clone(), &Options::default(), &mut |p| out.push(p))?;
-        Ok(out)
-    }
-
-    /// What compiling for these inputs found and decided.
+impl Prepared {
+    /// What compiling found and decided, in numbers.
     ///
-    /// # Errors
-    /// As [`Instance::run`].
-    pub fn report(&self, inputs: &Inputs) -> Result<Report> {
-        Ok(self.report_of(&self.pieces(inputs)?))
-    }
-
-    pub(crate) fn report_of(&self, pieces: &[Arc<Piece>]) -> Report {
-        let functional = self.functional();
-        let mut times = Times { functionalize: self.functionalize_time(), ..Times::default() };
-        for p in pieces {
-            times.simplify += p.times.simplify;
-            times.place += p.times.place;
-            times.check += p.times.check;
-            times.plan += p.times.plan;
-        }
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/llama_decode.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let report = Compiled::new(program, None, &CompileOptions::default())?.prepare(None)?.report();
+    /// assert!(report.imported.mutations > 0 && report.checked);
+    /// println!("{} steps in {} bytes", report.placed.steps, report.plan.arena_bytes);
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    pub fn report(&self) -> Report {
+        let (compiled, segments) = (&self.compiled, &self.segments[..]);
+        let functional = compiled.functional();
+        let mut times = Times { functionalize: compiled.functionalize_time(), ..Times::default() };
         let mut placed = PlacedCounts::default();
-        for p in pieces {
-            count_steps(&p.program, p.program.main, &p.placement, &mut placed);
-            count_remarks(p, &mut placed);
+        for s in segments {
+            times.simplify += s.times.simplify;
+            times.place += s.times.place;
+            times.check += s.times.check;
+            times.plan += s.times.plan;
+            count_steps(&s.program, s.program.main, &s.placement, &mut placed);
+            count_remarks(s, &mut placed);
         }
-        let bound = self.upper_bound();
+        let bound = compiled.upper_bound();
         let unbounded = match bound {
             UpperBound::Bytes(_) => None,
             UpperBound::Unknown(why) => Some(why.clone()),
         };
-        let again = pieces.iter().flat_map(|p| &p.remarks).filter(|r| r.kind == RemarkKind::ComputeAgain);
+        let again = segments.iter().flat_map(|s| &s.remarks).filter(|r| r.kind == RemarkKind::ComputeAgain);
         let again = again.fold((0, 0i64), |(n, bytes), r| (n + 1, bytes.saturating_add(r.bytes)));
         let mutated = functional.signature.outputs.iter().filter(|o| matches!(o.kind, OutputKind::Mutation(_))).count();
         Report {
             program: functional.name.to_string(),
-            imported: self.imported(),
+            imported: compiled.imported(),
             functional_nodes: Counts::of(functional).nodes,
             mutated,
             placed,
-            plan: PlanCounts { upper_bound_bytes: bound.bytes(), ..totals(pieces) },
-            memories: memories(pieces),
+            plan: PlanCounts { upper_bound_bytes: bound.bytes(), ..totals(segments) },
+            memories: memories(segments),
             unbounded,
-            learns: self.learns(),
+            learns: compiled.learns(),
             again,
-            checked: self.checks(),
+            checked: compiled.options().check,
             times,
         }
     }
 
-    /// The program as placed for these inputs, as text.
+    /// The memory plan as data.
     ///
-    /// # Errors
-    /// As [`Instance::run`].
-    pub fn show_placed(&self, inputs: &Inputs) -> Result<String> {
-        let text = |p: &Arc<Piece>| print_placed(&p.program, &p.placement, Some(&p.plan), &PrintOptions::default());
-        Ok(self.pieces(inputs)?.iter().map(text).collect::<Vec<_>>().join("\n"))
-    }
-
-    /// The memory plan for these inputs.
-    ///
-    /// # Errors
-    /// As [`Instance::run`].
-    pub fn plan_table(&self, inputs: &Inputs) -> Result<PlanTable> {
-        let pieces = self.pieces(inputs)?;
-        let rows = pieces.iter().enumerate().flat_map(|(i, p)| plan_rows(i, p)).collect();
-        Ok(PlanTable { totals: totals(&pieces), memories: memories(&pieces), rows })
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/vit_small.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let plan = Compiled::new(program, None, &CompileOptions::default())?.prepare(None)?.plan_table();
+    /// for row in &plan.rows {
+    ///     println!("{} bytes at {} hold {}", row.bytes, row.offset, row.values.join(", "));
+    ///     assert!(row.offset + row.bytes <= plan.totals.arena_bytes);
+    /// }
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    pub fn plan_table(&self) -> PlanTable {
+        let rows = self.segments.iter().enumerate().flat_map(|(i, s)| plan_rows(i, s)).collect();
+        PlanTable { totals: totals(&self.segments), memories: memories(&self.segments), rows }
     }
 }
 
-/// First and last step that touches each buffer.
-pub(crate) fn spans(placement: &Placement) -> Vec<Option<(usize, usize)>> {
-    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
-    for (at, step) in placement.steps.iter().enumerate() {
-        for buffer in placement.touched(step) {
-            spans[buffer.index()].get_or_insert((at, at)).1 = at;
-        }
-    }
-    spans
-}
-
-fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
-    let placement = &piece.placement;
-    let graph = piece.program.graph();
+fn plan_rows(number: usize, segment: &PreparedSegment) -> Vec<PlanRow> {
+    let placement = &segment.placement;
+    let graph = segment.program.graph();
     let (spans, mut lives) = (spans(placement), lives(graph, placement));
     let mut values: Vec<Vec<String>> = vec![Vec::new(); placement.buffers.len()];
     let all: Vec<ValueId> =
@@ -275,22 +225,22 @@ fn plan_rows(segment: usize, piece: &Piece) -> Vec<PlanRow> {
     }
     let mut rows = Vec::new();
     for (id, buffer) in placement.buffers.iter() {
-        let (Some(offset), Some(steps)) = (piece.plan.offsets[id], spans[id.index()]) else { continue };
+        let (Some(offset), Some(steps)) = (segment.plan.offsets[id], spans[id.index()]) else { continue };
         let (values, lives) = (std::mem::take(&mut values[id.index()]), std::mem::take(lives.entry(id)));
-        let space = piece.plan.memory_at(offset);
+        let space = segment.plan.memory_at(offset);
         let offset = offset - space.map_or(0, |m| m.start);
         let memory = space.map(|m| m.name.clone());
-        rows.push(PlanRow { segment, offset, memory, bytes: buffer.bytes, steps, lives, values });
+        rows.push(PlanRow { segment: number, offset, memory, bytes: buffer.bytes, steps, lives, values });
     }
-    let rank = |r: &PlanRow| piece.plan.memories.iter().position(|m| Some(&m.name) == r.memory.as_ref());
+    let rank = |r: &PlanRow| segment.plan.memories.iter().position(|m| Some(&m.name) == r.memory.as_ref());
     rows.sort_by_key(|r| (rank(r), r.offset, r.steps));
     rows
 }
 
-/// The memories that serve all pieces: the most bytes of each, and the traffic of a run.
-fn memories(pieces: &[Arc<Piece>]) -> Memories {
+/// The memories that serve all segments: the most bytes of each, and the traffic of a run.
+fn memories(segments: &[Arc<PreparedSegment>]) -> Memories {
     let mut out = Memories::default();
-    for p in pieces {
+    for p in segments {
         out.spilled_at_least = out.spilled_at_least.saturating_add(p.plan.spilled_at_least);
         for (k, m) in p.plan.memories.iter().enumerate() {
             if out.all.len() == k {
@@ -312,9 +262,9 @@ fn memories(pieces: &[Arc<Piece>]) -> Memories {
     out
 }
 
-fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
+fn totals(segments: &[Arc<PreparedSegment>]) -> PlanCounts {
     let mut out = PlanCounts::default();
-    for p in pieces {
+    for p in segments {
         out.arena_bytes = out.arena_bytes.max(p.plan.arena_bytes);
         out.lower_bound_bytes = out.lower_bound_bytes.max(p.plan.lower_bound_bytes);
         out.at_least_bytes = out.at_least_bytes.max(p.plan.at_least_bytes);
@@ -324,10 +274,10 @@ fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
             }
         }
     }
-    // One arena serves all pieces.
+    // One arena serves all segments.
     out.optimal = out.arena_bytes == out.at_least_bytes;
-    // The last piece has the whole signature; an earlier one may write some of it already.
-    let Some(last) = pieces.last() else { return out };
+    // The last segment has the whole signature; an earlier one may write some of it already.
+    let Some(last) = segments.last() else { return out };
     for spec in &last.program.signature.outputs {
         let OutputKind::Mutation(i) = spec.kind else { continue };
         let input = &last.program.signature.inputs[i];
@@ -338,23 +288,7 @@ fn totals(pieces: &[Arc<Piece>]) -> PlanCounts {
     out
 }
 
-pub(crate) fn bytes_of(ty: &Type) -> i64 {
-    ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
-}
-
-/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. What converts computes,
-/// and so does what may give its operand back and draws numbers otherwise (`dropout`).
-pub(crate) fn only_moves(graph: &Graph, node: &Node) -> bool {
-    let def = node.op.def();
-    if def.random || def.movement.is_none() && def.view.is_none() {
-        return false;
-    }
-    let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
-    let bits = matches!(def.movement, Some(Movement::View(_)));
-    bits || node.operands().all(|v| node.results.iter().all(|r| dtype(v).is_none() || dtype(*r) == dtype(v)))
-}
-
-fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Placement, out: &mut PlacedCounts) {
+fn count_steps(program: &Program, graph: GraphId, placement: &Placement, out: &mut PlacedCounts) {
     let values = &program.graphs[graph];
     for step in &placement.steps {
         let written = |v: ValueId| bytes_of(&values.values[v].ty);
@@ -389,8 +323,8 @@ fn count_steps(program: &Program, graph: restride_ir::GraphId, placement: &Place
     }
 }
 
-fn count_remarks(piece: &Piece, out: &mut PlacedCounts) {
-    for r in &piece.remarks {
+fn count_remarks(segment: &PreparedSegment, out: &mut PlacedCounts) {
+    for r in &segment.remarks {
         if r.missed() {
             out.missed += 1;
             out.missed_bytes += r.bytes;

@@ -1,6 +1,7 @@
 //! A program whose arena is at or under a budget, by computing some of its values again instead of keeping them.
 
-use crate::compile::{Attempt, CompileOptions, Times, attempt};
+use super::attempt::{Attempt, attempt};
+use crate::compile::{CompileOptions, Times};
 use restride_ir::{BufferId, Error, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
 use restride_passes::recompute::{Again, Recomputed, again, modelled, recompute, refusal};
 

@@ -1,8 +1,6 @@
 //! Why values lie where they do: every decision of the placement with its reason, and every copy that is left.
 
-use crate::compile::{Compiled, Piece};
-use crate::report::{bytes_of, only_moves};
-use restride_exec::Inputs;
+use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site};
 use restride_ir::{
     Arg, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Movement, Node, NodeId, Place, Placement, Program,
     Reason, Remark, RemarkKind, Result, Step, ValueId, carried_over,
@@ -19,7 +17,7 @@ use std::sync::Arc;
 /// let program = restride::open(&path, &OpenOptions::default())?;
 /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
 /// let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions::default())?;
-/// let all = compiled.explain(&inputs)?;
+/// let all = compiled.prepare(&inputs)?.explain();
 /// let largest = &all.done[0];
 /// println!("{}: {} saves {} bytes", largest.site, largest.kind, largest.bytes);
 ///
@@ -518,35 +516,6 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// Whose memory a buffer is: `the arena`, `%x` for an input, `output 0` (of a body `result 0`).
-pub(crate) fn memory_name(graph: &Graph, placement: &Placement, body: bool, buffer: BufferId) -> String {
-    match placement.buffers[buffer].kind {
-        BufferKind::Arena => "the arena".into(),
-        BufferKind::Input(i) => {
-            graph.inputs.get(i).map_or_else(|| format!("input {i}"), |v| format!("%{}", graph.values[*v].name))
-        }
-        BufferKind::Output(i) if body => format!("result {i}"),
-        BufferKind::Output(i) => format!("output {i}"),
-    }
-}
-
-/// What a body is called.
-pub(crate) fn graph_name(graph: &Graph, id: GraphId) -> String {
-    if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() }
-}
-
-pub(crate) fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
-    Site {
-        results: node.results.iter().map(|r| graph.values[*r].name.to_string()).collect(),
-        op: node.op.name().to_string(),
-        line: node.origin.source_line(),
-        module: node.origin.module.as_ref().map(|m| m.to_string()),
-        key: node.origin.key,
-        piece,
-        body,
-    }
-}
-
 fn value_at(node: &Node, i: usize) -> Option<ValueId> {
     match node.args.get(i) {
         Some(Arg::Value(v)) => Some(*v),
@@ -560,19 +529,12 @@ fn first(decisions: Option<&Vec<Decision>>, kinds: &[RemarkKind], over: Option<&
     kinds.iter().find_map(|k| decisions?.iter().filter(fits).find(|d| d.kind == *k)).cloned()
 }
 
-impl Compiled {
-    /// Why values lie where they do, for these inputs.
-    ///
-    /// # Errors
-    /// As [`crate::Instance::run`].
-    pub fn explain(&self, inputs: &Inputs) -> Result<Explanation> {
-        Ok(self.explain_of(&self.pieces(inputs)?))
-    }
-
-    pub(crate) fn explain_of(&self, pieces: &[Arc<Piece>]) -> Explanation {
-        let mut out = Explanation { program: self.functional().name.to_string(), ..Explanation::default() };
-        for (i, piece) in pieces.iter().enumerate() {
-            out.add(i, &piece.program, &piece.placement, &piece.remarks);
+impl Prepared {
+    /// Why values live where they do.
+    pub fn explain(&self) -> Explanation {
+        let mut out = Explanation { program: self.compiled.functional().name.to_string(), ..Explanation::default() };
+        for (i, s) in self.segments.iter().enumerate() {
+            out.add(i, &s.program, &s.placement, &s.remarks);
         }
         out.sort();
         out

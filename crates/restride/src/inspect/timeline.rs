@@ -1,12 +1,12 @@
 //! What a run does to memory, step by step: the data of the report that people look at.
 
-use crate::compile::{Compiled, Piece};
-use crate::explain::{Explanation, Site, graph_name, memory_name, site};
-use crate::report::{Report, bytes_of, only_moves, spans};
-use restride_exec::Inputs;
+use super::explain::{Explanation, Site};
+use super::report::Report;
+use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site, spans};
+use crate::prepare::PreparedSegment;
 use restride_ir::{
     Arg, BufferKind, Graph, GraphId, Id, InputKind, Live, NodeId, Place, Placement, Plan, Program, Remark, RemarkKind,
-    Result, Step, ValueId, aligned, lives,
+    Step, ValueId, aligned, lives,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// let program = restride::open(&path, &OpenOptions::default())?;
 /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
 /// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
-/// let timeline = compiled.timeline(&inputs)?;
+/// let timeline = compiled.prepare(&inputs)?.timeline();
 /// let main = &timeline.parts[0];
 /// let peak = main.peak().expect("it has intermediates");
 /// for b in main.living(peak) {
@@ -234,7 +234,7 @@ fn live(buffers: &[BufferRow], steps: usize) -> Vec<i64> {
 }
 
 /// The part of one graph as placed and planned.
-struct Builder<'a> {
+struct PartBuilder<'a> {
     graph: &'a Graph,
     body: Option<String>,
     placement: &'a Placement,
@@ -248,12 +248,12 @@ struct Builder<'a> {
     steps: Vec<StepRow>,
 }
 
-impl<'a> Builder<'a> {
-    fn new(piece: usize, program: &'a Program, id: GraphId, placement: &'a Placement) -> Builder<'a> {
+impl<'a> PartBuilder<'a> {
+    fn new(piece: usize, program: &'a Program, id: GraphId, placement: &'a Placement) -> PartBuilder<'a> {
         let graph = &program.graphs[id];
         let body = (id != program.main).then(|| graph_name(graph, id));
         let sites = graph.ordered().map(|(id, node)| (id, Arc::new(site(graph, node, piece, body.clone())))).collect();
-        Builder {
+        PartBuilder {
             graph,
             body,
             placement,
@@ -419,15 +419,15 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Appends a piece and the bodies that its steps call, and what these call.
-fn add_piece(parts: &mut Vec<Part>, number: usize, piece: &Piece) {
-    let program = &piece.program;
+/// Appends a segment and the bodies that its steps call, and what these call.
+fn add_segment(parts: &mut Vec<Part>, number: usize, segment: &PreparedSegment) {
+    let program = &segment.program;
     // Graph, where it is placed, its plan, and who calls it.
     let mut open: Vec<(GraphId, &Placement, &Plan, Option<Body>)> =
-        vec![(program.main, &piece.placement, &piece.plan, None)];
+        vec![(program.main, &segment.placement, &segment.plan, None)];
     while let Some((id, placement, plan, body)) = open.pop() {
-        let remarks = piece.remarks.iter().filter(|r| r.graph == id);
-        let part = Part { body, ..Builder::new(number, program, id, placement).build(plan, remarks) };
+        let remarks = segment.remarks.iter().filter(|r| r.graph == id);
+        let part = Part { body, ..PartBuilder::new(number, program, id, placement).build(plan, remarks) };
         let mut calls: BTreeMap<GraphId, Vec<usize>> = BTreeMap::new();
         for (at, step) in placement.steps.iter().enumerate() {
             let Step::Run { node, .. } = step else { continue };
@@ -447,35 +447,20 @@ fn add_piece(parts: &mut Vec<Part>, number: usize, piece: &Piece) {
     }
 }
 
-impl Compiled {
-    /// The steps for these inputs, and the memory that they use.
-    ///
-    /// # Errors
-    /// As [`crate::Instance::run`].
-    pub fn timeline(&self, inputs: &Inputs) -> Result<Timeline> {
-        Ok(self.timeline_of(&self.pieces(inputs)?))
+impl Prepared {
+    /// The report, the timeline and the explanation.
+    pub fn overview(&self) -> Overview {
+        Overview { report: self.report(), timeline: self.timeline(), explanation: self.explain() }
     }
 
-    /// The report, the timeline and the explanation for these inputs: a program that has to be run for them is run once.
-    ///
-    /// # Errors
-    /// As [`crate::Instance::run`].
-    pub fn overview(&self, inputs: &Inputs) -> Result<Overview> {
-        let pieces = self.pieces(inputs)?;
-        Ok(Overview {
-            report: self.report_of(&pieces),
-            timeline: self.timeline_of(&pieces),
-            explanation: self.explain_of(&pieces),
-        })
-    }
-
-    fn timeline_of(&self, pieces: &[Arc<Piece>]) -> Timeline {
-        let functional = self.functional();
+    /// The steps and the memory that they use.
+    pub fn timeline(&self) -> Timeline {
+        let functional = self.compiled.functional();
         let mut out = Timeline { program: functional.name.to_string(), ..Timeline::default() };
-        for (number, piece) in pieces.iter().enumerate() {
+        for (number, segment) in self.segments.iter().enumerate() {
             let main = out.parts.len();
-            add_piece(&mut out.parts, number, piece);
-            let learn = self.segments()[number].learn.as_ref();
+            add_segment(&mut out.parts, number, segment);
+            let learn = self.compiled.segments()[number].learn.as_ref();
             out.parts[main].learns = learn.map(|l| {
                 let graph = functional.graph();
                 Arc::new(site(graph, &graph.nodes[l.position], number, None))
@@ -488,8 +473,8 @@ impl Compiled {
         }
         let lengths = storages.iter().filter_map(|s| functional.weights.storages.get(*s));
         out.weight_bytes = lengths.map(|s| s.len() as i64).sum();
-        // The last piece knows the sizes of all inputs.
-        if let Some(program) = pieces.last().map(|p| &p.program) {
+        // The last segment knows the sizes of all inputs.
+        if let Some(program) = self.segments.last().map(|p| &p.program) {
             let given = program.signature.inputs.iter().filter(|i| matches!(i.kind, InputKind::User(_)));
             out.input_bytes = given.map(|i| bytes_of(&program.graph().values[i.value].ty)).sum();
         }

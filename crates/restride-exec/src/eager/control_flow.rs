@@ -1,0 +1,81 @@
+//! Higher-order calls of the tape. It records the calls that bodies make, as for Python's own control flow.
+
+use super::call::Value;
+use super::mode::no_grad;
+use super::program::ProgramFrame;
+use super::tensor::Tensor;
+use crate::control_flow::{Bodies, Seen};
+use restride_ir::{Arg, Error, Expr, GraphId, Limits, Node, Result, Scalar, ValueId};
+use restride_tensor::DType;
+
+/// A higher-order call in a graph that runs.
+pub(super) struct BodyCalls<'a, 'g> {
+    pub frame: &'a ProgramFrame<'g>,
+    pub node: &'a Node,
+}
+
+impl Bodies for BodyCalls<'_, '_> {
+    type Value = Value;
+
+    fn limits(&self) -> Limits {
+        self.frame.limits()
+    }
+
+    fn operand(&self, v: ValueId) -> Result<Value> {
+        self.frame.value(v)
+    }
+
+    fn number(&self, e: &Expr) -> Result<Value> {
+        self.frame.number(e).map(Value::Scalar)
+    }
+
+    fn none() -> Value {
+        Value::None
+    }
+
+    fn run(&mut self, body: GraphId, inputs: &[Value], _iteration: Option<u64>) -> Result<Vec<Value>> {
+        self.frame.body(self.node, body, inputs)
+    }
+
+    fn run_for_sizes(&mut self, body: GraphId, inputs: &[Value]) -> Result<Vec<Value>> {
+        let _off = no_grad();
+        self.frame.body(self.node, body, inputs)
+    }
+
+    fn see(value: &Value) -> Seen {
+        match value {
+            Value::Tensor(t) => Seen::Tensor { dtype: t.dtype(), sizes: t.sizes() },
+            Value::Scalar(s) => Seen::Scalar(*s),
+            Value::None => Seen::None,
+            Value::Str(_) => Seen::Other,
+        }
+    }
+
+    fn item(value: &Value) -> Result<Scalar> {
+        tensor(value)?.item()
+    }
+
+    fn slice(&mut self, x: &Value, i: i64) -> Result<Value> {
+        let int = |n: i64| Arg::Scalar(Scalar::Int(n));
+        Tensor::call_one("aten.select.int", &[tensor(x)?.into(), int(0), int(i)]).map(Value::Tensor)
+    }
+
+    fn copy(&mut self, value: &Value) -> Result<Value> {
+        Tensor::call_one("aten.clone.default", &[tensor(value)?.into()]).map(Value::Tensor)
+    }
+
+    fn zeros(&mut self, dtype: DType, sizes: &[i64]) -> Result<Value> {
+        let sizes = Arg::Scalars(sizes.iter().map(|n| Scalar::Int(*n)).collect());
+        Tensor::call_one("aten.full.default", &[sizes, Arg::Scalar(Scalar::Int(0)), Arg::DType(dtype)])
+            .map(Value::Tensor)
+    }
+
+    fn stack(&mut self, all: Vec<Value>) -> Result<Value> {
+        let all = all.iter().map(|v| tensor(v).cloned().map(Some)).collect::<Result<_>>()?;
+        Tensor::call_one("aten.stack.default", &[Arg::Values(all), Arg::Scalar(Scalar::Int(0))]).map(Value::Tensor)
+    }
+}
+
+fn tensor(v: &Value) -> Result<&Tensor> {
+    v.tensor().ok_or_else(|| Error::invalid("control flow slices a value that is no tensor"))
+}

@@ -1,0 +1,70 @@
+//! What a program takes from its inputs: the values of its symbols, shared storages, other strides.
+
+use restride_exec::inputs::{Strides, bind, evaluate, same_strides, user_inputs};
+use restride_exec::{Inputs, State};
+use restride_ir::{Binding, Expr, Program, Result, Stage, Type, relay};
+use restride_passes::functionalize::Share;
+use restride_passes::specialize;
+use std::borrow::Cow;
+
+/// The imported program with the strides of these inputs, which all other values follow: an input that was expanded at export
+/// may be dense now. `sizes` are the inputs' sizes by symbol. Borrowed where no strides differ.
+///
+/// # Errors
+/// Never for an imported program that passed the verifier; what the shape rules say otherwise.
+pub(crate) fn with_strides_of<'p>(program: &'p Program, inputs: &Inputs, sizes: &Binding) -> Result<Cow<'p, Program>> {
+    if program.stage != Stage::Imported {
+        return Ok(Cow::Borrowed(program));
+    }
+    let mut others = Vec::new();
+    for ((i, _), value) in user_inputs(program).zip(&inputs.values) {
+        let v = program.signature.inputs[i].value;
+        let (Some(t), Some(ty)) = (value.tensor(), program.graph().values[v].ty.tensor()) else { continue };
+        let Some(declared) = evaluate(&ty.layout, sizes) else { continue };
+        let plain = t.dtype() == ty.dtype && !t.conj && !t.neg;
+        if plain && declared.sizes == t.layout().sizes && !same_strides(&declared, t.layout()) {
+            others.push((v, t.layout().strides.clone()));
+        }
+    }
+    if others.is_empty() {
+        return Ok(Cow::Borrowed(program));
+    }
+    let mut own = specialize(program, sizes);
+    for (v, strides) in others {
+        if let Type::Tensor(ty) = &mut own.graph_mut().values[v].ty {
+            ty.layout.strides = strides.iter().map(|s| Expr::Int(*s)).collect();
+        }
+    }
+    relay(&mut own);
+    Ok(Cow::Owned(own))
+}
+
+/// The values of a program's symbols that its inputs tell.
+pub(crate) fn sizes(program: &Program, inputs: &Inputs) -> Result<Binding> {
+    if program.symbols.is_empty() {
+        return Ok(Binding::new());
+    }
+    Ok(bind(program, inputs, &State::new(program)?, Strides::Any)?.symbols)
+}
+
+/// User inputs by storage, with their layouts. Inputs that share a storage without a common cell are shares, too: the program may
+/// reach further than an input shows.
+pub(crate) fn shares(program: &Program, inputs: &Inputs) -> Vec<Share> {
+    let positions: Vec<usize> = user_inputs(program).map(|(i, _)| i).collect();
+    let mut by_storage: Vec<(usize, Share)> = Vec::new();
+    for (&position, value) in positions.iter().zip(&inputs.values) {
+        let Some(t) = value.tensor() else { continue };
+        let layout = (t.layout().strides.clone(), t.layout().offset);
+        match by_storage.iter_mut().find(|(id, _)| *id == t.storage().id()) {
+            Some((_, share)) => {
+                share.inputs.push(position);
+                share.layouts.push(layout);
+            }
+            None => {
+                let share = Share { inputs: vec![position], bytes: t.storage().len() as i64, layouts: vec![layout] };
+                by_storage.push((t.storage().id(), share));
+            }
+        }
+    }
+    by_storage.into_iter().map(|(_, s)| s).collect()
+}

@@ -1,0 +1,137 @@
+//! A prepared program as data: numbers, the memory plan, reasons, steps.
+
+pub(crate) mod explain;
+pub(crate) mod report;
+pub(crate) mod timeline;
+
+use crate::compile::Compiled;
+use crate::instance::Instance;
+use crate::prepare::PreparedSegment;
+use explain::Site;
+use restride_exec::inputs::{Strides, bind};
+use restride_exec::interp::Options;
+use restride_exec::{Inputs, State};
+use restride_ir::text::{PrintOptions, print_placed};
+use restride_ir::{
+    Binding, BufferId, BufferKind, Error, ErrorKind, Graph, GraphId, Id, Movement, Node, Placement, Result, Type,
+    ValueId,
+};
+use std::sync::Arc;
+
+/// A compiled program, prepared for the sizes of some inputs: specialised, lowered, placed, planned and checked.
+pub struct Prepared {
+    pub(crate) compiled: Compiled,
+    pub(crate) segments: Vec<Arc<PreparedSegment>>,
+}
+
+impl Compiled {
+    /// Prepares the program for the sizes of these inputs, or with `None` for its static sizes: does now what the first run would
+    /// do otherwise. `Compiled` remembers the last 64 preparations; a run that finds its sizes among them only runs. A program
+    /// whose sizes depend on data runs once for it, on copies.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/llama_decode.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+    /// let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    /// compiled.prepare(None)?;                                             // places, plans, checks: sizes are static
+    /// compiled.instance()?.run(&inputs, &RunOptions::default())?;          // only runs
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Instance::run`]; no inputs for a program whose sizes they tell.
+    pub fn prepare<'i>(&self, inputs: impl Into<Option<&'i Inputs>>) -> Result<Prepared> {
+        let program = self.functional();
+        let segments = match inputs.into() {
+            Some(inputs) if self.segments().len() == 1 => {
+                let bound = bind(program, inputs, &State::new(program)?, Strides::AsDeclared)?;
+                vec![self.segment(0, &bound.symbols)?]
+            }
+            Some(inputs) => {
+                let mut segments = Vec::new();
+                let mut instance = Instance::new(self.clone(), State::new(program)?);
+                instance.run_showing(&inputs.deep_clone(), &Options::default(), &mut |s| segments.push(s))?;
+                segments
+            }
+            None if program.symbols.is_empty() && self.segments().len() == 1 => {
+                vec![self.segment(0, &Binding::new())?]
+            }
+            None => {
+                let names: Vec<&str> = program.symbols.keys().map(|s| &**s).collect();
+                let what = match names.is_empty() {
+                    true => "data decides on sizes of the program".to_string(),
+                    false => format!("the program has symbolic sizes: {}", names.join(", ")),
+                };
+                return Err(Error::new(ErrorKind::Inputs, what).help("give inputs"));
+            }
+        };
+        Ok(Prepared { compiled: self.clone(), segments })
+    }
+}
+
+impl Prepared {
+    /// The placed program as text.
+    pub fn show(&self) -> String {
+        let text =
+            |s: &Arc<PreparedSegment>| print_placed(&s.program, &s.placement, Some(&s.plan), &PrintOptions::default());
+        self.segments.iter().map(text).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// First and last step that touches each buffer.
+fn spans(placement: &Placement) -> Vec<Option<(usize, usize)>> {
+    let mut spans: Vec<Option<(usize, usize)>> = vec![None; placement.buffers.len()];
+    for (at, step) in placement.steps.iter().enumerate() {
+        for buffer in placement.touched(step) {
+            spans[buffer.index()].get_or_insert((at, at)).1 = at;
+        }
+    }
+    spans
+}
+
+fn bytes_of(ty: &Type) -> i64 {
+    ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
+}
+
+/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. What converts computes,
+/// and so does what may give its operand back and draws numbers otherwise (`dropout`).
+fn only_moves(graph: &Graph, node: &Node) -> bool {
+    let def = node.op.def();
+    if def.random || def.movement.is_none() && def.view.is_none() {
+        return false;
+    }
+    let dtype = |v: ValueId| graph.values[v].ty.tensor().map(|t| t.dtype);
+    let bits = matches!(def.movement, Some(Movement::View(_)));
+    bits || node.operands().all(|v| node.results.iter().all(|r| dtype(v).is_none() || dtype(*r) == dtype(v)))
+}
+
+/// Whose memory a buffer is: `the arena`, `%x` for an input, `output 0` (of a body `result 0`).
+fn memory_name(graph: &Graph, placement: &Placement, body: bool, buffer: BufferId) -> String {
+    match placement.buffers[buffer].kind {
+        BufferKind::Arena => "the arena".into(),
+        BufferKind::Input(i) => {
+            graph.inputs.get(i).map_or_else(|| format!("input {i}"), |v| format!("%{}", graph.values[*v].name))
+        }
+        BufferKind::Output(i) if body => format!("result {i}"),
+        BufferKind::Output(i) => format!("output {i}"),
+    }
+}
+
+/// What a body is called.
+fn graph_name(graph: &Graph, id: GraphId) -> String {
+    if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() }
+}
+
+fn site(graph: &Graph, node: &Node, piece: usize, body: Option<String>) -> Site {
+    Site {
+        results: node.results.iter().map(|r| graph.values[*r].name.to_string()).collect(),
+        op: node.op.name().to_string(),
+        line: node.origin.source_line(),
+        module: node.origin.module.as_ref().map(|m| m.to_string()),
+        key: node.origin.key,
+        piece,
+        body,
+    }
+}

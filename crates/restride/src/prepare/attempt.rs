@@ -1,0 +1,57 @@
+//! Placing and planning a program with known sizes.
+
+use crate::compile::{CompileOptions, Times};
+use crate::progress::Doing;
+use restride_ir::{Binding, Plan, Program, Result};
+use restride_passes::place::{Placed, cost};
+use restride_passes::plan::plan_memories;
+use restride_passes::{lower, order, place, plan::plan, simplify, specialize};
+use std::time::{Duration, Instant};
+
+/// A program for certain sizes, all operators with kernels.
+pub(crate) fn lowered(program: &Program, symbols: &Binding) -> Result<Program> {
+    simplify(&lower(&specialize(program, symbols))?)
+}
+
+/// A program, placed and planned.
+pub struct Attempt {
+    /// With its nodes in the order in which they were placed.
+    pub program: Program,
+    pub placed: Placed,
+    pub plan: Plan,
+}
+
+/// Places and plans a program as it is.
+pub fn attempt(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+    options.progress.tell(Doing::Placing);
+    let placed = timed(&mut times.place, || place(&program, &options.place))?;
+    options.progress.tell(Doing::Planning);
+    let (graph, placement) = (program.graph(), &placed.placement);
+    let plan = timed(&mut times.plan, || match &options.memories[..] {
+        [] => Ok(plan(graph, placement, &options.plan)),
+        memories => plan_memories(graph, placement, &options.plan, memories),
+    })?;
+    Ok(Attempt { program, placed, plan })
+}
+
+/// Places and plans a program as it is, and in another order of nodes, which is taken if the arena is smaller in it and no more
+/// bytes are moved. The order is that of the steps.
+pub fn smallest(program: &Program, options: &CompileOptions, times: &mut Times) -> Result<Attempt> {
+    let first = attempt(program.clone(), options, times)?;
+    if !options.order || first.plan.arena_bytes == 0 {
+        return Ok(first);
+    }
+    let Some(other) = order(program) else { return Ok(first) };
+    let second = attempt(other, options, times)?;
+    let moved = |a: &Attempt| cost(program, &a.placed.placement).0;
+    let needs = |a: &Attempt| (a.plan.spilled(), a.plan.arena_bytes);
+    let better = needs(&second) < needs(&first) && moved(&second) <= moved(&first);
+    Ok(if better { second } else { first })
+}
+
+pub fn timed<T>(into: &mut Duration, work: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = work();
+    *into += start.elapsed();
+    out
+}

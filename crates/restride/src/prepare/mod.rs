@@ -1,0 +1,168 @@
+//! Preparing a segment for the values of its symbols: specialised, lowered, placed, planned and checked, it runs.
+//!
+//! [`attempt`] places and plans a program as it is; [`budget`] rematerialises values until the arena fits; [`upper_bound`] plans
+//! for the largest sizes.
+
+mod attempt;
+mod budget;
+mod upper_bound;
+
+pub(crate) use upper_bound::ArenaBound;
+pub use upper_bound::UpperBound;
+
+use crate::compile::{CompileOptions, Times};
+use crate::progress::Doing;
+use attempt::{Attempt, attempt, lowered, smallest, timed};
+use restride_exec::run::Runnable;
+use restride_ir::{Binding, Error, ErrorKind, NodeId, Placement, Plan, Program, Remark, Result, Table};
+use restride_passes::recompute::{Again, again};
+use restride_pt2::placed::SavedPlan;
+use std::sync::Arc;
+
+/// A segment of a program, ready to run for certain sizes.
+pub(crate) struct PreparedSegment {
+    /// Functional, with known sizes, all operators with kernels; some nodes several times where memory is short.
+    pub program: Program,
+    /// Where some nodes run again: the nodes that run, by their positions before.
+    pub sequence: Option<Vec<usize>>,
+    /// Where values live.
+    pub placement: Placement,
+    /// Offsets in the arena.
+    pub plan: Plan,
+    /// Decisions of the placement.
+    pub remarks: Vec<Remark>,
+    /// The steps that run.
+    pub runnable: Arc<Runnable>,
+    /// Time that preparing took.
+    pub times: Times,
+}
+
+/// Prepares a segment for a binding. Within `bound`, if one was found before: where the plan is larger, with buffers as at the
+/// largest sizes, or by rematerialising values; where neither fits, a run says that it needs more.
+pub(crate) fn prepare(
+    segment: usize,
+    program: &Program,
+    symbols: &Binding,
+    options: &CompileOptions,
+    bound: Option<&ArenaBound>,
+) -> Result<PreparedSegment> {
+    let made = make(segment, program, symbols, options)?;
+    let Some(bound) = bound else { return Ok(made) };
+    let Some(most) = bound.most.bytes().filter(|most| made.plan.arena_bytes > *most) else { return Ok(made) };
+    if let Some(smaller) = as_at_largest(bound, segment, program, symbols, options) {
+        return Ok(smaller);
+    }
+    let options = CompileOptions { budget: Some(most), saved: None, ..options.clone() };
+    Ok(make(segment, program, symbols, &options).unwrap_or(made))
+}
+
+/// Prepares a segment with its buffers at the offsets of the largest sizes, if that is within the bound.
+fn as_at_largest(
+    bound: &ArenaBound,
+    at: usize,
+    program: &Program,
+    symbols: &Binding,
+    options: &CompileOptions,
+) -> Option<PreparedSegment> {
+    let mut times = Times::default();
+    let options = &CompileOptions { saved: None, ..options.clone() };
+    let Attempt { program, placed, plan } = attempt(lowered(program, symbols).ok()?, options, &mut times).ok()?;
+    let plan = bound.at_largest.get(at)?.fitted(&program, &placed.placement, plan)?;
+    let made = Made { program, sequence: None, placement: placed.placement, plan, remarks: placed.remarks };
+    finish(made, options, times, |error| error).ok().filter(|made| bound.most.bytes() >= Some(made.plan.arena_bytes))
+}
+
+fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileOptions) -> Result<PreparedSegment> {
+    let mut times = Times::default();
+    options.progress.tell(Doing::Simplifying);
+    let program = timed(&mut times.simplify, || lowered(program, symbols))?;
+    let fits = |s: &&Arc<SavedPlan>| options.budget.is_none_or(|most| s.arena_bytes() <= most);
+    let own_memories = options.memories.is_empty();
+    let saved = options.saved.as_ref().filter(|s| own_memories && s.is_for(symbols)).filter(fits);
+    let made = match saved {
+        Some(saved) => taken_over(saved, segment, program)?,
+        None => made(program, options, &mut times)?,
+    };
+    let blame = |error: Error| match saved {
+        Some(_) => Error { kind: ErrorKind::File, ..error }
+            .help("the plan beside the program is not a plan for it: compile the program again"),
+        None => error,
+    };
+    // What another process wrote is never trusted.
+    let options = &CompileOptions { check: options.check || saved.is_some(), ..options.clone() };
+    finish(made, options, times, blame)
+}
+
+/// Checks what was made, and makes the steps that run.
+fn finish(
+    made: Made,
+    options: &CompileOptions,
+    mut times: Times,
+    blame: impl Fn(Error) -> Error,
+) -> Result<PreparedSegment> {
+    let Made { program, sequence, placement, plan, remarks } = made;
+    if options.check {
+        options.progress.tell(Doing::Checking);
+        timed(&mut times.check, || {
+            restride_check::placement(&program, &placement)?;
+            restride_check::plan(&program, &placement, &plan)
+        })
+        .map_err(|faults| blame(restride_check::error(&program, &faults)))?;
+    }
+    options.progress.tell(Doing::Preparing);
+    let mut runnable = runnable(&program, &placement, &plan).map_err(&blame)?;
+    if options.poison {
+        runnable = runnable.poisoned();
+    }
+    Ok(PreparedSegment { program, sequence, placement, plan, remarks, runnable: Arc::new(runnable), times })
+}
+
+/// The steps of a program as it was placed and planned.
+#[allow(unsafe_code)]
+fn runnable(program: &Program, placement: &Placement, plan: &Plan) -> Result<Runnable> {
+    // SAFETY: `finish` had both checked, or they were made in this process and its user asked for no check.
+    unsafe { Runnable::new(program, placement.clone(), plan.clone()) }
+}
+
+/// A program with the decisions about its memory.
+struct Made {
+    program: Program,
+    sequence: Option<Vec<usize>>,
+    placement: Placement,
+    plan: Plan,
+    remarks: Vec<Remark>,
+}
+
+fn taken_over(saved: &SavedPlan, segment: usize, program: Program) -> Result<Made> {
+    let (mut program, mut remarks, mut sequence) = (program, Vec::new(), None);
+    if let Some(nodes) = saved.sequence(segment, &program)? {
+        sequence = Some(positions(&program, &nodes));
+        Again { program, remarks } = again(&program, &nodes).map_err(|e| Error { kind: ErrorKind::File, ..e })?;
+    }
+    let (placement, plan) = saved.segment(segment, &program)?;
+    Ok(Made { program, sequence, placement, plan, remarks })
+}
+
+fn made(program: Program, options: &CompileOptions, times: &mut Times) -> Result<Made> {
+    let best = smallest(&program, options, times)?;
+    match options.budget {
+        Some(most) if best.plan.arena_bytes > most => {
+            let within = budget::within(best, most, options, times)?;
+            let sequence = positions(&program, &within.sequence);
+            let Attempt { program, placed, plan } = within.attempt;
+            let remarks = placed.remarks.into_iter().chain(within.remarks).collect();
+            Ok(Made { program, sequence: Some(sequence), placement: placed.placement, plan, remarks })
+        }
+        _ => {
+            let (placement, remarks) = (best.placed.placement, best.placed.remarks);
+            Ok(Made { program, sequence: None, placement, plan: best.plan, remarks })
+        }
+    }
+}
+
+/// Where nodes are in a program's order.
+fn positions(program: &Program, nodes: &[NodeId]) -> Vec<usize> {
+    let mut at: Table<NodeId, usize> = Table::new();
+    program.graph().order.iter().enumerate().for_each(|(k, id)| at.set(*id, k));
+    nodes.iter().map(|id| at[*id]).collect()
+}
