@@ -62,7 +62,7 @@ impl<I: Id, T> IdArena<I, T> {
         self.items.push(item);
         I::new(self.items.len() - 1)
     }
-    /// Makes room for that many more.
+    /// Reserves capacity for `more` elements.
     pub fn reserve(&mut self, more: usize) {
         self.items.reserve(more);
     }
@@ -70,7 +70,7 @@ impl<I: Id, T> IdArena<I, T> {
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// Whether there are none.
+    /// Whether the arena is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -82,7 +82,7 @@ impl<I: Id, T> IdArena<I, T> {
     pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::new)
     }
-    /// The element, if the id is of this arena.
+    /// The element with this id; `None` for an id of a larger arena.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }
@@ -100,7 +100,7 @@ impl<I: Id, T> IndexMut<I> for IdArena<I, T> {
     }
 }
 
-/// A side table: one entry per id, `T::default()` where nothing was set.
+/// A side table with one entry an id; missing entries are `T::default()`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table<I, T> {
     items: Vec<T>,
@@ -123,7 +123,7 @@ impl<I: Id, T: Clone + Default> Table<I, T> {
     pub fn set(&mut self, id: I, value: T) {
         *self.entry(id) = value;
     }
-    /// The entry for changing in place.
+    /// A mutable entry.
     pub fn entry(&mut self, id: I) -> &mut T {
         if id.index() >= self.items.len() {
             self.items.resize(id.index() + 1, self.default.clone());

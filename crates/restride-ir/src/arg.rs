@@ -1,5 +1,5 @@
-//! Arguments of operator calls, at every level: values and expressions in a graph, types and numbers for
-//! shape rules, views and numbers for kernels.
+//! Arguments of operator calls: values and expressions in a graph, types and numbers in shape functions, views and numbers
+//! in kernels.
 
 use crate::{Expr, GraphId, Op, OpError, ValueId};
 use restride_tensor::{DType, Scalar};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub enum MemoryFormat {
     /// Row-major.
     Contiguous,
-    /// As the input, where that is dense.
+    /// The input's strides, if they are dense.
     Preserve,
     /// NHWC.
     ChannelsLast,
@@ -42,7 +42,7 @@ pub enum Arg<V = ValueId, S = Expr> {
     DType(DType),
     /// A device, by name (`cpu`, `cuda:0`).
     Device(Arc<str>),
-    /// `torch.strided`, the only layout there is here.
+    /// `torch.strided`, the only supported layout.
     Strided,
     /// A memory format.
     MemoryFormat(MemoryFormat),
@@ -112,13 +112,13 @@ impl<V, S> Arg<V, S> {
 
 type ArgResult<T> = Result<T, OpError>;
 
-/// A list of integers, a short one without an allocation.
+/// Integers; short lists need no allocation.
 pub type Ints = SmallVec<[i64; 8]>;
-/// A list of operands, likewise.
+/// Operands; short lists need no allocation.
 pub type Operands<T> = SmallVec<[T; 32]>;
 
-/// Arguments of one call, read by position as the schema types them. Every reader fails with a message that
-/// names the position when the argument is of another kind.
+/// Arguments of one call, read by position and schema type. Every reader of an argument of another kind fails with its
+/// position.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a, V, S = Scalar>(pub &'a [Arg<V, S>]);
 
@@ -140,7 +140,7 @@ impl<'a, V, S> Args<'a, V, S> {
             _ => self.wrong(i, "a tensor"),
         }
     }
-    /// A tensor, where there might as well be something else.
+    /// A tensor, where other kinds are allowed too.
     pub fn as_tensor(&self, i: usize) -> Option<&'a V> {
         match self.at(i) {
             Arg::Value(v) => Some(v),
@@ -162,7 +162,7 @@ impl<'a, V, S> Args<'a, V, S> {
                 Some(vs) => Ok(vs),
                 None => self.wrong(i, "a list of tensors (it holds None)"),
             },
-            // An empty list has no type of its own in files.
+            // In files, an empty list has no element type.
             Arg::Scalars(s) if s.is_empty() => Ok(Operands::new()),
             _ => self.wrong(i, "a list of tensors"),
         }
@@ -202,18 +202,18 @@ impl<'a, V, S> Args<'a, V, S> {
             _ => self.wrong(i, "a memory format"),
         }
     }
-    /// A number of the level's own kind.
+    /// A number of this level: an expression, or a known number.
     pub fn number(&self, i: usize) -> ArgResult<&'a S> {
         match self.at(i) {
             Arg::Scalar(s) => Ok(s),
             _ => self.wrong(i, "a number"),
         }
     }
-    /// A number of the level's own kind, or `None`.
+    /// A number of this level, or `None`.
     pub fn opt_number(&self, i: usize) -> ArgResult<Option<&'a S>> {
         if self.is_none(i) { Ok(None) } else { self.number(i).map(Some) }
     }
-    /// Numbers of the level's own kind; a single number counts as a list of one.
+    /// Numbers of this level; a single number counts as a list of one.
     pub fn numbers(&self, i: usize) -> ArgResult<&'a [S]> {
         match self.at(i) {
             Arg::Scalars(s) => Ok(s),
@@ -221,7 +221,7 @@ impl<'a, V, S> Args<'a, V, S> {
             _ => self.wrong(i, "a list of numbers"),
         }
     }
-    /// Numbers of the level's own kind, or `None`.
+    /// Numbers of this level, or `None`.
     pub fn opt_numbers(&self, i: usize) -> ArgResult<Option<&'a [S]>> {
         if self.is_none(i) { Ok(None) } else { self.numbers(i).map(Some) }
     }

@@ -1,17 +1,17 @@
-//! What a program checks of its numbers, and values of symbols that pass.
+//! Conditions on a program's numbers, and witnesses: values of the symbols that satisfy them.
 //!
-//! Guards, ranges and recorded checks say which values the symbols can have at all. A pass that asks a shape rule at a
-//! witness, a value for every symbol, needs one that passes them: at another the program would not get that far.
+//! Guards, ranges and recorded checks restrict the symbols. A pass that asks a shape function at a witness needs one that
+//! satisfies them: the program would fail before it at any other.
 
 use crate::{
     Arg, Args, Binding, Dim, Expr, ExprFn, Graph, Node, Program, Scalar, Symbol, TensorType, ValueId, ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rounds of mending one start.
+/// Repairs of one start.
 const ROUNDS: usize = 48;
 
-/// Other starts that are tried where the wanted values cannot be mended, or give what was given before.
+/// Further starts, for wanted values that no repair satisfies or that were given before.
 const STARTS: u64 = 48;
 
 /// The conditions of a program over its symbols.
@@ -42,7 +42,7 @@ impl Conditions {
         Conditions::new(all)
     }
 
-    /// The given conditions; those without a symbol say nothing.
+    /// These conditions, without those that have no symbol.
     pub fn new(mut all: Vec<Expr>) -> Conditions {
         let mut seen = BTreeSet::new();
         all.retain(|e| e.constant().is_none() && seen.insert(e.clone()));
@@ -53,11 +53,10 @@ impl Conditions {
         Conditions { all, of }
     }
 
-    /// Values like the wanted ones that pass, other than `seen`; the wanted ones where none are found. What is bound are
-    /// the wanted symbols.
+    /// A witness near `wanted` and not in `seen`; `wanted` itself if none is found. It binds the symbols of `wanted`.
     pub fn witness(&self, wanted: Binding, seen: &[Binding]) -> Binding {
         let mut whole: Binding = wanted.iter().map(|(s, v)| (s.clone(), clamp(s, *v))).collect();
-        // Conditions reach other symbols, which have to pass as well.
+        // Conditions reach other symbols, which must satisfy theirs.
         let mut open: Vec<Symbol> = whole.keys().cloned().collect();
         let mut mine: BTreeSet<usize> = BTreeSet::new();
         while let Some(s) = open.pop() {
@@ -94,18 +93,18 @@ impl Conditions {
         self.all[i].eval(b).is_ok_and(Scalar::as_bool)
     }
 
-    /// How many of the conditions over a symbol fail.
+    /// Number of failing conditions over a symbol.
     fn broken(&self, s: &Symbol, b: &Binding) -> usize {
         self.of.get(s).map_or(0, |own| own.iter().filter(|i| !self.holds(**i, b)).count())
     }
 
-    /// Changes one or two symbols of a failing condition at a time, each time for the better.
+    /// Changes one or two symbols of a failing condition at a time, if that leaves fewer failures.
     fn mended(&self, mut b: Binding, mine: &BTreeSet<usize>) -> Option<Binding> {
         for _ in 0..ROUNDS {
             let Some(&failing) = mine.iter().find(|i| !self.holds(**i, &b)) else { return Some(b) };
             let symbols: Vec<Symbol> =
                 symbols_of(&self.all[failing]).into_iter().filter(|s| !s.is_float()).take(4).collect();
-            // How many conditions more fail with a change, how far it goes, and what it is; the least is taken.
+            // Additional failures of a change, its distance, and the change; the least wins.
             let mut changes: Vec<(i64, i64, Vec<(Symbol, i64)>)> = Vec::new();
             for s in &symbols {
                 let before = self.broken(s, &b) as i64;
@@ -128,7 +127,7 @@ impl Conditions {
                     let mut trial = b.clone();
                     trial.insert(first.clone(), Scalar::Int(x));
                     trial.insert(second.clone(), Scalar::Int(y));
-                    // The largest of the small ones are the least likely to coincide with something.
+                    // The largest of the small values are the least likely to coincide.
                     let far = x.saturating_add(y).saturating_neg();
                     changes.push((both(&trial) - before, far, vec![(first.clone(), x), (second.clone(), y)]));
                 }
@@ -165,7 +164,7 @@ impl Conditions {
     }
 }
 
-/// What the sizes of a view are, where the file has symbols for them: a slice between numbers that a run learns.
+/// Sizes of a view for which the file has symbols: a slice between numbers that a run learns.
 fn learnt_sizes(graph: &Graph, node: &Node) -> Vec<Expr> {
     let learnt = |e: &Expr| matches!(e, Expr::Sym(s) if s.is_unbacked());
     let Some(rule) = node.op.def().view else { return Vec::new() };
@@ -188,7 +187,7 @@ pub fn within(e: &Expr, min: Option<i64>, max: Option<i64>) -> Vec<Expr> {
     one(ExprFn::Ge, min).into_iter().chain(one(ExprFn::Le, max)).collect()
 }
 
-/// Where the two sides of a comparison meet, if they are lines in the symbol; and the integers beside.
+/// The integer where both sides of a comparison are equal, if they are linear in the symbol, and its neighbours.
 fn roots(e: &Expr, s: &Symbol, b: &Binding, out: &mut Vec<i64>) {
     let Expr::Call(c) = e else { return };
     match (c.0, c.1.as_slice()) {
@@ -237,7 +236,7 @@ fn clamp(s: &Symbol, v: Scalar) -> Scalar {
     Scalar::Int(v.min(s.max().unwrap_or(i64::MAX)))
 }
 
-/// Other values to start from: smaller and larger ones in turn, always the same.
+/// Other starts: smaller and larger ones in turn, deterministic.
 fn drawn(like: &Binding, start: u64) -> Binding {
     let span = 2i64 << (start % 6);
     let one = |(k, s): (usize, &Symbol)| {

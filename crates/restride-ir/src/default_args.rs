@@ -4,8 +4,8 @@ use crate::{Arg, ArgType, Op, OpError, SchemaArg, SchemaDefault};
 use restride_tensor::Scalar;
 
 impl SchemaArg {
-    /// The argument that a call has where it gives none; `None` if the schema asks for one. A single number as the
-    /// default of a list of known length (`SymInt[2] stride=1`) is spread to that length.
+    /// The default of an argument; `None` if it is required. A single number for a list of known length (`SymInt[2]
+    /// stride=1`) is repeated.
     pub fn default_arg<V, S: From<Scalar>>(&self) -> Option<Arg<V, S>> {
         let number = |i: i64| match self.ty {
             ArgType::Bool | ArgType::Bools(_) => Scalar::Bool(i != 0),
@@ -36,10 +36,10 @@ impl SchemaArg {
 }
 
 impl Op {
-    /// Appends the schema's defaults for trailing arguments that were left out.
+    /// Appends the schema's defaults of missing trailing arguments.
     ///
     /// # Errors
-    /// An argument that was left out and has no default, by its name.
+    /// A missing argument without a default, by name.
     pub fn fill_defaults<V, S: From<Scalar>>(self, args: &mut Vec<Arg<V, S>>) -> Result<(), OpError> {
         for decl in self.schema().args.iter().skip(args.len()) {
             let missing = || OpError::new(format!("{self} is not given {}", decl.name));
@@ -48,7 +48,7 @@ impl Op {
         Ok(())
     }
 
-    /// Appends the schema's defaults for trailing arguments that were left out; `None` where there is none.
+    /// Appends the schema's defaults of missing trailing arguments; `None` for those without a default.
     pub fn fill_defaults_or_none<V, S: From<Scalar>>(self, args: &mut Vec<Arg<V, S>>) {
         for decl in self.schema().args.iter().skip(args.len()) {
             args.push(decl.default_arg().unwrap_or(Arg::None));

@@ -1,11 +1,10 @@
-//! What PyTorch's own kernels give.
+//! Types and aliases of results in eager PyTorch.
 
 use crate::{Arg, Args, Meta, Op, ViewOutcome, write_order::fastest_first};
 use restride_tensor::{Dims, Layout, Scalar};
 
 impl Op {
-    /// Types of the results of a call in eager PyTorch, by the view rule where it gives views and by the shape rule
-    /// otherwise; `None` if neither tells.
+    /// Types of a call's results in eager PyTorch, by the view rule or the shape function; `None` if neither decides.
     pub fn eager_metas(self, args: &[Arg<Meta, Scalar>]) -> Option<Vec<Meta>> {
         if let Some(rule) = self.def().view {
             let number = |s: &Scalar| match s {
@@ -26,16 +25,15 @@ impl Op {
 }
 
 impl Op {
-    /// Whether PyTorch may return an operand, or a view of one, although no schema declares it: some operators are composed of
-    /// views (`einsum` of one operand, `meshgrid`), and some return what they are given.
+    /// Whether PyTorch may return an operand, or a view of one, undeclared: it decomposes some operators into views
+    /// (`einsum` of one operand, `meshgrid`), and some return their operand.
     pub fn may_pass_through(self) -> bool {
         self.def().decompose.is_some() || self.def().may_return_operand
     }
 }
 
 impl Meta {
-    /// Whether elements lie alike: element type, sizes, and strides but for dimensions of one index, whose strides mean
-    /// nothing.
+    /// Whether element types, sizes and strides are equal; strides of dimensions of size 1 do not count.
     pub fn lies_like(&self, other: &Meta) -> bool {
         let (a, b) = (&self.layout, &other.layout);
         self.dtype == other.dtype
@@ -44,7 +42,7 @@ impl Meta {
     }
 }
 
-/// What `empty_like` makes of a layout: its strides if it is dense, otherwise dense strides in its order.
+/// Layout of `empty_like`: the strides of a dense layout, else dense strides in the same order of dimensions.
 pub fn dense_like(l: &Layout) -> Layout {
     if l.is_dense() {
         return Layout::strided(&l.sizes, &l.strides, 0);

@@ -1,7 +1,7 @@
-//! What a node reads, writes and aliases, derived from declarations each time it is asked for.
+//! Effects: the operands that a node reads, writes and aliases, derived from declarations on demand.
 //!
-//! Everything here says *may*: an alias annotation or a view rule means that a result may share memory with an operand.
-//! Which cells, and whether at all for these sizes, is what regions decide.
+//! Effects say *may*: by an alias annotation or a view rule, a result may share memory with an operand. Regions decide
+//! which cells it shares, if any.
 
 use crate::higher_order::{HopCall, HopItem};
 use crate::{Arg, Error, Graph, GraphId, Hop, Id, Node, Op, Program, Result, Table, Twin, TwinReturn, ValueId};
@@ -9,40 +9,39 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What a node does with its operands. Operands are counted as [`Node::operands`] lists them; [`operands_of`] finds those
-/// of an argument.
+/// Effect of a node on its operands, which are positions in [`Node::operands`]; [`operands_of`] gives those of an argument.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Effect {
     /// Operands whose elements may be read.
     pub reads: SmallVec<[usize; 4]>,
-    /// Operands whose memory may be written, or (metadata operators) which themselves become another view.
+    /// Operands whose memory may be written, or that (metadata operators) become another view.
     pub writes: SmallVec<[usize; 1]>,
-    /// (result, operand): they may share memory.
+    /// Pairs (result, operand) that may share memory.
     pub aliases: SmallVec<[(usize, usize); 1]>,
 }
 
-/// The operands that an argument of a node gives, as positions among [`Node::operands`].
+/// Positions of an argument's values among [`Node::operands`].
 pub fn operands_of<V, S>(args: &[Arg<V, S>], arg: usize) -> Range<usize> {
     let start = args.iter().take(arg).map(|a| a.values().count()).sum();
     start..start + args.get(arg).map_or(0, |a| a.values().count())
 }
 
-/// What a graph does with its inputs.
+/// Effect of a graph on its inputs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Inputs whose memory may be written.
     pub writes: BTreeSet<usize>,
-    /// For each output, the inputs whose memory it may share.
+    /// For each output, the inputs that it may share memory with.
     pub aliases: Vec<BTreeSet<usize>>,
 }
 
-/// Effects of the nodes of a program, subgraphs looked through.
+/// Effects of the nodes of a program, through its subgraphs.
 pub struct Effects {
     summaries: Table<GraphId, Summary>,
 }
 
 impl Effects {
-    /// Looks through a program's graphs, those that are called first.
+    /// Derives the effects of all graphs, callees first.
     pub fn new(program: &Program) -> Result<Effects> {
         let mut effects = Effects { summaries: Table::new() };
         for id in callees_first(program)? {
@@ -52,12 +51,12 @@ impl Effects {
         Ok(effects)
     }
 
-    /// What a graph does with its inputs.
+    /// Effect of a graph.
     pub fn graph(&self, id: GraphId) -> &Summary {
         &self.summaries[id]
     }
 
-    /// What a node of a graph of the program does.
+    /// Effect of a node.
     pub fn node(&self, graph: &Graph, node: &Node) -> Result<Effect> {
         if node.op.def().hop.is_some() {
             let call = HopCall::of(graph, node)?;
@@ -66,7 +65,7 @@ impl Effects {
             }
         }
         let mut effect = schema_effect(node.op, &node.args, node.results.len());
-        // Graphs given to an operator that is not declared as higher-order: whatever they do, they may do to all.
+        // An undeclared operator with subgraphs may do anything to all of its operands.
         let bodies = node.args.iter().filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });
         let operands = 0..node.operands().count();
         for body in bodies {
@@ -88,7 +87,7 @@ impl Effects {
             .map(|item| if let HopItem::Tensor { operand, .. } = item { Some(*operand) } else { None })
             .collect();
         let carried = call.carried.len();
-        // What each input of a body may hold: the operand, and in later rounds what an earlier round returned for it.
+        // Values that each input of a body may hold: the operand, and in later rounds the results of earlier ones.
         let mut holds: Vec<BTreeSet<usize>> = operand.iter().map(|o| o.iter().copied().collect()).collect();
         let body = call.bodies.last().map(|b| &self.summaries[*b]);
         let step: &[BTreeSet<usize>] = body.map_or(&[], |b| b.aliases.as_slice());
@@ -115,7 +114,7 @@ impl Effects {
                     let roots = outs.flatten().filter_map(|j| holds.get(*j)).flatten();
                     aliases.extend(roots.map(|&o| (r, o)));
                 }
-                // What loops carry comes out as it is, perhaps after no round at all; the rest is stacked.
+                // Carried values are returned as they are, perhaps after no iteration; the others are stacked.
                 Hop::WhileLoop | Hop::Scan if r < carried => aliases.extend(holds[r].iter().map(|&o| (r, o))),
                 _ => {}
             }
@@ -146,7 +145,7 @@ impl Effects {
                 let from = roots[operands[o]].clone();
                 roots.entry(node.results[r]).extend(from);
             }
-            // `set_` makes its first argument a view of another; the argument's own name sees that too.
+            // `set_` makes argument 0 a view of another one, for all names of argument 0.
             if node.op.def().metadata {
                 let base = operands_of(&node.args, node.op.def().base as usize);
                 if let (Some(base), Some(&own)) = (base.clone().next(), operands.first()) {
@@ -160,7 +159,7 @@ impl Effects {
     }
 }
 
-/// What a call of an operator without subgraphs does: from its schema, its view rule and its functional form.
+/// Effect of an operator without subgraphs: from schema, view rule and functional form.
 pub fn schema_effect<V>(op: Op, args: &[Arg<V, crate::Expr>], results: usize) -> Effect {
     let schema = op.schema();
     let mut effect = Effect::default();
@@ -170,7 +169,7 @@ pub fn schema_effect<V>(op: Op, args: &[Arg<V, crate::Expr>], results: usize) ->
         by_schema || twin.is_some_and(|t| t.writes.iter().any(|w| w.0 as usize == arg))
     };
     let mutates = op.mutates(args);
-    // `out=` is resized and filled: what was in it does not matter.
+    // An `out=` tensor is resized and filled, so its old content is not read.
     let overwrites = twin.is_some_and(|t: &Twin| t.resizes);
     for arg in 0..args.len() {
         let writes = mutates && (written(arg) || (op.def().metadata && arg == 0));
@@ -209,8 +208,7 @@ pub fn schema_effect<V>(op: Op, args: &[Arg<V, crate::Expr>], results: usize) ->
     effect
 }
 
-/// Which return of the schema each result belongs to, a list being spread over several; `None` where several lists
-/// leave it open.
+/// Return of the schema for each result, lists being spread; `None` if several lists make it ambiguous.
 fn returns_of_results(op: Op, results: usize) -> Vec<Option<usize>> {
     use crate::ArgType::{OptTensors, Tensors};
     let returns = &op.schema().returns;
@@ -237,7 +235,10 @@ fn returns_of_results(op: Op, results: usize) -> Vec<Option<usize>> {
     }
 }
 
-/// The graphs that can be reached from the main one, each after those that it calls; an error if one calls itself.
+/// Graphs reachable from the main one, callees first.
+///
+/// # Errors
+/// A graph calls itself.
 pub fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
     #[derive(Clone, Copy, Default, PartialEq)]
     enum Mark {
@@ -248,7 +249,7 @@ pub fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
     }
     let callees = |id: GraphId| -> Result<Vec<GraphId>> {
         let graph = &program.graphs[id];
-        // Ids are not checked yet when the verifier asks.
+        // The verifier calls this before ids are checked.
         let nodes = graph.order.iter().filter_map(|n| graph.nodes.get(*n));
         let args = nodes.flat_map(|n| &n.args).chain(&graph.outputs);
         let called = args.filter_map(|a| if let Arg::Graph(g) = a { Some(*g) } else { None });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an operator's own rule or kernel has to say; the caller adds the node.
+/// Error of an operator's rule or kernel; the caller adds the node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpError(pub String, ErrorKind);
 
@@ -11,11 +11,11 @@ impl OpError {
     pub fn new(message: impl Into<String>) -> Self {
         OpError(message.into(), ErrorKind::Program)
     }
-    /// What PyTorch does and restride does not (yet).
+    /// An error for a PyTorch feature that restride does not support.
     pub fn unsupported(message: impl Into<String>) -> Self {
         OpError(message.into(), ErrorKind::Unsupported)
     }
-    /// More than is allowed, whatever the program's limits are.
+    /// An error for a request beyond a fixed limit.
     pub fn limit(message: impl Into<String>) -> Self {
         OpError(message.into(), ErrorKind::Limit)
     }
@@ -32,29 +32,29 @@ impl From<restride_tensor::LayoutError> for OpError {
     }
 }
 
-/// What kind of thing went wrong.
+/// Kind of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// A file that is damaged, of another format, or not there.
+    /// The file is damaged, missing, or of another format.
     File,
-    /// A program that breaks the rules of the IR.
+    /// The program breaks a rule of the IR.
     Invalid,
-    /// A program that PyTorch itself refuses to run, or inputs that it does not take.
+    /// PyTorch itself refuses the program, or refuses these inputs.
     Program,
-    /// Something restride does not do (yet).
+    /// restride does not support a feature of the program.
     Unsupported,
-    /// A program that asks for more than a [`crate::Limits`] allows.
+    /// The program asks for more than its [`crate::Limits`] allow.
     Limit,
-    /// Inputs that do not fit the program.
+    /// The inputs do not fit the program.
     Inputs,
-    /// A checker found a decision wrong: a bug in restride.
+    /// A checker rejects a decision of a pass: a bug in restride.
     Check,
 }
 
-/// Why something could not be done: one line of what, where and what to do.
+/// An error on one line: what is wrong, where, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Error {
-    /// What kind of error.
+    /// Kind.
     pub kind: ErrorKind,
     /// What is wrong.
     pub what: String,
@@ -76,20 +76,20 @@ impl Error {
     pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
         Error { kind, what: what.into(), node: None, source: None, code: None, help: None }
     }
-    /// A refusal: something restride does not do.
+    /// An error for an unsupported feature.
     pub fn unsupported(what: impl Into<String>) -> Self {
         Error::new(ErrorKind::Unsupported, what)
     }
-    /// A program that breaks the rules of the IR.
+    /// An error for a program that breaks a rule of the IR.
     pub fn invalid(what: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, what)
     }
-    /// With advice on what to do.
+    /// Adds advice on what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
-    /// With the node and its source line, unless an inner node is named already.
+    /// Adds the node and its source line, unless the error names an inner node.
     pub fn at(self, graph: &crate::Graph, node: crate::NodeId) -> Self {
         let n = &graph.nodes[node];
         self.at_call(&n.origin, || {
@@ -98,7 +98,7 @@ impl Error {
             format!("{lead}{}", n.op.name())
         })
     }
-    /// With a call, as `%name = op`, and its source line, unless an inner one is named already.
+    /// Adds a call, as `%name = op`, and its source line, unless the error names an inner call.
     pub fn at_call(mut self, origin: &crate::Origin, call: impl FnOnce() -> String) -> Self {
         if self.node.is_none() {
             self.node = Some(call());

@@ -1,17 +1,17 @@
-//! Gradient rules: how they are declared, and the trait through which they emit their calls.
+//! Gradient rules: their declarations, and the trait through which they emit calls.
 //!
-//! One rule serves the graph and the eager tape: it sees values as handles, their types with sizes that may be symbolic,
-//! and calls operators by name.
+//! One rule serves the graph and the eager tape. It sees values as handles with types (sizes may be symbolic) and calls
+//! operators by name.
 
 use crate::{Arg, Args, Expr, Op, OpError, TensorType, Val, operands_of};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Where a gradient rule sends its calls: a graph that is being built, or the eager tape.
+/// Receives the calls of a gradient rule: a graph under construction, or the eager tape.
 pub trait GradEmit {
-    /// Calls a functional operator by name (`aten.mul.Tensor`); trailing arguments left out take their defaults. Gives
-    /// the results, lists spread.
+    /// Calls a functional operator by name (`aten.mul.Tensor`) and returns its results, lists spread. Missing trailing
+    /// arguments take their defaults.
     fn call(&mut self, op: &str, args: &[Arg<Val, Expr>]) -> Result<SmallVec<[Val; 1]>>;
     /// Type of a value.
     fn ty(&self, v: Val) -> TensorType;
@@ -20,48 +20,49 @@ pub trait GradEmit {
 /// The call that is differentiated.
 #[derive(Clone, Copy)]
 pub struct GradCall<'a> {
-    /// What was called.
+    /// Operator.
     pub op: Op,
-    /// Its arguments in schema order, defaults filled in.
+    /// Arguments in schema order, with defaults.
     pub args: &'a [Arg<Val, Expr>],
-    /// Its results.
+    /// Results.
     pub results: &'a [Val],
-    /// The gradient of each result, of the result's type; `None` is zero. At least one is there.
+    /// Gradients of the results, of the results' types; `None` is zero. At least one is `Some`.
     pub grads: &'a [Option<Val>],
-    /// Which operands (the values among the arguments, in order, repeats included) are differentiated.
+    /// Whether each operand (values among the arguments, in order, repeats included) needs a gradient.
     pub needs: &'a [bool],
 }
 
 impl<'a> GradCall<'a> {
-    /// The arguments, to be read by position.
+    /// Arguments by position.
     pub fn args(&self) -> Args<'a, Val, Expr> {
         Args(self.args)
     }
-    /// Number of the first operand in argument `arg`.
+    /// Position of the first operand in argument `arg`.
     pub fn first_operand(&self, arg: usize) -> usize {
         operands_of(self.args, arg).start
     }
 }
 
-/// Gradients of the operands, one each: `None` is zero. They may be larger than the operand where it was broadcast, of
-/// another floating or complex type, and are summed and cast to the operand's type by who runs the rule.
+/// One gradient an operand; `None` is zero. The caller sums a gradient over broadcast dimensions and casts it to the
+/// operand's type.
 pub type GradFn = fn(&mut dyn GradEmit, &GradCall<'_>) -> Result<Vec<Option<Val>>>;
 
-/// The results of a call by way of other operators: of the call's arguments, with no results and gradients yet.
+/// Recomputes a call by other operators, from the call's arguments; results and gradients are still empty.
 pub type FormFn = fn(&mut dyn GradEmit, &GradCall<'_>) -> Result<Vec<Val>>;
 
-/// How an operator is differentiated.
+/// Gradient of an operator.
 #[derive(Clone, Copy, Debug)]
 pub enum Grad {
-    /// Not at all: the results do not depend on the operands (`zeros_like`, `detach`), only on their signs and whole parts
-    /// (`floor`), or are no floating numbers (`eq`).
+    /// Zero: the results do not depend on the operands (`zeros_like`, `detach`), are piecewise constant (`floor`), or are
+    /// not floating (`eq`).
     Zero,
     /// By a rule.
     Rule(GradFn),
-    /// By its view rule: the gradient goes where the elements came from.
+    /// The view rule: the gradient flows to the viewed cells.
     View,
-    /// Through the operators that it is composed of, by its `decompose`.
+    /// The gradients of the operators in its `decompose`.
     Composed,
-    /// In another form, which keeps what the gradient needs (`layer_norm` as `native_layer_norm`, with mean and deviation).
+    /// Another form, which computes what the gradient needs (`native_layer_norm` for `layer_norm`, with mean and
+    /// deviation).
     Form(FormFn),
 }

@@ -30,7 +30,7 @@ pub struct Value {
     pub ty: Type,
 }
 
-/// Where a node comes from. Shared by the nodes that one node of the user's program became.
+/// Source of a node. All nodes that replace one node of the user's program share it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Origin {
     /// Number of the original node in its program: the key of its random draws.
@@ -41,11 +41,11 @@ pub struct Origin {
     pub module: Option<Arc<str>>,
     /// Inside a `no_grad` region.
     pub no_grad: bool,
-    /// A `view.dtype` between complex numbers and their parts that stands for a view which PyTorch differentiates
-    /// (`view_as_real`), as it does not `view.dtype`.
+    /// The `view.dtype` between complex numbers and their parts stands for `view_as_real` or its like, which PyTorch
+    /// differentiates, unlike `view.dtype`.
     pub parts: bool,
-    /// Operands and results of the node, by position (operands in order, repeats included, then results), whose memory a
-    /// write that is not differentiated changes afterwards. PyTorch has no gradient where it saved one of them.
+    /// Operands and results (in order, repeats included) that a later write without gradient changes. PyTorch has no
+    /// gradient if it saved one of them.
     pub overwritten: Option<Arc<[u32]>>,
 }
 
@@ -85,29 +85,29 @@ impl Origin {
 /// One operator call: arguments in schema order with defaults filled in.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Node {
-    /// What is called.
+    /// Operator.
     pub op: Op,
     /// Arguments in schema order.
     pub args: Vec<Arg>,
     /// Results; a list result is spread over them.
     pub results: SmallVec<[ValueId; 1]>,
-    /// Where it comes from.
+    /// Source.
     pub origin: Arc<Origin>,
 }
 
 impl Node {
-    /// The values that the node is given, in order, repeats included.
+    /// Operands in order, repeats included.
     pub fn operands(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.args.iter().flat_map(|a| a.values().copied())
     }
 }
 
-/// Nodes and values in append-only arenas, with the order of execution apart.
+/// Nodes and values in append-only arenas; `order` is the execution order.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Graph {
-    /// Name of a subgraph in files and text, unique in its program; empty for the main graph, and where there is none.
+    /// Name of a subgraph in files and text, unique in its program; empty for the main graph and for nameless subgraphs.
     pub name: Arc<str>,
-    /// All nodes, also ones that are no longer in `order`.
+    /// All nodes, those removed from `order` included.
     pub nodes: IdArena<NodeId, Node>,
     /// All values.
     pub values: IdArena<ValueId, Value>,
@@ -124,7 +124,7 @@ impl Graph {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Makes room for that many more nodes and values.
+    /// Reserves capacity for more nodes and values.
     pub fn reserve(&mut self, nodes: usize, values: usize) {
         self.nodes.reserve(nodes);
         self.order.reserve(nodes);
@@ -160,11 +160,11 @@ impl Graph {
     /// The tensor type of a value.
     ///
     /// # Panics
-    /// If the value is no tensor: the verifier makes sure that operands are what their schemas say.
+    /// If the value is not a tensor. The verifier checks operands against schemas.
     pub fn tensor(&self, v: ValueId) -> &TensorType {
         self.values[v].ty.tensor().expect("the value is a tensor")
     }
-    /// The values that the graph returns, in order, repeats included.
+    /// Returned values in order, repeats included.
     pub fn output_values(&self) -> impl Iterator<Item = ValueId> + '_ {
         self.outputs.iter().flat_map(|a| a.values().copied())
     }

@@ -1,5 +1,5 @@
-//! Higher-order nodes in a placement: which operand is which input of a body, how values lie at a body's border, and
-//! what working memory one call needs. Plain arithmetic on declarations, for whoever places, judges or runs a call.
+//! Higher-order nodes in a placement: inputs of bodies, layouts at a body's border, and scratch of a call. Placement,
+//! checkers and executor share this arithmetic.
 
 use crate::{
     Arg, Expr, Graph, GraphId, Hop, IdArena, Meta, Node, NodeId, OpError, Place, Placement, Plan, Type, ValueId,
@@ -12,7 +12,7 @@ type Result<T> = std::result::Result<T, OpError>;
 /// Alignment of everything in an arena, in bytes.
 pub const ARENA_ALIGN: i64 = 64;
 
-/// Bytes rounded up to [`ARENA_ALIGN`]; saturates.
+/// Rounds bytes up to [`ARENA_ALIGN`]; saturates.
 pub fn aligned(bytes: i64) -> i64 {
     match (bytes.max(0) as u64).next_multiple_of(ARENA_ALIGN as u64) {
         n if n <= i64::MAX as u64 => n as i64,
@@ -20,22 +20,21 @@ pub fn aligned(bytes: i64) -> i64 {
     }
 }
 
-/// The body of a higher-order node, placed and planned by itself. Its graph's inputs are `BufferKind::Input`, its
-/// outputs `BufferKind::Output`, and both lie as [`border_layout`] says, from the buffer's start. What a loop carries is
-/// replaced in the memory of the input: those inputs hold the outputs at the same positions at the end, which have no
-/// memory of their own. No other input is written.
+/// The body of a higher-order node with its own placement and plan. Its inputs are `BufferKind::Input`, its outputs
+/// `BufferKind::Output`, both in [`border_layout`] from the buffer's start. A loop's body overwrites its carried inputs
+/// with the outputs at the same positions, which have no buffers. It writes no other input.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Nested {
-    /// Where the body's values live, and its steps.
+    /// Placement of the body.
     pub placement: Placement,
-    /// Offsets in the body's own arena, which is a part of the caller's working memory.
+    /// Plan of the body's own arena, a part of the caller's scratch.
     pub plan: Plan,
-    /// How many of the first inputs are what a loop carries.
+    /// Number of leading inputs that a loop carries.
     pub carried: usize,
 }
 
 impl Nested {
-    /// For each input of a body, the tensor that its memory holds at the end, if it may be written.
+    /// For each input, the tensor that its memory holds after the body; `None` for an input that the body only reads.
     pub fn becomes(body: &Graph, carried: usize) -> Vec<Option<ValueId>> {
         let next = |i: usize| match body.outputs.get(i) {
             Some(Arg::Value(v)) if matches!(body.values[*v].ty, Type::Tensor(_)) => Some(*v),
@@ -45,48 +44,48 @@ impl Nested {
     }
 }
 
-/// How a value lies where it enters or leaves a body: as eager PyTorch's, but from cell 0, and row-major where eager
-/// has several elements in one cell (or might).
+/// Layout of a value at a body's border: eager PyTorch's strides from cell 0, or row-major if several elements may share a
+/// cell.
 pub fn border_layout(ty: &Meta) -> Layout {
     let eager = Layout { offset: 0, ..ty.layout.clone() };
     if self_overlaps(&eager) == Some(false) { eager } else { Layout::contiguous(&ty.layout.sizes) }
 }
 
-/// Bytes that a layout from a buffer's start reaches; `i64::MAX` if that is no number.
+/// Bytes that a layout reaches from a buffer's start; `i64::MAX` on overflow.
 pub fn layout_bytes(layout: &Layout, element: usize) -> i64 {
     if layout.sizes.contains(&0) { 0 } else { layout.cell_range().end.max(0).saturating_mul(element as i64) }
 }
 
-/// What a higher-order call is given at one position.
+/// An operand of a higher-order call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum HopItem {
     /// A tensor.
     Tensor {
         /// Position among `Node::operands`.
         operand: usize,
-        /// The value.
+        /// Value.
         value: ValueId,
     },
     /// A number.
     Number(Expr),
-    /// Nothing.
+    /// `None`.
     None,
 }
 
-/// A higher-order call, read. Inputs of every body are `carried`, one slice of each of `xs`, `rest`, in this order.
+/// Operands of a higher-order call. Every body takes `carried`, a slice of each of `xs`, and `rest`, in this order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HopCall {
-    /// Which.
+    /// Operator.
     pub hop: Hop,
-    /// The bodies: `cond` has the true one first, `while_loop` the condition.
+    /// Bodies: `cond` has the true one first, `while_loop` the condition.
     pub bodies: Vec<GraphId>,
     /// Predicate of `cond`.
     pub pred: Option<HopItem>,
-    /// What a loop carries.
+    /// Values that a loop carries.
     pub carried: Vec<HopItem>,
-    /// What is sliced along dimension 0.
+    /// Operands that the bodies take in slices along dimension 0.
     pub xs: Vec<HopItem>,
-    /// What every body gets as it is.
+    /// Operands that every body takes whole.
     pub rest: Vec<HopItem>,
 }
 
@@ -113,7 +112,7 @@ impl HopCall {
         }))
     }
 
-    /// What the bodies' inputs are made of, in order.
+    /// Inputs of the bodies, in order.
     pub fn inputs(&self) -> impl Iterator<Item = &HopItem> {
         self.carried.iter().chain(&self.xs).chain(&self.rest)
     }
@@ -123,14 +122,14 @@ impl HopCall {
         (self.carried.len()..self.carried.len() + self.xs.len()).contains(&input)
     }
 
-    /// How many of a body's first inputs the body replaces: what a loop carries, but for its condition.
+    /// Number of leading inputs that body `body` overwrites: the carried ones, except in a loop's condition.
     pub fn replaced(&self, body: usize) -> usize {
         if body + 1 == self.bodies.len() { self.carried.len() } else { 0 }
     }
 
-    /// The operand in whose memory a result may be (its position and the value), if it lies there exactly and no other
-    /// operand does: what a loop carries is put where the loop keeps it before anything else is done, and the result is
-    /// what is kept there at the end.
+    /// The operand (position and value) whose memory the result may take over. The operand has the result's place, which no
+    /// other operand shares. A loop first moves the operand to where the loop keeps it, and the result is kept there at the
+    /// end.
     pub fn takes_over(&self, result: usize) -> Option<(usize, ValueId)> {
         match self.carried.get(result) {
             Some(HopItem::Tensor { operand, value }) => Some((*operand, *value)),
@@ -138,7 +137,7 @@ impl HopCall {
         }
     }
 
-    /// How often a `scan` or `map` runs its body: the size of what it slices.
+    /// Iterations of a `scan` or `map`: the size that it slices.
     pub fn trips(&self, graph: &Graph) -> Result<i64> {
         let mut trips = None;
         for x in &self.xs {
@@ -180,40 +179,42 @@ pub fn known_meta(graph: &Graph, v: ValueId) -> Result<Meta> {
     ty.known().ok_or_else(|| OpError::new(format!("the sizes of %{} are not known", value.name)))
 }
 
-/// Working memory of one call of a higher-order node, as byte offsets in its scratch buffer (see `Placement::scratch`).
+/// Scratch of one call of a higher-order node, as byte offsets in its scratch buffer (see `Placement::scratch`).
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LoopFrame {
-    /// Bytes of all.
+    /// Bytes of the scratch.
     pub bytes: i64,
-    /// The bodies' arenas, one at a time.
+    /// Offset of the bodies' arenas, of which one is live at a time.
     pub arena: i64,
-    /// Where what a loop carries is kept, in the border layout of the (last) body's input. `None` for numbers.
+    /// Places of the carried tensors, in the border layout of the last body's input. `None` for numbers.
     pub carried: Vec<Option<CarryPlace>>,
-    /// One per body.
+    /// Slots of each body.
     pub bodies: Vec<BodyFrame>,
 }
 
-/// Where a loop keeps a tensor that it carries.
+/// Place of a carried tensor during the loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CarryPlace {
-    /// In the memory of the call's result, whose strides agree.
+    /// The call's result, if the strides agree.
     Result,
-    /// In a slot, from which it is moved to the result.
+    /// A slot, moved to the result at the end.
     Slot(i64),
 }
 
-/// Slots at a body's border, in border layout. `None`: used where it is, as strides agree (or a number).
+/// Offsets of the copies at a body's border, in border layout. `None`: the strides agree, so no copy, or a number.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BodyFrame {
     /// Copies of inputs.
     pub inputs: Vec<Option<i64>>,
-    /// Outputs that are moved on from here to where they belong.
+    /// Outputs, moved from here to their destination.
     pub outputs: Vec<Option<i64>>,
 }
 
 impl LoopFrame {
-    /// The frame of a call that reads and writes at the given places (as in `Step::Run`); fails if the call and its
-    /// bodies do not fit each other, or a body has no placement.
+    /// The frame of a call with the given places (as in `Step::Run`).
+    ///
+    /// # Errors
+    /// The call does not fit its bodies, or a body has no placement.
     pub fn of(
         graphs: &IdArena<GraphId, Graph>,
         graph: GraphId,
@@ -288,7 +289,7 @@ impl LoopFrame {
                 let bytes = layout_bytes(&to, inside.dtype.size());
                 slots.inputs.push((!same_strides(&from, &to)).then(|| take(bytes)));
             }
-            // The condition's one output is the loop's own.
+            // The condition's one output belongs to the loop.
             let condition = call.hop == Hop::WhileLoop && b != step;
             let wanted = if condition { 1 } else { n.results.len() };
             if body.outputs.len() != wanted {
@@ -333,7 +334,7 @@ pub fn input_meta(body: &Graph, i: usize) -> Result<Meta> {
     known_meta(body, *v)
 }
 
-/// Type of what a graph returns at one position; `None` for numbers and `None`s.
+/// Type of an output of a graph; `None` for numbers and `None`s.
 pub fn output_meta(body: &Graph, output: &Arg) -> Result<Option<Meta>> {
     match output {
         Arg::Value(v) => match &body.values[*v].ty {
@@ -354,7 +355,7 @@ fn slice(layout: &Layout) -> Result<Layout> {
     if layout.sizes.is_empty() {
         return Err(OpError::new("a 0-d tensor cannot be sliced"));
     }
-    // With no slices there is none to look at, but its sizes and strides are known.
+    // Without slices, sizes and strides are known nevertheless.
     let mut out = layout.clone();
     out.sizes.remove(0);
     out.strides.remove(0);

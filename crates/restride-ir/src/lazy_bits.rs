@@ -1,9 +1,9 @@
-//! PyTorch's lazy conjugate and negative bits: how views carry them on.
+//! PyTorch's lazy conjugate and negative bits, and how views pass them on.
 
 use crate::{Error, ErrorKind, MathView, Op, Result, TensorType};
 use restride_tensor::Dim;
 
-/// Maps that a tensor's elements go through as they are read and written.
+/// Maps that reads and writes apply to a tensor's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LazyBits {
     /// Complex conjugation.
@@ -13,18 +13,17 @@ pub struct LazyBits {
 }
 
 impl LazyBits {
-    /// Whether elements are what is stored.
+    /// Whether stored and logical elements are the same.
     pub fn is_clear(self) -> bool {
         self == LazyBits::default()
     }
 
-    /// The bits of a result of a view call on a tensor of these bits; `None` if the result is no view but a copy with the
-    /// bits applied (`resolve_conj`).
+    /// Lazy bits of a view of a tensor with these bits; `None` if the result is a resolved copy (`resolve_conj`).
     ///
     /// # Errors
-    /// Views that PyTorch refuses on a lazily mapped tensor, in its words.
+    /// In PyTorch's words, for views that PyTorch refuses on a lazily mapped tensor.
     pub fn of_view<D: Dim>(self, op: Op, from: &TensorType<D>, to: &TensorType<D>) -> Result<Option<LazyBits>> {
-        // A view as a type, be it the same one, or that of the parts where there are none.
+        // A `view.dtype`, be it to the same type; `view_as_real` changes complex numbers to their parts.
         let typed = op.schema().name == "view" && op.schema().overload == "dtype";
         let part = !typed && from.dtype.is_complex() && to.dtype == from.dtype.real();
         match op.def().math {
@@ -36,7 +35,7 @@ impl LazyBits {
             None => {}
         }
         if part && from.layout.sizes == to.layout.sizes {
-            // `real` and `imag`: the imaginary part of a conjugate is a negated one.
+            // `real` and `imag`: the imaginary part of a conjugate is negated.
             let imaginary = to.layout.offset.minus(&from.layout.offset.times(&D::from(2))).is(1);
             return Ok(Some(LazyBits { conj: false, neg: self.neg != (self.conj && imaginary) }));
         }

@@ -1,5 +1,5 @@
-//! Programs as plain data: graphs of operator calls with types and regions, operator declarations, and the
-//! placements and plans that passes decide. No pass, no kernel and no operator table lives here.
+//! Programs as plain data: graphs of operator calls, types and regions, operator declarations, placements and plans.
+//! Passes, kernels and the operator table are in other crates.
 #![forbid(unsafe_code)]
 
 mod arena;

@@ -1,12 +1,12 @@
-//! What a program may ask for: counts and sizes in a file cost nothing to write, and much to follow.
+//! Limits on what an untrusted program may ask for. Large counts and sizes cost nothing to write in a file.
 
 use crate::{Arg, Error, ErrorKind, GraphId, Program, Result, Table, callees_first};
 use std::collections::BTreeSet;
 
-/// Bounds that are checked before what they bound is made or begun. A program beyond one is refused with
-/// [`ErrorKind::Limit`]. No real model is near the defaults; programs that are trusted may be given more.
+/// Bounds that are checked before memory or time is spent. A program beyond one is refused with [`ErrorKind::Limit`]. No
+/// real model comes near the defaults; trusted programs may get more.
 ///
-/// The parts of one `split` or `unbind` are bounded at 2^17 by the operators' own rules.
+/// The operators' own rules bound the parts of one `split` or `unbind` at 2^17.
 ///
 /// ```
 /// use restride_ir::Limits;
@@ -16,15 +16,16 @@ use std::collections::BTreeSet;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Bytes that the compressed entries of an archive may inflate to, and those that a hundred times its length allows.
+    /// Bytes that the compressed entries of an archive may inflate to, or a hundred times the archive's length if that is
+    /// more.
     pub inflated: u64,
-    /// Levels of higher-order operators within bodies of higher-order operators.
+    /// Nesting depth of higher-order operators.
     pub depth: u64,
-    /// Bodies, each counted once for each body that calls it: bodies that are shared double with every level.
+    /// Bodies, counted once for each caller: shared bodies double with every level.
     pub bodies: u64,
     /// Iterations of one `while_loop`, `scan` or `map`.
     pub trips: u64,
-    /// Bytes of an arena, and of a tensor that the interpreter makes.
+    /// Bytes of an arena, and of a tensor of the interpreter.
     pub memory: u64,
 }
 
@@ -92,7 +93,7 @@ impl Limits {
         Ok(())
     }
 
-    /// Refuses programs with more bodies than [`Limits::bodies`], for whoever looks at each where it is called.
+    /// Refuses programs with more bodies than [`Limits::bodies`], for passes that visit a body once for each caller.
     ///
     /// # Errors
     /// An error of kind [`ErrorKind::Limit`]; a body that calls itself.
@@ -106,14 +107,14 @@ impl Limits {
     }
 }
 
-/// The refusal of what is beyond a limit.
+/// The error for a request beyond a limit.
 pub fn beyond(what: impl Into<String>, name: &str, most: u64) -> Error {
     let what = format!("{}: the limit {name:?} is {most}", what.into());
     Error::new(ErrorKind::Limit, what)
         .help(format!("give more with --limit {name}=N (Limits::{name}) if the program is trusted"))
 }
 
-/// How deep bodies nest under the main graph, and how many graphs that makes when each is counted for each that calls it.
+/// Nesting depth under the main graph, and the number of graphs if each counts once for each caller.
 fn nesting(program: &Program) -> Result<(u64, u64)> {
     let mut known: Table<GraphId, (u64, u64)> = Table::new();
     for id in callees_first(program)? {

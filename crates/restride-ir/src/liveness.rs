@@ -1,36 +1,34 @@
-//! Which bytes of the arena buffers hold something still to be read, and when: the lives that a plan keeps apart.
+//! Liveness of the arena buffers: bytes and steps that a plan must keep apart.
 //!
-//! A buffer need not live as a whole. A `cat` that is built part by part is there as far as it is built, a buffer of which only a
-//! slice is read again is no more than that slice, and what is overwritten is not there between its last reading and that.
-//! Everything is counted in whole blocks of [`ARENA_ALIGN`], and a place as all that lies between its first and its last cell,
-//! so that what is left is never too little.
+//! A buffer need not be live as a whole. A `cat` that is built part by part is live as far as it is built; a buffer of
+//! which a slice is read last is live in that slice; overwritten bytes are free from their last read until the write.
+//! Liveness is counted in blocks of [`ARENA_ALIGN`], and a place from its first to its last cell, so it is never too small.
 
 use crate::{ARENA_ALIGN, BufferId, BufferKind, Graph, Id, Place, Placement, Step, Table, ValueId, aligned};
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
-/// Bytes of a buffer and the steps during which they are needed.
+/// Bytes of a buffer, and the steps that need them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Live {
-    /// From the step that writes them first to the one that reads them last.
+    /// From the step of the first write to the step of the last read.
     pub steps: RangeInclusive<usize>,
-    /// Counted from the buffer's start, in whole blocks.
+    /// Blocks, from the buffer's start.
     pub bytes: Range<i64>,
 }
 
-/// What a step does to bytes of a buffer.
+/// A read or write of bytes of a buffer.
 #[derive(Clone, Debug)]
 struct ByteAccess {
     step: usize,
-    /// All that may be touched.
+    /// Bytes that the step may touch.
     reach: Range<i64>,
-    /// What is surely written, all of it.
+    /// Bytes that the step surely writes.
     covered: Option<Range<i64>>,
     write: bool,
 }
 
-/// When what bytes of each arena buffer are needed: by step, then by offset. No two overlap; buffers that no step touches
-/// have none.
+/// Liveness of each arena buffer, by step, then by offset. Entries do not overlap; untouched buffers have none.
 pub fn lives(graph: &Graph, placement: &Placement) -> Table<BufferId, Vec<Live>> {
     let mut accesses: Vec<Vec<ByteAccess>> = vec![Vec::new(); placement.buffers.len()];
     for (step, s) in placement.steps.iter().enumerate() {
@@ -67,7 +65,7 @@ pub fn lives(graph: &Graph, placement: &Placement) -> Table<BufferId, Vec<Live>>
     out
 }
 
-/// What a step does at a place of a buffer.
+/// The access of a step to a place.
 fn access(step: usize, place: &Place, element: i64, bytes: i64, write: bool) -> Option<ByteAccess> {
     let cells = place.layout.cell_range();
     let range = cells.start.saturating_mul(element).max(0)..cells.end.saturating_mul(element).min(bytes);
@@ -76,16 +74,16 @@ fn access(step: usize, place: &Place, element: i64, bytes: i64, write: bool) -> 
     }
     let down = |n: i64| n - n.rem_euclid(ARENA_ALIGN);
     let reach = down(range.start)..aligned(range.end);
-    // The last block is all there is of it.
+    // The buffer ends in the last block.
     let end = if range.end == bytes { aligned(bytes) } else { down(range.end) };
     let covered = aligned(range.start)..end;
     let covered = (write && place.layout.is_dense() && !covered.is_empty()).then_some(covered);
     Some(ByteAccess { step, reach, covered, write })
 }
 
-/// From the last step to the first, with what is needed after each, and until when.
+/// Walks from the last step to the first, with the bytes needed after each step and their last reader.
 fn of_buffer(accesses: &[ByteAccess]) -> Vec<Live> {
-    // What each write is the first to write.
+    // Bytes that each write is the first to write.
     let mut there = Ranges::default();
     let fresh: Vec<Vec<Range<i64>>> =
         accesses.iter().map(|a| if a.write { there.insert(&a.reach) } else { Vec::new() }).collect();
@@ -107,7 +105,7 @@ fn of_buffer(accesses: &[ByteAccess]) -> Vec<Live> {
         for a in accesses[own.clone()].iter().filter(|a| a.write) {
             unread.extend(need(&a.reach, &mut needed, &mut until));
         }
-        // What is written here, as a whole or for nobody to read, was not needed before, but for what is read here.
+        // Bytes that this step writes, fully or without a later reader, are free before it, unless this step reads them.
         let mut read = Ranges::default();
         for a in accesses[own.clone()].iter().filter(|a| !a.write) {
             read.insert(&a.reach);
@@ -123,12 +121,12 @@ fn of_buffer(accesses: &[ByteAccess]) -> Vec<Live> {
             need(&a.reach, &mut needed, &mut until);
         }
     }
-    // What is left was read and never written: there was nothing in it.
+    // The rest is read and never written: its content is undefined.
     out.sort_by_key(|l| (*l.steps.start(), l.bytes.start));
     joined(out)
 }
 
-/// Puts together what lies side by side and is needed at the same steps.
+/// Merges adjacent bytes that the same steps need.
 fn joined(lives: Vec<Live>) -> Vec<Live> {
     let mut out: Vec<Live> = Vec::with_capacity(lives.len());
     for live in lives {
@@ -142,7 +140,7 @@ fn joined(lives: Vec<Live>) -> Vec<Live> {
     out
 }
 
-/// Takes a range out of what is needed, and tells of each piece until when it was.
+/// Removes a range from the needed bytes; `f` gets each removed piece with its last reader.
 fn take(until: &mut BTreeMap<i64, (i64, usize)>, range: &Range<i64>, mut f: impl FnMut(Range<i64>, usize)) {
     let first = until.range(..range.start).next_back().filter(|(_, x)| x.0 > range.start).map(|(k, _)| *k);
     let inside: Vec<i64> = first.into_iter().chain(until.range(range.clone()).map(|(k, _)| *k)).collect();
@@ -158,12 +156,12 @@ fn take(until: &mut BTreeMap<i64, (i64, usize)>, range: &Range<i64>, mut f: impl
     }
 }
 
-/// A set of bytes, as ranges of which no two touch.
+/// A set of bytes, as disjoint ranges that do not touch.
 #[derive(Clone, Default, Debug)]
 struct Ranges(BTreeMap<i64, i64>);
 
 impl Ranges {
-    /// What of a range is not in the set.
+    /// The parts of a range outside of the set.
     fn missing(&self, range: &Range<i64>) -> Vec<Range<i64>> {
         let mut at = range.start;
         let mut out = Vec::new();
@@ -181,7 +179,7 @@ impl Ranges {
         out
     }
 
-    /// Adds a range; gives what of it was not there.
+    /// Adds a range and returns its parts that were missing.
     fn insert(&mut self, range: &Range<i64>) -> Vec<Range<i64>> {
         let missing = self.missing(range);
         if !missing.is_empty() {

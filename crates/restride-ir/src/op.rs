@@ -1,7 +1,7 @@
-//! Operator declarations: everything that the toolchain knows of an operator, as plain data.
+//! Operator declarations, as plain data.
 //!
-//! An [`OpDef`] is written once, as a `static`, in `restride-ops`; what an operator lacks is a visible `None`. An
-//! [`Op`] is a registered declaration: the handle that nodes hold.
+//! `restride-ops` declares each operator once, as a static [`OpDef`]; a `None` shows what the operator lacks. An [`Op`] is the
+//! handle of a registered declaration, which nodes hold.
 
 use crate::{Arg, Args, Expr, Grad, Meta, OpError, Schema, TensorType};
 use restride_tensor::{DType, Fitted, Layout, RawTensor, Scalar, View, ViewMut};
@@ -10,31 +10,30 @@ use std::fmt;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// Types of the results (a list result spread over several) from types and numbers of the arguments:
-/// PyTorch's element type, sizes and strides, offset 0. Fails with PyTorch's complaint where PyTorch has one.
+/// Shape function: types of the results from types and numbers of the arguments, with PyTorch's element types, sizes and
+/// strides, and offset 0. A list result counts as several results. Errors are PyTorch's.
 pub type InferFn = fn(&Args<'_, Meta>) -> Result<SmallVec<[Meta; 1]>>;
 
-/// Bytes of working memory that a kernel takes for arguments and results of these types, which lie as the layouts say.
+/// Scratch bytes of a kernel for arguments and results of these types and layouts.
 pub type ScratchFn = fn(&Args<'_, Meta>, &[Meta]) -> Result<usize>;
 
-/// For which calls a result may lie on an operand's last cells (see [`ReuseKind::Trailing`]), and with how many bytes of working
-/// memory.
+/// Scratch bytes of a call whose result takes over an operand's last cells ([`ReuseKind::Trailing`]); `None` where it may not.
 pub type TrailingFn = fn(&Args<'_, Meta>) -> Option<usize>;
 
-/// What a kernel is called with.
+/// Arguments of a kernel.
 pub struct Call<'a> {
     /// Arguments.
     pub args: Args<'a, View<'a>>,
-    /// Memory for the results, of the sizes and element types that the shape rule gave, of any strides. It
-    /// overlaps no argument except as the operator's `reuse` allows.
+    /// Memory for the results: sizes and element types of the shape function, any strides. It overlaps an argument only as
+    /// the operator's `reuse` allows.
     pub outs: &'a [ViewMut<'a>],
     /// Threads and randomness.
     pub ctx: &'a Ctx,
-    /// The caller's word that all this is so: kernels of operators do not look again.
+    /// The caller's promise that arguments and results fit; kernels rely on it unchecked.
     pub fitted: Fitted,
 }
 
-/// What a run gives its kernels besides arguments.
+/// Run-wide settings that kernels see.
 #[derive(Clone, Debug, Default)]
 pub struct Ctx {
     /// Key of the call's random draws.
@@ -43,8 +42,8 @@ pub struct Ctx {
     pub threads: usize,
 }
 
-/// Key of a random draw: a counter-based generator maps it and the element's index to bits, so that moving or
-/// repeating a call does not change its draws.
+/// Key of a random draw. A counter-based generator maps key and element index to bits, so moving or repeating a call keeps its
+/// draws.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct RngKey {
     /// The user's seed.
@@ -57,7 +56,7 @@ pub struct RngKey {
     pub iteration: u64,
 }
 
-/// How results are computed.
+/// Kernel of an operator.
 #[derive(Clone, Copy)]
 pub enum Kernel {
     /// No kernel: the operator is a view, is decomposed, or cannot be run.
@@ -73,19 +72,18 @@ pub enum Kernel {
 /// Arguments of a view rule: types and numbers, known (`i64`) or symbolic.
 pub type ViewArgs<'a, D> = Args<'a, TensorType<D>, D>;
 
-/// What a view rule finds.
+/// Result of a view rule.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ViewOutcome<D: restride_tensor::Dim> {
     /// The results are these views of argument 0.
     Views(SmallVec<[TensorType<D>; 1]>),
-    /// The result is fresh memory (`reshape` of what strides cannot express): the kernel runs.
+    /// The results are fresh memory (no strides express the `reshape`): the kernel runs.
     Copy,
-    /// With symbolic sizes: one or the other, not provable.
+    /// Symbolic sizes do not tell view from copy.
     Unknown,
 }
 
-/// Where a view's elements are, from where its base's are. Layouts are in the storage's cells, so a rule
-/// composes with whatever the base is a view of.
+/// Maps the layout of a base to the layouts of its views. Layouts count cells of the storage, so rules compose.
 #[derive(Clone, Copy)]
 pub struct ViewRule {
     /// With known sizes. Numbers among the arguments are as `Scalar::as_view_number` gives them.
@@ -95,7 +93,7 @@ pub struct ViewRule {
 }
 
 impl ViewRule {
-    /// What the rule finds for a call with known types and numbers.
+    /// Applies the rule to a call with known types and numbers.
     pub fn of(&self, args: &[Arg<Meta, Scalar>]) -> Result<ViewOutcome<i64>> {
         (self.known)(&Args(&view_args(args)))
     }
@@ -126,53 +124,51 @@ pub enum MathView {
     ResolveNeg,
 }
 
-/// In which way a result may take over an argument's memory.
+/// Condition under which a result may take over an argument's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReuseKind {
-    /// Operand and result put each index in the same cell, and every other operand is disjoint from the result
-    /// or lies cell for cell like it too.
+    /// Operand and result store each index in the same cell; every other operand is disjoint from the result or does so too.
     SameIndex,
-    /// Like `SameIndex`, and the kernel reads a whole row over `dim` (argument position of it) before it writes it.
+    /// As `SameIndex`, and the kernel reads a whole row before it writes the row.
     RowWise {
         /// Position of the dimension argument.
         dim: u8,
     },
-    /// The operand is carried over: in its memory the kernel only writes what changes (`index_put`). Every other
-    /// operand is disjoint from the result. The kernel sees that base address and layout of both are equal.
+    /// Operand and result have the same place, and the kernel writes only the cells that change (`index_put`). Every other
+    /// operand is disjoint from the result.
     Carried,
     /// The kernel reads all of the operand before it writes anything.
     ReadsFirst,
-    /// The result lies on the operand's last cells: both are row-major in memory up to the same cell, of one element type, the
-    /// result of no more elements, and every other operand is disjoint from it. For which calls, `OpDef::trailing` says. The
-    /// last cells and not the first, so that the first are free for what is put together part by part before them.
+    /// The result takes over the operand's last cells: both are row-major and end at the same cell, with one element type, and
+    /// every other operand is disjoint from the result. `OpDef::trailing` restricts the calls. The first cells stay free for a
+    /// `cat` that is built part by part.
     Trailing,
 }
 
-/// A licence for a result to lie on an argument.
+/// A licence for a result to take over an argument's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reuse {
     /// Argument position.
     pub arg: u8,
     /// Result position.
     pub result: u8,
-    /// On which condition.
+    /// Condition.
     pub kind: ReuseKind,
 }
 
-/// A part of an assembled result: which operand's elements lie in which cells of it.
+/// One operand's region of an assembled result.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AssemblyPart {
     /// Position among the node's tensor operands (`Node::operands`).
     pub operand: usize,
-    /// Cells of the result, index by index the operand's.
+    /// Cells of the result, in the order of the operand's indices.
     pub region: Layout,
 }
 
 /// The declared element map of an operator that only moves data.
 #[derive(Clone, Copy)]
 pub enum Movement {
-    /// The result is argument `base` with the region replaced by argument `src` (`slice_scatter`). `region` gives
-    /// the region's layout from the call's arguments, the base's type being that of argument `base`.
+    /// The result is argument `base` with a region replaced by argument `src` (`slice_scatter`).
     Scatter {
         /// Position of the base.
         base: u8,
@@ -181,36 +177,35 @@ pub enum Movement {
         /// Layout of the region, as a view rule over all arguments with the base first.
         region: ViewRule,
     },
-    /// The result is put together of operands (`cat`); the function gives the pieces for a result type.
+    /// Every cell of the result is a cell of one operand (`cat`). The function gives the parts for a result's layout.
     Assemble(fn(&Args<'_, Meta>, &Layout) -> Result<Vec<AssemblyPart>>),
-    /// The results have the elements of these views of argument 0 (`permute_copy`).
+    /// The results are copies of these views of argument 0 (`permute_copy`).
     View(ViewRule),
-    /// The result has the elements of argument 0 in the same logical (row-major) order, same element type: `clone`,
-    /// `contiguous`, `reshape`.
+    /// The result has argument 0's elements in the same logical (row-major) order and of the same type: `clone`, `reshape`.
     Same,
 }
 
-/// How a return of a mutating operator relates to its functional twin.
+/// A return of a mutating operator, by its functional twin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TwinReturn {
-    /// It is the argument itself.
+    /// The argument itself.
     Arg(u8),
-    /// It is this result of the twin.
+    /// A result of the twin.
     Result(u8),
 }
 
 /// The functional form of a mutating operator, for declarations.
 #[derive(Clone, Copy)]
 pub struct TwinDecl {
-    /// Its name (`aten._native_batch_norm_legit_functional.default`).
+    /// Name (`aten._native_batch_norm_legit_functional.default`).
     pub op: &'static str,
-    /// Its arguments, as positions among this operator's.
+    /// Arguments, as positions among the mutating operator's.
     pub args: &'static [u8],
-    /// Which argument of this operator gets which result of the twin as its new content.
+    /// Pairs of a written argument and the twin's result that is its new content.
     pub writes: &'static [(u8, u8)],
-    /// What this operator returns.
+    /// Returns of the mutating operator.
     pub returns: &'static [TwinReturn],
-    /// Whether this call mutates at all, by its numbers and `None`s; always if there is no function.
+    /// Whether a call mutates, by its numbers and `None`s; without a function, every call does.
     pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
 }
 
@@ -219,19 +214,19 @@ pub struct TwinDecl {
 pub struct Twin {
     /// The functional operator.
     pub op: Op,
-    /// Its arguments, as positions among the mutating operator's.
+    /// Arguments, as positions among the mutating operator's.
     pub args: SmallVec<[u8; 8]>,
-    /// Which argument gets which result of the twin as its new content.
+    /// Pairs of a written argument and the twin's result that is its new content.
     pub writes: SmallVec<[(u8, u8); 2]>,
-    /// What the mutating operator returns.
+    /// Returns of the mutating operator.
     pub returns: SmallVec<[TwinReturn; 2]>,
-    /// The written argument is resized to the result first (`out=`).
+    /// The call first resizes the written argument to the result (`out=`).
     pub resizes: bool,
-    /// As in the declaration.
+    /// As in [`TwinDecl`].
     pub when: Option<fn(&Args<'_, (), Expr>) -> bool>,
 }
 
-/// How results compare with PyTorch's.
+/// How close results are to PyTorch's.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Exactness {
     /// Every bit.
@@ -243,32 +238,29 @@ pub enum Exactness {
         /// Absolute.
         atol: f64,
     },
-    /// Draws are our own: only sizes and types compare.
+    /// Sizes and types only: the random generator is restride's.
     Random,
 }
 
-/// What eager PyTorch refuses when a functional operator's in-place form is given memory that overlaps.
+/// Overlapping memory that eager PyTorch refuses in the in-place form of a functional operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OverlapCheck {
-    /// As `TensorIterator`: a target with several elements in one cell (as far as strides of 0 show it) and operands that
-    /// share some of its cells without being the same cells.
+    /// As `TensorIterator`: a target with several elements in one cell (where a stride of 0 shows it), and operands that overlap
+    /// it partially.
     Partial,
     /// A target with several elements in one cell, and any operand that shares a cell with the target (`scatter_`).
     Any,
-    /// As `Any`, but nothing is checked where all operands are empty vectors (`cat.out`).
+    /// As `Any`, unless all operands are empty vectors (`cat.out`).
     Pieces,
-    /// PyTorch checks nothing, and reads operands while it writes (`min.dim_min`, running statistics): what shares a cell
-    /// with the target has no meaning.
+    /// PyTorch checks nothing and reads operands while it writes (`min.dim_min`, running statistics), so overlaps have no meaning.
     Unseen,
-    /// Any operand that shares a cell with the target. A target with several elements in one cell passes
-    /// (`index_put_`, `index_fill_`).
+    /// Any operand that shares a cell with the target (`index_put_`, `index_fill_`).
     Operands,
-    /// A target with several elements in one cell only (`masked_scatter_`, `flip.out`).
+    /// A target with several elements in one cell (`masked_scatter_`, `flip.out`).
     Target,
-    /// A mask (the second argument) that shares some of the target's cells without being the same cells. A target with
-    /// several elements in one cell passes (`masked_fill_`).
+    /// A mask (argument 1) that overlaps the target partially (`masked_fill_`).
     PartialMask,
-    /// Nothing is checked (`fill_`, `zero_`).
+    /// None (`fill_`, `zero_`).
     None,
 }
 
@@ -285,20 +277,20 @@ pub enum Hop {
     Map,
 }
 
-/// A handle to a value while operators are composed (see [`Emit`]).
+/// A value of a decomposition (see [`Emit`]).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Val(pub u32);
 
-/// Where a decomposition sends its calls: a graph that is being built, or the interpreter.
+/// Receives the calls of a decomposition: a graph under construction, or the interpreter.
 pub trait Emit {
-    /// Calls an operator by name (`aten.mul.Tensor`); trailing arguments left out take their defaults. Gives
-    /// the results, lists spread.
+    /// Calls an operator by name (`aten.mul.Tensor`) and returns its results, lists spread. Missing trailing arguments take
+    /// their defaults.
     fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>>;
     /// Type of a value.
     fn meta(&self, v: Val) -> Meta;
 }
 
-/// Composes an operator of others. Results in the schema's order, lists spread.
+/// Decomposition of an operator. Returns the results in the schema's order, lists spread.
 pub type DecomposeFn = fn(&mut dyn Emit, &Args<'_, Val>) -> Result<SmallVec<[Val; 1]>>;
 
 /// An argument of a sample call.
@@ -307,131 +299,143 @@ pub type SampleArg = Arg<RawTensor, Scalar>;
 /// One sample call of an operator, for the generic tests.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Arguments; trailing ones may be left out.
+    /// Arguments; trailing ones may be missing.
     pub args: Vec<SampleArg>,
 }
 
-/// Where an argument of a `_foreach_*` operator's member call comes from.
+/// Source of an argument in the member calls of a `_foreach_*` operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemberArg {
     /// The list's element for this member.
     Spread(u8),
-    /// The argument as it is, for every member.
+    /// The whole argument, for every member.
     Whole(u8),
-    /// The element of a 1-d tensor for this member, as a 0-d tensor (`select(values, 0, i)`).
+    /// This member's element of a 1-d tensor, as a 0-d tensor (`select(values, 0, i)`).
     Item(u8),
 }
 
-/// The operator that a `_foreach_*` one applies to each member of its lists.
+/// Member call of a `_foreach_*` operator.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// It.
+    /// The operator applied to each member of the lists.
     pub op: Op,
-    /// Its arguments, from those of the `_foreach_*` operator; trailing ones left out take their defaults.
+    /// Arguments, from those of the `_foreach_*` operator; missing trailing ones take their defaults.
     pub args: SmallVec<[MemberArg; 4]>,
 }
 
-/// An operator on batches of matrices: where arguments and result have the same dimensions before the last two, and the
-/// arguments are given others of the same number of entries in the same order, the result has those, bit for bit.
+/// An operator that computes matrix by matrix: reshaping the batch dimensions of its arguments reshapes the result's, bit for
+/// bit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByBatch {
-    /// Arguments that have a matrix for each entry.
+    /// Arguments with one matrix a batch entry.
     pub each: &'static [u8],
-    /// Arguments that broadcast to the entries.
+    /// Arguments that broadcast over the batch.
     pub broadcast: &'static [u8],
 }
 
-/// What the toolchain knows of an operator.
+/// The declaration of an operator.
 #[derive(Clone, Copy)]
 pub struct OpDef {
+    // -- Identity
     /// PyTorch's schema, corrected where it is silent about aliasing.
     pub schema: &'static str,
-    /// One line on what it does where the name does not say it.
+    /// What the operator computes, in one line, where its name does not say it.
     pub doc: &'static str,
-    /// Shape, stride and type rule.
+
+    // -- Types
+    /// Shape function: sizes, strides and element types of the results.
     pub infer: Option<InferFn>,
+    /// The kernel reads or sets strides as PyTorch shows them, so its operand needs the eager layout (`as_strided`).
+    pub strided: bool,
+
+    // -- Aliasing
     /// View rule: the results alias argument `base`.
     pub view: Option<ViewRule>,
-    /// The argument that the results of a view are views of: 0 but for `set_`, which makes argument 0 a view of another.
+    /// The argument that the results alias: 0, but for `set_`, which makes argument 0 a view of another argument.
     pub base: u8,
-    /// The element map of a view that has one.
+    /// The lazy map that a view applies to its elements (`_conj`).
     pub math: Option<MathView>,
-    /// Where the view rule changes nothing, the result is the operand itself, the same tensor object (`contiguous`).
+    /// A view rule that changes nothing returns the operand itself, the same tensor object (`contiguous`).
     pub itself: bool,
-    /// A view that PyTorch does not know to be one: of a lazily mapped tensor, of a copy that has the bits applied
-    /// (`unsafe_split`).
+    /// A composite view that PyTorch resolves first: of a lazily mapped tensor, it views a copy (`unsafe_split`).
     pub resolves: bool,
-    /// A list of views that PyTorch makes one by one, so that they may be written where something is differentiated
-    /// (`tensor_split`, not `split`).
+    /// A list of views that PyTorch makes one by one, so autograd lets each be written in place (`tensor_split`, not `split`).
     pub one_by_one: bool,
-    /// A view with an autograd history of its own: PyTorch differentiates neither what is read through it nor what is written
-    /// through it (`detach`, `view.dtype`).
-    pub detaches: bool,
-    /// The elements of argument 0 with the autograd history of argument 1. It says something to gradients alone: a program that
-    /// runs has argument 0 in its place.
-    pub history: bool,
-    /// The view changes argument 0 itself, in place (`t_`, `squeeze_`, `as_strided_`).
-    pub metadata: bool,
-    /// A change of argument 0 that makes room for itself where the memory is too small (`resize_`).
-    pub grows: bool,
-    /// Reads or sets strides as PyTorch shows them: needs its operand in the eager layout (`as_strided`).
-    pub strided: bool,
-    /// A view that PyTorch refuses for some strides of its operand (`view`, `view_as_complex`).
+    /// PyTorch refuses this view for some strides of its operand (`view`, `view_as_complex`).
     pub asks_for_strides: bool,
     /// PyTorch may return the operand itself, which no schema declares (`conj_physical` of real elements).
     pub may_return_operand: bool,
-    /// The in-place form reads and writes through lazy bits (`copy`). Other operators are given copies of lazily mapped
-    /// operands, with the bits applied, and results are copied back.
-    pub maps_bits: bool,
-    /// Functional form, where it does not follow from the name.
+
+    // -- Mutation
+    /// Functional form, where the name does not give it.
     pub twin: Option<TwinDecl>,
-    /// Licences for results to lie on arguments.
+    /// The operator changes the sizes and strides of argument 0 (`t_`, `squeeze_`, `as_strided_`).
+    pub metadata: bool,
+    /// The operator may enlarge the storage of argument 0 (`resize_`).
+    pub grows: bool,
+    /// Overlaps of memory that the in-place form refuses.
+    pub overlap: OverlapCheck,
+    /// The in-place form applies lazy bits as it reads and writes (`copy`). Other operators get resolved copies of lazily mapped
+    /// operands, and their results are copied back.
+    pub maps_bits: bool,
+    /// The in-place form on 16-bit floats computes in an `f32` copy of its target and copies all of it back (`scatter_`).
+    pub halves_aside: bool,
+
+    // -- Placement
+    /// Licences for results to take over the memory of arguments.
     pub reuse: &'static [Reuse],
     /// Element map of an operator that only moves data.
     pub movement: Option<Movement>,
+    /// Scratch bytes that a placement reserves for the kernel. A kernel that gets none, or too few, allocates its own.
+    pub scratch: Option<ScratchFn>,
+    /// Condition and scratch bytes of [`ReuseKind::Trailing`], beside `scratch`, by the layouts of the operands.
+    pub trailing: Option<TrailingFn>,
+
+    // -- Computation
     /// Kernel.
     pub kernel: Kernel,
-    /// Working memory of the kernel, which a placement gives it. Without, or where it is not enough, a kernel takes its own.
-    pub scratch: Option<ScratchFn>,
-    /// For which calls a result may lie on an operand's last cells, and with how many bytes of working memory beside `scratch`;
-    /// operands lie as the layouts say.
-    pub trailing: Option<TrailingFn>,
-    /// Composition of other operators, for one without a kernel.
+    /// Decomposition into other operators, for an operator without a kernel.
     pub decompose: Option<DecomposeFn>,
-    /// Which calls are composed although there is a kernel for the others (`index` with a mask: sizes depend on data).
+    /// Calls that are decomposed although the operator has a kernel (`index` with a mask: sizes depend on data).
     pub composed: Option<fn(&Args<'_, Meta>) -> bool>,
-    /// Element by element with broadcasting: an in-place form visits cells in logical index order.
+    /// Element by element with broadcasting; the in-place form visits cells in logical index order.
     pub pointwise: bool,
-    /// The in-place form on 16-bit floats works on a copy of its target in `f32`, all of which is copied back (`scatter_`).
-    pub halves_aside: bool,
-    /// Takes the rows of argument 0, its last dimension, one by one, whatever the other dimensions are: for an operand with
-    /// others (of the same number of rows, at least two dimensions each) the result has those others, bit for bit.
+    /// The kernel computes each row of argument 0 (its last dimension) by itself, so reshaping the leading dimensions of an
+    /// operand of rank 2 or more reshapes the result, bit for bit.
     pub by_row: bool,
-    /// Takes the last two dimensions of some arguments as matrices, one by one, whatever the dimensions before are.
+    /// The kernel computes each matrix (the last two dimensions) of some arguments by itself.
     pub by_batch: Option<ByBatch>,
-    /// What the in-place form refuses.
-    pub overlap: OverlapCheck,
-    /// Draws random numbers.
-    pub random: bool,
-    /// Has an effect besides its results (an assertion): never removed.
-    pub effectful: bool,
-    /// The conditions over numbers among the arguments that hold where the operator does not fail.
-    pub asserts: Option<AssertsFn>,
     /// Higher-order operator.
     pub hop: Option<Hop>,
-    /// How it is differentiated. Declared in the tables of gradients beside the families; `None` where nobody said it.
+
+    // -- Effects
+    /// Draws random numbers.
+    pub random: bool,
+    /// Has an effect beside its results (an assertion): no pass removes it.
+    pub effectful: bool,
+    /// Conditions on the arguments' numbers that hold after the operator succeeded.
+    pub asserts: Option<AssertsFn>,
+
+    // -- Gradients
+    /// Gradient, from the tables beside the families; `None` where no table has one.
     pub grad: Option<Grad>,
-    /// How results compare with PyTorch's.
+    /// A view without gradient: autograd follows neither reads nor writes through it (`detach`, `view.dtype`).
+    pub detaches: bool,
+    /// Elements of argument 0 with the autograd history of argument 1. Lowering replaces the call by argument 0.
+    pub history: bool,
+
+    // -- Tests
+    /// How close results are to PyTorch's.
     pub exactness: Exactness,
     /// Sample calls.
     pub samples: Option<fn() -> Vec<Sample>>,
 }
 
-/// What an assertion says of its arguments.
+/// Conditions that an assertion checks, from its arguments.
 pub type AssertsFn = fn(&[Arg]) -> Vec<Expr>;
 
 impl OpDef {
-    /// A declaration with nothing but a schema: such an operator can be shown and functionalized, not run.
+    /// A declaration by schema alone, of an operator that restride can show and functionalize, but not run.
     pub const fn new(schema: &'static str) -> OpDef {
         OpDef {
             schema,
@@ -484,13 +488,13 @@ pub struct RegisteredOp {
     member: Option<Member>,
 }
 
-/// Handle of a registered operator. Equal if it is the same registration.
+/// Handle of a registered operator. Handles are equal if their registration is the same.
 #[derive(Clone, Copy)]
 pub struct Op(&'static RegisteredOp);
 
 impl Op {
-    /// Registers a declaration; its memory is kept for the life of the process. `twin` is the resolved functional
-    /// form of a mutating operator, `member` the operator that a `_foreach_*` one applies to each list member.
+    /// Registers a declaration for the life of the process. `twin` is the resolved functional form of a mutating operator,
+    /// `member` the member call of a `_foreach_*` operator.
     pub fn register(def: OpDef, twin: Option<Twin>, member: Option<Member>) -> Result<Op> {
         let schema = Schema::parse(def.schema)?;
         Ok(Op(Box::leak(Box::new(RegisteredOp { name: schema.full_name(), schema, def, twin, member }))))
@@ -499,7 +503,7 @@ impl Op {
     pub fn name(self) -> &'static str {
         &self.0.name
     }
-    /// Whether PyTorch has the operator. Those of the namespace `restride` are functional forms that it lacks.
+    /// Whether PyTorch has the operator. The namespace `restride` holds functional forms that PyTorch lacks.
     pub fn in_torch(self) -> bool {
         self.schema().namespace != "restride"
     }
@@ -519,15 +523,15 @@ impl Op {
     pub fn member(self) -> Option<Op> {
         self.0.member.as_ref().map(|m| m.op)
     }
-    /// Arguments of the call of [`Op::member`] for member `i` of the lists; `item` gives the i-th element of a 1-d
-    /// tensor as a 0-d tensor. Trailing arguments left out take their defaults.
+    /// Arguments of the member call `i` of a `_foreach_*` operator. `item` selects the i-th element of a 1-d tensor. Missing
+    /// trailing arguments take their defaults.
     pub fn member_args<V: Clone, S: Clone>(
         self,
         args: &[Arg<V, S>],
         i: usize,
         mut item: impl FnMut(&V, usize) -> Result<V>,
     ) -> Result<Vec<Arg<V, S>>> {
-        let member = self.0.member.as_ref().ok_or_else(|| OpError::new(format!("{self} takes no lists apart")))?;
+        let member = self.0.member.as_ref().ok_or_else(|| OpError::new(format!("{self} has no member operator")))?;
         let short = || OpError::new(format!("the lists of {self} are of different lengths"));
         let args = Args(args);
         let at = |k: u8| args.0.get(k as usize).cloned().unwrap_or(Arg::None);
@@ -548,15 +552,15 @@ impl Op {
         }
         Ok(out)
     }
-    /// Whether the schema says that it writes an argument (see [`Twin::when`] for those that write silently).
+    /// Whether the schema declares a written argument. [`Twin::when`] has operators that write undeclared.
     pub fn is_mutable(self) -> bool {
         self.0.schema.is_mutable()
     }
-    /// Whether the results are views of argument 0, or may be.
+    /// Whether the results may be views of an argument.
     pub fn is_view(self) -> bool {
         self.0.def.view.is_some()
     }
-    /// Whether it can be run: it has a kernel, a view rule, a composition, or a twin that has.
+    /// Whether restride can run the operator, by a kernel, view rule, decomposition, member or twin.
     pub fn can_run(self) -> bool {
         let d = self.def();
         !matches!(d.kernel, Kernel::None)
@@ -596,9 +600,9 @@ impl fmt::Display for Op {
     }
 }
 
-/// Reading types and numbers as a view rule wants them.
+/// Accessors for view rules.
 impl<'a, D: restride_tensor::Dim> Args<'a, TensorType<D>, D> {
-    /// A number that must be known although sizes are symbolic (a dimension, a flag).
+    /// A number that must be known even if sizes are symbolic (a dimension, a flag).
     pub fn known(&self, i: usize) -> Result<i64> {
         self.number(i)?.known().ok_or_else(|| OpError::new(format!("argument {i} must be a known number")))
     }

@@ -1,5 +1,4 @@
-//! Where values live and what runs, as plain data: the answer of `place` and `plan`, judged by `restride-check`,
-//! carried out by the executor.
+//! Placement and plan as plain data: `place` and `plan` decide them, `restride-check` checks them, the executor runs them.
 
 use crate::arena::id_type;
 use crate::{Arg, GraphId, IdArena, Nested, Node, NodeId, Reuse, ReuseKind, Table, ValueId, operands_of};
@@ -12,13 +11,13 @@ id_type!(
     "buf"
 );
 
-/// Whose memory a buffer is.
+/// Owner of a buffer's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferKind {
-    /// A part of the arena, for the plan to give an offset.
+    /// The arena; the plan gives an offset.
     Arena,
-    /// The storage of the graph input at this position: the caller's, the instance's, or a weight. Holds the
-    /// input's value from the start; written only if the input is one that the program mutates.
+    /// The storage of the graph input at this position, owned by the caller, the instance or a weight. It holds the input's
+    /// value from the start. Only inputs that the program mutates are written.
     Input(usize),
     /// Fresh memory of the graph output at this position, which the caller keeps.
     Output(usize),
@@ -27,16 +26,16 @@ pub enum BufferKind {
 /// A piece of memory.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Buffer {
-    /// Whose it is.
+    /// Owner.
     pub kind: BufferKind,
-    /// Size in bytes; for an input, how far the program reaches.
+    /// Size in bytes; for an input, the bytes that the program reaches.
     pub bytes: i64,
 }
 
-/// Where a value's elements are.
+/// Place of a value's elements.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Place {
-    /// In which buffer.
+    /// Buffer.
     pub buffer: BufferId,
     /// Layout in it, in elements of the value's type, counted from the buffer's start.
     pub layout: Layout,
@@ -49,46 +48,46 @@ pub enum Step {
     Run {
         /// The node.
         node: NodeId,
-        /// Where it reads its tensor operands, in the order of `Node::operands`; `None` for operands that are numbers.
+        /// Places of the tensor operands, in the order of `Node::operands`; `None` for numbers.
         reads: Vec<Option<Place>>,
-        /// Where it writes its results; `None` for results that are numbers.
+        /// Places of the results; `None` for numbers.
         writes: Vec<Option<Place>>,
     },
-    /// Moves a value's elements from one place to another.
+    /// Copies a value's elements from one place to another.
     Move {
         /// The value that is moved.
         value: ValueId,
-        /// Where it is.
+        /// Source.
         from: Box<Place>,
-        /// Where it goes.
+        /// Destination.
         to: Box<Place>,
     },
-    /// A node that costs nothing: its results already lie where `places` says, once the moves before it are done (a view,
-    /// a scatter whose source was written into its region, a `cat` of parts written in place).
+    /// A node without work: after the moves before it, its results are stored at their `places` (a view, a scatter whose
+    /// source was computed in its region, a `cat` of parts computed in place).
     Free {
         /// The node.
         node: NodeId,
     },
 }
 
-/// Where every value lives, and the steps that run.
+/// Place of every value, and the steps of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Placement {
     /// All buffers.
     pub buffers: IdArena<BufferId, Buffer>,
-    /// Where each value is after the step that makes it. Values of no use and numbers have none.
+    /// Place of each value after the step that computes it. Unused values and numbers have none.
     pub places: Table<ValueId, Option<Place>>,
-    /// What runs, in order.
+    /// Steps in order.
     pub steps: Vec<Step>,
-    /// Working memory of a step: a buffer of kind `Arena`, of that step alone. A higher-order node needs
-    /// `LoopFrame::of(..).bytes` where that is not 0.
+    /// Scratch of a step: a buffer of kind `Arena`, live for that step alone. A higher-order node needs
+    /// `LoopFrame::of(..).bytes`, if not 0.
     pub scratch: BTreeMap<NodeId, BufferId>,
-    /// The bodies that higher-order nodes among the steps call.
+    /// Placed bodies of the higher-order nodes.
     pub nested: BTreeMap<GraphId, Nested>,
 }
 
 impl Placement {
-    /// The buffers that a step reads or writes, its working memory among them; repeats included.
+    /// Buffers that a step reads or writes, scratch included; repeats included.
     pub fn touched(&self, step: &Step) -> impl Iterator<Item = BufferId> {
         let mut out = Vec::new();
         match step {
@@ -103,8 +102,8 @@ impl Placement {
     }
 }
 
-/// The values that a kernel copies to where its results are because it only computes what changes (`index_put`), and the
-/// results do not lie on them. Scatters that only move elements are not among them.
+/// Operands that a kernel copies to its results because it computes only the changes (`index_put`), and that do not share
+/// the results' memory. Scatters that only move elements are excluded.
 pub fn carried_over(node: &Node, reads: &[Option<Place>], writes: &[Option<Place>]) -> Vec<ValueId> {
     let def = node.op.def();
     let carried = def.reuse.iter().filter(|l| l.kind == ReuseKind::Carried && def.movement.is_none());
@@ -117,52 +116,52 @@ pub fn carried_over(node: &Node, reads: &[Option<Place>], writes: &[Option<Place
     carried.filter_map(copied).collect()
 }
 
-/// A memory of the target, such as on-chip SRAM: a range of the arena. Every buffer is stored in one memory as a whole.
+/// A memory of the target, such as on-chip SRAM: a range of the arena. A buffer is stored in one memory as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemorySpace {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Byte offset of its first byte in the arena.
+    /// Offset in the arena, in bytes.
     pub start: i64,
-    /// Bytes that the plan uses of it.
+    /// Bytes that the plan uses.
     pub bytes: i64,
-    /// Bytes that it has; `None` for no limit.
+    /// Capacity in bytes; `None` is unlimited.
     pub capacity: Option<i64>,
-    /// Bytes that the steps of one run read and write in it.
+    /// Bytes that one run reads and writes in it.
     pub traffic: i64,
-    /// Values whose buffers are required to be in it.
+    /// Values whose buffers must be stored in it.
     pub pinned: Vec<ValueId>,
 }
 
 /// Byte offset of each buffer in the arena.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Plan {
-    /// Byte offset in the arena, for buffers of kind `Arena`: a multiple of `ARENA_ALIGN` and of `align`.
+    /// Offsets of buffers of kind `Arena`: multiples of `ARENA_ALIGN` and of `align`.
     pub offsets: Table<BufferId, Option<i64>>,
-    /// Alignment of the offsets in bytes, where it is more than `ARENA_ALIGN`.
+    /// Alignment of the offsets in bytes, if more than `ARENA_ALIGN`.
     pub align: i64,
-    /// The memories that the arena consists of, fastest first, one behind the other; none for a single one without a name.
+    /// Memories that the arena consists of, fastest first, one behind the other; empty for a single nameless memory.
     pub memories: Vec<MemorySpace>,
-    /// No assignment of buffers to these memories has less traffic outside of the first one. 0 without memories.
+    /// Lower bound of the traffic outside of the first memory; 0 without memories.
     pub spilled_at_least: i64,
     /// Bytes of the arena: a multiple of `ARENA_ALIGN`.
     pub arena_bytes: i64,
     /// Largest sum of bytes live at one step, in blocks of `ARENA_ALIGN`.
     pub lower_bound_bytes: i64,
-    /// No plan is smaller than this: the lower bound, the largest buffer, or more where a search has been through all that is
-    /// smaller.
+    /// Lower bound of any plan: the largest sum of live bytes, the largest buffer, or more if an exhaustive search proved
+    /// it.
     pub at_least_bytes: i64,
-    /// Whether the arena is proved as small as it can be: no larger than that.
+    /// Whether the arena is proved minimal.
     pub optimal: bool,
 }
 
 impl Plan {
-    /// Bytes that the steps of one run read and write outside of the first memory.
+    /// Bytes that one run reads and writes outside of the first memory.
     pub fn spilled(&self) -> i64 {
         self.memories.iter().skip(1).fold(0, |sum, m| sum.saturating_add(m.traffic))
     }
 
-    /// The memory in which a buffer at this offset of the arena is stored.
+    /// The memory that holds the buffer at this offset.
     pub fn memory_at(&self, offset: i64) -> Option<&MemorySpace> {
         self.memories.iter().rfind(|m| m.start <= offset && m.bytes > 0)
     }

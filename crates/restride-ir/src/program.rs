@@ -5,16 +5,16 @@ use restride_tensor::{Bytes, DType, Layout, Scalar};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How far a program has come.
+/// Stage of a program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Stage {
     /// As exported: writes and aliases.
     Imported,
-    /// Pure: no operator writes, no value's memory is another's.
+    /// Functional: no operator writes, and no two values alias.
     Functional,
 }
 
-/// What a graph input is.
+/// Kind of a graph input.
 #[derive(Clone, PartialEq, Debug)]
 pub enum InputKind {
     /// A parameter, by its name in the state dict.
@@ -28,19 +28,19 @@ pub enum InputKind {
     },
     /// A tensor constant, by its name.
     Constant(Arc<str>),
-    /// What the user gives, by the name of its value. Tensors and symbolic numbers.
+    /// A user input, by its name: a tensor or a symbolic number.
     User(Arc<str>),
-    /// What the user gives and was fixed at export: a value of this has no use in the graph.
+    /// A user input that export fixed; the graph does not read it.
     Fixed {
         /// Name.
         name: Arc<str>,
         /// The only accepted value.
         value: Arg<ValueId, Expr>,
     },
-    /// The whole storage, flat, under other inputs that share it (or reach beyond their own elements): positions
-    /// among the inputs. Their values in the graph are read from this one; a run binds it to that memory.
+    /// The whole flat storage under inputs that share it, or that reach beyond their own elements. `members` are positions
+    /// among the inputs, whose values the graph reads from this one.
     Storage(Vec<usize>),
-    /// Custom objects and tokens: carried only.
+    /// A custom object or token, which restride only passes on.
     Opaque(Arc<str>),
 }
 
@@ -49,11 +49,11 @@ pub enum InputKind {
 pub struct InputSpec {
     /// The value.
     pub value: ValueId,
-    /// What it is.
+    /// Kind.
     pub kind: InputKind,
 }
 
-/// What a graph output is.
+/// Kind of a graph output.
 #[derive(Clone, PartialEq, Debug)]
 pub enum OutputKind {
     /// A user output.
@@ -66,14 +66,14 @@ pub enum OutputKind {
     Gradient(usize),
     /// A token.
     Token,
-    /// Memory that user outputs are views of (see [`OutputAlias`]); not returned by itself.
+    /// Storage of user outputs (see [`OutputAlias`]); not returned by itself.
     Base,
-    /// The tensor object of the input at this position becomes what `OutputSpec::alias` says (`t_` on an input). The
-    /// graph output is `None`.
+    /// The input at this position becomes the view that `OutputSpec::alias` declares (`t_` on an input). The graph output
+    /// is `None`.
     Metadata(usize),
 }
 
-/// Whose memory a user output is a view of.
+/// Storage of a user output that is a view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AliasRoot {
     /// An input's storage, by its position among the inputs.
@@ -82,10 +82,10 @@ pub enum AliasRoot {
     Base(usize),
 }
 
-/// How a user output of a functional program lies in memory that the caller sees: eager's aliasing.
+/// Aliasing of a user output of a functional program, as in eager PyTorch.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OutputAlias {
-    /// Whose memory.
+    /// Storage.
     pub root: AliasRoot,
     /// Layout on that storage, in elements of the output's type.
     pub layout: Layout<Expr>,
@@ -96,9 +96,9 @@ pub struct OutputAlias {
 /// A graph output of the main graph, beside `Graph::outputs` at the same position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OutputSpec {
-    /// What it is.
+    /// Kind.
     pub kind: OutputKind,
-    /// Where it lies, in a functional program; what the graph computes for it is the same elements.
+    /// Aliasing, in a functional program. The graph computes the same elements beside it.
     pub alias: Option<OutputAlias>,
 }
 
@@ -122,7 +122,7 @@ pub struct Weight {
     pub layout: Layout,
     /// Whether it is an `nn.Parameter`.
     pub is_param: bool,
-    /// Whether it asks for gradients.
+    /// `requires_grad`.
     pub requires_grad: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Bytes of each storage that has weights. The weights of a text have no memory yet: then the bytes that they reach.
+    /// Bytes of each storage with weights. Weights of a text have no memory; then the bytes that their layouts reach.
     pub fn storage_bytes(&self) -> BTreeMap<usize, i64> {
         let mut bytes: BTreeMap<usize, i64> = BTreeMap::new();
         for w in self.tensors.values() {
@@ -157,25 +157,25 @@ impl PartialEq for Weights {
     }
 }
 
-/// A condition on the inputs that the exporter relied on, checked before a run.
+/// A guard: a condition on the inputs that the exporter relied on, checked before a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Guard {
     /// A bool expression over symbols.
     pub condition: Expr,
-    /// As the file says it.
+    /// Text of the file.
     pub text: Arc<str>,
 }
 
-/// A program: the main graph and the bodies of its higher-order operators, with what they stand on.
+/// A program: the main graph, the bodies of its higher-order operators, signature, symbols and weights.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Program {
     /// Name, for messages and reports.
     pub name: Arc<str>,
-    /// How far it has come.
+    /// Stage.
     pub stage: Stage,
     /// All graphs.
     pub graphs: IdArena<GraphId, Graph>,
-    /// The graph that a run starts.
+    /// The main graph.
     pub main: GraphId,
     /// The main graph's inputs and outputs.
     pub signature: Signature,
@@ -189,13 +189,13 @@ pub struct Program {
     pub weights: Arc<Weights>,
     /// `(in_spec, out_spec)`: pytree JSON of the user's arguments and results.
     pub pytree: Option<(Arc<str>, Arc<str>)>,
-    /// Names of the user's positional arguments, where the file says them.
+    /// Names of the user's positional arguments, if the file has them.
     pub forward_args: Vec<Arc<str>>,
-    /// What was noticed at import (a device mapped to the CPU, a guard not understood).
+    /// Warnings of the import (a device mapped to the CPU, a guard that was not understood).
     pub notes: Vec<String>,
     /// Sample inputs stored with the program, one per user input in order (fixed ones included).
     pub sample_inputs: Option<Arc<SampleInputs>>,
-    /// What it may ask for. Not in files: who opens a program says so.
+    /// Limits of the program, set by who opens it; no file stores them.
     pub limits: Limits,
 }
 
@@ -224,7 +224,7 @@ pub enum SampleInput {
     Scalar(Scalar),
     /// A string.
     Str(Arc<str>),
-    /// `None` or something that is no tensor and no number.
+    /// `None`, or a value that is neither tensor nor number.
     None,
 }
 

@@ -1,46 +1,46 @@
-//! What eager PyTorch refuses to write: the rules of `ATen/MemoryOverlap.cpp`, for whoever runs or rewrites a mutating
-//! call. They look at layouts without searching: what is "too hard" to see passes.
+//! Writes that eager PyTorch refuses: the rules of `ATen/MemoryOverlap.cpp` for interpreter and functionalization. The
+//! rules look at layouts without a search; overlaps that are "too hard" pass.
 
 use crate::{Arg, Error, ErrorKind, LazyBits, Meta, OverlapCheck, Result, Scalar, TensorType, Twin, TwinReturn};
 use restride_tensor::{DType, Dim, Layout, Overlap, overlap_bytes};
 
-/// PyTorch's words for a target with several elements in one cell.
+/// PyTorch's message for a target with several elements in one cell.
 const INTERNAL: &str = "unsupported operation: more than one element of the written-to tensor refers to a single memory \
      location. Please clone() the tensor before performing the operation.";
-/// PyTorch's words for a target that shares cells with an operand.
+/// PyTorch's message for a target that shares cells with an operand.
 const SHARED: &str = "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single \
      memory location. Please clone() the tensor before performing the operation.";
 
-/// What eager PyTorch does not see, and what has no meaning but its loops'.
+/// A write that eager PyTorch accepts, with an effect that only its loops define.
 const ORDER: &str =
     "a write that reads the memory it writes, in the order of PyTorch's loop. Clone the tensor before it.";
 
-/// PyTorch writes a copy of what is lazily mapped, and copies back the call's first result.
+/// PyTorch writes a copy of a lazily mapped tensor, and copies back only the call's first result.
 const UNRETURNED: &str =
     "a write of a lazily mapped tensor that is not the call's first result, which PyTorch does not take.";
 
 /// Two results on the same memory.
 const TWO: &str = "two results that are written to the same memory. Give each memory of its own.";
 
-/// What the rules see of a tensor.
+/// A tensor as the rules see it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OperandMemory {
-    /// Which storage.
+    /// Identity of the storage.
     storage: usize,
-    /// Which tensor object.
+    /// Identity of the tensor object.
     object: usize,
     /// Element type.
     dtype: DType,
-    /// Element type and cells, where sizes are known.
+    /// Element type and cells, if sizes are known.
     ty: Option<Meta>,
-    /// A dimension of several elements has stride 0.
+    /// A dimension of size 2 or more has stride 0.
     stretched: bool,
-    /// Maps that its elements go through.
+    /// Lazy bits.
     bits: LazyBits,
 }
 
 impl OperandMemory {
-    /// A tensor of this type; the numbers tell storages, and tensor objects, apart.
+    /// A tensor of this type. `storage` and `object` are identities.
     pub fn new<D: Dim>(ty: &TensorType<D>, storage: usize, object: usize) -> OperandMemory {
         let one = D::from(1);
         let dims = ty.layout.sizes.iter().zip(&ty.layout.strides);
@@ -50,18 +50,18 @@ impl OperandMemory {
         OperandMemory { storage, object, dtype: ty.dtype, ty: known, stretched, bits: LazyBits::default() }
     }
 
-    /// Whether two tensors show the same cells in the same way.
+    /// Whether two tensors have the same cells in the same order.
     fn is_data_of(&self, other: &OperandMemory) -> bool {
         self.ty.is_some() && self.ty == other.ty && self.storage == other.storage && self.bits == other.bits
     }
 
-    /// The same of a tensor with lazy bits.
+    /// The same with lazy bits.
     pub fn with_bits(self, bits: LazyBits) -> OperandMemory {
         OperandMemory { bits, ..self }
     }
 }
 
-/// Refuses operators that PyTorch does not have in place for some types.
+/// Refuses in-place operators that PyTorch lacks for some types.
 fn refuse_in_place<I: Iterator<Item = OperandMemory>>(twin: &Twin, tensors: impl Fn(u8) -> I) -> Result<()> {
     let schema = twin.op.schema();
     let abs = schema.namespace == "aten" && matches!(&schema.name[..], "abs" | "absolute") && !twin.resizes;
@@ -71,7 +71,7 @@ fn refuse_in_place<I: Iterator<Item = OperandMemory>>(twin: &Twin, tensors: impl
     Ok(())
 }
 
-/// How PyTorch sees two tensors lie.
+/// Overlap of two tensors, as PyTorch sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Status {
     Full,
@@ -80,11 +80,11 @@ enum Status {
     TooHard,
 }
 
-/// Refuses a mutating call that eager PyTorch refuses for how its arguments lie in memory; `see` tells that of a
-/// tensor. The check is the one that the functional form declares.
+/// Refuses a mutating call that eager PyTorch refuses because its arguments overlap, by the check that the functional form
+/// declares. `see` describes a tensor.
 ///
 /// # Errors
-/// PyTorch's words.
+/// In PyTorch's words.
 pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
     twin: &Twin,
     args: &[Arg<V, S>],
@@ -97,7 +97,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
         if !copies && !target.bits.is_clear() && twin.returns.first() != Some(&TwinReturn::Arg(arg)) {
             return Err(Error::unsupported(UNRETURNED).help("call resolve_conj() and resolve_neg() before it"));
         }
-        // What is lazily mapped is put aside, written there and copied back.
+        // PyTorch resolves lazily mapped tensors, writes the copies and copies them back.
         if !copies && !target.bits.is_clear() && target.stretched {
             return Err(Error::new(ErrorKind::Program, INTERNAL));
         }
@@ -107,7 +107,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             return Err(Error::new(ErrorKind::Program, "\"neg_cpu\" not implemented for 'Bool'"));
         }
     }
-    // Whatever is left in a cell that two results are written to, it has no meaning.
+    // A cell that two results write has no defined content.
     for (k, first) in twin.writes.iter().enumerate() {
         for second in &twin.writes[k + 1..] {
             if tensors(first.0).any(|a| tensors(second.0).any(|b| share(&a, &b, twin.resizes))) {
@@ -115,7 +115,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             }
         }
     }
-    // A copy onto itself is none.
+    // A copy onto itself does nothing.
     if copies
         && let [Arg::Value(target), Arg::Value(source), ..] = args
         && let (Some(target), Some(source)) = (see(target), see(source))
@@ -142,17 +142,17 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
             return Err(Error::new(ErrorKind::Program, INTERNAL));
         }
         for (i, other) in args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
-            // Outputs are held against inputs, not against each other.
+            // PyTorch checks outputs against inputs, not against each other.
             if twin.writes.iter().any(|w| w.0 as usize == i) && !twin.args.contains(&(i as u8)) {
                 continue;
             }
             if i == 2 && filled {
                 continue;
             }
-            // A lazily mapped operand is a copy with the bits applied.
+            // A lazily mapped operand is a resolved copy.
             for operand in other.values().filter_map(&see).filter(|o| copies || o.bits.is_clear()) {
                 let found = status(&target, &operand);
-                // A copy that converts has no meaning but its loop's where it reads what it wrote.
+                // A converting copy that reads cells it wrote has no meaning but its loop's.
                 if converts_itself(twin, &target, &operand) {
                     return Err(Error::unsupported(ORDER));
                 }
@@ -168,7 +168,7 @@ pub fn refuse_overlap<V, S: PartialEq + From<Scalar>>(
                         Status::TooHard if meet(&target, &operand) => return Err(Error::unsupported(ORDER)),
                         Status::No | Status::TooHard => {}
                     },
-                    // `fill_` takes a copy of its number.
+                    // `fill_` copies its number first.
                     OverlapCheck::Unseen if share(&target, &operand, false) => return Err(Error::unsupported(ORDER)),
                     OverlapCheck::Unseen => {}
                     OverlapCheck::Target if twin.op.def().pointwise => {}
@@ -204,7 +204,7 @@ fn status(a: &OperandMemory, b: &OperandMemory) -> Status {
     if p.0 < q.1 && q.0 < p.1 { Status::Partial } else { Status::No }
 }
 
-/// Whether two tensors have a cell in common, as far as that is known.
+/// Whether two tensors share a cell, as far as sizes are known.
 fn meet(a: &OperandMemory, b: &OperandMemory) -> bool {
     let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return false };
     a.storage == b.storage
@@ -213,7 +213,7 @@ fn meet(a: &OperandMemory, b: &OperandMemory) -> bool {
         && overlap_bytes(&x.layout, x.dtype.size(), &y.layout, y.dtype.size()) != Overlap::Disjoint
 }
 
-/// Whether `index_put_(self, indices, values, accumulate)` is a `masked_fill_` to PyTorch: one mask, and one number, which
+/// Whether PyTorch runs `index_put_(self, indices, values, accumulate)` as `masked_fill_`: one mask and one number, which
 /// is read first.
 fn fills<V, S: PartialEq + From<Scalar>>(args: &[Arg<V, S>], see: impl Fn(&V) -> Option<OperandMemory>) -> bool {
     let [_, Arg::Values(indices), Arg::Value(value), rest @ ..] = args else { return false };
@@ -225,24 +225,23 @@ fn fills<V, S: PartialEq + From<Scalar>>(args: &[Arg<V, S>], see: impl Fn(&V) ->
     !accumulates && one && masks.next().is_some_and(mask) && masks.next().is_none()
 }
 
-/// Whether two tensors may have a cell in common, or come to have one: what is empty and resized is not yet known to be
-/// apart.
+/// Whether two tensors may share a cell, now or after a resize of an empty tensor.
 fn share(a: &OperandMemory, b: &OperandMemory, resizes: bool) -> bool {
     let (Some(x), Some(y)) = (&a.ty, &b.ty) else { return a.storage == b.storage };
     let empty = x.layout.sizes.contains(&0) || y.layout.sizes.contains(&0);
     meet(a, b) || a.storage == b.storage && resizes && empty
 }
 
-/// Whether a call copies elements of one type over several of another on the same memory.
+/// Whether a call copies elements of one type over those of another on the same memory.
 fn converts_itself(twin: &Twin, target: &OperandMemory, operand: &OperandMemory) -> bool {
     let (Some(x), Some(y)) = (&target.ty, &operand.ty) else { return false };
     twin.op.def().maps_bits && x.dtype != y.dtype && x.layout.numel() > 1 && meet(target, operand)
 }
 
-/// Refuses to write elements of one type into a tensor of another that PyTorch does not cast them to in place.
+/// Refuses a write into a tensor whose element type PyTorch does not cast to in place.
 ///
 /// # Errors
-/// PyTorch's words.
+/// In PyTorch's words.
 pub fn refuse_cast(from: DType, to: DType) -> Result<()> {
     if from.can_cast(to) {
         return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::OpError;
 
-/// Types of arguments and returns that matter here.
+/// Types of arguments and returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ArgType {
     /// `Tensor`.
@@ -39,20 +39,20 @@ pub enum ArgType {
     Layout,
     /// `MemoryFormat`.
     MemoryFormat,
-    /// `Generator`, dimension names, streams and the like: only `None` is taken.
+    /// `Generator`, dimension names, streams and the like; only `None` is supported.
     Other,
 }
 
-/// `(a!)`, `(a)`, `(a -> *)`: what an argument or return may share memory with.
+/// `(a!)`, `(a)`, `(a -> *)`: the alias set of an argument or return.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AliasInfo {
     /// Names of the alias sets; `*` is the wildcard.
     pub sets: Vec<char>,
-    /// Whether it is written.
+    /// Whether the operator writes it.
     pub write: bool,
 }
 
-/// A default value, as far as schemas have them.
+/// A default value.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Default {
     /// `None`.
@@ -82,13 +82,13 @@ pub struct SchemaArg {
     pub name: String,
     /// Type.
     pub ty: ArgType,
-    /// Whether `None` is taken.
+    /// Whether `None` is allowed.
     pub optional: bool,
     /// Alias annotation.
     pub alias: Option<AliasInfo>,
     /// Default value.
     pub default: Option<Default>,
-    /// Whether it is given by keyword only.
+    /// Whether it is keyword-only.
     pub kwarg_only: bool,
 }
 
@@ -117,7 +117,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// `aten.add_.Tensor`. Python's functions and higher-order operators have no overloads: `_operator.mul`,
+    /// Full name: `aten.add_.Tensor`. Python functions and higher-order operators have no overload: `_operator.mul`,
     /// `higher_order.cond`.
     pub fn full_name(&self) -> String {
         let python = matches!(self.namespace.as_str(), "_operator" | "math" | "torch" | "higher_order");
@@ -127,7 +127,7 @@ impl Schema {
         format!("{}.{}.{}", self.namespace, self.name, self.overload)
     }
 
-    /// Whether any argument is written.
+    /// Whether the schema declares a written argument.
     pub fn is_mutable(&self) -> bool {
         self.args.iter().any(|a| a.alias.as_ref().is_some_and(|x| x.write))
     }
@@ -178,7 +178,7 @@ impl Schema {
     }
 }
 
-/// Position of the parenthesis that closes the one before the text.
+/// Position of the parenthesis that closes the one before `text`.
 fn matching(text: &str) -> Option<usize> {
     let mut depth = 1;
     for (i, c) in text.char_indices() {
@@ -313,7 +313,7 @@ fn parse_default(text: &str, ty: ArgType) -> Result<Default, String> {
             Default::Ints(numbers?)
         }
         _ => match (text.parse::<i64>(), text.parse::<f64>()) {
-            // `Mean` and other enums are spelled as numbers by PyTorch already.
+            // PyTorch prints `Mean` and other enums as numbers.
             (Ok(i), _) if ty == ArgType::Float => Default::Float(i as f64),
             // Enums by their numbers in PyTorch.
             (Ok(0), _) if ty == ArgType::MemoryFormat => Default::MemoryFormat(crate::MemoryFormat::Contiguous),

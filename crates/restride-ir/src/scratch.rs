@@ -1,15 +1,15 @@
-//! Working memory of kernels, by their operators' declarations.
+//! Scratch of kernels, from the declarations of their operators.
 
 use crate::{
     Arg, Args, Graph, Kernel, Layout, Meta, NodeId, OpError, Place, Reuse, ReuseKind, Scalar, ValueId, aligned,
     known_meta, operands_of,
 };
 
-/// A node's arguments, tensors as they lie at `reads` (one for each of `Node::operands`; what is missing there lies as its type
-/// says).
+/// Arguments of a node, tensors in the layouts of `reads` (one for each of `Node::operands`; a missing place means the
+/// type's layout).
 ///
 /// # Errors
-/// Sizes or numbers that are not known.
+/// Unknown sizes or numbers.
 pub fn placed_args(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Result<Vec<Arg<Meta, Scalar>>, OpError> {
     let mut at = reads.iter();
     let number = |e: &crate::Expr| e.constant().ok_or_else(|| OpError::new("a number that is not known"));
@@ -24,8 +24,7 @@ fn placed(graph: &Graph, v: ValueId, place: Option<&Option<Place>>) -> Result<Me
     Ok(meta)
 }
 
-/// Bytes that a node's kernel takes while it reads and writes at these places: 0 where its operator declares nothing, or where
-/// that depends on numbers that only a run tells.
+/// Scratch bytes of a node's kernel at these places: 0 if the operator declares none, or if only a run knows the numbers.
 pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) -> i64 {
     let node = &graph.nodes[id];
     let def = node.op.def();
@@ -41,8 +40,8 @@ pub fn scratch_bytes(graph: &Graph, id: NodeId, reads: &[Option<Place>], writes:
     aligned(i64::try_from(trailing.fold(bytes, usize::saturating_add)).unwrap_or(i64::MAX))
 }
 
-/// Bytes of working memory with which a result may lie at `write` by a licence of the kind [`ReuseKind::Trailing`]: there it is on
-/// the operand's last cells, and the operator copes. `None` where one of that does not hold.
+/// Scratch bytes of a result at `write` by a licence [`ReuseKind::Trailing`]; `None` if the result is not on the operand's
+/// last cells, or the operator does not allow it.
 pub fn trailing_room(
     graph: &Graph,
     id: NodeId,
@@ -68,8 +67,8 @@ pub fn trailing_room(
     call_trailing_room(graph, id, reads)
 }
 
-/// Bytes of working memory with which a node's operator copes with a result on the last cells of an operand, if its operands lie
-/// so; `None` where it does not.
+/// Scratch bytes of a result on the last cells of an operand, with operands in these places; `None` if the operator does
+/// not allow it.
 pub fn call_trailing_room(graph: &Graph, id: NodeId, reads: &[Option<Place>]) -> Option<usize> {
     let room = graph.nodes[id].op.def().trailing?;
     room(&Args(&placed_args(graph, id, reads).ok()?))

@@ -6,9 +6,8 @@ use std::fmt;
 
 /// Element type and eager layout of a tensor; `D` is `i64` where sizes are known.
 ///
-/// In an imported program the layout is where the elements are. In a functional program it is what eager
-/// PyTorch would show: seen at outputs and by operators that ask for strides; where the elements really
-/// are is the placement's business.
+/// In an imported program the layout is the place of the elements. In a functional program it is eager PyTorch's, visible
+/// at outputs and to operators that ask for strides; a placement has the place of the elements.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct TensorType<D: Dim = Expr> {
     /// Element type.
@@ -17,7 +16,7 @@ pub struct TensorType<D: Dim = Expr> {
     pub layout: Layout<D>,
 }
 
-/// A tensor type with known sizes: what shape rules work on.
+/// A tensor type with known sizes, as shape functions take it.
 pub type Meta = TensorType<i64>;
 
 impl<D: Dim> TensorType<D> {
@@ -37,7 +36,7 @@ impl<D: Dim> TensorType<D> {
     pub fn rank(&self) -> usize {
         self.layout.rank()
     }
-    /// The type with known sizes, if all are.
+    /// The type with known sizes, if all sizes are known.
     pub fn known(&self) -> Option<Meta> {
         Some(TensorType { dtype: self.dtype, layout: self.layout.known()? })
     }
@@ -54,7 +53,7 @@ impl<D: Dim> fmt::Display for TensorType<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |dims: &[D]| dims.iter().map(|d| d.to_string()).collect::<Vec<_>>().join(", ");
         write!(f, "{}[{}]", self.dtype, list(&self.layout.sizes))?;
-        // Strides are shown unless they are the row-major ones to the letter, so that the text says all.
+        // Strides are printed unless they equal the row-major ones, so the text is complete.
         if self.layout.strides != Layout::contiguous(&self.layout.sizes).strides {
             write!(f, "[{}]", list(&self.layout.strides))?;
         }
@@ -70,14 +69,14 @@ impl<D: Dim> fmt::Display for TensorType<D> {
 pub enum Type {
     /// A tensor.
     Tensor(TensorType),
-    /// A number (`SymInt`, `SymFloat`, `SymBool`) and what it is: a fresh symbol where the program learns it at
-    /// run time, an expression over known symbols otherwise.
+    /// A number (`SymInt`, `SymFloat`, `SymBool`): a fresh symbol if a run learns it, else an expression over known
+    /// symbols.
     Scalar(Expr),
-    /// Nothing: a `None` result or input.
+    /// A `None` result or input.
     None,
     /// A string input.
     Str,
-    /// A token or custom object: carried, never looked at.
+    /// A token or custom object, which restride only passes on.
     Opaque,
 }
 

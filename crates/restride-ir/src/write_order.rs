@@ -1,18 +1,18 @@
-//! The order in which eager PyTorch visits the elements of a pointwise write. It shows where a target has several elements
-//! in one cell, or where an operand has cells of the target that are written before they are read.
+//! The order in which eager PyTorch visits the elements of a pointwise write. The order shows if several elements of the
+//! target share a cell, or if an operand has cells of the target that are written before they are read.
 
 use crate::{Error, Meta, OpDef, OpError, Result};
 use restride_tensor::{DType, Layout, LayoutError, Overlap, overlap_bytes, self_overlaps};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// Elements that fit all of what PyTorch's vectorised loops take at once, on whatever processor: two vectors of 32 bytes.
+/// A chunk that every vectorised loop of PyTorch takes at once, on any processor: two vectors of 32 bytes.
 const CHUNK_BYTES: i64 = 64;
-/// Past this many elements nobody looks at who reads what is written.
+/// Larger writes are not searched for reads of written cells.
 const MAX_LOOKED_AT: i64 = 1 << 16;
 
-/// Dimensions from the fastest to the slowest, as PyTorch's `TensorIterator` sorts them: by the strides of the first
-/// operand that tells two of them apart. `strides` are the operands', 0 where they are stretched.
+/// Dimensions from fastest to slowest, sorted as by PyTorch's `TensorIterator`: by the strides of the first operand that
+/// distinguishes two dimensions. `strides` are the operands', 0 where broadcast.
 pub fn fastest_first(sizes: &[i64], strides: &[&[i64]]) -> SmallVec<[usize; 6]> {
     let compare = |a: usize, b: usize| {
         for s in strides {
@@ -29,7 +29,7 @@ pub fn fastest_first(sizes: &[i64], strides: &[&[i64]]) -> SmallVec<[usize; 6]> 
         }
         0
     };
-    // An insertion sort with comparisons that may be ambiguous (0).
+    // Insertion sort, as comparisons may be ambiguous (0).
     let rank = sizes.len();
     let mut perm: SmallVec<[usize; 6]> = (0..rank).rev().collect();
     for i in 1..rank {
@@ -53,27 +53,27 @@ pub fn fastest_first(sizes: &[i64], strides: &[&[i64]]) -> SmallVec<[usize; 6]> 
 pub struct Visited {
     /// Element type and cells.
     pub ty: Meta,
-    /// Whether it lies on the target's storage.
+    /// Whether it shares the target's storage.
     pub shares: bool,
 }
 
-/// How a pointwise write is taken apart so that it leaves what PyTorch's loop leaves.
+/// Split of a pointwise write into parts that leave the same content as PyTorch's loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Visits {
     /// The target's dimensions, slowest first.
     pub order: SmallVec<[usize; 6]>,
-    /// How many of them are looped over index by index; what is inside of them may be done at once.
+    /// Number of dimensions that are looped over; the inner ones run at once.
     pub depth: usize,
 }
 
 impl Visits {
-    /// The parts of a target of these sizes, in the order in which they are written: each by its index in the dimensions
-    /// that are looped over, slowest first.
+    /// Parts of a target of these sizes in the order of the writes, each by its index in the looped dimensions, slowest
+    /// first.
     pub fn indices(&self, sizes: &[i64]) -> impl Iterator<Item = SmallVec<[i64; 6]>> + use<> {
         let ends: SmallVec<[i64; 6]> = self.order[..self.depth].iter().map(|&d| sizes[d]).collect();
         let first = (!sizes.contains(&0)).then(|| SmallVec::from_elem(0, self.depth));
         std::iter::successors(first, move |index: &SmallVec<[i64; 6]>| {
-            // The next index, fastest dimension last.
+            // Next index, fastest dimension last.
             let d = (0..index.len()).rev().find(|&d| index[d] + 1 < ends[d])?;
             let mut next = index.clone();
             next[d] += 1;
@@ -82,11 +82,11 @@ impl Visits {
         })
     }
 
-    /// The cells of one part of the target, or of an operand that is stretched to the target's sizes. All dimensions stay,
-    /// in the order of the loop.
+    /// Cells of one part of the target, or of an operand broadcast to the target's sizes. All dimensions stay, in the
+    /// loop's order.
     ///
     /// # Errors
-    /// An operand that cannot be stretched.
+    /// An operand does not broadcast.
     pub fn part(&self, layout: &Layout, sizes: &[i64], index: &[i64]) -> Result<Layout, OpError> {
         let order: SmallVec<[i64; 6]> = self.order.iter().map(|d| *d as i64).collect();
         let one = |l: Layout, (d, i): (usize, &i64)| l.slice(d as i64, Some(i), Some(&(i + 1)), &1);
@@ -97,11 +97,11 @@ impl Visits {
     }
 }
 
-/// The visits of a write, `None` if it may be done at once. Operands are those of the functional form, in order, the target
-/// among them where it is read.
+/// The visits of a write; `None` if it may run at once. `operands` are those of the functional form, in order, with the
+/// target if the write reads it.
 ///
 /// # Errors
-/// A write that reads what it wrote before in steps that depend on the processor.
+/// The write reads cells that it wrote before, in an order that depends on the processor.
 pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     let sizes = &target.layout.sizes[..];
     if sizes.contains(&0) {
@@ -156,9 +156,8 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     Ok(Some(Visits { order, depth }))
 }
 
-/// Whether PyTorch computes a write in a type that is not the target's: it converts the operands first, all of each, and
-/// copies the result back as `copy_` does. Of a pointwise write the type is the one that the operands come to; what has no
-/// dimension has no say beside what has.
+/// Whether PyTorch computes a write in another type than the target's. It then converts all operands first, and copies the
+/// result back as `copy_` does. The type is the operands' promoted type; 0-d operands count less.
 pub fn computed_aside(def: &OpDef, target: &Meta, operands: &[Visited]) -> bool {
     if !def.pointwise {
         return def.halves_aside && matches!(target.dtype, DType::F16 | DType::BF16);
@@ -168,8 +167,8 @@ pub fn computed_aside(def: &OpDef, target: &Meta, operands: &[Visited]) -> bool 
     common.is_some_and(|common| common != target.dtype)
 }
 
-/// Whether a result of the operands has the target's sizes: an `out=` of other sizes is resized, what does not stretch to
-/// them is refused by the operator itself.
+/// Whether the operands broadcast to the target's sizes. An `out=` of other sizes is resized; the operator refuses operands
+/// that do not broadcast.
 pub fn fits(target: &Meta, operands: &[Visited]) -> bool {
     let sizes = &target.layout.sizes;
     let has = |o: &Visited, d: usize| {
@@ -193,7 +192,7 @@ fn written_before(out: &Layout, operand: &Layout) -> bool {
     operand.cells().into_iter().enumerate().any(|(j, cell)| first.get(&cell).is_some_and(|i| *i < j))
 }
 
-/// Elements in a row that every operand has one after the other (or one for all): what a vectorised loop may take.
+/// Elements in a row that are contiguous (or one element) in every operand: a run that a vectorised loop may take.
 fn run(operands: &[Layout]) -> i64 {
     let sizes = &operands[0].sizes;
     let mut len = 1;

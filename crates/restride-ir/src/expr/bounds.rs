@@ -1,4 +1,4 @@
-//! What an expression is at least and at most, from the ranges of its symbols.
+//! Lower and upper bounds of expressions, from the ranges of symbols.
 
 use super::{Expr, ExprFn};
 
@@ -48,7 +48,7 @@ fn add_opt(a: Option<i64>, b: Option<i64>) -> Option<i64> {
 }
 
 fn mul_bounds(a: (Option<i64>, Option<i64>), b: (Option<i64>, Option<i64>)) -> (Option<i64>, Option<i64>) {
-    // Enough for sizes and strides: both not negative, or one a known number.
+    // Enough for sizes and strides: both are not negative, or one is a known number.
     let scale = |k: i64, (lo, hi): (Option<i64>, Option<i64>)| {
         let m = |x: Option<i64>| x.and_then(|x| x.checked_mul(k));
         if k >= 0 { (m(lo), m(hi)) } else { (m(hi), m(lo)) }

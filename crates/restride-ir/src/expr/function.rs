@@ -1,9 +1,9 @@
-//! The functions that expressions are made of, and what they give of known numbers.
+//! Functions of expressions, and their values on known numbers.
 
 use restride_tensor::Scalar;
 use std::cmp::Ordering;
 
-/// A function in an expression. Names and meanings are those of `torch.utils._sympy.functions`.
+/// A function in an expression, named and defined as in `torch.utils._sympy.functions`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum ExprFn {
     /// Sum.
@@ -112,7 +112,7 @@ impl ExprFn {
     }
 }
 
-/// What a function gives of known numbers; nothing where it has no value.
+/// Value of a function on known numbers; `None` if undefined.
 pub(super) fn apply(f: ExprFn, args: &[Scalar]) -> Option<Scalar> {
     use Scalar::{Bool, Float, Int};
     let float = args.iter().any(|a| matches!(a, Float(_)));

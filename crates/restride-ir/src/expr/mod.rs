@@ -1,8 +1,8 @@
-//! Symbolic numbers: what sizes, strides and scalar arguments are made of in programs with dynamic shapes.
+//! Symbolic numbers: sizes, strides and scalar arguments of programs with dynamic shapes.
 //!
-//! Sums and products of integers are kept as polynomials in one normal form, so that equal polynomials are
-//! equal expressions; everything else is an opaque call over normal forms. Proofs go through the normal form of
-//! a difference and through interval bounds from the symbols' ranges.
+//! Sums and products of integers are polynomials in one normal form, so equal polynomials are equal expressions. Every
+//! other function is an opaque call over normal forms. Proofs use the normal form of a difference, and interval bounds from
+//! the ranges of symbols.
 
 mod bounds;
 mod function;
@@ -48,7 +48,7 @@ impl std::hash::Hash for Bits {
     }
 }
 
-/// A number: known, a symbol, or a function of others. Build with the methods, which keep the normal form.
+/// A number: known, a symbol, or a function of numbers. The methods keep the normal form.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Expr {
     /// An integer.
@@ -74,7 +74,7 @@ impl From<Symbol> for Expr {
     }
 }
 impl From<Scalar> for Expr {
-    /// Complex numbers have no expression form; their real part is taken (they travel as `Arg::Complex`).
+    /// The real part of a complex number, as expressions are real (`Arg::Complex` carries complex numbers).
     fn from(s: Scalar) -> Self {
         match s {
             Scalar::Int(i) => Expr::Int(i),
@@ -91,7 +91,7 @@ impl Expr {
         Expr::Float(Bits(x))
     }
 
-    /// The value, if it is a number already.
+    /// The value, if it is known.
     pub fn constant(&self) -> Option<Scalar> {
         match self {
             Expr::Int(i) => Some(Scalar::Int(*i)),
@@ -101,8 +101,8 @@ impl Expr {
         }
     }
 
-    /// A function of expressions, in normal form; folded if all arguments are known. The ranges of symbols decide no
-    /// comparison: a range is often what a recorded check says, and the check must not vanish for it.
+    /// A function of expressions in normal form, folded if all arguments are known. Ranges of symbols decide no comparison:
+    /// a range often comes from a recorded check, which must stay.
     pub fn call(f: ExprFn, args: Vec<Expr>) -> Expr {
         if let Some(known) = args.iter().map(Expr::constant).collect::<Option<Vec<_>>>()
             && let Some(value) = apply(f, &known)
@@ -186,7 +186,10 @@ impl Expr {
         }
     }
 
-    /// The value under a binding, or the first symbol that it lacks (or a description of what cannot be computed).
+    /// The value under a binding.
+    ///
+    /// # Errors
+    /// The first unbound symbol, or the operation without a value.
     pub fn eval(&self, binding: &Binding) -> Result<Scalar, String> {
         match self {
             Expr::Sym(s) => binding.get(s).copied().ok_or_else(|| format!("{} has no value", s.name())),
@@ -198,7 +201,7 @@ impl Expr {
         }
     }
 
-    /// With symbols replaced by their values where the binding has them.
+    /// Replaces the symbols that the binding has.
     pub fn substitute(&self, binding: &Binding) -> Expr {
         match self {
             Expr::Sym(s) => binding.get(s).map_or_else(|| self.clone(), |v| Expr::from(*v)),
@@ -207,7 +210,7 @@ impl Expr {
         }
     }
 
-    /// With symbols replaced by expressions.
+    /// Replaces symbols by expressions.
     pub fn replace(&self, map: &BTreeMap<Symbol, Expr>) -> Expr {
         match self {
             Expr::Sym(s) => map.get(s).cloned().unwrap_or_else(|| self.clone()),
@@ -216,7 +219,7 @@ impl Expr {
         }
     }
 
-    /// The symbols in it.
+    /// Collects the symbols.
     pub fn symbols(&self, out: &mut std::collections::BTreeSet<Symbol>) {
         match self {
             Expr::Sym(s) => {
@@ -227,7 +230,7 @@ impl Expr {
         }
     }
 
-    /// Whether there is a number in it that only a run learns.
+    /// Whether it has a symbol that a run learns.
     pub fn is_learnt(&self) -> bool {
         match self {
             Expr::Sym(s) => s.is_unbacked(),
@@ -237,7 +240,7 @@ impl Expr {
     }
 }
 
-/// `a - b` where that is the same integer for all values of the symbols.
+/// `a - b`, if it is the same integer for all values of the symbols.
 fn difference(a: &Expr, b: &Expr) -> Option<i64> {
     if a.is_float() || b.is_float() || a.is_bool() || b.is_bool() {
         return None;
@@ -285,14 +288,14 @@ impl Dim for Expr {
         match self.less(&Expr::Int(0)) {
             Some(true) => self.plus(size),
             Some(false) => self.clone(),
-            // Of an index within `-size` and `size - 1`, which indices are checked to be.
+            // For an index between `-size` and `size - 1`, which another check ensures.
             None => Expr::call(ExprFn::Mod, vec![self.clone(), size.clone()]),
         }
     }
     fn bound_from_start(&self, size: &Self) -> Self {
         match self.less(&Expr::Int(0)) {
             Some(true) => self.plus(size),
-            // The exporter has made sure that it is not negative, but for what only a run learns.
+            // The exporter ensures that it is not negative, unless only a run knows it.
             None if self.is_learnt() => {
                 let negative = self.times(&Expr::Int(-1)).larger(&Expr::Int(0)).smaller(&Expr::Int(1));
                 self.plus(&size.times(&negative))
@@ -456,7 +459,7 @@ mod tests {
             let binding = [(u.clone(), Scalar::Int(at))].into_iter().collect();
             assert_eq!(bound.eval(&binding).map(|n| n.as_i64()), Ok(from_start), "{bound} at {at}");
         }
-        // What the exporter decides on is not negative.
+        // The exporter decided on values that are not negative.
         assert_eq!(s("s0").minus(&Expr::Int(9)).bound_from_start(&s("s1")), s("s0").minus(&Expr::Int(9)));
     }
 

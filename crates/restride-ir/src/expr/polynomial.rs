@@ -1,4 +1,4 @@
-//! The normal form of sums and products: polynomials whose atoms are everything else.
+//! Normal form of sums and products: polynomials over atoms, which are all other expressions.
 
 use super::{Expr, ExprFn};
 use restride_tensor::Dim;
@@ -36,10 +36,10 @@ impl Expr {
     }
 }
 
-/// Products of sums are multiplied out up to so many terms; there could be any number of them.
+/// Largest number of terms that products of sums are expanded to.
 pub(super) const MONOMIALS: usize = 4096;
 
-/// A product that stays one: its factors are atoms.
+/// A product that stays unexpanded: its factors are atoms.
 pub(super) fn opaque_product(mut factors: Vec<Expr>) -> Expr {
     factors.sort();
     Expr::Call(Arc::new((ExprFn::Mul, factors)))
@@ -96,7 +96,7 @@ pub(super) fn from_poly(p: Poly) -> Expr {
     }
 }
 
-/// Divides by a known number, or by a product that stands in every monomial; otherwise stays a call.
+/// Divides by a known number, or by a product that every monomial has; else it stays a call.
 pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
     let opaque = || Expr::Call(Arc::new((ExprFn::FloorDiv, vec![a.clone(), b.clone()])));
     if b.is(1) {
@@ -124,7 +124,7 @@ pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
     if rest.is_empty() {
         return from_poly(whole);
     }
-    // What is left over is dropped if it is provably between 0 and the divisor.
+    // A remainder that is provably between 0 and the divisor is dropped.
     let left = from_poly(rest);
     if left.bounds().0 >= Some(0) && left.less(b) == Some(true) {
         return from_poly(whole);
@@ -133,7 +133,7 @@ pub(super) fn floor_div(a: &Expr, b: &Expr) -> Expr {
     if whole.is_empty() { opaque() } else { Expr::call(ExprFn::Add, vec![from_poly(whole), inner]) }
 }
 
-/// Division steps before the rest is taken for the remainder.
+/// Division steps before the rest counts as the remainder.
 const DIVISIONS: usize = 64;
 
 /// Division of polynomials by their leading terms, highest degree first: `(q, r)` with `a = q * b + r`.
@@ -149,7 +149,7 @@ pub(super) fn divide(a: &Expr, b: &Expr) -> (Expr, Expr) {
                 let term: Poly = [(left, c.div_euclid(factor))].into();
                 add_into(&mut rest, &multiply(&term, &by), -1);
                 add_into(&mut quotient, &term, 1);
-                // What the factor leaves over of the leading term is not divided again.
+                // The undivided part of the leading term is not divided again.
                 if let Some(over) = rest.remove(&m) {
                     add_into(&mut remainder, &[(m, over)].into(), 1);
                 }
@@ -181,7 +181,7 @@ pub(super) fn min_max(f: ExprFn, args: Vec<Expr>) -> Expr {
             _ => flat.push(a),
         }
     }
-    // An argument that another one provably makes irrelevant goes.
+    // Drops an argument that another one provably dominates.
     let beats = |a: &Expr, b: &Expr| {
         if a == b {
             return true;

@@ -15,7 +15,7 @@ struct SymbolData {
 }
 
 impl Symbol {
-    /// A symbol with the range that it is known to lie in (inclusive; `None` is unbounded).
+    /// A symbol in an inclusive range; `None` is unbounded.
     pub fn new(name: impl Into<String>, min: Option<i64>, max: Option<i64>) -> Symbol {
         Symbol(Arc::new(SymbolData { name: name.into(), min, max }))
     }
@@ -31,11 +31,11 @@ impl Symbol {
     pub fn max(&self) -> Option<i64> {
         self.0.max
     }
-    /// Whether it is data-dependent: learnt from a result, not from the inputs' sizes.
+    /// Whether it is data-dependent: a run learns it from a result, not from the inputs' sizes.
     pub fn is_unbacked(&self) -> bool {
         self.0.name.starts_with('u') || self.0.name.starts_with("zu")
     }
-    /// Whether it stands for a float.
+    /// Whether it is a float.
     pub fn is_float(&self) -> bool {
         self.0.name.starts_with('z')
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 type NameScope = HashMap<Arc<str>, ValueId>;
 
 impl<'s> Parser<'s> {
-    /// All graphs up to the end of the text; the main one has no name.
+    /// All graphs of the text; the main one is nameless.
     pub fn graphs(&mut self) -> Result<()> {
         while self.tok.tok != Tok::End {
             self.expect_word("graph")?;
@@ -133,7 +133,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// `(%a, %b)`: values by name, with where they stand.
+    /// `(%a, %b)`: values by name, with their positions in the text.
     fn overwritten(&mut self) -> Result<Vec<(Arc<str>, usize)>> {
         let mut out = Vec::new();
         self.expect('(')?;
@@ -164,7 +164,7 @@ impl<'s> Parser<'s> {
         Ok(op)
     }
 
-    /// Arguments of a call in the order of the schema, defaults filled in.
+    /// Arguments of a call in schema order, with defaults.
     fn args(&mut self, op: Op) -> Result<Vec<Arg>> {
         let slots = &op.schema().args;
         let mut given: Vec<Option<Arg>> = vec![None; slots.len()];

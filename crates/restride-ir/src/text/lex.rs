@@ -63,7 +63,7 @@ impl<'s> Lexer<'s> {
         &self.src[t.start..t.end]
     }
 
-    /// An error at a place in the text, with line, column and the line.
+    /// An error at a position, with line, column and the line's text.
     pub fn error(&self, at: usize, what: impl fmt::Display) -> Error {
         let before = &self.src[..at];
         let line = before.bytes().filter(|&b| b == b'\n').count() + 1;
@@ -162,7 +162,7 @@ impl<'s> Lexer<'s> {
                     self.pos += 1;
                     return Ok(());
                 }
-                // Whatever follows is part of an escape; it may be a character of several bytes.
+                // The next character is part of the escape and may have several bytes.
                 Some(b'\\') => match self.src[self.pos + 1..].chars().next() {
                     Some(c) if c != '\n' => self.pos += 1 + c.len_utf8(),
                     _ => return Err(self.error(start, "this string has no end")),
@@ -190,7 +190,10 @@ pub(super) fn quote(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Reads what [`quote`] wrote; an error is what is wrong with it.
+/// Reads the output of [`quote`].
+///
+/// # Errors
+/// The malformed part.
 pub(super) fn unquote(text: &str) -> Result<String, String> {
     let inner = text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).ok_or("not a string")?;
     let mut out = String::with_capacity(inner.len());

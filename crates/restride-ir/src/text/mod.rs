@@ -28,7 +28,7 @@ const MEMORY_FORMATS: [(MemoryFormat, &str); 4] = [
     (MemoryFormat::ChannelsLast3d, "channels_last_3d"),
 ];
 
-/// The stage of a text that does not say it: functional if no operator writes memory or may alias.
+/// Stage of a text that does not declare one: functional if no operator writes memory or may alias.
 fn stage_by_ops(program: &Program) -> Stage {
     let graphs = reachable(program);
     let mut nodes = graphs.iter().flat_map(|g| program.graphs[*g].ordered());
@@ -41,7 +41,7 @@ pub(crate) fn default_graph_name(id: GraphId) -> String {
     format!("graph{}", id.index())
 }
 
-/// Whether a symbol of this name can be told from other words.
+/// Whether a symbol's name cannot be mistaken for another word.
 pub(crate) fn is_symbol_name(name: &str) -> bool {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let word = name.bytes().next().is_some_and(|b| !b.is_ascii_digit());

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Reads a program. `lookup` finds operators by their full names.
 ///
-/// Weights have their types but no memory (see [`attach_weights`](super::attach_weights)). The result has been read,
-/// not verified: see [`verify`](crate::verify).
+/// Weights get types but no memory (see [`attach_weights`](super::attach_weights)). The result is not verified (see
+/// [`verify`](crate::verify)).
 pub fn parse(text: &str, lookup: &dyn Fn(&str) -> Option<Op>) -> Result<Program> {
     let mut parser = Parser::new(text, lookup)?;
     let mut header = GraphHeader::default();
@@ -29,7 +29,7 @@ pub(super) struct Parser<'s> {
     pub program: Program,
     /// Subgraphs by name, in the order in which they are first mentioned.
     pub graph_ids: HashMap<Arc<str>, GraphId>,
-    /// Where each graph was first mentioned, and whether it has been defined.
+    /// Position of the first mention of each graph, and whether it is defined.
     pub mentioned: Vec<(usize, bool)>,
     /// Nodes read so far, over all graphs: the default key of random draws.
     pub nodes: u32,
@@ -37,7 +37,7 @@ pub(super) struct Parser<'s> {
     pub scope: HashMap<Arc<str>, ValueId>,
 }
 
-/// What the header says about things that come later.
+/// Declarations of the header about later lines.
 #[derive(Default)]
 struct GraphHeader {
     stage: Option<Stage>,
@@ -387,7 +387,7 @@ impl<'s> Parser<'s> {
         Ok(Some((ty, root)))
     }
 
-    /// Puts the header's words about inputs and outputs together with the main graph.
+    /// Joins the header's declarations of inputs and outputs with the main graph.
     fn finish(mut self, header: GraphHeader) -> Result<Program> {
         for (name, id) in &self.graph_ids {
             let (at, defined) = self.mentioned[id.index()];
@@ -445,13 +445,13 @@ impl<'s> Parser<'s> {
         Ok(self.program)
     }
 
-    /// The id of a subgraph, which may be defined later.
+    /// Id of a subgraph, perhaps defined later.
     pub fn graph_id(&mut self, name: Arc<str>, at: usize) -> GraphId {
         if let Some(&id) = self.graph_ids.get(&name) {
             return id;
         }
         let id = self.program.graphs.push(Graph::new());
-        // A name that the printer made up for a graph without one.
+        // A name that the printer gave to a nameless graph.
         if *name != *super::default_graph_name(id) {
             self.program.graphs[id].name = name.clone();
         }
@@ -469,13 +469,13 @@ pub(super) fn cut(text: &str) -> String {
     }
 }
 
-/// Gives a program that was read from text the memory of its weights, which must be those that the text declares.
+/// Attaches weights to a program from text. They must be those that the text declares.
 pub fn attach_weights(program: &mut Program, weights: Arc<Weights>) -> Result<()> {
     let wrong = |name: &str, why: &str| {
         Err(Error::new(crate::ErrorKind::Inputs, format!("the weights do not fit the program: {name:?} {why}"))
             .help("give the .pt2 that the text was made from"))
     };
-    // Weights that share memory in one share it in the other.
+    // Weights share memory in both, or in neither.
     let (mut there, mut here) = (BTreeMap::new(), BTreeMap::new());
     for (name, want) in &program.weights.tensors {
         let Some(have) = weights.tensors.get(name) else { return wrong(name, "is not among them") };

@@ -1,12 +1,11 @@
-//! Showing a placement: where every value lives, and the steps that run.
+//! Printer of placements: places of all values, and the steps.
 
 use super::print::{PrintOptions, Printer, put};
 use crate::{Buffer, BufferKind, Graph, GraphId, Place, Placement, Plan, Program, Step, TensorType, ValueId};
 use std::collections::VecDeque;
 
-/// The program as placed: for the main graph and for every body that its steps call, buffers with their owners and bytes
-/// (and offsets, where a plan is given), then every step with where it reads and writes. A `%v @ buf1[2, 3][3, 1]+4` is
-/// where the elements of `%v` are.
+/// The placed program as text. For the main graph and every called body: buffers with owner, bytes and planned offset, then
+/// the steps with their places. `%v @ buf1[2, 3][3, 1]+4` is the place of the elements of `%v`.
 pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan>, options: &PrintOptions) -> String {
     let mut out = String::new();
     if !program.name.is_empty() {
@@ -15,7 +14,7 @@ pub fn print_placed(program: &Program, placement: &Placement, plan: Option<&Plan
         out.push('\n');
     }
     out.push_str("stage: placed\n");
-    // Bodies after what calls them. Placements are trees, so this ends.
+    // Callees come after their callers. Placements form a tree, so this ends.
     let mut todo: VecDeque<(Option<GraphId>, &Placement, Option<&Plan>)> = [(None, placement, plan)].into();
     while let Some((id, placement, plan)) = todo.pop_front() {
         if id.is_some() {

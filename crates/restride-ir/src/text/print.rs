@@ -1,4 +1,4 @@
-//! Writing the text format.
+//! Printer of the text format.
 
 use super::lex::{is_plain_name, is_plain_word, quote};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::collections::BTreeSet;
 
-/// What to show besides the program.
+/// Additions to the program's text.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PrintOptions {
     /// The source line of each node, as a comment.
@@ -19,7 +19,7 @@ pub fn print(program: &Program) -> String {
     print_with(program, &PrintOptions::default())
 }
 
-/// The program as text, with more to read in it.
+/// The program as text, with additions.
 pub fn print_with(program: &Program, options: &PrintOptions) -> String {
     let mut out = String::new();
     header(&mut out, program);
@@ -36,7 +36,7 @@ pub fn print_with(program: &Program, options: &PrintOptions) -> String {
     out
 }
 
-/// One node as text, without its types.
+/// A node as text, without types.
 pub fn print_node(program: &Program, graph: &Graph, node: NodeId) -> String {
     let mut out = String::new();
     let printer = Printer { graphs: &program.graphs, graph, options: &PrintOptions::default() };
@@ -50,7 +50,7 @@ pub fn print_node(program: &Program, graph: &Graph, node: NodeId) -> String {
     out
 }
 
-/// The main graph and what it calls, in the order in which the text mentions them.
+/// Graphs in the order in which the text mentions them, the main one first.
 pub(crate) fn reachable(program: &Program) -> Vec<GraphId> {
     let mut seen: BTreeSet<GraphId> = [program.main].into();
     let mut order = vec![program.main];
@@ -71,7 +71,7 @@ pub(crate) fn reachable(program: &Program) -> Vec<GraphId> {
     order
 }
 
-/// Appends formatted text; writing to a string cannot fail.
+/// Appends formatted text; writes to a string cannot fail.
 macro_rules! put {
     ($out:expr, $($arg:tt)*) => {{
         use std::fmt::Write as _;
@@ -147,7 +147,7 @@ fn bounds(out: &mut String, lo: Option<i64>, hi: Option<i64>) {
     put!(out, " in [{}, {}]", show(lo, "-inf"), show(hi, "inf"));
 }
 
-/// Lines for inputs and outputs that are more than the user's.
+/// Lines for inputs and outputs other than the user's.
 fn signature(out: &mut String, program: &Program) {
     let graph = program.graph();
     let input_name = |out: &mut String, i: usize| match graph.inputs.get(i) {
@@ -231,10 +231,10 @@ fn named(out: &mut String, what: &str, name: &str) {
     quote(out, name);
 }
 
-/// Longest line of a graph's inputs before they get a line each.
+/// Longest line of a graph's inputs; longer lists get a line for each input.
 const WIDTH: usize = 110;
 
-/// What is needed to show a part of a graph.
+/// State of a printer.
 pub(super) struct Printer<'p> {
     pub graphs: &'p IdArena<GraphId, Graph>,
     pub graph: &'p Graph,
@@ -264,7 +264,7 @@ impl Printer<'_> {
         out.push_str("}\n");
     }
 
-    /// `(…)` around the inputs, on one line if there is room.
+    /// `(…)` around the inputs, on one line if they fit.
     pub fn inputs(&self, out: &mut String, mut each: impl FnMut(&mut String, ValueId)) {
         let mut texts = Vec::with_capacity(self.graph.inputs.len());
         for &v in &self.graph.inputs {
@@ -387,7 +387,7 @@ impl Printer<'_> {
         out.push(')');
     }
 
-    /// One argument; words that could be mistaken are spelled out where the slot is not of their type.
+    /// One argument. Words that the slot's type leaves ambiguous are spelled out.
     pub fn arg(&self, out: &mut String, arg: &Arg, slot: Option<ArgType>, value: &mut dyn FnMut(&mut String, ValueId)) {
         match arg {
             Arg::None => out.push_str("None"),

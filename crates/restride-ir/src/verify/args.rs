@@ -1,4 +1,4 @@
-//! Whether a node's arguments and results are those of its schema.
+//! Arguments and results by schema.
 
 use super::{declared, invalid};
 use crate::{Arg, ArgType, Expr, Graph, Node, Program, Result, SchemaArg, Type};
@@ -21,7 +21,7 @@ pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()>
     results(node)
 }
 
-/// Whether an argument is of its type; otherwise, what is wanted.
+/// Checks an argument; the error is the expected type.
 fn fits(graph: &Graph, slot: &SchemaArg, arg: &Arg) -> std::result::Result<(), &'static str> {
     let tensor = |v: &crate::ValueId| graph.values[*v].ty.tensor().is_some();
     let nothing = |v: &crate::ValueId| graph.values[*v].ty == Type::None;
@@ -82,7 +82,7 @@ fn numbers(arg: &Arg, fits: impl Fn(&Expr) -> bool, want: &'static str) -> std::
     }
 }
 
-/// As many results as the schema says, a list being any number.
+/// The number of results fits the schema; a list is any number of results.
 fn results(node: &Node) -> Result<()> {
     let returns = &node.op.schema().returns;
     let (have, want) = (node.results.len(), returns.len());

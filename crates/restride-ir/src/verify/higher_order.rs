@@ -1,10 +1,10 @@
-//! Whether a higher-order call and its bodies fit each other.
+//! Higher-order calls by their bodies.
 
 use super::invalid;
 use crate::higher_order::{HopCall, HopItem};
 use crate::{Arg, Graph, Hop, Node, Program, Result, TensorType, Type};
 
-/// A call and its bodies take and give as many values, of the same element types and sizes as far as those are known.
+/// A call and its bodies agree in the number, element types and known sizes of values.
 pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
     let Some(call) = HopCall::of(graph, node)? else { return Ok(()) };
     let given = call.inputs().count();
@@ -45,10 +45,10 @@ pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()>
     Ok(())
 }
 
-/// Whether a value inside of a body can be one outside, or a slice of it along dimension 0.
+/// Whether a body's value fits one of the call, or a slice of it along dimension 0.
 fn agree(inside: &Type, outside: &Type, slice: bool) -> bool {
     let (Type::Tensor(a), Type::Tensor(b)) = (inside, outside) else {
-        // Numbers are handed on as what they are; `None` stands for what an optional value is not given.
+        // Numbers fit numbers; `None` stands for a missing optional value.
         return true;
     };
     let sizes = |t: &TensorType, skip: usize| -> Vec<Option<i64>> {

@@ -1,7 +1,5 @@
-//! Whether a program keeps the rules of the IR.
-//!
-//! What passes rely on is checked here once: ids in range, definitions before uses, arguments that fit schemas, a
-//! signature that fits the graph, types that the operators' own rules give. Linear in the program but for sorting.
+//! Verifier of the IR's rules, on which all passes rely: ids in range, definitions before uses, arguments that fit schemas,
+//! a signature that fits the graph, and types by the operators' own rules. Linear in the program, but for sorting.
 
 mod args;
 mod higher_order;
@@ -18,8 +16,8 @@ use restride_tensor::{Dim, Layout};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Checks a program, the types of results included: where sizes are known, what an operator's shape or view rule gives
-/// must be what the program says (element type and sizes; strides too in an imported program).
+/// Verifies a program and the types of its results: with known sizes, element types and sizes (and strides, in an imported
+/// program) equal those of the operator's rule.
 pub fn verify(program: &Program) -> Result<()> {
     verify_form(program)?;
     for id in callees_first(program)? {
@@ -28,7 +26,7 @@ pub fn verify(program: &Program) -> Result<()> {
     Ok(())
 }
 
-/// Checks a program's form alone: everything that does not take an operator's shape rule.
+/// Verifies a program's form: all rules but the types of results.
 pub fn verify_form(program: &Program) -> Result<()> {
     let graphs = {
         if program.graphs.get(program.main).is_none() {
@@ -66,7 +64,7 @@ fn symbols(program: &Program) -> Result<()> {
     conditions.into_iter().try_for_each(|e| declared(program, e))
 }
 
-/// All symbols of an expression are the program's.
+/// Every symbol of an expression is declared.
 fn declared(program: &Program, expr: &Expr) -> Result<()> {
     match expr {
         Expr::Sym(s) if !program.symbols.contains_key(s.name()) => {
@@ -89,7 +87,7 @@ fn graph_names(program: &Program, graphs: &[GraphId]) -> Result<()> {
     Ok(())
 }
 
-/// One graph: every value defined once, before its uses, under a name of its own; every node as its schema says.
+/// A graph defines every value once, before its uses, with a unique name, and its nodes fit their schemas.
 fn graph(program: &Program, id: GraphId) -> Result<()> {
     let graph = &program.graphs[id];
     let mut defined = vec![false; graph.values.len()];
@@ -160,7 +158,7 @@ fn undefined(graph: &Graph, v: ValueId) -> Error {
     }
 }
 
-/// A type is made of declared symbols, and what is known of its layout can be addressed.
+/// A type has declared symbols, and a known layout is addressable.
 fn value_type(program: &Program, ty: &Type) -> Result<()> {
     match ty {
         Type::Tensor(t) => tensor_type(program, t),
@@ -189,7 +187,7 @@ fn tensor_type(program: &Program, t: &TensorType) -> Result<()> {
     }
 }
 
-/// Elements can be counted, and their bytes addressed.
+/// The elements can be counted, and their bytes addressed.
 fn known_layout(l: &Layout, element: usize) -> Result<()> {
     if l.sizes.iter().chain(&l.strides).chain([&l.offset]).any(|d| *d < 0) {
         return invalid("a size, stride or offset is negative");
@@ -322,7 +320,7 @@ fn alias_root(program: &Program, alias: &OutputAlias) -> Result<()> {
     let Some(root) = root.and_then(|v| graph.values[v].ty.tensor()) else {
         return invalid("it is a view of nothing");
     };
-    // A storage or base is all there is; an input may be a view of more than itself.
+    // A storage or base is whole; an input may be a view of a larger storage.
     if whole && let (Some(root), Some(view)) = (root.known(), alias.layout.known()) {
         let bytes = |l: &Layout, element: usize| {
             if l.sizes.contains(&0) { 0 } else { l.cell_range().end.saturating_mul(element as i64) }
@@ -334,7 +332,7 @@ fn alias_root(program: &Program, alias: &OutputAlias) -> Result<()> {
     Ok(())
 }
 
-/// Whether two lists of sizes are provably different.
+/// Whether two lists of sizes differ provably.
 fn differ(a: &[Expr], b: &[Expr]) -> bool {
     a.len() != b.len() || a.iter().zip(b).any(|(a, b)| a.equals(b) == Some(false))
 }
@@ -351,7 +349,7 @@ fn weights(program: &Program) -> Result<()> {
         if u32::try_from(w.storage).is_err() {
             return wrong("has a storage number that is too large");
         }
-        // A program that was read from text has no memory for its weights yet.
+        // The weights of a parsed text have no memory yet.
         if weights.storages.is_empty() || w.layout.sizes.contains(&0) {
             continue;
         }

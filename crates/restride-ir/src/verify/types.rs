@@ -1,4 +1,4 @@
-//! Whether results have the types that the operators' own rules give.
+//! Types of results by the operators' own rules.
 
 use crate::{
     Arg, Args, Error, ErrorKind, Graph, Id, IdArena, LazyBits, Meta, Node, Program, Result, Stage, TensorType,
@@ -20,8 +20,8 @@ pub(super) fn check(program: &Program, graph: &Graph) -> Result<()> {
     Ok(())
 }
 
-/// Which values are one tensor object, and which objects changed their sizes or strides after they were made: a value's
-/// type is what the object was then. And which are lazily mapped.
+/// Lazy bits of values, tensor objects that several values name, and objects whose sizes or strides changed in place. A
+/// value's type is its object's at creation.
 struct Objects {
     object: Vec<ValueId>,
     changed: Vec<bool>,
@@ -45,7 +45,7 @@ impl Objects {
         self.bits[self.object[v.index()].index()]
     }
 
-    /// The lazy bits of a view's result; `None` where it is a copy, or no view.
+    /// Lazy bits of a view's result; `None` for a copy, or an operator that is no view.
     fn bits_of(&self, graph: &Graph, node: &Node, result: ValueId) -> Option<LazyBits> {
         let def = node.op.def();
         let (Some(Arg::Value(base)), true) = (node.args.first(), def.view.is_some() && !def.metadata) else {
@@ -69,7 +69,7 @@ impl Objects {
             let same = match twin.and_then(|t| t.returns.get(r)) {
                 Some(TwinReturn::Arg(i)) => arg(*i as usize),
                 _ if node.op.def().metadata => arg(0),
-                // Where nothing changes it is the operand.
+                // A rule that changes nothing returns the operand.
                 _ if node.op.def().itself => arg(0).filter(|v| {
                     graph.values[*v].ty == graph.values[result].ty
                         && self.bits_of(graph, node, result) == Some(self.bits(*v))
@@ -89,21 +89,21 @@ impl Objects {
     }
 }
 
-/// What the operator's rule gives for a call, where its operands' types are known.
+/// Types of a call's results by its rule, if the operands' types are known.
 fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec<[Meta; 1]>>> {
     let def = node.op.def();
     if def.metadata || (def.infer.is_none() && def.view.is_none()) {
         return Ok(None);
     }
     let Some(args) = known_args(graph, node, objects) else { return Ok(None) };
-    // What is composed has sizes that its rule cannot tell (an index with a mask).
+    // The rule does not know the sizes of a composed call (an index with a mask).
     if def.composed.is_some_and(|which| which(&Args(&args))) {
         return Ok(None);
     }
     if let Some(rule) = &def.view {
         match rule.of(&args)? {
             ViewOutcome::Views(views) => {
-                // A lazy bit that is applied makes a copy.
+                // Resolving a lazy bit copies.
                 let copies =
                     def.math.is_some() && node.results.iter().any(|r| objects.bits_of(graph, node, *r).is_none());
                 let laid = |v: Meta| if copies { Meta::new(v.dtype, dense_like(&v.layout)) } else { v };
@@ -116,9 +116,9 @@ fn rule(graph: &Graph, node: &Node, objects: &Objects) -> Result<Option<SmallVec
     Ok(def.infer.map(|infer| infer(&Args(&args))).transpose()?)
 }
 
-/// Gives values the strides that their operators' rules give. An exporter computes types without memory, and its strides
-/// are sometimes not those of eager PyTorch, which the rules are held to. Other element types and sizes are left for
-/// the verifier to complain of, but for results that nothing reads: they get the rule's whole type.
+/// Sets the strides of values to those of the operators' rules, which are eager PyTorch's; an exporter computes types
+/// without memory and sometimes differs. Other element types and sizes stay for the verifier to refuse, except in unread
+/// results, which get the rule's whole type.
 pub fn relay(program: &mut Program) {
     for id in program.graphs.ids().collect::<Vec<_>>() {
         let graph = &mut program.graphs[id];
@@ -173,7 +173,7 @@ fn node_types(program: &Program, graph: &Graph, node: &Node, objects: &Objects) 
     for (&r, want) in node.results.iter().zip(&wanted) {
         let value = &graph.values[r];
         let Type::Tensor(ty) = &value.ty else {
-            // An unused result may be marked as nothing.
+            // An unused result may be marked as `None`.
             if value.ty == Type::None {
                 continue;
             }
@@ -197,7 +197,8 @@ fn same(have: &Meta, want: &Meta, stage: Stage) -> bool {
     same && (stage == Stage::Functional || at_0(have).same_cells(&at_0(want)))
 }
 
-/// The arguments with known types and numbers, if all are. Lazily mapped operands are given to others than views as copies.
+/// Arguments with known types and numbers, if all are known. Operators other than views get resolved copies of lazily
+/// mapped operands.
 fn known_args(graph: &Graph, node: &Node, objects: &Objects) -> Option<Vec<Arg<Meta, Scalar>>> {
     let def = node.op.def();
     let settles = def.view.is_none() || def.resolves;
