@@ -57,8 +57,8 @@ DETACHED = ["t.detach()", "t.detach()", "t.detach()[{a}:{b}]", "t.detach().trans
 NO_GRAD = "no_grad: "
 
 REFUSED = (
-    "a write that reads the memory it writes, in the order of PyTorch's loop",
-    "a write that reads cells which it wrote before, in steps that depend on the processor",
+    "the write reads cells of its own target, in the order of PyTorch's loop",
+    "the write reads cells that it has written, in an order that depends on the processor",
     "into a tensor with several elements in one cell",
 )
 

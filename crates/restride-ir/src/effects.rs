@@ -256,7 +256,7 @@ pub fn callees_first(program: &Program) -> Result<Vec<GraphId>> {
         called
             .map(|g| match program.graphs.get(g) {
                 Some(_) => Ok(g),
-                None => Err(Error::invalid(format!("there is no subgraph number {}", g.index()))),
+                None => Err(Error::invalid(format!("undefined subgraph number {}", g.index()))),
             })
             .collect()
     };

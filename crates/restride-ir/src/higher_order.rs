@@ -103,7 +103,7 @@ impl HopCall {
         let call = HopCall { hop, bodies: vec![], pred: None, carried: vec![], xs: vec![], rest: vec![] };
         Ok(Some(match hop {
             Hop::Cond => {
-                let pred = list(0).into_iter().next().ok_or_else(|| OpError::new("there is no predicate"))?;
+                let pred = list(0).into_iter().next().ok_or_else(|| OpError::new("a `cond` without a predicate"))?;
                 HopCall { bodies: vec![body(1)?, body(2)?], pred: Some(pred), rest: list(3), ..call }
             }
             Hop::WhileLoop => HopCall { bodies: vec![body(0)?, body(1)?], carried: list(2), rest: list(3), ..call },
@@ -145,10 +145,10 @@ impl HopCall {
             let n = known_meta(graph, *value)?.layout.sizes.first().copied();
             let n = n.ok_or_else(|| OpError::new("a 0-d tensor cannot be sliced"))?;
             if *trips.get_or_insert(n) != n {
-                return Err(OpError::new("what is sliced differs in size"));
+                return Err(OpError::new("the sliced operands differ in size"));
             }
         }
-        trips.ok_or_else(|| OpError::new("nothing is sliced"))
+        trips.ok_or_else(|| OpError::new("the call slices no operand"))
     }
 }
 
@@ -160,7 +160,7 @@ fn items(graph: &Graph, arg: &Arg, operand: &mut usize) -> Result<Vec<HopItem>> 
             Type::Tensor(_) => Ok(HopItem::Tensor { operand: position, value: v }),
             Type::Scalar(e) => Ok(HopItem::Number(e.clone())),
             Type::None => Ok(HopItem::None),
-            other => Err(OpError::new(format!("%{} is {other}, which a body cannot be given", graph.values[v].name))),
+            other => Err(OpError::new(format!("%{} is {other}, which a body cannot take", graph.values[v].name))),
         }
     };
     match arg {
@@ -236,7 +236,7 @@ impl LoopFrame {
         for (b, body) in call.bodies.iter().enumerate() {
             let body = nested.get(body).ok_or_else(|| OpError::new("a body has no placement"))?;
             if body.carried != call.replaced(b) {
-                let what = "a body is placed for a loop that carries something else, or for no loop";
+                let what = "a body was placed for other carried values";
                 return Err(OpError::new(what));
             }
             arena = body.plan.arena_bytes.max(arena);
@@ -262,7 +262,7 @@ impl LoopFrame {
             let body = &graphs[b];
             if body.inputs.len() != call.inputs().count() {
                 return Err(OpError::new(format!(
-                    "a body takes {} inputs and is given {}",
+                    "a body expects {} inputs, got {}",
                     body.inputs.len(),
                     call.inputs().count()
                 )));
@@ -293,7 +293,7 @@ impl LoopFrame {
             let condition = call.hop == Hop::WhileLoop && b != step;
             let wanted = if condition { 1 } else { n.results.len() };
             if body.outputs.len() != wanted {
-                return Err(OpError::new(format!("a body gives {} results, not {wanted}", body.outputs.len())));
+                return Err(OpError::new(format!("a body returns {} results, expected {wanted}", body.outputs.len())));
             }
             for (k, out) in body.outputs.iter().enumerate() {
                 let Some(inside) = output_meta(body, out)? else {
@@ -348,7 +348,7 @@ pub fn output_meta(body: &Graph, output: &Arg) -> Result<Option<Meta>> {
 }
 
 fn place_of(places: &[Option<Place>], i: usize) -> Result<&Place> {
-    places.get(i).and_then(Option::as_ref).ok_or_else(|| OpError::new(format!("tensor {i} of the call has no place")))
+    places.get(i).and_then(Option::as_ref).ok_or_else(|| OpError::new(format!("operand or result {i} of the call has no place")))
 }
 
 fn slice(layout: &Layout) -> Result<Layout> {
@@ -366,7 +366,7 @@ fn same_elements(a: &Meta, b: &Meta) -> Result<()> {
     if a.dtype == b.dtype && a.layout.sizes == b.layout.sizes {
         return Ok(());
     }
-    Err(OpError::new(format!("a body has {a} where its call has {b}")))
+    Err(OpError::new(format!("a body has {a}, its call {b}")))
 }
 
 fn same_strides(a: &Layout, b: &Layout) -> bool {

@@ -51,7 +51,7 @@ impl Limits {
             "trips" => &mut self.trips,
             "memory" => &mut self.memory,
             _ => {
-                let what = format!("no limit is called {name:?}: there are {}", Self::NAMES.join(", "));
+                let what = format!("unknown limit {name:?}; the limits are {}", Self::NAMES.join(", "));
                 return Err(Error::new(ErrorKind::Inputs, what));
             }
         } = most;

@@ -13,14 +13,14 @@ const SHARED: &str = "unsupported operation: some elements of the input tensor a
 
 /// A write that eager PyTorch accepts, with an effect that only its loops define.
 const ORDER: &str =
-    "a write that reads the memory it writes, in the order of PyTorch's loop. Clone the tensor before it.";
+    "unsupported: the write reads cells of its own target, in the order of PyTorch's loop. Clone the operand before the write.";
 
 /// PyTorch writes a copy of a lazily mapped tensor, and copies back only the call's first result.
 const UNRETURNED: &str =
-    "a write of a lazily mapped tensor that is not the call's first result, which PyTorch does not take.";
+    "unsupported: a conjugate or negative view is written by a result other than the call's first.";
 
 /// Two results on the same memory.
-const TWO: &str = "two results that are written to the same memory. Give each memory of its own.";
+const TWO: &str = "unsupported: one call writes two results to the same memory. Give each result its own memory.";
 
 /// A tensor as the rules see it.
 #[derive(Clone, PartialEq, Debug)]

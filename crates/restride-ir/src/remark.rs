@@ -94,12 +94,12 @@ impl fmt::Display for RemarkKind {
             RemarkKind::ScatterInBase => "scatter in its base",
             RemarkKind::SourceInRegion => "source straight in its region",
             RemarkKind::ReuseOperand => "result on a dying operand",
-            RemarkKind::AssembleInPlace => "part built in place",
+            RemarkKind::AssembleInPlace => "part computed in place",
             RemarkKind::WriteBack => "written straight into the input",
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
-            RemarkKind::LaidOut => "laid out as it is read",
-            RemarkKind::ComputeAgain => "computed again",
+            RemarkKind::LaidOut => "layout chosen for its readers",
+            RemarkKind::ComputeAgain => "recomputed",
         })
     }
 }
@@ -110,16 +110,16 @@ impl fmt::Display for Reason {
             Reason::Taken => f.write_str("taken"),
             Reason::StillRead { by: Some(node) } => write!(f, "still read by {node}"),
             Reason::StillRead { by: None } => f.write_str("still read by the caller"),
-            Reason::PartialOverlap => f.write_str("operand and result overlap in part"),
+            Reason::PartialOverlap => f.write_str("operand and result overlap partially"),
             Reason::DTypeDiffers => f.write_str("element sizes differ"),
             Reason::SizesDiffer => f.write_str("sizes differ"),
             Reason::CallerVisible => f.write_str("the caller sees that memory"),
-            Reason::MadeElsewhere => f.write_str("its elements are elsewhere already"),
-            Reason::InTheWay => f.write_str("there it would be in the way of more"),
-            Reason::NoStrides => f.write_str("no strides say the other shape there"),
+            Reason::MadeElsewhere => f.write_str("its elements are already stored elsewhere"),
+            Reason::InTheWay => f.write_str("it would prevent larger savings"),
+            Reason::NoStrides => f.write_str("no strides on this buffer express the new shape"),
             Reason::NotDense => f.write_str("several elements in one cell"),
-            Reason::UnknownOverlap => f.write_str("overlap not decided"),
-            Reason::KernelNeedsLayout => f.write_str("another layout is needed"),
+            Reason::UnknownOverlap => f.write_str("overlap undecided within the budget"),
+            Reason::KernelNeedsLayout => f.write_str("the kernel needs another layout"),
             Reason::SwitchedOff => f.write_str("switched off"),
         }
     }

@@ -84,7 +84,7 @@ impl Parser<'_> {
 
     fn call(&mut self, name: &str, at: usize, depth: u32) -> Result<Expr> {
         let Some(f) = ExprFn::from_name(name) else {
-            return self.error_at(at, format_args!("there is no function `{}`", cut(name)));
+            return self.error_at(at, format_args!("unknown function `{}`", cut(name)));
         };
         self.expect('(')?;
         let mut args = Vec::new();

@@ -158,7 +158,7 @@ impl<'s> Parser<'s> {
             _ => return self.expected("an operator, a value or `return`"),
         };
         let Some(op) = (self.lookup)(&name) else {
-            return self.error_at(at, format_args!("there is no operator `{}`", cut(&name)));
+            return self.error_at(at, format_args!("unknown operator `{}`", cut(&name)));
         };
         self.bump()?;
         Ok(op)

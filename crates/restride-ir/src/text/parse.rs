@@ -392,7 +392,7 @@ impl<'s> Parser<'s> {
         for (name, id) in &self.graph_ids {
             let (at, defined) = self.mentioned[id.index()];
             if !defined {
-                return self.error_at(at, format_args!("there is no graph @{name}"));
+                return self.error_at(at, format_args!("unknown graph @{name}"));
             }
         }
         let graph = self.program.graph();

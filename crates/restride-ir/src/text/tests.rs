@@ -252,7 +252,7 @@ fn errors_name_line_and_column() {
     let cases = [
         (
             "%r: f32[2] = aten.nothing(%x)",
-            "line 2, column 16: there is no operator `aten.nothing`, in `%r: f32[2] = aten.nothing(%x)`",
+            "line 2, column 16: unknown operator `aten.nothing`, in `%r: f32[2] = aten.nothing(%x)`",
         ),
         ("%r: f32[2] = aten.relu.default(%y)", "%y is not defined before this"),
         ("%x: f32[2] = aten.relu.default(%x)", "%x is defined twice"),

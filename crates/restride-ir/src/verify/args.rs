@@ -6,13 +6,13 @@ use crate::{Arg, ArgType, Expr, Graph, Node, Program, Result, SchemaArg, Type};
 pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()> {
     let schema = node.op.schema();
     if node.args.len() != schema.args.len() {
-        return invalid(format!("{} arguments are given, {} are needed", node.args.len(), schema.args.len()));
+        return invalid(format!("expected {} arguments, got {}", schema.args.len(), node.args.len()));
     }
     let hop = node.op.def().hop.is_some();
     for (slot, arg) in schema.args.iter().zip(&node.args) {
         arg.scalars().iter().try_for_each(|e| declared(program, e))?;
         if let Some(v) = arg.values().find(|v| graph.values.get(**v).is_none()) {
-            return invalid(format!("argument `{}`: there is no value {v}", slot.name));
+            return invalid(format!("argument `{}`: undefined value {v}", slot.name));
         }
         if !hop && let Err(want) = fits(graph, slot, arg) {
             return invalid(format!("argument `{}` is not {want}", slot.name));
@@ -89,10 +89,10 @@ fn results(node: &Node) -> Result<()> {
     let lists = returns.iter().filter(|r| matches!(r.ty, ArgType::Tensors | ArgType::OptTensors)).count();
     if lists > 0 {
         if have + lists < want {
-            return invalid(format!("it has {have} results, at least {} are needed", want - lists));
+            return invalid(format!("expected at least {} results, got {have}", want - lists));
         }
     } else if have != want {
-        return invalid(format!("it has {have} results, {want} are needed"));
+        return invalid(format!("expected {want} results, got {have}"));
     }
     Ok(())
 }

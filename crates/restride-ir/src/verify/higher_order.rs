@@ -13,20 +13,20 @@ pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()>
     for (k, &b) in call.bodies.iter().enumerate() {
         let body = &program.graphs[b];
         if body.inputs.len() != given {
-            return invalid(format!("a body takes {} inputs and is given {given}", body.inputs.len()));
+            return invalid(format!("a body expects {} inputs, got {given}", body.inputs.len()));
         }
         for (i, (item, &v)) in call.inputs().zip(&body.inputs).enumerate() {
             let HopItem::Tensor { value, .. } = item else { continue };
             let (inside, outside) = (&body.values[v].ty, &graph.values[*value].ty);
             if !agree(inside, outside, call.is_slice(i)) {
                 let name = &body.values[v].name;
-                return invalid(format!("input %{name} of a body is {inside} and is given {outside}"));
+                return invalid(format!("input %{name} of a body is {inside}, but gets {outside}"));
             }
         }
         let condition = call.hop == Hop::WhileLoop && k == 0;
         let wanted = if condition { 1 } else { node.results.len() };
         if body.outputs.len() != wanted {
-            return invalid(format!("a body returns {} values, {wanted} are needed", body.outputs.len()));
+            return invalid(format!("a body returns {} values, expected {wanted}", body.outputs.len()));
         }
         if condition {
             continue;
@@ -40,7 +40,7 @@ pub(super) fn check(program: &Program, graph: &Graph, node: &Node) -> Result<()>
         }
     }
     if carried > node.results.len() {
-        return invalid(format!("{carried} values are carried and {} come out", node.results.len()));
+        return invalid(format!("the loop carries {carried} values and returns {}", node.results.len()));
     }
     Ok(())
 }

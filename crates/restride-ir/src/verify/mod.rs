@@ -30,7 +30,7 @@ pub fn verify(program: &Program) -> Result<()> {
 pub fn verify_form(program: &Program) -> Result<()> {
     let graphs = {
         if program.graphs.get(program.main).is_none() {
-            return Err(Error::invalid("there is no main graph"));
+            return Err(Error::invalid("the program has no main graph"));
         }
         callees_first(program)?
     };
@@ -54,7 +54,7 @@ fn symbols(program: &Program) -> Result<()> {
             return invalid(format!("symbol {} is listed as {name}", symbol.name()));
         }
         if !crate::text::is_symbol_name(name) {
-            return invalid(format!("{name:?} is no name for a symbol"));
+            return invalid(format!("{name:?} is not a valid name of a symbol"));
         }
         if symbol.min().zip(symbol.max()).is_some_and(|(lo, hi)| lo > hi) {
             return invalid(format!("symbol {name} has an empty range"));
@@ -81,7 +81,7 @@ fn graph_names(program: &Program, graphs: &[GraphId]) -> Result<()> {
         let name = &program.graphs[id].name;
         let name = if name.is_empty() { crate::text::default_graph_name(id).into() } else { name.clone() };
         if seen.insert(name.clone(), id).is_some() {
-            return invalid(format!("two subgraphs are called {name:?}"));
+            return invalid(format!("the name {name:?} names two subgraphs"));
         }
     }
     Ok(())
@@ -94,13 +94,13 @@ fn graph(program: &Program, id: GraphId) -> Result<()> {
     let mut names: HashSet<&str> = HashSet::with_capacity(graph.values.len());
     let mut define = |v: ValueId| -> Result<()> {
         let Some(value) = graph.values.get(v) else {
-            return invalid(format!("there is no value number {}", v.index()));
+            return invalid(format!("undefined value number {}", v.index()));
         };
         if std::mem::replace(&mut defined[v.index()], true) {
             return invalid(format!("%{} is defined twice", value.name));
         }
         if value.name.is_empty() || !names.insert(&value.name) {
-            return invalid(format!("two values are called {:?}, or it has no name", value.name));
+            return invalid(format!("the name {:?} is empty or names two values", value.name));
         }
         value_type(program, &value.ty).map_err(|e| Error { what: format!("%{}: {}", value.name, e.what), ..e })
     };
@@ -113,13 +113,13 @@ fn graph(program: &Program, id: GraphId) -> Result<()> {
     graph.inputs.iter().for_each(|v| position[v.index()] = 1);
     for (at, &n) in graph.order.iter().enumerate() {
         let Some(node) = graph.nodes.get(n) else {
-            return invalid(format!("there is no node number {}", n.index()));
+            return invalid(format!("undefined node number {}", n.index()));
         };
         if std::mem::replace(&mut ran[n.index()], true) {
-            return Err(Error::invalid("a node stands twice in the order").at(graph, n));
+            return Err(Error::invalid("a node is twice in the order").at(graph, n));
         }
         if let Some(r) = node.results.iter().find(|r| graph.values.get(**r).is_none()) {
-            return invalid(format!("{}: there is no value number {}", node.op, r.index()));
+            return invalid(format!("{}: undefined value number {}", node.op, r.index()));
         }
         for v in node.operands() {
             if position.get(v.index()).is_none_or(|p| *p == 0) {
@@ -154,7 +154,7 @@ fn graph(program: &Program, id: GraphId) -> Result<()> {
 fn undefined(graph: &Graph, v: ValueId) -> Error {
     match graph.values.get(v) {
         Some(value) => Error::invalid(format!("%{} is used before it is defined", value.name)),
-        None => Error::invalid(format!("there is no value number {}", v.index())),
+        None => Error::invalid(format!("undefined value number {}", v.index())),
     }
 }
 
@@ -175,7 +175,7 @@ fn tensor_type(program: &Program, t: &TensorType) -> Result<()> {
     for d in l.sizes.iter().chain(&l.strides).chain([&l.offset]) {
         declared(program, d)?;
         if d.is_float() || d.is_bool() {
-            return invalid(format!("{d} is no whole number"));
+            return invalid(format!("{d} is not an integer"));
         }
         if d.known().is_some_and(|d| d < 0) {
             return invalid(format!("a size, stride or offset is negative: {d}"));
@@ -200,7 +200,7 @@ fn known_layout(l: &Layout, element: usize) -> Result<()> {
         });
     match (numel, reach.and_then(|r| r.checked_mul(element as u128))) {
         (Some(n), Some(r)) if n <= most && r <= most => Ok(()),
-        _ => invalid(format!("{l} is larger than memory can be")),
+        _ => invalid(format!("{l} exceeds all memory")),
     }
 }
 
@@ -225,18 +225,18 @@ fn signature(program: &Program) -> Result<()> {
         match &spec.kind {
             InputKind::Parameter(_) | InputKind::Buffer { .. } | InputKind::Constant(_) => {
                 if value.ty.tensor().is_none() {
-                    return invalid(whole("is a weight but no tensor"));
+                    return invalid(whole("is a weight, but not a tensor"));
                 }
             }
             InputKind::Storage(under) => {
                 let flat = value.ty.tensor().is_some_and(|t| t.rank() == 1 && t.layout.is_contiguous());
                 if !flat {
-                    return invalid(whole("is a storage but no flat tensor"));
+                    return invalid(whole("is a storage, but not a flat tensor"));
                 }
                 for &u in under {
                     let tensor = graph.inputs.get(u).is_some_and(|v| graph.values[*v].ty.tensor().is_some());
                     if u == i || !tensor || matches!(sig.inputs[u].kind, InputKind::Storage(_)) {
-                        return invalid(whole("is a storage under what is no tensor input"));
+                        return invalid(whole("is the storage of an input that is not a tensor"));
                     }
                 }
             }
@@ -262,7 +262,7 @@ fn output(program: &Program, i: usize, spec: &crate::OutputSpec) -> Result<()> {
     };
     let input = |i: usize| match graph.inputs.get(i) {
         Some(&v) => Ok(graph.values[v].ty.tensor()),
-        None => invalid(format!("there is no input {i}")),
+        None => invalid(format!("the program has no input {i}")),
     };
     match spec.kind {
         OutputKind::User | OutputKind::Loss | OutputKind::Token => {}
@@ -272,16 +272,16 @@ fn output(program: &Program, i: usize, spec: &crate::OutputSpec) -> Result<()> {
                     return invalid(format!("{given} is not of the type of its input, {own}"));
                 }
             }
-            _ => return invalid("it and its input must be tensors"),
+            _ => return invalid("both the output and its input must be tensors"),
         },
         OutputKind::Base => {
             if given.is_none() {
-                return invalid("memory for outputs must be a tensor");
+                return invalid("a base must be a tensor");
             }
         }
         OutputKind::Metadata(at) => {
             if input(at)?.is_none() || spec.alias.is_none() {
-                return invalid("an input that becomes another view must be a tensor, and it must be said which");
+                return invalid("an input that becomes another view must be a tensor with a declared alias");
             }
         }
     }
@@ -293,7 +293,7 @@ fn output(program: &Program, i: usize, spec: &crate::OutputSpec) -> Result<()> {
     match spec.kind {
         OutputKind::User | OutputKind::Loss => match given {
             Some(t) if t.dtype == alias.dtype && !differ(t.sizes(), &alias.layout.sizes) => {}
-            _ => return invalid("what the graph computes is not of the type of the view"),
+            _ => return invalid("the computed output differs in type from its declared view"),
         },
         OutputKind::Metadata(_) => {}
         _ => return invalid("only user outputs and inputs are views"),
@@ -318,7 +318,7 @@ fn alias_root(program: &Program, alias: &OutputAlias) -> Result<()> {
         }
     };
     let Some(root) = root.and_then(|v| graph.values[v].ty.tensor()) else {
-        return invalid("it is a view of nothing");
+        return invalid("its base is missing");
     };
     // A storage or base is whole; an input may be a view of a larger storage.
     if whole && let (Some(root), Some(view)) = (root.known(), alias.layout.known()) {
@@ -326,7 +326,7 @@ fn alias_root(program: &Program, alias: &OutputAlias) -> Result<()> {
             if l.sizes.contains(&0) { 0 } else { l.cell_range().end.saturating_mul(element as i64) }
         };
         if bytes(&view, alias.dtype.size()) > bytes(&root.layout, root.dtype.size()) {
-            return invalid("it reaches beyond the memory that it is a view of");
+            return invalid("the view exceeds its base");
         }
     }
     Ok(())

@@ -35,9 +35,9 @@ impl fmt::Display for AccessError {
             AccessError::Read => f.write_str("the memory is being read elsewhere"),
             AccessError::ReadOnly => f.write_str("the memory is read-only"),
             AccessError::Fixed => {
-                f.write_str("Trying to resize storage that is not resizable: somebody else knows its address")
+                f.write_str("Trying to resize storage that is not resizable: its address is in use elsewhere")
             }
-            AccessError::NoMemory(bytes) => write!(f, "{bytes} bytes are more memory than there is"),
+            AccessError::NoMemory(bytes) => write!(f, "cannot allocate {bytes} bytes"),
         }
     }
 }

@@ -7,7 +7,7 @@ graph(%x: i64[2, 3], %o: i64[2]) {
 }
 
 // == functionalize
-// error: two results that are written to the same memory. Give each memory of its own. (at %v, %i = aten.min.dim_min)
+// error: unsupported: one call writes two results to the same memory. Give each result its own memory. (at %v, %i = aten.min.dim_min)
 
 // == run
-// interp refuses: two results that are written to the same memory. Give each memory of its own. (at %v, %i = aten.min.dim_min)
+// interp refuses: unsupported: one call writes two results to the same memory. Give each result its own memory. (at %v, %i = aten.min.dim_min)

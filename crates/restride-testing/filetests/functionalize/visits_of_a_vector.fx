@@ -9,7 +9,7 @@ graph(%x: f32[2, 40]) {
 }
 
 // == functionalize
-// error: a write that reads cells which it wrote before, in steps that depend on the processor (at %w = aten.add_.Tensor); clone the operand before the write
+// error: unsupported: the write reads cells that it has written, in an order that depends on the processor (at %w = aten.add_.Tensor); clone the operand before the write
 
 // == run
-// interp refuses: a write that reads cells which it wrote before, in steps that depend on the processor (at %w = aten.add_.Tensor); clone the operand before the write
+// interp refuses: unsupported: the write reads cells that it has written, in an order that depends on the processor (at %w = aten.add_.Tensor); clone the operand before the write

@@ -31,17 +31,17 @@ graph @no(%x: f32[4]) {
 // %b = aten.cat.default([%h, %h])
 //   computed in the output's memory: taken, 16 bytes
 // %b = aten.cat.default([%h, %h])
-//   part built in place, %h: its elements are elsewhere already, 8 bytes
+//   part computed in place, %h: its elements are already stored elsewhere, 8 bytes
 // %b = aten.cat.default([%h, %h])
-//   part built in place, %h: its elements are elsewhere already, 8 bytes
+//   part computed in place, %h: its elements are already stored elsewhere, 8 bytes
 // %r = higher_order.cond(%p, @graph1, @graph2, [%a])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %h to result 0, for %b = aten.cat.default in @graph2, 8 bytes
-//   not part built in place: its elements are elsewhere already
+//   not part computed in place: its elements are already stored elsewhere
 // %h to result 0, for %b = aten.cat.default in @graph2, 8 bytes
-//   not part built in place: its elements are elsewhere already
+//   not part computed in place: its elements are already stored elsewhere
 
 // == run
 // input 0: bool[][]+0 = [false]

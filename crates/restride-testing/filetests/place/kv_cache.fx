@@ -23,7 +23,7 @@ graph(%cache: f32[4, 2], %k: f32[2]) {
 
 // == remarks
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
-//   source straight in its region, %k: its elements are elsewhere already, 8 bytes
+//   source straight in its region, %k: its elements are already stored elsewhere, 8 bytes
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
 //   scatter in its base, %cache: taken, 32 bytes
 // %s = aten.mul.Tensor(%w, 2)

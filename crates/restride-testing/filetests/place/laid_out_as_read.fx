@@ -63,7 +63,7 @@ graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 
 // %a = aten.sub.Tensor(%x, %y)
 //   result on a dying operand, %x: the caller sees that memory, 192 bytes
 // %a = aten.sub.Tensor(%x, %y)
-//   laid out as it is read: taken, 192 bytes
+//   layout chosen for its readers: taken, 192 bytes
 // %p = aten.permute.default(%a, [0, 2, 1, 3])
 //   view on its base, %a: taken, 192 bytes
 // %s = aten.sum.dim_IntList(%c, [1, 2, 3])

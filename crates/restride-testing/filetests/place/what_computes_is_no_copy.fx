@@ -10,4 +10,4 @@ graph(%x: f32[4]) {
 
 // == copies
 // %x to output 2, for %d = aten.cat.default, 16 bytes
-//   not part built in place: its elements are elsewhere already
+//   not part computed in place: its elements are already stored elsewhere

@@ -15,7 +15,7 @@ graph(%x: f32[3, 4]) {
 // %a to the arena, for %a2 = aten.slice_scatter.default, 16 bytes
 //   not scatter in its base: still read by %y1 = aten.select_scatter.default
 // %a2 to output 0, for %y2 = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: its elements are elsewhere already
+//   not source straight in its region: its elements are already stored elsewhere
 // %m to the arena, for %a2 = aten.slice_scatter.default, 8 bytes
 //   not source straight in its region: still read by %y1 = aten.select_scatter.default
 

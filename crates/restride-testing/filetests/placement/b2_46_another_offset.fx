@@ -15,7 +15,7 @@ graph(%x: f32[4, 3]) {
 // %v = aten.slice.Tensor(%a, 0, 1, 3)
 //   view on its base, %a: taken, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: operand and result overlap in part, 24 bytes
+//   source straight in its region, %a: operand and result overlap partially, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
 //   result on a dying operand, %v: still read by %c = aten.slice_scatter.default(%a, %b, 0, 0, 2), 24 bytes
 // %c = aten.slice_scatter.default(%a, %b, 0, 0, 2)
@@ -25,7 +25,7 @@ graph(%x: f32[4, 3]) {
 
 // == copies
 // %b to the arena, for %c = aten.slice_scatter.default, 24 bytes
-//   not source straight in its region: operand and result overlap in part
+//   not source straight in its region: operand and result overlap partially
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

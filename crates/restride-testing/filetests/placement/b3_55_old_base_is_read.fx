@@ -17,7 +17,7 @@ graph(%x: f32[4, 2]) {
 // %o = aten.slice.Tensor(%a, 0, 1, 3)
 //   view on its base, %a: taken, 16 bytes
 // %k = aten.clone.default(%o)
-//   view on its base, %o: there it would be in the way of more, 16 bytes
+//   view on its base, %o: it would prevent larger savings, 16 bytes
 // %v = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
@@ -33,7 +33,7 @@ graph(%x: f32[4, 2]) {
 
 // == copies
 // %o to the arena, for %k = aten.clone.default, 16 bytes
-//   not view on its base: there it would be in the way of more
+//   not view on its base: it would prevent larger savings
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -15,7 +15,7 @@ graph(%x: f32[4, 2], %y: f32[4], %z: f32[2]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 32 bytes
 // %w = aten.select_scatter.default(%a, %y, 1, 0)
-//   source straight in its region, %y: its elements are elsewhere already, 16 bytes
+//   source straight in its region, %y: its elements are already stored elsewhere, 16 bytes
 // %w = aten.select_scatter.default(%a, %y, 1, 0)
 //   scatter in its base, %a: taken, 32 bytes
 // %k = aten.neg.default(%z)
@@ -27,7 +27,7 @@ graph(%x: f32[4, 2], %y: f32[4], %z: f32[2]) {
 
 // == copies
 // %y to the arena, for %w = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: its elements are elsewhere already
+//   not source straight in its region: its elements are already stored elsewhere
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

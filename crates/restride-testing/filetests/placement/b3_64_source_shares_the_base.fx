@@ -15,9 +15,9 @@ graph(%x: f32[4]) {
 // %s = aten.slice.Tensor(%a, 0, 0, 2)
 //   view on its base, %a: taken, 8 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   scatter in its base, %a: operand and result overlap in part, 16 bytes
+//   scatter in its base, %a: operand and result overlap partially, 16 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   source straight in its region, %s: its elements are elsewhere already, 8 bytes
+//   source straight in its region, %s: its elements are already stored elsewhere, 8 bytes
 // %d = aten.neg.default(%b)
 //   result on a dying operand, %b: taken, 16 bytes
 // %e = aten.flip.default(%d, [-1])
@@ -25,9 +25,9 @@ graph(%x: f32[4]) {
 
 // == copies
 // %a to the arena, for %b = aten.slice_scatter.default, 16 bytes
-//   not scatter in its base: operand and result overlap in part
+//   not scatter in its base: operand and result overlap partially
 // %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: its elements are elsewhere already
+//   not source straight in its region: its elements are already stored elsewhere
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

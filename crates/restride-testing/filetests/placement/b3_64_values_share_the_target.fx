@@ -14,13 +14,13 @@ graph(%x: f32[4], %i: i64[2]) {
 // %s = aten.slice.Tensor(%a, 0, 2, 4)
 //   view on its base, %a: taken, 8 bytes
 // %b = aten.index_put.default(%a, [%i], %s)
-//   result on a dying operand, %a: operand and result overlap in part, 16 bytes
+//   result on a dying operand, %a: operand and result overlap partially, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %a to the arena, for %b = aten.index_put.default, 16 bytes
-//   not result on a dying operand: operand and result overlap in part
+//   not result on a dying operand: operand and result overlap partially
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

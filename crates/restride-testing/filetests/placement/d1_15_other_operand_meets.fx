@@ -17,7 +17,7 @@ graph(%x: f32[5]) {
 // %q = aten.slice.Tensor(%a, 0, 1, 5)
 //   view on its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%p, %q)
-//   result on a dying operand, %p: operand and result overlap in part, 16 bytes
+//   result on a dying operand, %p: operand and result overlap partially, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

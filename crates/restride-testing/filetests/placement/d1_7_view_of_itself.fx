@@ -14,7 +14,7 @@ graph(%x: f32[3, 3]) {
 // %t = aten.t.default(%a)
 //   view on its base, %a: taken, 36 bytes
 // %b = aten.add.Tensor(%a, %t)
-//   result on a dying operand, %a: operand and result overlap in part, 36 bytes
+//   result on a dying operand, %a: operand and result overlap partially, 36 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 36 bytes
 

@@ -23,7 +23,7 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 // %v = aten.view.default(%s, [2, 2])
 //   view on its base, %s: taken, 16 bytes
 // %b = aten.slice_scatter.default(%a, %v, 0, 1, 3)
-//   source straight in its region, %v: its elements are elsewhere already, 16 bytes
+//   source straight in its region, %v: its elements are already stored elsewhere, 16 bytes
 // %b = aten.slice_scatter.default(%a, %v, 0, 1, 3)
 //   scatter in its base, %a: taken, 32 bytes
 // %d = aten.flip.default(%b, [-1])

@@ -15,7 +15,7 @@ graph(%x: f32[2, 3], %y: f32[3]) {
 // %a = aten.mul.Tensor(%x, 2)
 //   result on a dying operand, %x: the caller sees that memory, 24 bytes
 // %s = aten.sum.dim_IntList(%a, [0])
-//   source straight in its region, %a: operand and result overlap in part, 12 bytes
+//   source straight in its region, %a: operand and result overlap partially, 12 bytes
 // %b = aten.select_scatter.default(%a, %s, 0, 1)
 //   scatter in its base, %a: taken, 24 bytes
 // %t = aten.neg.default(%y)
@@ -33,7 +33,7 @@ graph(%x: f32[2, 3], %y: f32[3]) {
 // %b to the arena, for %c = aten.select_scatter.default, 24 bytes
 //   not scatter in its base: still read by %d = aten.flip.default
 // %s to the arena, for %b = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: operand and result overlap in part
+//   not source straight in its region: operand and result overlap partially
 // %t to the arena, for %c = aten.select_scatter.default, 12 bytes
 //   not source straight in its region: still read by %d = aten.flip.default
 

@@ -16,7 +16,7 @@ graph(%x: f32[4]) {
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
 //   view on its base, %a: taken, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
-//   source straight in its region, %q: its elements are elsewhere already, 8 bytes
+//   source straight in its region, %q: its elements are already stored elsewhere, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
 //   scatter in its base, %a: taken, 16 bytes
 // %d = aten.neg.default(%w)
@@ -26,7 +26,7 @@ graph(%x: f32[4]) {
 
 // == copies
 // %q to the arena, for %w = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: its elements are elsewhere already
+//   not source straight in its region: its elements are already stored elsewhere
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

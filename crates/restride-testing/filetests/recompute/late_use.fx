@@ -28,9 +28,9 @@ graph(%x: f32[32, 32], %w: f32[32, 32]) {
 //   return %h
 // }
 // %a_1 = aten.mm.default(%x, %w)
-//   computed again, %a: 4096 bytes
+//   recomputed, %a: 4096 bytes
 // %b_1 = aten.sigmoid.default(%x)
-//   computed again, %b: 4096 bytes
+//   recomputed, %b: 4096 bytes
 // at most 12288 bytes at once instead of 20480
 
 // == run

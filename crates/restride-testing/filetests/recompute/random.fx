@@ -25,5 +25,5 @@ graph(%x: f32[1024]) {
 //   return %f
 // }
 // %r_1 = aten.rand_like.default(%x)
-//   computed again, %r: 4096 bytes
+//   recomputed, %r: 4096 bytes
 // at most 8192 bytes at once instead of 12288

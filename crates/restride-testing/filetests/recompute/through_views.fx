@@ -30,7 +30,7 @@ graph(%x: f32[16, 32], %y: f32[64, 32]) {
 //   return %g, %z
 // }
 // %a_1 = aten.sigmoid.default(%x)
-//   computed again, %a: 2048 bytes
+//   recomputed, %a: 2048 bytes
 // at most 16384 bytes at once instead of 18432
 
 // == run

@@ -27,7 +27,7 @@ graph(%x: f32[1024]) {
 //   return %e, %b
 // }
 // %a_1 = aten.sigmoid.default(%x)
-//   computed again, %a: 4096 bytes
+//   recomputed, %a: 4096 bytes
 // at most 4096 bytes at once instead of 5184
 
 // == run

@@ -31,7 +31,7 @@ graph(%x: f32[1024], %y: f32[1024]) {
 //   return %x1, %h
 // }
 // %c_1 = aten.sin.default(%x1)
-//   computed again, %c: 4096 bytes
+//   recomputed, %c: 4096 bytes
 // at most 8192 bytes at once instead of 16384
 
 // == run

@@ -6,4 +6,4 @@ graph(%x: f32[2]) {
 }
 
 // == verify
-// error: line 4, column 16: there is no operator `aten.nag.default`, in `%a: f32[2] = aten.nag.default(%x)`
+// error: line 4, column 16: unknown operator `aten.nag.default`, in `%a: f32[2] = aten.nag.default(%x)`
