@@ -1,45 +1,45 @@
-//! Facts about memory: which cells hold which value.
+//! Facts about memory: cells that hold a value.
 
 use restride_ir::{BufferId, Id, Layout, Place, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Cells that were written after a fact was made.
+/// Cells that were written after a fact began.
 #[derive(Clone, Debug)]
 pub struct Hole {
     layout: Layout,
     element: usize,
-    /// The step that wrote them.
+    /// Step of the write.
     pub step: usize,
 }
 
-/// The cells of a layout hold a value, but for holes.
+/// The cells of a layout hold a value, except in holes.
 #[derive(Clone, Debug)]
 pub struct Fact {
     /// The value.
     pub value: ValueId,
-    /// Where, in elements of the value's type.
+    /// Cells, in elements of the value's type.
     pub layout: Layout,
     /// Size of an element in bytes.
     pub element: usize,
-    /// What is no longer the value.
+    /// Cells that no longer hold the value.
     pub holes: Vec<Hole>,
 }
 
-/// How a write meets a layout.
+/// Overlap of a write with a layout.
 fn meet(a: &Layout, a_element: usize, b: &Layout, b_element: usize) -> Overlap {
     overlap_bytes(a, a_element, b, b_element)
 }
 
 impl Fact {
-    /// The holes that may touch a layout.
+    /// Holes that may touch a layout.
     pub fn holes_in(&self, layout: &Layout, element: usize) -> Vec<Hole> {
         let touches = |h: &&Hole| meet(&h.layout, h.element, layout, element) != Overlap::Disjoint;
         self.holes.iter().filter(touches).cloned().collect()
     }
 
-    /// The holes that are not provably inside of a region.
+    /// Holes that are not provably inside of a region.
     pub fn holes_outside(&self, region: &Layout, element: usize) -> Vec<Hole> {
         let inside =
             |h: &&Hole| !matches!(meet(&h.layout, h.element, region, element), Overlap::Same | Overlap::Inside);
@@ -47,8 +47,8 @@ impl Fact {
     }
 }
 
-/// Facts of one buffer by where they lie, in classes of similar length: what may touch a range of bytes begins in it, or
-/// before it by no more than its class is long.
+/// Facts of one buffer by position, in classes of similar length. A fact that touches a range begins in the range, or
+/// before it by at most the length of its class.
 #[derive(Clone, Default)]
 struct Extents {
     classes: BTreeMap<u32, BTreeSet<(i64, usize)>>,
@@ -66,7 +66,7 @@ impl Extents {
             class.remove(&(range.start, fact));
         }
     }
-    /// All that may touch a range, and some that do not.
+    /// All facts that may touch a range, and some that do not.
     fn near(&self, range: &Range<i64>) -> Vec<usize> {
         let mut out = Vec::new();
         for (&class, facts) in &self.classes {
@@ -85,24 +85,24 @@ fn bytes(layout: &Layout, element: usize) -> Range<i64> {
     cells.start.saturating_mul(element as i64)..cells.end.saturating_mul(element as i64)
 }
 
-/// What is known of all buffers.
+/// Facts of all buffers.
 #[derive(Default)]
 pub struct KnownMemory {
     facts: Vec<Option<(BufferId, Fact)>>,
-    /// Positions of `facts` that are free.
+    /// Unused positions of `facts`.
     free: Vec<usize>,
     extents: Vec<Extents>,
-    /// The facts of each value, oldest first.
+    /// Facts of each value, oldest first.
     homes: BTreeMap<ValueId, Vec<usize>>,
 }
 
 impl KnownMemory {
-    /// Nothing is known of that many buffers.
+    /// No facts, for `buffers` buffers.
     pub fn new(buffers: usize) -> KnownMemory {
         KnownMemory { extents: vec![Extents::default(); buffers], ..KnownMemory::default() }
     }
 
-    /// The cells of a place are written: holes in what is known of them.
+    /// A write to a place makes holes in the facts that it may touch.
     pub fn write(&mut self, place: &Place, element: usize, step: usize) {
         for at in self.extents[place.buffer.index()].near(&bytes(&place.layout, element)) {
             let Some((_, fact)) = &mut self.facts[at] else { continue };
@@ -116,7 +116,7 @@ impl KnownMemory {
         }
     }
 
-    /// A new fact; it takes the place of what was known of the same value in the same cells.
+    /// Adds a fact, in place of older facts of the same value in the same cells.
     pub fn learn(&mut self, buffer: BufferId, fact: Fact) {
         if let Some(old) = self.position(fact.value, buffer, &fact.layout) {
             self.facts[old] = Some((buffer, fact));
@@ -136,17 +136,17 @@ impl KnownMemory {
         self.homes.get(&value)?.iter().find(is).copied()
     }
 
-    /// What is known of a value in exactly these cells.
+    /// The fact of a value in exactly these cells.
     pub fn find(&self, value: ValueId, buffer: BufferId, layout: &Layout) -> Option<&Fact> {
         self.facts[self.position(value, buffer, layout)?].as_ref().map(|(_, fact)| fact)
     }
 
-    /// All that is known of a value.
+    /// All facts of a value.
     pub fn of(&self, value: ValueId) -> Vec<(BufferId, Fact)> {
         self.homes.get(&value).into_iter().flatten().filter_map(|at| self.facts[*at].clone()).collect()
     }
 
-    /// A value is used no more.
+    /// Removes the facts of a value.
     pub fn forget(&mut self, value: ValueId) {
         for at in self.homes.remove(&value).unwrap_or_default() {
             if let Some((buffer, fact)) = self.facts[at].take() {
@@ -161,7 +161,7 @@ impl KnownMemory {
 mod tests {
     use super::*;
 
-    /// What is near a range holds all that touches it.
+    /// `near` returns all facts that touch a range.
     #[test]
     fn extents_miss_nothing() {
         let mut below = crate::draws(5);

@@ -1,51 +1,51 @@
-//! What a judge found.
+//! Faults that checkers find.
 
 use restride_ir::{Error, ErrorKind, GraphId, NodeId, Place, Program};
 use std::fmt;
 
-/// What kind of thing is wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// A value is read where it was never put.
+    /// A value is read where it was never stored.
     NotThere,
-    /// A value is read where some of its cells have been written since.
+    /// A value is read where some of its cells were overwritten.
     Overwritten,
-    /// A kernel writes cells that it reads, or writes cells twice, without a licence.
+    /// A kernel writes cells that it reads, or a cell twice, without a licence.
     Overlap,
-    /// A place leaves its buffer, or a buffer its arena.
+    /// A place leaves its buffer, or a buffer leaves its arena.
     Outside,
-    /// Memory is written that must not be.
+    /// A step writes read-only memory.
     ReadOnly,
-    /// A step, a buffer or a plan does not fit the program: something is missing, double or of another size.
+    /// A step, buffer or plan does not fit the program: missing, duplicate, or of another size.
     Malformed,
-    /// Two buffers share bytes while both live.
+    /// Two live buffers share bytes.
     Shared,
-    /// What a plan says of itself is not true.
+    /// A claim of the plan is false.
     Claim,
-    /// A program that is said to be functional is not.
+    /// A program that claims to be functional is not.
     Impure,
-    /// A functional program computes something else than the imported one.
+    /// The functional program computes something else than the imported one.
     Meaning,
 }
 
-/// Something wrong in a placement, a plan or a program.
+/// A fault in a placement, a plan or a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fault {
-    /// What kind.
+    /// Kind.
     pub kind: FaultKind,
-    /// In which graph.
+    /// Graph.
     pub graph: Option<GraphId>,
-    /// At which step of the placement; `None` before the first and after the last.
+    /// Step of the placement; `None` before the first and after the last.
     pub step: Option<usize>,
-    /// Which node the step belongs to.
+    /// Node of the step.
     pub node: Option<NodeId>,
     /// Name of the value.
     pub value: Option<String>,
-    /// Which cells.
+    /// Place of the value.
     pub place: Option<Place>,
-    /// The first element of the value that is wrong, by its index in each dimension, where that is known.
+    /// Index of the first wrong element, if known.
     pub element: Option<Vec<i64>>,
-    /// What is wrong, in words.
+    /// Message.
     pub what: String,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The faults as one error: the first with its node and source line, and how many there are.
+/// The faults as one error: the first with its node and source line, and the number of others.
 pub fn error(program: &Program, faults: &[Fault]) -> Error {
     let Some(first) = faults.first() else { return Error::new(ErrorKind::Check, "a check failed without a fault") };
     let more = match faults.len() {

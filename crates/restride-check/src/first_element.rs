@@ -1,12 +1,12 @@
-//! Which element of a value it is that is wrong: found by halving boxes, not by looking at each.
+//! The first wrong element of a value, found by bisection of boxes instead of a scan.
 
 use crate::facts::Fact;
 use crate::placement::PlacementWalk;
 use restride_ir::{Arg, Args, Layout, Movement, NodeId, Place, ValueId};
 use restride_tensor::{Overlap, overlap_bytes};
 
-/// The index of the first element, row by row, of which `bad` holds. It is asked of boxes, and holds of a box if it holds of
-/// one of its elements. `None` if it holds of no element, or of boxes only, where it could not be decided.
+/// Index of the first element, in row-major order, for which `bad` holds. `bad` takes boxes, and holds for a box if it
+/// holds for one of its elements. `None` if it holds for no element, or only for boxes where it could not decide.
 pub(crate) fn first(layout: &Layout, bad: impl Fn(&Layout) -> bool) -> Option<Vec<i64>> {
     if layout.sizes.contains(&0) || !bad(layout) {
         return None;
@@ -14,7 +14,7 @@ pub(crate) fn first(layout: &Layout, bad: impl Fn(&Layout) -> bool) -> Option<Ve
     let mut rest = layout.clone();
     let mut index = Vec::with_capacity(rest.rank());
     for d in 0..rest.rank() {
-        // Nothing bad before `from`, something in `from..to`.
+        // No element before `from` is bad; one in `from..to` is.
         let (mut from, mut to) = (0, rest.sizes[d]);
         let part = |from: i64, to: i64| {
             let mut part = rest.clone();
@@ -32,7 +32,7 @@ pub(crate) fn first(layout: &Layout, bad: impl Fn(&Layout) -> bool) -> Option<Ve
     bad(&rest).then_some(index)
 }
 
-/// The first element that a layout has elsewhere than a fact has it, or that the fact has no longer.
+/// The first element that a layout has in another cell than a fact, or that the fact has lost.
 fn differs(fact: &Fact, layout: &Layout) -> Option<Vec<i64>> {
     let hole = first(layout, |part| !fact.holes_in(part, fact.element).is_empty());
     let start = vec![0; layout.rank()];
@@ -52,12 +52,13 @@ fn differs(fact: &Fact, layout: &Layout) -> Option<Vec<i64>> {
     }
 }
 
-/// Nothing is known.
+/// No fact is known.
 pub(crate) struct Unknown;
 
 impl PlacementWalk<'_> {
-    /// The first element of a value that a place does not hold, by all that is known of the value in that buffer; `None` of
-    /// it where it holds all. An error if nothing is known and the value is put together of others, some of which may be there.
+    /// The first element of a value that a place does not hold, by all facts of the value in that buffer; `None` if the
+    /// place holds all. An error if no fact is known of a value that is assembled from others, some of which may be in
+    /// place.
     pub(crate) fn not_held(&self, v: ValueId, place: &Place) -> Result<Option<Vec<i64>>, Unknown> {
         let facts = self.memory.of(v).into_iter().filter(|(buffer, _)| *buffer == place.buffer);
         let alike = facts.filter(|(_, f)| f.layout.rank() == place.layout.rank());
@@ -66,17 +67,17 @@ impl PlacementWalk<'_> {
             let whole = vec![0; place.layout.rank()];
             return if self.put_together.contains(&v) { Err(Unknown) } else { Ok(Some(whole)) };
         }
-        // What one of the facts holds is there.
+        // One fact that has an element suffices for it.
         Ok(known.try_fold(Vec::new(), |most, index| index.map(|index| most.max(index))))
     }
 
-    /// The first element of a result of a scatter, or of its like or of `cat`, that is not where the placement has the
-    /// result, and that place. `None` where it is not known.
+    /// The first element of a scatter's or `cat`'s result that is not in the result's place, and that place; `None` if
+    /// unknown.
     pub(crate) fn gap(&self, id: NodeId, r: ValueId) -> Option<(Place, Vec<i64>)> {
         let node = &self.graph.nodes[id];
         let place = self.placement.places[r].as_ref().or(self.seen_at[r].first())?;
         let meta = self.metas[r].as_ref().filter(|m| m.layout.sizes == place.layout.sizes)?;
-        // Where a part's elements lie, and which they are of the whole.
+        // First missing element of an operand, by its number in the whole.
         let rows = Layout::contiguous(&meta.layout.sizes);
         let in_part = |v: ValueId, at: &Layout, of: &Layout| {
             let place = Place { buffer: place.buffer, layout: at.clone() };
@@ -108,7 +109,7 @@ impl PlacementWalk<'_> {
                 let size = meta.dtype.size();
                 let meets = |part: &Layout| overlap_bytes(part, size, &of, size);
                 let beside = |part: &Layout| !matches!(meets(part), Overlap::Same | Overlap::Inside);
-                // What the base had in the region is not asked for.
+                // The base's elements in the region do not count.
                 let of_base = match (first(&rows, beside), in_part(*b, &place.layout, &rows)?) {
                     (None, _) | (_, None) => None,
                     (Some(outside), Some(index)) if index <= outside => Some(outside),
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
     use restride_tensor::{Overlap, overlap_bytes};
 
-    /// As looking at each element.
+    /// Against a scan.
     #[test]
     fn first_as_one_by_one() {
         let mut below = crate::draws(7);

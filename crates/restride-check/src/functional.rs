@@ -1,35 +1,35 @@
-//! Whether a program is pure, as far as its form tells.
+//! Checker of the form of functional programs.
 
 use crate::{Fault, FaultKind};
 use restride_ir::{AliasRoot, Arg, Graph, GraphId, InputKind, NodeId, OutputKind, Program, Stage, ValueId};
 use std::collections::BTreeSet;
 
-/// Judges the form of a functional program: no operator writes an argument or changes a tensor's metadata, in any
-/// graph; values are defined once and before they are used; inputs and outputs are all in the signature; at most one
-/// new content for each input; outputs that are views are views of inputs or of outputs of kind `Base`.
+/// Checks the form of a functional program. In every graph, no operator writes an argument or changes a tensor's metadata,
+/// and values are defined once and before their uses. The signature lists all inputs and outputs, with at most one new
+/// content an input. Outputs that are views are views of inputs or of outputs of kind `Base`.
 ///
-/// It does not compare the program with the imported one: that it means the same is not judged here.
+/// [`equivalence`](crate::equivalence()) compares the program's meaning with the imported one's.
 ///
 /// # Errors
-/// What is wrong.
+/// The faults.
 pub fn functional(program: &Program) -> Result<(), Vec<Fault>> {
-    let mut judge = Judge { program, faults: Vec::new() };
+    let mut checker = FormChecker { program, faults: Vec::new() };
     if program.stage != Stage::Functional {
-        judge.fault(None, None, FaultKind::Impure, "the program does not call itself functional");
+        checker.fault(None, None, FaultKind::Impure, "the program does not call itself functional");
     }
     for (id, graph) in program.graphs.iter() {
-        judge.graph(id, graph);
+        checker.graph(id, graph);
     }
-    judge.signature();
-    if judge.faults.is_empty() { Ok(()) } else { Err(judge.faults) }
+    checker.signature();
+    if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
 }
 
-struct Judge<'a> {
+struct FormChecker<'a> {
     program: &'a Program,
     faults: Vec<Fault>,
 }
 
-impl Judge<'_> {
+impl FormChecker<'_> {
     fn fault(&mut self, graph: Option<GraphId>, node: Option<NodeId>, kind: FaultKind, what: impl Into<String>) {
         self.faults.push(Fault {
             kind,

@@ -1,9 +1,9 @@
-//! Something known of each byte of a range, kept as runs of bytes of which the same is known.
+//! A map from bytes to values, kept as runs of bytes with equal values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// By the first byte of a run: the byte after it, and what is known. Neighbours of which the same is known are one run.
+/// From the first byte of a run: the byte after the run, and the value. Neighbouring runs have different values.
 #[derive(Clone, Debug)]
 pub struct Spans<T>(BTreeMap<i64, (i64, T)>);
 
@@ -14,12 +14,12 @@ impl<T> Default for Spans<T> {
 }
 
 impl<T: Copy + PartialEq> Spans<T> {
-    /// Whether something is known of a byte of a range.
+    /// Whether a byte of a range has a value.
     pub fn touches(&self, range: &Range<i64>) -> bool {
         self.0.range(..range.end).next_back().is_some_and(|(_, x)| x.0 > range.start) && !range.is_empty()
     }
 
-    /// Forgets a range; gives what was known of it, in order.
+    /// Removes a range, and returns its runs in order.
     pub fn take(&mut self, range: &Range<i64>) -> Vec<(Range<i64>, T)> {
         if range.is_empty() {
             return Vec::new();
@@ -45,7 +45,7 @@ impl<T: Copy + PartialEq> Spans<T> {
         out
     }
 
-    /// Knows something of a range instead of what was known before; gives that.
+    /// Sets the value of a range, and returns the runs that were there.
     pub fn set(&mut self, range: &Range<i64>, what: T) -> Vec<(Range<i64>, T)> {
         let before = self.take(range);
         if range.is_empty() {

@@ -1,23 +1,23 @@
-//! Kernels: what they read, what they write, and where the two may meet.
+//! Kernels: their reads and writes, and licences for overlaps of both.
 
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
 use restride_ir::{Arg, HopCall, Meta, NodeId, Place, ReuseKind, Type, ValueId, trailing_room};
 use restride_tensor::{Overlap, index_by_index, overlap_bytes, self_overlaps};
 
-/// A tensor that a kernel is given.
+/// An operand of a kernel.
 struct KernelOperand {
     value: ValueId,
     /// Position among the node's operands.
     operand: usize,
-    /// Position of the argument that it is, or is listed in.
+    /// Position of its argument, or of the list that holds it.
     arg: usize,
     place: Place,
     meta: Meta,
 }
 
 impl PlacementWalk<'_> {
-    /// A kernel runs.
+    /// Checks a kernel step.
     pub(crate) fn run(&mut self, at: usize, id: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let node = &self.graph.nodes[id];
         if reads.len() != node.operands().count() || writes.len() != node.results.len() {
@@ -98,7 +98,7 @@ impl PlacementWalk<'_> {
         }
     }
 
-    /// Whether the operator copes with where a result meets its operands, by its declared licences.
+    /// Whether the operator's declared licences allow the overlaps of a result with its operands.
     fn licensed(
         &self,
         id: NodeId,
@@ -119,8 +119,8 @@ impl PlacementWalk<'_> {
         {
             return Ok(());
         }
-        // Each index of both begins in the same byte; elements of one size are the same cells then, and those of different
-        // sizes keep to what belongs to their index.
+        // Each index begins at the same byte in both. Elements of one size then share their cells; elements of different
+        // sizes stay within their index.
         let same_cell = |o: &KernelOperand| {
             let expanded = if def.pointwise {
                 o.place.layout.expand(&place.layout.sizes).ok()
@@ -132,14 +132,14 @@ impl PlacementWalk<'_> {
         };
         for &i in &met {
             let o = &operands[i];
-            // A licence is for an argument that is one tensor.
+            // A licence is for an argument that is a single tensor.
             let single = matches!(node.args.get(o.arg), Some(Arg::Value(_)));
             let mut licences =
                 def.reuse.iter().filter(|l| single && l.arg as usize == o.arg && l.result as usize == result);
             let holds = licences.any(|l| match l.kind {
                 ReuseKind::SameIndex => same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j])),
                 ReuseKind::RowWise { .. } => {
-                    // Rows are read and written as they lie.
+                    // Rows are read and written in place.
                     let of_one_size = met.iter().all(|&j| operands[j].meta.dtype.size() == meta.dtype.size());
                     of_one_size && same_cell(o) && met.iter().all(|&j| j == i || same_cell(&operands[j]))
                 }
@@ -149,7 +149,7 @@ impl PlacementWalk<'_> {
                     met.iter().all(|&j| j == i) && trailing_room(self.graph, id, l, reads, place).is_some()
                 }
             });
-            // What lies cell for cell like the result is covered by the licence of another operand.
+            // An operand with the result's cells is covered by the licence of another operand.
             let covered = || {
                 same_cell(o)
                     && def.reuse.iter().any(|l| {
@@ -173,7 +173,7 @@ impl PlacementWalk<'_> {
     }
 }
 
-/// Whether two places may have a cell in common.
+/// Whether two places may share a cell.
 fn touch(a: &Place, a_meta: &Meta, b: &Place, b_meta: &Meta) -> bool {
     a.buffer == b.buffer
         && overlap_bytes(&a.layout, a_meta.dtype.size(), &b.layout, b_meta.dtype.size()) != Overlap::Disjoint

@@ -1,36 +1,37 @@
-//! Independent judges of what the passes decide. They share declarations with the passes (schemas, view rules, element
-//! maps, reuse licences, the frame of a higher-order call), never reasoning: nothing here knows how a placement was found.
+//! Independent checkers of the passes' decisions. Checkers share declarations with the passes (schemas, view rules, element
+//! maps, reuse licences, the frame of a higher-order call), never reasoning: no checker knows how a placement was found.
 //!
 //! # What is proved
-//! [`placement`]: in the order of the steps, every operand of every kernel and every source of a move lies, whole and
-//! not overwritten since, where the step reads it; so does, at the end, every output in the caller's memory and every new
-//! content in the memory of the input that it belongs to. No kernel writes a cell that it still reads but as its operator
-//! declares to cope with ([`ReuseKind`](restride_ir::ReuseKind)); no place leaves its buffer; no input is written but those
-//! that the program mutates, and of these no cell that is not the input's own. Bodies of higher-order nodes likewise.
+//! [`placement`]: in the order of the steps, every operand of every kernel and every source of a move is stored, complete
+//! and not overwritten, where the step reads it. At the end, so is every output in the caller's memory, and every new
+//! content in the memory of its input. A kernel writes cells that it reads only as its operator declares
+//! ([`ReuseKind`](restride_ir::ReuseKind)). No place leaves its buffer. Only inputs that the program mutates are written,
+//! and only in their own cells. The same holds for bodies of higher-order nodes.
 //!
-//! [`plan`]: no step reads of a buffer what another one has overwritten in the arena, or overwrites while it reads; none
-//! leaves the arena, all are aligned, and the lower bound is no more than what is needed at one step, counted in blocks and each place
-//! from its first cell to its last.
+//! [`plan`]: no step reads bytes of a buffer that another buffer has overwritten in the arena, or overwrites them while it
+//! reads. No buffer leaves the arena, all are aligned, and the lower bound is at most the bytes needed at one step, counted
+//! in blocks and each place from its first cell to its last.
 //!
-//! [`functional`]: no operator writes, the signature fits the graph, and values are defined before they are used. That the
-//! program means what the imported one means is judged by [`equivalence()`]: every output and every byte of an input's
+//! [`functional`]: no operator writes, the signature fits the graph, and values are defined before their uses.
+//!
+//! [`equivalence()`]: the functional program means the same as the imported one. Every output and every byte of an input's
 //! storage is computed by the same calls of the same elements, for all inputs of some sizes. Its module says what it trusts
-//! and what it does not cover.
+//! and does not cover.
 //!
 //! # What is trusted
-//! Declarations: that kernels compute what they should and write all of their results, that view rules and element maps are
-//! right, that licences are true, that types are. `restride_tensor::overlap_bytes`, whose answer `Unknown` counts as
-//! touching. That a search which says so has been through all plans that are smaller. That a run binds memory as buffers say, inputs that are written apart from each other.
+//! Declarations: kernels compute what they should and write all of their results; view rules, element maps, licences and
+//! types are right. `restride_tensor::overlap_bytes`, whose `Unknown` counts as an overlap. A plan's claim that a search
+//! has tried all smaller plans. A run that binds memory as the buffers say, with written inputs apart from each other.
 //!
 //! # What is not covered
-//! User outputs that are views of other memory (the run computes nothing for them). Whether an operator's effects other than
-//! memory happen in the program's order. Values whose sizes are not known: they are faults.
+//! User outputs that are views of other memory, for which a run computes nothing. The order of effects other than memory.
+//! Values of unknown sizes: they are faults.
 //!
 //! # How
-//! The placement judge keeps facts, "the cells of this layout hold that value", with holes: a write makes a hole in every
-//! fact whose cells it may touch. A read needs a fact without holes. Views, scatters and the like make new facts of old
-//! ones and take along only the holes that concern them. Facts go when their value is used no more. A fault names the step, the
-//! value and the first of its elements that is not known to be where it is read.
+//! The placement checker keeps facts, "the cells of this layout hold that value", with holes. A write adds a hole to every
+//! fact whose cells it may touch; a read needs a fact without holes. Views, scatters and the like derive new facts from old
+//! ones, with the holes that concern them. The last use of a value removes its facts. A fault names the step, the value and
+//! the first element that is not known to be in its place.
 #![forbid(unsafe_code)]
 
 mod equivalence;
@@ -51,7 +52,7 @@ pub use functional::functional;
 pub use placement::placement;
 pub use plan::plan;
 
-/// Numbers below what is asked for, the same for every seed.
+/// Random numbers below the argument, the same for the same seed.
 #[cfg(test)]
 fn draws(seed: u64) -> impl FnMut(i64) -> i64 {
     let mut state = seed;

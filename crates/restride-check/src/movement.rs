@@ -1,4 +1,4 @@
-//! Nodes that cost nothing: what is known of their results follows from what is known of their operands.
+//! Nodes without work: facts about their results follow from facts about their operands.
 
 use crate::FaultKind;
 use crate::facts::Hole;
@@ -8,7 +8,7 @@ use restride_tensor::{Overlap, overlap_bytes};
 
 type MovementResult<T> = Result<T, String>;
 
-/// A value found to lie at a place, but for holes.
+/// A value found in a place, except in holes.
 struct FoundValue {
     value: ValueId,
     place: Place,
@@ -16,7 +16,7 @@ struct FoundValue {
 }
 
 impl PlacementWalk<'_> {
-    /// A node whose results already lie where they are.
+    /// A node whose results are in place already.
     pub(crate) fn free(&mut self, id: NodeId) {
         let node = &self.graph.nodes[id];
         let found = match self.follow(node) {
@@ -38,7 +38,7 @@ impl PlacementWalk<'_> {
         }
     }
 
-    /// Where the results of a node are by its declared map, from all that is known of its operands.
+    /// Results of a node by its declared element map, from all facts about its operands.
     fn follow(&self, node: &Node) -> MovementResult<Vec<FoundValue>> {
         let def = node.op.def();
         let mut found = Vec::new();
@@ -71,7 +71,7 @@ impl PlacementWalk<'_> {
         self.metas[v].as_ref().ok_or_else(|| format!("%{} is no tensor of known sizes", self.graph.values[v].name))
     }
 
-    /// Arguments for a rule, with one operand lying at a given layout.
+    /// Arguments of a rule, with one operand in a given layout.
     pub(crate) fn args(&self, node: &Node, at: Option<(usize, &Layout)>) -> MovementResult<Vec<Arg<Meta, Scalar>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
@@ -88,7 +88,7 @@ impl PlacementWalk<'_> {
         Ok(args)
     }
 
-    /// What a view rule says of a base at a layout; `None` if it cannot be a view there.
+    /// Layouts of the views of a base in a layout; `None` if the base's strides allow no view.
     pub(crate) fn views_at(
         &self,
         node: &Node,
@@ -97,7 +97,7 @@ impl PlacementWalk<'_> {
         layout: &Layout,
     ) -> MovementResult<Option<Vec<Meta>>> {
         let (_, eager) = self.operand(node, base)?;
-        // An operator that speaks of strides means eager's; where the base has those, only its start may differ.
+        // A stride-reading operator means eager's strides; a base with these strides may have another offset.
         let strided = node.op.def().strided;
         if strided && !layout.same_cells(&Layout { offset: layout.offset, ..eager.layout.clone() }) {
             return Ok(None);
@@ -112,7 +112,7 @@ impl PlacementWalk<'_> {
                     Some(bytes) if bytes % size == 0 => v.layout.offset += bytes / size,
                     _ => return Ok(None),
                 }
-                // Such a view can reach beyond its base's own cells, where nothing is known.
+                // Such a view can reach cells beyond its base, about which no fact is known.
                 let how = overlap_bytes(&v.layout, v.dtype.size(), layout, eager.dtype.size());
                 if !v.layout.sizes.contains(&0) && !matches!(how, Overlap::Same | Overlap::Inside) {
                     return Ok(None);
@@ -199,7 +199,7 @@ impl PlacementWalk<'_> {
         let result = self.meta(value)?;
         let operands: Vec<ValueId> = node.operands().collect();
         let args = self.args(node, None)?;
-        // The pieces do not tell the whole: it is looked for where the placement says and where it is used.
+        // The parts do not determine the whole, so try the result's place and the places where it is used.
         let mut places: Vec<&Place> = self.placement.places[value].iter().collect();
         places.extend(self.seen_at[value].iter().filter(|p| Some(*p) != self.placement.places[value].as_ref()));
         for place in places {

@@ -1,4 +1,4 @@
-//! The placement judge: walks the steps over facts about memory.
+//! The placement checker: walks the steps with facts about memory.
 
 use crate::facts::{Fact, KnownMemory};
 use crate::first_element::first;
@@ -10,19 +10,19 @@ use restride_ir::{
 use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More faults than this are not listed.
+/// Largest number of faults that are listed.
 const MOST: usize = 100;
 
-/// Judges a placement of a functional program whose sizes are known. See the crate's description for what it proves.
+/// Checks a placement of a functional program with known sizes. The crate's documentation says what this proves.
 ///
 /// # Errors
-/// What is wrong, in the order of the steps; a hundred faults at most.
+/// The faults in the order of the steps, at most a hundred.
 pub fn placement(program: &Program, placement: &Placement) -> Result<(), Vec<Fault>> {
-    let faults = judge(program, program.main, placement, None);
+    let faults = check(program, program.main, placement, None);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn judge(program: &Program, id: GraphId, placement: &Placement, body: Option<usize>) -> Vec<Fault> {
+fn check(program: &Program, id: GraphId, placement: &Placement, body: Option<usize>) -> Vec<Fault> {
     let Some(graph) = program.graphs.get(id) else {
         let what = "a body that is not in the program".to_string();
         return vec![Fault {
@@ -60,18 +60,18 @@ pub(crate) struct PlacementWalk<'a> {
     pub id: GraphId,
     pub graph: &'a Graph,
     pub placement: &'a Placement,
-    /// Of a body: how many of its inputs are what a loop carries.
+    /// Number of carried inputs, in a body.
     body: Option<usize>,
     pub metas: Table<ValueId, Option<Meta>>,
-    /// The last step that uses a value; past the steps for what the caller gets.
+    /// Last step that uses a value; beyond all steps for outputs.
     last: Table<ValueId, Option<usize>>,
-    /// Where values are read and moved from, for values whose place a declared map cannot tell.
+    /// Places that values are read and moved from, for values whose place no declared map determines.
     pub seen_at: Table<ValueId, Vec<Place>>,
-    /// Memory of each input that the program mutates, by buffer: the input's cells.
+    /// For each buffer of a mutated input, the input's cells.
     mutated: BTreeMap<BufferId, Meta>,
-    /// Working memory, which no place may be in.
+    /// Scratch buffers, which hold no value.
     working: BTreeSet<BufferId>,
-    /// Results of scatters and of `cat` that cost nothing.
+    /// Results of scatters and `cat` without work.
     pub put_together: BTreeSet<ValueId>,
     inputs: BTreeMap<usize, BufferId>,
     outputs: BTreeMap<usize, BufferId>,
@@ -144,7 +144,7 @@ impl<'a> PlacementWalk<'a> {
         self.fault_at(kind, value, place, None, what);
     }
 
-    /// A fault of one element of a value.
+    /// A fault at one element of a value.
     pub fn fault_at(
         &mut self,
         kind: FaultKind,
@@ -158,12 +158,12 @@ impl<'a> PlacementWalk<'a> {
         self.faults.push(Fault { kind, graph, step: self.at, node: self.node, value, place, element, what });
     }
 
-    /// Whether a value is used after this step.
+    /// Whether a later step uses a value.
     pub fn needed_later(&self, v: ValueId) -> bool {
         self.last[v].is_some_and(|l| Some(l) > self.at)
     }
 
-    /// What the memory of each input that is written must hold at the end.
+    /// Required content of each mutated input's memory at the end.
     fn becomes(&self) -> BTreeMap<usize, ValueId> {
         let mut out = BTreeMap::new();
         if let Some(carried) = self.body {
@@ -179,7 +179,7 @@ impl<'a> PlacementWalk<'a> {
         out
     }
 
-    /// Buffers, and the facts that hold before the first step.
+    /// Checks the buffers, and records the facts before the first step.
     fn start(&mut self) {
         let becomes = self.becomes();
         let covered: BTreeSet<usize> = if self.body.is_some() {
@@ -230,7 +230,7 @@ impl<'a> PlacementWalk<'a> {
             if becomes.contains_key(&i) {
                 self.mutated.insert(buffer, Meta { layout: place.layout.clone(), ..meta });
             }
-            // What lies under a declared storage is read through that alone: its own memory is another's.
+            // The graph reads an input under a declared storage through that storage only.
             if !covered.contains(&i) {
                 self.learn(v, &place, Vec::new());
             }
@@ -240,7 +240,7 @@ impl<'a> PlacementWalk<'a> {
     pub fn learn(&mut self, value: ValueId, place: &Place, holes: Vec<crate::facts::Hole>) {
         let Some(meta) = &self.metas[value] else { return };
         let element = meta.dtype.size();
-        // What is used no more need not be known, but for a write of this very step.
+        // An unused value needs no facts.
         if self.last[value].is_none() {
             return;
         }
@@ -278,7 +278,7 @@ impl<'a> PlacementWalk<'a> {
         }
     }
 
-    /// The type of a value that a step handles at a place: a tensor of known and of the same sizes, inside its buffer.
+    /// Type of a value at a place: a tensor of known sizes, those of the place, inside of its buffer.
     pub fn placed(&mut self, v: ValueId, place: &Place) -> Option<Meta> {
         if self.graph.values.get(v).is_none() {
             self.fault(FaultKind::Malformed, None, Some(place), format!("{v} is not in the graph"));
@@ -320,7 +320,7 @@ impl<'a> PlacementWalk<'a> {
             && i128::from(range.end) * element as i128 <= i128::from(self.placement.buffers[place.buffer].bytes)
     }
 
-    /// A value is read.
+    /// Checks a read.
     pub fn read(&mut self, v: ValueId, place: &Place) {
         let Some(meta) = self.placed(v, place) else { return };
         if meta.layout.sizes.contains(&0) {
@@ -336,7 +336,7 @@ impl<'a> PlacementWalk<'a> {
         self.fault_at(kind, Some(v), Some(place), element, what);
     }
 
-    /// Whether a value may be written at a place.
+    /// Checks that a step may write a value at a place.
     pub fn writable(&mut self, v: ValueId, place: &Place) -> Option<Meta> {
         let meta = self.placed(v, place)?;
         if let BufferKind::Input(_) = self.placement.buffers[place.buffer].kind
@@ -388,7 +388,7 @@ impl<'a> PlacementWalk<'a> {
         self.learn(v, to, Vec::new());
     }
 
-    /// A higher-order node: its bodies, and memory for its call.
+    /// Checks the bodies and the scratch of a higher-order node.
     pub fn bodies(&mut self, node: NodeId, reads: &[Option<Place>], writes: &[Option<Place>]) {
         let (program, placement) = (self.program, self.placement);
         let frame = match LoopFrame::of(&program.graphs, self.id, node, reads, writes, &placement.nested) {
@@ -399,13 +399,13 @@ impl<'a> PlacementWalk<'a> {
         if let Ok(Some(call)) = HopCall::of(self.graph, &self.graph.nodes[node]) {
             for body in call.bodies.iter().collect::<BTreeSet<_>>() {
                 if let Some(nested) = placement.nested.get(body) {
-                    self.faults.extend(judge(program, *body, &nested.placement, Some(nested.carried)));
+                    self.faults.extend(check(program, *body, &nested.placement, Some(nested.carried)));
                 }
             }
         }
     }
 
-    /// Whether a call has the working memory that it needs.
+    /// Checks the size of a call's scratch.
     pub fn enough(&mut self, node: NodeId, bytes: i64) {
         let buffer = self.placement.scratch.get(&node).and_then(|b| self.placement.buffers.get(*b));
         let has = buffer.map_or(0, |b| b.bytes);
@@ -415,7 +415,7 @@ impl<'a> PlacementWalk<'a> {
         }
     }
 
-    /// What the caller looks at.
+    /// Checks outputs and mutated inputs after the last step.
     fn end(&mut self) {
         let specs = &self.program.signature.outputs;
         if self.body.is_none() && specs.len() != self.graph.outputs.len() {
@@ -454,8 +454,7 @@ impl<'a> PlacementWalk<'a> {
     }
 }
 
-/// The target of a move without the dimensions along which both it and the source stay in one cell: the elements that
-/// meet there are one.
+/// The target of a move without dimensions along which both places stay in one cell, where equal elements meet.
 fn apart(to: &Layout, from: &Layout) -> Layout {
     let mut out = to.clone();
     for d in 0..to.rank().min(from.rank()) {

@@ -1,9 +1,8 @@
-//! The plan judge: walks over the steps and knows of every byte of the arena which buffer wrote it last.
+//! The plan checker walks over the steps and knows the buffer that wrote each byte of the arena last.
 //!
-//! A buffer may lie where another one is, as long as no step reads what that has overwritten. So a write takes the bytes that it
-//! may touch from the buffers that had written them, and they are lost to these until they write all of them anew; reading
-//! what is lost is a fault. A place is taken for all that lies between its first and its last cell, so that nothing is accepted
-//! that is wrong.
+//! Buffers may share bytes while no step reads overwritten bytes. A write takes the bytes that it may touch from the
+//! buffers that wrote them, which lose these bytes until they write all of them anew. A read of lost bytes is a fault. A
+//! place counts from its first to its last cell, so no wrong plan is accepted.
 
 use crate::interval_map::Spans;
 use crate::well_formed::MOST as MOST_BYTES;
@@ -13,20 +12,20 @@ use restride_ir::{
 };
 use std::ops::Range;
 
-/// More faults than this are not listed.
+/// Largest number of faults that are listed.
 const MOST: usize = 100;
 
-/// Judges the offsets of a placement's arena buffers, and those of the bodies it holds.
+/// Checks the offsets of a placement's arena buffers, and those of its bodies.
 ///
 /// # Errors
-/// What is wrong; a hundred faults of each arena at most.
+/// The faults, at most a hundred for each arena.
 pub fn plan(program: &Program, placement: &Placement, plan: &Plan) -> Result<(), Vec<Fault>> {
     let mut faults = Vec::new();
-    judge(program, program.main, placement, plan, &mut faults);
+    check(program, program.main, placement, plan, &mut faults);
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-fn judge(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, faults: &mut Vec<Fault>) {
+fn check(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, faults: &mut Vec<Fault>) {
     let mut own = Vec::new();
     let mut fault = |kind, step, what: String| {
         let graph = (id != program.main).then_some(id);
@@ -40,7 +39,7 @@ fn judge(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, fau
     }
     faults.append(&mut own);
     for (id, nested) in &placement.nested {
-        judge(program, *id, &nested.placement, &nested.plan, faults);
+        check(program, *id, &nested.placement, &nested.plan, faults);
     }
 }
 
@@ -91,8 +90,8 @@ fn arena(graph: &Graph, placement: &Placement, plan: &Plan, fault: &mut impl FnM
     }
 }
 
-/// Judges the memories that the arena consists of: they lie side by side, none holds more than it has, every buffer that a step
-/// uses is in one of them as a whole, pinned values are where they must be, and the traffic is what the steps move.
+/// Checks the memories of the arena: they are adjacent, none exceeds its capacity, every used buffer is in one of them as a
+/// whole, pinned values are in theirs, and the traffic is that of the steps.
 fn spaces(
     graph: &Graph,
     placement: &Placement,
@@ -170,7 +169,7 @@ fn spaces(
             fault(FaultKind::Claim, None, what);
         }
     }
-    // That no other choice spills less than is claimed is not judged.
+    // The claim that no other choice spills less is not checked.
     let spilled: i128 = traffic.iter().skip(1).sum();
     if i128::from(plan.spilled_at_least) > spilled {
         let what =
@@ -184,7 +183,7 @@ fn claims(plan: &Plan, bound: i128, fault: &mut impl FnMut(FaultKind, Option<usi
         let what = format!("the lower bound is {}, and {bound} bytes live at once", plan.lower_bound_bytes);
         fault(FaultKind::Claim, None, what);
     }
-    // That a search has found nothing between the bound and what no plan is said to be smaller than is not judged.
+    // The claim that a search found no smaller plan is not checked.
     let claimed = plan.at_least_bytes;
     if claimed < plan.lower_bound_bytes || claimed > plan.arena_bytes {
         let what = format!("an arena of {} is called at least {claimed}", plan.arena_bytes);
@@ -196,26 +195,26 @@ fn claims(plan: &Plan, bound: i128, fault: &mut impl FnMut(FaultKind, Option<usi
     }
 }
 
-/// What a step reads or writes of a buffer of the arena, in bytes of the buffer.
+/// A read or write of a buffer in the arena, in bytes of the buffer.
 struct StepAccess {
     buffer: BufferId,
     range: Range<i64>,
     write: bool,
-    /// No byte of the range is left out.
+    /// Whether every byte of the range is accessed.
     whole: bool,
 }
 
 struct PlanWalk<'a> {
     placement: &'a Placement,
-    /// Of the arena's buffers that are where they may be.
+    /// Walk over the steps, for buffers inside of the arena.
     offsets: Vec<Option<i64>>,
-    /// Who wrote a byte of the arena last.
+    /// Last writer of each byte of the arena.
     owner: Spans<BufferId>,
-    /// By buffer, what of it others have written over, in bytes of the arena.
+    /// For each buffer, the bytes of the arena that others have overwritten.
     lost: Vec<Spans<()>>,
-    /// By buffer, up to which step its blocks are counted as needed.
+    /// For each buffer, the step up to which its blocks count as needed.
     counted: Vec<Spans<usize>>,
-    /// Blocks that are needed from a step on, and no more.
+    /// Blocks that are needed from a step on, or no longer.
     changes: Vec<(usize, i128)>,
 }
 
@@ -272,7 +271,7 @@ impl<'a> PlanWalk<'a> {
         fault: &mut impl FnMut(FaultKind, Option<usize>, String),
     ) {
         let all = self.accesses(graph, step);
-        // What is read counts as needed before what is written anew does.
+        // Reads count before new writes.
         all.iter().filter(|a| !a.write).for_each(|a| self.count(at, a));
         all.iter().filter(|a| a.write).for_each(|a| self.count(at, a));
         let here = |walk: &PlanWalk<'_>, a: &StepAccess| {
@@ -292,7 +291,7 @@ impl<'a> PlanWalk<'a> {
         if spoilt(self) {
             return;
         }
-        // What is lost in this very step.
+        // Bytes lost in this step.
         let mut stolen: Vec<(BufferId, Range<i64>)> = Vec::new();
         for a in all.iter().filter(|a| a.write) {
             let Some(range) = here(self, a) else { continue };
@@ -306,7 +305,7 @@ impl<'a> PlanWalk<'a> {
                 self.lost[a.buffer.index()].take(&range);
             }
         }
-        // A kernel reads its operands while it writes its results and its working memory, all of them at once.
+        // A kernel reads operands and writes results and scratch at the same time.
         if spoilt(self) {
             return;
         }
@@ -320,8 +319,8 @@ impl<'a> PlanWalk<'a> {
         }
     }
 
-    /// Counts the blocks that an access needs, from the last one to the same content on. Where not all between the first cell
-    /// and the last is written, what was there before is needed as well.
+    /// Counts the blocks that an access needs, back to the last access of the same content. A write with gaps needs the
+    /// older content as well.
     fn count(&mut self, at: usize, a: &StepAccess) {
         let down = |n: i64| n - n.rem_euclid(ARENA_ALIGN);
         let bytes = self.placement.buffers[a.buffer].bytes;
@@ -339,7 +338,7 @@ impl<'a> PlanWalk<'a> {
         let mut next = blocks.start;
         for (range, until) in before {
             if a.write {
-                // Nothing was there.
+                // No older content.
                 add(&(next..range.start), at);
             }
             next = range.end;
@@ -364,11 +363,11 @@ impl<'a> PlanWalk<'a> {
         }
     }
 
-    /// The largest sum of blocks that are needed at one step.
+    /// Largest sum of needed blocks at one step.
     fn most(mut self) -> i128 {
         self.changes.sort_unstable();
         let (mut now, mut most) = (0, 0);
-        // What is needed no more goes first.
+        // Ends come before beginnings.
         for (_, change) in self.changes {
             now += change;
             most = most.max(now);

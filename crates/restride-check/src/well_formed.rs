@@ -1,15 +1,15 @@
-//! Places that no memory can have: other sizes than the value's, fewer strides than sizes, numbers beyond all addresses.
+//! Places that are no memory: sizes other than the value's, fewer strides than sizes, numbers beyond all addresses.
 //!
-//! The walk computes with layouts, so it starts only where all of them are layouts.
+//! The checker computes with layouts, so it starts only if all of them are well formed.
 
 use crate::FaultKind;
 use crate::placement::PlacementWalk;
 use restride_ir::{Meta, Place, Placement, Step, ValueId};
 
-/// Larger strides, offsets and buffers are no memory's, in elements or bytes.
+/// Larger strides, offsets and buffers are refused, in elements or bytes.
 pub(crate) const MOST: i64 = 1 << 48;
 
-/// Whether a place is a layout of any tensor in any buffer of the placement.
+/// Checks that a place is a layout in a buffer of the placement.
 fn is_layout(placement: &Placement, place: &Place) -> Result<(), &'static str> {
     let layout = &place.layout;
     if layout.strides.len() != layout.sizes.len() {
@@ -28,8 +28,7 @@ fn is_layout(placement: &Placement, place: &Place) -> Result<(), &'static str> {
 }
 
 impl PlacementWalk<'_> {
-    /// Whether every place is a layout of the value that it is for, and every buffer a stretch of memory; else the faults say
-    /// which is not.
+    /// Whether every place is a layout of its value and every buffer a range of memory; else faults say which is not.
     pub(crate) fn well_formed(&mut self) -> bool {
         let placement = self.placement;
         let before = self.faults.len();

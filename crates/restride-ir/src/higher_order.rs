@@ -348,7 +348,10 @@ pub fn output_meta(body: &Graph, output: &Arg) -> Result<Option<Meta>> {
 }
 
 fn place_of(places: &[Option<Place>], i: usize) -> Result<&Place> {
-    places.get(i).and_then(Option::as_ref).ok_or_else(|| OpError::new(format!("operand or result {i} of the call has no place")))
+    places
+        .get(i)
+        .and_then(Option::as_ref)
+        .ok_or_else(|| OpError::new(format!("operand or result {i} of the call has no place")))
 }
 
 fn slice(layout: &Layout) -> Result<Layout> {

@@ -12,8 +12,7 @@ const SHARED: &str = "unsupported operation: some elements of the input tensor a
      memory location. Please clone() the tensor before performing the operation.";
 
 /// A write that eager PyTorch accepts, with an effect that only its loops define.
-const ORDER: &str =
-    "unsupported: the write reads cells of its own target, in the order of PyTorch's loop. Clone the operand before the write.";
+const ORDER: &str = "unsupported: the write reads cells of its own target, in the order of PyTorch's loop. Clone the operand before the write.";
 
 /// PyTorch writes a copy of a lazily mapped tensor, and copies back only the call's first result.
 const UNRETURNED: &str =

@@ -114,7 +114,9 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     };
     let repeats = match self_overlaps(&target.layout) {
         Some(repeats) => repeats,
-        None => return Err(Error::unsupported("unsupported: the write's target may have several elements in one cell")),
+        None => {
+            return Err(Error::unsupported("unsupported: the write's target may have several elements in one cell"));
+        }
     };
     let met: SmallVec<[bool; 4]> = operands.iter().map(meets).collect();
     if !repeats && !met.contains(&true) {
@@ -143,7 +145,8 @@ pub fn visits(target: &Meta, operands: &[Visited]) -> Result<Option<Visits>> {
     if reads_what_it_wrote {
         let all: SmallVec<[Layout; 4]> = std::iter::once(&target.layout).chain(&stretched).map(permuted).collect();
         if run(&all) * target.dtype.size() as i64 >= CHUNK_BYTES {
-            let what = "unsupported: the write reads cells that it has written, in an order that depends on the processor";
+            let what =
+                "unsupported: the write reads cells that it has written, in an order that depends on the processor";
             return Err(Error::unsupported(what).help("clone the operand before the write"));
         }
         return Ok(Some(Visits { depth: order.len(), order }));

@@ -257,7 +257,7 @@ fn recomputed(program: &Program, sizes: &Binding, most: &[&str]) -> Result<Strin
     Ok(out)
 }
 
-/// A placed program, judged.
+/// A placed program, checked.
 struct CheckedPlacement {
     program: Program,
     placed: Placed,

@@ -1,4 +1,4 @@
-//! Gradients by finite differences: the judge of gradient rules.
+//! Gradients by finite differences: the checker of gradient rules.
 
 use crate::rng::Rng;
 use restride::{Inputs, RawTensor, RunOptions, RunValue, State};

@@ -237,7 +237,7 @@ pub fn placements(bytes: &[u8]) {
     for _ in 0..8 {
         let kind = *rng.choose(&KINDS);
         let Some(damaged) = damage(&piece.program, &placement, kind, &mut rng) else { continue };
-        if let Ok(plan) = piece.judge(&damaged)
+        if let Ok(plan) = piece.check(&damaged)
             && let Ok(runnable) = Runnable::checked(&piece.program, damaged, plan)
         {
             run(&piece, &runnable, &sets);
@@ -252,7 +252,7 @@ pub fn placements(bytes: &[u8]) {
 pub fn plans(bytes: &[u8]) {
     let mut rng = Rng::from_bytes(bytes);
     let Some((piece, placement, sets)) = placed(&mut rng) else { return };
-    let Ok(good) = piece.judge(&placement) else { return };
+    let Ok(good) = piece.check(&placement) else { return };
     for _ in 0..8 {
         let Some(bad) = damage_plan(&placement, &good, &mut rng) else { continue };
         if let Ok(runnable) = Runnable::checked(&piece.program, placement.clone(), bad) {

@@ -41,11 +41,11 @@ impl SegmentRun {
         Ok(place(&self.program, options)?.placement)
     }
 
-    /// What the judges say of a placement, with a plan made for it.
+    /// What the checkers say of a placement, with a plan made for it.
     ///
     /// # Errors
     /// The faults.
-    pub fn judge(&self, placement: &Placement) -> std::result::Result<Plan, Vec<Fault>> {
+    pub fn check(&self, placement: &Placement) -> std::result::Result<Plan, Vec<Fault>> {
         restride_check::placement(&self.program, placement)?;
         let offsets = plan(self.program.graph(), placement, &PlanOptions::default());
         restride_check::plan(&self.program, placement, &offsets)?;

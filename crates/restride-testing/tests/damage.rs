@@ -1,4 +1,4 @@
-//! The judges held against runs: placements of random programs are damaged, what the judges accept is run and must leave behind
+//! The checkers held against runs: placements of random programs are damaged, what the checkers accept is run and must leave behind
 //! what the interpreter does, and what they reject is run to see whether it was wrong. `SEEDS=FROM..TO` damages other programs
 //! than the usual ones.
 
@@ -45,7 +45,7 @@ struct Count {
     refused: usize,
     /// Rejected, and a run gives something else or fails.
     caught: usize,
-    /// Rejected by the judges and by what runs placements.
+    /// Rejected by the checkers and by what runs placements.
     unfit: usize,
     /// Rejected, and this run comes out right.
     strict: usize,
@@ -147,8 +147,8 @@ fn held(
     count: &mut Count,
 ) -> Result<(), String> {
     count.done += 1;
-    let judged = catch_unwind(AssertUnwindSafe(|| piece.judge(damaged)));
-    let faults = match judged.map_err(|_| "the checker panics".to_string())? {
+    let checked = catch_unwind(AssertUnwindSafe(|| piece.check(damaged)));
+    let faults = match checked.map_err(|_| "the checker panics".to_string())? {
         Ok(_) => {
             // What nothing can run changes no result.
             let Ok(runnable) = runnable(piece, damaged) else {
@@ -209,7 +209,7 @@ fn a_plan_that_is_accepted_is_right() {
         let Some(piece) = SegmentRun::of(&sample) else { continue };
         let options = if seed % 2 == 0 { PlaceOptions::default() } else { by_chance(seed).place };
         let Ok(placement) = piece.place(&options) else { continue };
-        let good = piece.judge(&placement).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
+        let good = piece.check(&placement).unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
         let mut rng = Rng::new(seed);
         for _ in 0..12 {
             let Some(mut bad) = damage_plan(&placement, &good, &mut rng) else { continue };
@@ -218,8 +218,8 @@ fn a_plan_that_is_accepted_is_right() {
                 bad.arena_bytes = bad.arena_bytes.saturating_add(4096);
                 bad.optimal = false;
             }
-            let judged = catch_unwind(AssertUnwindSafe(|| restride_check::plan(&piece.program, &placement, &bad)));
-            if judged.unwrap_or_else(|_| panic!("seed {seed}: the checker panics at {bad:?}")).is_err() {
+            let checked = catch_unwind(AssertUnwindSafe(|| restride_check::plan(&piece.program, &placement, &bad)));
+            if checked.unwrap_or_else(|_| panic!("seed {seed}: the checker panics at {bad:?}")).is_err() {
                 rejected += 1;
                 continue;
             }

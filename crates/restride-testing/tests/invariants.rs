@@ -15,7 +15,7 @@ fn dependencies(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn judges_share_declarations_and_no_reasoning() {
+fn checkers_share_declarations_and_no_reasoning() {
     let own: Vec<String> = dependencies("restride-check").into_iter().filter(|d| d.starts_with("restride")).collect();
     assert!(!own.is_empty());
     assert!(own.iter().all(|d| d == "restride-ir" || d == "restride-tensor"), "restride-check depends on {own:?}");

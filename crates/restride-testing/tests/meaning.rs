@@ -1,4 +1,4 @@
-//! Whether the judge of functional programs bites: each is broken in every small way, and what gives other results must be
+//! Whether the checker of functional programs bites: each is broken in every small way, and what gives other results must be
 //! accused.
 
 use restride::{CompileOptions, Compiled, Equivalence, meaning};
@@ -52,18 +52,18 @@ fn same(graph: &Graph, a: ValueId, b: ValueId) -> bool {
 
 #[test]
 fn every_break_that_shows_is_found() {
-    let (mut judged, mut programs, mut shown, mut silent) = (0, 0, 0, 0);
+    let (mut checked, mut programs, mut shown, mut silent) = (0, 0, 0, 0);
     for seed in 0..60 {
         let sample = generate(seed);
         let Ok(true_result) = Leftovers::interp(&sample.program, &sample.inputs, &Options::default()) else { continue };
         let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default());
         let Ok(compiled) = compiled else { continue };
         programs += 1;
-        let judge = |functional: &Program| meaning(&sample.program, functional, &sample.inputs);
-        match judge(compiled.functional()) {
-            Ok(Equivalence::Same) => judged += 1,
+        let checker = |functional: &Program| meaning(&sample.program, functional, &sample.inputs);
+        match checker(compiled.functional()) {
+            Ok(Equivalence::Same) => checked += 1,
             Ok(Equivalence::Undecided(why)) => {
-                println!("seed {seed} is not judged: {why}");
+                println!("seed {seed} is not checked: {why}");
                 continue;
             }
             Err(e) => panic!("seed {seed}: {e}"),
@@ -75,13 +75,13 @@ fn every_break_that_shows_is_found() {
                 continue;
             }
             shown += 1;
-            if judge(&p) == Ok(Equivalence::Same) {
+            if checker(&p) == Ok(Equivalence::Same) {
                 panic!("seed {seed}: accepts\n{}", restride_ir::text::print(&p));
             }
         }
     }
-    println!("{judged} of {programs} programs judged; {shown} breaks show, all found; {silent} do not show");
-    assert!(judged * 10 >= programs * 7, "only {judged} of {programs} programs are judged");
+    println!("{checked} of {programs} programs checked; {shown} breaks show, all found; {silent} do not show");
+    assert!(checked * 10 >= programs * 7, "only {checked} of {programs} programs are checked");
     assert!(shown > 100, "only {shown} breaks show");
 }
 
@@ -89,7 +89,7 @@ fn every_break_that_shows_is_found() {
 /// right for both.
 #[test]
 fn what_is_in_place_means_the_same() {
-    let (mut judged, mut asked) = (0, 0);
+    let (mut checked, mut asked) = (0, 0);
     for seed in 0..150 {
         let sample = generate(seed);
         if Leftovers::interp(&sample.program, &sample.inputs, &Options::default()).is_err() {
@@ -102,14 +102,14 @@ fn what_is_in_place_means_the_same() {
         for (program, functional) in [(&sample.program, again.functional()), (&in_place, compiled.functional())] {
             asked += 1;
             match meaning(program, functional, &sample.inputs) {
-                Ok(Equivalence::Same) => judged += 1,
-                Ok(Equivalence::Undecided(why)) => println!("seed {seed} is not judged: {why}"),
+                Ok(Equivalence::Same) => checked += 1,
+                Ok(Equivalence::Undecided(why)) => println!("seed {seed} is not checked: {why}"),
                 Err(e) => panic!("seed {seed}: {e}\n{}", restride_ir::text::print(&in_place)),
             }
         }
     }
-    println!("{judged} of {asked} judged");
-    assert!(judged * 10 >= asked * 7, "only {judged} of {asked} are judged");
+    println!("{checked} of {asked} checked");
+    assert!(checked * 10 >= asked * 7, "only {checked} of {asked} are checked");
 }
 
 /// A loop whose body writes is unrolled by functionalization, even where the write changes nothing: no accusation.

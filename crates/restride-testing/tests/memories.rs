@@ -1,4 +1,4 @@
-//! Plans over several memories: right, judged, and as good as the best choice where that can be found.
+//! Plans over several memories: right, checked, and as good as the best choice where that can be found.
 
 use restride::RunOptions;
 use restride_exec::run::Runnable;
@@ -45,8 +45,8 @@ fn what_is_planned_over_memories_is_accepted_and_right() {
         let share = [0, 64, case.whole.arena_bytes / 3, case.whole.arena_bytes / 2, case.whole.arena_bytes];
         let capacity = share[seed as usize % share.len()];
         let plan = case.plan(&[memory("fast", Some(capacity)), memory("slow", None)]).expect("slow has no limit");
-        let judged = restride_check::plan(&case.piece.program, &case.placement, &plan);
-        judged.unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
+        let checked = restride_check::plan(&case.piece.program, &case.placement, &plan);
+        checked.unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
         assert!(plan.memories[0].bytes <= capacity && plan.spilled_at_least <= plan.spilled(), "seed {seed}");
         if capacity == case.whole.arena_bytes {
             assert_eq!((plan.spilled(), plan.memories[1].bytes), (0, 0), "seed {seed}: everything fits");
@@ -111,8 +111,8 @@ fn offsets_are_aligned_as_asked_and_the_results_stay() {
         let Some(case) = case(seed) else { continue };
         let options = PlanOptions { align: 4096, ..PlanOptions::default() };
         let plan = plan(case.piece.program.graph(), &case.placement, &options);
-        let judged = restride_check::plan(&case.piece.program, &case.placement, &plan);
-        judged.unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
+        let checked = restride_check::plan(&case.piece.program, &case.placement, &plan);
+        checked.unwrap_or_else(|f| panic!("seed {seed}: {f:?}"));
         let all = case.placement.buffers.ids().filter_map(|id| plan.offsets[id]);
         assert!(all.into_iter().all(|at| at % 4096 == 0), "seed {seed}: {plan:?}");
         let runnable = Runnable::checked(&case.piece.program, case.placement.clone(), plan).expect("it is a plan");

@@ -1,4 +1,4 @@
-//! Higher-order calls: both branches of a `cond`, and other bodies as functions of what they are given.
+//! Higher-order calls: both branches of a `cond`, and loop bodies as functions of their inputs.
 
 use super::ReplayStop;
 use super::cells::Runs;
@@ -18,7 +18,7 @@ impl Replay<'_> {
                 self.cond(pred, (*a, *b), &operands)
             }
             (Some(Hop::WhileLoop | Hop::Scan | Hop::Map), _) => self.looped(graph, node, args),
-            _ => skip(format!("{} is not judged", node.op)),
+            _ => skip(format!("{} is not supported here", node.op)),
         }
     }
 

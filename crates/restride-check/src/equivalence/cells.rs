@@ -1,11 +1,11 @@
-//! A storage as an interval map from bytes to names, and the elements that a layout shows of it.
+//! A storage as an interval map from bytes to names, and the elements of a layout on it.
 
 use super::names::{Byte, Term, TermTable};
 use restride_ir::Layout;
 use std::collections::BTreeMap;
 
-/// Elements in logical order whose names step evenly: `len` of them, the first at byte `first` of the term's result, each
-/// `step` bytes after the last. A single one steps by 0.
+/// `len` elements in logical order with evenly spaced names: the first at byte `first` of the term's result, the next
+/// `step` bytes on. A single element has step 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Run {
     pub(super) term: Term,
@@ -18,14 +18,14 @@ impl Run {
     pub(super) fn at(&self, i: i64) -> Byte {
         (self.term, self.first + i * self.step)
     }
-    /// The run from an element on.
+    /// The rest of the run from an element on.
     pub(super) fn from(&self, i: i64) -> Run {
         let len = self.len - i;
         Run { first: self.first + i * self.step, len, step: if len == 1 { 0 } else { self.step }, ..*self }
     }
 }
 
-/// Elements as runs, each as long as it can be from the left: equal elements give equal runs.
+/// Elements as runs, greedy from the left: equal elements give equal runs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Runs(pub(super) Vec<Run>);
 
@@ -76,7 +76,7 @@ impl Runs {
         None
     }
 
-    /// Two of the same length side by side, cut so that both are even on each stretch.
+    /// Pairs of runs of the same elements, cut where either ends.
     pub(super) fn beside(&self, other: &Runs, mut f: impl FnMut(Run, Run)) {
         let (mut a, mut b) = (self.0.iter().copied(), other.0.iter().copied());
         let (mut x, mut y) = (a.next(), b.next());
@@ -90,7 +90,7 @@ impl Runs {
     }
 }
 
-/// Bytes of one name each after the other.
+/// Consecutive bytes of one term.
 #[derive(Clone, Copy, Debug)]
 struct NamedBytes {
     end: i64,
@@ -102,21 +102,21 @@ struct NamedBytes {
 #[derive(Clone, Default, Debug)]
 pub(super) struct StorageCells {
     pieces: BTreeMap<i64, NamedBytes>,
-    /// Pieces and elements that were looked at or written: what it costs.
+    /// Cost: pieces and elements read or written.
     pub(super) work: u64,
-    /// Whether elements were put here since it was made.
+    /// Whether a write happened since the storage was made.
     pub(super) written: bool,
 }
 
 impl StorageCells {
-    /// A storage of which all bytes are a term's.
+    /// A storage whose bytes are all of one term.
     pub(super) fn whole(term: Term, bytes: i64) -> StorageCells {
         let mut cells = StorageCells::default();
         cells.put(0, bytes, (term, 0));
         cells
     }
 
-    /// Names `len` bytes from `start` on.
+    /// Sets the name of `len` bytes from `start` on.
     pub(super) fn put(&mut self, start: i64, len: i64, (term, first): Byte) {
         if len <= 0 {
             return;
@@ -128,7 +128,7 @@ impl StorageCells {
         while let Some((&at, _)) = self.pieces.range(start..end).next() {
             self.pieces.remove(&at);
         }
-        // Neighbours that go on evenly become one.
+        // Merges neighbours that continue each other.
         if let Some((&at, p)) = self.pieces.range(..start).next_back()
             && p.end == start
             && p.term == term
@@ -147,7 +147,7 @@ impl StorageCells {
         self.pieces.insert(start, NamedBytes { end, term, first });
     }
 
-    /// Makes a piece begin at a byte.
+    /// Splits a piece at a byte.
     fn cut(&mut self, at: i64) {
         if let Some((&start, p)) = self.pieces.range_mut(..at).next_back()
             && p.end > at
@@ -163,7 +163,7 @@ impl StorageCells {
         (p.end > at).then_some((start, *p))
     }
 
-    /// The elements that a layout shows; `None` if it shows bytes that nothing was ever put in.
+    /// Elements of a layout; `None` if some bytes have no name.
     pub(super) fn read(&mut self, names: &mut TermTable, layout: &Layout, element: usize) -> Option<Runs> {
         let (size, mut out, mut work) = (element as i64, Runs::default(), 0);
         let found = rows(layout, &mut |start, len, stride| {
@@ -173,7 +173,7 @@ impl StorageCells {
                 work += 1;
                 let from = at + i * step;
                 let (begin, p) = self.piece(from)?;
-                // Over several pieces, or of one that was put together: by what its bytes are.
+                // Over several pieces, or in an assembled one: by the names of its bytes.
                 if p.end < from + size || names.parts(p.term).is_some() {
                     let mut bytes = Vec::with_capacity(element);
                     for b in from..from + size {
@@ -184,7 +184,7 @@ impl StorageCells {
                     i += 1;
                     continue;
                 }
-                // As many as lie in this piece.
+                // The elements inside of this piece.
                 let n = match step {
                     0 => len - i,
                     s if s > 0 => ((p.end - size - from) / s + 1).min(len - i),
@@ -200,7 +200,7 @@ impl StorageCells {
         found.map(|()| out)
     }
 
-    /// Puts elements where a layout shows them, in logical order: of several in one cell the last stays.
+    /// Writes elements to the cells of a layout in logical order: the last element in a cell stays.
     pub(super) fn write(&mut self, layout: &Layout, element: usize, runs: &Runs) {
         let size = element as i64;
         self.written |= runs.len() > 0;
@@ -229,14 +229,14 @@ impl StorageCells {
         });
     }
 
-    /// What is here where a predicate does not hold, and in `taken` where it does: bytes that differ are either.
+    /// Joins with the storage of another branch: bytes that differ become either.
     pub(super) fn merge(&mut self, taken: &StorageCells, names: &mut TermTable, pred: Byte) {
         self.written |= taken.written;
         let mut borders: Vec<i64> = Vec::new();
         for cells in [&*self, taken] {
             for (&start, p) in &cells.pieces {
                 borders.extend([start, p.end]);
-                // What was put together is either byte by byte.
+                // An assembled name is either byte by byte.
                 if names.parts(p.term).is_some() {
                     borders.extend(start + 1..p.end);
                 }
@@ -257,8 +257,8 @@ impl StorageCells {
     }
 }
 
-/// Rows of a layout in logical order: first cell, number of elements, cells from one to the next. Dimensions that run on
-/// evenly are one. Ends early where `f` gives `None`.
+/// Rows of a layout in logical order: first cell, number of elements, stride. Dimensions that continue each other are
+/// merged. Ends early if `f` returns `None`.
 fn rows(layout: &Layout, f: &mut impl FnMut(i64, i64, i64) -> Option<()>) -> Option<()> {
     if layout.sizes.contains(&0) {
         return Some(());
@@ -291,7 +291,7 @@ mod tests {
     use super::super::names::TermKey;
     use super::*;
 
-    /// Against one name a byte.
+    /// Against an array with one name for each byte.
     #[test]
     fn an_interval_map_is_an_array_of_names() {
         let mut below = crate::draws(7);
@@ -313,7 +313,7 @@ mod tests {
                     let bytes = (0..element).map(|b| plain[c as usize * element + b]).collect();
                     want.one(names.composite(bytes));
                 }
-                // What was put together is known by its bytes, in whatever cells it is read next.
+                // The bytes of an assembled name keep it in any cells.
                 if want.len() <= 12 && below(3) == 0 {
                     let at = 8 * below(4);
                     let to = Layout::strided(&[want.len()], &[1], at / element as i64);

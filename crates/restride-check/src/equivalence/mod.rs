@@ -1,24 +1,23 @@
-//! Whether a functional program means what the imported one means.
+//! Equivalence of a functional program and the imported one.
 //!
 //! # What is proved
-//! Both programs are run on names instead of numbers (`replay`): the imported one with true storages, aliases and writes as
-//! eager PyTorch has them, the functional one value by value. Every byte is named by the call that computes it and the names
-//! of all that the call is given, hash-consed (`names`); moved elements keep their names (`cells`). [`equivalence`] holds that
-//! every user output, and every byte of every input's storage afterwards, has the same name in both, and that outputs which
-//! are said to be views of an input, or of each other, lie in exactly the cells that eager's lie in. Equal names
-//! are equal values for all inputs.
+//! Both programs run on names instead of numbers (`replay`): the imported one with true storages, aliases and writes as in
+//! eager PyTorch, the functional one value by value. The name of a byte is the call that computes it with the names of all
+//! arguments, hash-consed (`names`); moved elements keep their names (`cells`). [`equivalence`] compares the names of every
+//! user output and of every byte of every input's storage afterwards, and the cells of outputs that are declared views of
+//! an input or of each other. Equal names are equal values for all inputs.
 //!
 //! # What is trusted
-//! Declarations: schemas, view rules, element maps, functional twins, shape rules, which operators work element by element
-//! and which draw random numbers. That a call gives the same for the same names (kernels do not look at memory).
+//! Declarations: schemas, view rules, element maps, functional twins, shape functions, pointwise and random operators.
+//! Equal names give equal results: kernels do not look at memory.
 //!
 //! # What is not covered
-//! Programs with sizes that are not known, unless bound before; writes through bodies of `while_loop`, `scan` and
-//! `map`, and other loops that a pass has unrolled where what they give differs; writes into tensors with several
-//! elements in one cell of more than 256 elements or by operators that are not element by element; writes into what a branch returned, where only one branch returns an operand's memory, and whether
-//! outputs share that memory. Such programs are [`Equivalence::Undecided`], with the reason: not
-//! accepted, not accused. Different calls that compute the same are different names: the judge may accuse a program that is
-//! right, if a pass did more than move, split and rename.
+//! Unknown sizes, unless bound before. Writes through bodies of `while_loop`, `scan` and `map`, and unrolled loops with
+//! other results. Writes to tensors with several elements in one cell, if they have more than 256 elements or the operator
+//! is not pointwise. Writes to a branch's result, if only one branch returns an operand's memory, and sharing between such
+//! outputs. These give [`Equivalence::Undecided`] with the reason: neither accepted nor accused. Different calls that
+//! compute the same value have different names, so the checker may accuse a right program if a pass did more than move,
+//! split and rename.
 
 mod bodies;
 mod cells;
@@ -37,23 +36,23 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Operators that memory itself applies.
+/// Operators that reads and writes of memory apply.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryOps {
-    /// Converts argument 0 to the element type of argument 1: what a write into another type does (`_to_copy`).
+    /// Converts argument 0 to the element type of argument 1, as a write to another type does (`_to_copy`).
     pub cast: Op,
-    /// Argument 1 in argument 0's sizes and type (`copy`).
+    /// Copies argument 1 in argument 0's sizes and type (`copy`).
     pub copy: Op,
-    /// What reads and writes through the lazy conjugate bit (`conj_physical`).
+    /// Applies the lazy conjugate bit (`conj_physical`).
     pub conj: Op,
-    /// And through the negative bit (`neg`).
+    /// Applies the lazy negative bit (`neg`).
     pub neg: Op,
 }
 
-/// Where an input lies.
+/// Place of an input.
 #[derive(Clone, PartialEq, Debug)]
 pub struct InputPlace {
-    /// Which storage; equal for inputs that share one.
+    /// Storage; equal for inputs that share one.
     pub storage: usize,
     /// Bytes of the storage.
     pub bytes: i64,
@@ -61,23 +60,23 @@ pub struct InputPlace {
     pub layout: Layout,
 }
 
-/// What the judge says of programs that do not differ.
+/// Answer of the checker for programs that it does not accuse.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Equivalence {
-    /// They mean the same.
+    /// Equivalent.
     Same,
-    /// It cannot tell, for this reason.
+    /// Undecided, with the reason.
     Undecided(String),
 }
 
-/// Why a replay ends.
+/// End of a replay.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplayStop {
-    /// Not a program that can be judged.
+    /// A program beyond the checker.
     Undecided(String),
-    /// Something is wrong with the program.
+    /// A wrong program.
     Fault(String),
-    /// The same, at a node.
+    /// One of these at a node.
     At(Box<ReplayStop>, GraphId, NodeId),
 }
 
@@ -90,14 +89,14 @@ impl ReplayStop {
     }
 }
 
-/// Work after which a program is too large: elements and stretches of elements looked at.
+/// Budget of elements and runs; a program beyond it is undecided.
 const BUDGET: u64 = 200_000_000;
 
-/// Judges a functional program by the imported one. Sizes are known in both; `inputs` says of each input of the imported
-/// program that is a tensor where it lies.
+/// Compares a functional program with the imported one. Sizes are known in both; `inputs` has the place of each tensor
+/// input of the imported program.
 ///
 /// # Errors
-/// Which output or input differs, in which element, and what it is in each.
+/// The outputs and inputs that differ, each with its first differing element and the names in both programs.
 pub fn equivalence(
     imported: &Program,
     functional: &Program,
@@ -119,7 +118,7 @@ pub fn equivalence(
     let mut names = TermTable::default();
     let (before, after) = match (
         Side::run(imported, inputs, known, &mut names),
-        // What the imported program says of an input holds for the functional one's.
+        // Places of the imported program's inputs hold for the functional one's.
         Side::run(functional, &functional_inputs(functional, inputs), known, &mut names),
     ) {
         (Ok(a), Ok(b)) => (a, b),
@@ -128,14 +127,14 @@ pub fn equivalence(
     };
     match compare(imported, functional, inputs, &before, &after, known, &mut names) {
         Ok(faults) if faults.is_empty() => Ok(Equivalence::Same),
-        // Whose body writes: the imported program's is named as a function, and no such name is left.
+        // The imported loop writes in its body: it is named as a function, which the unrolled program does not have.
         Ok(_) if loops(imported) > loops(functional) => Ok(Equivalence::Undecided("a loop was unrolled".into())),
         Ok(faults) => Err(faults.into_iter().map(plain).collect()),
         Err(stop) => fault(functional, stop),
     }
 }
 
-/// Calls of loops in the graphs that the main one reaches.
+/// Number of loops in the graphs reachable from the main one.
 fn loops(program: &Program) -> usize {
     let is_loop = |n: &restride_ir::Node| matches!(n.op.def().hop, Some(Hop::WhileLoop | Hop::Scan | Hop::Map));
     let graphs = restride_ir::callees_first(program).unwrap_or_default();
@@ -155,7 +154,7 @@ fn plain(what: impl Into<String>) -> Fault {
     }
 }
 
-/// Where the functional program's inputs lie: the imported one's, and flat storages.
+/// Places of the functional program's inputs: the imported program's, and flat storages.
 fn functional_inputs(functional: &Program, inputs: &[Option<InputPlace>]) -> Vec<Option<InputPlace>> {
     let all = functional.signature.inputs.iter().enumerate();
     all.map(|(i, spec)| match &spec.kind {
@@ -169,13 +168,13 @@ fn functional_inputs(functional: &Program, inputs: &[Option<InputPlace>]) -> Vec
     .collect()
 }
 
-/// A program after its run.
+/// A program after its replay.
 struct Side {
-    /// The storages that it was given, as it left them.
+    /// Storages of the inputs, after the replay.
     storages: BTreeMap<usize, Rc<RefCell<cells::StorageCells>>>,
     outputs: Vec<Arg<ReplayValue, Expr>>,
     learned: BTreeMap<String, names::Byte>,
-    /// Storages of which it is not known whether they are one.
+    /// Storages that may or may not be one.
     uncertain: Vec<Rc<RefCell<cells::StorageCells>>>,
 }
 
@@ -195,7 +194,7 @@ impl Side {
                         .entry(at.storage)
                         .or_insert_with(|| whole(names, TermKey::Input(at.storage), at.bytes))
                         .clone();
-                    // A functional program's values do not share.
+                    // Values of a functional program do not share memory.
                     let cells = match program.stage {
                         restride_ir::Stage::Imported => shared,
                         restride_ir::Stage::Functional => whole(names, TermKey::Input(at.storage), at.bytes),
@@ -218,7 +217,7 @@ impl Side {
         let mut replay =
             Replay { program, names, known, learned: BTreeMap::new(), depth: 0, uncertain: Vec::new(), budget: BUDGET };
         let outputs = replay.graph(program.main, &inputs)?;
-        // A program can declare new contents of its inputs instead of writing them.
+        // A program may declare new contents of its inputs instead of writing them.
         for (spec, out) in program.signature.outputs.iter().zip(&outputs) {
             let (OutputKind::Mutation(i), Arg::Value(ReplayValue::Tensor(value))) = (&spec.kind, out) else { continue };
             let Some(Some(at)) = lies.get(*i) else { continue };
@@ -241,7 +240,7 @@ fn compare(
     known: &MemoryOps,
     names: &mut TermTable,
 ) -> Result<Vec<String>, ReplayStop> {
-    let mut judge = Replay {
+    let mut checker = Replay {
         program: functional,
         names,
         known,
@@ -251,19 +250,19 @@ fn compare(
         budget: BUDGET,
     };
     let mut faults = Vec::new();
-    // What the functional program says that the storages hold afterwards.
+    // Storages after the functional program, by its declared contents.
     let mut storages: BTreeMap<usize, cells::StorageCells> = BTreeMap::new();
     let at = functional_inputs(functional, lies);
     for l in at.iter().flatten() {
         storages
             .entry(l.storage)
-            .or_insert_with(|| whole(judge.names, TermKey::Input(l.storage), l.bytes).borrow().clone());
+            .or_insert_with(|| whole(checker.names, TermKey::Input(l.storage), l.bytes).borrow().clone());
     }
     for (spec, out) in functional.signature.outputs.iter().zip(&after.outputs) {
         let (OutputKind::Mutation(i), Arg::Value(ReplayValue::Tensor(value))) = (&spec.kind, out) else { continue };
         let Some(Some(l)) = at.get(*i) else { continue };
         let value = value.borrow().clone();
-        let runs = judge.read(&value)?;
+        let runs = checker.read(&value)?;
         if let Some(cells) = storages.get_mut(&l.storage) {
             cells.write(&l.layout, value.dtype.size(), &runs);
         }
@@ -272,12 +271,13 @@ fn compare(
         let Some(claimed) = storages.get_mut(storage) else { continue };
         let Some(i) = lies.iter().position(|l| l.as_ref().is_some_and(|l| l.storage == *storage)) else { continue };
         let flat = Layout::contiguous(&[lies[i].as_ref().map_or(0, |l| l.bytes)]);
-        let (want, got) = (truth.borrow_mut().read(judge.names, &flat, 1), claimed.read(judge.names, &flat, 1));
+        let (want, got) = (truth.borrow_mut().read(checker.names, &flat, 1), claimed.read(checker.names, &flat, 1));
         if let (Some(want), Some(got)) = (want, got)
             && let Some(k) = first_difference(&want, &got)
         {
             let name = &imported.graph().values[imported.signature.inputs[i].value].name;
-            faults.push(format!("byte {k} of the storage of input %{name} is {}", words(judge.names, &want, &got, k)));
+            faults
+                .push(format!("byte {k} of the storage of input %{name} is {}", words(checker.names, &want, &got, k)));
         }
     }
     let users = |p: &Program, side: &Side| -> Vec<(usize, Arg<ReplayValue, Expr>)> {
@@ -300,9 +300,9 @@ fn compare(
                     faults.push(format!("output {k} is {}, not {}", meta(&g), meta(&w)));
                     continue;
                 }
-                let (a, b) = (judge.read(&w)?, judge.read(&g)?);
+                let (a, b) = (checker.read(&w)?, checker.read(&g)?);
                 if let Some(i) = first_difference(&a, &b) {
-                    faults.push(format!("element {i} of output {k} is {}", words(judge.names, &a, &b, i)));
+                    faults.push(format!("element {i} of output {k} is {}", words(checker.names, &a, &b, i)));
                 }
                 if before.uncertain.iter().any(|c| Rc::ptr_eq(c, &w.cells)) {
                     continue;
@@ -314,7 +314,7 @@ fn compare(
                     AliasRoot::Input(i) => storage(i).map_or(OutputRoot::Of(a.root), OutputRoot::Given),
                     AliasRoot::Base(_) => OutputRoot::Of(a.root),
                 });
-                // What is lazily mapped is given as the elements that it shows. A functional program says itself what shares.
+                // A lazily mapped output is returned resolved. A functional program declares its own sharing.
                 let said = imported.stage == restride_ir::Stage::Functional;
                 if !said && w.bits.is_clear() && !memory.fits(Rc::as_ptr(&w.cells) as usize, own) {
                     faults.push(format!(
@@ -332,24 +332,24 @@ fn compare(
                         faults.push(format!("output {k} is said to be a view that eager's is not"));
                         continue;
                     };
-                    // What a run shows there is what it puts into that memory, not what the graph computes beside it.
+                    // A run returns the memory that it wrote, not the value that the graph computes beside it.
                     let mut root = match (on, alias.root) {
                         (Some(s), _) => storages.get(&s).cloned(),
                         (None, AliasRoot::Base(b)) => match after.outputs.get(b) {
                             Some(Arg::Value(ReplayValue::Tensor(base))) => {
                                 let base = base.borrow().clone();
-                                let runs = judge.read(&base)?;
-                                Some(judge.fresh(&meta(&base), &runs).cells.borrow().clone())
+                                let runs = checker.read(&base)?;
+                                Some(checker.fresh(&meta(&base), &runs).cells.borrow().clone())
                             }
                             _ => None,
                         },
                         _ => None,
                     };
-                    let shown = root.as_mut().and_then(|r| r.read(judge.names, &layout, w.dtype.size()));
+                    let shown = root.as_mut().and_then(|r| r.read(checker.names, &layout, w.dtype.size()));
                     match shown.map(|r| (first_difference(&a, &r), r)) {
                         Some((None, _)) => {}
                         Some((Some(i), r)) => {
-                            let what = words(judge.names, &a, &r, i);
+                            let what = words(checker.names, &a, &r, i);
                             faults.push(format!("element {i} of output {k}, as a view, is {what}"));
                         }
                         None => faults.push(format!("output {k} is a view of memory that nothing was put in")),
@@ -357,10 +357,10 @@ fn compare(
                 }
             }
             (a, b) => {
-                judge.learned.clone_from(&before.learned);
-                let x = judge.given(a, false)?;
-                judge.learned.clone_from(&after.learned);
-                if x != judge.given(b, false)? {
+                checker.learned.clone_from(&before.learned);
+                let x = checker.given(a, false)?;
+                checker.learned.clone_from(&after.learned);
+                if x != checker.given(b, false)? {
                     faults.push(format!("output {k} is another number"));
                 }
             }
@@ -369,7 +369,7 @@ fn compare(
     Ok(faults)
 }
 
-/// Whose memory an output is said to be in.
+/// Declared storage of an output.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum OutputRoot {
     Given(usize),
@@ -377,7 +377,7 @@ enum OutputRoot {
     Own(usize),
 }
 
-/// Eager's storages of outputs beside what is said of them: one to one.
+/// Pairs of eager's storage and declared storage of outputs, one to one.
 #[derive(Default)]
 struct Sharing(Vec<(usize, OutputRoot)>);
 

@@ -1,7 +1,7 @@
-//! Names of elements: what a program computes, without computing it.
+//! Names of elements: symbolic execution without numbers.
 //!
-//! Every byte of every tensor is named by a term and a position in that term's result. A term is a call with the names of
-//! all that it is given, made once ([`TermTable::term`]): two bytes of the same name are equal whatever the inputs hold.
+//! The name of a byte is a term and a position in the term's result. A term is a call with the names of its arguments, made
+//! once ([`TermTable::term`]). Bytes of equal names are equal for all inputs.
 
 use super::cells::{Run, Runs};
 use foldhash::fast::FixedState;
@@ -12,17 +12,17 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Term(u32);
 
-/// The elements of a tensor in logical order, hash-consed.
+/// Elements of a tensor in logical order, hash-consed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct ContentId(u32);
 
-/// A byte: of which term's result, and which.
+/// A byte: a term, and a position in its result.
 pub(super) type Byte = (Term, i64);
 
 /// An argument of a named call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum NamedArg {
-    /// A tensor: type, sizes, elements; strides where the operator reads them.
+    /// A tensor: type, sizes, elements, and strides if the operator reads them.
     Tensor(DType, Vec<i64>, ContentId, Option<Vec<i64>>),
     /// One element of a tensor.
     Element(DType, Byte),
@@ -32,24 +32,24 @@ pub(super) enum NamedArg {
     Number(u8, u64),
     /// A number learned from data, with its terms.
     Learned(String, Vec<Byte>),
-    /// Anything else that a call is given, as text.
+    /// Any other argument, as text.
     Other(String),
 }
 
-/// What a term is.
+/// Definition of a term.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum TermKey {
-    /// A storage as the program was given it.
+    /// A storage of an input.
     Input(usize),
     /// A result of a call; `draw` is the key of its random draws.
     Call { op: &'static str, args: Vec<NamedArg>, result: usize, draw: Option<u32> },
-    /// A value put together of bytes that are not neighbours.
+    /// A value assembled from bytes of several terms.
     Bytes(Vec<Byte>),
-    /// Byte `i` is byte `i` of the first where the predicate holds, and byte `i + shift` of the second otherwise.
+    /// Byte `i` of the first where the predicate holds, else byte `i + shift` of the second.
     Either { pred: Byte, then: Term, other: Term, shift: i64 },
-    /// An input of a body, as it was given.
+    /// An input of a body.
     Parameter { depth: usize, index: usize },
-    /// A body: what it gives for its parameters.
+    /// A body, by its results for its parameters.
     Body(Vec<NamedArg>),
 }
 
@@ -59,7 +59,7 @@ pub(super) struct TermTable {
     keys: Vec<TermKey>,
     terms: HashMap<TermKey, Term, FixedState>,
     contents: HashMap<(usize, Vec<Run>), ContentId, FixedState>,
-    /// The runs of each content.
+    /// Runs of each content.
     runs: Vec<Runs>,
 }
 
@@ -74,7 +74,7 @@ impl TermTable {
         t
     }
 
-    /// Elements of a size, in logical order.
+    /// Content of these elements, in logical order.
     pub(super) fn content(&mut self, element: usize, runs: &Runs) -> ContentId {
         let next = ContentId(self.runs.len() as u32);
         let id = *self.contents.entry((element, runs.0.clone())).or_insert(next);
@@ -84,7 +84,7 @@ impl TermTable {
         id
     }
 
-    /// What `op` was given where it made all of these elements, or each of them.
+    /// The operand of the `op` that computed all of these elements, if one did.
     pub(super) fn undone(&self, op: &str, runs: &Runs) -> Option<Runs> {
         let given = |term: Term| match &self.keys[term.0 as usize] {
             TermKey::Call { op: made, args, .. } if *made == op => args.first(),
@@ -107,7 +107,7 @@ impl TermTable {
         Some(out)
     }
 
-    /// The bytes that a term was put together of, if it was.
+    /// The bytes of an assembled term.
     pub(super) fn parts(&self, term: Term) -> Option<&[Byte]> {
         match &self.keys[term.0 as usize] {
             TermKey::Bytes(bytes) => Some(bytes),
@@ -115,12 +115,12 @@ impl TermTable {
         }
     }
 
-    /// A byte of what was put together is the byte that was put there.
+    /// The byte that an assembled term has here, or the byte itself.
     pub(super) fn part(&self, (term, at): Byte) -> Byte {
         self.parts(term).map_or((term, at), |parts| parts[at as usize])
     }
 
-    /// The element that an operator was applied to for this one.
+    /// The element that the operator computed this one from.
     pub(super) fn applied_to(&self, operator: &str, (term, byte): Byte) -> Option<Byte> {
         match &self.keys[term.0 as usize] {
             TermKey::Call { op, args, .. } if *op == operator && byte == 0 => match args.first() {
@@ -131,7 +131,7 @@ impl TermTable {
         }
     }
 
-    /// One name for an element that lies over several terms, none of which is put together itself.
+    /// One name for an element of several terms, none of which is assembled.
     pub(super) fn composite(&mut self, bytes: Vec<Byte>) -> Byte {
         let whole = bytes.windows(2).all(|w| w[0].0 == w[1].0 && w[0].1 + 1 == w[1].1);
         match bytes.first() {
@@ -140,7 +140,7 @@ impl TermTable {
         }
     }
 
-    /// One of two bytes, neither of which is part of what was put together.
+    /// Either of two bytes, neither of an assembled term.
     pub(super) fn either(&mut self, pred: Byte, then: Byte, other: Byte) -> Byte {
         if then == other {
             return then;
@@ -149,7 +149,7 @@ impl TermTable {
         (self.term(key), then.1)
     }
 
-    /// A name in words: the call that made it, and of what; two levels deep.
+    /// A name as text: the call and its arguments, two levels deep.
     pub(super) fn show(&self, (term, byte): Byte) -> String {
         self.show_term(term, 2, Some(byte))
     }

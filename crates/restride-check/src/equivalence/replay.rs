@@ -1,4 +1,4 @@
-//! Runs a program on names instead of numbers: true storages, aliases and writes.
+//! Replay of a program on names: true storages, aliases and writes.
 
 use super::cells::{Runs, StorageCells};
 use super::names::{Byte, ContentId, Term, TermKey, TermTable};
@@ -13,8 +13,7 @@ use std::rc::Rc;
 
 pub(super) type ReplayResult<T> = Result<T, ReplayStop>;
 
-/// Results of up to this many elements of an operator that works element by element are named one by one, so that a part
-/// of a call is the call of a part.
+/// Pointwise results of up to this many elements get a name for each element, so a part of a call is the call of a part.
 pub(super) const SMALL: i64 = 256;
 
 /// A tensor object.
@@ -32,7 +31,7 @@ impl ReplayTensor {
     }
 }
 
-/// What a value is.
+/// A value during a replay.
 #[derive(Clone, Debug)]
 pub(super) enum ReplayValue {
     Tensor(Rc<RefCell<ReplayTensor>>),
@@ -48,22 +47,22 @@ impl ReplayValue {
 
 pub(super) type ReplayArgs = [Arg<ReplayValue, Expr>];
 
-/// A run of one program.
+/// Replay of one program.
 pub(super) struct Replay<'a> {
     pub(super) program: &'a Program,
     pub(super) names: &'a mut TermTable,
     pub(super) known: &'a MemoryOps,
     /// Numbers learned from data, by symbol.
     pub(super) learned: BTreeMap<String, Byte>,
-    /// Bodies of higher-order calls that are being run.
+    /// Nesting depth of bodies.
     pub(super) depth: usize,
-    /// Storages that may be one with another, as a branch was taken or not.
+    /// Storages that may be one, depending on a branch.
     pub(super) uncertain: Vec<Rc<RefCell<StorageCells>>>,
-    /// Work left before the judge gives up.
+    /// Work left before the checker gives up.
     pub(super) budget: u64,
 }
 
-/// Refuses to judge, with the reason.
+/// Gives up, with the reason.
 pub(super) fn skip<T>(why: impl Into<String>) -> ReplayResult<T> {
     Err(ReplayStop::Undecided(why.into()))
 }
@@ -75,7 +74,7 @@ impl From<OpError> for ReplayStop {
 }
 
 impl Replay<'_> {
-    /// Runs a graph on its inputs.
+    /// Replays a graph on its inputs.
     pub(super) fn graph(&mut self, id: GraphId, inputs: &[ReplayValue]) -> ReplayResult<Vec<Arg<ReplayValue, Expr>>> {
         let graph = &self.program.graphs[id];
         if graph.inputs.len() != inputs.len() {
@@ -90,7 +89,7 @@ impl Replay<'_> {
         let last = last_uses(graph);
         for (n, node) in graph.ordered() {
             let args = node.args.iter().map(|a| slots(graph, &values, a)).collect::<ReplayResult<Vec<_>>>()?;
-            // What is used here for the last time is the call's alone.
+            // A last use gives the value to the call.
             for v in last.get(&n).map_or(&[] as &[_], Vec::as_slice) {
                 values.remove(v);
             }
@@ -117,7 +116,7 @@ impl Replay<'_> {
         self.call(node.op, args, Some(&types), node.origin.key)
     }
 
-    /// One call; `types` are the declared types of its results, where there are such.
+    /// Replays one call; `types` are the declared types of its results, if any.
     pub(super) fn call(
         &mut self,
         op: Op,
@@ -152,7 +151,7 @@ impl Replay<'_> {
                         Rc::ptr_eq(&t.cells, &base.cells) && t.meta() == base.meta() && t.bits == base.bits
                     };
                     return Ok(match &made[..] {
-                        // Nothing changes: it is the tensor itself.
+                        // No change: the result is the tensor itself.
                         [ReplayValue::Tensor(one)] if def.itself && all(&one.borrow()) => {
                             vec![ReplayValue::Tensor(given.clone())]
                         }
@@ -168,7 +167,7 @@ impl Replay<'_> {
 
     fn views(&mut self, op: Op, base: ReplayTensor, views: &[Meta]) -> ReplayResult<Vec<ReplayValue>> {
         let base = if op.def().strided && self.program.stage == restride_ir::Stage::Functional {
-            // A functional value has its own elements alone, laid as declared.
+            // A functional value has its own elements only, in the declared layout.
             let runs = self.read(&base)?;
             self.fresh(&base.meta(), &runs)
         } else {
@@ -187,13 +186,13 @@ impl Replay<'_> {
         Ok(out)
     }
 
-    /// A copy of a tensor as `clone` lays it.
+    /// A copy of a tensor in the layout of `clone`.
     fn copied(&mut self, t: &ReplayTensor) -> ReplayResult<ReplayTensor> {
         let runs = self.read(t)?;
         Ok(self.fresh(&Meta::new(t.dtype, dense_like(&t.layout)), &runs))
     }
 
-    /// An argument with copies, that have the bits applied, for lazily mapped tensors.
+    /// An argument with lazily mapped tensors resolved.
     pub(super) fn materialized(&mut self, arg: &Arg<ReplayValue, Expr>) -> ReplayResult<Arg<ReplayValue, Expr>> {
         let one = |slot: &ReplayValue| match slot {
             ReplayValue::Tensor(t) if !t.borrow().bits.is_clear() => {
@@ -205,7 +204,7 @@ impl Replay<'_> {
         arg.try_map(one, |e| Ok(e.clone()))
     }
 
-    /// `t_`, `as_strided_`, `set_`: the object becomes another view.
+    /// The object becomes another view (`t_`, `as_strided_`, `set_`).
     fn metadata(&mut self, op: Op, args: &ReplayArgs) -> ReplayResult<Vec<ReplayValue>> {
         let def = op.def();
         let target = tensor(args, 0)?.clone();
@@ -220,7 +219,7 @@ impl Replay<'_> {
         };
         let mut made = made.borrow().clone();
         if def.base != 0 {
-            // Memory is taken over; the lazy bits are the object's own.
+            // The object takes over memory and keeps its own lazy bits.
             made.bits = target.borrow().bits;
         }
         *target.borrow_mut() = made;
@@ -296,7 +295,7 @@ impl Replay<'_> {
         Ok(out)
     }
 
-    /// The elements of the one result of an operator that only moves them.
+    /// Elements of the result of an operator that only moves them.
     fn moved(&mut self, op: Op, args: &ReplayArgs, to: &Meta) -> ReplayResult<Option<Runs>> {
         let element = to.dtype.size();
         let first = || tensor(args, 0).map(|t| t.borrow().clone());
@@ -327,7 +326,7 @@ impl Replay<'_> {
                 let base = base_slot.borrow().clone();
                 let ViewOutcome::Views(regions) = region.of(&metas(args)?)? else { return Ok(None) };
                 let Some(region) = regions.first() else { return Ok(None) };
-                // On cells like the base's own, of which only the base's elements count in the end.
+                // Same cells as the base; only the base's elements count in the end.
                 let whole = self.read(&base)?;
                 let mut cells = StorageCells::default();
                 cells.write(&base.layout, element, &whole);
@@ -368,7 +367,7 @@ impl Replay<'_> {
         Ok(self.names.content(t.dtype.size(), &runs))
     }
 
-    /// What a tensor shows.
+    /// Elements of a tensor.
     pub(super) fn read(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = t.cells.borrow_mut().read(self.names, &t.layout, t.dtype.size());
         self.spend(&t.cells)?;
@@ -376,7 +375,7 @@ impl Replay<'_> {
         self.mapped(t, runs)
     }
 
-    /// Elements through a tensor's lazy bits, either way.
+    /// Elements through a tensor's lazy bits, in either direction.
     pub(super) fn mapped(&mut self, t: &ReplayTensor, runs: Runs) -> ReplayResult<Runs> {
         let mut runs = runs;
         let ty = Meta::contiguous(t.dtype, &t.layout.sizes);
@@ -385,7 +384,7 @@ impl Replay<'_> {
                 .into_iter()
                 .flatten()
         {
-            // Twice is not at all.
+            // Two applications cancel.
             if let Some(before) = self.undone(op, &runs) {
                 runs = before;
                 continue;
@@ -396,7 +395,7 @@ impl Replay<'_> {
         Ok(runs)
     }
 
-    /// What the elements were before an operator was applied to each of them, if it was.
+    /// The elements before an operator was applied to each of them, if it was.
     fn undone(&self, op: Op, runs: &Runs) -> Option<Runs> {
         let mut out = Runs::default();
         for run in &runs.0 {
@@ -407,7 +406,7 @@ impl Replay<'_> {
         (!out.0.is_empty()).then_some(out)
     }
 
-    /// A tensor on memory of its own.
+    /// A tensor on its own storage.
     pub(super) fn fresh(&mut self, ty: &Meta, runs: &Runs) -> ReplayTensor {
         let mut cells = StorageCells::default();
         cells.write(&ty.layout, ty.dtype.size(), runs);
@@ -424,11 +423,11 @@ impl Replay<'_> {
     pub(super) fn spend(&mut self, cells: &Rc<RefCell<StorageCells>>) -> ReplayResult<()> {
         let work = std::mem::take(&mut cells.borrow_mut().work);
         self.budget = self.budget.saturating_sub(work);
-        if self.budget == 0 { skip("the program is too large for this judge") } else { Ok(()) }
+        if self.budget == 0 { skip("the program is too large to compare") } else { Ok(()) }
     }
 }
 
-/// The values last used at each node.
+/// The values with their last use at each node.
 fn last_uses(graph: &Graph) -> BTreeMap<NodeId, Vec<ValueId>> {
     let mut last: BTreeMap<ValueId, NodeId> = BTreeMap::new();
     for (n, node) in graph.ordered() {
@@ -463,7 +462,7 @@ pub(super) fn tensor(args: &ReplayArgs, i: usize) -> ReplayResult<&Rc<RefCell<Re
     }
 }
 
-/// The arguments as rules read them.
+/// Arguments for declared rules.
 pub(super) fn metas(args: &ReplayArgs) -> ReplayResult<Vec<Arg<Meta, Scalar>>> {
     let meta = |s: &ReplayValue| match s {
         ReplayValue::Tensor(t) => Ok(t.borrow().meta()),
@@ -473,7 +472,7 @@ pub(super) fn metas(args: &ReplayArgs) -> ReplayResult<Vec<Arg<Meta, Scalar>>> {
     args.iter().map(|a| a.try_map(meta, number)).collect()
 }
 
-/// A term alone, for a storage or a parameter.
+/// A single term, for a storage or a parameter.
 pub(super) fn whole(names: &mut TermTable, key: TermKey, bytes: i64) -> Rc<RefCell<StorageCells>> {
     let term: Term = names.term(key);
     Rc::new(RefCell::new(StorageCells::whole(term, bytes)))

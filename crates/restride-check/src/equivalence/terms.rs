@@ -1,4 +1,4 @@
-//! Names of what calls compute: by the call, and the names of all that it is given.
+//! Names of computed results: the call with the names of its arguments.
 
 use super::ReplayStop;
 use super::cells::{Run, Runs};
@@ -7,7 +7,7 @@ use super::replay::{Replay, ReplayArgs, ReplayResult, ReplayTensor, ReplayValue,
 use restride_ir::{Arg, Expr, Meta, Op, Scalar};
 
 impl Replay<'_> {
-    /// Names for the results of a call; `None` among the types is a number.
+    /// Names of a call's results; `None` among the types is a number.
     pub(super) fn compute(
         &mut self,
         op: Op,
@@ -23,7 +23,7 @@ impl Replay<'_> {
             if op == self.known.neg && t.dtype.is_complex() {
                 return Ok(vec![self.negate_parts(&t)?]);
             }
-            // What is negated twice is itself.
+            // Two negations cancel.
             if op == self.known.neg {
                 let runs = self.read(&t)?;
                 if let Some(before) = self.names.undone(op.name(), &runs) {
@@ -54,7 +54,7 @@ impl Replay<'_> {
         Ok(out)
     }
 
-    /// Complex conjugates: the real parts as they are, and the imaginary ones negated, so that parts are known by name.
+    /// Complex conjugation by parts: real parts keep their names, imaginary parts are negated.
     fn conjugate(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = self.read(t)?;
         let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
@@ -68,7 +68,7 @@ impl Replay<'_> {
         self.read(&whole)
     }
 
-    /// Negated complex numbers: real and imaginary parts are negated, so that parts are known by name.
+    /// Complex negation by parts.
     fn negate_parts(&mut self, t: &ReplayTensor) -> ReplayResult<Runs> {
         let runs = self.read(t)?;
         let whole = self.fresh(&Meta::contiguous(t.dtype, &t.layout.sizes), &runs);
@@ -82,7 +82,7 @@ impl Replay<'_> {
         self.read(&whole)
     }
 
-    /// Element by element: each is named by the elements that it is computed of.
+    /// Pointwise: the name of each element is the call on its operands' elements.
     fn elements(&mut self, op: Op, args: &ReplayArgs, ty: &Meta) -> ReplayResult<Runs> {
         let sizes = &ty.layout.sizes;
         let mut columns = Vec::with_capacity(args.len());
@@ -111,7 +111,7 @@ impl Replay<'_> {
                     },
                 });
             }
-            // What is negated twice is itself, also where its neighbours are not.
+            // Two negations cancel, for each element by itself.
             if op == self.known.neg
                 && let [NamedArg::Element(_, name)] = given[..]
                 && let Some(before) = self.names.applied_to(op.name(), name)

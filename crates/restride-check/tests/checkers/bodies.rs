@@ -1,4 +1,4 @@
-//! Placements of bodies are judged like those that call them.
+//! Placements of bodies are checked like those that call them.
 
 use restride_check::FaultKind;
 use restride_ir::{Buffer, BufferKind, GraphId, Id, Placement, Program, Step};

@@ -1,5 +1,5 @@
-//! The judges held against models that look at every element, on random programs and on placements and plans that were
-//! damaged: what the model rejects the judge must reject.
+//! The checkers held against models that look at every element, on random programs and on placements and plans that were
+//! damaged: what the model rejects the checker must reject.
 
 mod bodies;
 mod build;
@@ -45,7 +45,7 @@ fn placements_are_right_element_by_element() {
                 &restride_ir::text::PrintOptions::default(),
             )
         };
-        if let Err(what) = twin::judge(&program, &placed.placement) {
+        if let Err(what) = twin::check(&program, &placed.placement) {
             panic!("{round}: {}\n{}\n{}", what.what, restride_ir::text::print(&program), shown());
         }
         if let Err(faults) = restride_check::placement(&program, &placed.placement) {
@@ -60,7 +60,7 @@ fn kinds() -> impl Iterator<Item = DamageKind> {
 }
 
 #[test]
-fn what_the_model_rejects_the_judge_rejects() {
+fn what_the_model_rejects_the_checker_rejects() {
     let mut rng = Rng::new(2);
     let (mut wrong, mut harmless, mut strict) = (0, 0, 0);
     let mut by_kind = std::collections::BTreeMap::<_, (u32, u32)>::new();
@@ -69,11 +69,11 @@ fn what_the_model_rejects_the_judge_rejects() {
         let placed = place(&program, &options(&mut rng)).unwrap().placement;
         for kind in kinds().flat_map(|k| [k; 2]) {
             let Some(damaged) = damage(&program, &placed, kind, &mut rng) else { continue };
-            let model = twin::judge(&program, &damaged);
-            let judge = restride_check::placement(&program, &damaged);
+            let model = twin::check(&program, &damaged);
+            let checker = restride_check::placement(&program, &damaged);
             let count = by_kind.entry(kind).or_default();
             count.0 += 1;
-            match (&model, &judge) {
+            match (&model, &checker) {
                 (Err(what), Ok(())) => {
                     let shown = restride_ir::text::print_placed(
                         &program,
@@ -99,7 +99,7 @@ fn what_the_model_rejects_the_judge_rejects() {
     assert!(wrong > 1000 && harmless > 100, "{wrong} wrong, {harmless} harmless, {strict} rejected without need");
 }
 
-/// The first fault of a damaged placement names the element that the model misses first, or one before it that the judge does
+/// The first fault of a damaged placement names the element that the model misses first, or one before it that the checker does
 /// not know to be there after all.
 #[test]
 fn faults_name_the_element() {

@@ -18,7 +18,7 @@ fn places(placement: &mut Placement) -> Vec<&mut Place> {
     out
 }
 
-/// Ranks that do not fit, absurd numbers, buffers that are not there: of every kind the judges report, and never panic.
+/// Ranks that do not fit, absurd numbers, buffers that are not there: of every kind the checkers report, and never panic.
 #[test]
 fn what_is_no_layout_is_reported() {
     let mut rng = Rng::new(11);
@@ -53,11 +53,11 @@ fn what_is_no_layout_is_reported() {
                 }
                 _ => continue,
             }
-            let judged = restride_check::placement(&program, &damaged);
+            let checked = restride_check::placement(&program, &damaged);
             let _ = restride_check::plan(&program, &damaged, &offsets);
             // A stride along which there is one element is no matter.
-            assert!(judged.is_err() || kind == 3 || kind == 6, "{round}: kind {kind} passes");
-            *found += usize::from(judged.is_err());
+            assert!(checked.is_err() || kind == 3 || kind == 6, "{round}: kind {kind} passes");
+            *found += usize::from(checked.is_err());
         }
     }
     assert!(faults.iter().all(|n| *n > 20), "{faults:?}");

@@ -1,4 +1,4 @@
-//! The judge of plans against a model that looks at all pairs.
+//! The checker of plans against a model that looks at all pairs.
 
 use super::{build, options};
 use restride_ir::{ARENA_ALIGN, BufferId, BufferKind, Id, Place, Placement, Plan, Program, Step, ValueId, aligned};
@@ -119,7 +119,7 @@ fn model(program: &Program, placement: &Placement, plan: &Plan) -> bool {
 }
 
 #[test]
-fn plans_are_judged_as_by_all_pairs() {
+fn plans_are_checked_as_by_all_pairs() {
     let mut rng = Rng::new(3);
     let (mut right, mut wrong) = (0, 0);
     for _ in 0..300 {
@@ -147,9 +147,9 @@ fn plans_are_judged_as_by_all_pairs() {
                     bad.optimal = true;
                 }
             }
-            let judged = restride_check::plan(&program, &placement, &bad);
-            assert_eq!(model(&program, &placement, &bad), judged.is_ok(), "{judged:?}\n{placement:?}\n{bad:?}");
-            if judged.is_ok() { right += 1 } else { wrong += 1 }
+            let checked = restride_check::plan(&program, &placement, &bad);
+            assert_eq!(model(&program, &placement, &bad), checked.is_ok(), "{checked:?}\n{placement:?}\n{bad:?}");
+            if checked.is_ok() { right += 1 } else { wrong += 1 }
         }
     }
     assert!(right > 100 && wrong > 1000, "{right} {wrong}");

@@ -1,4 +1,4 @@
-//! The judge's model: memory as a list of cells, each holding the name of one element of one value. Elements that a
+//! The checker's model: memory as a list of cells, each holding the name of one element of one value. Elements that a
 //! program only moves keep their names.
 
 use restride_ir::{
@@ -39,7 +39,7 @@ struct Model<'a> {
 }
 
 /// Walks the steps. All tensors are of `f32`.
-pub fn judge(program: &Program, placement: &Placement) -> Result<(), Wrong> {
+pub fn check(program: &Program, placement: &Placement) -> Result<(), Wrong> {
     let (graph, model) = (program.graph(), walk(program, placement, placement.steps.len())?);
     for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
         let Arg::Value(v) = arg else { continue };

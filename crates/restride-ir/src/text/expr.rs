@@ -2,20 +2,23 @@
 
 use super::lex::Tok;
 use super::parse::{Parser, cut};
-use crate::{DType, Dims, Expr, ExprFn, Layout, Result, TensorType, Type};
+use crate::{DType, Dims, Error, Expr, ExprFn, Layout, Result, TensorType, Type};
 
 /// Deepest nesting of parentheses and calls.
 const DEPTH: u32 = 200;
 
+/// Boxed, because every level of nesting pays for the size of an error several times.
+type Nested<T> = std::result::Result<T, Box<Error>>;
+
 impl Parser<'_> {
     /// A number or symbolic expression.
     pub fn expr(&mut self) -> Result<Expr> {
-        self.sum(0)
+        self.sum(0).map_err(|e| *e)
     }
 
-    fn sum(&mut self, depth: u32) -> Result<Expr> {
+    fn sum(&mut self, depth: u32) -> Nested<Expr> {
         if depth > DEPTH {
-            return self.error("this expression is nested too deeply");
+            return Ok(self.error("this expression is nested too deeply")?);
         }
         let mut terms = vec![self.product(depth)?];
         loop {
@@ -31,7 +34,7 @@ impl Parser<'_> {
         Ok(joined(ExprFn::Add, terms))
     }
 
-    fn product(&mut self, depth: u32) -> Result<Expr> {
+    fn product(&mut self, depth: u32) -> Nested<Expr> {
         let mut factors = vec![self.factor(depth)?];
         while self.eat('*')? {
             factors.push(self.factor(depth)?);
@@ -39,20 +42,13 @@ impl Parser<'_> {
         Ok(joined(ExprFn::Mul, factors))
     }
 
-    fn factor(&mut self, depth: u32) -> Result<Expr> {
+    fn factor(&mut self, depth: u32) -> Nested<Expr> {
         let minus = self.eat('-')?;
         let (tok, text, at) = (self.tok.tok, self.text(), self.tok.start);
         match tok {
             Tok::Number => {
                 self.bump()?;
-                let text = if minus { format!("-{text}") } else { text.to_string() };
-                let whole = !text.contains(['.', 'e', 'E']);
-                match (whole, text.parse::<i64>(), text.parse::<f64>()) {
-                    (true, Ok(i), _) => Ok(Expr::Int(i)),
-                    (true, ..) => self.error_at(at, format_args!("{} does not fit 64 bits", cut(&text))),
-                    (false, _, Ok(x)) => Ok(Expr::float(x)),
-                    _ => self.error_at(at, format_args!("`{}` is not a number", cut(&text))),
-                }
+                Ok(self.literal(text, minus, at)?)
             }
             Tok::Word => {
                 self.bump()?;
@@ -62,14 +58,7 @@ impl Parser<'_> {
                     "NaN" | "nan" if !minus => return Ok(Expr::float(f64::NAN)),
                     _ => {}
                 }
-                let value = if self.is('(') {
-                    self.call(text, at, depth)?
-                } else if let Some(symbol) = self.program.symbols.get(text) {
-                    Expr::Sym(symbol.clone())
-                } else {
-                    let text = cut(text);
-                    return self.error_at(at, format_args!("`{text}` is no number and no declared symbol"));
-                };
+                let value = if self.is('(') { self.call(text, at, depth)? } else { self.declared(text, at)? };
                 Ok(negated(minus, value))
             }
             Tok::Punct('(') => {
@@ -78,25 +67,32 @@ impl Parser<'_> {
                 self.expect(')')?;
                 Ok(negated(minus, value))
             }
-            _ => self.expected("a number or an expression"),
+            _ => Ok(self.expected("a number or an expression")?),
         }
     }
 
-    fn call(&mut self, name: &str, at: usize, depth: u32) -> Result<Expr> {
-        let Some(f) = ExprFn::from_name(name) else {
-            return self.error_at(at, format_args!("unknown function `{}`", cut(name)));
-        };
+    fn function(&self, name: &str, at: usize) -> Result<ExprFn> {
+        match ExprFn::from_name(name) {
+            Some(f) => Ok(f),
+            None => self.error_at(at, format_args!("unknown function `{}`", cut(name))),
+        }
+    }
+
+    fn arguments(&mut self, args: &mut Vec<Expr>, depth: u32) -> Nested<()> {
         self.expect('(')?;
-        let mut args = Vec::new();
         while !self.is(')') {
             args.push(self.sum(depth + 1)?);
             if !self.eat(',')? {
                 break;
             }
         }
-        self.expect(')')?;
+        Ok(self.expect(')')?)
+    }
+
+    fn applied(&self, f: ExprFn, name: &str, args: Vec<Expr>, at: usize) -> Result<Expr> {
+        let given = args.len();
         let takes = match f {
-            ExprFn::Add | ExprFn::Mul | ExprFn::Min | ExprFn::Max | ExprFn::And | ExprFn::Or => args.len().max(1),
+            ExprFn::Add | ExprFn::Mul | ExprFn::Min | ExprFn::Max | ExprFn::And | ExprFn::Or => given.max(1),
             ExprFn::Where | ExprFn::ModularIndexing => 3,
             ExprFn::Abs
             | ExprFn::Ceil
@@ -108,10 +104,36 @@ impl Parser<'_> {
             | ExprFn::Not => 1,
             _ => 2,
         };
-        if args.len() != takes {
-            return self.error_at(at, format_args!("{name} takes {takes} arguments, {} given", args.len()));
+        if given == takes {
+            return Ok(Expr::call(f, args));
         }
-        Ok(Expr::call(f, args))
+        self.error_at(at, format_args!("{name} takes {takes} arguments, {given} given"))
+    }
+
+    // Functions of their own, because every level of nesting pays for the frame of its callers.
+    fn literal(&self, text: &str, minus: bool, at: usize) -> Result<Expr> {
+        let text = if minus { format!("-{text}") } else { text.to_string() };
+        let whole = !text.contains(['.', 'e', 'E']);
+        match (whole, text.parse::<i64>(), text.parse::<f64>()) {
+            (true, Ok(i), _) => Ok(Expr::Int(i)),
+            (true, ..) => self.error_at(at, format_args!("{} does not fit 64 bits", cut(&text))),
+            (false, _, Ok(x)) => Ok(Expr::float(x)),
+            _ => self.error_at(at, format_args!("`{}` is not a number", cut(&text))),
+        }
+    }
+
+    fn declared(&self, text: &str, at: usize) -> Result<Expr> {
+        match self.program.symbols.get(text) {
+            Some(symbol) => Ok(Expr::Sym(symbol.clone())),
+            None => self.error_at(at, format_args!("`{}` is no number and no declared symbol", cut(text))),
+        }
+    }
+
+    fn call(&mut self, name: &str, at: usize, depth: u32) -> Nested<Expr> {
+        let f = self.function(name, at)?;
+        let mut args = Vec::new();
+        self.arguments(&mut args, depth)?;
+        Ok(self.applied(f, name, args, at)?)
     }
 
     /// The type of a value.

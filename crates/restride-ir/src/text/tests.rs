@@ -184,7 +184,7 @@ graph @deep(%a: f32[]) {
     assert_eq!(q.graphs.iter().filter(|(_, g)| g.name.is_empty()).count(), 2);
     assert!(
         error("graph(%x: f32[2]) {\n  %r: f32[2] = higher_order.map_impl(@f, [%x], [])\n  return %r\n}")
-            .contains("no graph @f")
+            .contains("unknown graph @f")
     );
 }
 

@@ -107,7 +107,7 @@ fn bodies_fit_their_calls() {
     };
     ok(&hop("%r: f32[2, 3] = higher_order.cond(%p, @f, @f, [%x])"));
     ok(&hop("%r: f32[2, 3] = higher_order.while_loop(@c, @f, [%x], [])"));
-    wrong(&hop("%r: f32[2, 3] = higher_order.cond(%p, @f, @f, [%x, %x])"), "a body takes 1 inputs and is given 2");
+    wrong(&hop("%r: f32[2, 3] = higher_order.cond(%p, @f, @f, [%x, %x])"), "a body expects 1 inputs, got 2");
     wrong(
         &hop("%r: f32[2, 3], %s: f32[] = higher_order.cond(%p, @f, @f, [%x])"),
         "a body returns 1 values, expected 2",
@@ -130,19 +130,19 @@ fn definitions_come_before_uses() {
     let got = change(&|p| p.graph_mut().order.push(NodeId::new(0)));
     assert!(got.contains("twice in the order"), "{got}");
     let got = change(&|p| p.graph_mut().order.push(NodeId::new(7)));
-    assert!(got.contains("no node number 7"), "{got}");
+    assert!(got.contains("undefined node number 7"), "{got}");
     let got = change(&|p| p.graph_mut().nodes[NodeId::new(1)].args[0] = Arg::Value(ValueId::new(99)));
-    assert!(got.contains("no value number 99"), "{got}");
+    assert!(got.contains("undefined value number 99"), "{got}");
     let got = change(&|p| p.graph_mut().nodes[NodeId::new(1)].results[0] = ValueId::new(99));
-    assert!(got.contains("no value number 99"), "{got}");
+    assert!(got.contains("undefined value number 99"), "{got}");
     let got = change(&|p| p.graph_mut().values[ValueId::new(4)].name = "x".into());
-    assert!(got.contains("two values are called \"x\""), "{got}");
+    assert!(got.contains("the name \"x\" is empty or names two values"), "{got}");
     let got = change(&|p| p.graph_mut().nodes[NodeId::new(1)].results[0] = ValueId::new(3));
     assert!(got.contains("%a is defined twice"), "{got}");
     let got = change(&|p| p.graph_mut().outputs = vec![Arg::Value(ValueId::new(50))]);
-    assert!(got.contains("no value number 50"), "{got}");
+    assert!(got.contains("undefined value number 50"), "{got}");
     let got = change(&|p| p.graph_mut().nodes[NodeId::new(1)].args[0] = Arg::Graph(GraphId::new(5)));
-    assert!(got.contains("no subgraph number 5"), "{got}");
+    assert!(got.contains("undefined subgraph number 5"), "{got}");
     let got = change(&|p| p.signature.inputs.pop().map(|_| ()).unwrap_or(()));
     assert!(got.contains("the signature has 2 inputs"), "{got}");
     let got = change(&|p| p.signature.inputs.swap(0, 1));
@@ -164,18 +164,18 @@ fn signatures_fit_their_graphs() {
     ok(&program("output 1: base\noutput 0: user as view f32[3][2]+3 of base 1"));
     wrong(
         &program("output 1: base\noutput 0: user as view f32[3][2]+4 of base 1"),
-        "output 0: it reaches beyond the memory",
+        "output 0: the view exceeds its base",
     );
-    wrong(&program("output 1: base\noutput 0: user as view f32[4] of base 1"), "not of the type of the view");
-    wrong(&program("output 1: base\noutput 0: user as view f64[3] of base 1"), "not of the type of the view");
-    wrong(&program("output 0: user as view f32[3] of base 1"), "a view of nothing");
+    wrong(&program("output 1: base\noutput 0: user as view f32[4] of base 1"), "differs in type from its declared view");
+    wrong(&program("output 1: base\noutput 0: user as view f64[3] of base 1"), "differs in type from its declared view");
+    wrong(&program("output 0: user as view f32[3] of base 1"), "its base is missing");
     wrong(&program("output 0: mutation of %y"), "f32[3] is not of the type of its input, f32[2]");
     wrong(&program("output 0: mutation of %n"), "must be tensors");
     wrong(&program("output 2: base"), "must be a tensor");
-    wrong(&program("output 2: metadata of %x"), "it must be said which");
-    wrong(&program("input %s: storage of %n"), "under what is no tensor");
-    wrong(&program("input %s: storage of %s"), "under what is no tensor");
-    wrong(&program("input %n: parameter \"n\""), "a weight but no tensor");
+    wrong(&program("output 2: metadata of %x"), "with a declared alias");
+    wrong(&program("input %s: storage of %n"), "of an input that is not a tensor");
+    wrong(&program("input %s: storage of %s"), "of an input that is not a tensor");
+    wrong(&program("input %n: parameter \"n\""), "a weight, but not a tensor");
     wrong(&program("weight \"w\": f32[4] storage 0\ninput %x: parameter \"w\""), "not of the type of its input");
     wrong(&program("output 1: base").replace("stage: functional", "stage: imported"), "functional programs only");
 }
@@ -199,7 +199,7 @@ fn names_of_subgraphs_are_unique() {
     ));
     assert!(verify(&p).is_ok());
     p.graphs[GraphId::new(2)].name = "f".into();
-    assert!(verify(&p).unwrap_err().to_string().contains("two subgraphs are called \"f\""));
+    assert!(verify(&p).unwrap_err().to_string().contains("the name \"f\" names two subgraphs"));
     p.graphs[GraphId::new(2)].name = "graph1".into();
     p.graphs[GraphId::new(1)].name = "".into();
     assert!(verify(&p).is_err());
