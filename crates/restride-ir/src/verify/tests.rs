@@ -166,8 +166,14 @@ fn signatures_fit_their_graphs() {
         &program("output 1: base\noutput 0: user as view f32[3][2]+4 of base 1"),
         "output 0: the view exceeds its base",
     );
-    wrong(&program("output 1: base\noutput 0: user as view f32[4] of base 1"), "differs in type from its declared view");
-    wrong(&program("output 1: base\noutput 0: user as view f64[3] of base 1"), "differs in type from its declared view");
+    wrong(
+        &program("output 1: base\noutput 0: user as view f32[4] of base 1"),
+        "differs in type from its declared view",
+    );
+    wrong(
+        &program("output 1: base\noutput 0: user as view f64[3] of base 1"),
+        "differs in type from its declared view",
+    );
     wrong(&program("output 0: user as view f32[3] of base 1"), "its base is missing");
     wrong(&program("output 0: mutation of %y"), "f32[3] is not of the type of its input, f32[2]");
     wrong(&program("output 0: mutation of %n"), "must be tensors");
