@@ -45,7 +45,7 @@ from lib.values import bit_difference, difference, load
 import numpy as np
 
 VIAS = ("plan", "interp", "functional")
-# How much further from the f64 result than PyTorch's f32 result ours may be, largest error beside largest error.
+# The most that our largest error against the f64 result may be, in largest errors of PyTorch's f32 result.
 EXACTNESS = 10
 # The same where the two differ by more than the tolerance: each rounds in its own order of summation, and where a model blows
 # roundings up, PyTorch's own results with oneDNN and without are this far apart.
@@ -65,7 +65,7 @@ def index(folder):
     return {row["name"]: row for row in map(json.loads, path.open())}
 
 
-# `torch.export.load` keeps what it reads in one place for the whole process.
+# `torch.export.load` uses state of the whole process.
 LOADING = threading.Lock()
 
 
@@ -87,7 +87,7 @@ def in_double(program):
             module = ep.module(check_guards=False).double()
         for graph_module in (m for m in module.modules() if isinstance(m, torch.fx.GraphModule)):
             for node in list(graph_module.graph.nodes):
-                # Checks that a tensor is what it was in f32, and casts to what the others are.
+                # Drop checks of f32 metadata; casts to f32 become casts to f64.
                 if node.target is torch.ops.aten._assert_tensor_metadata.default:
                     graph_module.graph.erase_node(node)
                 elif node.op == "call_function":
@@ -126,7 +126,7 @@ def ill_conditioned(program, key, got, want):
 
 
 def less_exact(program, key, got, want):
-    """How much further from the f64 result `got` is than PyTorch's own f32 result, where that is more than rounding."""
+    """The distances of `got` and of PyTorch's f32 result from the f64 result, where ours is more than rounding."""
     exact = exact_of(program, key, want)
     if exact is None or not exact.size:
         return None
@@ -141,7 +141,7 @@ def less_exact(program, key, got, want):
 
 
 def against_torch(got, want, inputs, program, pt2, random):
-    """What differs from PyTorch's results, as `KEY: difference`; an empty list when nothing does."""
+    """The differences from PyTorch's results, as `KEY: difference`."""
     half, problems = pt2.half_keys(), []
 
     def initial(key):
@@ -188,7 +188,7 @@ def against_torch(got, want, inputs, program, pt2, random):
 
 
 def between(a, b):
-    """What differs between two files of our own, bit for bit."""
+    """The differences between two files of our own, bit for bit."""
     problems = [f"{key}: only one has it" for key in sorted(a.keys() ^ b.keys())]
     for key in sorted(a.keys() & b.keys()):
         if found := bit_difference(a[key], b[key]):
@@ -197,7 +197,7 @@ def between(a, b):
 
 
 def runs(restride, program, inputs, extra, result, found):
-    """What each way writes, by way; refusals and failures go into `found`, times into `result`."""
+    """The arrays that each way writes; refusals and failures go into `found`, times into `result`."""
     got = {}
     with scratch() as tmp:
         for via in VIAS:

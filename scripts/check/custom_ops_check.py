@@ -98,7 +98,7 @@ def bump_(x, y):
 
 @operator("strides(Tensor(a!) x) -> Tensor", fake=lambda x: x.new_empty(x.dim() + 1, dtype=torch.int64))
 def strides(x):
-    """What an operator sees of its argument's memory: that must be what it sees in eager PyTorch."""
+    """Returns the strides of its argument, which must be those of eager PyTorch."""
     x.mul_(3)
     return torch.tensor([*x.stride(), int(x.is_contiguous())])
 

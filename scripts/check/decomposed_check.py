@@ -51,7 +51,7 @@ def scatters(model):
 
 
 def left(ep, example):
-    """What a run leaves: its tensors (inputs, state, outputs), and for each the first that it shares storage with."""
+    """The tensors after a run (inputs, state, outputs), and for each the first one on the same storage."""
     args, kwargs = copy.deepcopy(example)
     module = ep.module(check_guards=False)
     torch.manual_seed(0)
@@ -126,7 +126,7 @@ def pair(path, other, given, restride, folder, case=None):
         status, detail = "refused", f"decomposed: {refused}"
     else:
         number = lambda n: n if isinstance(n, int) else 0
-        # What holds for some sizes alone says nothing of what holds for all.
+        # A program for some sizes and one for all sizes are not comparable.
         alike = theirs["symbolic"] == ours["symbolic"]
         compared = ["copies", "copy_bytes", "arena", *(["scatters"] if alike else [])]
         worse = [k for k in compared if number(theirs[k]) > number(ours[k])]

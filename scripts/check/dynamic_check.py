@@ -89,7 +89,7 @@ class Program:
         self.lines.append(f"return ({', '.join(self.returns)},)")
 
     def world(self, n, m):
-        """What the lines see: tensors by their names."""
+        """The names that the lines see."""
         given = self.inputs(n, m)
         return {"torch": torch, "n": n, "m": m, **dict(zip(("x", "y", "z"), given))}
 
@@ -137,7 +137,7 @@ class Program:
 
 
 def after(program, run, binding):
-    """What a run leaves: inputs, then outputs."""
+    """The tensor file's content after a run, and its tensors: inputs, then outputs."""
     given = list(program.inputs(*binding))
     out = run(*given)
     return content_of(given + list(out)), given + list(out)
@@ -156,7 +156,7 @@ WRITTEN = {"in place": [], "in views": ["--views"]}
 
 
 def written(restride, file, folder):
-    """What restride makes of a file, by name, as torch runs it."""
+    """The files that restride writes from this one, by name, as modules."""
     made = {}
     for name, options in WRITTEN.items():
         out = folder / f"{name.replace(' ', '_')}.pt2"
@@ -168,7 +168,7 @@ def written(restride, file, folder):
 
 
 def written_problems(program, made, binding, eager):
-    """Where it differs from eager, at one binding."""
+    """Their differences from eager, at one binding."""
     problems = []
     for name, module in made.items():
         if isinstance(module, Outcome):
@@ -212,7 +212,7 @@ def check(restride, program, folder, with_written):
                 return "refused", f"{via}: {ran.line}"
             if not ran:
                 return "DIFFERENT", f"{via}: {ran.kind} {ran.line}"
-            # The exported module's inputs and outputs share what the program's do, or the file cannot say it.
+            # Sharing is the exported module's: a file cannot express every sharing of the program.
             found = differences(theirs, json.loads(out.read_text()), 3)
             problems += [f"n, m = {binding}, {via}: {p}" for p in found]
     if not bound:

@@ -230,7 +230,7 @@ class Reader:
                 fixed = self.argument() if self.take("=") else None
                 kinds[value] = (kind, name, fixed)
             elif word in STATEMENTS:
-                # What only our side needs; it ends where the next statement starts.
+                # A statement for restride alone, up to the next one.
                 while self.peek()[0] != "end" and self.peek()[1] not in STATEMENTS:
                     self.at += 1
             else:
@@ -427,7 +427,7 @@ def close(a, b):
 
 
 def compare(expected, left):
-    """What differs between the lines of a `run` section and what PyTorch left."""
+    """The first difference between the lines of a `run` section and the values that PyTorch left."""
     lines = [line for line in expected if line.strip()]
     if len(lines) != len(left):
         return f"{len(lines)} lines for {len(left)} values"
@@ -444,7 +444,7 @@ def compare(expected, left):
         m = re.fullmatch(r"(\w+)(\[.*?\])(\[.*?\])\+(\d+) = \[(.*?)\](?:, on the storage of (.*))?", rest)
         if not m:
             return f"{line!r} cannot be read"
-        # Whoever takes an output knows no lazy bits: what PyTorch negates or conjugates lazily comes with its elements.
+        # restride's outputs have no lazy bits: PyTorch's lazy negation and conjugation are applied first.
         value = value.resolve_conj().resolve_neg()
         sizes = list(value.shape)
         want = f"{m[1]}{m[2]}"

@@ -84,7 +84,7 @@ BETTER_TWICE = {
     "aten._weight_norm.default": ((0, 1), "the norms that PyTorch's backward reads are constants there"),
 }
 
-# What PyTorch raises where it has no gradient.
+# PyTorch's exceptions where it has no gradient.
 NONE = (RuntimeError, NotImplementedError, AttributeError, TypeError, ValueError)
 
 
@@ -104,7 +104,7 @@ def difference(gradients, wrt, theirs):
 
 
 def check_op(record):
-    """What differs in first gradients and in second ones: None if nothing does; False where PyTorch has none."""
+    """The differences in first and in second gradients: None for none; False where PyTorch has no gradient."""
     args = [argument(a) for a in record["args"]]
     operands = list(tensors(args))
     wrt = [operands[i] for i, _ in record["gradients"]]
@@ -132,7 +132,7 @@ def check_op(record):
 
 
 class Found:
-    """What was found of one order."""
+    """The results of one order."""
 
     def __init__(self, what, better):
         self.what, self.better = what, better
@@ -328,7 +328,7 @@ def close(ours, theirs):
 
 
 def check_program(folder, restride, name, module, args, opened, others):
-    """What differs, as lines, and how many gradients there are."""
+    """The differences, as lines, and the number of gradients."""
     shapes = opened and tuple(dict.fromkeys(dims, torch.export.Dim.AUTO) for dims in opened)
     exported = torch.export.export(module, args, dynamic_shapes=shapes)
     names = [s.arg.name for s in exported.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
@@ -350,7 +350,7 @@ def needed(outcome):
 
 
 def check_gradients(folder, restride, joint, module, inputs):
-    """What differs at these inputs, and how many gradients there are."""
+    """The differences at these inputs, and the number of gradients."""
     given = {n: a.clone().requires_grad_(a.is_floating_point()) for n, a in inputs.items()}
     np.savez(folder / "in.npz", **{n: a.numpy() for n, a in inputs.items()})
     needed(restride("run", joint, "--inputs", folder / "in.npz", "--outputs", folder / "out.npz"))
@@ -366,7 +366,7 @@ def check_gradients(folder, restride, joint, module, inputs):
     loss = module(*given.values())
     loss.backward()
     wrt = {**dict(module.named_parameters()), **{n: t for n, t in given.items() if t.is_floating_point()}}
-    # PyTorch leaves out the zeros of what the loss does not depend on.
+    # PyTorch has None instead of zeros where the loss does not depend on a tensor.
     expected = {n: torch.zeros_like(t) if t.grad is None else t.grad for n, t in wrt.items()}
     found = [] if close(ours["output.0"], loss.detach()) else ["the loss"]
     for n, g in expected.items():

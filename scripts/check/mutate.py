@@ -37,7 +37,7 @@ LARGEST_SEED = 80_000
 PATIENCE = 10
 
 
-# ---------------------------------------------------------------------------------- what is damaged
+# ---------------------------------------------------------------------------------- the damage
 
 
 def files(pattern):
@@ -181,7 +181,7 @@ def late(*_):
 
 
 def run(arguments, seconds, errors):
-    """How a process ends: its status (negative for a signal; None over time) and what it said."""
+    """The end of a process: its status (negative for a signal; None over time), its errors, its seconds."""
     with open(errors, "wb") as err:
         null = os.open(os.devnull, os.O_RDWR)
         pid = os.posix_spawn(
@@ -212,7 +212,7 @@ def run(arguments, seconds, errors):
 
 
 def fault(code, said):
-    """What is wrong with an end; None if nothing is."""
+    """The fault of an end, if it is one."""
     if code is None:
         return "over time"
     panic = re.search(r"panicked at ([^\n]*)\n([^\n]*)", said)
@@ -249,7 +249,7 @@ def case(number, directory, seeds, restride, seconds):
         arguments += ["--random", "0"]
     code, said, took = run(arguments, seconds, os.path.join(directory, "stderr"))
     wrong = fault(code, said)
-    # What was written can be read.
+    # A written file can be read.
     out = os.path.join(directory, "out.pt2")
     if code == 0 and not wrong and "-o" in options and os.path.exists(out) and rng.random() < 0.5:
         arguments = [restride, rng.choice(["run", "verify"]), out, "--limit", "trips=10000", "--random", "0"]

@@ -253,7 +253,7 @@ class Json:
             json_places(document, places)
             if not places:
                 break
-            # Numbers and strings are what most of the file means.
+            # Numbers and strings carry most of a file's meaning.
             holder, key = rng.choice(places)
             for _ in range(3):
                 if isinstance(holder[key], (dict, list)) and rng.random() < 0.7:
@@ -389,7 +389,7 @@ class Text:
 
     def changed(self, rng, data):
         text = data.decode(errors="replace")
-        # What a run is expected to give says nothing to the command.
+        # The command ignores the expected results.
         text = text.split("\n// == ")[0] + "\n"
         for _ in range(rng.choice([1, 1, 1, 2, 3, 5])):
             text = self.one(rng, text)
@@ -415,7 +415,7 @@ class Text:
             return text
         i, j = rng.choice(full), rng.choice(full)
         if kind in (4, 5):
-            # The same number or name everywhere is what a program with other sizes looks like.
+            # Replaced everywhere, a number or name makes a program with other sizes.
             old, new = tokens[i], self.token(rng, tokens[i])
             tokens = [new if t == old else t for t in tokens]
         elif kind == 6:

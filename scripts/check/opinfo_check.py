@@ -70,7 +70,7 @@ STATISTICS = re.compile(r"^_?native_(batch|group|layer)_norm|^_batch_norm_with_u
 # Results that are indices of elements. PyTorch leaves open which of several equal elements it names, and integers and halves have
 # such: their indices are compared by shape only.
 PLACES = {"sort": "output.1", "argsort": "output.0", "kthvalue": "output.1", "mode": "output.1", "topk": "output.1"}
-# Eigenvalues in an order that depends on the library: compared by what does not depend on it.
+# Eigenvalues in an order that depends on the library: compared by figures that do not.
 ORDER = re.compile(r"^linalg\.eig(vals)?$")
 # Memory without contents.
 EMPTY = re.compile(r"^aten\.(new_)?empty(_|\.)|^aten\.resize_")
@@ -246,7 +246,7 @@ def make(op, mode, index, sample, folder):
 
 
 def run_seeded(program, tensors, module, n):
-    """What the program gives after a seed."""
+    """The program's results after a seed."""
     seed(n)
     with torch.no_grad():
         return module.tensors_of(program.module()(*copy.deepcopy(tensors)))
@@ -327,7 +327,7 @@ def difference(got, want, dtype, shapes_only):
 
 
 def judge(item, restride, via):
-    """How the program of an item ends: `right`, `refused` or `wrong`, and why."""
+    """`right`, `refused` or `wrong`, and the reason, for the program of an item."""
     with scratch() as folder:
         file, out, ended = item.file, folder / "out.npz", None
         if item.mode == "grad":
@@ -401,7 +401,7 @@ def work(task):
         return name, mode, [(-1, "wrong", "the check itself: " + traceback.format_exc().splitlines()[-1], "")], []
 
 
-# ---------------------------------------------------------------------------------- what is expected
+# ---------------------------------------------------------------------------------- expected faults
 
 
 def lines_of(path):

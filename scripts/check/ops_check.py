@@ -19,7 +19,7 @@ from lib.samples import argument, call, operator, tensor, tensors
 
 import torch
 
-# What one rounding more or less may change, where a result is not exact.
+# The effect of one rounding, where a result is not exact.
 LEAST = {torch.float16: (2e-3, 1e-3), torch.bfloat16: (1.6e-2, 8e-3)}
 
 
@@ -71,7 +71,7 @@ def compare(spec, theirs, args, tolerance, mutable):
     if ours.stride() != theirs.stride():
         return f"strides {list(ours.stride())}, PyTorch {list(theirs.stride())} for sizes {list(ours.size())}"
     if ours.numel():
-        # What a mutating operator returns is compared as it is after the call.
+        # The results of a mutating operator are compared after the call.
         if not mutable and spec["alias"] != (base := alias_of(theirs, args)):
             return f"view of operand {spec['alias']}, PyTorch {base}"
         if ours.storage_offset() != theirs.storage_offset():
@@ -80,7 +80,7 @@ def compare(spec, theirs, args, tolerance, mutable):
 
 
 def check(record):
-    """What differs, or None."""
+    """The difference, or None."""
     try:
         op = operator(record["op"])
     except AttributeError:

@@ -179,7 +179,7 @@ def content(t):
 
 
 def differences(names, owned, left, data):
-    """What a way left (`data`) against eager's objects (`left`), as lines. The first `owned` are the caller's."""
+    """The differences between a way's result (`data`) and eager's objects (`left`). The first `owned` are the caller's."""
     problems, got = [], Tensors(data)
     if len(got.entries) != len(left):
         return [f"{len(got.entries)} tensors, not {len(left)}"]
@@ -295,7 +295,7 @@ def judge(program):
     for way in ("interp", "functional", "plan", "chance"):
         data = ways[way]
         if isinstance(data, str):
-            # To the letter what that way leaves, which has been looked at.
+            # Equal to the named way's result, which was compared.
             continue
         error = data.get("error")
         if error == "unsupported":
@@ -304,7 +304,7 @@ def judge(program):
             lines.append(f"{way}: {data['what']} (at {data['node']})")
         elif error == "program":
             if raised is None:
-                # What a branch that eager does not take would be refused for may be refused.
+                # A way may refuse a branch that eager does not take.
                 known = ways["interp"].get("error", "unsupported") == "unsupported"
                 if way != "interp" and known and len(program["graphs"]) > 1:
                     refusals.append(f"{way}: a branch not taken: {reason(data)}")

@@ -32,7 +32,7 @@ import torch
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 
-# What a step does to a tensor `t`, with another one `o` of a shape that fits and a random number generator: name, code.
+# The code of a step on a tensor `t`, with another one `o`.
 VIEWS = [
     "t[{i}]", "t[..., {a}:{b}]", "t[{a}:{b}]", "t[::2]", "t.transpose(0, -1)", "t.reshape(-1)", "t.unsqueeze({d})",
     "t.diagonal()", "t.view(-1)", "t.unfold(0, 2, 1)", "t.select(-1, {i})", "t.as_strided((2, 2), (1, 2), {z})", "t.squeeze()",
@@ -52,7 +52,7 @@ WRITES = [
     "t.cumsum_(0)", "t.lerp_(o, {s})", "t.relu_()",
 ]  # fmt: skip
 
-# What is not recorded, with the others above: views that are detached, and calls under `no_grad`.
+# Unrecorded steps: detached views, and any step above under `no_grad`.
 DETACHED = ["t.detach()", "t.detach()", "t.detach()[{a}:{b}]", "t.detach().transpose(0, -1)", "t.view(torch.float64)"]
 NO_GRAD = "no_grad: "
 
@@ -224,19 +224,19 @@ class Tape:
         return [torch.tensor(g, dtype=torch.float64) for g in numbers]
 
 
-# What PyTorch says where it has no gradient, and the tape as well.
+# The errors of PyTorch and of the tape where they have no gradient.
 RAISED = (
     "one of the variables needed for gradient computation has been modified by an inplace operation",
     "output of a function that returns multiple views",
     "created in no_grad mode",
 )
-# What the graph says where a saved tensor was overwritten in a way that is not recorded.
+# The graph's error where an unrecorded write overwrote a saved tensor.
 STALE = "is saved for the gradient of"
 CONSTANT = "does not require grad and does not have a grad_fn"
 
 
 def on_tape(tape, file, ours, raised):
-    """What differs on the tape: from the graph, and, as strict as PyTorch, from what PyTorch raised or did not."""
+    """The difference between the tape and the graph, or, under the strict guard, between its errors and PyTorch's."""
     shaped = lambda made: [t.view_as(o) for t, o in zip(made, ours, strict=True)]
     for how in ("clone", "regions", "strict"):
         made = tape.ask(how, file)
@@ -260,7 +260,7 @@ RATE = 0.5
 
 
 def step(module, inputs, theirs, restride, folder):
-    """What differs after a training step."""
+    """The difference after a training step."""
     one = torch.ones((), dtype=torch.float64)
     torch.export.save(torch.export.export(Trained(module, inputs), (one,), strict=False), folder / "t.pt2")
     optimizer = ["--optimizer", "sgd", "--lr", str(RATE)]
@@ -271,7 +271,7 @@ def step(module, inputs, theirs, restride, folder):
             return f"the training step: {made.stderr.strip()}"
     out = np.load(folder / "s.npz")
     for name, before, g in zip("xy", inputs, theirs):
-        # What does not change is not among the outputs.
+        # Unchanged parameters are not among the outputs.
         ours = torch.from_numpy(out[f"parameter.{name}"]) if f"parameter.{name}" in out else before
         if not agree([ours], [before - RATE * g], 1e-9):
             return f"the training step: {name} is {ours.flatten()[:6].tolist()}, by torch {(before - RATE * g).flatten()[:6].tolist()}"
@@ -279,7 +279,7 @@ def step(module, inputs, theirs, restride, folder):
 
 
 def check(seed, restride, tape, folder):
-    """Who was asked, and what differs."""
+    """The reference that was used, and the difference from it."""
     module, inputs = program(seed)
     exported = torch.export.export(module, tuple(t.clone() for t in inputs), strict=False)
     whole, joint, results = folder / "p.pt2", folder / "j.pt2", folder / "out.npz"
@@ -298,7 +298,7 @@ def check(seed, restride, tape, folder):
             fits = isinstance(made, str) and any(r in made for r in RAISED)
             return "refused by both", None if fits else f"the strict tape: {made}; PyTorch: {raised}"
         if not made:
-            # restride refuses what it does not do.
+            # Only these refusals are expected.
             return "refused", None if any(r in made.stderr for r in REFUSED) else made.stderr.strip()
     ours = [torch.from_numpy(np.load(results)[f"grad.{n}"]) for n in ("x", "y")]
     why = on_tape(tape, whole, ours, raised)
@@ -329,7 +329,7 @@ tape_of = functools.cache(Tape)
 
 
 def chunk(restride, tape, first, last):
-    """How often each was asked, and the differences, for some seeds."""
+    """How often each reference was used, and the differences, for some seeds."""
     asked, found = collections.Counter(), []
     with scratch() as folder:
         for seed in range(first, last):

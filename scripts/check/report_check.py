@@ -23,7 +23,7 @@ from lib.driver import finish, parser, print_table, scratch
 from playwright.sync_api import Error, sync_playwright
 
 ALIGN = 64
-# What nine frames of ten have to keep to, drawn without a graphics card on a machine that does other things as well.
+# Seconds that nine frames of ten must keep to, without a graphics card, on a busy machine.
 FRAME = 0.25
 
 
@@ -83,11 +83,11 @@ def hostile():
     )
 
 
-# ---------------------------------------------------------------------------------- what the page has to say
+# ---------------------------------------------------------------------------------- expected contents
 
 
 class Expected:
-    """What the command's own data say of a program."""
+    """The command's own data about a program."""
 
     def __init__(self, report, plan, placed, piece):
         self.report, self.placed = report, placed
@@ -129,7 +129,7 @@ WORKING = "working memory of "
 
 
 def name_of(row):
-    """How the name begins that the page gives a buffer, where that follows from the plan."""
+    """The start of the name that the page gives a buffer."""
     if not row["values"]:
         return ""
     first = row["values"][0]
@@ -257,7 +257,7 @@ class Page:
             )
 
     def point(self, row):
-        """Where a buffer of the plan is drawn: x, y, width and height of its block; None outside of the view."""
+        """x, y, width and height of a buffer's block; None outside of the view."""
         where = [row["offset"], row["bytes"], row["first_step"], row["last_step"]]
         return self.eval(f"restrideReport.point({json.dumps(where)})")
 
@@ -468,9 +468,9 @@ class Page:
         self.key("Escape")
 
     def distance(self, rows, ground):
-        """How far the colours of some blocks are from that of the ground, where they are seen well."""
+        """The distances of some visible blocks' colours from the ground's."""
         at = [a for a in map(self.point, rows) if a and a["width"] >= 8 and a["height"] >= 8]
-        # Beside the name that may stand in a block, and beside the chosen step.
+        # Away from a block's name and from the chosen step.
         points = [(a["x"] + a["width"] * 0.3, a["y"] - a["height"] * 0.3) for a in at[:20]]
         pixels = self.eval(f"""(() => {{
             const blocks = document.getElementById('blocks'), box = blocks.getBoundingClientRect();

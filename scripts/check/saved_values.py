@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch's autograd keeps of each call for its backward pass: crates/restride-ops/src/gradient/saved.txt.
+"""The list of values that PyTorch's autograd saves for the backward pass: crates/restride-ops/src/gradient/saved.txt.
 
     cargo run -q -p restride-ops --example dump_samples | python scripts/check/saved_values.py [--write]
 
@@ -32,10 +32,10 @@ HEADER = """\
 # Written by scripts/check/saved_values.py.
 """
 
-# What neither a formula nor a sample says: `copy_` is written by hand (VariableTypeManual.cpp), a power in double precision keeps its base.
+# Neither a formula nor a sample tells: `copy_` is written by hand (VariableTypeManual.cpp), a power in double precision keeps its base.
 KNOWN = {"aten.copy.default": [], "aten.float_power.Tensor_Scalar": ["self"]}
 
-# Where it depends on the call, the line says what is kept at most.
+# Where the saved values depend on the call, the line is an upper bound.
 AT_MOST = {
     "aten.float_power.Tensor_Tensor": "a copy in double precision is kept of what is not",
     "aten.float_power.Scalar": "the same",
@@ -121,7 +121,7 @@ def floating(t):
 
 
 def measured(name, record):
-    """What is kept in a sample call: for sets of arguments whose gradients are asked for, the words of what is kept. None for
+    """(arguments whose gradients are asked for, saved values, values with an address) for sets of arguments; nothing for
     calls without a gradient."""
     op = operator(name)
     names = [a.name for a in op._schema.arguments]
@@ -166,7 +166,7 @@ def measured(name, record):
         if any(o.grad_fn is not None and o.grad_fn.name().endswith("::NotImplemented") for o in outs):
             yield frozenset(wanted), {"!"}, set()
             continue
-        # What is empty cannot be told.
+        # Empty tensors have no address to compare.
         there = {n for n, t in operands if at(t) is not None} | {
             f"={k}" for k, o in enumerate(outs) if at(o) is not None
         }
@@ -196,7 +196,7 @@ def fit(name, seen):
 
 
 def expected(line, wanted, there):
-    """What a line says is kept."""
+    """The values that a line declares as saved."""
     out = set()
     for word in line:
         own, _, asked = word.partition("?")

@@ -103,7 +103,7 @@ def check(path, random, restride, everything, count):
         in_half = theirs.dtype.itemsize == 2 or (name if name.startswith("output.") else "*") in half
         return None if random else difference(array(ours), array(theirs), in_half)
 
-    # Steps by what they wrote: equal files are judged once.
+    # The first step of each file's digest: equal files are compared once.
     same = {}
     for step, command in STEPS.items():
         with scratch() as tmp:

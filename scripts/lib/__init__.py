@@ -1,4 +1,4 @@
-"""What the scripts share. `command` and `driver` need the standard library only, `values` and `pt2` numpy, the rest torch.
+"""Shared by the scripts. `command` and `driver` need the standard library only, `values` and `pt2` numpy, the rest torch.
 
 Importing it first sets what torch and its profiler read from the environment when they are imported.
 """

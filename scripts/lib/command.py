@@ -24,7 +24,7 @@ def example(name, package="restride-testing"):
 
 @dataclass
 class Outcome:
-    """How one command ended. `kind` is ok, refused (exit 1), usage (exit 2), crash or timeout; true if ok."""
+    """The end of one command. `kind` is ok, refused (exit 1), usage (exit 2), crash or timeout; true if ok."""
 
     kind: str
     line: str = ""

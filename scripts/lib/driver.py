@@ -1,4 +1,4 @@
-"""What every script does: options, temporary folders, parallel work with a time limit, tables, JSON, the last line."""
+"""The frame of every script: options, temporary folders, parallel work with a time limit, tables, JSON, the last line."""
 
 import argparse
 import concurrent.futures

@@ -154,7 +154,7 @@ def reference(module, args, kwargs, user):
 
 
 def calls_left(module, example):
-    """What two calls of a module leave: for each call, {label: value} of outputs, inputs and state."""
+    """The state after each of two calls of a module: {label: value} of outputs, inputs and state."""
     calls = []
     for call in (1, 2):
         args, kwargs = copy.deepcopy(example)
@@ -190,13 +190,13 @@ def allocated(ep, example):
 
 
 def allocates_more(given, ours, example):
-    """What a call of ours allocates beyond a call of the given program, in words."""
+    """The bytes that a call of ours allocates beyond one of the given program, in words, if any."""
     before, after = allocated(given, example), allocated(ours, example)
     return f"allocates {after} bytes, the given program {before}" if after > before else None
 
 
 def differences(want, got, compare):
-    """What differs in what `calls_left` gives of the original and of ours, as lines. `compare(name, ours, theirs)` says how two
+    """The differences between `calls_left` of the original and of ours, as lines. `compare(name, ours, theirs)` says how two
     tensors of one shape and type differ, if they do."""
     problems = []
     for call, (w, g) in enumerate(zip(want, got, strict=True), 1):

@@ -54,14 +54,14 @@ def content_of(values, dtypes=()):
 
 
 def different(a, b):
-    """How two tensors of one type differ, halves widened and told apart by their tolerance."""
+    """The difference between two tensors of one type, halves widened but with their own tolerance."""
     half = (b.is_floating_point() and b.dtype.itemsize == 2) or str(b.dtype) == "torch.complex32"
     a, b = ((t.float() if t.dtype.itemsize == 2 and t.is_floating_point() else t).numpy() for t in (a, b))
     return difference(a, b, half)
 
 
 def differences(want, got, n_inputs):
-    """What differs between the contents of two tensor files, as lines.
+    """The differences between the contents of two tensor files, as lines.
 
     Values agree within tolerance, integers and input storages in full; types, sizes and strides exactly. Two tensors share a
     storage exactly where they do in `want`; offsets are equal in the storages of inputs, and up to one constant a storage elsewhere.

@@ -512,13 +512,13 @@ def random_dropout(self, x):
 
 @program("pt2", decompose=True, train=True)
 def functional_batchnorm():
-    """What PyTorch itself functionalized: no write left, buffer mutations declared as outputs."""
+    """Functionalized by PyTorch itself: no write left, buffer mutations declared as outputs."""
     return nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU()), (torch.randn(2, 2, 5, 5),)
 
 
 @program("pt2", decompose=True, args=lambda: (torch.randn(2, 3), torch.randn(3)))
 def functional_input_mutation(self, x, y):
-    """What PyTorch itself functionalized: a user input's mutation declared as an output."""
+    """Functionalized by PyTorch itself: a user input's mutation declared as an output."""
     x[0].add_(y)
     return x.sum(), y * 2
 
@@ -609,7 +609,7 @@ def promoted_types(self, x, y):
 
 @program("pt2", decompose=True, args=lambda: (torch.tensor([[-1.0, 2.0, -3.0], [0.5, -0.5, 0.0]]),))
 def functionalized_noise(self, x):
-    """What PyTorch's functionalization makes of rrelu: an operator that returns the noise which it was to write."""
+    """PyTorch's functional form of rrelu: the operator returns its noise instead of writing it."""
     noise = torch.empty_like(x).fill_(2)
     y = torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False)
     return y, noise

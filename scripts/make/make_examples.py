@@ -80,7 +80,7 @@ def export(build, options):
     module.train(train)
     dynamic = options["dynamic"]() if "dynamic" in options else None
     with torch.set_grad_enabled(train and not options.get("nograd", False)):
-        # strict=False is what torch.export does by default since 2.9.
+        # strict=False is the default of torch.export since 2.9.
         ep = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic, strict=False)
         user = [s.arg.name for s in ep.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
         given, want = reference(module, args, kwargs, user)
@@ -104,7 +104,7 @@ def save(out, folder, name, ep, given, want):
 
 
 def reload_and_compare(stem, args, kwargs, want, random):
-    """What PyTorch reads back from the file computes what eager computed."""
+    """Assert that the file, loaded by PyTorch, gives eager's results."""
     from torch.utils import _pytree as pytree
 
     with torch.no_grad():

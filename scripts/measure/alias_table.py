@@ -51,7 +51,7 @@ RESTRIDE = {
 STATUSES = ("right", "sharing", "wrong", "refused", "accepted")
 BEGIN, END = "<!-- alias-table: scripts/measure/alias_table.py writes what follows -->", "<!-- alias-table: end -->"
 UNREADABLE = "torch.export.load fails"
-# What says that values differ; everything else is about how they lie.
+# Words of differences in layout and sharing; all others are about values.
 LAYOUT = ("stride", "should share storage", "shares storage with", "offset")
 
 
@@ -96,7 +96,7 @@ def define_operators():
 
 
 def in_torch(case, make):
-    """What a run in PyTorch left on the case's inputs, as a tensor file's content; `make` gives the function."""
+    """The tensor file's content that a run in PyTorch leaves on the case's inputs; `make` gives the function."""
 
     run = make()
     inputs = Tensors(case["inputs"]).all()

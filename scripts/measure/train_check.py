@@ -42,7 +42,7 @@ OPTIMIZERS = {
     "sgd": (dict(lr=0.01, momentum=0.9), ["--optimizer", "sgd", "--lr", "0.01", "--momentum", "0.9"]),
     "adam": (dict(lr=0.001), ["--optimizer", "adam", "--lr", "0.001"]),
 }
-# What backward keeps of forward.
+# `grad --keep`: the values of forward that backward reads.
 KEEP = {"restride": "auto", "all": "all"}
 # Steps that are left out of the time: compilation, first touches.
 WARM = 3
@@ -213,7 +213,7 @@ def one(options):
 
 
 def differ(ours, eager, double):
-    """What is wrong with losses."""
+    """The first step whose loss is too far from PyTorch's, in words."""
     for k, (a, b, true) in enumerate(zip(ours, eager, double, strict=True)):
         if abs(a - true) > max(1e-4 * abs(true) + 1e-5, 2 * abs(b - true)):
             return f"step {k}: loss {a}, eager {b}, in double precision {true}"

@@ -70,7 +70,7 @@ def liven(module, args, kwargs, seed=0):
         try:
             module(*copy.deepcopy(args), **copy.deepcopy(kwargs))
         except torch._dynamo.exc.TorchDynamoException:
-            # Control flow run eagerly is captured, and hooks cannot be. What is drawn already stays.
+            # Eager control flow is captured, and hooks cannot be. Parameters drawn so far stay.
             torch._dynamo.reset()
         finally:
             for hook in hooks:

@@ -16,7 +16,7 @@ import torch
 from executorch.exir import ExecutorchBackendConfig, to_edge
 from executorch.exir.passes import MemoryPlanningPass
 
-# What restride counts too: not `constant_pad_nd` and its like, which also make elements.
+# The operators that restride counts, too; without `constant_pad_nd` and its like, which also make elements.
 MOVES = {
     "alias_copy",
     "as_strided_copy",
@@ -92,7 +92,7 @@ def main(program, out):
     logging.disable(logging.WARNING)
     with torch.no_grad():
         edge = to_edge(torch.export.load(program))
-        # Lowering changes what it is given.
+        # Lowering changes its argument.
         again = copy.deepcopy(edge)
         everything, inner = lowered(edge), lowered(again, alloc_graph_input=False, alloc_graph_output=False)
     graph_module = everything.exported_program().graph_module

@@ -19,7 +19,7 @@ def built(ep, partitioner):
     with torch.no_grad():
         edge = to_edge_transform_and_lower(ep, partitioner=partitioner, compile_config=EdgeCompileConfig())
         program = edge.to_executorch(ExecutorchBackendConfig(passes=[InitializedMutableBufferPass(buffers)]))
-    # The method borrows from what it was loaded from.
+    # The method borrows from the loaded program.
     loaded = Runtime.get().load_program(program.buffer, verification=Verification.Minimal)
     method = loaded.load_method("forward")
 

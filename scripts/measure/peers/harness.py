@@ -130,7 +130,7 @@ def main(build):
             status = attempt(build, job)
             sys.stdout.flush()
             sys.stderr.flush()
-            # What a compiler's threads do at exit is not what is tried here.
+            # Without the exit handlers of a compiler's threads, which are not under test.
             os._exit(status)
         end, status = time.monotonic() + job["timeout"], None
         while status is None:

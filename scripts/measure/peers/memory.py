@@ -84,7 +84,7 @@ def operator(node):
 
 
 def copies_of(explained):
-    """What explain lists, largest first."""
+    """The copies that explain lists, largest first."""
     found = []
     for c in explained["copies"]:
         node = c["maker"] if c["run"] else c["for"]
@@ -110,7 +110,7 @@ def ours(restride, program):
 
 
 def theirs(program, peer, timeout):
-    """What executorch_memory.py says, by the python of its environment."""
+    """The result of executorch_memory.py, by the python of its environment."""
     out = program.with_suffix(".executorch.json")
     must(run([peer, HERE / "executorch_memory.py", program, out], timeout), f"ExecuTorch {program.stem}")
     return json.loads(out.read_text())

@@ -94,7 +94,7 @@ def judge(got, want, given, shows):
         n, what = key.split(".", 1)
         if what.startswith("output."):
             return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not be there"
-        # What the program leaves alone must be left alone.
+        # An input that the program does not change must not change.
         before = given.get(f"{n}.given.{what.split('.')[1]}") if what.startswith("input.") else None
         if before is not None and difference(got[key], before):
             return "WRONG", f"{what.replace('.', ' ')} of call {int(n) + 1} should not change"

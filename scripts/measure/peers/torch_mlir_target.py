@@ -43,7 +43,7 @@ MEMREFS = {"mrf32": np.float32, "mrf64": np.float64, "mri64": np.int64, "mri32":
 
 def build(ep):
     explicit = harness.explicit_state(ep)
-    # The pipeline's own error does not say what the verifier finds, so it is asked first.
+    # The verifier first: the pipeline's own error does not name the cause.
     fx.export_and_import(explicit.program, decomposition_table={}).operation.verify()
     module = fx.export_and_import(explicit.program, output_type="linalg-on-tensors", decomposition_table={})
     with module.context:
