@@ -36,7 +36,7 @@ def check(case, program, restride, via):
         if "after" not in case:
             if outcome:
                 return "accepted", f"eager refuses: {case['eager_error'][:80]}"
-            return ("ok", "") if outcome.lines == 1 else ("WRONG", f"{outcome.lines} lines on stderr, not one of error")
+            return ("ok", "") if outcome.errors == 1 else ("WRONG", f"{outcome.errors} errors, not one")
         if not outcome:
             return "refused", outcome.line
         try:

@@ -205,8 +205,8 @@ def runs(restride, program, inputs, extra, result, found):
             outcome = restride.run(program, via, out, *extra, inputs=inputs)
             result["seconds"][via] = round(outcome.seconds, 3)
             if not outcome:
-                several = outcome.kind == "refused" and outcome.lines != 1
-                note = f" ({outcome.lines} lines on stderr, not one)" if several else ""
+                several = outcome.kind == "refused" and outcome.errors != 1
+                note = f" ({outcome.errors} errors, not one)" if several else ""
                 found[outcome.kind].append(f"{via}: {outcome.line}{note}")
                 if outcome.kind == "timeout":
                     break

@@ -28,7 +28,7 @@ class Outcome:
 
     kind: str
     line: str = ""
-    lines: int = 0
+    errors: int = 0
     seconds: float = 0.0
     stdout: str = ""
     stderr: str = ""
@@ -52,6 +52,10 @@ def run(command, timeout):
     out, err = out.decode(errors="replace"), err.decode(errors="replace")
     text = [line for line in err.splitlines() if line.strip()]
     code, last = child.returncode, text[-1] if text else ""
+    errors = sum(line.startswith("error: ") for line in text)
+    if errors:
+        # Message, place, source line and advice on one line.
+        last = " ".join(line.strip() for line in text)
     if code < 0:
         name = signal.Signals(-code).name if -code in {s.value for s in signal.Signals} else str(-code)
         kind, last = "crash", f"{name} {last}".strip()
@@ -61,7 +65,7 @@ def run(command, timeout):
         # A Rust panic ends with status 101; the command means no status but 0, 1 and 2.
         panic = next((line for line in text if "panicked at" in line), last)
         kind, last = "crash", f"exit {code}: {panic}"
-    return Outcome(kind, last, len(text), seconds, out, err)
+    return Outcome(kind, last, errors, seconds, out, err)
 
 
 class Restride:

@@ -1,333 +1,534 @@
 //! The command line: every command and option, declared once.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use restride::Limits;
 use std::path::PathBuf;
 
-/// PyTorch programs without mutation, placed in one arena, and run without PyTorch.
-#[derive(Parser, Debug)]
-#[command(name = "restride", version, about, max_term_width = 110)]
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+// Headings of the help.
+const OUTPUT: &str = "Output";
+const OPTIMIZER: &str = "Optimizer";
+const OPENING: &str = "Opening FILE";
+const GIVEN: &str = "Inputs and checks";
+const RUNNING: &str = "Running";
+const MEMORY: &str = "Memory";
+
+const OVERVIEW: &str = "\
+Start with:
+  restride compile model.pt2          a table of the program before and after
+  restride explain model.pt2          why each copy stays
+  restride verify model.pt2           every stage on the same inputs, bit for bit
+  restride functionalize model.pt2 -o functional.pt2
+
+FILE is a .pt2 that torch.export.save wrote, or a .fx text; `-` reads standard input.
+An output called `-` is standard output; tables then go to standard error.
+Exit status: 0 done, 1 refused or failed, 2 wrong usage.";
+
+/// Functionalize PyTorch programs (.pt2), plan their memory, and run them without PyTorch.
+#[derive(Parser)]
+#[command(name = "restride", version, styles = STYLES, max_term_width = 110, after_help = OVERVIEW)]
 pub struct Cli {
-    /// What to do.
+    #[command(flatten)]
+    pub screen: ScreenArgs,
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
-#[derive(Subcommand, Debug)]
+/// How much a command says.
+#[derive(Args)]
+pub struct ScreenArgs {
+    /// Print errors only: no tables, notes or progress.
+    ///
+    /// Files are written all the same, and `-` to standard output. `show`, `ops`, `completions` and `man` print their text.
+    #[arg(help_heading = OUTPUT, short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say on standard error which inputs are used, and the time of each part of the work.
+    #[arg(help_heading = OUTPUT, short, long, global = true)]
+    pub verbose: bool,
+    /// When to use colours.
+    ///
+    /// `auto` colours a terminal, unless NO_COLOR or CLICOLOR=0 is set; CLICOLOR_FORCE=1 colours other outputs too.
+    #[arg(help_heading = OUTPUT, long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+#[derive(Subcommand)]
 pub enum Command {
-    /// Print a program as text: as exported, functional, placed; all three by default.
-    Show {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Only this stage.
-        #[arg(long)]
-        stage: Option<StageArg>,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Run a program.
-    Run {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-        /// Where to write outputs and what the run changed (.npz, .safetensors or .json).
-        #[arg(long, value_name = "FILE")]
-        outputs: Option<PathBuf>,
-        /// How to run it.
-        #[arg(long, default_value = "plan")]
-        via: Via,
-        /// Print what is written, as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-    },
-    /// Run every stage on the same inputs and compare them bit for bit; run the checkers.
-    Verify {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-        /// Write the result as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-    },
-    /// Write the program without mutation: input and buffer mutations become declared outputs.
-    Functionalize {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Where to write it (.pt2, or .fx for text).
-        #[arg(short, long, value_name = "OUT")]
-        output: PathBuf,
-        /// Use Core ATen alone, the operators that every importer is asked to take, wherever it has a form of the program.
-        #[arg(long)]
-        portable: bool,
-        /// Views for copies of views, and no copies that change nothing.
-        #[arg(long, conflicts_with = "portable")]
-        views: bool,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Write the program with in-place operators and views, for PyTorch: results in memory that is no longer needed. It is
-    /// for inference: run it under `torch.no_grad()`.
-    Reinplace {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Where to write it (.pt2, or .fx for text).
-        #[arg(short, long, value_name = "OUT")]
-        output: PathBuf,
-        /// The view form: views for copies of views, `cat` and `stack` computed in slices of new memory, no copies that change
-        /// nothing. Nothing that has contents is overwritten; what inputs become are declared outputs.
-        #[arg(long)]
-        views: bool,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Go the whole way and print a table of before and after.
-    Compile {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Write the functional program with placement and plan.
-        #[arg(short, long, value_name = "OUT")]
-        output: Option<PathBuf>,
-        /// Write a page that shows memory over steps and why each copy stays (.html, for a browser; nothing is loaded).
-        #[arg(long, value_name = "FILE")]
-        report: Option<PathBuf>,
-        /// Write the report as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Write a program of forward and backward: the loss and its gradients, without mutation. With an optimizer, a whole
-    /// training step: the loss, and the new contents of parameters and of what the optimizer keeps.
-    Grad {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Where to write it (.pt2, or .fx for text).
-        #[arg(short, long, value_name = "OUT")]
-        output: PathBuf,
-        /// The output that is the loss: one floating number.
-        #[arg(long, value_name = "OUTPUT", default_value = "output.0")]
-        loss: String,
-        /// Gradients of these parameters and user inputs only; by default of every parameter that asks for gradients and
-        /// every floating user input.
-        #[arg(long, value_name = "NAME", value_delimiter = ',')]
-        wrt: Option<Vec<String>>,
-        /// What backward keeps of forward: all but what is cheap to compute again where memory is short (auto), all, none (whatever
-        /// makes the peak smaller is computed again) or so many bytes (as 10MB).
-        #[arg(long, value_name = "auto|all|none|BYTES", default_value = "auto", value_parser = keep)]
-        keep: restride::Keep,
-        /// How often loops whose end depends on data run at most, to differentiate them; going on after that is an error.
-        #[arg(long, value_name = "N")]
-        max_trips: Option<u64>,
-        /// The optimizer.
-        #[command(flatten)]
-        optimizer: OptimizerArgs,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Print the memory plan.
-    Plan {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Write it as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Say what was done in place and what was not, and why; and why each copy that is left stays.
-    Explain {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Only what is about this value, node or operator, by its name at any stage.
-        #[arg(value_name = "NODE")]
-        node: Option<String>,
-        /// Print all rows, not only those with the most bytes.
-        #[arg(long)]
-        all: bool,
-        /// Write all of it as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Time runs: as planned and by the interpreter, in turn.
-    Bench {
-        /// The program.
-        #[command(flatten)]
-        program: ProgramArgs,
-        /// Write the times as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-        /// Inputs and seed.
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// List the operators and what each has.
-    Ops {
-        /// Write the table as JSON.
-        #[arg(long, value_name = "FILE")]
-        json: Option<PathBuf>,
-    },
+    Show(Show),
+    Run(Run),
+    Verify(Verify),
+    Functionalize(Functionalize),
+    Reinplace(Reinplace),
+    Compile(Compile),
+    Grad(Grad),
+    Plan(Plan),
+    Explain(Explain),
+    Bench(Bench),
+    Ops(Ops),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Print a program as text: as exported, functional and placed; all three by default.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride show model.pt2 --stage imported
+  restride show model.pt2 --stage functional > functional.fx
+  cat model.pt2 | restride show - --stage placed")]
+pub struct Show {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Only this stage.
+    #[arg(long)]
+    pub stage: Option<StageArg>,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Run a program and print its outputs and the state that it changed.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride run model.pt2                                    on the sample inputs in the file
+  restride run model.pt2 --inputs in.npz --outputs out.npz
+  restride run model.pt2 --random 0 --via interp            with PyTorch's true aliasing
+  restride run model.pt2 --json - | jq '.outputs[0]'")]
+pub struct Run {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Write outputs, and inputs and state that the run changed (.npz, .safetensors or .json; .json to `-`).
+    #[arg(long, value_name = "FILE")]
+    pub outputs: Option<PathBuf>,
+    /// How to run it.
+    #[arg(long, default_value = "plan")]
+    pub via: Via,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Run every stage on the same inputs and compare them bit for bit; run the checkers.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride verify model.pt2
+  restride verify model.pt2 --random 7 --threads 2")]
+pub struct Verify {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Write the program without mutation: input and buffer mutations become declared outputs.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride functionalize model.pt2 -o functional.pt2
+  restride functionalize model.pt2 -o core.pt2 --portable   for importers that take Core ATen alone
+  restride functionalize model.pt2 -o functional.fx         as text")]
+pub struct Functionalize {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Use Core ATen operators wherever they can express the program.
+    #[arg(long)]
+    pub portable: bool,
+    /// Use views instead of copies of views; drop copies that change nothing.
+    #[arg(long, conflicts_with = "portable")]
+    pub views: bool,
+    #[command(flatten)]
+    pub given: GivenArgs,
+}
+
+/// Write the program with in-place operators and views, for PyTorch under `torch.no_grad()`.
+///
+/// Results are computed in memory that is no longer needed.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride reinplace model.pt2 -o reinplaced.pt2
+  restride reinplace model.pt2 -o views.pt2 --views         without overwriting anything")]
+pub struct Reinplace {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// Write the view form: views, and no mutation of memory that has contents.
+    ///
+    /// Copies of views become views, `cat` and `stack` are computed in slices of new memory, and copies that change nothing go.
+    /// Input mutations stay declared outputs.
+    #[arg(long)]
+    pub views: bool,
+    #[command(flatten)]
+    pub given: GivenArgs,
+}
+
+/// Functionalize, place, plan and check a program; print a table of before and after.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride compile model.pt2
+  restride compile model.pt2 -o planned.pt2                 with placement and plan inside
+  restride compile model.pt2 --report memory.html           memory over steps, for a browser
+  restride compile model.pt2 --budget 10MB --json -")]
+pub struct Compile {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Write the functional program with placement and plan (.pt2).
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Write a page that shows memory over steps and why each copy stays (.html; it loads nothing).
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Write forward and backward as one program without mutation; with --optimizer, a whole training step.
+///
+/// A training step returns the loss and the new contents of parameters and optimizer state.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride grad classifier.pt2 -o joint.pt2
+  restride grad classifier.pt2 -o joint.pt2 --wrt fc.weight,fc.bias --keep none
+  restride grad classifier.pt2 -o step.pt2 --optimizer adam --lr 0.01")]
+pub struct Grad {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// The output that is the loss: one floating-point number.
+    #[arg(long, value_name = "OUTPUT", default_value = "output.0", value_parser = loss)]
+    pub loss: usize,
+    /// Differentiate with respect to these parameters and user inputs [default: every parameter that requires gradients and
+    /// every floating-point user input].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub wrt: Option<Vec<String>>,
+    /// Intermediates of forward that backward keeps: `auto` recomputes cheap ones where that lowers the peak, `none` whatever
+    /// lowers it; BYTES as 10MB.
+    #[arg(long, value_name = "auto|all|none|BYTES", default_value = "auto", value_parser = keep)]
+    pub keep: restride::Keep,
+    /// Most iterations of a loop whose end depends on data; one more is an error at run time.
+    #[arg(long, value_name = "N")]
+    pub max_trips: Option<u64>,
+    #[command(flatten)]
+    pub optimizer: OptimizerArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+}
+
+/// Print the memory plan: the offset, bytes and steps of each buffer in the arena.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride plan model.pt2
+  restride plan model.pt2 --memories fast=64kB,slow --align 256")]
+pub struct Plan {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Say what is done in place, what is not and why, and why each copy stays.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride explain model.pt2
+  restride explain model.pt2 cat_1                          one value, node or operator
+  restride explain model.pt2 --json - | jq '.copies[].why'")]
+pub struct Explain {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    /// Only this value, node or operator, by its name at any stage.
+    #[arg(value_name = "NODE")]
+    pub node: Option<String>,
+    /// Print all rows, not only those with the most bytes; with NODE all are printed.
+    #[arg(long, conflicts_with = "node")]
+    pub all: bool,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// Time runs: as planned and by the interpreter, in turn.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride bench model.pt2 --threads 2
+  restride bench model.pt2 --json -")]
+pub struct Bench {
+    #[command(flatten)]
+    pub program: ProgramArgs,
+    #[command(flatten)]
+    pub json: JsonArgs,
+    #[command(flatten)]
+    pub given: GivenArgs,
+    #[command(flatten)]
+    pub run: RunArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
+}
+
+/// List the operators, and whether each has a kernel, a view rule, a gradient.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride ops | grep scatter
+  restride ops --json - | jq '.[].name'")]
+pub struct Ops {
+    #[command(flatten)]
+    pub json: JsonArgs,
+}
+
+/// Print a completion script for a shell.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride completions bash > ~/.local/share/bash-completion/completions/restride
+  restride completions zsh > ~/.zfunc/_restride
+  restride completions fish > ~/.config/fish/completions/restride.fish")]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// Print the manual page, or write one page a command into DIR.
+#[derive(Args)]
+#[command(after_long_help = "\
+Examples:
+  restride man | man -l -
+  restride man ~/.local/share/man/man1")]
+pub struct Man {
+    /// Where to write restride.1, restride-compile.1 and so on.
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
 }
 
 /// An optimizer, with PyTorch's names and defaults.
-#[derive(Args, Debug)]
+#[derive(Args)]
 pub struct OptimizerArgs {
-    /// Update the parameters (--wrt names which): make a whole training step of it.
-    #[arg(long, value_enum, value_name = "NAME")]
+    /// Write a training step that updates the parameters (--wrt names which).
+    #[arg(help_heading = OPTIMIZER, long, value_enum, value_name = "NAME")]
     pub optimizer: Option<OptimizerArg>,
     /// Learning rate [default: 0.001].
-    #[arg(long, value_name = "X", requires = "optimizer")]
+    #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub lr: Option<f64>,
     /// L2 penalty [default: 0].
-    #[arg(long, value_name = "X", requires = "optimizer")]
+    #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub weight_decay: Option<f64>,
-    /// Up the gradient instead of down.
-    #[arg(long, requires = "optimizer")]
+    /// Maximize the objective instead of minimizing it.
+    #[arg(help_heading = OPTIMIZER, long, requires = "optimizer")]
     pub maximize: bool,
     /// Momentum of sgd [default: 0].
-    #[arg(long, value_name = "X", requires = "optimizer")]
+    #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub momentum: Option<f64>,
     /// Dampening of sgd's momentum [default: 0].
-    #[arg(long, value_name = "X", requires = "optimizer")]
+    #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub dampening: Option<f64>,
-    /// Nesterov's momentum for sgd.
-    #[arg(long, requires = "optimizer")]
+    /// Nesterov momentum for sgd.
+    #[arg(help_heading = OPTIMIZER, long, requires = "optimizer")]
     pub nesterov: bool,
-    /// What stays of adam's averages in a step [default: 0.9,0.999].
-    #[arg(long, value_name = "B1,B2", value_delimiter = ',', num_args = 1, requires = "optimizer")]
+    /// Decay of adam's running averages [default: 0.9,0.999].
+    #[arg(help_heading = OPTIMIZER, long, value_name = "B1,B2", value_delimiter = ',', num_args = 1, requires = "optimizer")]
     pub betas: Option<Vec<f64>>,
-    /// Added to adam's denominator [default: 1e-8].
-    #[arg(long, value_name = "X", requires = "optimizer")]
+    /// Term added to adam's denominator [default: 1e-8].
+    #[arg(help_heading = OPTIMIZER, long, value_name = "X", requires = "optimizer")]
     pub eps: Option<f64>,
-    /// Adam with the largest average of squares so far.
-    #[arg(long, requires = "optimizer")]
+    /// The AMSGrad variant of adam: the largest average of squares so far.
+    #[arg(help_heading = OPTIMIZER, long, requires = "optimizer")]
     pub amsgrad: bool,
-    /// Adam's weights decay by themselves and not through the gradient: AdamW.
-    #[arg(long, requires = "optimizer")]
+    /// Decay adam's weights directly and not through the gradient: AdamW.
+    #[arg(help_heading = OPTIMIZER, long, requires = "optimizer")]
     pub decoupled_weight_decay: bool,
 }
 
 /// One of PyTorch's optimizers.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
 pub enum OptimizerArg {
-    /// `torch.optim.SGD`.
+    /// torch.optim.SGD
     Sgd,
-    /// `torch.optim.Adam`.
+    /// torch.optim.Adam
     Adam,
 }
 
 /// A program file and how to open it.
-#[derive(Args, Debug)]
+#[derive(Args)]
 pub struct ProgramArgs {
-    /// A .pt2 or .fx file.
+    /// The program: a .pt2 or .fx file, `-` for standard input.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Which model of an archive with several.
-    #[arg(long, value_name = "NAME")]
+    /// The model of an archive with several.
+    #[arg(help_heading = OPENING, long, value_name = "NAME")]
     pub model: Option<String>,
     /// Schemas of custom operators, one a line.
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = OPENING, long, value_name = "FILE")]
     pub ops: Option<PathBuf>,
-    /// A .pt2 with the weights of a .fx.
-    #[arg(long, value_name = "FILE")]
+    /// The .pt2 with the weights of a .fx.
+    #[arg(help_heading = OPENING, long, value_name = "FILE")]
     pub weights: Option<PathBuf>,
-    /// Read files into memory instead of mapping them: others may change or cut them meanwhile.
-    #[arg(long)]
+    /// Read files instead of mapping them, where others may change or cut them meanwhile.
+    #[arg(help_heading = OPENING, long)]
     pub no_mmap: bool,
-    /// What the file may ask for, as `trips=1000`: bytes that it inflates to (inflated), levels of bodies (depth), bodies
-    /// counted where they are called (bodies), iterations of a loop (trips), bytes of an arena or a tensor (memory). May be
-    /// given several times.
-    #[arg(long = "limit", value_name = "NAME=N", value_parser = limit)]
+    /// Set a limit on what the file may ask for; may be given several times.
+    ///
+    /// NAME is `inflated` (bytes of all inflated files), `depth` (levels of nested bodies), `bodies` (number of bodies, counted
+    /// at each call), `trips` (iterations of a loop) or `memory` (bytes of an arena or a tensor). N as 1000 or 10MB.
+    #[arg(help_heading = OPENING, long = "limit", value_name = "NAME=N", value_parser = limit)]
     pub limit: Vec<(String, u64)>,
 }
 
 impl ProgramArgs {
-    /// The default limits, with what was given.
+    /// The default limits, changed by `--limit`.
     pub fn limits(&self) -> Limits {
         let mut limits = Limits::default();
         for (name, most) in &self.limit {
-            limits.set(name, *most).expect("the parser took it");
+            limits.set(name, *most).expect("checked by the parser");
         }
         limits
     }
 }
 
-/// `NAME=N`, N in bytes as 10MB where it is memory.
+/// A program file to write.
+#[derive(Args)]
+pub struct OutputArgs {
+    /// Where to write the program (.pt2, or .fx for text; `-` writes a .pt2 to standard output).
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+}
+
+/// The result as data.
+#[derive(Args)]
+pub struct JsonArgs {
+    /// Write the result as JSON (`-` for standard output).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// What a program is compiled for.
+#[derive(Args)]
+pub struct GivenArgs {
+    /// Inputs (.npz, .safetensors or .json) [default: the sample inputs in the file].
+    #[arg(help_heading = GIVEN, long, value_name = "FILE")]
+    pub inputs: Option<PathBuf>,
+    /// Draw inputs from this seed.
+    #[arg(help_heading = GIVEN, long, value_name = "SEED", conflicts_with = "inputs")]
+    pub random: Option<u64>,
+    /// Do not check the decisions of this run. A plan that comes in a file is checked all the same.
+    #[arg(help_heading = GIVEN, long)]
+    pub no_check: bool,
+}
+
+/// How a program is run.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Seed of the program's random operators.
+    #[arg(help_heading = RUNNING, long, default_value_t = 0)]
+    pub seed: u64,
+    /// Threads that kernels may use.
+    #[arg(help_heading = RUNNING, long, default_value_t = 1)]
+    pub threads: usize,
+}
+
+/// How memory is placed and planned.
+#[derive(Args)]
+pub struct MemoryArgs {
+    /// Largest arena (as 4000000, 10MB or 4GiB): cheap values are recomputed instead of kept.
+    #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = bytes)]
+    pub budget: Option<i64>,
+    /// Keep the nodes in the order of the program.
+    #[arg(help_heading = MEMORY, long)]
+    pub no_reorder: bool,
+    /// Memories of the arena, fastest first, each with its capacity (as fast=512kB,slow).
+    ///
+    /// Buffers with the most traffic go into the first ones; buffers that do not fit spill to the next.
+    #[arg(help_heading = MEMORY, long, value_name = "NAME[=BYTES],…", value_delimiter = ',', value_parser = memory)]
+    pub memories: Vec<(String, Option<i64>)>,
+    /// Store a value in one of the memories, by its name in the placed program; may be given several times.
+    #[arg(help_heading = MEMORY, long, value_name = "VALUE=MEMORY", requires = "memories", value_parser = pin)]
+    pub pin: Vec<(String, String)>,
+    /// Alignment of buffers in the arena: a power of two, 64 or more.
+    #[arg(help_heading = MEMORY, long, value_name = "BYTES", value_parser = alignment)]
+    pub align: Option<i64>,
+    /// Plan user inputs in the arena and copy them there: `alloc_graph_input` of ExecuTorch.
+    #[arg(help_heading = MEMORY, long)]
+    pub alloc_graph_input: bool,
+    /// Plan outputs in the arena and copy them to the caller: `alloc_graph_output` of ExecuTorch.
+    #[arg(help_heading = MEMORY, long)]
+    pub alloc_graph_output: bool,
+    /// Copy instead of viewing: store no view in the memory of its base.
+    #[arg(help_heading = MEMORY, long)]
+    pub no_views: bool,
+    /// Steps of the search for the smallest plan; 0 for best fit alone.
+    #[arg(help_heading = MEMORY, long, value_name = "N")]
+    pub search_steps: Option<u64>,
+}
+
+impl MemoryArgs {
+    /// The first of these options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            (self.budget.is_some(), "--budget"),
+            (self.no_reorder, "--no-reorder"),
+            (!self.memories.is_empty(), "--memories"),
+            (self.align.is_some(), "--align"),
+            (self.alloc_graph_input, "--alloc-graph-input"),
+            (self.alloc_graph_output, "--alloc-graph-output"),
+            (self.no_views, "--no-views"),
+            (self.search_steps.is_some(), "--search-steps"),
+        ];
+        options.iter().find(|(given, _)| *given).map(|(_, name)| *name)
+    }
+}
+
+/// `output.I`: its position.
+fn loss(text: &str) -> Result<usize, String> {
+    let position = text.strip_prefix("output.").and_then(|i| i.parse().ok());
+    position.ok_or_else(|| "outputs are called output.0, output.1, …".into())
+}
+
+/// `NAME=N`.
 fn limit(text: &str) -> Result<(String, u64), String> {
     let (name, most) = text.split_once('=').ok_or("NAME=N is expected")?;
     let most = bytes(most)?.unsigned_abs();
     Limits::default().set(name, most).map_err(|e| e.what)?;
     Ok((name.to_string(), most))
-}
-
-/// Inputs, seed and limits.
-#[derive(Args, Debug)]
-pub struct RunArgs {
-    /// Inputs (.npz, .safetensors or .json); the sample inputs in the file by default.
-    #[arg(long, value_name = "FILE")]
-    pub inputs: Option<PathBuf>,
-    /// Draw inputs from this seed.
-    #[arg(long, value_name = "SEED", conflicts_with = "inputs")]
-    pub random: Option<u64>,
-    /// Seed of the program's random operators.
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
-    /// Threads that kernels may use.
-    #[arg(long, default_value_t = 1)]
-    pub threads: usize,
-    /// Do not check what this run decides. What a file decides is checked all the same
-    #[arg(long)]
-    pub no_check: bool,
-    /// An arena of at most so many bytes (as 4000000, 10MB or 4GiB): what is cheap is computed again instead of kept.
-    #[arg(long, value_name = "BYTES", value_parser = bytes)]
-    pub budget: Option<i64>,
-    /// Leave nodes in the order of the program, also where another one needs less memory.
-    #[arg(long)]
-    pub no_reorder: bool,
-    /// Memories that the arena consists of, fastest first, each with the bytes that it has (as fast=512kB,slow). Buffers with much
-    /// traffic go into the first ones; what does not fit spills.
-    #[arg(long, value_name = "NAME[=BYTES],…", value_delimiter = ',', value_parser = memory)]
-    pub memories: Vec<(String, Option<i64>)>,
-    /// Store a value in one of the memories, by its name in the placed program. May be given several times.
-    #[arg(long, value_name = "VALUE=MEMORY", requires = "memories", value_parser = pin)]
-    pub pin: Vec<(String, String)>,
-    /// Alignment of buffers in the arena: a power of two, 64 or more.
-    #[arg(long, value_name = "BYTES", value_parser = alignment)]
-    pub align: Option<i64>,
-    /// Plan the user inputs' memory in the arena, and copy them there before the run: `alloc_graph_input` of ExecuTorch.
-    #[arg(long)]
-    pub alloc_graph_input: bool,
-    /// Plan the outputs' memory in the arena, and copy them to the caller after the run: `alloc_graph_output` of ExecuTorch.
-    #[arg(long)]
-    pub alloc_graph_output: bool,
-    /// Copy instead of viewing: no view is stored in the memory of its base.
-    #[arg(long)]
-    pub no_views: bool,
-    /// Steps that the search for the smallest plan may take; 0 for best fit alone.
-    #[arg(long, value_name = "N")]
-    pub search_steps: Option<u64>,
 }
 
 fn keep(text: &str) -> Result<restride::Keep, String> {
@@ -359,33 +560,28 @@ fn alignment(text: &str) -> Result<i64, String> {
     }
 }
 
-/// Bytes, as people write them.
+/// Bytes with a decimal or binary unit.
 fn bytes(text: &str) -> Result<i64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim());
-    let unit: f64 = match unit.to_ascii_lowercase().as_str() {
-        "" | "b" => 1.0,
-        "kb" => 1e3,
-        "mb" => 1e6,
-        "gb" => 1e9,
-        "tb" => 1e12,
-        "kib" => 1024.0,
-        "mib" => 1024.0 * 1024.0,
-        "gib" => 1024.0 * 1024.0 * 1024.0,
-        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        _ => return Err("bytes are a number with B, kB, MB, GB, TB, KiB, MiB, GiB or TiB behind it".into()),
+    let (number, unit) = (&text[..end], text[end..].trim().to_ascii_lowercase());
+    let units = ["b", "kb", "mb", "gb", "tb", "b", "kib", "mib", "gib", "tib"];
+    let unit = match units.iter().position(|u| *u == unit) {
+        None if unit.is_empty() => 1.0,
+        None => return Err("bytes are a number, then B, kB, MB, GB, TB, KiB, MiB, GiB or TiB".into()),
+        Some(decimal @ 0..5) => 1e3_f64.powi(decimal as i32),
+        Some(binary) => 1024_f64.powi(binary as i32 - 5),
     };
     if let (Ok(whole), true) = (number.parse::<i64>(), unit == 1.0) {
         return Ok(whole);
     }
     match number.parse::<f64>() {
         Ok(n) if (n * unit) < 9e18 => Ok((n * unit) as i64),
-        _ => Err("that is no number of bytes".into()),
+        _ => Err("not a number of bytes".into()),
     }
 }
 
 /// A stage to show.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
 pub enum StageArg {
     /// As exported.
     Imported,
@@ -396,7 +592,7 @@ pub enum StageArg {
 }
 
 /// A way to run.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
     /// As exported, with true aliasing: the oracle.
     Interp,

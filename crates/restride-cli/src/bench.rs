@@ -1,5 +1,6 @@
-//! `restride bench`: how long runs take, ways in turn, so that what else the machine does touches all alike.
+//! `restride bench`: times of runs, both ways in turn, so that other load on the machine slows both alike.
 
+use crate::screen::{HEAD, styled};
 use restride::{Compiled, ErrorKind, Inputs, Program, Result, RunOptions, State, interpret};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -9,11 +10,11 @@ const TIME: Duration = Duration::from_secs(2);
 const FEWEST: usize = 5;
 const MOST: usize = 10_000;
 
-/// What was measured.
+/// The times of a program's runs.
 pub struct Bench {
     program: String,
     steps: usize,
-    /// Whether runs are bound to memory once; programs that learn sizes from data are bound anew in each.
+    /// Whether runs are bound to memory once; a program with sizes from data is bound anew in each run.
     bound: bool,
     plan: Vec<Duration>,
     interp: Vec<Duration>,
@@ -37,7 +38,7 @@ pub fn measure(program: &Program, compiled: &Compiled, inputs: &Inputs, options:
     let own = inputs.deep_clone();
     let mut state = State::new(program)?;
     let mut interp = || interpret(program, &own, &mut state, options).map(|_| ());
-    // What is made once is made here.
+    // Not timed: work that is done once.
     planned()?;
     interp()?;
     let mut out = Bench {
@@ -78,17 +79,14 @@ pub fn text(b: &Bench) -> String {
     };
     let ratio = median(&b.interp).as_secs_f64() / median(&b.plan).as_secs_f64().max(1e-9);
     let kind = if b.bound { "bound to memory once" } else { "bound anew in each run" };
+    let head = styled(HEAD, format!("{:<10} {:>14} {:>14} {:>14}", "", "fastest", "median", "slowest"));
+    let (plan, interp) = (row("plan", &b.plan), row("interp", &b.interp));
     format!(
-        "{}: {} runs of each in turn, {} steps, {kind}\n\n{:<10} {:>14} {:>14} {:>14}\n{}{}\nplan is {ratio:.2} times as fast as interp (medians)\n",
+        "{}: {} runs of each in turn, {} steps, {kind}\n\n{head}\n{plan}{interp}\nplan is {ratio:.2} times as fast as interp \
+         (medians)\n",
         b.program,
         b.plan.len(),
         b.steps,
-        "",
-        "fastest",
-        "median",
-        "slowest",
-        row("plan", &b.plan),
-        row("interp", &b.interp),
     )
 }
 

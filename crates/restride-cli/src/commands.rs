@@ -1,390 +1,369 @@
 //! What each command does.
 
-use crate::Failure;
-use crate::args::{Command, OptimizerArgs, ProgramArgs, RunArgs, StageArg, Via};
-use crate::progress::Screen;
-use crate::{bench, explain, optimizer, page, tables};
+use crate::args::{
+    Bench, Cli, Command, Compile, Explain, Functionalize, GivenArgs, Grad, Man, MemoryArgs, Plan, ProgramArgs,
+    Reinplace, Run, RunArgs, Show, StageArg, Verify, Via,
+};
+use crate::screen::Screen;
+use crate::{Failure, bench, explain, optimizer, page, tables};
+use clap::CommandFactory;
 use restride::{
-    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, MemorySpec, OpenOptions, Program, Report, RunOptions,
+    CompileOptions, Compiled, Doing, Error, ErrorKind, Inputs, MemorySpec, OpenOptions, Overview, Program, Report, RunOptions,
     State, Times, ViewOptions, files,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 type Result<T> = std::result::Result<T, Failure>;
 
+const GIVE_INPUTS: &str = "give inputs with --inputs FILE, or draw them with --random SEED";
+
 /// Runs a command.
-pub fn run(command: Command) -> Result<()> {
-    let screen = &Screen::new();
+pub fn run(screen: &Screen, command: &Command) -> Result<()> {
     match command {
-        Command::Show { program, stage, run } => show(screen, &program, stage, &run),
-        Command::Run { program, run, outputs, via, json } => {
-            run_program(screen, &program, &run, outputs.as_deref(), via, json.as_deref())
+        Command::Show(args) => show(screen, args),
+        Command::Run(args) => run_program(screen, args),
+        Command::Verify(args) => verify(screen, args),
+        Command::Functionalize(args) => functionalize(screen, args),
+        Command::Reinplace(args) => reinplace(screen, args),
+        Command::Compile(args) => compile(screen, args),
+        Command::Grad(args) => grad(screen, args),
+        Command::Bench(args) => time(screen, args),
+        Command::Plan(args) => plan(screen, args),
+        Command::Explain(args) => explain(screen, args),
+        Command::Ops(args) => {
+            let rows = restride::coverage();
+            write_json(screen, args.json.json.as_deref(), || tables::ops_json(&rows))?;
+            screen.print(&tables::ops_text(&rows))
         }
-        Command::Verify { program, run, json } => verify(screen, &program, &run, json.as_deref()),
-        Command::Functionalize { program, output, portable, views, run } => {
-            let operators = match (portable, views) {
-                (true, _) => Operators::Portable,
-                (_, true) => Operators::Views,
-                _ => Operators::AsTheyAre,
-            };
-            functionalize(screen, &program, &output, operators, &run)
+        Command::Completions(args) => {
+            let mut script = Vec::new();
+            clap_complete::generate(args.shell, &mut Cli::command(), "restride", &mut script);
+            screen.result(&script)
         }
-        Command::Reinplace { program, output, views, run } => reinplace(screen, &program, &output, views, &run),
-        Command::Compile { program, output, report, json, run } => {
-            let to = CompileTo { output: output.as_deref(), report: report.as_deref(), json: json.as_deref() };
-            compile(screen, &program, &to, &run)
-        }
-        Command::Grad { program, output, loss, wrt, keep, max_trips, optimizer, run } => {
-            let way = GradArgs { output: &output, loss: &loss, wrt, keep, max_trips, optimizer: &optimizer };
-            grad(screen, &program, way, &run)
-        }
-        Command::Bench { program, json, run } => time(screen, &program, json.as_deref(), &run),
-        Command::Plan { program, json, run } => plan(screen, &program, json.as_deref(), &run),
-        Command::Explain { program, node, all, json, run } => {
-            explain(screen, &program, node.as_deref(), all, json.as_deref(), &run)
-        }
-        Command::Ops { json } => ops(screen, json.as_deref()),
+        Command::Man(args) => man(screen, args),
     }
 }
 
-fn open_options(args: &ProgramArgs) -> OpenOptions {
-    OpenOptions {
-        model: args.model.clone(),
-        weights: args.weights.clone(),
-        ops: args.ops.clone(),
-        no_mmap: args.no_mmap,
-        limits: args.limits(),
+/// Where a program is, and how to open it.
+struct Source {
+    file: PathBuf,
+    options: OpenOptions,
+}
+
+impl Source {
+    fn new(screen: &Screen, args: &ProgramArgs) -> Result<Source> {
+        let file = screen.read_file(&args.file, |b| if b.starts_with(b"PK") { "pt2" } else { "fx" })?;
+        let text = file.extension().is_some_and(|e| e == "fx");
+        if text && args.model.is_some() {
+            return usage("--model names a model of a .pt2, and FILE is a text", "leave it out");
+        }
+        if !text && args.weights.is_some() {
+            return usage("--weights gives weights to a .fx, and FILE is a .pt2 with its own", "leave it out");
+        }
+        let options = OpenOptions {
+            model: args.model.clone(),
+            weights: args.weights.as_ref().map(|p| screen.read_file(p, |_| "pt2")).transpose()?,
+            ops: args.ops.as_ref().map(|p| screen.read_file(p, |_| "txt")).transpose()?,
+            no_mmap: args.no_mmap,
+            limits: args.limits(),
+        };
+        Ok(Source { file, options })
+    }
+
+    fn open(&self, screen: &Screen) -> Result<Program> {
+        screen.doing("opening");
+        let program = restride::open(&self.file, &self.options)?;
+        program.notes.iter().for_each(|note| screen.note(note));
+        Ok(program)
     }
 }
 
 fn open(screen: &Screen, args: &ProgramArgs) -> Result<Program> {
-    screen.doing("opening");
-    let program = restride::open(&args.file, &open_options(args))?;
-    for note in &program.notes {
-        screen.note(&format!("note: {note}"));
-    }
-    Ok(program)
+    Source::new(screen, args)?.open(screen)
 }
 
-/// The inputs of a run: given, drawn, or stored with the program; `None` if there are none of these.
-fn optional_inputs(program: &Program, run: &RunArgs) -> Result<Option<Inputs>> {
-    if let Some(path) = &run.inputs {
-        return Ok(Some(files::read_inputs(path, program)?));
-    }
-    if let Some(seed) = run.random {
-        return Ok(Some(restride::random_inputs(program, seed)?));
-    }
-    if let Some(samples) = Inputs::from_samples(program) {
-        return Ok(Some(samples?));
-    }
-    let names: Vec<String> = restride::user_inputs(program).map(|(_, n)| n.to_string()).collect();
-    Ok(if names.is_empty() { Some(Inputs::default()) } else { None })
+fn usage<T>(what: impl Into<String>, help: impl Into<String>) -> Result<T> {
+    Err(Failure::Usage(what.into(), help.into()))
 }
 
-fn inputs(program: &Program, run: &RunArgs) -> Result<Inputs> {
-    optional_inputs(program, run)?.ok_or_else(|| {
-        let names: Vec<String> = restride::user_inputs(program).map(|(_, n)| n.to_string()).collect();
-        Failure::Usage(format!(
-            "the program has no sample inputs: give {} with --inputs FILE, or draw them with --random SEED",
-            names.join(", ")
-        ))
-    })
-}
-
-fn compile_options(screen: &Screen, run: &RunArgs) -> Result<CompileOptions> {
-    let mut options = CompileOptions {
-        check: !run.no_check,
-        order: !run.no_reorder,
-        budget: run.budget,
-        progress: screen.progress(),
-        ..CompileOptions::default()
+/// The inputs: given, drawn, or stored with the program; `None` where the program takes some and has none of these.
+fn inputs(screen: &Screen, program: &Program, args: &GivenArgs) -> Result<Option<Inputs>> {
+    let (from, inputs) = if let Some(path) = &args.inputs {
+        let format = |bytes: &[u8]| match bytes.trim_ascii_start() {
+            [b'P', b'K', ..] => "npz",
+            [b'{', ..] => "json",
+            _ => "safetensors",
+        };
+        let inputs = files::read_inputs(&screen.read_file(path, format)?, program)?;
+        (path.display().to_string(), Some(inputs))
+    } else if let Some(seed) = args.random {
+        (format!("drawn from seed {seed}"), Some(restride::random_inputs(program, seed)?))
+    } else if let Some(samples) = Inputs::from_samples(program) {
+        ("the sample inputs in the file".into(), Some(samples?))
+    } else if restride::user_inputs(program).next().is_none() {
+        ("the program takes none".into(), Some(Inputs::default()))
+    } else {
+        ("none; sizes as declared".into(), None)
     };
-    options.place.views = !run.no_views;
-    options.place.inputs_in_arena = run.alloc_graph_input;
-    options.place.outputs_in_arena = run.alloc_graph_output;
-    options.memories = memories(run)?;
-    if let Some(align) = run.align {
-        options.plan.align = align;
+    screen.detail(&format!("inputs: {from}"));
+    Ok(inputs)
+}
+
+/// The inputs of a run, which needs their values.
+fn values(screen: &Screen, program: &Program, args: &GivenArgs) -> Result<Inputs> {
+    let names: Vec<String> = restride::user_inputs(program).map(|(_, n)| n.to_string()).collect();
+    match inputs(screen, program, args)? {
+        Some(inputs) => Ok(inputs),
+        None => usage(
+            "the program has no sample inputs",
+            format!("give {} with --inputs FILE, or draw them with --random SEED", names.join(", ")),
+        ),
     }
-    if let Some(steps) = run.search_steps {
-        options.plan.search.budget = steps;
+}
+
+/// The inputs that a program is placed for: without any, those of the declared sizes.
+fn placed_for(compiled: &Compiled, inputs: Option<Inputs>) -> Result<Inputs> {
+    if let Some(inputs) = inputs {
+        return Ok(inputs);
     }
+    if let Some(node) = compiled.learns().first() {
+        return usage(format!("the sizes after {node} depend on data"), GIVE_INPUTS);
+    }
+    restride::declared_inputs(compiled.functional()).or_else(|e| usage(e.what, GIVE_INPUTS))
+}
+
+fn compile_options(screen: &Screen, given: &GivenArgs, memory: Option<&MemoryArgs>) -> Result<CompileOptions> {
+    let mut options =
+        CompileOptions { check: !given.no_check, progress: screen.progress(), ..CompileOptions::default() };
+    let Some(args) = memory else { return Ok(options) };
+    options.order = !args.no_reorder;
+    options.budget = args.budget;
+    options.place.views = !args.no_views;
+    options.place.inputs_in_arena = args.alloc_graph_input;
+    options.place.outputs_in_arena = args.alloc_graph_output;
+    options.memories = memories(args)?;
+    options.plan.align = args.align.unwrap_or(options.plan.align);
+    options.plan.search.budget = args.search_steps.unwrap_or(options.plan.search.budget);
     Ok(options)
 }
 
-fn memories(run: &RunArgs) -> Result<Vec<MemorySpec>> {
-    if let Some((value, memory)) = run.pin.iter().find(|p| run.memories.iter().all(|m| m.0 != p.1)) {
-        return Err(Failure::Usage(format!("{value} is pinned to {memory}, and --memories names no such memory")));
+fn memories(args: &MemoryArgs) -> Result<Vec<MemorySpec>> {
+    if let Some((value, memory)) = args.pin.iter().find(|p| args.memories.iter().all(|m| m.0 != p.1)) {
+        return usage(format!("{value} is pinned to {memory}, and --memories names no such memory"), "name it there");
     }
-    let pins = |memory: &str| run.pin.iter().filter(|p| p.1 == memory).map(|p| p.0.clone()).collect();
-    let spec = |(name, capacity): &(String, Option<i64>)| MemorySpec {
-        name: name.clone(),
-        capacity: *capacity,
-        pins: pins(name),
-    };
-    Ok(run.memories.iter().map(spec).collect())
+    let pins = |memory: &str| args.pin.iter().filter(|p| p.1 == memory).map(|p| p.0.clone()).collect();
+    let spec =
+        |(name, capacity): &(String, _)| MemorySpec { name: name.clone(), capacity: *capacity, pins: pins(name) };
+    Ok(args.memories.iter().map(spec).collect())
 }
 
-fn run_options(run: &RunArgs) -> RunOptions {
-    RunOptions { seed: run.seed, threads: run.threads.max(1), ..RunOptions::default() }
+fn run_options(args: &RunArgs) -> RunOptions {
+    RunOptions { seed: args.seed, threads: args.threads.max(1), ..RunOptions::default() }
 }
 
-fn write_text(path: &Path, text: &str) -> Result<()> {
-    std::fs::write(path, text).map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", path.display())).into())
-}
-
-fn write_json(path: Option<&Path>, value: impl FnOnce() -> serde_json::Value) -> Result<()> {
-    match path {
-        Some(path) => write_text(path, &serde_json::to_string_pretty(&value()).expect("plain data")),
-        None => Ok(()),
+fn write_json(screen: &Screen, path: Option<&Path>, value: impl FnOnce() -> serde_json::Value) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    let mut text = serde_json::to_string_pretty(&value()).expect("plain data");
+    if crate::screen::is_dash(path) {
+        text.push('\n');
     }
+    screen.write_text(path, &text)
 }
 
-fn show(screen: &Screen, args: &ProgramArgs, stage: Option<StageArg>, run: &RunArgs) -> Result<()> {
-    let program = open(screen, args)?;
-    let wanted = |s: StageArg| stage.is_none() || stage == Some(s);
-    if wanted(StageArg::Imported) {
-        screen.print(&restride::text::print(&program))?;
+/// Writes a program as a `.pt2`, or as text where the name ends in `.fx`.
+fn save(screen: &Screen, program: &Program, output: &Path) -> Result<()> {
+    if output.extension().is_some_and(|e| e == "fx") {
+        return screen.write_text(output, &restride::text::print(&restride::written(program)?));
     }
-    if stage == Some(StageArg::Imported) {
+    screen.write_file(output, "archive.pt2", |path| restride::save(program, path))
+}
+
+fn show(screen: &Screen, args: &Show) -> Result<()> {
+    let shown = |s: StageArg| args.stage.is_none_or(|stage| stage == s);
+    if let (false, Some(option)) = (shown(StageArg::Placed), args.memory.given()) {
+        return usage(format!("{option} changes the placed stage alone"), "show it with --stage placed");
+    }
+    let program = open(screen, &args.program)?;
+    if shown(StageArg::Imported) {
+        screen.result(restride::text::print(&program).as_bytes())?;
+    }
+    if args.stage == Some(StageArg::Imported) {
         return Ok(());
     }
-    let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
-    if wanted(StageArg::Functional) {
-        screen.print(&restride::text::print(compiled.functional()))?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &options)?;
+    if shown(StageArg::Functional) {
+        screen.result(restride::text::print(compiled.functional()).as_bytes())?;
     }
-    if wanted(StageArg::Placed) {
-        let Some(inputs) = inputs else {
-            return Err(Failure::Usage("a placement needs sizes: give --inputs FILE or --random SEED".into()));
-        };
-        screen.print(&compiled.prepare(&inputs)?.show())?;
+    if shown(StageArg::Placed) {
+        let prepared = compiled.prepare(&placed_for(&compiled, inputs)?)?;
+        screen.result(prepared.show().as_bytes())?;
     }
     Ok(())
 }
 
-fn run_program(
-    screen: &Screen,
-    args: &ProgramArgs,
-    run: &RunArgs,
-    out: Option<&Path>,
-    via: Via,
-    json: Option<&Path>,
-) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
+fn run_program(screen: &Screen, args: &Run) -> Result<()> {
+    if let (true, Some(option)) = (args.via != Via::Plan, args.memory.given()) {
+        return usage(format!("{option} changes the planned run alone"), "leave it out, or run --via plan");
+    }
+    let source = Source::new(screen, &args.program)?;
+    let program = source.open(screen)?;
+    let inputs = values(screen, &program, &args.given)?;
     let before = inputs.deep_clone();
-    let options = run_options(run);
-    let (outputs, state, state_before) = match via {
-        Via::Interp => {
-            let mut state = State::new(&program)?;
-            let old = state.deep_clone();
-            screen.doing(Doing::Interpreting);
-            let outputs = restride::interpret(&program, &inputs, &mut state, &options)?;
-            (outputs, state, old)
-        }
-        Via::Functional => {
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
-            let mut state = State::new(&program)?;
-            let old = state.deep_clone();
-            screen.doing(Doing::InterpretingFunctional);
-            let outputs = restride::interpret(compiled.functional(), &inputs, &mut state, &options)?;
-            (outputs, state, old)
-        }
+    let options = run_options(&args.run);
+    let making = compile_options(screen, &args.given, Some(&args.memory))?;
+    let (outputs, state, state_before) = match args.via {
         Via::Plan => {
-            let saved = restride::saved_plan(&args.file, &open_options(args))?.map(std::sync::Arc::new);
-            let making = CompileOptions { saved, ..compile_options(screen, run)? };
-            let compiled = Compiled::new(program.clone(), Some(&inputs), &making)?;
+            let saved = restride::saved_plan(&source.file, &source.options)?.map(Arc::new);
+            let compiled = Compiled::new(program.clone(), Some(&inputs), &CompileOptions { saved, ..making })?;
             let mut instance = compiled.instance()?;
             let old = instance.state().deep_clone();
-            let outputs = instance.run(&inputs, &options)?;
-            let state = instance.into_state();
-            (outputs, state, old)
+            (instance.run(&inputs, &options)?, instance.into_state(), old)
+        }
+        Via::Interp | Via::Functional => {
+            let functional = args.via == Via::Functional;
+            let compiled = functional.then(|| Compiled::new(program.clone(), Some(&inputs), &making)).transpose()?;
+            let mut state = State::new(&program)?;
+            let old = state.deep_clone();
+            screen.doing(if functional { Doing::InterpretingFunctional } else { Doing::Interpreting });
+            let stage = compiled.as_ref().map_or(&program, Compiled::functional);
+            (restride::interpret(stage, &inputs, &mut state, &options)?, state, old)
         }
     };
-    if let Some(path) = out {
-        files::write_outputs(path, &program, (&before, &state_before), &outputs, &state)?;
+    if let Some(path) = &args.outputs {
+        let write = |path: &Path| files::write_outputs(path, &program, (&before, &state_before), &outputs, &state);
+        screen.write_file(path, "outputs.json", write)?;
     }
     let summary = tables::outputs(&program, (&before, &state_before), &outputs, &state);
-    write_json(json, || summary.clone())?;
-    screen.print(&tables::outputs_text(&summary))?;
-    Ok(())
+    write_json(screen, args.json.json.as_deref(), || summary.clone())?;
+    screen.print(&tables::outputs_text(&summary))
 }
 
-fn verify(screen: &Screen, args: &ProgramArgs, run: &RunArgs, json: Option<&Path>) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
-    let verdict = restride::verify(&program, &inputs, &run_options(run), &compile_options(screen, run)?)?;
-    write_json(json, || tables::verdict_json(&verdict))?;
+fn verify(screen: &Screen, args: &Verify) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = values(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let verdict = restride::verify(&program, &inputs, &run_options(&args.run), &options)?;
+    write_json(screen, args.json.json.as_deref(), || tables::verdict_json(&verdict))?;
     screen.print(&tables::verdict_text(&verdict))?;
-    match verdict.fault() {
-        None => Ok(()),
-        Some(why) => Err(Error::new(ErrorKind::Check, why).into()),
+    verdict.fault().map_or(Ok(()), |why| Err(Error::new(ErrorKind::Check, why).into()))
+}
+
+fn functionalize(screen: &Screen, args: &Functionalize) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let output = &args.output.output;
+    match (args.portable, args.views) {
+        (true, _) => save(screen, &restride::portable(compiled.functional())?, output),
+        (_, true) => save(screen, &compiled.with_views(ViewOptions { slices: false })?, output),
+        _ => save(screen, compiled.functional(), output),
     }
 }
 
-/// What a functional program is written with.
-enum Operators {
-    AsTheyAre,
-    Portable,
-    Views,
+fn reinplace(screen: &Screen, args: &Reinplace) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let out = if args.views { compiled.with_views(ViewOptions::default())? } else { compiled.reinplaced()? };
+    save(screen, &out, &args.output.output)
 }
 
-fn functionalize(
-    screen: &Screen,
-    args: &ProgramArgs,
-    output: &Path,
-    operators: Operators,
-    run: &RunArgs,
-) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
-    match operators {
-        Operators::AsTheyAre => save(compiled.functional(), output),
-        Operators::Portable => save(&restride::portable(compiled.functional())?, output),
-        Operators::Views => save(&compiled.with_views(ViewOptions { slices: false })?, output),
-    }
-}
-
-/// What `grad` is told.
-struct GradArgs<'a> {
-    output: &'a Path,
-    loss: &'a str,
-    wrt: Option<Vec<String>>,
-    keep: restride::Keep,
-    max_trips: Option<u64>,
-    optimizer: &'a OptimizerArgs,
-}
-
-fn grad(screen: &Screen, args: &ProgramArgs, way: GradArgs<'_>, run: &RunArgs) -> Result<()> {
-    let GradArgs { output, loss, wrt, keep, max_trips, optimizer } = way;
-    let optimizer = optimizer::chosen(optimizer)?;
-    let position = loss.strip_prefix("output.").and_then(|i| i.parse().ok());
-    let Some(position) = position else {
-        return Err(Failure::Usage(format!("--loss {loss}: outputs are called output.0, output.1, …")));
-    };
-    let program = open(screen, args)?;
-    let inputs = optional_inputs(&program, run)?;
-    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, run)?)?;
-    let options = restride::GradOptions { loss: restride::Loss::Output(position), wrt, max_trips };
+fn grad(screen: &Screen, args: &Grad) -> Result<()> {
+    let output = &args.output.output;
+    let optimizer = optimizer::chosen(&args.optimizer)?;
+    let program = open(screen, &args.program)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &compile_options(screen, &args.given, None)?)?;
+    let loss = restride::Loss::Output(args.loss);
+    let options = restride::GradOptions { loss, wrt: args.wrt.clone(), max_trips: args.max_trips };
     let made = match optimizer {
         Some(o) => compiled.train(&options, &|step, parameter| o.update(step, parameter))?,
         None => compiled.grad(&options)?,
     };
-    if keep == restride::Keep::All {
-        return save(&made, output);
+    if args.keep == restride::Keep::All {
+        return save(screen, &made, output);
     }
-    let kept = compiled.keep(&made, &options, keep, inputs.as_ref())?;
-    save(&kept.program, output)?;
-    if kept.again > 0 || keep != restride::Keep::Auto {
-        screen.print(&format!(
-            "backward keeps {} of forward instead of {}; {} of it computed again\n",
-            tables::bytes(kept.bytes),
-            tables::bytes(kept.all_bytes),
-            if kept.again == 1 { "1 node".into() } else { format!("{} nodes", kept.again) }
-        ))?;
+    let kept = compiled.keep(&made, &options, args.keep, inputs.as_ref())?;
+    save(screen, &kept.program, output)?;
+    if kept.again == 0 && args.keep == restride::Keep::Auto {
+        return Ok(());
     }
-    Ok(())
+    screen.print(&format!(
+        "backward keeps {} of forward instead of {}; {} of it computed again\n",
+        tables::bytes(kept.bytes),
+        tables::bytes(kept.all_bytes),
+        if kept.again == 1 { "1 node".into() } else { format!("{} nodes", kept.again) }
+    ))
 }
 
-fn reinplace(screen: &Screen, args: &ProgramArgs, output: &Path, views: bool, run: &RunArgs) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
-    if views {
-        return save(&compiled.with_views(ViewOptions::default())?, output);
-    }
-    save(&compiled.reinplaced()?, output)
-}
-
-fn save(program: &Program, output: &Path) -> Result<()> {
-    if output.extension().is_some_and(|e| e == "fx") {
-        return write_text(output, &restride::text::print(&restride::written(program)?));
-    }
-    restride::save(program, output)?;
-    Ok(())
-}
-
-/// Where `compile` writes what, beside the table.
-struct CompileTo<'a> {
-    output: Option<&'a Path>,
-    report: Option<&'a Path>,
-    json: Option<&'a Path>,
-}
-
-fn compile(screen: &Screen, args: &ProgramArgs, to: &CompileTo, run: &RunArgs) -> Result<()> {
-    let start = std::time::Instant::now();
-    let program = open(screen, args)?;
+fn compile(screen: &Screen, args: &Compile) -> Result<()> {
+    let start = Instant::now();
+    let program = open(screen, &args.program)?;
     let import = start.elapsed();
-    let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
-    let report = match to.report {
-        None => {
-            let report = compiled.prepare(&inputs)?.report();
-            Report { times: Times { import, ..report.times }, ..report }
-        }
-        Some(path) => {
-            let mut overview = compiled.prepare(&inputs)?.overview();
-            overview.report.times.import = import;
-            screen.doing("writing the report");
-            write_text(path, &page::html(&overview))?;
-            overview.report
-        }
-    };
-    write_json(to.json, || tables::report_json(&report))?;
-    if let Some(path) = to.output {
-        screen.doing("writing the program");
-        compiled.save(&inputs, path)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &options)?;
+    let inputs = placed_for(&compiled, inputs)?;
+    let prepared = compiled.prepare(&inputs)?;
+    let report = prepared.report();
+    let report = Report { times: Times { import, ..report.times }, ..report };
+    if let Some(path) = &args.report {
+        screen.doing("writing the report");
+        let overview = Overview { report: report.clone(), ..prepared.overview() };
+        screen.write_text(path, &page::html(&overview))?;
     }
-    screen.print(&tables::report_text(&report))?;
-    Ok(())
+    write_json(screen, args.json.json.as_deref(), || tables::report_json(&report))?;
+    if let Some(path) = &args.output {
+        screen.doing("writing the program");
+        screen.write_file(path, "archive.pt2", |path| compiled.save(&inputs, path))?;
+    }
+    screen.print(&tables::report_text(&report))
 }
 
-fn plan(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program, Some(&inputs), &compile_options(screen, run)?)?;
-    let plan = compiled.prepare(&inputs)?.plan_table();
-    write_json(json, || tables::plan_json(&plan))?;
-    screen.print(&tables::plan_text(&plan))?;
-    Ok(())
+fn plan(screen: &Screen, args: &Plan) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let compiled = Compiled::new(program, inputs.as_ref(), &options)?;
+    let plan = compiled.prepare(&placed_for(&compiled, inputs)?)?.plan_table();
+    write_json(screen, args.json.json.as_deref(), || tables::plan_json(&plan))?;
+    screen.print(&tables::plan_text(&plan))
 }
 
-fn explain(
-    screen: &Screen,
-    args: &ProgramArgs,
-    node: Option<&str>,
-    all: bool,
-    json: Option<&Path>,
-    run: &RunArgs,
-) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
-    let mut found = compiled.prepare(&inputs)?.explain();
-    if let Some(name) = node {
+fn explain(screen: &Screen, args: &Explain) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = inputs(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let compiled = Compiled::new(program.clone(), inputs.as_ref(), &options)?;
+    let mut found = compiled.prepare(&placed_for(&compiled, inputs)?)?.explain();
+    if let Some(name) = &args.node {
         found = found.about(name, &[&program, compiled.functional()])?;
     }
-    write_json(json, || explain::json(&found))?;
-    screen.print(&explain::text(&found, node, all || node.is_some()))?;
-    Ok(())
+    write_json(screen, args.json.json.as_deref(), || explain::json(&found))?;
+    screen.print(&explain::text(&found, args.node.as_deref(), args.all || args.node.is_some()))
 }
 
-fn time(screen: &Screen, args: &ProgramArgs, json: Option<&Path>, run: &RunArgs) -> Result<()> {
-    let program = open(screen, args)?;
-    let inputs = inputs(&program, run)?;
-    let compiled = Compiled::new(program.clone(), Some(&inputs), &compile_options(screen, run)?)?;
-    screen.doing("running");
-    let found = bench::measure(&program, &compiled, &inputs, &run_options(run))?;
-    write_json(json, || bench::json(&found))?;
-    screen.print(&bench::text(&found))?;
-    Ok(())
+fn time(screen: &Screen, args: &Bench) -> Result<()> {
+    let program = open(screen, &args.program)?;
+    let inputs = values(screen, &program, &args.given)?;
+    let options = compile_options(screen, &args.given, Some(&args.memory))?;
+    let compiled = Compiled::new(program.clone(), Some(&inputs), &options)?;
+    screen.doing(Doing::Running);
+    let found = bench::measure(&program, &compiled, &inputs, &run_options(&args.run))?;
+    write_json(screen, args.json.json.as_deref(), || bench::json(&found))?;
+    screen.print(&bench::text(&found))
 }
 
-fn ops(screen: &Screen, json: Option<&Path>) -> Result<()> {
-    let rows = restride::coverage();
-    write_json(json, || tables::ops_json(&rows))?;
-    screen.print(&tables::ops_text(&rows))?;
-    Ok(())
+fn man(screen: &Screen, args: &Man) -> Result<()> {
+    let Some(dir) = &args.dir else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Cli::command()).render(&mut page).expect("memory takes all bytes");
+        return screen.result(&page);
+    };
+    let written = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));
+    written.map_err(|e| Error::new(ErrorKind::File, format!("{}: {e}", dir.display())).into())
 }

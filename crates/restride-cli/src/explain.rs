@@ -1,15 +1,16 @@
-//! What `explain` prints: what was done in place and what was not, and why each copy stays.
+//! `restride explain`: decisions about memory, and the reason for each copy, as text and as JSON.
 
+use crate::screen::{HEAD, styled};
 use crate::tables::bytes;
 use restride::{Copied, Decision, Explanation, Site, Why};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Rows of a table that are printed unless all are asked for.
+/// Rows of a table without `--all`.
 const ROWS: usize = 20;
-/// How long a line may be.
+/// Longest line.
 const LINE: usize = 110;
-/// Widths of the columns: bytes, node, decision, source line; a line with the gaps.
+/// Widths of the columns: bytes, node, decision, source line. With gaps they make a line.
 const WIDTHS: [usize; 4] = [10, 30, 42, 22];
 
 /// An explanation as JSON.
@@ -54,8 +55,7 @@ fn copied_json(c: &Copied) -> Value {
     })
 }
 
-/// An explanation as text: a line in all, then what was done, what was not, and the copies. `about` is the name that
-/// was asked for.
+/// An explanation as text: totals, decisions taken, decisions declined, copies. `about` is the NODE that was given.
 pub fn text(e: &Explanation, about: Option<&str>, all: bool) -> String {
     let total = |n: usize, b: i64| format!("{n} ({})", bytes(b));
     let program = if e.program.is_empty() { "the program" } else { &e.program };
@@ -90,8 +90,8 @@ fn table<T>(out: &mut String, head: &str, rows: &[T], most: usize, mut each: imp
     if rows.is_empty() {
         return;
     }
-    let _ = writeln!(out, "\n{head}");
-    // A table of one row more than fits is printed whole.
+    let _ = writeln!(out, "\n{}", styled(HEAD, head));
+    // A line that says "1 more" would take the place of that row.
     let shown = if rows.len() == most.saturating_add(1) { rows.len() } else { rows.len().min(most) };
     for r in &rows[..shown] {
         each(out, r);
@@ -112,7 +112,6 @@ fn row(out: &mut String, n: i64, node: &str, what: &str, line: Option<&str>) {
     let [b, node_width, what_width, line_width] = WIDTHS;
     let (node, what) = (cut(node, node_width), cut(what, what_width));
     let text = format!("{:>b$}  {node:<node_width$}  {what:<what_width$}  ", bytes(n));
-    // The end of a source line tells more than its beginning.
     let line = line.map_or_else(String::new, |l| cut_front(l, line_width));
     let _ = writeln!(out, "{}", format!("{text}{line}").trim_end());
 }
@@ -169,7 +168,7 @@ mod tests {
     use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
 
     #[test]
-    fn lines_fit_and_all_rows_are_there() {
+    fn lines_fit_and_no_row_is_missing() {
         let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/examples");
         let program = restride::open(&examples.join("llama_decode.pt2"), &OpenOptions::default()).expect("the example");
         let inputs = Inputs::from_samples(&program).expect("sample inputs").expect("that can be read");
@@ -178,10 +177,11 @@ mod tests {
         let few = text(&e, None, false);
         let all = text(&e, Some(&"long".repeat(40)), true);
         for line in few.lines().chain(all.lines()) {
+            let line = anstream::adapter::strip_str(line).to_string();
             assert!(line.chars().count() <= LINE && !line.ends_with(' '), "{line:?}");
         }
         assert!(e.done.len() > ROWS + 1 && few.contains("--all prints them") && !all.contains("--all prints them"));
-        // A line in all, per table a gap and a head, and one line for what is done, two for what is not.
+        // The totals, per table a gap and a head, one line for a decision taken, two for others.
         let tables = [e.done.len(), e.declined.len(), e.copies.len()].iter().filter(|n| **n > 0).count();
         let lines = 1 + 2 * tables + e.done.len() + 2 * e.declined.len() + 2 * e.copies.len();
         assert_eq!(all.lines().count(), lines);

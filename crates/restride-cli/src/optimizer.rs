@@ -10,7 +10,9 @@ use restride::{Adam, Optimizer, Sgd};
 /// An option of the other optimizer.
 pub fn chosen(args: &OptimizerArgs) -> Result<Option<Optimizer>, Failure> {
     let foreign = |name: &str, given: &[(&str, bool)]| match given.iter().find(|(_, there)| *there) {
-        Some((option, _)) => Err(Failure::Usage(format!("{option} is no option of --optimizer {name}"))),
+        Some((option, _)) => {
+            Err(Failure::Usage(format!("{option} is no option of --optimizer {name}"), "leave it out".into()))
+        }
         None => Ok(()),
     };
     Ok(match args.optimizer {
@@ -46,7 +48,9 @@ pub fn chosen(args: &OptimizerArgs) -> Result<Option<Optimizer>, Failure> {
             let betas = match args.betas.as_deref() {
                 None => own.betas,
                 Some([first, second]) => (*first, *second),
-                Some(_) => return Err(Failure::Usage("--betas takes two numbers: --betas 0.9,0.999".into())),
+                Some(_) => {
+                    return Err(Failure::Usage("--betas takes two numbers".into(), "as in --betas 0.9,0.999".into()));
+                }
             };
             Some(Optimizer::Adam(Adam {
                 lr: args.lr.unwrap_or(own.lr),

@@ -1,5 +1,6 @@
-//! What commands print: the same numbers as JSON and as text.
+//! Results of commands, the same numbers as JSON and as text.
 
+use crate::screen::{BAD, GOOD, HEAD, styled};
 use restride::files::differs;
 use restride::{
     Coverage, Differentiated, Equivalence, How, Inputs, Live, Memories, MemoryCounts, Outputs, PlanCounts, PlanTable,
@@ -8,7 +9,7 @@ use restride::{
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// What a run gave: every output, and what it changed.
+/// The outputs of a run, and the inputs and state that it changed.
 pub fn outputs(program: &Program, before: (&Inputs, &State), outputs: &Outputs, state: &State) -> Value {
     let values: Vec<Value> =
         outputs.values.iter().enumerate().map(|(i, v)| described(&format!("output.{i}"), v)).collect();
@@ -72,12 +73,12 @@ fn gradients(program: &Program, outputs: &Outputs) -> Vec<Value> {
 /// As text: one line a value.
 pub fn outputs_text(v: &Value) -> String {
     let mut out = String::new();
-    for (head, key) in [("outputs", "outputs"), ("gradients", "gradients"), ("changed", "changed")] {
-        let list = v[key].as_array().map_or(&[] as &[Value], Vec::as_slice);
-        if list.is_empty() && key != "outputs" {
+    for head in ["outputs", "gradients", "changed"] {
+        let list = v[head].as_array().map_or(&[] as &[Value], Vec::as_slice);
+        if list.is_empty() && head != "outputs" {
             continue;
         }
-        let _ = writeln!(out, "{head}");
+        let _ = writeln!(out, "{}", styled(HEAD, head));
         for v in list {
             let name = v["name"].as_str().unwrap_or("");
             if v.get("dtype").is_none() {
@@ -112,21 +113,24 @@ pub fn verdict_json(v: &Verdict) -> Value {
 pub fn verdict_text(v: &Verdict) -> String {
     let mut out = String::new();
     for s in &v.stages {
-        if s.differences.is_empty() {
-            let _ = writeln!(out, "{:<12} agrees with interp in {} values, bit for bit", s.stage, v.compared);
-        } else {
-            let _ = writeln!(out, "{:<12} differs from interp", s.stage);
-            s.differences.iter().for_each(|d| {
-                let _ = writeln!(out, "  {d}");
-            });
-        }
+        let _ = match s.differences.is_empty() {
+            true => writeln!(
+                out,
+                "{:<12} {} with interp in {} values, bit for bit",
+                s.stage,
+                styled(GOOD, "agrees"),
+                v.compared
+            ),
+            false => writeln!(out, "{:<12} {} from interp", s.stage, styled(BAD, "differs")),
+        };
+        s.differences.iter().for_each(|d| out += &format!("  {d}\n"));
     }
-    let _ = writeln!(out, "{:<12} {}", "checkers", if v.checked { "ok" } else { "skipped" });
-    let _ = writeln!(out, "{:<12} {}", "meaning", meaning(v));
+    let checkers = if v.checked { styled(GOOD, "ok") } else { "skipped".into() };
+    let _ = writeln!(out, "{:<12} {checkers}\n{:<12} {}", "checkers", "meaning", meaning(v));
     out
 }
 
-/// What was proved of the functional program.
+/// The comparison of the functional program with the imported one, for all inputs.
 fn meaning(v: &Verdict) -> String {
     match &v.meaning {
         Equivalence::Same => "proved the same for all values of inputs of these sizes".into(),
@@ -173,18 +177,23 @@ fn memories_json(m: &Memories) -> Value {
     m.all.iter().map(row).collect()
 }
 
-/// One line a memory, and what spilled from the first one.
+/// A line with a name and a value.
+fn field(name: impl std::fmt::Display, value: impl std::fmt::Display) -> String {
+    format!("{name:<24} {value}\n")
+}
+
+/// A line for each memory, and the bytes that spilled from the first one.
 fn memories_text(m: &Memories) -> String {
     let mut out = String::new();
     for m in &m.all {
         let of = m.capacity.map_or_else(String::new, |c| format!(" of {}", bytes(c)));
-        let what = format!("{}{of}, {} buffers, {} moved a run", bytes(m.bytes), m.buffers, bytes(m.traffic));
-        let _ = writeln!(out, "{:<24} {what}", format!("memory {}", m.name));
+        let text = format!("{}{of}, {} buffers, {} moved a run", bytes(m.bytes), m.buffers, bytes(m.traffic));
+        out += &field(format!("memory {}", m.name), text);
     }
     if !m.all.is_empty() {
         let (have, least) = (m.spilled(), m.spilled_at_least);
         let proved = if have == least { "proved least".into() } else { format!("at least {}", bytes(least)) };
-        let _ = writeln!(out, "{:<24} {} moved a run ({proved})", "spilled", bytes(have));
+        out += &field("spilled", format!("{} moved a run ({proved})", bytes(have)));
     }
     out
 }
@@ -196,7 +205,7 @@ fn counts_json(p: &PlanCounts) -> Value {
     })
 }
 
-/// What was there before, and what runs after: a row of heads, and one for each number.
+/// The counts before and after: a row of heads, and a row for each count.
 pub fn before_after(r: &Report) -> Vec<[String; 4]> {
     let dash = || "-".to_string();
     let row = |name: &str, a: String, b: String, c: String| [name.to_string(), a, b, c];
@@ -211,33 +220,27 @@ pub fn before_after(r: &Report) -> Vec<[String; 4]> {
     ]
 }
 
-/// A report as text: what was there before, and what runs after.
+/// A report as text.
 pub fn report_text(r: &Report) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "{}\n", r.program);
-    for [name, a, b, c] in before_after(r) {
-        let _ = writeln!(out, "{name:<24} {a:>12} {b:>12} {c:>12}");
+    let mut out = format!("{}\n\n", r.program);
+    for (i, [name, a, b, c]) in before_after(r).into_iter().enumerate() {
+        let line = format!("{name:<24} {a:>12} {b:>12} {c:>12}");
+        out += &if i == 0 { styled(HEAD, line) } else { line };
+        out.push('\n');
     }
-    let _ = writeln!(out);
-    let _ = write!(out, "{}{}", counts_text(&r.plan), memories_text(&r.memories));
+    out += &format!("\n{}{}", counts_text(&r.plan), memories_text(&r.memories));
     if r.again.0 > 0 {
-        let _ = writeln!(out, "{:<24} {} nodes, {}", "computed again", r.again.0, bytes(r.again.1));
+        out += &field("computed again", format!("{} nodes, {}", r.again.0, bytes(r.again.1)));
     }
-    match (r.plan.upper_bound_bytes, &r.unbounded) {
-        (Some(most), _) if most != r.plan.arena_bytes => {
-            let _ = writeln!(out, "{:<24} {}", "arena, at any sizes", bytes(most));
-        }
-        (None, Some(why)) => {
-            let _ = writeln!(out, "{:<24} not bounded: {why}", "arena, at any sizes");
-        }
-        _ => {}
-    }
-    for learns in &r.learns {
-        let _ = writeln!(out, "{:<24} what comes after {learns}", "memory when size is known");
-    }
-    let check = if r.checked { "functional ok, placement ok, plan ok" } else { "skipped" };
-    let _ = writeln!(out, "{:<24} {check}", "checks");
-    let ms = |d: std::time::Duration| format!("{:.2}", d.as_secs_f64() * 1e3);
+    let bound = match (r.plan.upper_bound_bytes, &r.unbounded) {
+        (Some(most), _) if most != r.plan.arena_bytes => Some(bytes(most)),
+        (None, Some(why)) => Some(format!("not bounded: {why}")),
+        _ => None,
+    };
+    out += &bound.map_or(String::new(), |b| field("arena, at any sizes", b));
+    r.learns.iter().for_each(|node| out += &field("memory when size is known", format!("what comes after {node}")));
+    let ok = || ["functional", "placement", "plan"].map(|c| format!("{c} {}", styled(GOOD, "ok"))).join(", ");
+    out += &field("checks", if r.checked { ok() } else { "skipped".into() });
     let t = &r.times;
     let parts = [
         ("import", t.import),
@@ -247,21 +250,18 @@ pub fn report_text(r: &Report) -> String {
         ("plan", t.plan),
         ("check", t.check),
     ];
-    let parts: Vec<String> = parts.iter().map(|(n, d)| format!("{n} {}", ms(*d))).collect();
-    let _ = writeln!(out, "{:<24} {}", "time (ms)", parts.join(", "));
-    out
+    let parts = parts.map(|(name, d)| format!("{name} {:.2}", d.as_secs_f64() * 1e3));
+    out + &field("time (ms)", parts.join(", "))
 }
 
 fn counts_text(p: &PlanCounts) -> String {
     let optimal = if p.optimal { ", proved smallest" } else { "" };
-    let mut out = String::new();
-    let _ = writeln!(out, "{:<24} {} (at least {}{optimal})", "arena", bytes(p.arena_bytes), bytes(p.at_least_bytes));
-    let _ = writeln!(out, "{:<24} {}", "state", bytes(p.state_bytes));
-    let _ = writeln!(out, "{:<24} {}", "outputs", bytes(p.output_bytes));
-    out
+    field("arena", format!("{} (at least {}{optimal})", bytes(p.arena_bytes), bytes(p.at_least_bytes)))
+        + &field("state", bytes(p.state_bytes))
+        + &field("outputs", bytes(p.output_bytes))
 }
 
-/// Bytes for people.
+/// Bytes with a unit.
 pub fn bytes(n: i64) -> String {
     match n {
         0..10_000 => format!("{n} B"),
@@ -295,7 +295,8 @@ pub fn plan_text(p: &PlanTable) -> String {
     let mut out = counts_text(&p.totals) + &memories_text(&p.memories);
     let named = p.memories.all.iter().map(|m| m.name.len().max("memory".len()) + 1).max().unwrap_or(0);
     let title = if named > 0 { "memory" } else { "" };
-    let _ = writeln!(out, "\n{title:<named$}{:>12} {:>12} {:>13}  values", "offset", "bytes", "steps");
+    let head = format!("{title:<named$}{:>12} {:>12} {:>13}  values", "offset", "bytes", "steps");
+    out += &format!("\n{}\n", styled(HEAD, head));
     for r in &p.rows {
         let steps = format!("{}..{}", r.steps.0, r.steps.1);
         let mut values = r.values.iter().take(4).cloned().collect::<Vec<_>>().join(", ");
@@ -343,10 +344,11 @@ fn grad(c: &Coverage) -> &'static str {
 
 /// The operator table as text.
 pub fn ops_text(rows: &[Coverage]) -> String {
-    let mut out = format!(
-        "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}\n",
+    let head = format!(
+        "{:<56} {:<9} {:<5} {:<6} {:<6} {:<8} {:>7}",
         "operator", "runs", "view", "writes", "reuse", "grad", "samples"
     );
+    let mut out = styled(HEAD, head) + "\n";
     let yes = |b: bool| if b { "yes" } else { "-" };
     for c in rows {
         let _ = writeln!(

@@ -42,7 +42,10 @@ impl Drop for Link {
 fn refused(args: &[&str], out: Output) {
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(1), "{args:?}: {said}");
-    assert!(said.contains("No space left on device") && said.lines().count() == 1, "{args:?}: {said}");
+    assert!(
+        said.contains("No space left on device") && said.starts_with("error: ") && said.matches("error: ").count() == 1,
+        "{args:?}: {said}"
+    );
 }
 
 #[test]

@@ -16,7 +16,10 @@ fn refused(args: &[&str], why: &str) {
     let out = restride(args);
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(1), "{args:?}: {said}");
-    assert!(said.contains(why) && said.lines().count() == 1, "{args:?}: {said}");
+    assert!(
+        said.contains(why) && said.starts_with("error: ") && said.matches("error: ").count() == 1,
+        "{args:?}: {said}"
+    );
 }
 
 /// `--no-check` is about what this process decides: a plan in a file is checked.

@@ -1,7 +1,7 @@
-//! `compile --report`: one page for people, with everything that it needs inside.
+//! `compile --report`: one HTML page with its style, scripts and data inside.
 //!
-//! The page is `page.html` with the style, the scripts and the data put in. Names come from files that nobody vouches
-//! for: they reach the page as JSON that cannot end its element, and its scripts show them as text, never as markup.
+//! `page.html` has a mark for each of these. Names come from untrusted files: they reach the page as JSON that cannot end its
+//! element, and the scripts show them as text, never as markup.
 
 use crate::tables;
 use restride::{BufferRow, Copied, Decision, Overview, Owner, Part, Site, StepKind, StepRow};
@@ -19,7 +19,7 @@ pub fn html(overview: &Overview) -> String {
     let scripts = format!("\"use strict\";\n(() => {{\n{}}})();\n", SCRIPTS.concat());
     let mut out = String::with_capacity(PAGE.len() + STYLE.len() + scripts.len() + data.len());
     let mut rest = PAGE;
-    // What is put in is not looked at again.
+    // Marks in inserted text are left alone.
     for (mark, text) in [("/*style*/", STYLE), ("/*data*/", &data), ("/*scripts*/", &scripts)] {
         let (before, after) = rest.split_once(mark).expect("the page has its marks in this order");
         out.push_str(before);
@@ -30,8 +30,8 @@ pub fn html(overview: &Overview) -> String {
     out
 }
 
-/// JSON as the text of a script element: no `<` that could end or comment out the element, and none of the line ends
-/// that JSON allows in strings and older JavaScript does not. These characters stand in strings only.
+/// JSON as the text of a script element. Characters that could end or comment out the element, and line ends that older
+/// JavaScript refuses in strings, are escaped; all of them occur in strings only.
 fn in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -43,7 +43,7 @@ fn in_script(json: &str) -> String {
     out
 }
 
-/// Strings by number: most source lines, modules, operators and types come many times.
+/// Strings by number: most source lines, modules, operators and types occur many times.
 #[derive(Default)]
 struct Strings {
     all: Vec<String>,
@@ -60,7 +60,7 @@ impl Strings {
         self.all.len() - 1
     }
 
-    /// -1 where there is none.
+    /// The number, or -1 for no string.
     fn optional(&mut self, text: Option<&str>) -> i64 {
         text.map_or(-1, |t| self.number(t) as i64)
     }
@@ -69,7 +69,7 @@ impl Strings {
 /// A node's piece, body and results.
 type Key<'a> = (usize, Option<&'a str>, &'a [String]);
 
-/// All that the page shows. `model.js` reads it.
+/// The data of the page, for `model.js`.
 fn data(Overview { report, timeline, explanation }: &Overview) -> Value {
     let mut strings = Strings::default();
     let parts: Vec<Value> = timeline.parts.iter().map(|p| part(&mut strings, p)).collect();
@@ -135,8 +135,8 @@ fn part(strings: &mut Strings, p: &Part) -> Value {
     })
 }
 
-/// `[kind, results, operator, line, module, reads, writes, working memory, bytes]`: strings by number, what is read and
-/// written as value, buffer, value, buffer, …
+/// `[kind, results, operator, line, module, reads, writes, scratch, bytes]`: strings by number; reads and writes as value,
+/// buffer, value, buffer, …
 fn step(strings: &mut Strings, s: &StepRow) -> Value {
     let kind = match s.kind {
         StepKind::Compute => 0,
@@ -160,8 +160,8 @@ fn step(strings: &mut Strings, s: &StepRow) -> Value {
     ])
 }
 
-/// `[owner, name, offset, bytes, first step, last step, rectangles, values, step whose working memory it is, frame]`:
-/// rectangles as first step, last step, offset, bytes, first step, …
+/// `[owner, name, offset, bytes, first step, last step, rectangles, values, step whose scratch it is, frame]`: rectangles as
+/// first step, last step, offset, bytes, first step, …
 fn buffer(strings: &mut Strings, b: &BufferRow) -> Value {
     let owner = match b.owner {
         Owner::Arena => 0,
@@ -174,7 +174,7 @@ fn buffer(strings: &mut Strings, b: &BufferRow) -> Value {
     json!([owner, name, b.offset, b.bytes, b.steps.0, b.steps.1, life, b.values, b.scratch_of, b.frame])
 }
 
-/// `[part, step, bytes, what, where to, why, line, module]`
+/// `[part, step, bytes, copied values, target, reason, line, module]`
 fn copied(strings: &mut Strings, c: &Copied, part: Option<usize>) -> Value {
     let what = match &c.site {
         Some(site) if c.run => site.to_string(),
@@ -197,7 +197,7 @@ fn copied(strings: &mut Strings, c: &Copied, part: Option<usize>) -> Value {
     ])
 }
 
-/// As of a copy.
+/// As [`copied`].
 fn decision(strings: &mut Strings, d: &Decision, step: Option<(usize, usize)>) -> Value {
     let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
     json!([
