@@ -57,8 +57,8 @@ DETACHED = ["t.detach()", "t.detach()", "t.detach()[{a}:{b}]", "t.detach().trans
 NO_GRAD = "no_grad: "
 
 REFUSED = (
-    "the write reads cells of its own target, in the order of PyTorch's loop",
-    "the write reads cells that it has written, in an order that depends on the processor",
+    "in the order of PyTorch's loop",
+    "in an order that depends on the processor",
     "into a tensor with several elements in one cell",
 )
 
