@@ -39,6 +39,36 @@ impl Fitted {
     }
 }
 
+/// Accessors of both kinds of views.
+macro_rules! described {
+    ($view:ident) => {
+        impl<'a> $view<'a> {
+            /// Element type.
+            pub fn dtype(&self) -> DType {
+                self.dtype
+            }
+            /// Layout of the elements.
+            pub fn layout(&self) -> &'a Layout {
+                self.layout
+            }
+            /// Sizes.
+            pub fn sizes(&self) -> &'a [i64] {
+                &self.layout.sizes
+            }
+            /// Strides in elements.
+            pub fn strides(&self) -> &'a [i64] {
+                &self.layout.strides
+            }
+            /// Number of elements.
+            pub fn numel(&self) -> usize {
+                self.layout.numel() as usize
+            }
+        }
+    };
+}
+described!(View);
+described!(ViewMut);
+
 impl<'a> View<'a> {
     /// # Safety
     /// Every cell of `layout`, in elements of `dtype` from `ptr`, is initialised memory that lives for `'a`
@@ -54,26 +84,6 @@ impl<'a> View<'a> {
     pub fn ptr<T: Element>(&self) -> *const T {
         debug_assert_eq!(std::mem::size_of::<T>(), self.dtype.size());
         (self.ptr as *const T).wrapping_offset(self.layout.offset as isize)
-    }
-    /// Element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-    /// Where the elements are.
-    pub fn layout(&self) -> &'a Layout {
-        self.layout
-    }
-    /// Sizes.
-    pub fn sizes(&self) -> &'a [i64] {
-        &self.layout.sizes
-    }
-    /// Strides in elements.
-    pub fn strides(&self) -> &'a [i64] {
-        &self.layout.strides
-    }
-    /// Number of elements.
-    pub fn numel(&self) -> usize {
-        self.layout.numel() as usize
     }
     /// The same memory under another layout.
     ///
@@ -161,26 +171,6 @@ impl<'a> ViewMut<'a> {
     pub fn ptr<T: Element>(&self) -> *mut T {
         debug_assert_eq!(std::mem::size_of::<T>(), self.dtype.size());
         (self.ptr as *mut T).wrapping_offset(self.layout.offset as isize)
-    }
-    /// Element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-    /// Where the elements are.
-    pub fn layout(&self) -> &'a Layout {
-        self.layout
-    }
-    /// Sizes.
-    pub fn sizes(&self) -> &'a [i64] {
-        &self.layout.sizes
-    }
-    /// Strides in elements.
-    pub fn strides(&self) -> &'a [i64] {
-        &self.layout.strides
-    }
-    /// Number of elements.
-    pub fn numel(&self) -> usize {
-        self.layout.numel() as usize
     }
     /// The same memory under another layout.
     ///

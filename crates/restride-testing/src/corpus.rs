@@ -1,4 +1,4 @@
-//! The corpus of aliasing cases: programs with inputs, and what eager PyTorch left behind or refused.
+//! The corpus of aliasing cases: programs, inputs, and the results or refusals of eager PyTorch.
 
 use restride_exec::{Inputs, RunValue};
 use restride_ir::{DType, Layout, Limits, Program, Result, Scalar};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct AliasCase {
     /// Name of the files.
     pub name: String,
-    /// The program, or why it cannot be imported.
+    /// The program, or the error of its import.
     pub program: Result<Program>,
     /// Its inputs.
     pub inputs: Inputs,
@@ -23,7 +23,7 @@ pub struct AliasCase {
 /// All cases in a directory that have a program, by name.
 ///
 /// # Panics
-/// Where a file is not what a case is made of.
+/// A file is malformed.
 pub fn cases(dir: &Path) -> Vec<AliasCase> {
     let files = std::fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
     let mut files: Vec<PathBuf> = files.map(|f| f.expect("a directory that can be read").path()).collect();

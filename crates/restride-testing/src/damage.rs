@@ -1,4 +1,4 @@
-//! Damage to placements: what a placer could get wrong, done on purpose, in the main graph or in a body.
+//! Damage to placements of main graphs and bodies: bugs that a placer could have.
 
 mod structure;
 
@@ -9,60 +9,60 @@ use restride_ir::{
 };
 use restride_passes::plan::{PlanOptions, plan};
 
-/// What is done to a placement.
+/// Kind of damage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DamageKind {
-    /// Two steps change places.
+    /// Swaps two steps.
     Swap,
-    /// A step comes sooner, most often by one.
+    /// Moves a step up, mostly by one.
     Sooner,
-    /// A step is left out.
+    /// Removes a step.
     Drop,
-    /// A step is done again at another time.
+    /// Repeats a step at another time.
     Repeat,
-    /// One place begins elsewhere.
+    /// Changes the offset of one place.
     Offset,
-    /// One place is in another buffer.
+    /// Changes the buffer of one place.
     Buffer,
-    /// One place has other strides.
+    /// Changes the strides of one place.
     Strides,
-    /// What is read lies in a region, and another one of the same memory is read.
+    /// Reads another region of the same memory.
     Region,
-    /// Two places of one step are exchanged.
+    /// Exchanges two places of one step.
     Operands,
-    /// A view lies elsewhere on its base, for all who read it.
+    /// Changes the place of a view on its base, for all readers.
     View,
-    /// A copy goes elsewhere.
+    /// Changes the destination of a copy.
     Target,
-    /// A copy is left out, and what it copies is made straight where the copy would have put it.
+    /// Removes a copy and computes its source straight in the copy's destination.
     Straight,
-    /// A result is made on an operand that is read once more after that.
+    /// Computes a result on an operand that is read later.
     Reuse,
-    /// A result is made in the memory of an input.
+    /// Computes a result in the memory of an input.
     Input,
-    /// Two buffers are one.
+    /// Merges two buffers.
     Merge,
-    /// Two buffers are exchanged, from the start or from some step on.
+    /// Exchanges two buffers, from the start or from some step on.
     Exchange,
-    /// A buffer is smaller.
+    /// Shrinks a buffer.
     Shrink,
-    /// A step's working memory is missing, too small, another step's, or holds a value.
+    /// A step's scratch is missing, too small, another step's, or holds a value.
     Scratch,
-    /// A body replaces more or fewer of its inputs.
+    /// A body overwrites more or fewer of its inputs.
     Carried,
-    /// A body's placement is another one's or is missing, or its plan is wrong.
+    /// A body's placement is missing or another body's, or its plan is wrong.
     Nested,
-    /// A buffer is memory of another kind, or of another input or output.
+    /// A buffer gets another kind, or belongs to another input or output.
     Caller,
     /// A copy copies another value.
     Value,
-    /// A step that runs costs nothing, one that costs nothing runs, or it runs another node.
+    /// A kernel step becomes a step without work, or the reverse, or it runs another node.
     Work,
-    /// A step has another number of operands or results, or none where there was a place.
+    /// A step has more or fewer operands or results, or loses a place.
     Operand,
-    /// A node, a value or a buffer that there is not, or the place of another value.
+    /// An undefined node, value or buffer, or the place of another value.
     Reference,
-    /// A place has another number of dimensions.
+    /// A place has another rank.
     Rank,
     /// A place has other sizes.
     Sizes,
@@ -70,7 +70,7 @@ pub enum DamageKind {
     Extreme,
 }
 
-/// All of them.
+/// All kinds.
 pub const KINDS: [DamageKind; 28] = [
     DamageKind::Swap,
     DamageKind::Sooner,
@@ -103,21 +103,21 @@ pub const KINDS: [DamageKind; 28] = [
 ];
 
 impl DamageKind {
-    /// Whether it leaves, most often, what is no placement at all: nothing can run it, so a run tells nothing of its checker.
+    /// Whether most such placements are malformed, so that no run can test the checker.
     pub fn ill_formed(self) -> bool {
         use DamageKind::{Carried, Extreme, Operand, Rank, Reference, Shrink, Sizes};
         matches!(self, Carried | Extreme | Operand | Rank | Reference | Shrink | Sizes)
     }
 }
 
-/// Damages a placement in one way; `None` if what was drawn cannot be done to it.
+/// Damages a placement; `None` if the drawn damage does not apply.
 pub fn damage(program: &Program, placement: &Placement, kind: DamageKind, rng: &mut Rng) -> Option<Placement> {
     let mut out = placement.clone();
     within(program, program.main, &mut out, kind, rng)?;
     (out != *placement).then_some(out)
 }
 
-/// Damages a plan: one buffer of the arena is elsewhere in it, or a number is wrong. `None` if what was drawn cannot be done to it.
+/// Damages a plan: moves a buffer of the arena or changes a number; `None` if the drawn damage does not apply.
 pub fn damage_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
     if rng.chance(25) {
         return structure::wrong_plan(placement, plan, rng);
@@ -133,7 +133,7 @@ pub fn damage_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<
     (at != was && at >= 0 && at + bytes <= plan.arena_bytes).then_some(out)
 }
 
-/// Damages the placement of a graph or of one of its bodies, whose callers are given the working memory that it needs then.
+/// Damages the placement of a graph or of one of its bodies, and gives callers the scratch that it then needs.
 fn within(program: &Program, id: GraphId, placement: &mut Placement, kind: DamageKind, rng: &mut Rng) -> Option<()> {
     if matches!(kind, DamageKind::Carried | DamageKind::Nested) {
         return structure::bodies(placement, kind, rng);
@@ -185,7 +185,7 @@ fn places(step: &mut Step) -> Vec<&mut Place> {
     }
 }
 
-/// One of them.
+/// A random item.
 fn any<T>(rng: &mut Rng, mut from: Vec<T>) -> Option<T> {
     if from.is_empty() { None } else { Some(from.swap_remove(rng.below(from.len()))) }
 }
@@ -198,7 +198,7 @@ struct Damager<'a> {
 
 impl Damager<'_> {
     fn done(&mut self, kind: DamageKind) -> Option<()> {
-        // With room to spare it shows less quickly that a place is wrong.
+        // Larger buffers show a wrong place less often.
         if !matches!(kind, DamageKind::Shrink | DamageKind::Merge | DamageKind::Scratch | DamageKind::Extreme)
             && self.rng.chance(60)
         {
@@ -223,7 +223,7 @@ impl Damager<'_> {
         }
     }
 
-    /// A step, by position.
+    /// Position of a random step.
     fn step(&mut self) -> Option<usize> {
         let n = self.placement.steps.len();
         (n > 0).then(|| self.rng.below(n))
@@ -238,7 +238,7 @@ impl Damager<'_> {
         any(self.rng, all)
     }
 
-    /// Changes the places of the steps from one on, and where values are said to be.
+    /// Changes the places of the steps from one on, and the recorded places of values.
     fn change(&mut self, from: usize, change: impl Fn(&mut Place)) {
         self.placement.steps[from..].iter_mut().flat_map(places).for_each(&change);
         for v in self.graph.values.ids() {
@@ -381,7 +381,7 @@ impl Damager<'_> {
         Some(())
     }
 
-    /// Lets what lies at a place from the writes of a step on lie at another one, with what lies around it if strides agree.
+    /// From the writes of a step on, moves one place to another; if strides match, neighbours follow.
     fn carry(&mut self, at: usize, was: &Place, now: &Place) {
         let shift = now.layout.offset - was.layout.offset;
         let same = was.layout.strides == now.layout.strides;
@@ -397,7 +397,7 @@ impl Damager<'_> {
         self.change(at + 1, change);
     }
 
-    /// Results of kernels in the arena: step, and place.
+    /// Results of kernels in the arena: step and place.
     fn results(&self) -> Vec<(usize, Place)> {
         let arena = |p: &&Place| self.placement.buffers[p.buffer].kind == BufferKind::Arena;
         let steps = self.placement.steps.iter().enumerate();
@@ -434,7 +434,7 @@ impl Damager<'_> {
             )
             .collect();
         let (value, buffer) = any(self.rng, inputs)?;
-        // As the input lies, where it has the same sizes.
+        // In the input's layout, if sizes match.
         let place = self.placement.places[value].as_ref().filter(|p| p.layout.sizes == was.layout.sizes);
         let layout = place.map_or_else(|| was.layout.clone(), |p| p.layout.clone());
         self.carry(at, &was, &Place { buffer, layout });

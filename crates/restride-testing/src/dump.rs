@@ -1,5 +1,5 @@
-//! A random program as a line of JSON, with what each way of running leaves behind: what `scripts/check/random_check.py` runs
-//! by eager PyTorch and compares with.
+//! A random program as a line of JSON with the results of each way of running. `scripts/check/random_check.py` runs it in
+//! eager PyTorch and compares.
 
 use crate::generate::RandomProgram;
 use crate::outcome::{Leftovers, by_chance};
@@ -17,7 +17,7 @@ struct Tensors {
     ids: Vec<usize>,
     storages: Vec<Value>,
     tensors: Vec<Value>,
-    /// Holds the storages, so that no address is used twice.
+    /// Keeps the storages alive, so no address is reused.
     held: Vec<RawTensor>,
 }
 
@@ -72,14 +72,14 @@ fn number(s: Scalar) -> Value {
     }
 }
 
-/// The program of a seed as a line: its inputs and graphs, and what it leaves behind in each way.
+/// The program of a seed as a line: inputs, graphs, and the results of each way.
 pub fn line(seed: u64, sample: &RandomProgram) -> Value {
     let program = &sample.program;
     let mut inputs = Tensors::default();
     let left = Leftovers::initial(program, &sample.inputs).expect("a generated program has its inputs");
     left.iter().for_each(|(_, v)| inputs.add(v));
     let names: Vec<&str> = left.iter().map(|(n, _)| n.as_str()).collect();
-    // The graph's inputs in the order of the values above: those of the user, then the state.
+    // Graph inputs in the order of the values above: the user's, then the state.
     let order: Vec<usize> = program
         .signature
         .inputs
@@ -149,8 +149,8 @@ fn arg(a: &Arg) -> Value {
     }
 }
 
-/// What each way leaves behind, or why it does not run; `chance` is a plan whose free choices were left to chance. A way that leaves to the letter what the one before it does
-/// is the name of that one.
+/// Results of each way, or its refusal; `chance` is a plan with random choices. A way with the same results as an earlier
+/// one is the name of that way.
 fn ways(sample: &RandomProgram, seed: u64) -> Value {
     let options = Options { strict: true, ..Options::default() };
     let (program, inputs) = (&sample.program, &sample.inputs);
@@ -194,7 +194,7 @@ fn held(run: impl FnOnce() -> Result<Leftovers>) -> Value {
 fn error(e: &Error) -> Value {
     let kind = match e.kind {
         ErrorKind::Program => "program",
-        // Inputs that a program was not made for: refused at the run.
+        // A run refuses inputs that the program was not compiled for.
         ErrorKind::Unsupported | ErrorKind::Limit | ErrorKind::Inputs => "unsupported",
         ErrorKind::File | ErrorKind::Invalid | ErrorKind::Check => "wrong",
     };
@@ -205,7 +205,7 @@ fn panicked() -> Value {
     json!({ "error": "wrong", "what": "panicked", "node": null })
 }
 
-/// The program printed, for whoever looks at a failing seed.
+/// The program as text, for a failing seed.
 pub fn text(program: &Program) -> String {
     restride_ir::text::print(program)
 }

@@ -1,4 +1,4 @@
-//! Gradients by finite differences: the checker of gradient rules.
+//! Finite differences, the oracle of gradient rules.
 
 use crate::rng::Rng;
 use restride::{Inputs, RawTensor, RunOptions, RunValue, State};
@@ -11,10 +11,10 @@ use restride_tensor::C64;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// How a message begins that says that PyTorch does not take a call.
+/// Prefix of the message for a call that PyTorch refuses.
 pub const REFUSED: &str = "refused: ";
 
-/// Operators with operands that are constants, which have no gradient: running statistics, and regions, as in torchvision.
+/// Operators with constant operands, which have no gradient: running statistics, and torchvision's regions.
 const FIXED: &[(&[&str], &[usize])] = &[
     (
         &[
@@ -37,7 +37,7 @@ fn fixed(op: Op) -> &'static [usize] {
     FIXED.iter().find(|f| f.0.contains(&op.name())).map_or(&[], |f| f.1)
 }
 
-/// How many of the first results have gradients, where only the gradient reads the others.
+/// Number of leading results with gradients, where only the gradient reads the others.
 const FIRST: &[(&[&str], usize)] = &[
     (
         &[
@@ -63,7 +63,7 @@ const FIRST: &[(&[&str], usize)] = &[
     (&["aten._linalg_slogdet.default"], 2),
 ];
 
-/// How many of an operator's first results have gradients.
+/// Number of an operator's leading results with gradients.
 fn shown(op: Op) -> usize {
     FIRST.iter().find(|f| f.0.contains(&op.name())).map_or(usize::MAX, |f| f.1)
 }
@@ -76,7 +76,7 @@ pub struct Calls<'a> {
 }
 
 impl<'a> Calls<'a> {
-    /// Calls at the end of the main graph. Values get names that begin with `prefix`'s length in underscores.
+    /// Appends calls to the main graph. Names of values begin with as many underscores as `prefix` has characters.
     pub fn new(program: &'a mut Program) -> Calls<'a> {
         let count = program.graph().values.len();
         Calls { program, count }
@@ -120,8 +120,8 @@ impl<'a> Calls<'a> {
         Ok(self.call(op, args)?[0])
     }
 
-    /// The sum over values of each times weights of its own, which become inputs: a loss. Values that are no floating
-    /// numbers are left out; `None` if nothing is left. The weights' types, in order.
+    /// The loss: the sum of floating values times weights, which become inputs. Returns the loss and the weights' types in
+    /// order, or `None` without floating values.
     pub fn weighted(&mut self, values: &[ValueId]) -> Result<Option<(ValueId, Vec<Meta>)>> {
         let mut total: Option<ValueId> = None;
         let mut weights = Vec::new();
@@ -160,7 +160,7 @@ fn lift(a: &Arg<ValueId, Scalar>) -> Arg {
     }
 }
 
-/// In double precision, row-major, with each number moved a little: so that none is where a function has a corner.
+/// A double-precision, row-major copy with small random shifts, so no number is at a corner of a function.
 pub fn widened(t: &RawTensor, rng: &mut Rng) -> RawTensor {
     widened_by(t, 0.02, rng)
 }
@@ -213,8 +213,8 @@ pub struct GradientCase {
 }
 
 impl GradientCase {
-    /// The call of a sample. The loss is made of the results that have gradients. Operands that are constants are not
-    /// differentiated, and stay as they are. `None` where no result is a floating number, or no operand.
+    /// The case of a sample. The loss sums the results that have gradients; constant operands are not differentiated.
+    /// `None` without a floating result or operand.
     pub fn new(op: Op, args: &[SampleArg], rng: &mut Rng) -> Result<Option<GradientCase>> {
         let (fixed, results) = (fixed(op), shown(op));
         let mut program = Program::new("case", Stage::Functional);
@@ -254,7 +254,7 @@ impl GradientCase {
         Ok(Some(GradientCase { program, inputs, wrt, args: wide }))
     }
 
-    /// The gradients' own loss: their weighted sum, as a program over the same inputs and the weights.
+    /// The loss of the gradients: their weighted sum, as a program over the same inputs and the weights.
     pub fn second(&self, rng: &mut Rng) -> Result<Option<GradientCase>> {
         let mut program = self.joint()?;
         let grads: Vec<ValueId> = program
@@ -281,7 +281,7 @@ impl GradientCase {
         Ok(joint)
     }
 
-    /// The gradients by the rule, with the positions of their inputs.
+    /// Gradients by the rule, with the positions of their inputs.
     pub fn gradients(&self) -> Result<Vec<(usize, RawTensor)>> {
         Ok(run(&self.joint()?, &self.inputs)?.gradients)
     }
@@ -293,20 +293,19 @@ impl GradientCase {
         Ok(t.get(&[]).as_f64())
     }
 
-    /// Whether it can be run, and its loss is a number.
+    /// Whether the program runs and its loss is a number.
     pub fn runs(&self) -> bool {
         self.loss(&self.inputs).is_ok_and(f64::is_finite)
     }
 
-    /// Holds the gradients against differences of the loss along random directions. `Ok(false)` where the loss is not
-    /// finite.
+    /// Compares the gradients with differences of the loss along random directions. `Ok(false)` if the loss is not finite.
     pub fn check(&self, tolerance: f64, rng: &mut Rng) -> Result<bool> {
-        // A call that cannot be run is not differentiated.
+        // A call that does not run is not differentiated.
         if !self.runs() {
             return Ok(false);
         }
         let out = run(&self.joint()?, &self.inputs)?;
-        // What operators are differentiated through gives the same.
+        // The form that an operator is differentiated through gives the same results.
         let (ours, plain) = (out.values[0].tensor().ok_or("no loss")?.get(&[]).as_f64(), self.loss(&self.inputs)?);
         if (ours - plain).abs() > 1e-9 * (1.0 + plain.abs()) {
             return Err(format!("the joint program's loss is {ours}, not {plain}"));
@@ -316,10 +315,10 @@ impl GradientCase {
     }
 }
 
-/// Holds gradients, each with the position of its input, against differences of a loss along random directions.
+/// Compares gradients, each with the position of its input, with differences of a loss along random directions.
 ///
 /// # Errors
-/// What the loss says, and gradients that are none.
+/// An error of the loss, or a wrong gradient.
 pub fn against(
     loss: impl Fn(&[RawTensor]) -> Result<f64>,
     inputs: &[RawTensor],
@@ -340,7 +339,7 @@ pub fn against(
         };
         let theirs = (at(step)? - at(-step)?) / (2.0 * step);
         let scale: f64 = gradients.iter().map(|(_, g)| dot(g, g).abs()).sum::<f64>().sqrt();
-        // Differences lose digits of the loss.
+        // Differences have fewer digits than the loss.
         let noise = at(0.0)?.abs() * f64::EPSILON / step * 20.0;
         let allowed = tolerance * (scale + 1.0) + noise;
         if (ours - theirs).abs().partial_cmp(&allowed) != Some(std::cmp::Ordering::Less) {

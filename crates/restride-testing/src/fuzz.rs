@@ -1,6 +1,7 @@
-//! Entries for fuzzers, each one call of bytes: nothing panics, and what is accepted is held against an oracle.
+//! Entries for fuzzers, each a function of bytes: no entry may panic, and accepted inputs are compared with an oracle.
 //!
-//! `fuzz/` has a target for each, and `tests/fuzz.rs` calls them with files of `fixtures`, damaged ones and random bytes.
+//! `fuzz/` has a target for each entry; `tests/fuzz.rs` calls them with files of `fixtures`, damaged files and random
+//! bytes.
 
 use crate::damage::{KINDS, damage, damage_plan};
 use crate::rng::Rng;
@@ -15,10 +16,10 @@ use restride_pt2::{expressions, model, pickle};
 use restride_tensor::{Bytes, Overlap, overlap_bytes, self_overlaps};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An entry, by the name of its target in `fuzz/`.
+/// An entry, with the name of its target in `fuzz/`.
 pub type FuzzEntry = (&'static str, fn(&[u8]));
 
-/// All of them.
+/// All entries.
 pub const ENTRIES: [FuzzEntry; 10] = [
     ("archive", archive),
     ("model_json", model_json),
@@ -32,7 +33,7 @@ pub const ENTRIES: [FuzzEntry; 10] = [
     ("ways", ways),
 ];
 
-/// A `.pt2`: its entries, its parts, and the program that it is.
+/// A `.pt2`: its entries, its parts, and its program.
 pub fn archive(bytes: &[u8]) {
     let shared = Bytes::copy_of(bytes);
     if let Ok(archive) = Archive::open(&shared) {
@@ -45,13 +46,13 @@ pub fn archive(bytes: &[u8]) {
             let _ = archive.read(path);
         }
     }
-    // The whole way, with the verifier of programs.
+    // The whole import, with the verifier.
     if let Ok(program) = restride::open_bytes(&shared, &restride::OpenOptions::default()) {
         printed(&program);
     }
 }
 
-/// What is printed is read as the same text.
+/// The printed program parses to the same text.
 fn printed(program: &restride_ir::Program) {
     let once = text::print(program);
     if let Ok(read) = text::parse(&once, &restride_ops::lookup) {
@@ -59,10 +60,10 @@ fn printed(program: &restride_ir::Program) {
     }
 }
 
-/// The JSON of a program: what is read is written, and is the same when it is read again.
+/// JSON of a program: an accepted one survives a round trip.
 ///
 /// # Panics
-/// If it is not.
+/// It does not.
 pub fn model_json(bytes: &[u8]) {
     let Ok(program) = model::parse::<model::ExportedProgram>(bytes) else { return };
     let written = model::print(&program).expect("what was JSON");
@@ -70,15 +71,15 @@ pub fn model_json(bytes: &[u8]) {
     assert_eq!(written, model::print(&again).expect("what was JSON"), "written, read and written");
 }
 
-/// What `torch.save` writes.
+/// Output of `torch.save`.
 pub fn pickled(bytes: &[u8]) {
     let _ = pickle::load(bytes);
 }
 
-/// `.npz`, `.safetensors` and `.json` of tensors: tensors that are accepted are in their storages, and are written as they are read.
+/// Tensor files `.npz`, `.safetensors` and `.json`: accepted tensors stay in their storages and survive a round trip.
 ///
 /// # Panics
-/// If one is not.
+/// One does not.
 pub fn tensor_files(bytes: &[u8]) {
     for format in [Format::Npz, Format::Safetensors, Format::Json] {
         let Ok(read) = tensors::read(format, bytes) else { continue };
@@ -97,7 +98,7 @@ pub fn tensor_files(bytes: &[u8]) {
     }
 }
 
-/// A program as text: what is accepted is printed as it is read.
+/// A program as text: an accepted one survives a round trip.
 pub fn program_text(bytes: &[u8]) {
     let Ok(source) = std::str::from_utf8(bytes) else { return };
     if let Ok(program) = text::parse(source, &restride_ops::lookup) {
@@ -105,10 +106,10 @@ pub fn program_text(bytes: &[u8]) {
     }
 }
 
-/// Expressions in PyTorch's languages; and an expression that the bytes choose, against its value in wider numbers.
+/// Expressions in PyTorch's languages, and an expression chosen by the bytes, against its value in wider numbers.
 ///
 /// # Panics
-/// If an expression has another value, or one beyond its bounds.
+/// An expression has another value, or one beyond its bounds.
 pub fn expressions(bytes: &[u8]) {
     if let Ok(source) = std::str::from_utf8(bytes) {
         if let Ok(e) = expressions::parse(source, &BTreeMap::new()) {
@@ -135,7 +136,7 @@ pub fn expressions(bytes: &[u8]) {
     assert_eq!(expr.substitute(&binding).constant(), Some(Scalar::Int(value)), "{expr:?} at {binding:?}");
 }
 
-/// An expression with its value; `None` where it has none.
+/// An expression with its value, if defined.
 fn drawn(rng: &mut Rng, symbols: &[(Symbol, i64)], depth: usize) -> (Expr, Option<i64>) {
     if depth == 0 || rng.chance(20) {
         if rng.chance(50) {
@@ -158,10 +159,10 @@ fn drawn(rng: &mut Rng, symbols: &[(Symbol, i64)], depth: usize) -> (Expr, Optio
     (Expr::call(f, vec![a, b]), value)
 }
 
-/// Two small layouts: what is said of their overlap is so, byte by byte.
+/// Two small layouts: their computed overlap against a comparison byte by byte.
 ///
 /// # Panics
-/// If it is not.
+/// The overlap is wrong.
 pub fn overlaps(bytes: &[u8]) {
     let mut rng = Rng::from_bytes(bytes);
     let mut layout = |rank: usize| {
@@ -202,7 +203,7 @@ fn cells(layout: &Layout, size: i64) -> Vec<i64> {
     out.iter().flat_map(|at| (0..size).map(move |i| at * size + i)).collect()
 }
 
-/// A piece of a generated program with its placement, and what the interpreter leaves.
+/// A segment of a generated program with its placement and the interpreter's results.
 fn placed(rng: &mut Rng) -> Option<(SegmentRun, restride_ir::Placement, Vec<(restride::Inputs, Leftovers)>)> {
     let sample = generate(rng.below(1 << 20) as u64);
     let piece = SegmentRun::of(&sample)?;
@@ -217,7 +218,7 @@ fn placed(rng: &mut Rng) -> Option<(SegmentRun, restride_ir::Placement, Vec<(res
 }
 
 fn run(piece: &SegmentRun, runnable: &Runnable, sets: &[(restride::Inputs, Leftovers)]) {
-    // More than a machine may have is refused when it is asked for.
+    // Memory beyond the machine's is refused on request.
     if runnable.arena_bytes() > 1 << 26 {
         return;
     }
@@ -227,10 +228,10 @@ fn run(piece: &SegmentRun, runnable: &Runnable, sets: &[(restride::Inputs, Lefto
     }
 }
 
-/// A damaged placement: the checker does not panic, and what it accepts gives what the interpreter gives.
+/// A damaged placement: the checker does not panic, and an accepted placement gives the interpreter's results.
 ///
 /// # Panics
-/// If it does not.
+/// It does not.
 pub fn placements(bytes: &[u8]) {
     let mut rng = Rng::from_bytes(bytes);
     let Some((piece, placement, sets)) = placed(&mut rng) else { return };
@@ -245,7 +246,7 @@ pub fn placements(bytes: &[u8]) {
     }
 }
 
-/// A damaged plan, in the same way.
+/// A damaged plan, likewise.
 ///
 /// # Panics
 /// As [`placements`].
@@ -261,10 +262,10 @@ pub fn plans(bytes: &[u8]) {
     }
 }
 
-/// Runs the program that the bytes choose in all ways.
+/// Runs the program chosen by the bytes in all ways.
 ///
 /// # Panics
-/// If a way is wrong, with the program made small.
+/// A way is wrong; the message has the reduced program.
 pub fn ways(bytes: &[u8]) {
     let sample = crate::generate::generate_from(Rng::from_bytes(bytes), "fuzzed");
     let wrong = |s: &crate::RandomProgram| match differential(&s.program, &s.inputs, &Default::default()) {

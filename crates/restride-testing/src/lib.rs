@@ -1,5 +1,4 @@
-//! What the tests stand on: runs held against each other, random programs, damage to their placements, the corpus of
-//! aliasing cases.
+//! Test support: comparison of runs, random programs, damage to their placements, and the corpus of aliasing cases.
 #![forbid(unsafe_code)]
 
 pub mod corpus;

@@ -1,10 +1,10 @@
-//! What keeps generated programs exact: numbers are small integers, and bounds of them are carried along, so that no
-//! element type rounds them and results can be compared bit for bit with another implementation's.
+//! Magnitudes of the numbers in generated programs. Programs compute on small integers with known bounds, so no element
+//! type rounds, and results compare bit for bit with PyTorch's.
 
 use restride_ir::{Arg, DType, Meta, Op, Scalar};
 
-/// How large the numbers in a storage may be. Infinite where bits were written as another type's: those are moved and
-/// computed with as integers, but never as floating-point numbers.
+/// Bound of the numbers in a storage. Infinite after a bit cast: such numbers are moved and computed with as integers,
+/// never as floats.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Default)]
 pub struct Magnitude(pub f64);
 
@@ -17,12 +17,12 @@ impl Magnitude {
         Magnitude(self.0.max(other.0))
     }
 
-    /// Whether these numbers are no larger than those.
+    /// Whether these numbers are at most as large.
     pub fn within(self, other: Magnitude) -> bool {
         self.0 <= other.0
     }
 
-    /// The bound once the numbers are converted to a type, if it holds them exactly. Small integers wrap.
+    /// Bound after a conversion to a type that holds the numbers exactly. Small integers wrap.
     pub fn exact_in(self, dtype: DType) -> Option<Magnitude> {
         let most = match dtype {
             DType::Bool | DType::U8 | DType::I8 => return Some(self.of(dtype)),
@@ -35,7 +35,7 @@ impl Magnitude {
         (self.0 <= most).then_some(self)
     }
 
-    /// The bound of numbers that are of a type.
+    /// Bound of numbers in this type.
     pub fn of(self, dtype: DType) -> Magnitude {
         match dtype {
             DType::Bool => Magnitude(1.0),
@@ -45,8 +45,7 @@ impl Magnitude {
         }
     }
 
-    /// The bound once the memory is looked at as another type as well. `None` for truth values, whose memory holds
-    /// nothing but 0 and 1.
+    /// Bound after the memory is viewed as another type. `None` for booleans, whose memory holds only 0 and 1.
     pub fn seen_as(self, from: DType, to: DType) -> Option<Magnitude> {
         let parts = matches!((from, to), (DType::C64, DType::F32) | (DType::F32, DType::C64))
             || matches!((from, to), (DType::C128, DType::F64) | (DType::F64, DType::C128));
@@ -58,20 +57,20 @@ impl Magnitude {
     }
 }
 
-/// What an operator does to the size of numbers.
+/// Effect of an operator on magnitudes.
 enum Growth {
-    /// The largest of what it is given.
+    /// The largest operand.
     Moves,
-    /// A sum of two, the second perhaps scaled and several times.
+    /// A sum of two operands, the second perhaps scaled and repeated.
     Adds,
     Multiplies,
-    /// A sum of the first and a product of the others.
+    /// Operand 0 plus a product of the others.
     AddsProduct,
-    /// Results below the second argument.
+    /// Less than operand 1.
     Remainder,
-    /// Truth values, positions.
+    /// Booleans and positions.
     Small,
-    /// Sums over what it is given.
+    /// Sums over an operand.
     Sums,
 }
 
@@ -96,16 +95,16 @@ fn growth(op: Op) -> Growth {
     }
 }
 
-/// Whether an operator only moves elements, so that it does not matter what they are.
+/// Whether an operator only moves elements, whatever they are.
 pub fn only_moves(op: Op) -> bool {
     matches!(growth(op), Growth::Moves)
         && !matches!(family(op), "relu" | "abs" | "maximum" | "minimum" | "clamp" | "amax" | "amin" | "sign" | "square")
 }
 
-/// What bounds the results of a call that is made `times` in a row on what it wrote. `None` where the operator computes
-/// with bits of another type.
+/// Bound of a call's results, if the call runs `times` in a row on its own results. `None` if the operator computes with
+/// bits of another type.
 pub fn bound(op: Op, args: &[Arg<(Magnitude, Meta), Scalar>], times: f64) -> Option<Magnitude> {
-    // Operands whose numbers matter: indices and masks do not.
+    // Operands whose magnitude counts; indices and masks do not.
     let mut sizes = Vec::new();
     let mut numel = 1.0f64;
     let mut complex = 1.0;

@@ -1,4 +1,4 @@
-//! One program run in its three ways on copies of the same inputs, and what tells the runs apart.
+//! Runs of one program in three ways on copies of the same inputs, and their comparison.
 
 use crate::rng::Rng;
 use restride::files::element_bytes;
@@ -10,7 +10,7 @@ use restride_ir::{ErrorKind, OutputKind, Program, Result};
 use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
 
-/// What a run leaves behind: inputs and state as they are then, and outputs.
+/// Inputs, state and outputs after a run.
 #[derive(Clone, Debug)]
 pub struct Leftovers {
     /// User inputs after the run, in order.
@@ -19,7 +19,7 @@ pub struct Leftovers {
     pub values: Vec<RunValue>,
     /// Parameters and buffers after the run.
     pub state: State,
-    /// The tensors that the user gave, which hold on to their storages.
+    /// The user's tensors, which keep their storages alive.
     given: Inputs,
 }
 
@@ -28,7 +28,7 @@ impl Leftovers {
         Leftovers { inputs: outputs.inputs, values: outputs.values, state, given }
     }
 
-    /// What there is before a run, by name: user inputs in order, then parameters, buffers and constants.
+    /// Values before a run, by name: user inputs in order, then parameters, buffers and constants.
     pub fn initial(program: &Program, inputs: &Inputs) -> Result<Vec<(String, RunValue)>> {
         let none = Leftovers::new(Outputs::default(), State::new(program)?, inputs.clone());
         let given = inputs.values.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
@@ -51,7 +51,7 @@ impl Leftovers {
         Ok(Leftovers::new(outputs, instance.into_state(), given))
     }
 
-    /// The same by a session, `runs` times on the same memory.
+    /// As `planned`, by a session that runs `runs` times on the same memory.
     pub fn bound(compiled: &Compiled, inputs: &Inputs, options: &Options, runs: usize) -> Result<Leftovers> {
         let given = inputs.deep_clone();
         let mut session = compiled.instance()?.session(&given, &[], options)?;
@@ -62,7 +62,7 @@ impl Leftovers {
         Ok(Leftovers::new(outputs, session.into_instance().into_state(), given))
     }
 
-    /// Everything that the caller sees, by name.
+    /// All values that the caller sees, by name.
     pub fn named(&self) -> Vec<(String, RunValue)> {
         let inputs = self.inputs.iter().enumerate().map(|(i, v)| (format!("input {i}"), v.clone()));
         let values = self.values.iter().enumerate().map(|(i, v)| (format!("output {i}"), v.clone()));
@@ -71,8 +71,8 @@ impl Leftovers {
     }
 }
 
-/// What differs between two runs, if anything: bits, sizes, strides, offsets, who shares storage with whom, and the cells
-/// of the storages of inputs, parameters and buffers that no tensor shows.
+/// The difference of two runs, if any: bits, sizes, strides, offsets, shared storages, and cells of inputs' and weights'
+/// storages outside of any tensor.
 pub fn difference(a: &Leftovers, b: &Leftovers) -> Option<String> {
     let (left, right) = (a.named(), b.named());
     if left.len() != right.len() {
@@ -81,7 +81,7 @@ pub fn difference(a: &Leftovers, b: &Leftovers) -> Option<String> {
     let mut storages = StoragePairs::default();
     for ((name, x), (_, y)) in left.iter().zip(&right) {
         let found = match (x, y) {
-            // A lazily mapped output is given as the elements that it shows, on memory of their own.
+            // A lazily mapped output is returned resolved, on its own storage.
             (RunValue::Tensor(x), RunValue::Tensor(y)) if x.conj || x.neg => elements(x, y),
             (RunValue::Tensor(x), RunValue::Tensor(y)) => {
                 let caller_s = !name.starts_with("output");
@@ -155,12 +155,12 @@ fn show(t: &RawTensor) -> String {
     format!("[{}]", out.join(", "))
 }
 
-/// Pairs the storages of two runs with each other.
+/// Pairs of storages of two runs.
 #[derive(Default)]
 struct StoragePairs {
     to: BTreeMap<usize, (usize, String)>,
     back: BTreeMap<usize, (usize, String)>,
-    /// How far the second run's cells lie behind the first's, in bytes, by the first's storage.
+    /// Byte distance of the second run's cells from the first's, by the first's storage.
     shift: BTreeMap<usize, i64>,
 }
 
@@ -183,20 +183,20 @@ impl StoragePairs {
     }
 }
 
-/// What came of running a program in all ways.
+/// Comparison of all ways of running a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WaysVerdict {
-    /// All ways leave the same behind.
+    /// All ways agree.
     Agree,
-    /// Eager PyTorch refuses the program, and so does every way.
+    /// Eager PyTorch and every way refuse the program.
     Rejected(String),
-    /// A way that says that it cannot do this. The first is the way.
+    /// A way does not support the program: the way and its message.
     Refused(&'static str, String),
-    /// A way that is wrong, or accepts what eager refuses. The first is the way.
+    /// A way is wrong, or accepts a program that eager refuses: the way and the difference.
     Wrong(&'static str, String),
 }
 
-/// Runs a program in all ways on the same inputs, with the checkers on.
+/// Runs a program in all ways on the same inputs, with checkers.
 pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> WaysVerdict {
     let options = Options { strict: true, ..Options::default() };
     let eager = Leftovers::interp(program, inputs, &options);
@@ -211,7 +211,7 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
             (Ok(a), Ok(b)) => difference(a, &b).map(|what| WaysVerdict::Wrong(way, what)),
             (Err(_), Err(e)) if e.kind == ErrorKind::Program => None,
             (Err(e), Ok(_)) => Some(WaysVerdict::Wrong(way, format!("accepts what eager refuses: {e}"))),
-            // Inputs that a program was not made for are refused at the run.
+            // A run refuses inputs that the program was not compiled for.
             (_, Err(e)) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => {
                 Some(WaysVerdict::Refused(way, e.to_string()))
             }
@@ -220,7 +220,7 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
     };
     let compiled = match Compiled::new(program.clone(), Some(inputs), compile) {
         Ok(c) => c,
-        // A branch that eager does not take is refused all the same.
+        // A branch that eager does not take is refused nevertheless.
         Err(e) if eager.is_ok() && e.kind == ErrorKind::Program && program.graphs.len() > 1 => {
             return WaysVerdict::Refused("functionalize", e.to_string());
         }
@@ -245,7 +245,7 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
         return verdict;
     }
     let bound = Leftovers::bound(&compiled, inputs, &options, 1);
-    // Some programs cannot be bound to memory, and say so.
+    // Some programs cannot be bound to memory, and are refused.
     if !matches!(&bound, Err(e) if e.kind == ErrorKind::Unsupported)
         && let Some(verdict) = held("session", bound)
     {
@@ -254,8 +254,8 @@ pub fn differential(program: &Program, inputs: &Inputs, compile: &CompileOptions
     refused.map_or(WaysVerdict::Agree, WaysVerdict::Rejected)
 }
 
-/// Compiling with placement's free choices left to chance: kinds of sharing switched off now and then, single candidates
-/// declined, choices not undone; memory that nothing may read is damaged at every run.
+/// Options with random choices of the placement: switches off, candidates declined, choices kept. Every run fills undefined
+/// memory with garbage.
 pub fn by_chance(seed: u64) -> CompileOptions {
     let mut rng = Rng::new(seed);
     let mut mostly = || rng.below(6) > 0;
@@ -274,8 +274,8 @@ pub fn by_chance(seed: u64) -> CompileOptions {
     CompileOptions { place, poison: true, ..CompileOptions::default() }
 }
 
-/// What must hold of a program that all ways agree on: functionalizing its functional form changes nothing, and the
-/// functional form of what is written back in place leaves behind what the program does.
+/// Laws of a program that all ways agree on: functionalizing its functional form changes nothing, and its reinplaced form
+/// gives the same results.
 pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions) -> Result<(), String> {
     let words = |e: restride_ir::Error| e.to_string();
     let options = Options::default();
@@ -285,7 +285,7 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
     if restride_ir::text::print(again.functional()) != text {
         return Err(format!("functionalized again, it is\n{}", restride_ir::text::print(again.functional())));
     }
-    // What an input becomes is not among the operators that are written back.
+    // `reinplace` does not write back changes of an input's strides.
     let kinds = compiled.functional().signature.outputs.iter().map(|o| &o.kind);
     if kinds.into_iter().any(|k| matches!(k, OutputKind::Metadata(_))) {
         return Ok(());
@@ -303,7 +303,7 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
     for (what, written) in [("in place", &in_place), ("in slices", &sliced), ("with views", &viewed)] {
         let left = match interpreted(written) {
             Ok(left) => left,
-            // What the program grows has no place in a file.
+            // A file cannot store memory that the program grows.
             Err(e) if matches!(e.kind, ErrorKind::Unsupported | ErrorKind::Inputs) => continue,
             Err(e) => return Err(format!("{what}: {e}\n{}", restride_ir::text::print(written))),
         };
@@ -331,7 +331,7 @@ pub fn metamorphic(program: &Program, inputs: &Inputs, compile: &CompileOptions)
     }
 }
 
-/// What every functional program must be: well-formed, free of writes, and the same when printed and read back.
+/// Laws of functional programs: well-formed, without writes, and unchanged by printing and parsing.
 fn sound(functional: &Program) -> Result<(), String> {
     restride_ir::verify(functional).map_err(|e| e.to_string())?;
     if let Some((_, n)) = functional.graphs.iter().flat_map(|(_, g)| g.ordered()).find(|(_, n)| n.op.mutates(&n.args)) {

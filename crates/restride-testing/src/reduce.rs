@@ -1,10 +1,10 @@
-//! Making a failing program small: nodes and outputs go while it still fails.
+//! Reducer of failing programs: removes nodes and outputs while the program fails.
 
 use crate::generate::RandomProgram;
 use restride_ir::{Arg, Graph, GraphId, ValueId};
 use std::collections::BTreeSet;
 
-/// The smallest program found by leaving out nodes and outputs for which `fails` holds, as it does for the given one.
+/// The smallest program found for which `fails` still holds.
 pub fn reduce(sample: &RandomProgram, fails: impl Fn(&RandomProgram) -> bool) -> RandomProgram {
     let mut best = sample.clone();
     loop {
@@ -14,7 +14,7 @@ pub fn reduce(sample: &RandomProgram, fails: impl Fn(&RandomProgram) -> bool) ->
             let mut at = best.program.graphs[id].order.len();
             while at > 0 {
                 at -= 1;
-                // A loop that no longer counts would not end.
+                // A loop without its counter would not end.
                 if id != best.program.main && gives_first(&best.program.graphs[id], at) {
                     continue;
                 }
@@ -41,7 +41,7 @@ pub fn reduce(sample: &RandomProgram, fails: impl Fn(&RandomProgram) -> bool) ->
     }
 }
 
-/// Whether the node at a position gives its graph's first output.
+/// Whether the node at a position computes its graph's first output.
 fn gives_first(graph: &Graph, at: usize) -> bool {
     let node = &graph.nodes[graph.order[at]];
     matches!(graph.outputs.first(), Some(Arg::Value(v)) if node.results.contains(v))
@@ -51,8 +51,8 @@ fn size(sample: &RandomProgram) -> usize {
     sample.program.graphs.iter().map(|(_, g)| g.order.len() + g.outputs.len()).sum()
 }
 
-/// Takes the node at a position out of the order. Its result is replaced by an operand of the same type where there is
-/// one; otherwise what uses it goes too. False if an output would be left without a value.
+/// Removes the node at a position. An operand of the same type replaces its result; otherwise its uses are removed, too.
+/// False if an output would have no value.
 fn without(graph: &mut Graph, at: usize) -> bool {
     let id = graph.order.remove(at);
     let node = graph.nodes[id].clone();
@@ -77,7 +77,7 @@ fn without(graph: &mut Graph, at: usize) -> bool {
     }
     graph.order = kept;
     let inputs = graph.inputs.clone();
-    // An output that is gone becomes an input of the same type, or the cut is none.
+    // A removed output becomes an input of the same type, else the cut fails.
     for i in 0..graph.outputs.len() {
         let Arg::Value(v) = graph.outputs[i] else { continue };
         if gone.contains(&v) {

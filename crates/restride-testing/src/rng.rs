@@ -1,6 +1,6 @@
-//! A small deterministic generator of choices: a failing seed is a failing program, everywhere.
+//! A small deterministic generator: a seed is the same program everywhere.
 
-/// Choices from given bytes, and by SplitMix64 from the seed when those are used up.
+/// Choices from given bytes, then by SplitMix64 from the seed.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: u64,
@@ -14,7 +14,7 @@ impl Rng {
         Rng { state: seed, bytes: Vec::new(), used: 0 }
     }
 
-    /// From bytes, each of which is one choice: a fuzzer that changes one changes one choice.
+    /// From bytes, one a choice: a fuzzer that changes a byte changes a choice.
     pub fn from_bytes(bytes: &[u8]) -> Rng {
         Rng { state: 0, bytes: bytes.to_vec(), used: 0 }
     }
@@ -31,25 +31,25 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// From 0 up to but not including `n`, which is positive.
+    /// From 0 to `n`, exclusive; `n` is positive.
     pub fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
 
-    /// From `lo` to `hi`, both included.
+    /// From `lo` to `hi`, inclusive.
     pub fn between(&mut self, lo: i64, hi: i64) -> i64 {
         lo + (self.bits() % (hi - lo + 1) as u64) as i64
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.bits() % 100 < percent
     }
 
-    /// One of them.
+    /// A random item.
     ///
     /// # Panics
-    /// If there is none.
+    /// The slice is empty.
     pub fn choose<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }

@@ -1,4 +1,4 @@
-//! Programs with in-place operators on views that `scripts/make/autograd_scenarios.py` exports, and what they compute.
+//! Programs with in-place operators on views, exported by `scripts/make/autograd_scenarios.py`.
 
 use restride::{Error, Inputs, Program, RunOptions, RunValue, State};
 use restride_tensor::RawTensor;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The files of `fixtures/autograd`, in order.
 ///
 /// # Panics
-/// Without them.
+/// The folder is missing.
 pub fn programs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/autograd");
     let mut out: Vec<PathBuf> =
@@ -27,10 +27,10 @@ pub fn given(inputs: &[RawTensor]) -> Inputs {
     Inputs::new(inputs.iter().cloned().map(RunValue::Tensor)).deep_clone()
 }
 
-/// The first output of a program as it was exported, with true aliasing.
+/// First output of a program as exported, with true aliasing.
 ///
 /// # Errors
-/// What the run says; an output that is no tensor.
+/// An error of the run; an output that is not a tensor.
 pub fn loss(program: &Program, inputs: &[RawTensor]) -> Result<f64, String> {
     let say = |e: Error| e.to_string();
     let mut state = State::new(program).map_err(say)?;

@@ -1,4 +1,4 @@
-//! A random program in one piece with a placement that can be exchanged for another one.
+//! A random program of one segment, to run with any placement.
 
 use crate::{Leftovers, RandomProgram};
 use restride::{CompileOptions, Compiled, PlaceOptions};
@@ -13,16 +13,16 @@ use restride_passes::plan::{PlanOptions, plan};
 use restride_passes::segment::segments;
 use restride_passes::{lower, place, simplify, specialize};
 
-/// A functional program of one segment, and what it is run on.
+/// A functional program of one segment, and its inputs.
 pub struct SegmentRun {
     functional: Program,
-    /// The same with known sizes and kernels for all operators: what is placed.
+    /// The same with known sizes, lowered: the program that is placed.
     pub program: Program,
     inputs: Inputs,
 }
 
 impl SegmentRun {
-    /// The functional form of a sample; `None` if there is none, or sizes are learnt while it runs.
+    /// The functional form of a sample; `None` if there is none, or if a run learns sizes.
     pub fn of(sample: &RandomProgram) -> Option<SegmentRun> {
         let compiled = Compiled::new(sample.program.clone(), Some(&sample.inputs), &CompileOptions::default()).ok()?;
         let functional = compiled.functional().clone();
@@ -33,7 +33,7 @@ impl SegmentRun {
         Some(SegmentRun { functional, program, inputs: sample.inputs.clone() })
     }
 
-    /// A placement of it.
+    /// Places it.
     ///
     /// # Errors
     /// As `place`.
@@ -41,7 +41,7 @@ impl SegmentRun {
         Ok(place(&self.program, options)?.placement)
     }
 
-    /// What the checkers say of a placement, with a plan made for it.
+    /// Checks a placement and a plan made for it.
     ///
     /// # Errors
     /// The faults.
@@ -60,7 +60,7 @@ impl SegmentRun {
         self.run_on(runnable, &self.inputs)
     }
 
-    /// Runs it on copies of these inputs, which share memory as the sample's do.
+    /// Runs it on copies of these inputs, which share memory as the sample's inputs do.
     ///
     /// # Errors
     /// As `Runnable::run`.
@@ -75,8 +75,7 @@ impl SegmentRun {
     }
 }
 
-/// The same inputs with other contents: the elements of each storage rotated by so many, booleans negated. All numbers are
-/// numbers of the given inputs.
+/// The same inputs with other contents: the elements of each storage rotated by `by`, booleans negated.
 pub fn turned(inputs: &Inputs, by: usize) -> Inputs {
     let out = inputs.deep_clone();
     let mut done = Vec::new();

@@ -1,4 +1,4 @@
-//! Programs on the eager tape: their gradients beside those of the graph.
+//! Gradients of programs on the eager tape, to compare with the graph's.
 
 use crate::finite_differences::GradientCase;
 use restride::{Inputs, RunOptions, RunValue, State, user_inputs};
@@ -10,7 +10,7 @@ type Result<T> = std::result::Result<T, String>;
 
 /// A run of a program on the tape.
 pub struct TapeRun {
-    /// One leaf for each user input that is a floating tensor, with the position among the inputs.
+    /// One leaf for each floating user input, with its position among the inputs.
     pub leaves: Vec<(usize, eager::Tensor)>,
     /// The user outputs.
     pub outputs: Vec<Value>,
@@ -24,7 +24,7 @@ fn differentiable(t: &RawTensor) -> bool {
     t.dtype().is_float() || t.dtype().is_complex()
 }
 
-/// The same memory as one row of elements.
+/// The same memory as a 1-d tensor.
 fn row(t: &RawTensor) -> Result<RawTensor> {
     let storage = Storage::zeroed(t.storage().len());
     storage.write(&t.storage().to_vec());
@@ -32,8 +32,8 @@ fn row(t: &RawTensor) -> Result<RawTensor> {
     RawTensor::new(storage, t.dtype(), Layout::contiguous(&[cells as i64])).ok_or_else(|| "no row".to_string())
 }
 
-/// Runs a program whose inputs share no memory. Where it may write them, it is given copies that lie as they do; `direct`
-/// gives it the leaves themselves.
+/// Runs a program whose inputs share no memory on copies of its inputs, in the same layouts, as it may write them; with
+/// `direct`, on the leaves themselves.
 pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun> {
     let mut leaves = Vec::new();
     let mut given = Vec::new();
@@ -52,7 +52,7 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun
                 let value = if direct {
                     leaf.clone()
                 } else {
-                    // What lies between its elements is there too, and a constant.
+                    // Cells between its elements are constants.
                     let base = eager::Tensor::copy_of(&row(t)?).map_err(say)?;
                     let l = t.layout();
                     let view = base.restride(&l.sizes, &l.strides, l.offset).map_err(say)?;
@@ -73,7 +73,7 @@ pub fn taped(program: &Program, inputs: &Inputs, direct: bool) -> Result<TapeRun
 }
 
 impl TapeRun {
-    /// Gradients of a weighted sum of outputs at these positions, one for each leaf; zeros where there is none.
+    /// Gradients of a weighted sum of outputs at these positions, one for each leaf; `None` becomes zeros.
     pub fn gradients(&self, seeds: &[(usize, RawTensor)]) -> Result<Vec<(usize, RawTensor)>> {
         let mut outputs = Vec::new();
         let mut given = Vec::new();
@@ -91,7 +91,7 @@ impl TapeRun {
     }
 }
 
-/// The elements of a gradient, zeros for none.
+/// Elements of a gradient; `None` becomes zeros.
 fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<RawTensor> {
     match g {
         Some(g) => g.to_raw().map_err(say),
@@ -99,7 +99,7 @@ fn raw(g: Option<&eager::Tensor>, leaf: &eager::Tensor) -> Result<RawTensor> {
     }
 }
 
-/// The leaves of a case and its loss.
+/// Leaves and loss of a case.
 fn loss_of(case: &GradientCase) -> Result<(Vec<(usize, eager::Tensor)>, eager::Tensor)> {
     let inputs = Inputs::new(case.inputs.iter().map(|t| RunValue::Tensor(t.clone())));
     let run = taped(&case.program, &inputs.deep_clone(), true)?;
@@ -114,7 +114,7 @@ fn loss_of(case: &GradientCase) -> Result<(Vec<(usize, eager::Tensor)>, eager::T
 /// Gradients of a case on the tape, with the positions of their inputs.
 ///
 /// # Errors
-/// What the tape says.
+/// An error of the tape.
 pub fn first_order(case: &GradientCase) -> Result<Vec<(usize, RawTensor)>> {
     let (leaves, loss) = loss_of(case)?;
     found(&leaves, &loss, false)?.iter().zip(&leaves).map(|(g, (at, t))| Ok((*at, raw(g.as_ref(), t)?))).collect()
@@ -133,10 +133,10 @@ fn found(
     eager::grad(std::slice::from_ref(loss), &inputs, &[], &options).map_err(say)
 }
 
-/// Gradients of a weighted sum of a case's gradients, which `second` is a case of.
+/// Gradients of a weighted sum of a case's gradients; `second` is the case of these.
 ///
 /// # Errors
-/// What the tape says.
+/// An error of the tape.
 pub fn second_order(case: &GradientCase, second: &GradientCase) -> Result<Vec<(usize, RawTensor)>> {
     let (leaves, loss) = loss_of(case)?;
     let mut weights = second.inputs[case.inputs.len()..].iter();
@@ -164,7 +164,7 @@ pub fn second_order(case: &GradientCase, second: &GradientCase) -> Result<Vec<(u
     found.iter().zip(&leaves).map(|(g, (at, t))| Ok((*at, raw(g.as_ref(), t)?))).collect()
 }
 
-/// Whether a case draws random numbers: the tape draws others than a graph.
+/// Whether a case draws random numbers, which differ between tape and graph.
 pub fn draws(case: &GradientCase) -> bool {
     let loss = |seed: u64| {
         let inputs = Inputs::new(case.inputs.iter().map(|t| RunValue::Tensor(t.clone())));
@@ -176,7 +176,7 @@ pub fn draws(case: &GradientCase) -> bool {
     loss(1) != loss(2)
 }
 
-/// What differs between gradients, each with the position of its input.
+/// Compares gradients, each with the position of its input.
 ///
 /// # Errors
 /// The difference.
@@ -211,7 +211,7 @@ pub fn same(
     Ok(())
 }
 
-/// All numbers of a tensor, complex ones as pairs.
+/// Numbers of a tensor; complex numbers count as two.
 pub fn numbers(t: &RawTensor) -> Vec<f64> {
     let own = restride_exec::copy::resolve(t).unwrap_or_else(|_| t.clone());
     let mut out = Vec::new();

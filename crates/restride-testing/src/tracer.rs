@@ -1,5 +1,5 @@
-//! Building imported programs call by call, with the types that eager PyTorch would show: by the operators' view and
-//! shape rules. On the way it keeps bounds of the numbers, so that everything stays exact in every element type.
+//! Builder of imported programs, call by call, with eager PyTorch's types by the operators' own rules. Bounds of the
+//! numbers keep every element type exact.
 
 use crate::magnitude::{self, Magnitude};
 use restride_ir::{
@@ -9,41 +9,41 @@ use restride_ir::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A graph that grows by calls.
+/// A graph under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Tracer {
-    /// The graph so far.
+    /// Graph.
     pub graph: Graph,
-    /// Which tensor object each value is: an in-place call gives its target again.
+    /// Tensor object of each value: an in-place call returns its target.
     objects: BTreeMap<ValueId, usize>,
-    /// How each object lies now: `t_` changes it.
+    /// Current layout of each object: `t_` changes it.
     metas: Vec<Meta>,
     /// The storage of each object.
     on: Vec<usize>,
     /// The lazy bits of each object.
     bits: Vec<LazyBits>,
-    /// What the numbers in each storage are bounded by.
+    /// Magnitude of the numbers in each storage.
     bounds: Vec<Magnitude>,
-    /// Storages whose bounds may not grow: the operands of a body that runs again and again.
+    /// Storages whose magnitude may not grow: operands of a loop's body.
     held: BTreeSet<usize>,
     hidden: BTreeSet<usize>,
-    /// Objects that may be one with another: what bodies give back. Their sizes stay.
+    /// Objects that may be one, returned by bodies. Their sizes stay fixed.
     pinned: BTreeSet<usize>,
-    /// Whether no object's sizes may change: in a body, which is run again or elsewhere.
+    /// Whether all objects keep their sizes: in a body, which runs repeatedly or elsewhere.
     fixed: bool,
     calls: u32,
-    /// Whether calls that eager refuses for how their arguments overlap are made all the same.
+    /// Whether to add calls that eager refuses because their arguments overlap.
     wild: bool,
 }
 
 impl Tracer {
-    /// No calls yet. Those that eager refuses for how their arguments overlap are made only by a wild one; in a fixed one
-    /// tensors keep their sizes.
+    /// An empty graph. With `wild`, it adds calls that eager refuses because their arguments overlap; with `fixed`, tensors
+    /// keep their sizes.
     pub fn new(wild: bool, fixed: bool) -> Tracer {
         Tracer { wild, fixed, ..Tracer::default() }
     }
 
-    /// Adds an input on a storage of its own, or on that of another value.
+    /// Adds an input on its own storage, or on that of another value.
     pub fn input(&mut self, name: &str, meta: Meta, beside: Option<ValueId>, bound: Magnitude) -> ValueId {
         let v = self.graph.add_input(name, Type::Tensor(symbolic(&meta)));
         let storage = match beside {
@@ -71,61 +71,61 @@ impl Tracer {
         self.bits[self.objects[&v]]
     }
 
-    /// The type that an operator sees of a tensor: of a lazily mapped one, that of a copy.
+    /// Type of a tensor as an operator sees it: a lazily mapped tensor is copied.
     fn settled(&self, v: ValueId) -> Meta {
         let meta = self.meta(v);
         let layout = if self.bits(v).is_clear() { meta.layout.clone() } else { dense_like(&meta.layout) };
         Meta::new(meta.dtype, layout)
     }
 
-    /// All tensors so far, in order, without the hidden ones.
+    /// All tensors so far in order, except hidden ones.
     pub fn values(&self) -> Vec<ValueId> {
         self.objects.iter().filter(|(_, o)| !self.hidden.contains(o)).map(|(v, _)| *v).collect()
     }
 
-    /// Leaves a tensor out of what is chosen from.
+    /// Hides a tensor from random choices.
     pub fn hide(&mut self, v: ValueId) {
         self.hidden.insert(self.objects[&v]);
     }
 
-    /// Keeps the sizes of a tensor object as they are.
+    /// Fixes the sizes of a tensor object.
     pub fn pin(&mut self, v: ValueId) {
         self.pinned.insert(self.objects[&v]);
     }
 
-    /// How a tensor lies now.
+    /// Current layout of a tensor.
     pub fn meta(&self, v: ValueId) -> &Meta {
         &self.metas[self.objects[&v]]
     }
 
-    /// Whether two values are one tensor object.
+    /// Whether two values are the same tensor object.
     pub fn same(&self, a: ValueId, b: ValueId) -> bool {
         self.objects[&a] == self.objects[&b]
     }
 
-    /// The storage that a tensor is on now.
+    /// Current storage of a tensor.
     pub fn storage(&self, v: ValueId) -> usize {
         self.on[self.objects[&v]]
     }
 
-    /// What bounds the numbers of a tensor's storage.
+    /// Magnitude of a tensor's storage.
     pub fn bound(&self, v: ValueId) -> Magnitude {
         self.bounds[self.storage(v)]
     }
 
-    /// Widens the bound of a tensor's storage.
+    /// Raises the magnitude of a tensor's storage.
     pub fn widen(&mut self, v: ValueId, bound: Magnitude) {
         let s = self.storage(v);
         self.bounds[s] = self.bounds[s].or(bound);
     }
 
-    /// Keeps the bound of a tensor's storage from growing.
+    /// Fixes the magnitude of a tensor's storage.
     pub fn hold(&mut self, v: ValueId) {
         self.held.insert(self.storage(v));
     }
 
-    /// Adds a call with tensor results, trailing arguments filled in. `None`, and nothing is added, where the operator
-    /// cannot be run, its rules refuse these arguments, or numbers would become inexact.
+    /// Adds a call with tensor results; missing trailing arguments take their defaults. `None` without a change if the
+    /// operator cannot run, its rules refuse the arguments, or numbers would round.
     pub fn call(&mut self, name: &str, args: Vec<Arg>) -> Option<Vec<ValueId>> {
         let op = restride_ops::lookup(name)?;
         let args = filled(op, args)?;
@@ -155,7 +155,7 @@ impl Tracer {
                 (name.into(), Type::Tensor(symbolic(meta)))
             })
             .collect();
-        // What is lazily mapped keeps its bits where its memory is exchanged.
+        // A lazily mapped tensor keeps its bits on other memory.
         let lazy = is_lazy(name);
         let base = args.first().and_then(|a| a.values().next().copied()).filter(|_| lazy);
         let results = self.push(op, args, names, made, &[bound]);
@@ -163,8 +163,7 @@ impl Tracer {
         Some(results)
     }
 
-    /// Adds a call whose results are tensors of the given types (a higher-order one): new ones, or on the storage of a
-    /// value that is there.
+    /// Adds a higher-order call with tensor results of these types, on new storages or on that of another value.
     pub fn call_as(&mut self, op: Op, args: Vec<Arg>, types: &[(Meta, Option<ValueId>, Magnitude)]) -> Vec<ValueId> {
         let n = self.graph.values.len();
         let names = types
@@ -181,7 +180,7 @@ impl Tracer {
         self.push(op, args, names, made, &bounds)
     }
 
-    /// Adds a call that gives no tensor: nothing, or a number of this type. `None` where arguments do not fit.
+    /// Adds a call without tensor results: none, or a number of this type. `None` if arguments do not fit.
     pub fn plain(&mut self, name: &str, args: Vec<Arg>, ty: Option<Type>) -> Option<()> {
         let op = restride_ops::lookup(name)?;
         let args = filled(op, args)?;
@@ -192,7 +191,7 @@ impl Tracer {
         Some(())
     }
 
-    /// `bounds` are those of the results, or one for all.
+    /// `bounds` are magnitudes of the results, or one for all.
     fn push(
         &mut self,
         op: Op,
@@ -235,13 +234,13 @@ impl Tracer {
         values
     }
 
-    /// Whether nothing but whole numbers is converted for a result of a type.
+    /// Whether a result of a type converts only integers.
     fn moved(&self, args: &[Arg], to: DType) -> bool {
         let mut types = args.iter().flat_map(|a| a.values()).map(|v| self.meta(*v).dtype);
         types.all(|d| d == to || d.is_int() || d == DType::Bool)
     }
 
-    /// A view of a tensor with these bits, or the copy that it is where there are none to be had.
+    /// A view of a tensor with these bits, or the copy that PyTorch makes instead.
     fn view(&self, base: ValueId, bits: Option<LazyBits>, meta: Meta) -> TracedResult {
         match bits {
             Some(bits) => TracedResult::View(meta, self.storage(base), bits),
@@ -261,7 +260,7 @@ impl Tracer {
             .map(|a| a.try_map(|v| Ok((self.bound(*v), self.meta(*v).clone())), |e| e.constant().ok_or(())))
             .collect::<Result<_, ()>>()
             .ok()?;
-        // What is lazily mapped is given to other operators than views as a copy.
+        // Operators other than views get copies of lazily mapped tensors.
         let settled: Vec<Arg<Meta, Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| Ok(self.settled(*v)), |e| e.constant().ok_or(())))
@@ -271,7 +270,7 @@ impl Tracer {
             if !op.schema().returns.is_empty() {
                 return None;
             }
-            // A member that is there twice grows twice.
+            // A repeated member grows repeatedly.
             let list: Vec<ValueId> = args[0].values().copied().collect();
             let bound = magnitude::bound(op, &bounds, list.len() as f64)?;
             let writes = list.iter().map(|v| (*v, self.meta(*v).dtype)).collect();
@@ -284,7 +283,7 @@ impl Tracer {
                 };
                 refuse_overlap(twin, args, see).ok()?;
             }
-            // What is written may have several elements in one cell, which shape rules need not take.
+            // A written tensor may have several elements in one cell, which shape functions may refuse.
             let dense = |m: &Meta| Meta::contiguous(m.dtype, &m.layout.sizes);
             let own: Vec<_> = twin.args.iter().map(|&i| metas[i as usize].map_values(dense)).collect();
             let own = filled(twin.op, own)?;
@@ -299,7 +298,7 @@ impl Tracer {
                     return None;
                 }
                 if meta.layout.sizes != value.layout.sizes {
-                    // Only what is an output and nothing else is resized.
+                    // Only a pure output is resized.
                     let shares = |v: &ValueId| *v != target && self.storage(*v) == self.storage(target);
                     if twin.args.contains(&arg)
                         || self.fixed
@@ -353,14 +352,14 @@ impl Tracer {
             };
             return Some(Traced { made, writes: Vec::new(), bound });
         }
-        // Complex numbers with halves are complex halves, which there are none of here.
+        // Complex numbers with half parts would be `ComplexHalf`, which is not supported.
         let types = || metas.iter().flat_map(|a| a.values()).map(|m| m.dtype);
         if types().any(DType::is_complex) && types().any(|d| d == DType::F16) {
             return None;
         }
         let made: Vec<Meta> = def.infer?(&Args(&settled)).ok()?.into_iter().collect();
         let bound = magnitude::bound(op, &bounds, 1.0)?;
-        // A result whose numbers would be rounded is none; bits that are only moved may be anything.
+        // No result may round; bits that are only moved may be anything.
         if made
             .iter()
             .any(|m| bound.exact_in(m.dtype).is_none() && !(magnitude::only_moves(op) && self.moved(args, m.dtype)))
@@ -371,23 +370,23 @@ impl Tracer {
     }
 }
 
-/// What a call does.
+/// Effect of a call.
 struct Traced {
     made: Vec<TracedResult>,
-    /// What it writes, with the type.
+    /// Written value, with its type.
     writes: Vec<(ValueId, DType)>,
-    /// Of what it computes.
+    /// Computed values.
     bound: Magnitude,
 }
 
-/// A result of a call.
+/// Result of a call.
 enum TracedResult {
     New(Meta),
-    /// A new object on the call's one new storage.
+    /// A new object on the call's new storage.
     Piece(Meta),
-    /// A new object on a storage that is there.
+    /// A new object on an existing storage.
     View(Meta, usize, LazyBits),
-    /// An object that is there, perhaps with another layout or on another storage from now on.
+    /// An existing object, perhaps with a new layout or storage.
     Object(usize, Option<Meta>, Option<usize>),
 }
 
@@ -395,13 +394,13 @@ fn is_lazy(name: &str) -> bool {
     ["aten.imag.", "aten._conj.", "aten.conj.", "aten._neg_view."].iter().any(|start| name.starts_with(start))
 }
 
-/// The arguments with defaults for the trailing ones.
+/// Arguments with defaults for missing trailing ones.
 fn filled<V, S: From<Scalar>>(op: Op, mut args: Vec<Arg<V, S>>) -> Option<Vec<Arg<V, S>>> {
     op.fill_defaults(&mut args).ok()?;
     Some(args)
 }
 
-/// A known type as programs have them.
+/// A known type as a program's type.
 pub fn symbolic(meta: &Meta) -> TensorType {
     TensorType::new(meta.dtype, meta.layout.map(|n| Expr::Int(*n)))
 }

@@ -1,5 +1,5 @@
-//! The corpus of aliasing cases in all ways: what the interpreter leaves (held against eager PyTorch in restride-exec's
-//! tests), the functional and the planned program leave bit for bit.
+//! The corpus of aliasing cases in all ways: functional and planned programs give the interpreter's results bit for bit.
+//! Tests of restride-exec compare the interpreter with eager PyTorch.
 
 use restride::CompileOptions;
 use restride_testing::{WaysVerdict, corpus, differential};

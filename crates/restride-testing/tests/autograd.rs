@@ -1,5 +1,5 @@
-//! Programs with in-place operators on views (`scripts/make/autograd_scenarios.py`): their gradients, functional and placed,
-//! against differences of what the exported program computes with true aliasing. Eager PyTorch refuses some of them.
+//! Programs with in-place operators on views (`scripts/make/autograd_scenarios.py`): functional and placed gradients
+//! against differences of the exported program with true aliasing. Eager PyTorch refuses some of them.
 
 use restride::{CompileOptions, Compiled, GradOptions, Inputs, OpenOptions, RunOptions, State};
 use restride_testing::finite_differences::against;

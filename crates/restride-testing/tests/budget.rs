@@ -1,4 +1,4 @@
-//! Programs within a budget of memory: bit for bit what they are without one, and no more memory than they say.
+//! Programs within a memory budget: the same results bit for bit, and no more memory than reported.
 
 use restride::{
     CompileOptions, Compiled, GradOptions, Inputs, Keep, OpenOptions, Program, RawTensor, RunOptions, RunValue,

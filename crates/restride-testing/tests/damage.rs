@@ -1,6 +1,5 @@
-//! The checkers held against runs: placements of random programs are damaged, what the checkers accept is run and must leave behind
-//! what the interpreter does, and what they reject is run to see whether it was wrong. `SEEDS=FROM..TO` damages other programs
-//! than the usual ones.
+//! Checkers against runs. Placements of random programs are damaged: accepted ones must run to the interpreter's results,
+//! and rejected ones run to see whether they were wrong. `SEEDS=FROM..TO` selects programs.
 
 use restride::{Inputs, PlaceOptions, RunOptions};
 use restride_check::FaultKind;

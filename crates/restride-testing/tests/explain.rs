@@ -1,4 +1,4 @@
-//! What `explain` says is what the placement decided and what the report counts.
+//! `explain` reports the placement's decisions and the report's counts.
 
 use restride::{CompileOptions, Compiled, Explanation, Inputs, OpenOptions, Program, RemarkKind, Why};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The tests under `filetests`, or in the directory that `RESTRIDE_FILETESTS` names. `RESTRIDE_BLESS=1` rewrites what they
-//! expect; look at the difference before you keep it.
+//! Filetests under `filetests`, or in the directory of `RESTRIDE_FILETESTS`. `RESTRIDE_BLESS=1` rewrites the expected
+//! outputs; read the diff before you keep it.
 
 use restride_testing::filetest;
 use std::path::Path;

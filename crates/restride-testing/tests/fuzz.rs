@@ -1,5 +1,4 @@
-//! The entries of fuzzers on files of `fixtures`, on these with damage, and on random bytes. `SEEDS=FROM..TO` draws others than the
-//! usual ones, and more of them.
+//! Fuzz entries on files of `fixtures`, damaged files and random bytes. `SEEDS=FROM..TO` selects more of them.
 
 use restride_testing::fuzz::ENTRIES;
 use restride_testing::rng::Rng;

@@ -1,4 +1,4 @@
-//! Programs that PyTorch wrote and that other importers lose something of: all ways agree on them, and refuse alike.
+//! PyTorch's programs with features that other importers lose: all ways agree, or refuse alike.
 
 use restride::{CompileOptions, Equivalence, OpenOptions, RunOptions};
 use restride_exec::{Inputs, RunValue};

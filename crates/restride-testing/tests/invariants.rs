@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md promises of the crates, read from their files.
+//! The invariants of ARCHITECTURE.md, checked on the crates' files.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Whether the checker of functional programs bites: each is broken in every small way, and what gives other results must be
-//! accused.
+//! The equivalence checker accuses broken programs: each is broken in every small way, and breaks that change results must
+//! be found.
 
 use restride::{CompileOptions, Compiled, Equivalence, meaning};
 use restride_exec::interp::Options;

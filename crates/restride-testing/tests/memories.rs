@@ -1,4 +1,4 @@
-//! Plans over several memories: right, checked, and as good as the best choice where that can be found.
+//! Plans over several memories: right, checked, and optimal where an exhaustive search is possible.
 
 use restride::RunOptions;
 use restride_exec::run::Runnable;

@@ -1,4 +1,4 @@
-//! Several programs of one archive over one state: what PyTorch's module gives for the same calls in a row.
+//! Several programs of one archive over one state, against PyTorch's module with the same calls in a row.
 
 use restride::{CompileOptions, Compiled, Inputs, Methods, OpenOptions, RunOptions, RunValue};
 use restride_pt2::tensors::{Item, NamedTensors, read_file};

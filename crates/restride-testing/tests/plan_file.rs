@@ -1,4 +1,4 @@
-//! A plan that is read from a file: it gives what a plan made now gives, and a damaged one is refused, or is right as well.
+//! A plan in a file: it gives the results of a fresh plan, and a damaged one is refused, or right nevertheless.
 
 use restride::{CompileOptions, Compiled, ErrorKind, Inputs, OpenOptions, RunOptions, open, saved_plan};
 use restride_ir::Program;

@@ -1,4 +1,4 @@
-//! Portable programs mean what they did, and say it in the operators that they promise.
+//! Portable programs keep their meaning, and use only the promised operators.
 
 use restride_exec::interp::Options;
 use restride_exec::{Inputs, RunValue};

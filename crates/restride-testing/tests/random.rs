@@ -1,4 +1,4 @@
-//! Random programs in all ways. `SEEDS=FROM..TO` runs others than the usual ones.
+//! Random programs in all ways. `SEEDS=FROM..TO` selects programs.
 
 use restride::CompileOptions;
 use restride_testing::{

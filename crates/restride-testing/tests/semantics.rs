@@ -1,4 +1,4 @@
-//! `docs/semantics.md` and the tests that it names: every behaviour once, every file there, no file forgotten.
+//! `docs/semantics.md` and its tests: every behaviour once, every file present and listed.
 
 use std::collections::BTreeSet;
 use std::path::Path;

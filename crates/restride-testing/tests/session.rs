@@ -1,4 +1,4 @@
-//! Sessions: run after run on the same memory they leave what instances leave, and allocate nothing.
+//! Sessions: repeated runs on the same memory give the results of instances, without allocations.
 
 use restride::{CompileOptions, Compiled, DType, Inputs, Layout, OpenOptions, RawTensor, RunOptions, RunValue};
 use restride_testing::{Leftovers, difference};

@@ -1,5 +1,5 @@
-//! Random programs with in-place operators and views: gradients of the eager tape are the graph's. `SEEDS=FROM..TO` runs
-//! others than the usual ones.
+//! Random programs with in-place operators and views: the eager tape's gradients equal the graph's. `SEEDS=FROM..TO`
+//! selects programs.
 
 use restride::{FunctionalizeOptions, GradOptions, Inputs, Loss, RunOptions, RunValue, State, user_inputs};
 use restride_exec::eager::{Saved, Value, saved_tensors};

@@ -1,4 +1,4 @@
-//! Triton kernels in files: read as operators that write, called on memory again, and written as PyTorch says them.
+//! Triton kernels in files: read as operators that write, called on memory, and written back in PyTorch's form.
 
 use restride::{CompileOptions, Compiled, OpenOptions, open};
 use restride_ir::text::print;

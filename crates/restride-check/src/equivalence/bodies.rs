@@ -118,7 +118,7 @@ impl Replay<'_> {
                 // Even stretches are one name.
                 let (term, first) = self.names.either(pred, x, y);
                 if a.step == b.step && a.len > 1 {
-                    out.push(super::cells::Run { term, first, ..a });
+                    out.push(super::cells::NameRun { term, first, ..a });
                     break;
                 }
                 out.one((term, first));
@@ -144,7 +144,7 @@ impl Replay<'_> {
                     Some(ty) => {
                         let mut runs = Runs::default();
                         let step = ty.dtype.size() as i64;
-                        runs.push(super::cells::Run { term, first: 0, step, len: ty.layout.numel() });
+                        runs.push(super::cells::NameRun { term, first: 0, step, len: ty.layout.numel() });
                         ReplayValue::new(self.fresh(&ty, &runs))
                     }
                     None => return skip("the sizes of a loop's result depend on data"),

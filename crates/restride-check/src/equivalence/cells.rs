@@ -1,36 +1,36 @@
 //! A storage as an interval map from bytes to names, and the elements of a layout on it.
 
-use super::names::{Byte, Term, TermTable};
+use super::names::{Byte, TermId, TermTable};
 use restride_ir::Layout;
 use std::collections::BTreeMap;
 
 /// `len` elements in logical order with evenly spaced names: the first at byte `first` of the term's result, the next
 /// `step` bytes on. A single element has step 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Run {
-    pub(super) term: Term,
+pub(super) struct NameRun {
+    pub(super) term: TermId,
     pub(super) first: i64,
     pub(super) step: i64,
     pub(super) len: i64,
 }
 
-impl Run {
+impl NameRun {
     pub(super) fn at(&self, i: i64) -> Byte {
         (self.term, self.first + i * self.step)
     }
     /// The rest of the run from an element on.
-    pub(super) fn from(&self, i: i64) -> Run {
+    pub(super) fn from(&self, i: i64) -> NameRun {
         let len = self.len - i;
-        Run { first: self.first + i * self.step, len, step: if len == 1 { 0 } else { self.step }, ..*self }
+        NameRun { first: self.first + i * self.step, len, step: if len == 1 { 0 } else { self.step }, ..*self }
     }
 }
 
 /// Elements as runs, greedy from the left: equal elements give equal runs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Runs(pub(super) Vec<Run>);
+pub(super) struct Runs(pub(super) Vec<NameRun>);
 
 impl Runs {
-    pub(super) fn push(&mut self, run: Run) {
+    pub(super) fn push(&mut self, run: NameRun) {
         let mut run = run;
         while run.len > 0 {
             let Some(last) = self.0.last_mut().filter(|l| l.term == run.term) else {
@@ -57,7 +57,7 @@ impl Runs {
     }
 
     pub(super) fn one(&mut self, (term, first): Byte) {
-        self.push(Run { term, first, step: 0, len: 1 });
+        self.push(NameRun { term, first, step: 0, len: 1 });
     }
 
     pub(super) fn len(&self) -> i64 {
@@ -77,12 +77,12 @@ impl Runs {
     }
 
     /// Pairs of runs of the same elements, cut where either ends.
-    pub(super) fn beside(&self, other: &Runs, mut f: impl FnMut(Run, Run)) {
+    pub(super) fn beside(&self, other: &Runs, mut f: impl FnMut(NameRun, NameRun)) {
         let (mut a, mut b) = (self.0.iter().copied(), other.0.iter().copied());
         let (mut x, mut y) = (a.next(), b.next());
         while let (Some(p), Some(q)) = (x, y) {
             let n = p.len.min(q.len);
-            let part = |r: Run| Run { len: n, step: if n == 1 { 0 } else { r.step }, ..r };
+            let part = |r: NameRun| NameRun { len: n, step: if n == 1 { 0 } else { r.step }, ..r };
             f(part(p), part(q));
             x = if p.len > n { Some(p.from(n)) } else { a.next() };
             y = if q.len > n { Some(q.from(n)) } else { b.next() };
@@ -94,7 +94,7 @@ impl Runs {
 #[derive(Clone, Copy, Debug)]
 struct NamedBytes {
     end: i64,
-    term: Term,
+    term: TermId,
     first: i64,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct StorageCells {
 
 impl StorageCells {
     /// A storage whose bytes are all of one term.
-    pub(super) fn whole(term: Term, bytes: i64) -> StorageCells {
+    pub(super) fn whole(term: TermId, bytes: i64) -> StorageCells {
         let mut cells = StorageCells::default();
         cells.put(0, bytes, (term, 0));
         cells
@@ -191,7 +191,7 @@ impl StorageCells {
                     _ => 1,
                 };
                 let first = p.first + (from - begin);
-                out.push(Run { term: p.term, first, step: if n == 1 { 0 } else { step }, len: n });
+                out.push(NameRun { term: p.term, first, step: if n == 1 { 0 } else { step }, len: n });
                 i += n;
             }
             Some(())
@@ -296,7 +296,7 @@ mod tests {
     fn an_interval_map_is_an_array_of_names() {
         let mut below = crate::draws(7);
         let mut names = TermTable::default();
-        let terms: Vec<Term> = (0..4).map(|i| names.term(TermKey::Input(i))).collect();
+        let terms: Vec<TermId> = (0..4).map(|i| names.term(TermKey::Input(i))).collect();
         for _ in 0..300 {
             let mut cells = StorageCells::whole(terms[0], 96);
             let mut plain: Vec<Byte> = (0..96).map(|b| (terms[0], b)).collect();
@@ -330,7 +330,7 @@ mod tests {
                 assert_eq!(got, want, "{layout}");
                 let mut runs = Runs::default();
                 let (term, first, step) = (terms[below(4) as usize], below(50), below(3) * element as i64);
-                runs.push(Run { term, first, step, len: layout.numel() });
+                runs.push(NameRun { term, first, step, len: layout.numel() });
                 cells.write(&layout, element, &runs);
                 for (i, c) in layout.cells().into_iter().enumerate() {
                     for b in 0..element {

@@ -3,21 +3,21 @@
 //! The name of a byte is a term and a position in the term's result. A term is a call with the names of its arguments, made
 //! once ([`TermTable::term`]). Bytes of equal names are equal for all inputs.
 
-use super::cells::{Run, Runs};
+use super::cells::{NameRun, Runs};
 use foldhash::fast::FixedState;
 use restride_ir::DType;
 use std::collections::HashMap;
 
 /// A hash-consed term.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct Term(u32);
+pub(super) struct TermId(u32);
 
 /// Elements of a tensor in logical order, hash-consed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct ContentId(u32);
 
 /// A byte: a term, and a position in its result.
-pub(super) type Byte = (Term, i64);
+pub(super) type Byte = (TermId, i64);
 
 /// An argument of a named call.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -46,7 +46,7 @@ pub(super) enum TermKey {
     /// A value assembled from bytes of several terms.
     Bytes(Vec<Byte>),
     /// Byte `i` of the first where the predicate holds, else byte `i + shift` of the second.
-    Either { pred: Byte, then: Term, other: Term, shift: i64 },
+    Either { pred: Byte, then: TermId, other: TermId, shift: i64 },
     /// An input of a body.
     Parameter { depth: usize, index: usize },
     /// A body, by its results for its parameters.
@@ -57,18 +57,18 @@ pub(super) enum TermKey {
 #[derive(Default)]
 pub(super) struct TermTable {
     keys: Vec<TermKey>,
-    terms: HashMap<TermKey, Term, FixedState>,
-    contents: HashMap<(usize, Vec<Run>), ContentId, FixedState>,
+    terms: HashMap<TermKey, TermId, FixedState>,
+    contents: HashMap<(usize, Vec<NameRun>), ContentId, FixedState>,
     /// Runs of each content.
     runs: Vec<Runs>,
 }
 
 impl TermTable {
-    pub(super) fn term(&mut self, key: TermKey) -> Term {
+    pub(super) fn term(&mut self, key: TermKey) -> TermId {
         if let Some(&t) = self.terms.get(&key) {
             return t;
         }
-        let t = Term(self.keys.len() as u32);
+        let t = TermId(self.keys.len() as u32);
         self.keys.push(key.clone());
         self.terms.insert(key, t);
         t
@@ -86,7 +86,7 @@ impl TermTable {
 
     /// The operand of the `op` that computed all of these elements, if one did.
     pub(super) fn undone(&self, op: &str, runs: &Runs) -> Option<Runs> {
-        let given = |term: Term| match &self.keys[term.0 as usize] {
+        let given = |term: TermId| match &self.keys[term.0 as usize] {
             TermKey::Call { op: made, args, .. } if *made == op => args.first(),
             _ => None,
         };
@@ -108,7 +108,7 @@ impl TermTable {
     }
 
     /// The bytes of an assembled term.
-    pub(super) fn parts(&self, term: Term) -> Option<&[Byte]> {
+    pub(super) fn parts(&self, term: TermId) -> Option<&[Byte]> {
         match &self.keys[term.0 as usize] {
             TermKey::Bytes(bytes) => Some(bytes),
             _ => None,
@@ -154,7 +154,7 @@ impl TermTable {
         self.show_term(term, 2, Some(byte))
     }
 
-    fn show_term(&self, term: Term, depth: usize, byte: Option<i64>) -> String {
+    fn show_term(&self, term: TermId, depth: usize, byte: Option<i64>) -> String {
         let at = |name: &str| byte.map_or_else(|| name.to_string(), |b| format!("byte {b} of {name}"));
         match &self.keys[term.0 as usize] {
             TermKey::Input(i) => at(&format!("input storage {i}")),

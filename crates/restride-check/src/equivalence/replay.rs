@@ -1,7 +1,7 @@
 //! Replay of a program on names: true storages, aliases and writes.
 
 use super::cells::{Runs, StorageCells};
-use super::names::{Byte, ContentId, Term, TermKey, TermTable};
+use super::names::{Byte, ContentId, TermId, TermKey, TermTable};
 use super::{MemoryOps, ReplayStop};
 use restride_ir::{
     Arg, Args, DType, Expr, Graph, GraphId, Layout, LazyBits, Meta, Movement, Node, NodeId, Op, OpError, Program,
@@ -474,6 +474,6 @@ pub(super) fn metas(args: &ReplayArgs) -> ReplayResult<Vec<Arg<Meta, Scalar>>> {
 
 /// A single term, for a storage or a parameter.
 pub(super) fn whole(names: &mut TermTable, key: TermKey, bytes: i64) -> Rc<RefCell<StorageCells>> {
-    let term: Term = names.term(key);
+    let term: TermId = names.term(key);
     Rc::new(RefCell::new(StorageCells::whole(term, bytes)))
 }

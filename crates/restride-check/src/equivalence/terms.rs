@@ -1,7 +1,7 @@
 //! Names of computed results: the call with the names of its arguments.
 
 use super::ReplayStop;
-use super::cells::{Run, Runs};
+use super::cells::{NameRun, Runs};
 use super::names::{NamedArg, TermKey};
 use super::replay::{Replay, ReplayArgs, ReplayResult, ReplayTensor, ReplayValue, SMALL, skip};
 use restride_ir::{Arg, Expr, Meta, Op, Scalar};
@@ -48,7 +48,7 @@ impl Replay<'_> {
             let term = self.names.term(TermKey::Call { op: op.name(), args: given.clone(), result, draw });
             let (step, len) = ty.as_ref().map_or((8, 1), |t| (t.dtype.size() as i64, t.layout.numel()));
             let mut runs = Runs::default();
-            runs.push(Run { term, first: 0, step, len });
+            runs.push(NameRun { term, first: 0, step, len });
             out.push(runs);
         }
         Ok(out)

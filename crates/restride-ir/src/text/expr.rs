@@ -8,7 +8,7 @@ use crate::{DType, Dims, Error, Expr, ExprFn, Layout, Result, TensorType, Type};
 const DEPTH: u32 = 200;
 
 /// Boxed, because every level of nesting pays for the size of an error several times.
-type Nested<T> = std::result::Result<T, Box<Error>>;
+type Boxed<T> = std::result::Result<T, Box<Error>>;
 
 impl Parser<'_> {
     /// A number or symbolic expression.
@@ -16,7 +16,7 @@ impl Parser<'_> {
         self.sum(0).map_err(|e| *e)
     }
 
-    fn sum(&mut self, depth: u32) -> Nested<Expr> {
+    fn sum(&mut self, depth: u32) -> Boxed<Expr> {
         if depth > DEPTH {
             return Ok(self.error("this expression is nested too deeply")?);
         }
@@ -34,7 +34,7 @@ impl Parser<'_> {
         Ok(joined(ExprFn::Add, terms))
     }
 
-    fn product(&mut self, depth: u32) -> Nested<Expr> {
+    fn product(&mut self, depth: u32) -> Boxed<Expr> {
         let mut factors = vec![self.factor(depth)?];
         while self.eat('*')? {
             factors.push(self.factor(depth)?);
@@ -42,7 +42,7 @@ impl Parser<'_> {
         Ok(joined(ExprFn::Mul, factors))
     }
 
-    fn factor(&mut self, depth: u32) -> Nested<Expr> {
+    fn factor(&mut self, depth: u32) -> Boxed<Expr> {
         let minus = self.eat('-')?;
         let (tok, text, at) = (self.tok.tok, self.text(), self.tok.start);
         match tok {
@@ -78,7 +78,7 @@ impl Parser<'_> {
         }
     }
 
-    fn arguments(&mut self, args: &mut Vec<Expr>, depth: u32) -> Nested<()> {
+    fn arguments(&mut self, args: &mut Vec<Expr>, depth: u32) -> Boxed<()> {
         self.expect('(')?;
         while !self.is(')') {
             args.push(self.sum(depth + 1)?);
@@ -129,7 +129,7 @@ impl Parser<'_> {
         }
     }
 
-    fn call(&mut self, name: &str, at: usize, depth: u32) -> Nested<Expr> {
+    fn call(&mut self, name: &str, at: usize, depth: u32) -> Boxed<Expr> {
         let f = self.function(name, at)?;
         let mut args = Vec::new();
         self.arguments(&mut args, depth)?;

@@ -1,4 +1,4 @@
-//! Damage to what a placement consists of: who is named where, how many dimensions places have, and numbers beyond all memory.
+//! Damage to the structure of placements: references, ranks, and numbers beyond all memory.
 
 use super::{DamageKind, Damager, any, places};
 use crate::rng::Rng;
@@ -6,7 +6,7 @@ use restride_ir::{
     ARENA_ALIGN, BufferId, BufferKind, Id, NodeId, Place, Placement, Plan, Step, Type, ValueId, aligned,
 };
 
-/// Numbers at which arithmetic goes wrong.
+/// Numbers at which arithmetic overflows.
 const EXTREMES: [i64; 12] =
     [i64::MIN, i64::MIN + 1, i64::MAX, i64::MAX - 7, 1 << 48, (1 << 48) + 1, -(1 << 48), 1 << 62, 1 << 32, -1, -8, 0];
 
@@ -14,12 +14,12 @@ fn extreme(rng: &mut Rng) -> i64 {
     *rng.choose(&EXTREMES)
 }
 
-/// Near a number, or far from all.
+/// A number near `n`, or an extreme.
 fn other(rng: &mut Rng, n: i64) -> i64 {
     if rng.chance(60) { n.wrapping_add(*rng.choose(&[-2, -1, 1, 2, 64, -64])) } else { extreme(rng) }
 }
 
-/// Damages what is said of the bodies that a graph calls.
+/// Damages the placed bodies.
 pub(super) fn bodies(placement: &mut Placement, kind: DamageKind, rng: &mut Rng) -> Option<()> {
     let ids: Vec<_> = placement.nested.keys().copied().collect();
     let id = any(rng, ids.clone())?;
@@ -56,7 +56,7 @@ pub(super) fn bodies(placement: &mut Placement, kind: DamageKind, rng: &mut Rng)
     Some(())
 }
 
-/// A plan with one of its numbers changed.
+/// A plan with one changed number.
 pub(super) fn wrong_plan(placement: &Placement, plan: &Plan, rng: &mut Rng) -> Option<Plan> {
     let mut out = plan.clone();
     let far = extreme(rng);
@@ -116,7 +116,7 @@ impl Damager<'_> {
                 self.placement.scratch.insert(second, own);
             }
             3 => drop(self.placement.scratch.insert(node, buffer)),
-            // Memory of a value that this step does not use and a later one may.
+            // Memory of a value that a later step may use.
             _ => {
                 let runs = |s: &Step| matches!(s, Step::Run { node: n, .. } if *n == node);
                 let at = self.placement.steps.iter().position(runs)?;
@@ -172,7 +172,7 @@ impl Damager<'_> {
         Some(())
     }
 
-    /// A step that runs costs nothing, one that costs nothing runs, or it runs another node.
+    /// Exchanges kernel steps and steps without work, or runs another node.
     fn work(&mut self) -> Option<()> {
         let steps = self.placement.steps.iter().enumerate();
         let of = |s: &Step| match s {
@@ -201,7 +201,7 @@ impl Damager<'_> {
         Some(())
     }
 
-    /// One operand or result less, one more, or none where there was a place.
+    /// One operand or result fewer or more, or a missing place.
     fn operand(&mut self) -> Option<()> {
         let runs = self.placement.steps.iter_mut();
         let runs =
@@ -218,7 +218,7 @@ impl Damager<'_> {
         Some(())
     }
 
-    /// A node, a value or a buffer that there is not, or a place that is said of another value.
+    /// An undefined node, value or buffer, or a place of another value.
     fn reference(&mut self) -> Option<()> {
         let far = *self.rng.choose(&[0, 1, 1000]);
         let (nodes, values) = (self.graph.nodes.len(), self.graph.values.len());
@@ -248,7 +248,7 @@ impl Damager<'_> {
         Some(())
     }
 
-    /// One place, or one buffer's size, with what no memory has.
+    /// A place or buffer size that no memory has.
     fn one(&mut self, kind: DamageKind) -> Option<()> {
         if kind == DamageKind::Extreme && self.rng.chance(20) {
             let id = self.buffer()?;
@@ -268,7 +268,7 @@ impl Damager<'_> {
     }
 }
 
-/// Changes how many dimensions a place has, how many elements, or one of its numbers.
+/// Changes the rank, the sizes or a number of a place.
 fn change(place: &mut Place, kind: DamageKind, rng: &mut Rng) -> Option<()> {
     let layout = &mut place.layout;
     let at = rng.below(layout.rank().max(1));

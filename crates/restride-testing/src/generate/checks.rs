@@ -1,13 +1,13 @@
-//! Recorded checks: of numbers that are read off tensors and of tensors, of which about half hold; of types, which hold.
+//! Recorded checks: of numbers read from tensors and of tensors, of which about half hold; of types, which hold.
 
 use super::{Generator, value};
 use restride_ir::{Arg, Expr, ExprFn, Symbol, Type, ValueId};
 
-/// What a check says of a number.
+/// Kind of check on a number.
 const COMPARED: &[ExprFn] = &[ExprFn::Eq, ExprFn::Ne, ExprFn::Lt, ExprFn::Le, ExprFn::Gt, ExprFn::Ge];
 
 impl Generator {
-    /// A number off an integer tensor, and what is said of it: by its range, or by assertions on it and an earlier one.
+    /// Reads a number from an integer tensor and checks it by its range, or by assertions on it and an earlier one.
     pub(super) fn check(&mut self) -> Option<()> {
         match self.rng.below(6) {
             0 => self.check_tensor(),

@@ -1,14 +1,14 @@
-//! `cond`, `while_loop`, `scan` and `map` whose bodies view and write what they are given, nested too.
+//! `cond`, `while_loop`, `scan` and `map` with bodies that view and write their operands, nested too.
 
 use super::{GeneratedCall, Generator, int, ints, value, values};
 use crate::magnitude::Magnitude;
 use crate::tracer::Tracer;
 use restride_ir::{Arg, DType, Graph, GraphId, Id, Layout, Meta, ValueId};
 
-/// What numbers in a loop may grow to: as much as halves hold.
+/// Largest numbers in a loop: the range of half types.
 const LOOP: Magnitude = Magnitude(32.0);
 
-/// A result of a body: its type, the operand whose memory it is on, and its bound.
+/// A result of a body: its type, the operand that shares its memory, and its magnitude.
 #[derive(Clone, PartialEq, Debug)]
 struct ControlResult {
     meta: Meta,
@@ -16,19 +16,19 @@ struct ControlResult {
     bound: Magnitude,
 }
 
-/// A body that was made.
+/// A generated body.
 struct GeneratedBody {
     graph: Graph,
     results: Vec<ControlResult>,
-    /// The bounds of the operands' storages after it.
+    /// Magnitudes of the operands' storages after it.
     after: Vec<Magnitude>,
 }
 
-/// An operand as a body is given it.
+/// An operand of a body.
 #[derive(Clone)]
 struct ControlOperand {
     meta: Meta,
-    /// Operands with the same number share storage.
+    /// Operands of equal numbers share storage.
     storage: usize,
     bound: Magnitude,
 }
@@ -45,7 +45,7 @@ impl Generator {
             6 => self.scan(),
             _ => self.map(),
         };
-        // A body may give back the very tensor that it is given.
+        // A body may return its operand itself.
         for v in made.iter().flatten() {
             self.t.pin(*v);
         }
@@ -72,8 +72,8 @@ impl Generator {
         ControlOperand { meta: self.t.meta(v).clone(), storage: self.t.storage(v), bound: self.t.bound(v) }
     }
 
-    /// Makes a body on operands; `write` adds its calls and gives its results. In a loop, the operands' numbers may not
-    /// grow.
+    /// Generates a body on operands; `write` adds its calls and returns its results. In a loop, magnitudes of operands may
+    /// not grow.
     fn body(
         &mut self,
         operands: &[ControlOperand],
@@ -108,7 +108,7 @@ impl Generator {
         Some(GeneratedBody { graph, results, after })
     }
 
-    /// Keeps a graph; its id.
+    /// Adds a graph and returns its id.
     fn keep(&mut self, mut graph: Graph, name: &str) -> Arg {
         graph.name = format!("{name}{}", self.bodies.len()).into();
         self.bodies.push(graph);
@@ -122,7 +122,7 @@ impl Generator {
         }
     }
 
-    /// A tensor of a type among those there are, or a copy of one of that type.
+    /// A tensor of a type, or a copy in that type.
     fn of_type(&mut self, meta: &Meta, within: Option<Magnitude>) -> Option<ValueId> {
         let fits: Vec<ValueId> = self
             .t
@@ -165,7 +165,7 @@ impl Generator {
         })?;
         let mut results = Vec::new();
         for (a, b) in yes.results.iter().zip(&no.results) {
-            // On whose memory a result is does not depend on the branch here.
+            // The result's memory does not depend on the branch here.
             if a.meta != b.meta || a.on != b.on {
                 return None;
             }
@@ -179,7 +179,7 @@ impl Generator {
         Some(self.t.call_as(op, vec![value(flag), yes_graph, no_graph, values(&operands)], &results))
     }
 
-    /// Tensors that a loop may carry, with the counter first: contiguous, as the body's results will be.
+    /// Tensors for a loop to carry, the counter first: contiguous, like the body's results.
     fn while_loop(&mut self) -> GeneratedCall {
         let dtype = Arg::DType(DType::I64);
         let zero = self.t.call("aten.full.default", vec![ints(&[]), int(0), dtype])?[0];
@@ -199,7 +199,7 @@ impl Generator {
         if n + additional.len() < 2 {
             return None;
         }
-        // What is carried is another tensor from the second iteration on.
+        // From the second iteration on, the carried tensor is another one.
         let mut seen: Vec<ControlOperand> = carried.iter().chain(&additional).map(|v| self.as_operand(*v)).collect();
         for (i, o) in seen[..n].iter_mut().enumerate() {
             o.storage = usize::MAX - i;
@@ -213,7 +213,7 @@ impl Generator {
             g.t.hide(inputs[0]);
             g.t.hide(next);
             g.calls(calls);
-            // What is carried is the operand itself in the first iteration.
+            // In the first iteration, the carried tensor is the operand itself.
             let carry = *g.rng.choose(inputs);
             if inputs[1..n].contains(&carry) && g.rng.chance(50) {
                 let ops = ["aten.zero_.default", "aten.neg_.default", "aten.relu_.default"];
@@ -253,7 +253,7 @@ impl Generator {
         Some(made)
     }
 
-    /// Tensors to be taken slice by slice, with their slices.
+    /// Tensors to slice, with their slices.
     fn slices(&mut self) -> Option<(Vec<ValueId>, Vec<ControlOperand>, i64)> {
         let fits = |m: &Meta| m.layout.rank() > 0 && m.layout.sizes[0] > 0 && m.layout.is_contiguous();
         let first = self.pick_where(fits)?;

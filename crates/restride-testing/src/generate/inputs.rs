@@ -1,4 +1,4 @@
-//! What a program is given: tensors that are dense, transposed, or have gaps, of all types, several on one storage.
+//! Inputs of generated programs: dense, transposed or with gaps, of all types, several on one storage.
 
 use super::Generator;
 use crate::magnitude::Magnitude;
@@ -7,17 +7,17 @@ use restride_ir::{DType, InputKind, Layout, Meta, TensorType, ValueId};
 use restride_tensor::{C64, RawTensor};
 use std::sync::Arc;
 
-/// Numbers that inputs are made of are no larger.
+/// Largest number in an input.
 const LARGEST: i64 = 9;
 
-/// An input of the program with what it is run on.
+/// An input of the program, with its value.
 pub(super) struct GeneratedInput {
     pub(super) value: ValueId,
     pub(super) kind: InputKind,
     pub(super) tensor: RawTensor,
 }
 
-/// Pairs of element types whose numbers are kept when one is seen as the other.
+/// Pairs of element types whose numbers stay the same in a bit cast.
 fn same_numbers(a: DType, b: DType) -> bool {
     a == b
         || matches!((a, b), (DType::C64, DType::F32) | (DType::F32, DType::C64))
@@ -37,7 +37,7 @@ impl Generator {
                 17..20 => InputKind::Constant(weight),
                 _ => InputKind::User(name.clone()),
             };
-            // The user's tensors share among each other, and the module's.
+            // The user's tensors share with each other and with the module's.
             let user = |k: &InputKind| matches!(k, InputKind::User(_));
             let beside = out.iter().rev().find(|g| user(&g.kind) == user(&kind)).map(|g| (g.value, g.tensor.clone()));
             let share = if self.floating { 0 } else { 50 - 20 * u64::from(user(&kind)) };
@@ -68,7 +68,7 @@ impl Generator {
         out
     }
 
-    /// A tensor on memory of its own: dense, transposed, or with gaps.
+    /// A tensor on its own storage: dense, transposed, or with gaps.
     fn tensor(&mut self, dtype: DType) -> RawTensor {
         let sizes = self.sizes();
         let layout = match self.rng.below(8) {
@@ -85,7 +85,7 @@ impl Generator {
             _ => Layout::contiguous(&sizes),
         };
         let t = RawTensor::zeros(dtype, layout);
-        // The cells that the tensor does not show have contents, too.
+        // Cells outside of the tensor have contents, too.
         let cells = t.storage().len() / dtype.size();
         let all = t.alias(dtype, Layout::contiguous(&[cells as i64])).expect("the whole storage");
         let numbers: Vec<C64> = (0..cells)
@@ -101,7 +101,7 @@ impl Generator {
         t
     }
 
-    /// Another tensor on the storage of this one: any offset and strides, now and then of another type.
+    /// Another tensor on a tensor's storage, with any offset and strides, sometimes of another type.
     fn beside(&mut self, t: &RawTensor) -> RawTensor {
         let dtype = match t.dtype() {
             DType::Bool => DType::Bool,

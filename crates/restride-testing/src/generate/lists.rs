@@ -1,4 +1,4 @@
-//! Operators on lists of tensors, members repeated and sharing memory, and operators that write given outputs.
+//! Operators on lists, with repeated and aliasing members, and operators with `out=`.
 
 use super::{GeneratedCall, Generator, int, ints, truth, value, values};
 use restride_ir::{Arg, DType, Meta, ValueId};
@@ -8,7 +8,7 @@ impl Generator {
         if self.floating || self.rng.chance(50) { self.foreach() } else { self.out() }
     }
 
-    /// One to three tensors of a type, the same one again now and then.
+    /// One to three tensors of a type, sometimes repeated.
     fn members(&mut self, fits: impl Fn(&Meta) -> bool) -> Option<Vec<ValueId>> {
         let mut out = Vec::new();
         for _ in 0..1 + self.rng.below(3) {
@@ -39,7 +39,7 @@ impl Generator {
                 let op = *self.rng.choose(&ops[..if dtype.is_complex() { 2 } else { 3 }]);
                 self.t.call(op, vec![values(&list)])
             }
-            // Two lists, whose members may be each other's.
+            // Two lists with common members.
             _ => {
                 let list = self.members(|m| m.dtype == dtype)?;
                 let mut other = Vec::new();
@@ -52,7 +52,7 @@ impl Generator {
                 match self.rng.below(3) {
                     0 => self.t.call("aten._foreach_add_.List", vec![a, b, int(1)]),
                     1 => self.t.call("aten._foreach_mul_.List", vec![a, b]),
-                    // A copy of itself returns before it checks anything.
+                    // A copy onto itself returns before any check.
                     _ if list.iter().zip(&other).any(|(a, b)| self.t.same(*a, *b)) => None,
                     _ => self.t.call("aten._foreach_copy_.default", vec![a, b]),
                 }
@@ -75,7 +75,7 @@ impl Generator {
                 let (a, b) = (self.broadcast(&sizes)?, self.broadcast(&sizes)?);
                 self.t.call("aten.mul.out", vec![value(a), value(b), x])
             }
-            // Of other sizes: the output becomes what is computed. Not in a body, which sees it again.
+            // An output of other sizes is resized. Not in a body, which sees it again.
             3 | 4 if self.depth == 0 => {
                 let a = self.pick_where(|m| m.dtype == meta.dtype)?;
                 let sizes = self.sizes_of(a);
@@ -88,7 +88,7 @@ impl Generator {
                 self.t.call("aten.cat.out", vec![values(&[v, y]), int(0), value(out)])
             }
             6 | 7 if !sizes.is_empty() => {
-                // Two outputs at once, which may be any.
+                // Two outputs at once, of any kind.
                 let d = self.dim(sizes.len());
                 let mut less = sizes.clone();
                 less.remove(d.rem_euclid(sizes.len() as i64) as usize);

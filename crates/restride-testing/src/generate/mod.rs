@@ -1,12 +1,12 @@
 //! Random imported programs: views of views, in-place operators, lists, control flow, mutated inputs, weights and buffers,
-//! inputs that share storage, outputs that alias. All numbers are small integers, so that nothing is rounded.
+//! inputs that share storage, outputs that alias. All numbers are small integers, so nothing rounds.
 //!
-//! - [`inputs`](self): what a program is given, and how it lies.
-//! - `views`: other ways to look at a tensor, and changes of the tensor object itself.
-//! - `writes`, `indexed`, `lists`: in-place operators, those that take indices and masks, those on lists and with `out=`.
+//! - `inputs`: inputs and their layouts.
+//! - `views`: views, and changes of the tensor object itself.
+//! - `writes`, `indexed`, `lists`: in-place operators, with indices and masks, on lists and with `out=`.
 //! - `pure`: operators that only read.
 //! - `checks`: recorded checks of numbers, tensors and types, of which about half fail ([`generate_checked`]).
-//! - `control`: `cond`, `while_loop`, `scan` and `map` whose bodies do all of that again.
+//! - `control`: `cond`, `while_loop`, `scan` and `map` with bodies of the same calls.
 
 mod checks;
 mod control;
@@ -42,13 +42,12 @@ pub fn generate(seed: u64) -> RandomProgram {
     generate_from(Rng::new(seed), &format!("random {seed}"))
 }
 
-/// The program of a seed to differentiate: of floating numbers mostly, on inputs that share no memory, without control
-/// flow and `out=`.
+/// The program of a seed for differentiation: mostly floating numbers, no shared inputs, control flow or `out=`.
 pub fn generate_floating(seed: u64) -> RandomProgram {
     generate_of(Rng::new(seed), &format!("floating {seed}"), true)
 }
 
-/// The program of some choices.
+/// The program of these choices.
 pub fn generate_from(rng: Rng, name: &str) -> RandomProgram {
     generate_of(rng, name, false)
 }
@@ -78,15 +77,15 @@ fn generate_of(rng: Rng, name: &str, floating: bool) -> RandomProgram {
 struct Generator {
     rng: Rng,
     t: Tracer,
-    /// Whether calls that eager refuses for how their arguments overlap are made.
+    /// Whether to add calls that eager refuses because their arguments overlap.
     wild: bool,
-    /// Whether there are mostly floating numbers, and nothing that is not differentiated.
+    /// Whether to use mostly floating numbers and only differentiable operators.
     floating: bool,
-    /// How deep in bodies.
+    /// Nesting depth of bodies.
     depth: usize,
     /// Graphs of control flow so far: graph 1 and on.
     bodies: Vec<Graph>,
-    /// Numbers that are read off tensors.
+    /// Numbers read from tensors.
     symbols: Vec<Symbol>,
 }
 
@@ -122,7 +121,7 @@ fn truth(b: bool) -> Arg {
     Arg::Scalar(Expr::Bool(b))
 }
 
-/// What a call gives: `None` where its operator's rules refuse it.
+/// Results of a call; `None` if its operator's rules refuse it.
 type GeneratedCall = Option<Vec<ValueId>>;
 
 impl Generator {
@@ -136,7 +135,7 @@ impl Generator {
         *self.rng.choose(if self.floating { FLOATING } else { DTYPES })
     }
 
-    /// A tensor, more likely a late one.
+    /// A random tensor, preferably a recent one.
     fn pick(&mut self) -> ValueId {
         let all = self.t.values();
         let n = all.len();
@@ -153,7 +152,7 @@ impl Generator {
         self.t.meta(v).layout.sizes.to_vec()
     }
 
-    /// A tensor that can be broadcast into these sizes, or a number.
+    /// A tensor that broadcasts to these sizes, or a number.
     fn operand(&mut self, sizes: &[i64]) -> Arg {
         match self.broadcast(sizes) {
             Some(v) if self.rng.chance(85) => value(v),
@@ -161,7 +160,7 @@ impl Generator {
         }
     }
 
-    /// A tensor that can be broadcast into these sizes.
+    /// A tensor that broadcasts to these sizes.
     fn broadcast(&mut self, sizes: &[i64]) -> Option<ValueId> {
         self.pick_where(|m| {
             let s = &m.layout.sizes;
@@ -174,10 +173,10 @@ impl Generator {
         if self.rng.chance(20) { d - rank.max(1) as i64 } else { d }
     }
 
-    /// Adds calls: about as many.
+    /// Adds about this many calls.
     fn calls(&mut self, n: usize) {
         for _ in 0..n {
-            // What the rules refuse is tried again, as something else.
+            // A refused call is replaced by another one.
             for _ in 0..8 {
                 let made = match self.rng.below(100) {
                     0..38 => self.view(),
@@ -197,7 +196,7 @@ impl Generator {
 
     fn finish(mut self, name: &str, given: Vec<GeneratedInput>) -> RandomProgram {
         let mut outputs = Vec::new();
-        // What nobody looks at is not differentiated.
+        // Unused values are not differentiated.
         let least = if self.floating { 4 } else { 1 };
         for _ in 0..least + self.rng.below(4) {
             outputs.push(self.pick());

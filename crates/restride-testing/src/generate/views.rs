@@ -1,4 +1,4 @@
-//! Other ways to look at a tensor's memory.
+//! Views.
 
 use super::{GeneratedCall, Generator, int, ints, truth, value};
 use restride_ir::{Arg, DType, ValueId};
@@ -102,7 +102,7 @@ impl Generator {
                 let op = *self.rng.choose(&["aten.detach.default", "aten.alias.default", "aten.contiguous.default"]);
                 self.t.call(op, vec![x])
             }
-            // A change of what a value is changes it outside as well: not in a body, which sees it again.
+            // A change of the tensor object shows outside: not in a body, which sees it again.
             26..=28 if self.depth == 0 => self.metadata(v),
             _ => None,
         }
@@ -145,7 +145,7 @@ impl Generator {
         }
     }
 
-    /// Sizes, strides and offset inside of what a tensor spans, now and then with cells that are seen twice.
+    /// Sizes, strides and offset within a tensor's range, sometimes with cells that several elements share.
     fn restride(&mut self, v: ValueId) -> Option<([i64; 2], [i64; 2], i64)> {
         let cells = self.t.meta(v).layout.cell_range();
         if cells.is_empty() {
@@ -187,7 +187,7 @@ impl Generator {
                 self.t.call("aten.as_strided_.default", vec![x, ints(&size), ints(&stride), int(offset)])
             }
             8 | 9 => {
-                // Memory that a tensor grows by holds anything: it is filled at once.
+                // A grown tensor has undefined memory, so it is filled at once.
                 let grown = if self.rng.chance(70) {
                     let sizes: Vec<i64> = (0..1 + self.rng.below(2)).map(|_| self.rng.between(1, 4)).collect();
                     self.t.call("aten.resize_.default", vec![x, ints(&sizes)])?
@@ -205,7 +205,7 @@ impl Generator {
             11 | 12 => {
                 let y = self.pick_where(|m| m.dtype == meta.dtype)?;
                 let (size, stride, offset) = self.restride(y)?;
-                // It counts from where the other begins.
+                // Offsets count from the other tensor's start.
                 let from = offset - self.t.meta(y).layout.offset;
                 let args = vec![x, value(y), int(from), ints(&size), ints(&stride)];
                 self.t.call("aten.set_.source_Tensor_storage_offset", args)

@@ -1,4 +1,4 @@
-//! In-place operators on one tensor, and operators that write without saying so.
+//! In-place operators on one tensor, and operators with undeclared writes.
 
 use super::{GeneratedCall, Generator, int, ints, truth, value};
 use crate::tracer::Tracer;
@@ -22,7 +22,7 @@ impl Generator {
             }
             5..=9 => {
                 let y = self.broadcast(&sizes)?;
-                // Of itself it returns before it checks anything.
+                // A copy onto itself returns before any check.
                 if self.t.same(v, y) {
                     return None;
                 }
@@ -51,7 +51,7 @@ impl Generator {
                 let (a, b) = (self.broadcast(&sizes)?, self.broadcast(&sizes)?);
                 self.t.call("aten.addcmul_.default", vec![x, value(a), value(b)])
             }
-            // Keeps the numbers of a loop small.
+            // Keeps a loop's numbers small.
             14 | 15 if !meta.dtype.is_complex() && meta.dtype != DType::Bool => {
                 let y = self.broadcast(&sizes)?;
                 let sum = self.t.call("aten.add.Tensor", vec![x.clone(), value(y)])?;
@@ -79,8 +79,8 @@ impl Generator {
         }
     }
 
-    /// Normalisations in training mode write their running statistics. Only the first is looked at: the results are
-    /// rounded, while the mean and the variance of two small numbers are not.
+    /// Normalisation in training mode updates running statistics. Only the statistics are used: the results round, while
+    /// mean and variance of two small numbers do not.
     fn statistics(&mut self) -> GeneratedCall {
         let v = self.pick_where(|m| m.dtype == DType::F32 && m.layout.numel() >= 2 && m.layout.numel() % 2 == 0)?;
         if self.t.bound(v).0 > 64.0 {
@@ -91,8 +91,8 @@ impl Generator {
         let mut running: Vec<restride_ir::ValueId> = Vec::new();
         for _ in 0..2 {
             let fits = |m: &restride_ir::Meta| m.dtype == DType::F32 && m.layout.sizes[..] == [channels];
-            // One tensor for both is written twice in each channel, the second time over the first; and what is normalised is
-            // read while they are written.
+            // One tensor for both statistics is written twice in each channel, and the normalised input is read during the
+            // writes.
             let apart = |t: &Tracer, v| running.iter().chain([&x]).all(|r| t.storage(*r) != t.storage(v));
             let found = self.pick_where(fits).filter(|v| self.t.bound(*v).0 <= 4096.0 && apart(&self.t, *v));
             let stat = match found {
