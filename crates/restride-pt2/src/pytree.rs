@@ -64,16 +64,16 @@ pub enum PathStep {
 }
 
 #[derive(Deserialize)]
-struct Spec {
+struct TreeRecord {
     r#type: Option<String>,
     context: Value,
-    children_spec: Vec<Spec>,
+    children_spec: Vec<TreeRecord>,
 }
 
 impl TreeSpec {
     /// Reads a spec (protocol 1, the only one that PyTorch has).
     pub fn parse(text: &str) -> Result<Self> {
-        let (protocol, spec): (i64, Spec) = model::parse(text.as_bytes()).at(|| place(text))?;
+        let (protocol, spec): (i64, TreeRecord) = model::parse(text.as_bytes()).at(|| place(text))?;
         if protocol != 1 {
             return Err(Pt2Error::unsupported(format!("pytree protocol {protocol}")).at(place(text)));
         }
@@ -178,7 +178,7 @@ fn place(text: &str) -> String {
     format!("pytree spec {short}")
 }
 
-fn convert(spec: Spec) -> Result<TreeSpec> {
+fn convert(spec: TreeRecord) -> Result<TreeSpec> {
     let Some(name) = spec.r#type else {
         if !spec.context.is_null() || !spec.children_spec.is_empty() {
             return Err(Pt2Error::malformed("a leaf with context or children"));

@@ -1,5 +1,6 @@
 //! The invariants of ARCHITECTURE.md, checked on the crates' files.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 fn crates() -> PathBuf {
@@ -169,4 +170,53 @@ fn no_pass_matches_on_an_operators_name() {
         "operators are told apart by flags of their declarations, not by name:\n{}",
         found.join("\n")
     );
+}
+
+/// Type names that several files declare, each in a meaning of its own; no other name may be declared twice. `Result` is a
+/// module's short form of the standard type. A name goes from this list when one of its declarations gets a better one.
+const DECLARED_TWICE: &str = "Result
+Access Aligned Attempt Axes Base Batch Bench Between Body BodyCalls Cell Cells Chooser Composed Compute Context Conv
+Copied Counts Cx Edge ErrorKind ExportContext Fact File Form Forward Found Grad Gradients Graph GraphEmit Guard Held
+How Id InputSpec Inputs Item Keep Kept Key Kind Known Layout Made Matrices Matrix Metas Method Mode Names Node Number
+Object Operand Options OutputSpec Over Parser Part Parts Pending Pick Pieces Place Placed Plan Pool Reduction Region
+Root Rows Rule Rules Running Scalar Search Seen Shared Shown Source Spans Spec Spot State Step Steps Storage Table Tap
+Taps Target Token Trace Tree Turn Types Vals Value Version ViewOf Way Window Write Written";
+
+/// Adds the types that a folder's files declare at their top level, test modules aside, with the files.
+fn declared_types(dir: &Path, types: &mut BTreeMap<String, BTreeSet<PathBuf>>) {
+    for entry in std::fs::read_dir(dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            if path.file_name().is_none_or(|n| n != "tests") {
+                declared_types(&path, types);
+            }
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if path.extension().is_none_or(|e| e != "rs") || path.ends_with("tests.rs") || path.ends_with("test_ops.rs") {
+            continue;
+        }
+        for line in text.lines() {
+            let line = line.strip_prefix("pub(").and_then(|l| l.split_once(") ")).map_or(line, |(_, rest)| rest);
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
+            let Some(rest) = kinds.iter().find_map(|k| line.strip_prefix(k)) else { continue };
+            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            types.entry(name).or_default().insert(path.clone());
+        }
+    }
+}
+
+#[test]
+fn a_type_name_has_one_meaning() {
+    let mut types = BTreeMap::new();
+    for entry in std::fs::read_dir(crates()).expect("crates/") {
+        let source = entry.expect("a crate").path().join("src");
+        declared_types(&source, &mut types);
+    }
+    assert!(types.len() > 500, "only {} types found", types.len());
+    let known: BTreeSet<&str> = DECLARED_TWICE.split_whitespace().collect();
+    let twice = types.iter().filter(|(name, files)| files.len() > 1 && !known.contains(name.as_str()));
+    let twice: Vec<_> = twice.collect();
+    assert!(twice.is_empty(), "declared in several files: {twice:#?}");
 }

@@ -66,7 +66,7 @@ fn swap_last(e: &mut dyn Emit, v: Val) -> Result<Val> {
     emit!(e, "aten.permute.default", v, order)
 }
 
-type Form = (&'static [&'static str], DecomposeFn);
+type CoreForm = (&'static [&'static str], DecomposeFn);
 
 /// Another name for an operator with the same arguments.
 macro_rules! renamed {
@@ -75,7 +75,7 @@ macro_rules! renamed {
     };
 }
 
-static RENAMED: [Form; 35] = renamed! {
+static RENAMED: [CoreForm; 35] = renamed! {
     "aten.__and__.Tensor" => "aten.bitwise_and.Tensor", "aten.__and__.Scalar" => "aten.bitwise_and.Scalar",
     "aten.__or__.Tensor" => "aten.bitwise_or.Tensor", "aten.__or__.Scalar" => "aten.bitwise_or.Scalar",
     "aten.__xor__.Tensor" => "aten.bitwise_xor.Tensor", "aten.__xor__.Scalar" => "aten.bitwise_xor.Scalar",
@@ -96,10 +96,10 @@ static RENAMED: [Form; 35] = renamed! {
     "aten.adaptive_avg_pool3d.default" => "aten._adaptive_avg_pool3d.default",
 };
 
-static FORMS: std::sync::LazyLock<Vec<Form>> =
+static FORMS: std::sync::LazyLock<Vec<CoreForm>> =
     std::sync::LazyLock::new(|| RENAMED.iter().chain(SAID).copied().collect());
 
-static SAID: &[Form] = &[
+static SAID: &[CoreForm] = &[
     (&["aten.linear.default"], linear),
     (&["aten.matmul.default", "aten.mv.default", "aten.dot.default", "aten.linalg_matmul.default"], matmul),
     (&["aten.baddbmm.default"], baddbmm),

@@ -91,7 +91,7 @@ fn spread(c: &Cx<'_>, i: usize, n: usize, default: i64) -> Vec<Expr> {
 }
 
 /// How a convolution is called.
-struct Conv {
+struct ConvCall {
     stride: Vec<Expr>,
     padding: Vec<Expr>,
     dilation: Vec<Expr>,
@@ -100,7 +100,7 @@ struct Conv {
     groups: Arg<Val, Expr>,
 }
 
-fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: Conv) -> T<'c> {
+fn convolution<'c>(x: T<'c>, w: T<'c>, b: Option<T<'c>>, v: ConvCall) -> T<'c> {
     op!(
         x.cx(),
         "aten.convolution.default",
@@ -153,7 +153,7 @@ fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
         };
         let stride = spread(c, 3, n, 1);
         let output_padding = vec![Expr::Int(0); n];
-        let v = Conv { stride, padding, dilation, transposed: false, output_padding, groups: c.raw(6) };
+        let v = ConvCall { stride, padding, dilation, transposed: false, output_padding, groups: c.raw(6) };
         convolution(x, c.arg(1), c.opt(2), v)
     })
 }
@@ -162,7 +162,7 @@ fn conv_n<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 fn conv_transpose<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
     let n = c.arg(1).rank().saturating_sub(2);
     batched(c, n, |x| {
-        let v = Conv {
+        let v = ConvCall {
             stride: spread(c, 3, n, 1),
             padding: spread(c, 4, n, 0),
             dilation: spread(c, 7, n, 1),

@@ -9,7 +9,7 @@ use restride_ir::{DType, Expr};
 
 /// One element that counts, in one dimension: where it is (as a float and outside of the image where it is), its weight,
 /// and the weight's slope along the position.
-struct Tap<'c> {
+struct GridWeight<'c> {
     at: T<'c>,
     weight: Option<T<'c>>,
     slope: Option<T<'c>>,
@@ -17,14 +17,14 @@ struct Tap<'c> {
 
 /// Places and their slopes along what the grid says.
 #[derive(Clone, Copy)]
-struct Place<'c> {
+struct GridPositions<'c> {
     at: T<'c>,
     slope: Option<T<'c>>,
 }
 
 /// How a dimension is sampled.
 #[derive(Clone, Copy)]
-struct How {
+struct GridMode {
     interpolation: i64,
     padding: i64,
     aligned: bool,
@@ -41,7 +41,7 @@ fn number(c: &Cx<'_>, n: &Expr) -> f64 {
 }
 
 /// A place inside of the image, for padding with its edge (1) or mirrored (2).
-fn inside<'c>(p: Place<'c>, n: f64, how: How) -> Place<'c> {
+fn inside<'c>(p: GridPositions<'c>, n: f64, how: GridMode) -> GridPositions<'c> {
     let c = p.at.cx();
     let mut p = p;
     let slope = |old: Option<T<'c>>, by: T<'c>| Some(old.map_or(by, |s| s * by));
@@ -49,7 +49,7 @@ fn inside<'c>(p: Place<'c>, n: f64, how: How) -> Place<'c> {
         let (low, high) = if how.aligned { (0.0, n - 1.0) } else { (-0.5, n - 0.5) };
         let span = high - low;
         if span <= 0.0 {
-            return Place { at: p.at.zeros_like(), slope: Some(p.at.zeros_like()) };
+            return GridPositions { at: p.at.zeros_like(), slope: Some(p.at.zeros_like()) };
         }
         let off = p.at - low;
         let sign = op!(c, "aten.where.Scalar", off.is("lt", 0), -1.0, 1.0).to(p.at.dtype());
@@ -59,13 +59,13 @@ fn inside<'c>(p: Place<'c>, n: f64, how: How) -> Place<'c> {
         let odd = op!(c, "aten.remainder.Scalar", turns, 2).is("eq", 1);
         let at = op!(c, "aten.where.self", odd, span - extra, extra) + low;
         let back = op!(c, "aten.where.Scalar", odd, -1.0, 1.0).to(p.at.dtype());
-        p = Place { at, slope: slope(p.slope, sign * back) };
+        p = GridPositions { at, slope: slope(p.slope, sign * back) };
     }
     if how.padding != 0 {
         let beyond = op!(c, "aten.logical_or.default", p.at.is("le", 0), p.at.is("ge", n - 1.0));
         let kept = op!(c, "aten.where.Scalar", beyond, 0.0, 1.0).to(p.at.dtype());
         let at = op!(c, "aten.clamp.default", p.at, 0, n - 1.0);
-        p = Place { at, slope: slope(p.slope, kept) };
+        p = GridPositions { at, slope: slope(p.slope, kept) };
     }
     p
 }
@@ -81,7 +81,7 @@ fn cubic<'c>(t: T<'c>) -> Vec<(T<'c>, T<'c>)> {
 }
 
 /// The taps of a dimension of `n` elements, at what the grid says.
-fn taps<'c>(given: T<'c>, n: f64, how: How) -> Vec<Tap<'c>> {
+fn taps<'c>(given: T<'c>, n: f64, how: GridMode) -> Vec<GridWeight<'c>> {
     let scale = if how.aligned { (n - 1.0) / 2.0 } else { n / 2.0 };
     let at = (given + 1.0) * scale - if how.aligned { 0.0 } else { 0.5 };
     let floor = |t: T<'c>| t.unary("aten.floor.default");
@@ -89,21 +89,21 @@ fn taps<'c>(given: T<'c>, n: f64, how: How) -> Vec<Tap<'c>> {
         // Every tap by itself is taken from inside of the image.
         let low = floor(at);
         let one = |(k, (weight, slope)): (usize, (T<'c>, T<'c>))| {
-            let place = inside(Place { at: low + (k as f64 - 1.0), slope: None }, n, how);
-            Tap { at: place.at, weight: Some(weight), slope: Some(slope * scale) }
+            let place = inside(GridPositions { at: low + (k as f64 - 1.0), slope: None }, n, how);
+            GridWeight { at: place.at, weight: Some(weight), slope: Some(slope * scale) }
         };
         return cubic(at - low).into_iter().enumerate().map(one).collect();
     }
-    let place = inside(Place { at, slope: None }, n, how);
+    let place = inside(GridPositions { at, slope: None }, n, how);
     if how.interpolation == 1 {
-        return vec![Tap { at: place.at.unary("aten.round.default"), weight: None, slope: None }];
+        return vec![GridWeight { at: place.at.unary("aten.round.default"), weight: None, slope: None }];
     }
     let low = floor(place.at);
     let part = place.at - low;
     let up = place.slope.map_or_else(|| op!(part.cx(), "aten.full_like.default", part, scale), |s| s * scale);
     vec![
-        Tap { at: low, weight: Some(1.0 - part), slope: Some(-up) },
-        Tap { at: low + 1.0, weight: Some(part), slope: Some(up) },
+        GridWeight { at: low, weight: Some(1.0 - part), slope: Some(-up) },
+        GridWeight { at: low + 1.0, weight: Some(part), slope: Some(up) },
     ]
 }
 
@@ -111,14 +111,14 @@ fn taps<'c>(given: T<'c>, n: f64, how: How) -> Vec<Tap<'c>> {
 fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
     let (x, grid) = (c.arg(0), c.arg(1));
     let (batch, channels) = (x.size(0), x.size(1));
-    let how = How { interpolation: c.int(2), padding: c.int(3), aligned: c.flag(4) };
+    let how = GridMode { interpolation: c.int(2), padding: c.int(3), aligned: c.flag(4) };
     let points = product(&grid.sizes()[1..=dims]);
     let wide = if matches!(x.dtype(), DType::F16 | DType::BF16) { DType::F32 } else { x.dtype() };
     let flat = |t: T<'c>| t.to(wide).reshape(vec![batch.clone(), channels.clone(), product(&t.sizes()[2..])]);
     let (image, g) = (flat(x), flat(c.grad()));
     let sizes: Vec<f64> = x.sizes()[2..].iter().map(|n| number(c, n)).collect();
     // The grid has the last dimension's position first.
-    let each: Vec<Vec<Tap<'c>>> = (0..dims)
+    let each: Vec<Vec<GridWeight<'c>>> = (0..dims)
         .map(|d| {
             let at = grid.to(wide).select(-1, (dims - 1 - d) as i64).reshape(vec![batch.clone(), points.clone()]);
             taps(at, sizes[d], how)
@@ -128,7 +128,7 @@ fn grid_sampler<'c>(c: &'c Cx<'c>, dims: usize) {
     let mut of_places: Vec<Option<T<'c>>> = vec![None; dims];
     for corner in 0..each.iter().map(Vec::len).product::<usize>() {
         let mut rest = corner;
-        let chosen: Vec<&Tap<'c>> = each
+        let chosen: Vec<&GridWeight<'c>> = each
             .iter()
             .map(|taps| {
                 let tap = &taps[rest % taps.len()];

@@ -35,19 +35,19 @@ pub fn load(bytes: &[u8]) -> Result<TorchFile> {
         return Err(Pt2Error::unsupported("written on a big-endian machine; its tensors cannot be read"));
     }
     let program = zip.read(pickle)?;
-    let mut storages = Storages { zip: &zip, root, found: BTreeMap::new() };
+    let mut storages = StorageLookup { zip: &zip, root, found: BTreeMap::new() };
     let value = vm::run(&program, &mut |key, bytes| storages.require(key, bytes)).at(|| pickle.name.clone())?;
     Ok(TorchFile { value, storages: storages.found })
 }
 
 /// Looks up the storages that a pickle speaks of.
-struct Storages<'z, 'a> {
+struct StorageLookup<'z, 'a> {
     zip: &'z ZipReader<'a>,
     root: &'z str,
     found: BTreeMap<String, TorchStorage>,
 }
 
-impl Storages<'_, '_> {
+impl StorageLookup<'_, '_> {
     /// Finds the storage and checks that it has as many bytes as the pickle says.
     fn require(&mut self, key: &str, bytes: u64) -> Result<()> {
         let name = format!("{}data/{key}", self.root);

@@ -417,11 +417,11 @@ impl<'p> Vm<'p, '_> {
             Object::List(ids) => PickleValue::List(self.values(ids, below, budget)?),
             Object::Set(ids) => PickleValue::Set(self.values(ids, below, budget)?),
             Object::Dict(pairs) => {
-                let mut items = indexmap::IndexMap::<Key, (PickleValue, PickleValue)>::new();
+                let mut items = indexmap::IndexMap::<DictKey, (PickleValue, PickleValue)>::new();
                 for &(k, v) in pairs {
                     let key = self.value(k, below, budget)?;
                     let value = self.value(v, below, budget)?;
-                    items.insert(Key::of(&key, items.len())?, (key, value));
+                    items.insert(DictKey::of(&key, items.len())?, (key, value));
                 }
                 PickleValue::Dict(items.into_values().collect())
             }
@@ -452,7 +452,7 @@ impl<'p> Vm<'p, '_> {
 
 /// What makes two keys of a dictionary the same. A later item replaces an earlier one of the same key.
 #[derive(PartialEq, Eq, Hash)]
-enum Key {
+enum DictKey {
     None,
     Int(i64),
     Float(u64),
@@ -462,7 +462,7 @@ enum Key {
     Other(usize),
 }
 
-impl Key {
+impl DictKey {
     fn of(value: &PickleValue, position: usize) -> Result<Self> {
         Ok(match value {
             PickleValue::None => Self::None,

@@ -99,7 +99,7 @@ impl SavedPlan {
 }
 
 /// What is being restored.
-struct Reader<'a> {
+struct PlacementReader<'a> {
     graph: &'a Graph,
     values: HashMap<&'a str, ValueId>,
     buffers: &'a restride_ir::IdArena<BufferId, Buffer>,
@@ -151,7 +151,7 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
             return refuse(format!("two values of the program are called %{}", graph.values[v].name));
         }
     }
-    let reader = Reader { graph, values, buffers: &placement.buffers };
+    let reader = PlacementReader { graph, values, buffers: &placement.buffers };
     for (name, place) in &file.values {
         let value = reader.value(name)?;
         placement.places.set(value, Some(reader.place(place, value)?));
@@ -178,7 +178,7 @@ fn restore(file: &GraphPlan, program: &Program, id: GraphId, depth: usize) -> Re
     Ok((placement, plan))
 }
 
-impl Reader<'_> {
+impl PlacementReader<'_> {
     fn value(&self, name: &str) -> Result<ValueId> {
         self.values.get(name).copied().map_or_else(|| refuse(format!("{PLAN} has a value %{name}")), Ok)
     }
