@@ -337,7 +337,8 @@ pub struct ByBatch {
 #[derive(Clone, Copy)]
 pub struct OpDef {
     // -- Identity
-    /// PyTorch's schema, corrected where it is silent about aliasing.
+    /// PyTorch's schema, corrected where it is silent about aliasing. A declaration may give the name alone (`mul.Tensor`):
+    /// the registry puts the schema in its place.
     pub schema: &'static str,
     /// What the operator computes, in one line, where its name does not say it.
     pub doc: &'static str,
@@ -435,7 +436,9 @@ pub struct OpDef {
 pub type AssertsFn = fn(&[Arg]) -> Vec<Expr>;
 
 impl OpDef {
-    /// A declaration by schema alone, of an operator that restride can show and functionalize, but not run.
+    // -- Identity
+    /// A declaration with nothing but a schema (or a name, see [`OpDef::schema`]): the operator can be shown and
+    /// functionalized, not run.
     pub const fn new(schema: &'static str) -> OpDef {
         OpDef {
             schema,

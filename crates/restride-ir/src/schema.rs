@@ -120,11 +120,16 @@ impl Schema {
     /// Full name: `aten.add_.Tensor`. Python functions and higher-order operators have no overload: `_operator.mul`,
     /// `higher_order.cond`.
     pub fn full_name(&self) -> String {
-        let python = matches!(self.namespace.as_str(), "_operator" | "math" | "torch" | "higher_order");
-        if python && self.overload == "default" {
-            return format!("{}.{}", self.namespace, self.name);
+        Schema::name_of(&self.namespace, &self.name, &self.overload)
+    }
+
+    /// The full name of an operator from the parts of its schema's head.
+    pub fn name_of(namespace: &str, name: &str, overload: &str) -> String {
+        let python = matches!(namespace, "_operator" | "math" | "torch" | "higher_order");
+        if python && overload == "default" {
+            return format!("{namespace}.{name}");
         }
-        format!("{}.{}.{}", self.namespace, self.name, self.overload)
+        format!("{namespace}.{name}.{overload}")
     }
 
     /// Whether the schema declares a written argument.

@@ -405,9 +405,7 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(samples),
         doc: "softmax(q k^T scale + mask) v",
         by_batch: Some(ByBatch { each: &[0, 1, 2], broadcast: &[3] }),
-        ..OpDef::new(
-            "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
-        )
+        ..OpDef::new("scaled_dot_product_attention")
     },
     OpDef {
         infer: Some(infer),
@@ -430,9 +428,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &FLASH, true, false)),
         samples: Some(flash_samples),
         doc: "Attention with the logarithms of the sums of exponentials",
-        ..OpDef::new(
-            "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
-        )
+        ..OpDef::new("_scaled_dot_product_flash_attention_for_cpu")
     },
     OpDef {
         infer: Some(math_infer),
@@ -442,9 +438,7 @@ pub(crate) static OPS: &[OpDef] = &[
         decompose: Some(math_decompose),
         samples: Some(math_samples),
         doc: "Attention with its weights",
-        ..OpDef::new(
-            "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
-        )
+        ..OpDef::new("_scaled_dot_product_attention_math")
     },
 ];
 

@@ -115,29 +115,10 @@ const fn assertion(schema: &'static str, kernel: fn(&Call<'_>) -> Result<()>) ->
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        asserts: Some(asserts_scalar),
-        ..assertion("aten::_assert_scalar(Scalar self, str assert_msg) -> ()", assert_scalar)
-    },
-    assertion("aten::_assert_async(Tensor self) -> ()", assert_async),
-    assertion("aten::_assert_async.msg(Tensor self, str assert_msg) -> ()", assert_async_msg),
-    OpDef {
-        infer: Some(metadata_infer),
-        ..assertion(
-            "aten::_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? dtype=None, *, \
-             Device? device=None, Layout? layout=None) -> ()",
-            metadata,
-        )
-    },
-    OpDef {
-        asserts: Some(asserts_range),
-        ..assertion("aten::sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", constrain)
-    },
-    OpDef {
-        asserts: Some(asserts_range),
-        ..assertion(
-            "aten::sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
-            constrain_size,
-        )
-    },
+    OpDef { asserts: Some(asserts_scalar), ..assertion("_assert_scalar", assert_scalar) },
+    assertion("_assert_async", assert_async),
+    assertion("_assert_async.msg", assert_async_msg),
+    OpDef { infer: Some(metadata_infer), ..assertion("_assert_tensor_metadata", metadata) },
+    OpDef { asserts: Some(asserts_range), ..assertion("sym_constrain_range", constrain) },
+    OpDef { asserts: Some(asserts_range), ..assertion("sym_constrain_range_for_size", constrain_size) },
 ];

@@ -130,7 +130,5 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     scratch: Some(backward_scratch),
     samples: Some(backward_samples),
     doc: "A gradient that the mask leaves out is a tensor without elements",
-    ..OpDef::new(
-        "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    )
+    ..OpDef::new("convolution_backward")
 }];

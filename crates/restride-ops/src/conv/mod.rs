@@ -419,74 +419,26 @@ macro_rules! convolution {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    convolution!(
-        "aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        conv2d_samples
-    ),
-    convolution!(
-        "aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
-        GENERAL,
-        general_samples
-    ),
-    convolution!(
-        "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        padding2d_samples
-    ),
-    convolution!(
-        "aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        conv1d_samples
-    ),
-    convolution!(
-        "aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        padding1d_samples
-    ),
-    convolution!(
-        "aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        conv3d_samples
-    ),
-    convolution!(
-        "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor",
-        PLAIN,
-        padding3d_samples
-    ),
-    convolution!(
-        "aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, SymInt groups) -> Tensor",
-        PLAIN,
-        || vec![sample![
-            tensor(DType::F32, &[2, 3, 7, 8], 1),
-            tensor(DType::F32, &[4, 3, 3, 4], 7),
-            (),
-            [1, 1],
-            "same",
-            [1, 1],
-            1
-        ]]
-    ),
-    convolution!(
-        "aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-        GENERAL,
-        underscore_samples
-    ),
-    convolution!(
-        "aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, 0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor",
-        TRANSPOSED,
-        transpose2d_samples
-    ),
-    convolution!(
-        "aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, SymInt[1] dilation=[1]) -> Tensor",
-        TRANSPOSED,
-        transpose1d_samples
-    ),
-    convolution!(
-        "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor",
-        TRANSPOSED,
-        transpose3d_samples
-    ),
+    convolution!("conv2d", PLAIN, conv2d_samples),
+    convolution!("convolution", GENERAL, general_samples),
+    convolution!("conv2d.padding", PLAIN, padding2d_samples),
+    convolution!("conv1d", PLAIN, conv1d_samples),
+    convolution!("conv1d.padding", PLAIN, padding1d_samples),
+    convolution!("conv3d", PLAIN, conv3d_samples),
+    convolution!("conv3d.padding", PLAIN, padding3d_samples),
+    convolution!("_convolution_mode", PLAIN, || vec![sample![
+        tensor(DType::F32, &[2, 3, 7, 8], 1),
+        tensor(DType::F32, &[4, 3, 3, 4], 7),
+        (),
+        [1, 1],
+        "same",
+        [1, 1],
+        1
+    ]]),
+    convolution!("_convolution", GENERAL, underscore_samples),
+    convolution!("conv_transpose2d.input", TRANSPOSED, transpose2d_samples),
+    convolution!("conv_transpose1d", TRANSPOSED, transpose1d_samples),
+    convolution!("conv_transpose3d.input", TRANSPOSED, transpose3d_samples),
 ];
 
 /// The operators and gradients of this family.

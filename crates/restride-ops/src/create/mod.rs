@@ -369,103 +369,26 @@ const fn overwrite(
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    make(
-        "aten::full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_full,
-        run_second,
-        s_full,
-    ),
-    make(
-        "aten::full_like(Tensor self, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_full_like,
-        run_second,
-        s_full_like,
-    ),
-    make(
-        "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_new_full,
-        run_new_full,
-        s_new_full,
-    ),
-    make(
-        "aten::zeros(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_sized,
-        run_zeros,
-        s_sized,
-    ),
-    make(
-        "aten::zeros_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_like,
-        run_zeros,
-        s_like,
-    ),
-    make(
-        "aten::new_zeros(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_new,
-        run_zeros,
-        s_new,
-    ),
-    make(
-        "aten::ones(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_sized,
-        run_ones,
-        s_sized,
-    ),
-    make(
-        "aten::ones_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_like,
-        run_ones,
-        s_like,
-    ),
-    make(
-        "aten::new_ones(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_new,
-        run_ones,
-        s_new,
-    ),
-    empty(
-        "aten::empty.memory_format(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_empty,
-        s_empty,
-    ),
-    empty(
-        "aten::empty_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_like,
-        s_like,
-    ),
-    empty(
-        "aten::new_empty(Tensor self, SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_new,
-        s_new,
-    ),
-    empty(
-        "aten::empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_empty_permuted,
-        s_permuted,
-    ),
-    empty(
-        "aten::empty_strided(SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_empty_strided,
-        s_strided,
-    ),
-    empty(
-        "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_new_empty_strided,
-        s_new_strided,
-    ),
-    make(
-        "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        infer_scalar_tensor,
-        run_scalar_tensor,
-        s_scalar,
-    ),
-    overwrite("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", infer_fill, run_fill, || s_fill(true)),
+    make("full", infer_full, run_second, s_full),
+    make("full_like", infer_full_like, run_second, s_full_like),
+    make("new_full", infer_new_full, run_new_full, s_new_full),
+    make("zeros", infer_sized, run_zeros, s_sized),
+    make("zeros_like", infer_like, run_zeros, s_like),
+    make("new_zeros", infer_new, run_zeros, s_new),
+    make("ones", infer_sized, run_ones, s_sized),
+    make("ones_like", infer_like, run_ones, s_like),
+    make("new_ones", infer_new, run_ones, s_new),
+    empty("empty.memory_format", infer_empty, s_empty),
+    empty("empty_like", infer_like, s_like),
+    empty("new_empty", infer_new, s_new),
+    empty("empty_permuted", infer_empty_permuted, s_permuted),
+    empty("empty_strided", infer_empty_strided, s_strided),
+    empty("new_empty_strided", infer_new_empty_strided, s_new_strided),
+    make("scalar_tensor", infer_scalar_tensor, run_scalar_tensor, s_scalar),
+    overwrite("fill.Scalar", infer_fill, run_fill, || s_fill(true)),
     // With a tensor it is a `copy_`, which does not take a target with several elements in one cell.
-    OpDef {
-        overlap: OverlapCheck::Target,
-        ..overwrite("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", infer_fill, run_fill, || s_fill(false))
-    },
-    overwrite("aten::zero(Tensor self) -> Tensor", infer_zero, run_zeros, s_zero),
+    OpDef { overlap: OverlapCheck::Target, ..overwrite("fill.Tensor", infer_fill, run_fill, || s_fill(false)) },
+    overwrite("zero", infer_zero, run_zeros, s_zero),
 ];
 
 /// The operators and gradients of this family.

@@ -381,118 +381,37 @@ pub(crate) const fn made(
 }
 
 pub(crate) static OPS: &[OpDef] = &[
+    made("arange", |a| infer_arange(a, 1), |c| run_arange(c, 1), s_arange_end),
+    made("arange.start", |a| infer_arange(a, 2), |c| run_arange(c, 2), s_arange_start),
+    made("arange.start_step", |a| infer_arange(a, 3), |c| run_arange(c, 3), s_arange_step),
     made(
-        "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_arange(a, 1),
-        |c| run_arange(c, 1),
-        s_arange_end,
-    ),
-    made(
-        "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_arange(a, 2),
-        |c| run_arange(c, 2),
-        s_arange_start,
-    ),
-    made(
-        "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_arange(a, 3),
-        |c| run_arange(c, 3),
-        s_arange_step,
-    ),
-    made(
-        "aten::range(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "range",
         |a| infer_range(a, 2),
         |c| run_range(c, 2),
         || s_range_end(vec![sample![0, 3], sample![0.5, 4], sample![3, 0]]),
     ),
     made(
-        "aten::range.step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "range.step",
         |a| infer_range(a, 3),
         |c| run_range(c, 3),
         || s_range_end(vec![sample![0, 7, 2], sample![1.0, 0.0, -0.25]]),
     ),
-    made(
-        "aten::linspace(Scalar start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        s_linspace,
-    ),
-    made(
-        "aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        s_logspace,
-    ),
-    made(
-        "aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        || with_tensors(s_linspace(), true, true),
-    ),
-    made(
-        "aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        || with_tensors(s_logspace(), true, true),
-    ),
-    made(
-        "aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        || with_tensors(s_linspace(), true, false),
-    ),
-    made(
-        "aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        || with_tensors(s_logspace(), true, false),
-    ),
-    made(
-        "aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 3),
-        run_linspace,
-        || with_tensors(s_linspace(), false, true),
-    ),
-    made(
-        "aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_spaced(a, 4),
-        run_logspace,
-        || with_tensors(s_logspace(), false, true),
-    ),
+    made("linspace", |a| infer_spaced(a, 3), run_linspace, s_linspace),
+    made("logspace", |a| infer_spaced(a, 4), run_logspace, s_logspace),
+    made("linspace.Tensor_Tensor", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), true, true)),
+    made("logspace.Tensor_Tensor", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), true, true)),
+    made("linspace.Tensor_Scalar", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), true, false)),
+    made("logspace.Tensor_Scalar", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), true, false)),
+    made("linspace.Scalar_Tensor", |a| infer_spaced(a, 3), run_linspace, || with_tensors(s_linspace(), false, true)),
+    made("logspace.Scalar_Tensor", |a| infer_spaced(a, 4), run_logspace, || with_tensors(s_logspace(), false, true)),
+    OpDef { exactness: Exactness::Exact, ..made("eye", |a| infer_eye(a, 1), run_eye, || s_eye(false)) },
+    OpDef { exactness: Exactness::Exact, ..made("eye.m", |a| infer_eye(a, 2), run_eye, || s_eye(true)) },
     OpDef {
         exactness: Exactness::Exact,
-        ..made(
-            "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            |a| infer_eye(a, 1),
-            run_eye,
-            || s_eye(false),
-        )
+        ..made("tril_indices", |a| infer_indices(a, true), |c| run_indices(c, true), s_indices)
     },
     OpDef {
         exactness: Exactness::Exact,
-        ..made(
-            "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            |a| infer_eye(a, 2),
-            run_eye,
-            || s_eye(true),
-        )
-    },
-    OpDef {
-        exactness: Exactness::Exact,
-        ..made(
-            "aten::tril_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            |a| infer_indices(a, true),
-            |c| run_indices(c, true),
-            s_indices,
-        )
-    },
-    OpDef {
-        exactness: Exactness::Exact,
-        ..made(
-            "aten::triu_indices(int row, int col, int offset=0, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-            |a| infer_indices(a, false),
-            |c| run_indices(c, false),
-            s_indices,
-        )
+        ..made("triu_indices", |a| infer_indices(a, false), |c| run_indices(c, false), s_indices)
     },
 ];

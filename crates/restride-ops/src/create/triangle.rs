@@ -179,7 +179,7 @@ pub(crate) static OPS: &[OpDef] = &[
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
         samples: Some(s_tri),
-        ..OpDef::new("aten::tril(Tensor self, SymInt diagonal=0) -> Tensor")
+        ..OpDef::new("tril")
     },
     OpDef {
         infer: Some(|a| infer_tri(a, "triu")),
@@ -188,7 +188,7 @@ pub(crate) static OPS: &[OpDef] = &[
         reuse: &[Reuse { arg: 0, result: 0, kind: ReuseKind::SameIndex }],
         exactness: Exactness::Exact,
         samples: Some(s_tri),
-        ..OpDef::new("aten::triu(Tensor self, SymInt diagonal=0) -> Tensor")
+        ..OpDef::new("triu")
     },
     OpDef {
         infer: Some(infer_one_hot),
@@ -196,20 +196,20 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(room_one_hot),
         exactness: Exactness::Exact,
         samples: Some(s_one_hot),
-        ..OpDef::new("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor")
+        ..OpDef::new("one_hot")
     },
     OpDef {
         decompose: Some(meshgrid),
         infer: crate::support::composite::composed!(meshgrid),
         exactness: Exactness::Exact,
         samples: Some(s_meshgrid),
-        ..OpDef::new("aten::meshgrid(Tensor[] tensors) -> Tensor[]")
+        ..OpDef::new("meshgrid")
     },
     OpDef {
         decompose: Some(meshgrid),
         infer: crate::support::composite::composed!(meshgrid),
         exactness: Exactness::Exact,
         samples: Some(s_meshgrid_indexed),
-        ..OpDef::new("aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]")
+        ..OpDef::new("meshgrid.indexing")
     },
 ];

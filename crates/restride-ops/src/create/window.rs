@@ -74,62 +74,57 @@ fn s_window_flagged(more: &[f64]) -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
+    made("hann_window", |a| infer_window(a, 1), |c| run_window(c, Window::Cosine, true, 0.5, 0.5), || s_window(&[])),
     made(
-        "aten::hann_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        |a| infer_window(a, 1),
-        |c| run_window(c, Window::Cosine, true, 0.5, 0.5),
-        || s_window(&[]),
-    ),
-    made(
-        "aten::hann_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "hann_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Cosine, periodic(c)?, 0.5, 0.5),
         || s_window_flagged(&[]),
     ),
     made(
-        "aten::hamming_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "hamming_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Cosine, true, 0.54, 0.46),
         || s_window(&[]),
     ),
     made(
-        "aten::hamming_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "hamming_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Cosine, periodic(c)?, 0.54, 0.46),
         || s_window_flagged(&[]),
     ),
     made(
-        "aten::bartlett_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "bartlett_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Bartlett, true, 0.0, 0.0),
         || s_window(&[]),
     ),
     made(
-        "aten::bartlett_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "bartlett_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Bartlett, periodic(c)?, 0.0, 0.0),
         || s_window_flagged(&[]),
     ),
     made(
-        "aten::blackman_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "blackman_window",
         |a| infer_window(a, 1),
         |c| run_window(c, Window::Blackman, true, 0.0, 0.0),
         || s_window(&[]),
     ),
     made(
-        "aten::blackman_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "blackman_window.periodic",
         |a| infer_window(a, 2),
         |c| run_window(c, Window::Blackman, periodic(c)?, 0.0, 0.0),
         || s_window_flagged(&[]),
     ),
     made(
-        "aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "hamming_window.periodic_alpha",
         |a| infer_window(a, 3),
         |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, 0.46),
         || s_window_flagged(&[0.6]),
     ),
     made(
-        "aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+        "hamming_window.periodic_alpha_beta",
         |a| infer_window(a, 4),
         |c| run_window(c, Window::Cosine, periodic(c)?, c.args.float(2)?, c.args.float(3)?),
         || s_window_flagged(&[0.6, 0.3]),

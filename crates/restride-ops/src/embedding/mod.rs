@@ -291,18 +291,14 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(scratch),
         exactness: restride_ir::Exactness::Exact,
         samples: Some(samples),
-        ..OpDef::new(
-            "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-        )
+        ..OpDef::new("embedding")
     },
     OpDef {
         infer: Some(backward_infer),
         kernel: Kernel::Fixed(backward),
         scratch: Some(backward_scratch),
         samples: Some(backward_samples),
-        ..OpDef::new(
-            "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
-        )
+        ..OpDef::new("embedding_dense_backward")
     },
     OpDef {
         infer: Some(renorm_infer),
@@ -310,32 +306,12 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(renorm_scratch),
         samples: Some(renorm_samples),
         doc: "The table with indexed rows of too large a norm scaled down to it",
-        ..OpDef::new("aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor")
+        ..OpDef::new("embedding_renorm")
     },
-    bag!(
-        "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-        false,
-        true,
-        || bag_samples(false)
-    ),
-    bag!(
-        "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-        false,
-        false,
-        || bag_samples(false)
-    ),
-    bag!(
-        "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-        true,
-        false,
-        || bag_samples(true)
-    ),
-    bag!(
-        "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, Tensor, Tensor, Tensor)",
-        true,
-        false,
-        short_bag_samples
-    ),
+    bag!("_embedding_bag", false, true, || bag_samples(false)),
+    bag!("_embedding_bag_forward_only", false, false, || bag_samples(false)),
+    bag!("embedding_bag.padding_idx", true, false, || bag_samples(true)),
+    bag!("embedding_bag", true, false, short_bag_samples),
 ];
 
 /// The operators and gradients of this family.

@@ -454,7 +454,7 @@ pub(crate) static OPS: &[OpDef] = &[
             out.extend(raw_samples(DType::C128, arg(false)));
             out
         }),
-        ..OpDef::new("aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor")
+        ..OpDef::new("_fft_c2c")
     },
     OpDef {
         infer: Some(r2c_infer),
@@ -466,7 +466,7 @@ pub(crate) static OPS: &[OpDef] = &[
             out.extend(raw_samples(DType::F64, arg(false)));
             out
         }),
-        ..OpDef::new("aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor")
+        ..OpDef::new("_fft_r2c")
     },
     OpDef {
         infer: Some(c2r_infer),
@@ -481,7 +481,7 @@ pub(crate) static OPS: &[OpDef] = &[
             }
             out
         }),
-        ..OpDef::new("aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor")
+        ..OpDef::new("_fft_c2r")
     },
     OpDef {
         infer: Some(windows_infer),
@@ -493,120 +493,38 @@ pub(crate) static OPS: &[OpDef] = &[
                 sample![transposed(DType::F64, &[4, 2, 3], 1), [6, 2], 0, 3, 1],
             ]
         }),
-        ..OpDef::new(
-            "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
-        )
+        ..OpDef::new("unfold_backward")
     },
-    composite!(
-        fft,
-        one_samples(ANY),
-        "aten::fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ifft,
-        one_samples(ANY),
-        "aten::fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        rfft,
-        one_samples(REALS),
-        "aten::fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        irfft,
-        one_samples(ANY),
-        "aten::fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        fftn,
-        many_samples(ANY),
-        "aten::fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ifftn,
-        many_samples(ANY),
-        "aten::fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        rfftn,
-        many_samples(REALS),
-        "aten::fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        irfftn,
-        many_samples(ANY),
-        "aten::fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        fftn,
-        many_samples(ANY),
-        "aten::fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ifftn,
-        many_samples(ANY),
-        "aten::fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        rfftn,
-        many_samples(REALS),
-        "aten::fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        irfftn,
-        many_samples(ANY),
-        "aten::fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        hfft,
-        one_samples(ANY),
-        "aten::fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ihfft,
-        one_samples(REALS),
-        "aten::fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        hfftn,
-        many_samples(ANY),
-        "aten::fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ihfftn,
-        many_samples(REALS),
-        "aten::fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-    ),
-    composite!(
-        hfftn,
-        many_samples(ANY),
-        "aten::fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
-    composite!(
-        ihfftn,
-        many_samples(REALS),
-        "aten::fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
-    ),
+    composite!(fft, one_samples(ANY), "fft_fft"),
+    composite!(ifft, one_samples(ANY), "fft_ifft"),
+    composite!(rfft, one_samples(REALS), "fft_rfft"),
+    composite!(irfft, one_samples(ANY), "fft_irfft"),
+    composite!(fftn, many_samples(ANY), "fft_fftn"),
+    composite!(ifftn, many_samples(ANY), "fft_ifftn"),
+    composite!(rfftn, many_samples(REALS), "fft_rfftn"),
+    composite!(irfftn, many_samples(ANY), "fft_irfftn"),
+    composite!(fftn, many_samples(ANY), "fft_fft2"),
+    composite!(ifftn, many_samples(ANY), "fft_ifft2"),
+    composite!(rfftn, many_samples(REALS), "fft_rfft2"),
+    composite!(irfftn, many_samples(ANY), "fft_irfft2"),
+    composite!(hfft, one_samples(ANY), "fft_hfft"),
+    composite!(ihfft, one_samples(REALS), "fft_ihfft"),
+    composite!(hfftn, many_samples(ANY), "fft_hfft2"),
+    composite!(ihfftn, many_samples(REALS), "fft_ihfft2"),
+    composite!(hfftn, many_samples(ANY), "fft_hfftn"),
+    composite!(ihfftn, many_samples(REALS), "fft_ihfftn"),
     composite!(
         fftshift,
         vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
-        "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor"
+        "fft_fftshift"
     ),
     composite!(
         ifftshift,
         vec![sample![tensor(DType::F32, &SHAPE, 1)], sample![tensor(DType::F32, &SHAPE, 1), [2]]],
-        "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor"
+        "fft_ifftshift"
     ),
-    composite!(
-        fftfreq,
-        vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]],
-        "aten::fft_fftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
-    composite!(
-        rfftfreq,
-        vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]],
-        "aten::fft_rfftfreq(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-    ),
+    composite!(fftfreq, vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]], "fft_fftfreq"),
+    composite!(rfftfreq, vec![sample![8], sample![7, 0.5], sample![5, 2.0, DType::F64]], "fft_rfftfreq"),
 ];
 
 /// The operators and gradients of this family.

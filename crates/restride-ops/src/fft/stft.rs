@@ -237,19 +237,7 @@ fn istft_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        stft,
-        stft_samples(false),
-        "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"
-    ),
-    composite!(
-        stft_center,
-        stft_samples(true),
-        "aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor"
-    ),
-    composite!(
-        istft,
-        istft_samples(),
-        "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"
-    ),
+    composite!(stft, stft_samples(false), "stft"),
+    composite!(stft_center, stft_samples(true), "stft.center"),
+    composite!(istft, istft_samples(), "istft"),
 ];

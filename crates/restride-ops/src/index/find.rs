@@ -255,34 +255,27 @@ const fn in_columns(schema: &'static str) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    found("aten::nonzero(Tensor self) -> Tensor", run_nonzero, s_nonzero),
-    found("aten::argwhere(Tensor self) -> Tensor", run_nonzero, s_nonzero),
-    in_columns("aten::nonzero_numpy(Tensor self) -> Tensor[]"),
-    in_columns("aten::where(Tensor condition) -> Tensor[]"),
+    found("nonzero", run_nonzero, s_nonzero),
+    found("argwhere", run_nonzero, s_nonzero),
+    in_columns("nonzero_numpy"),
+    in_columns("where"),
     OpDef {
         infer: Some(infer_nonzero_static),
         kernel: Kernel::Fixed(run_nonzero_static),
         scratch: Some(room_nonzero_static),
         exactness: Exactness::Exact,
         samples: Some(s_nonzero_static),
-        ..OpDef::new("aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
+        ..OpDef::new("nonzero_static")
     },
-    found("aten::masked_select(Tensor self, Tensor mask) -> Tensor", run_masked_select, s_masked_select),
-    found(
-        "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
-        run_repeats,
-        s_repeats,
-    ),
+    found("masked_select", run_masked_select, s_masked_select),
+    found("repeat_interleave.Tensor", run_repeats, s_repeats),
     OpDef {
         decompose: Some(repeat_by),
         // How many there are is data: the run finds it, whatever the program says of the result.
         composed: Some(|a| a.is_none(3)),
         exactness: Exactness::Exact,
         samples: Some(s_repeat_by),
-        ..OpDef::new(
-            "aten::repeat_interleave.self_Tensor(RawTensor self, RawTensor repeats, int? dim=None, *, SymInt? \
-             output_size=None) -> RawTensor",
-        )
+        ..OpDef::new("repeat_interleave.self_Tensor")
     },
     OpDef {
         doc: "`repeat_interleave` of indices with a result of known size",

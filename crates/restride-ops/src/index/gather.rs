@@ -173,19 +173,7 @@ fn s_along() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact(
-        "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-        infer_gather,
-        run_gather,
-        room_gather,
-        s_gather,
-    ),
-    exact("aten::take(Tensor self, Tensor index) -> Tensor", infer_take, run_take, room_take, s_take),
-    exact(
-        "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
-        infer_along,
-        run_along,
-        room_along,
-        s_along,
-    ),
+    exact("gather", infer_gather, run_gather, room_gather, s_gather),
+    exact("take", infer_take, run_take, room_take, s_take),
+    exact("take_along_dim", infer_along, run_along, room_along, s_along),
 ];

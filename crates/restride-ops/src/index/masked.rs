@@ -150,21 +150,16 @@ pub(crate) static OPS: &[OpDef] = &[
         decompose: Some(masked_index),
         exactness: Exactness::Exact,
         samples: Some(s_masked_index),
-        ..OpDef::new("aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor")
+        ..OpDef::new("_unsafe_masked_index")
     },
-    composite!(
-        masked_put,
-        s_masked_put(),
-        "aten::_unsafe_masked_index_put_accumulate(RawTensor self, RawTensor mask, RawTensor?[] indices, RawTensor values) -> \
-             RawTensor"
-    ),
+    composite!(masked_put, s_masked_put(), "_unsafe_masked_index_put_accumulate"),
     OpDef {
         infer: Some(infer_combinations),
         kernel: Kernel::Fixed(run_combinations),
         scratch: Some(room_combinations),
         exactness: Exactness::Exact,
         samples: Some(s_combinations),
-        ..OpDef::new("aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor")
+        ..OpDef::new("combinations")
     },
 ];
 

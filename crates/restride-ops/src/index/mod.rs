@@ -480,18 +480,11 @@ const fn a_put(schema: &'static str, samples: fn() -> Vec<Sample>) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    an_index("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", s_index),
-    an_index("aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", s_index_plain),
-    a_put("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", s_put),
-    a_put(
-        "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-        s_put,
-    ),
-    a_put(
-        "aten::_index_put_impl(RawTensor self, RawTensor?[] indices, RawTensor values, bool accumulate=False, bool unsafe=False) \
-         -> RawTensor",
-        s_put,
-    ),
+    an_index("index.Tensor", s_index),
+    an_index("_unsafe_index.Tensor", s_index_plain),
+    a_put("index_put", s_put),
+    a_put("_unsafe_index_put", s_put),
+    a_put("_index_put_impl", s_put),
 ];
 
 /// The operators and gradients of this family.

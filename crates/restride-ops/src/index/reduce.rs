@@ -82,7 +82,5 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     decompose: Some(index_reduce),
     exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
     samples: Some(samples),
-    ..OpDef::new(
-        "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-    )
+    ..OpDef::new("index_reduce")
 }];

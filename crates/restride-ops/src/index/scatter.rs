@@ -365,64 +365,15 @@ const fn sums(def: OpDef) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    aside(writes(
-        "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-        infer_src,
-        run_set,
-        room_set,
-        s_src,
-    )),
-    aside(writes(
-        "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-        infer_value,
-        run_set,
-        room_set,
-        s_value,
-    )),
-    aside(sums(writes(
-        "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-        infer_reduce,
-        run_reduce,
-        room_reduce,
-        s_reduce,
-    ))),
-    aside(sums(writes(
-        "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-        infer_value_reduce,
-        run_reduce,
-        room_reduce,
-        s_value_reduce,
-    ))),
-    aside(sums(writes(
-        "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-        infer_src,
-        run_sum,
-        room_sum,
-        s_src,
-    ))),
-    aside(sums(writes(
-        "aten::scatter_reduce.two(RawTensor self, int dim, RawTensor index, RawTensor src, str reduce, *, bool include_self=True) \
-         -> RawTensor",
-        infer_two,
-        run_two,
-        room_two,
-        s_two,
-    ))),
-    sums(writes(
-        "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-        infer_put,
-        run_put,
-        room_put,
-        s_put,
-    )),
+    aside(writes("scatter.src", infer_src, run_set, room_set, s_src)),
+    aside(writes("scatter.value", infer_value, run_set, room_set, s_value)),
+    aside(sums(writes("scatter.reduce", infer_reduce, run_reduce, room_reduce, s_reduce))),
+    aside(sums(writes("scatter.value_reduce", infer_value_reduce, run_reduce, room_reduce, s_value_reduce))),
+    aside(sums(writes("scatter_add", infer_src, run_sum, room_sum, s_src))),
+    aside(sums(writes("scatter_reduce.two", infer_two, run_two, room_two, s_two))),
+    sums(writes("put", infer_put, run_put, room_put, s_put)),
     OpDef {
         overlap: OverlapCheck::Target,
-        ..writes(
-            "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-            infer_masked,
-            run_masked,
-            room_masked,
-            s_masked,
-        )
+        ..writes("masked_scatter", infer_masked, run_masked, room_masked, s_masked)
     },
 ];

@@ -367,38 +367,17 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(vector_scratch),
         exactness: Exactness::Exact,
         samples: Some(s_select),
-        ..OpDef::new("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor")
+        ..OpDef::new("index_select")
     },
     OpDef {
         halves_aside: true,
         exactness: Exactness::Within { rtol: 1e-5, atol: 1e-6 },
-        ..writes(
-            "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-            infer_add,
-            run_add,
-            vector_scratch,
-            OverlapCheck::Any,
-            s_add,
-        )
+        ..writes("index_add", infer_add, run_add, vector_scratch, OverlapCheck::Any, s_add)
     },
+    writes("index_copy", infer_copy, run_copy, values_scratch, OverlapCheck::Any, s_copy),
+    writes("index_fill.int_Scalar", infer_fill_scalar, run_fill_scalar, number_scratch, OverlapCheck::Operands, s_fill),
     writes(
-        "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-        infer_copy,
-        run_copy,
-        values_scratch,
-        OverlapCheck::Any,
-        s_copy,
-    ),
-    writes(
-        "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-        infer_fill_scalar,
-        run_fill_scalar,
-        number_scratch,
-        OverlapCheck::Operands,
-        s_fill,
-    ),
-    writes(
-        "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+        "index_fill.int_Tensor",
         infer_fill_tensor,
         run_fill_tensor,
         values_scratch,

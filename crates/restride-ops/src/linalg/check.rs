@@ -59,7 +59,7 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     kernel: Kernel::Fixed(check),
     effectful: true,
     exactness: Exactness::Exact,
-    ..OpDef::new("aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()")
+    ..OpDef::new("_linalg_check_errors")
 }];
 
 #[cfg(test)]

@@ -340,53 +340,13 @@ fn ormqr_samples() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        cholesky_infer,
-        cholesky_run,
-        cholesky_scratch,
-        definite_samples(),
-        "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)"
-    ),
-    composite!(cholesky, definite_samples(), "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor"),
-    kernel!(
-        cholesky_inverse_infer,
-        cholesky_inverse_run,
-        cholesky_inverse_scratch,
-        factor_forms(),
-        "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor"
-    ),
-    composite!(
-        cholesky_solve,
-        cholesky_solve_samples(),
-        "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor"
-    ),
-    kernel!(
-        qr_infer,
-        qr_run,
-        qr_scratch,
-        qr_samples(),
-        "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)"
-    ),
-    kernel!(
-        geqrf_infer,
-        geqrf_run,
-        geqrf_scratch,
-        factor_samples(),
-        "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)"
-    ),
-    kernel!(
-        product_infer,
-        product_run,
-        product_scratch,
-        product_samples(),
-        "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor"
-    ),
-    composite!(orgqr, product_samples(), "aten::orgqr(Tensor self, Tensor input2) -> Tensor"),
-    kernel!(
-        ormqr_infer,
-        ormqr_run,
-        ormqr_scratch,
-        ormqr_samples(),
-        "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor"
-    ),
+    kernel!(cholesky_infer, cholesky_run, cholesky_scratch, definite_samples(), "linalg_cholesky_ex"),
+    composite!(cholesky, definite_samples(), "linalg_cholesky"),
+    kernel!(cholesky_inverse_infer, cholesky_inverse_run, cholesky_inverse_scratch, factor_forms(), "cholesky_inverse"),
+    composite!(cholesky_solve, cholesky_solve_samples(), "cholesky_solve"),
+    kernel!(qr_infer, qr_run, qr_scratch, qr_samples(), "linalg_qr"),
+    kernel!(geqrf_infer, geqrf_run, geqrf_scratch, factor_samples(), "geqrf"),
+    kernel!(product_infer, product_run, product_scratch, product_samples(), "linalg_householder_product"),
+    composite!(orgqr, product_samples(), "orgqr"),
+    kernel!(ormqr_infer, ormqr_run, ormqr_scratch, ormqr_samples(), "ormqr"),
 ];

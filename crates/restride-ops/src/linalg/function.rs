@@ -279,21 +279,13 @@ fn triangles() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(exp_infer, exp_run, exp_scratch, exponentials(), "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
-    composite!(exp, exponentials(), "aten::matrix_exp(Tensor self) -> Tensor"),
-    composite!(power, powers(), "aten::linalg_matrix_power(Tensor self, int n) -> Tensor"),
-    composite!(power, powers(), "aten::matrix_power(Tensor self, int n) -> Tensor"),
-    composite!(tensorinv, tensor_inverses(), "aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor"),
-    composite!(
-        tensorsolve,
-        tensor_equations(),
-        "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor"
-    ),
-    composite!(vander, vanders(), "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"),
-    composite!(vecdot, dots(), "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
-    composite!(
-        triangular_solve,
-        triangles(),
-        "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)"
-    ),
+    kernel!(exp_infer, exp_run, exp_scratch, exponentials(), "linalg_matrix_exp"),
+    composite!(exp, exponentials(), "matrix_exp"),
+    composite!(power, powers(), "linalg_matrix_power"),
+    composite!(power, powers(), "matrix_power"),
+    composite!(tensorinv, tensor_inverses(), "linalg_tensorinv"),
+    composite!(tensorsolve, tensor_equations(), "linalg_tensorsolve"),
+    composite!(vander, vanders(), "linalg_vander"),
+    composite!(vecdot, dots(), "linalg_vecdot"),
+    composite!(triangular_solve, triangles(), "triangular_solve"),
 ];

@@ -160,23 +160,7 @@ fn solve_samples() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        factor_infer,
-        factor_run,
-        factor_scratch,
-        factor_samples(),
-        "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)"
-    ),
-    composite!(
-        factor,
-        factor_samples(),
-        "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)"
-    ),
-    kernel!(
-        solve_infer,
-        solve_run,
-        solve_scratch,
-        solve_samples(),
-        "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor"
-    ),
+    kernel!(factor_infer, factor_run, factor_scratch, factor_samples(), "linalg_ldl_factor_ex"),
+    composite!(factor, factor_samples(), "linalg_ldl_factor"),
+    kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "linalg_ldl_solve"),
 ];

@@ -199,41 +199,17 @@ picks! {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        lu_factor_infer,
-        lu_factor_run,
-        factors_scratch,
-        factor_samples(),
-        "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)"
-    ),
-    composite!(
-        lu_factor,
-        factor_samples(),
-        "aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)"
-    ),
+    kernel!(lu_factor_infer, lu_factor_run, factors_scratch, factor_samples(), "linalg_lu_factor_ex"),
+    composite!(lu_factor, factor_samples(), "linalg_lu_factor"),
     OpDef {
         infer: Some(unpack_infer),
         kernel: Kernel::Fixed(unpack_run),
         scratch: Some(unpack_scratch),
         samples: Some(unpack_samples),
-        ..OpDef::new(
-            "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
-        )
+        ..OpDef::new("lu_unpack")
     },
-    composite!(
-        lu_with_info,
-        factor_samples(),
-        "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)"
-    ),
-    composite!(lu, matrix_samples(), "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)"),
-    composite!(
-        lu_solve,
-        solve_samples(false),
-        "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor"
-    ),
-    composite!(
-        old_lu_solve,
-        solve_samples(true),
-        "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor"
-    ),
+    composite!(lu_with_info, factor_samples(), "_lu_with_info"),
+    composite!(lu, matrix_samples(), "linalg_lu"),
+    composite!(lu_solve, solve_samples(false), "linalg_lu_solve"),
+    composite!(old_lu_solve, solve_samples(true), "lu_solve"),
 ];

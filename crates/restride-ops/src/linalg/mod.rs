@@ -312,40 +312,16 @@ macro_rules! kernel {
 }
 pub(crate) use kernel;
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        inv_infer,
-        inv_run,
-        inv_scratch,
-        regular_samples().split_off(2),
-        "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)"
-    ),
-    composite!(inv, regular_samples(), "aten::linalg_inv(Tensor A) -> Tensor"),
-    composite!(inv, regular_samples(), "aten::inverse(Tensor self) -> Tensor"),
-    OpDef {
-        strided: true,
-        ..kernel!(
-            det_infer,
-            det_run,
-            det_scratch,
-            regular_samples(),
-            "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"
-        )
-    },
-    composite!(det, regular_samples(), "aten::linalg_det(Tensor A) -> Tensor"),
-    composite!(det, regular_samples(), "aten::det(Tensor self) -> Tensor"),
-    OpDef {
-        strided: true,
-        ..kernel!(
-            slogdet_infer,
-            slogdet_run,
-            det_scratch,
-            regular_samples(),
-            "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)"
-        )
-    },
-    composite!(slogdet, regular_samples(), "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
-    composite!(slogdet, regular_samples(), "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
-    composite!(logdet, regular_samples(), "aten::logdet(Tensor self) -> Tensor"),
+    kernel!(inv_infer, inv_run, inv_scratch, regular_samples().split_off(2), "linalg_inv_ex"),
+    composite!(inv, regular_samples(), "linalg_inv"),
+    composite!(inv, regular_samples(), "inverse"),
+    OpDef { strided: true, ..kernel!(det_infer, det_run, det_scratch, regular_samples(), "_linalg_det") },
+    composite!(det, regular_samples(), "linalg_det"),
+    composite!(det, regular_samples(), "det"),
+    OpDef { strided: true, ..kernel!(slogdet_infer, slogdet_run, det_scratch, regular_samples(), "_linalg_slogdet") },
+    composite!(slogdet, regular_samples(), "linalg_slogdet"),
+    composite!(slogdet, regular_samples(), "slogdet"),
+    composite!(logdet, regular_samples(), "logdet"),
 ];
 
 /// The operators and gradients of this family.

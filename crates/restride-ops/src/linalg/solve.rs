@@ -174,24 +174,8 @@ fn triangular_scratch(a: &Args<'_, Meta>, outs: &[Meta]) -> Result<usize> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        solve_infer,
-        solve_run,
-        solve_scratch,
-        solve_samples(),
-        "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)"
-    ),
-    composite!(solve, solve_samples(), "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor"),
-    composite!(
-        solve_ex,
-        solve_samples(),
-        "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)"
-    ),
-    kernel!(
-        triangular_infer,
-        triangular_run,
-        triangular_scratch,
-        triangular_samples(),
-        "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor"
-    ),
+    kernel!(solve_infer, solve_run, solve_scratch, solve_samples(), "_linalg_solve_ex"),
+    composite!(solve, solve_samples(), "linalg_solve"),
+    composite!(solve_ex, solve_samples(), "linalg_solve_ex"),
+    kernel!(triangular_infer, triangular_run, triangular_scratch, triangular_samples(), "linalg_solve_triangular"),
 ];

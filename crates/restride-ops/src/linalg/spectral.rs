@@ -442,123 +442,45 @@ fn named_conditions() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..kernel!(
-            eigh_infer,
-            eigh_run,
-            eigh_scratch,
-            eigh_samples(),
-            "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)"
-        )
-    },
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..composite!(
-            eigh,
-            eigh_samples(),
-            "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)"
-        )
-    },
-    composite!(eigvalsh, eigh_samples(), "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..kernel!(
-            svd_infer,
-            svd_run,
-            svd_scratch,
-            svd_shapes(),
-            "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
-        )
-    },
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..composite!(
-            svd,
-            svd_shapes(),
-            "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)"
-        )
-    },
-    composite!(svdvals, svd_shapes(), "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"),
+    OpDef { exactness: UP_TO_SIGN, ..kernel!(eigh_infer, eigh_run, eigh_scratch, eigh_samples(), "_linalg_eigh") },
+    OpDef { exactness: UP_TO_SIGN, ..composite!(eigh, eigh_samples(), "linalg_eigh") },
+    composite!(eigvalsh, eigh_samples(), "linalg_eigvalsh"),
+    OpDef { exactness: UP_TO_SIGN, ..kernel!(svd_infer, svd_run, svd_scratch, svd_shapes(), "_linalg_svd") },
+    OpDef { exactness: UP_TO_SIGN, ..composite!(svd, svd_shapes(), "linalg_svd") },
+    composite!(svdvals, svd_shapes(), "linalg_svdvals"),
     OpDef {
         exactness: UP_TO_SIGN,
         ..composite!(
             old_svd,
             [options(&[flag(true)]), options(&[flag(false)]), options(&[flag(true), flag(false)])].concat(),
-            "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)"
+            "svd"
         )
     },
+    OpDef { exactness: UP_TO_SIGN, ..kernel!(eig_infer, eig_run, eig_scratch, regular_samples(), "linalg_eig") },
     OpDef {
         exactness: UP_TO_SIGN,
-        ..kernel!(
-            eig_infer,
-            eig_run,
-            eig_scratch,
-            regular_samples(),
-            "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"
-        )
+        ..kernel!(eigvals_infer, eig_run, eig_scratch, regular_samples(), "_linalg_eigvals")
     },
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..kernel!(
-            eigvals_infer,
-            eig_run,
-            eig_scratch,
-            regular_samples(),
-            "aten::_linalg_eigvals(Tensor self) -> Tensor"
-        )
-    },
-    OpDef {
-        exactness: UP_TO_SIGN,
-        ..composite!(eigvals, regular_samples(), "aten::linalg_eigvals(Tensor self) -> Tensor")
-    },
-    composite!(
-        pinv,
-        tolerances(true),
-        "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
-    ),
-    composite!(
-        pinv_float,
-        tolerances(false),
-        "aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
-    ),
+    OpDef { exactness: UP_TO_SIGN, ..composite!(eigvals, regular_samples(), "linalg_eigvals") },
+    composite!(pinv, tolerances(true), "linalg_pinv.atol_rtol_tensor"),
+    composite!(pinv_float, tolerances(false), "linalg_pinv.atol_rtol_float"),
+    composite!(pinv_rcond, options(&[of(0.01)]), "linalg_pinv"),
     composite!(
         pinv_rcond,
-        options(&[of(0.01)]),
-        "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor"
+        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.01], &[]))]),
+        "linalg_pinv.rcond_tensor"
     ),
-    composite!(
-        pinv_rcond,
-        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.01], &[]))]),
-        "aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor"
-    ),
-    composite!(
-        pinv_rcond,
-        [any_samples(), options(&[of(0.3)])].concat(),
-        "aten::pinverse(Tensor self, float rcond=1.0000000000000001e-15) -> Tensor"
-    ),
-    composite!(
-        matrix_rank,
-        tolerances(true),
-        "aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
-    ),
-    composite!(
-        matrix_rank,
-        tolerances(false),
-        "aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
-    ),
+    composite!(pinv_rcond, [any_samples(), options(&[of(0.3)])].concat(), "pinverse"),
+    composite!(matrix_rank, tolerances(true), "linalg_matrix_rank.atol_rtol_tensor"),
+    composite!(matrix_rank, tolerances(false), "linalg_matrix_rank.atol_rtol_float"),
+    composite!(matrix_rank_tol, options(&[of(0.3)]), "linalg_matrix_rank"),
     composite!(
         matrix_rank_tol,
-        options(&[of(0.3)]),
-        "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"
+        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.3], &[]))]),
+        "linalg_matrix_rank.tol_tensor"
     ),
-    composite!(
-        matrix_rank_tol,
-        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.3], &[]))]),
-        "aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor"
-    ),
-    composite!(cond, conditions(), "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
-    composite!(cond, named_conditions(), "aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    composite!(polar, any_samples(), "aten::linalg_polar(Tensor A) -> (Tensor U, Tensor H)"),
-    composite!(sqrth, hermitian_samples(&[]), "aten::linalg_matrix_sqrth(Tensor self) -> Tensor"),
+    composite!(cond, conditions(), "linalg_cond"),
+    composite!(cond, named_conditions(), "linalg_cond.p_str"),
+    composite!(polar, any_samples(), "linalg_polar"),
+    composite!(sqrth, hermitian_samples(&[]), "linalg_matrix_sqrth"),
 ];

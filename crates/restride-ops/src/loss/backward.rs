@@ -95,19 +95,7 @@ fn bce_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        nll,
-        nll_samples(&[]),
-        "aten::nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
-    ),
-    composite!(
-        nll,
-        nll_samples(&[2, 3]),
-        "aten::nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> Tensor"
-    ),
-    composite!(
-        bce,
-        bce_samples(),
-        "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor"
-    ),
+    composite!(nll, nll_samples(&[]), "nll_loss_backward"),
+    composite!(nll, nll_samples(&[2, 3]), "nll_loss2d_backward"),
+    composite!(bce, bce_samples(), "binary_cross_entropy_backward"),
 ];

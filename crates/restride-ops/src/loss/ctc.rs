@@ -185,9 +185,7 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(ctc_run),
         scratch: Some(ctc_scratch),
         samples: Some(|| ctc_samples(false)),
-        ..OpDef::new(
-            "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
-        )
+        ..OpDef::new("_ctc_loss")
     },
     OpDef {
         infer: Some(back_infer),
@@ -195,15 +193,9 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(back_scratch),
         samples: Some(back_samples),
         doc: "The gradient of the scores whose log_softmax the log_probs are",
-        ..OpDef::new(
-            "aten::_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor",
-        )
+        ..OpDef::new("_ctc_loss_backward")
     },
-    composite!(
-        ctc,
-        ctc_samples(true),
-        "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"
-    ),
+    composite!(ctc, ctc_samples(true), "ctc_loss.IntList"),
 ];
 
 /// `_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)`. PyTorch's gradient is that of the

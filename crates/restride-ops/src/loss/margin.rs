@@ -135,19 +135,7 @@ fn multilabel_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        multi,
-        multi_samples(),
-        "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        multilabel_forward,
-        multilabel_samples(),
-        "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)"
-    ),
-    composite!(
-        multilabel,
-        multilabel_samples(),
-        "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
-    ),
+    composite!(multi, multi_samples(), "multi_margin_loss"),
+    composite!(multilabel_forward, multilabel_samples(), "multilabel_margin_loss_forward"),
+    composite!(multilabel, multilabel_samples(), "multilabel_margin_loss"),
 ];

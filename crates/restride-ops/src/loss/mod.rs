@@ -420,76 +420,20 @@ fn poisson_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        mse,
-        pair_samples(|r| vec![r.arg()]),
-        "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        l1,
-        pair_samples(|r| vec![r.arg()]),
-        "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        smooth_l1,
-        pair_samples(|r| vec![r.arg(), [0.0, 0.7, 1.0][r as usize].arg()]),
-        "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> Tensor"
-    ),
-    composite!(
-        huber,
-        pair_samples(|r| vec![r.arg(), [0.3, 0.7, 1.0][r as usize].arg()]),
-        "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"
-    ),
-    composite!(
-        kl_div,
-        pair_samples(|r| vec![r.arg(), (r != 1).arg()]),
-        "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor"
-    ),
-    composite!(
-        bce_logits,
-        logits_samples(),
-        "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        hinge,
-        signed_samples(),
-        "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int reduction=1) -> Tensor"
-    ),
-    composite!(
-        soft_margin,
-        pair_samples(|r| vec![r.arg()]),
-        "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        margin_ranking,
-        margin_samples(),
-        "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
-    ),
-    composite!(
-        poisson,
-        poisson_samples(),
-        "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor"
-    ),
-    composite!(
-        cosine_embedding,
-        embedding_samples(),
-        "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., int reduction=1) -> Tensor"
-    ),
-    composite!(
-        pairwise,
-        distance_samples(),
-        "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2., float eps=9.9999999999999995e-07, bool keepdim=False) -> Tensor"
-    ),
-    composite!(
-        triplet,
-        triplet_samples(),
-        "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1., float p=2., float eps=9.9999999999999995e-07, bool swap=False, int reduction=1) -> Tensor"
-    ),
-    composite!(
-        cosine_similarity,
-        similarity_samples(),
-        "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"
-    ),
+    composite!(mse, pair_samples(|r| vec![r.arg()]), "mse_loss"),
+    composite!(l1, pair_samples(|r| vec![r.arg()]), "l1_loss"),
+    composite!(smooth_l1, pair_samples(|r| vec![r.arg(), [0.0, 0.7, 1.0][r as usize].arg()]), "smooth_l1_loss"),
+    composite!(huber, pair_samples(|r| vec![r.arg(), [0.3, 0.7, 1.0][r as usize].arg()]), "huber_loss"),
+    composite!(kl_div, pair_samples(|r| vec![r.arg(), (r != 1).arg()]), "kl_div"),
+    composite!(bce_logits, logits_samples(), "binary_cross_entropy_with_logits"),
+    composite!(hinge, signed_samples(), "hinge_embedding_loss"),
+    composite!(soft_margin, pair_samples(|r| vec![r.arg()]), "soft_margin_loss"),
+    composite!(margin_ranking, margin_samples(), "margin_ranking_loss"),
+    composite!(poisson, poisson_samples(), "poisson_nll_loss"),
+    composite!(cosine_embedding, embedding_samples(), "cosine_embedding_loss"),
+    composite!(pairwise, distance_samples(), "pairwise_distance"),
+    composite!(triplet, triplet_samples(), "triplet_margin_loss"),
+    composite!(cosine_similarity, similarity_samples(), "cosine_similarity"),
 ];
 
 /// The operators and gradients of this family.

@@ -360,43 +360,17 @@ macro_rules! nll {
     };
 }
 pub(crate) static OPS: &[OpDef] = &[
-    nll!(
-        0,
-        flat_samples(),
-        "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
-    ),
-    nll!(
-        2,
-        forward_samples(&[2, 3]),
-        "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) -> (Tensor output, Tensor total_weight)"
-    ),
-    composite!(
-        nll,
-        flat_samples(),
-        "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
-    ),
-    composite!(
-        nll2d,
-        forward_samples(&[2, 3]),
-        "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
-    ),
-    composite!(
-        nll_nd,
-        nd_samples(),
-        "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor"
-    ),
-    composite!(
-        cross_entropy,
-        entropy_samples(),
-        "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"
-    ),
+    nll!(0, flat_samples(), "nll_loss_forward"),
+    nll!(2, forward_samples(&[2, 3]), "nll_loss2d_forward"),
+    composite!(nll, flat_samples(), "nll_loss"),
+    composite!(nll2d, forward_samples(&[2, 3]), "nll_loss2d"),
+    composite!(nll_nd, nd_samples(), "nll_loss_nd"),
+    composite!(cross_entropy, entropy_samples(), "cross_entropy_loss"),
     OpDef {
         infer: Some(bce_infer),
         kernel: Kernel::Fixed(bce_run),
         scratch: Some(bce_scratch),
         samples: Some(bce_samples),
-        ..OpDef::new(
-            "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-        )
+        ..OpDef::new("binary_cross_entropy")
     },
 ];

@@ -113,9 +113,9 @@ fn matmul_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(chain, chain_samples(), "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
-    composite!(multi_dot, multi_dot_samples(), "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
-    composite!(matmul, matmul_samples(), "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
+    composite!(chain, chain_samples(), "chain_matmul"),
+    composite!(multi_dot, multi_dot_samples(), "linalg_multi_dot"),
+    composite!(matmul, matmul_samples(), "linalg_matmul"),
 ];
 
 #[cfg(test)]

@@ -212,32 +212,12 @@ fn inner_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(outer, outer_samples(), "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
-    composite!(outer, outer_samples(), "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
-    composite!(
-        addr,
-        addr_samples(),
-        "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
-    ),
-    composite!(
-        addbmm,
-        addbmm_samples(),
-        "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor"
-    ),
-    composite!(
-        trilinear,
-        trilinear_samples(),
-        "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] sumdim, int unroll_dim=1) -> Tensor"
-    ),
-    composite!(
-        bilinear,
-        bilinear_samples(),
-        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"
-    ),
-    composite!(
-        tensordot,
-        tensordot_samples(),
-        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"
-    ),
-    composite!(inner, inner_samples(), "aten::inner(Tensor self, Tensor other) -> Tensor"),
+    composite!(outer, outer_samples(), "outer"),
+    composite!(outer, outer_samples(), "ger"),
+    composite!(addr, addr_samples(), "addr"),
+    composite!(addbmm, addbmm_samples(), "addbmm"),
+    composite!(trilinear, trilinear_samples(), "_trilinear"),
+    composite!(bilinear, bilinear_samples(), "bilinear"),
+    composite!(tensordot, tensordot_samples(), "tensordot"),
+    composite!(inner, inner_samples(), "inner"),
 ];

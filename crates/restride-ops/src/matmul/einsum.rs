@@ -381,5 +381,5 @@ pub(crate) static OPS: &[OpDef] = &[OpDef {
     infer: composed!(einsum),
     decompose: Some(einsum),
     samples: Some(einsum_samples),
-    ..OpDef::new("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor")
+    ..OpDef::new("einsum")
 }];

@@ -383,66 +383,25 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(linear_samples),
         by_row: true,
         doc: "x times the transpose of the weight, plus a bias",
-        ..kernel(
-            "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-            linear,
-            linear_kernel,
-            of_linear,
-        )
+        ..kernel("linear", linear, linear_kernel, of_linear)
     },
-    OpDef {
-        samples: Some(addmm_samples),
-        ..kernel(
-            "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-            addmm,
-            added,
-            of_added,
-        )
-    },
-    OpDef {
-        samples: Some(mm_samples),
-        ..kernel("aten::mm(Tensor self, Tensor mat2) -> Tensor", mm, product, of_product)
-    },
-    OpDef {
-        samples: Some(bmm_samples),
-        ..kernel("aten::bmm(Tensor self, Tensor mat2) -> Tensor", bmm, product, of_product)
-    },
-    OpDef {
-        samples: Some(baddbmm_samples),
-        ..kernel(
-            "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-            baddbmm,
-            added,
-            of_added,
-        )
-    },
+    OpDef { samples: Some(addmm_samples), ..kernel("addmm", addmm, added, of_added) },
+    OpDef { samples: Some(mm_samples), ..kernel("mm", mm, product, of_product) },
+    OpDef { samples: Some(bmm_samples), ..kernel("bmm", bmm, product, of_product) },
+    OpDef { samples: Some(baddbmm_samples), ..kernel("baddbmm", baddbmm, added, of_added) },
     OpDef {
         samples: Some(matmul_samples),
         by_batch: Some(ByBatch { each: &[0, 1], broadcast: &[] }),
-        ..kernel("aten::matmul(Tensor self, Tensor other) -> Tensor", matmul, product, of_product)
+        ..kernel("matmul", matmul, product, of_product)
     },
-    OpDef {
-        samples: Some(vector_samples),
-        ..kernel("aten::dot(Tensor self, Tensor tensor) -> Tensor", dot, product, of_product)
-    },
+    OpDef { samples: Some(vector_samples), ..kernel("dot", dot, product, of_product) },
     OpDef {
         samples: Some(vector_samples),
         doc: "dot with the conjugate of the first vector",
-        ..kernel("aten::vdot(Tensor self, Tensor other) -> Tensor", dot, vdot, of_vdot)
+        ..kernel("vdot", dot, vdot, of_vdot)
     },
-    OpDef {
-        samples: Some(mv_samples),
-        ..kernel("aten::mv(Tensor self, Tensor vec) -> Tensor", mv, product, of_product)
-    },
-    OpDef {
-        samples: Some(addmv_samples),
-        ..kernel(
-            "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-            addmv,
-            added,
-            of_added,
-        )
-    },
+    OpDef { samples: Some(mv_samples), ..kernel("mv", mv, product, of_product) },
+    OpDef { samples: Some(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
 ];
 
 /// The operators and gradients of this family.

@@ -315,25 +315,17 @@ fn renorm_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(chunk_cat, chunk_samples(), "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
-    composite!(atleast_1d, lists(), "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    composite!(atleast_2d, lists(), "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    composite!(atleast_3d, lists(), "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    composite!(diag, diagonals(false), "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
-    composite!(
-        diag_embed,
-        diagonals(true),
-        "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"
-    ),
-    composite!(diagflat, diagonals(false), "aten::diagflat(Tensor self, int offset=0) -> Tensor"),
-    composite!(kron, kron_samples(), "aten::kron(Tensor self, Tensor other) -> Tensor"),
-    composite!(cross, cross_samples(), "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
-    composite!(linalg_cross, cross_samples(), "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
-    composite!(sum_to_size, sums_to(), "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
-    composite!(
-        nanmean,
-        nan_samples(),
-        "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
-    ),
-    composite!(renorm, renorm_samples(), "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
+    composite!(chunk_cat, chunk_samples(), "_chunk_cat"),
+    composite!(atleast_1d, lists(), "atleast_1d.Sequence"),
+    composite!(atleast_2d, lists(), "atleast_2d.Sequence"),
+    composite!(atleast_3d, lists(), "atleast_3d.Sequence"),
+    composite!(diag, diagonals(false), "diag"),
+    composite!(diag_embed, diagonals(true), "diag_embed"),
+    composite!(diagflat, diagonals(false), "diagflat"),
+    composite!(kron, kron_samples(), "kron"),
+    composite!(cross, cross_samples(), "cross"),
+    composite!(linalg_cross, cross_samples(), "linalg_cross"),
+    composite!(sum_to_size, sums_to(), "sum_to_size"),
+    composite!(nanmean, nan_samples(), "nanmean"),
+    composite!(renorm, renorm_samples(), "renorm"),
 ];

@@ -60,6 +60,6 @@ pub(crate) static OPS: &[OpDef] = &[
             when: None,
         }),
         samples: Some(samples),
-        ..OpDef::new("aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)")
+        ..OpDef::new("fill_diagonal_")
     },
 ];

@@ -242,12 +242,9 @@ fn s_rot90() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        scratch: Some(room_roll),
-        ..own("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", infer_roll, run_roll, s_roll)
-    },
-    own("aten::flip(Tensor self, int[] dims) -> Tensor", infer_flip, run_flip, s_flip),
-    own("aten::fliplr(Tensor self) -> Tensor", infer_fliplr, run_fliplr, s_flat_flip),
-    own("aten::flipud(Tensor self) -> Tensor", infer_flipud, run_flipud, s_flat_flip),
-    own("aten::rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", infer_rot90, run_rot90, s_rot90),
+    OpDef { scratch: Some(room_roll), ..own("roll", infer_roll, run_roll, s_roll) },
+    own("flip", infer_flip, run_flip, s_flip),
+    own("fliplr", infer_fliplr, run_fliplr, s_flat_flip),
+    own("flipud", infer_flipud, run_flipud, s_flat_flip),
+    own("rot90", infer_rot90, run_rot90, s_rot90),
 ];

@@ -186,17 +186,13 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(crate::support::scratch::packed),
         exactness: Exactness::Exact,
         samples: Some(im2col_samples),
-        ..OpDef::new(
-            "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
-        )
+        ..OpDef::new("im2col")
     },
     OpDef {
         infer: Some(col2im_infer),
         kernel: Kernel::Fixed(col2im),
         scratch: Some(crate::support::scratch::packed),
         samples: Some(col2im_samples),
-        ..OpDef::new(
-            "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
-        )
+        ..OpDef::new("col2im")
     },
 ];

@@ -483,39 +483,18 @@ macro_rules! composition {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    OpDef {
-        overlap: OverlapCheck::Pieces,
-        ..assembled("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
-    },
-    OpDef {
-        overlap: OverlapCheck::Pieces,
-        ..assembled("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", infer_cat, pieces_of_cat, run_cat, s_cat)
-    },
-    OpDef {
-        overlap: OverlapCheck::Pieces,
-        ..assembled(
-            "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor",
-            infer_cat,
-            pieces_of_cat,
-            run_cat,
-            s_cat,
-        )
-    },
-    assembled("aten::stack(Tensor[] tensors, int dim=0) -> Tensor", infer_stack, pieces_of_stack, run_stack, s_stack),
-    composition!("aten::hstack(Tensor[] tensors) -> Tensor", hstack, s_joined),
-    composition!("aten::vstack(Tensor[] tensors) -> Tensor", vstack, s_joined),
-    composition!("aten::row_stack(Tensor[] tensors) -> Tensor", vstack, s_joined),
-    composition!("aten::dstack(Tensor[] tensors) -> Tensor", dstack, s_joined),
-    composition!("aten::column_stack(Tensor[] tensors) -> Tensor", column_stack, s_joined),
-    composition!("aten::cartesian_prod(Tensor[] tensors) -> Tensor", cartesian_prod, s_vectors),
-    own("aten::block_diag(Tensor[] tensors) -> Tensor", infer_block_diag, run_block_diag, s_block_diag),
-    own("aten::repeat(Tensor self, SymInt[] repeats) -> Tensor", infer_repeat, run_repeat, s_repeat),
-    own("aten::tile(Tensor self, SymInt[] dims) -> Tensor", infer_tile, run_repeat, s_tile),
-    own(
-        "aten::repeat_interleave.self_int(RawTensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> \
-         RawTensor",
-        infer_repeat_int,
-        run_repeat_int,
-        s_repeat_int,
-    ),
+    OpDef { overlap: OverlapCheck::Pieces, ..assembled("cat", infer_cat, pieces_of_cat, run_cat, s_cat) },
+    OpDef { overlap: OverlapCheck::Pieces, ..assembled("concat", infer_cat, pieces_of_cat, run_cat, s_cat) },
+    OpDef { overlap: OverlapCheck::Pieces, ..assembled("concatenate", infer_cat, pieces_of_cat, run_cat, s_cat) },
+    assembled("stack", infer_stack, pieces_of_stack, run_stack, s_stack),
+    composition!("hstack", hstack, s_joined),
+    composition!("vstack", vstack, s_joined),
+    composition!("row_stack", vstack, s_joined),
+    composition!("dstack", dstack, s_joined),
+    composition!("column_stack", column_stack, s_joined),
+    composition!("cartesian_prod", cartesian_prod, s_vectors),
+    own("block_diag", infer_block_diag, run_block_diag, s_block_diag),
+    own("repeat", infer_repeat, run_repeat, s_repeat),
+    own("tile", infer_tile, run_repeat, s_tile),
+    own("repeat_interleave.self_int", infer_repeat_int, run_repeat_int, s_repeat_int),
 ];

@@ -215,25 +215,14 @@ fn s_copy() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_scatter::<Slice>(
-        "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> \
-         Tensor",
-        s_slice,
-    ),
-    a_scatter::<Select>("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", s_select),
-    a_scatter::<Diagonal>(
-        "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-        s_diagonal,
-    ),
+    a_scatter::<Slice>("slice_scatter", s_slice),
+    a_scatter::<Select>("select_scatter", s_select),
+    a_scatter::<Diagonal>("diagonal_scatter", s_diagonal),
     OpDef {
         strided: true,
         kernel: Kernel::Fixed(strided_scatter_kernel),
         scratch: Some(strided_scratch),
-        ..a_scatter::<AsStrided>(
-            "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? \
-             storage_offset=None) -> Tensor",
-            s_as_strided,
-        )
+        ..a_scatter::<AsStrided>("as_strided_scatter", s_as_strided)
     },
     OpDef {
         doc: "the source, stretched and converted to what `self` is",
@@ -244,7 +233,7 @@ pub(crate) static OPS: &[OpDef] = &[
         maps_bits: true,
         exactness: Exactness::Exact,
         samples: Some(s_copy),
-        ..OpDef::new("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+        ..OpDef::new("copy")
     },
 ];
 

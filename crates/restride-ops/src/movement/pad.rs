@@ -323,7 +323,7 @@ pub(crate) static OPS: &[OpDef] = &[
         decompose: Some(pad),
         exactness: Exactness::Exact,
         samples: Some(pad_samples),
-        ..OpDef::new("aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor")
+        ..OpDef::new("pad")
     },
     OpDef {
         infer: crate::support::composite::composed!(pad_enum),
@@ -333,7 +333,7 @@ pub(crate) static OPS: &[OpDef] = &[
             let x = tensor(DType::F32, &[2, 3, 4, 5], 1);
             (0..5).map(|mode| sample![&x, [1, 1, 2, 0], mode as i64]).collect()
         }),
-        ..OpDef::new("aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor")
+        ..OpDef::new("_pad_enum")
     },
     OpDef {
         infer: Some(constant_infer),
@@ -341,20 +341,20 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(mapped),
         exactness: Exactness::Exact,
         samples: Some(constant_samples),
-        ..OpDef::new("aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor")
+        ..OpDef::new("constant_pad_nd")
     },
-    edge!("aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor", Edge::Reflect, 1),
-    edge!("aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor", Edge::Reflect, 2),
-    edge!("aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor", Edge::Reflect, 3),
-    edge!("aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor", Edge::Replicate, 1),
-    edge!("aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor", Edge::Replicate, 2),
-    edge!("aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor", Edge::Replicate, 3),
+    edge!("reflection_pad1d", Edge::Reflect, 1),
+    edge!("reflection_pad2d", Edge::Reflect, 2),
+    edge!("reflection_pad3d", Edge::Reflect, 3),
+    edge!("replication_pad1d", Edge::Replicate, 1),
+    edge!("replication_pad2d", Edge::Replicate, 2),
+    edge!("replication_pad3d", Edge::Replicate, 3),
     OpDef {
         infer: Some(circular_infer),
         kernel: Kernel::Fixed(|c| edge_run(c, Edge::Circular)),
         scratch: Some(mapped),
         exactness: Exactness::Exact,
         samples: Some(circular_samples),
-        ..OpDef::new("aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor")
+        ..OpDef::new("_pad_circular")
     },
 ];

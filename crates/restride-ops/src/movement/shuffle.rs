@@ -132,27 +132,27 @@ pub(crate) static OPS: &[OpDef] = &[
         decompose: Some(pixel_shuffle),
         exactness: Exactness::Exact,
         samples: Some(|| pixel_samples(&[2, 8, 3, 4])),
-        ..OpDef::new("aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor")
+        ..OpDef::new("pixel_shuffle")
     },
     OpDef {
         infer: composed!(pixel_unshuffle),
         decompose: Some(pixel_unshuffle),
         exactness: Exactness::Exact,
         samples: Some(|| pixel_samples(&[2, 3, 4, 6])),
-        ..OpDef::new("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor")
+        ..OpDef::new("pixel_unshuffle")
     },
     OpDef {
         infer: composed!(channel_shuffle),
         decompose: Some(channel_shuffle),
         exactness: Exactness::Exact,
         samples: Some(channel_samples),
-        ..OpDef::new("aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor")
+        ..OpDef::new("channel_shuffle")
     },
     OpDef {
         infer: composed!(channel_shuffle),
         decompose: Some(channel_shuffle),
         exactness: Exactness::Exact,
         samples: Some(channel_samples),
-        ..OpDef::new("aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor")
+        ..OpDef::new("native_channel_shuffle")
     },
 ];

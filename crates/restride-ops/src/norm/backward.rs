@@ -264,39 +264,9 @@ macro_rules! gradient {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    gradient!(
-        "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        layer_infer,
-        layer,
-        layer_scratch,
-        layer_samples
-    ),
-    gradient!(
-        "aten::_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask) -> (Tensor, Tensor)",
-        rms_infer,
-        rms,
-        rms_scratch,
-        rms_samples
-    ),
-    gradient!(
-        "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        group_infer,
-        group,
-        group_scratch,
-        group_samples
-    ),
-    gradient!(
-        "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-        batch_infer,
-        batch,
-        batch_scratch,
-        batch_samples
-    ),
-    gradient!(
-        "aten::batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor reserve) -> (Tensor, Tensor, Tensor)",
-        batch_infer,
-        batch,
-        batch_scratch,
-        reserved_samples
-    ),
+    gradient!("native_layer_norm_backward", layer_infer, layer, layer_scratch, layer_samples),
+    gradient!("_fused_rms_norm_backward", rms_infer, rms, rms_scratch, rms_samples),
+    gradient!("native_group_norm_backward", group_infer, group, group_scratch, group_samples),
+    gradient!("native_batch_norm_backward", batch_infer, batch, batch_scratch, batch_samples),
+    gradient!("batch_norm_backward", batch_infer, batch, batch_scratch, reserved_samples),
 ];

@@ -309,9 +309,7 @@ pub(crate) static OPS: &[OpDef] = &[
         reuse: IN_PLACE,
         samples: Some(|| general_samples(true)),
         doc: "Training writes the running statistics, which PyTorch's schema does not say",
-        ..OpDef::new(
-            "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-        )
+        ..OpDef::new("batch_norm")
     },
     OpDef {
         infer: Some(|a| infer(a, &GENERAL)),
@@ -321,9 +319,7 @@ pub(crate) static OPS: &[OpDef] = &[
         reuse: IN_PLACE,
         samples: Some(|| general_samples(false)),
         doc: "Training writes the running statistics, which PyTorch's schema does not say",
-        ..OpDef::new(
-            "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("native_batch_norm")
     },
     OpDef {
         infer: Some(infer_functional),
@@ -332,9 +328,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &GENERAL)),
         reuse: WITH_RUNNING,
         samples: Some(functional_samples),
-        ..OpDef::new(
-            "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
-        )
+        ..OpDef::new("_native_batch_norm_legit_functional")
     },
     OpDef {
         infer: Some(|a| infer(a, &NO_STATS)),
@@ -342,9 +336,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &NO_STATS)),
         reuse: IN_PLACE,
         samples: Some(no_stats_samples),
-        ..OpDef::new(
-            "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("_native_batch_norm_legit.no_stats")
     },
     OpDef {
         infer: Some(|a| infer(a, &NO_TRAINING)),
@@ -352,9 +344,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
-        ..OpDef::new(
-            "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("_native_batch_norm_legit_no_training")
     },
     OpDef {
         infer: Some(|a| infer_reserve(a, &NO_TRAINING)),
@@ -362,9 +352,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &NO_TRAINING)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
-        ..OpDef::new(
-            "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("_batch_norm_no_update")
     },
     OpDef {
         infer: Some(infer_update),
@@ -373,9 +361,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| scratch(a, outs, &WITH_UPDATE)),
         reuse: IN_PLACE,
         samples: Some(given_samples),
-        ..OpDef::new(
-            "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
-        )
+        ..OpDef::new("_batch_norm_with_update_functional")
     },
     OpDef {
         infer: composed!(instance),
@@ -389,9 +375,7 @@ pub(crate) static OPS: &[OpDef] = &[
         }),
         samples: Some(instance_samples),
         doc: "With the input's statistics it writes the running ones, which PyTorch's schema does not say",
-        ..OpDef::new(
-            "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
-        )
+        ..OpDef::new("instance_norm")
     },
     OpDef {
         infer: composed!(instance_functional),

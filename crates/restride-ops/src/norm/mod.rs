@@ -358,9 +358,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(layer_scratch),
         reuse: IN_PLACE,
         samples: Some(layer_samples),
-        ..OpDef::new(
-            "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enable=True) -> Tensor",
-        )
+        ..OpDef::new("layer_norm")
     },
     OpDef {
         infer: Some(layer_infer),
@@ -368,9 +366,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(layer_scratch),
         reuse: IN_PLACE,
         samples: Some(native_layer_samples),
-        ..OpDef::new(
-            "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("native_layer_norm")
     },
     OpDef {
         infer: Some(|a| first_of(rms_infer(a))),
@@ -380,9 +376,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),
-        ..OpDef::new(
-            "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
-        )
+        ..OpDef::new("rms_norm")
     },
     OpDef {
         infer: Some(rms_infer),
@@ -392,9 +386,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(rms_scratch),
         reuse: IN_PLACE,
         samples: Some(rms_samples),
-        ..OpDef::new(
-            "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
-        )
+        ..OpDef::new("_fused_rms_norm")
     },
     OpDef {
         infer: Some(group_infer),
@@ -402,9 +394,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| group_scratch(a, outs, a.int(1)?)),
         reuse: IN_PLACE,
         samples: Some(group_samples),
-        ..OpDef::new(
-            "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1.0000000000000001e-05, bool cudnn_enabled=True) -> Tensor",
-        )
+        ..OpDef::new("group_norm")
     },
     OpDef {
         infer: Some(native_group_infer),
@@ -412,9 +402,7 @@ pub(crate) static OPS: &[OpDef] = &[
         scratch: Some(|a, outs| group_scratch(a, outs, a.int(6)?)),
         reuse: IN_PLACE,
         samples: Some(native_group_samples),
-        ..OpDef::new(
-            "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("native_group_norm")
     },
     OpDef {
         doc: "v times g over the norm of v, taken over all dimensions but one",
@@ -422,14 +410,14 @@ pub(crate) static OPS: &[OpDef] = &[
         kernel: Kernel::Fixed(weight),
         scratch: Some(weight_scratch),
         samples: Some(weight_samples),
-        ..OpDef::new("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor")
+        ..OpDef::new("_weight_norm")
     },
     OpDef {
         infer: Some(weight_interface_infer),
         kernel: Kernel::Fixed(weight),
         scratch: Some(weight_scratch),
         samples: Some(weight_interface_samples),
-        ..OpDef::new("aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)")
+        ..OpDef::new("_weight_norm_interface")
     },
 ];
 

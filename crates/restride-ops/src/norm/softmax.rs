@@ -1,6 +1,6 @@
 //! Softmax and its logarithm. Results are row-major, whatever the operand's strides, as on PyTorch's CPU.
 
-use crate::support::sample::{expanded, in_range, ints, sample, strided, tensor, transposed};
+use crate::support::sample::{expanded, in_range, ints, sample, tensor, transposed};
 use crate::support::scratch::{lies, packed};
 use crate::support::*;
 use restride_ir::{Args, Call, DType, Kernel, Layout, Meta, OpDef, Reuse, ReuseKind};
@@ -181,42 +181,16 @@ macro_rules! gradient {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    softmax!("aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", Plain, infer, typed_samples),
-    softmax!("aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", Plain, infer_plain, plain_samples),
-    softmax!(
-        "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-        Log,
-        infer,
-        typed_samples
-    ),
-    softmax!("aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", Log, infer_plain, plain_samples),
-    softmax!(
-        "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-        Plain,
-        infer,
-        typed_samples
-    ),
-    softmax!(
-        "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-        Log,
-        infer,
-        special_log_samples
-    ),
+    softmax!("softmax.int", Plain, infer, typed_samples),
+    softmax!("_softmax", Plain, infer_plain, plain_samples),
+    softmax!("log_softmax.int", Log, infer, typed_samples),
+    softmax!("_log_softmax", Log, infer_plain, plain_samples),
+    softmax!("special_softmax", Plain, infer, typed_samples),
+    softmax!("special_log_softmax", Log, infer, special_log_samples),
     OpDef {
         doc: "softmax with zeros for rows of minus infinity",
-        ..softmax!(
-            "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
-            Safe,
-            infer,
-            typed_samples
-        )
+        ..softmax!("_safe_softmax", Safe, infer, typed_samples)
     },
-    gradient!(
-        "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-        false
-    ),
-    gradient!(
-        "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
-        true
-    ),
+    gradient!("_softmax_backward_data", false),
+    gradient!("_log_softmax_backward_data", true),
 ];

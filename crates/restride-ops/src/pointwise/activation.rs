@@ -250,61 +250,33 @@ fn named(mut out: Vec<Sample>, text: &str) -> Vec<Sample> {
 const F: fn(f64) -> Scalar = Scalar::Float;
 
 pub(crate) static OPS: &[OpDef] = &[
-    op!("aten::relu(Tensor self) -> Tensor", NoBool(0), k::RELU, || whole(activation(), &[])),
+    op!("relu", NoBool(0), k::RELU, || whole(activation(), &[])),
+    own!("relu6", |a| as_empty_like(a, infer_one(a, &k::CLAMP)?), |c| run_with(c, &k::CLAMP, &[0.0, 6.0]), (0), || {
+        whole(activation(), &[])
+    }),
+    own!("hardtanh", infer_hardtanh, run_clamp, (0), || whole(with(&[-0.5, 1.5]), &[-2, 2])),
+    op!("leaky_relu", Same(0; 1), k::LEAKY_RELU, || with(&[0.2])),
+    op!("elu", Same(0; 1, 2, 3), k::ELU, || with(&[1.5, 0.5, 2.0])),
+    own!("celu", infer_celu, run_celu, (0), || with(&[1.5])),
+    own!("selu", |a| infer_one(a, &k::ELU), |c| run_with(c, &k::ELU, &[SELU_ALPHA, SELU_SCALE, 1.0]), (0), activation),
     own!(
-        "aten::relu6(Tensor self) -> Tensor",
-        |a| as_empty_like(a, infer_one(a, &k::CLAMP)?),
-        |c| run_with(c, &k::CLAMP, &[0.0, 6.0]),
-        (0),
-        || whole(activation(), &[])
-    ),
-    own!(
-        "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
-        infer_hardtanh,
-        run_clamp,
-        (0),
-        || whole(with(&[-0.5, 1.5]), &[-2, 2])
-    ),
-    op!("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", Same(0; 1), k::LEAKY_RELU, || with(&[0.2])),
-    op!("aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", Same(0; 1, 2, 3), k::ELU, || with(&[1.5, 0.5, 2.0])),
-    own!("aten::celu(Tensor self, Scalar alpha=1.) -> Tensor", infer_celu, run_celu, (0), || with(&[1.5])),
-    own!(
-        "aten::selu(Tensor self) -> Tensor",
-        |a| infer_one(a, &k::ELU),
-        |c| run_with(c, &k::ELU, &[SELU_ALPHA, SELU_SCALE, 1.0]),
-        (0),
-        activation
-    ),
-    own!(
-        "aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor",
+        "gelu",
         |a| infer_one(a, gelu(a, 1, &k::GELU, &k::GELU_TANH)?),
         |c| run(c, &[0], &[], Rule::Same, gelu(&c.args, 1, &k::GELU, &k::GELU_TANH)?),
         (0),
         gelus
     ),
-    op!("aten::silu(Tensor self) -> Tensor", Same(0), k::SILU, activation),
-    op!("aten::mish(Tensor self) -> Tensor", Same(0), k::MISH, activation),
-    op!("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", Same(0; 1, 2), k::SOFTPLUS, || with(&[2.0, 3.0])),
-    op!("aten::hardsigmoid(Tensor self) -> Tensor", Same(0), k::HARDSIGMOID, activation),
-    op!("aten::hardswish(Tensor self) -> Tensor", Same(0), k::HARDSWISH, activation),
-    op!("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
-    op!("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
-    own!(
-        "aten::log_sigmoid(Tensor self) -> Tensor",
-        infer_log_sigmoid,
-        |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID),
-        (0),
-        activation
-    ),
-    own!(
-        "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-        infer_log_sigmoid_forward,
-        run_log_sigmoid_forward,
-        (),
-        || unary(REAL, -4.0, 4.0)
-    ),
-    op!("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
-    op!("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", Same(0, 1), k::PRELU, || {
+    op!("silu", Same(0), k::SILU, activation),
+    op!("mish", Same(0), k::MISH, activation),
+    op!("softplus", Same(0; 1, 2), k::SOFTPLUS, || with(&[2.0, 3.0])),
+    op!("hardsigmoid", Same(0), k::HARDSIGMOID, activation),
+    op!("hardswish", Same(0), k::HARDSWISH, activation),
+    op!("hardshrink", Same(0; 1), k::HARDSHRINK, || with(&[1.0])),
+    op!("softshrink", Same(0; 1), k::SOFTSHRINK, || with(&[1.0])),
+    own!("log_sigmoid", infer_log_sigmoid, |c| run(c, &[0], &[], Rule::NoBool, &k::LOG_SIGMOID), (0), activation),
+    own!("log_sigmoid_forward", infer_log_sigmoid_forward, run_log_sigmoid_forward, (), || unary(REAL, -4.0, 4.0)),
+    op!("threshold", NoBool(0; 1, 2), k::THRESHOLD, || whole(with(&[0.5, -1.0]).split_off(activation().len()), &[1, 7])),
+    op!("_prelu_kernel", Same(0, 1), k::PRELU, || {
         vec![
             sample![tensor(F32, &[2, 3, 4], 1), tensor(F32, &[1, 3, 1], 2)],
             sample![transposed(F32, &[2, 3, 4], 1), tensor(F32, &[1, 1, 1], 2)],
@@ -321,7 +293,7 @@ pub(crate) static OPS: &[OpDef] = &[
                 sample![tensor(F32, &[2, 3], 1), tensor(F32, &[4], 2)],
             ]
         }),
-        ..OpDef::new("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+        ..OpDef::new("prelu")
     },
     OpDef {
         decompose: Some(glu),
@@ -333,69 +305,45 @@ pub(crate) static OPS: &[OpDef] = &[
                 sample![tensor(BF16, &[0, 4], 1), -1],
             ]
         }),
-        ..OpDef::new("aten::glu(Tensor self, int dim=-1) -> Tensor")
+        ..OpDef::new("glu")
     },
     OpDef {
         infer: Some(infer_fake_quantize),
         kernel: Kernel::Fixed(run_fake_quantize),
         samples: Some(quantized),
-        ..OpDef::new(
-            "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)",
-        )
+        ..OpDef::new("fake_quantize_per_tensor_affine_cachemask")
     },
-    OpDef {
-        decompose: Some(fake_quantize),
-        samples: Some(quantized),
-        ..OpDef::new(
-            "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int quant_max) -> Tensor",
-        )
-    },
-    op!(
-        "aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor",
-        Same(0, 1),
-        k::SIGMOID_BACKWARD,
-        gradients_of_results
-    ),
-    op!(
-        "aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor",
-        Same(0, 1),
-        k::TANH_BACKWARD,
-        gradients_of_results
-    ),
+    OpDef { decompose: Some(fake_quantize), samples: Some(quantized), ..OpDef::new("fake_quantize_per_tensor_affine") },
+    op!("sigmoid_backward", Same(0, 1), k::SIGMOID_BACKWARD, gradients_of_results),
+    op!("tanh_backward", Same(0, 1), k::TANH_BACKWARD, gradients_of_results),
     own!(
-        "aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+        "threshold_backward",
         |a| infer(a, &[1, 0], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
         |c| run(c, &[0, 1], &[2], Rule::Same, &k::THRESHOLD_BACKWARD),
         (0, 1),
         || gradients(&[F(0.5)])
     ),
     own!(
-        "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+        "leaky_relu_backward",
         |a| infer(a, &[1, 0], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
         |c| run(c, &[0, 1], &[2], Rule::Same, &k::LEAKY_RELU_BACKWARD),
         (0, 1),
         || gradients(&[F(0.2), Scalar::Bool(false)])
     ),
-    own!(
-        "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
-        |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?),
-        run_elu_backward,
-        (0, 5),
-        || {
-            let mut out = Vec::new();
-            for is_result in [false, true] {
-                for mut s in gradients(&[]) {
-                    let x = s.args.pop().expect("a gradient and a tensor");
-                    s.args.extend([1.5, 1.0, 2.0].map(|p| Arg::Scalar(Scalar::Float(p))));
-                    s.args.extend([Arg::Scalar(Scalar::Bool(is_result)), x]);
-                    out.push(s);
-                }
+    own!("elu_backward", |a| infer(a, &[0, 5], &[], Rule::Same, elu_backward(a)?), run_elu_backward, (0, 5), || {
+        let mut out = Vec::new();
+        for is_result in [false, true] {
+            for mut s in gradients(&[]) {
+                let x = s.args.pop().expect("a gradient and a tensor");
+                s.args.extend([1.5, 1.0, 2.0].map(|p| Arg::Scalar(Scalar::Float(p))));
+                s.args.extend([Arg::Scalar(Scalar::Bool(is_result)), x]);
+                out.push(s);
             }
-            out
         }
-    ),
+        out
+    }),
     own!(
-        "aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate=\"none\") -> Tensor",
+        "gelu_backward",
         |a| infer(a, &[0, 1], &[], Rule::Same, gelu(a, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
         |c| run(c, &[0, 1], &[], Rule::Same, gelu(&c.args, 2, &k::GELU_BACKWARD, &k::GELU_TANH_BACKWARD)?),
         (0, 1),
@@ -405,32 +353,18 @@ pub(crate) static OPS: &[OpDef] = &[
             out
         }
     ),
-    op!("aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", Same(0, 1), k::SILU_BACKWARD, || gradients(
-        &[]
-    )),
-    op!("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor", Same(0, 1), k::MISH_BACKWARD, || gradients(
-        &[]
-    )),
-    op!("aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", Same(0, 1; 2, 3), k::SOFTPLUS_BACKWARD, || gradients(&[F(2.0), F(3.0)])),
-    op!(
-        "aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor",
-        Same(0, 1),
-        k::HARDSIGMOID_BACKWARD,
-        || gradients(&[])
-    ),
-    op!(
-        "aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor",
-        Same(0, 1),
-        k::HARDSWISH_BACKWARD,
-        || gradients(&[])
-    ),
-    op!("aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", Same(0, 1; 2, 3), k::HARDTANH_BACKWARD, || gradients(&[F(-0.5), F(1.5)])),
-    op!("aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
-    op!("aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
+    op!("silu_backward", Same(0, 1), k::SILU_BACKWARD, || gradients(&[])),
+    op!("mish_backward", Same(0, 1), k::MISH_BACKWARD, || gradients(&[])),
+    op!("softplus_backward", Same(0, 1; 2, 3), k::SOFTPLUS_BACKWARD, || gradients(&[F(2.0), F(3.0)])),
+    op!("hardsigmoid_backward", Same(0, 1), k::HARDSIGMOID_BACKWARD, || gradients(&[])),
+    op!("hardswish_backward", Same(0, 1), k::HARDSWISH_BACKWARD, || gradients(&[])),
+    op!("hardtanh_backward", Same(0, 1; 2, 3), k::HARDTANH_BACKWARD, || gradients(&[F(-0.5), F(1.5)])),
+    op!("hardshrink_backward", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
+    op!("softshrink_backward", Same(0, 1; 2), k::HARDSHRINK_BACKWARD, || gradients(&[F(0.5)])),
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..own!(
-            "aten::logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor",
+            "logit_backward",
             |a| infer(a, &[0, 1], &[], Rule::Same, &k::LOGIT_BACKWARD),
             run_logit_backward,
             (0, 1),

@@ -244,182 +244,73 @@ macro_rules! scaled_op {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    scaled_op!(
-        "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        infer_scaled,
-        run_add,
-        || scaled(ALL)
-    ),
-    scaled_op!("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_scaled, run_add, || {
-        scaled_number(ALL)
-    }),
-    scaled_op!("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", infer_sub, run_sub, || {
-        scaled(NUMBERS)
-    }),
-    scaled_op!("aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_sub, run_sub, || {
-        scaled_number(NUMBERS)
-    }),
-    scaled_op!(
-        "aten::subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        infer_sub,
-        run_sub,
-        || scaled(NUMBERS)
-    ),
-    scaled_op!(
-        "aten::subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-        infer_sub,
-        run_sub,
-        || scaled_number(NUMBERS)
-    ),
-    scaled_op!(
-        "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
-        infer_rsub,
-        run_rsub,
-        || tensors(scaled(NUMBERS))
-    ),
-    scaled_op!("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", infer_rsub, run_rsub, || {
-        scaled_number(NUMBERS)
-    }),
-    op!("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
-    op!("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::MUL, || with_number(ALL)),
-    op!("aten::multiply.Tensor(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
-    op!("aten::multiply.Scalar(Tensor self, Scalar other) -> Tensor", Same(0, 1), k::MUL, || with_number(ALL)),
-    op!("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
-    op!("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
-    own!(
-        "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-        infer_div_mode,
-        run_div_mode,
-        (0, 1),
-        || with_mode(divisions(NO_BOOL))
-    ),
-    own!(
-        "aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-        infer_div_mode,
-        run_div_mode,
-        (0, 1),
-        || with_mode(with_number(NO_BOOL))
-    ),
-    op!("aten::divide.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
-    op!("aten::divide.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
-    own!(
-        "aten::divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-        infer_div_mode,
-        run_div_mode,
-        (0, 1),
-        || with_mode(divisions(NO_BOOL))
-    ),
-    own!(
-        "aten::divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-        infer_div_mode,
-        run_div_mode,
-        (0, 1),
-        || with_mode(with_number(NO_BOOL))
-    ),
-    op!("aten::true_divide.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
-    op!("aten::true_divide.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::DIV, || with_number(NUMBERS)),
-    op!("aten::floor_divide(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)),
-    op!("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::DIV_FLOOR, || with_number(
-        NO_BOOL
-    )),
-    op!("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || tensors(
-        divisions(NO_BOOL)
-    )),
-    op!("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::REMAINDER, || with_number(
-        NO_BOOL
-    )),
-    op!("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor", NoBool(0, 1), k::REMAINDER, || {
-        number_first(REAL)
-    }),
-    op!("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::FMOD, || tensors(tensors(
-        divisions(NO_BOOL)
-    ))),
-    op!("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", NoBool(0, 1), k::FMOD, || with_number(NO_BOOL)),
-    op!("aten::atan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
-    op!("aten::arctan2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
-    op!("aten::hypot(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::HYPOT, || binary(REAL)),
-    op!("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::COPYSIGN, || binary(ALL_REAL)),
-    op!("aten::copysign.Scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::COPYSIGN, || with_number(
-        ALL_REAL
-    )),
-    op!("aten::nextafter(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::NEXTAFTER, || vec![sample![
-        tensor(F32, &[5], 1),
-        tensor(F32, &[5], 2)
-    ]]),
-    op!("aten::logaddexp(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP, || {
+    scaled_op!("add.Tensor", infer_scaled, run_add, || scaled(ALL)),
+    scaled_op!("add.Scalar", infer_scaled, run_add, || { scaled_number(ALL) }),
+    scaled_op!("sub.Tensor", infer_sub, run_sub, || { scaled(NUMBERS) }),
+    scaled_op!("sub.Scalar", infer_sub, run_sub, || { scaled_number(NUMBERS) }),
+    scaled_op!("subtract.Tensor", infer_sub, run_sub, || scaled(NUMBERS)),
+    scaled_op!("subtract.Scalar", infer_sub, run_sub, || scaled_number(NUMBERS)),
+    scaled_op!("rsub.Tensor", infer_rsub, run_rsub, || tensors(scaled(NUMBERS))),
+    scaled_op!("rsub.Scalar", infer_rsub, run_rsub, || { scaled_number(NUMBERS) }),
+    op!("mul.Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
+    op!("mul.Scalar", Same(0, 1), k::MUL, || with_number(ALL)),
+    op!("multiply.Tensor", Same(0, 1), k::MUL, || binary_mixed(ALL)),
+    op!("multiply.Scalar", Same(0, 1), k::MUL, || with_number(ALL)),
+    op!("div.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("div.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    own!("div.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))),
+    own!("div.Scalar_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(with_number(NO_BOOL))),
+    op!("divide.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("divide.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    own!("divide.Tensor_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(divisions(NO_BOOL))),
+    own!("divide.Scalar_mode", infer_div_mode, run_div_mode, (0, 1), || with_mode(with_number(NO_BOOL))),
+    op!("true_divide.Tensor", Float(0, 1), k::DIV, || divisions(NUMBERS)),
+    op!("true_divide.Scalar", Float(0, 1), k::DIV, || with_number(NUMBERS)),
+    op!("floor_divide", NoBool(0, 1), k::DIV_FLOOR, || divisions(NO_BOOL)),
+    op!("floor_divide.Scalar", NoBool(0, 1), k::DIV_FLOOR, || with_number(NO_BOOL)),
+    op!("remainder.Tensor", NoBool(0, 1), k::REMAINDER, || tensors(divisions(NO_BOOL))),
+    op!("remainder.Scalar", NoBool(0, 1), k::REMAINDER, || with_number(NO_BOOL)),
+    op!("remainder.Scalar_Tensor", NoBool(0, 1), k::REMAINDER, || { number_first(REAL) }),
+    op!("fmod.Tensor", NoBool(0, 1), k::FMOD, || tensors(tensors(divisions(NO_BOOL)))),
+    op!("fmod.Scalar", NoBool(0, 1), k::FMOD, || with_number(NO_BOOL)),
+    op!("atan2", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
+    op!("arctan2", Float(0, 1), k::ATAN2, || binary(ALL_REAL)),
+    op!("hypot", Same(0, 1), k::HYPOT, || binary(REAL)),
+    op!("copysign.Tensor", Float(0, 1), k::COPYSIGN, || binary(ALL_REAL)),
+    op!("copysign.Scalar", Float(0, 1), k::COPYSIGN, || with_number(ALL_REAL)),
+    op!("nextafter", Same(0, 1), k::NEXTAFTER, || vec![sample![tensor(F32, &[5], 1), tensor(F32, &[5], 2)]]),
+    op!("logaddexp", Float(0, 1), k::LOGADDEXP, || {
         let mut out = binary(REAL);
         out.push(sample![tensor(C64, &[2, 3], 1), tensor(C64, &[3], 2)]);
         out
     }),
-    op!("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
-    op!("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
-    op!("aten::xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::XLOGY, || with_number(
-        NO_BOOL
-    )),
-    op!("aten::xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || number_first(REAL)),
-    op!("aten::special_xlogy(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
-    op!(
-        "aten::special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
-        Float(0, 1),
-        k::XLOGY,
-        || with_number(NO_BOOL)
-    ),
-    op!(
-        "aten::special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
-        Float(0, 1),
-        k::XLOGY,
-        || number_first(REAL)
-    ),
-    op!("aten::special_xlog1py(Tensor self, Tensor other) -> Tensor", Float(0, 1), k::XLOG1PY, || binary(NO_BOOL)),
-    own!("aten::heaviside(Tensor self, Tensor values) -> Tensor", infer_heaviside, run_heaviside, (0, 1), || {
+    op!("logaddexp2", Float(0, 1), k::LOGADDEXP2, || binary(REAL)),
+    op!("xlogy.Tensor", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
+    op!("xlogy.Scalar_Other", Float(0, 1), k::XLOGY, || with_number(NO_BOOL)),
+    op!("xlogy.Scalar_Self", Float(0, 1), k::XLOGY, || number_first(REAL)),
+    op!("special_xlogy", Float(0, 1), k::XLOGY, || binary(NO_BOOL)),
+    op!("special_xlogy.other_scalar", Float(0, 1), k::XLOGY, || with_number(NO_BOOL)),
+    op!("special_xlogy.self_scalar", Float(0, 1), k::XLOGY, || number_first(REAL)),
+    op!("special_xlog1py", Float(0, 1), k::XLOG1PY, || binary(NO_BOOL)),
+    own!("heaviside", infer_heaviside, run_heaviside, (0, 1), || {
         vec![
             sample![tensor(F32, &[2, 3], 1), tensor(F32, &[3], 2)],
             sample![tensor(I64, &[6], 1), tensor(I64, &[6], 2)],
         ]
     }),
-    op!("aten::maximum(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
-    op!("aten::minimum(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
-    op!("aten::max.other(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
-    op!("aten::min.other(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
-    op!("aten::fmax(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::FMAX, || comparisons_of(ALL_REAL)),
-    op!("aten::fmin(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::FMIN, || comparisons_of(ALL_REAL)),
-    op!("aten::gcd(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::GCD, || binary(INTS)),
-    op!("aten::lcm(Tensor self, Tensor other) -> Tensor", NoBool(0, 1), k::LCM, || binary(INTS)),
-    own!(
-        "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-        |a| infer_addc(a, false),
-        |c| run_addc(c, &k::ADDCMUL),
-        (0, 1, 2),
-        || triples(true)
-    ),
-    own!(
-        "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
-        |a| infer_addc(a, true),
-        |c| run_addc(c, &k::ADDCDIV),
-        (0, 1, 2),
-        || triples(false)
-    ),
-    own!(
-        "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-        infer_lerp,
-        run_lerp,
-        (0, 1),
-        || lerps(true)
-    ),
-    own!(
-        "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-        infer_lerp,
-        run_lerp,
-        (0, 1, 2),
-        || lerps(false)
-    ),
-    own!(
-        "aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-        infer_isclose,
-        run_isclose,
-        (),
-        closeness
-    ),
+    op!("maximum", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
+    op!("minimum", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
+    op!("max.other", Same(0, 1), k::MAXIMUM, || comparisons_of(ALL_REAL)),
+    op!("min.other", Same(0, 1), k::MINIMUM, || comparisons_of(ALL_REAL)),
+    op!("fmax", Same(0, 1), k::FMAX, || comparisons_of(ALL_REAL)),
+    op!("fmin", Same(0, 1), k::FMIN, || comparisons_of(ALL_REAL)),
+    op!("gcd", NoBool(0, 1), k::GCD, || binary(INTS)),
+    op!("lcm", NoBool(0, 1), k::LCM, || binary(INTS)),
+    own!("addcmul", |a| infer_addc(a, false), |c| run_addc(c, &k::ADDCMUL), (0, 1, 2), || triples(true)),
+    own!("addcdiv", |a| infer_addc(a, true), |c| run_addc(c, &k::ADDCDIV), (0, 1, 2), || triples(false)),
+    own!("lerp.Scalar", infer_lerp, run_lerp, (0, 1), || lerps(true)),
+    own!("lerp.Tensor", infer_lerp, run_lerp, (0, 1, 2), || lerps(false)),
+    own!("isclose", infer_isclose, run_isclose, (), closeness),
 ];
 
 /// `heaviside` takes operands of one element type.

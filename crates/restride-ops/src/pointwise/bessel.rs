@@ -109,200 +109,66 @@ fn multivariate() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    full!("aten::special_airy_ai(Tensor x) -> Tensor", (0), k::AIRY_AI, || finite(-9.0, 9.0)),
-    full!("aten::special_bessel_j0(Tensor self) -> Tensor", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
-    full!("aten::special_bessel_j1(Tensor self) -> Tensor", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
-    full!("aten::special_bessel_y0(Tensor self) -> Tensor", (0), k::BESSEL_Y0, || full(0.1, 9.0)),
-    full!("aten::special_bessel_y1(Tensor self) -> Tensor", (0), k::BESSEL_Y1, || full(0.1, 9.0)),
-    full!("aten::special_modified_bessel_i0(Tensor self) -> Tensor", (0), k::BESSEL_I0, || full(-9.0, 9.0)),
-    full!("aten::special_modified_bessel_i1(Tensor self) -> Tensor", (0), k::BESSEL_I1, || full(-9.0, 9.0)),
-    full!("aten::special_modified_bessel_k0(Tensor self) -> Tensor", (0), k::BESSEL_K0, || full(0.1, 9.0)),
-    full!("aten::special_modified_bessel_k1(Tensor self) -> Tensor", (0), k::BESSEL_K1, || full(0.1, 9.0)),
-    full!("aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor", (0), k::BESSEL_K0E, || full(-1.0, 9.0)),
-    full!("aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor", (0), k::BESSEL_K1E, || full(-1.0, 9.0)),
-    full!("aten::special_spherical_bessel_j0(Tensor x) -> Tensor", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)),
-    full!("aten::special_erfcx(Tensor self) -> Tensor", (0), k::ERFCX, || full(-3.0, 9.0)),
-    full!("aten::special_log_ndtr(Tensor self) -> Tensor", (0), k::LOG_NORMAL_CDF, || full(-9.0, 3.0)),
-    full!("aten::special_ndtri(Tensor self) -> Tensor", (0), k::NORMAL_QUANTILE, || full(0.1, 0.9)),
-    full!("aten::special_zeta(Tensor self, Tensor other) -> Tensor", (0, 1), k::ZETA, || positive(NO_BOOL, &[])),
-    full!("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::ZETA, || {
-        with_number(NO_BOOL)
-    }),
-    full!("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor", (0, 1), k::ZETA, || {
-        number_first(NO_BOOL)
-    }),
-    op!("aten::igamma(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMA, || positive(
-        NO_BOOL,
-        &[f64::INFINITY]
-    )),
-    op!("aten::igammac(Tensor self, Tensor other) -> Tensor", Same(0, 1), k::IGAMMAC, || positive(
-        NO_BOOL,
-        &[f64::INFINITY]
-    )),
-    composite!(
-        gammainc,
-        positive(REAL, &[f64::INFINITY]),
-        "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"
-    ),
-    composite!(
-        gammaincc,
-        positive(REAL, &[f64::INFINITY]),
-        "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"
-    ),
-    composite!(mvlgamma, multivariate(), "aten::mvlgamma(Tensor self, int p) -> Tensor"),
-    composite!(mvlgamma, multivariate(), "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
-    full!("aten::special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_T, degrees),
-    full!(
-        "aten::special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_T,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_T,
-        || with_number(NO_BOOL)
-    ),
-    full!("aten::special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_U, degrees),
-    full!(
-        "aten::special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_U,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_U,
-        || with_number(NO_BOOL)
-    ),
-    full!("aten::special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_V, degrees),
-    full!(
-        "aten::special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_V,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_V,
-        || with_number(NO_BOOL)
-    ),
-    full!("aten::special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor", (0, 1), k::CHEBYSHEV_W, degrees),
-    full!(
-        "aten::special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_W,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::CHEBYSHEV_W,
-        || with_number(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_T,
-        degrees
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_T,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_T,
-        || with_number(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_U,
-        degrees
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_U,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_U,
-        || with_number(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_V,
-        degrees
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_V,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_V,
-        || with_number(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_W,
-        degrees
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_W,
-        || number_first(NO_BOOL)
-    ),
-    full!(
-        "aten::special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor",
-        (0, 1),
-        k::SHIFTED_CHEBYSHEV_W,
-        || with_number(NO_BOOL)
-    ),
-    full!("aten::special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor", (0, 1), k::HERMITE_H, degrees),
-    full!("aten::special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::HERMITE_H, || {
-        number_first(NO_BOOL)
-    }),
-    full!("aten::special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::HERMITE_H, || {
-        with_number(NO_BOOL)
-    }),
-    full!("aten::special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor", (0, 1), k::HERMITE_HE, degrees),
-    full!("aten::special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::HERMITE_HE, || {
-        number_first(NO_BOOL)
-    }),
-    full!("aten::special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::HERMITE_HE, || {
-        with_number(NO_BOOL)
-    }),
-    full!("aten::special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor", (0, 1), k::LAGUERRE, degrees),
-    full!("aten::special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::LAGUERRE, || {
-        number_first(NO_BOOL)
-    }),
-    full!("aten::special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::LAGUERRE, || {
-        with_number(NO_BOOL)
-    }),
-    full!("aten::special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor", (0, 1), k::LEGENDRE, degrees),
-    full!("aten::special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor", (0, 1), k::LEGENDRE, || {
-        number_first(NO_BOOL)
-    }),
-    full!("aten::special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor", (0, 1), k::LEGENDRE, || {
-        with_number(NO_BOOL)
-    }),
+    full!("special_airy_ai", (0), k::AIRY_AI, || finite(-9.0, 9.0)),
+    full!("special_bessel_j0", (0), k::BESSEL_J0, || full(-9.0, 9.0)),
+    full!("special_bessel_j1", (0), k::BESSEL_J1, || full(-9.0, 9.0)),
+    full!("special_bessel_y0", (0), k::BESSEL_Y0, || full(0.1, 9.0)),
+    full!("special_bessel_y1", (0), k::BESSEL_Y1, || full(0.1, 9.0)),
+    full!("special_modified_bessel_i0", (0), k::BESSEL_I0, || full(-9.0, 9.0)),
+    full!("special_modified_bessel_i1", (0), k::BESSEL_I1, || full(-9.0, 9.0)),
+    full!("special_modified_bessel_k0", (0), k::BESSEL_K0, || full(0.1, 9.0)),
+    full!("special_modified_bessel_k1", (0), k::BESSEL_K1, || full(0.1, 9.0)),
+    full!("special_scaled_modified_bessel_k0", (0), k::BESSEL_K0E, || full(-1.0, 9.0)),
+    full!("special_scaled_modified_bessel_k1", (0), k::BESSEL_K1E, || full(-1.0, 9.0)),
+    full!("special_spherical_bessel_j0", (0), k::SPHERICAL_BESSEL_J0, || full(-3.0, 3.0)),
+    full!("special_erfcx", (0), k::ERFCX, || full(-3.0, 9.0)),
+    full!("special_log_ndtr", (0), k::LOG_NORMAL_CDF, || full(-9.0, 3.0)),
+    full!("special_ndtri", (0), k::NORMAL_QUANTILE, || full(0.1, 0.9)),
+    full!("special_zeta", (0, 1), k::ZETA, || positive(NO_BOOL, &[])),
+    full!("special_zeta.other_scalar", (0, 1), k::ZETA, || { with_number(NO_BOOL) }),
+    full!("special_zeta.self_scalar", (0, 1), k::ZETA, || { number_first(NO_BOOL) }),
+    op!("igamma", Same(0, 1), k::IGAMMA, || positive(NO_BOOL, &[f64::INFINITY])),
+    op!("igammac", Same(0, 1), k::IGAMMAC, || positive(NO_BOOL, &[f64::INFINITY])),
+    composite!(gammainc, positive(REAL, &[f64::INFINITY]), "special_gammainc"),
+    composite!(gammaincc, positive(REAL, &[f64::INFINITY]), "special_gammaincc"),
+    composite!(mvlgamma, multivariate(), "mvlgamma"),
+    composite!(mvlgamma, multivariate(), "special_multigammaln"),
+    full!("special_chebyshev_polynomial_t", (0, 1), k::CHEBYSHEV_T, degrees),
+    full!("special_chebyshev_polynomial_t.x_scalar", (0, 1), k::CHEBYSHEV_T, || number_first(NO_BOOL)),
+    full!("special_chebyshev_polynomial_t.n_scalar", (0, 1), k::CHEBYSHEV_T, || with_number(NO_BOOL)),
+    full!("special_chebyshev_polynomial_u", (0, 1), k::CHEBYSHEV_U, degrees),
+    full!("special_chebyshev_polynomial_u.x_scalar", (0, 1), k::CHEBYSHEV_U, || number_first(NO_BOOL)),
+    full!("special_chebyshev_polynomial_u.n_scalar", (0, 1), k::CHEBYSHEV_U, || with_number(NO_BOOL)),
+    full!("special_chebyshev_polynomial_v", (0, 1), k::CHEBYSHEV_V, degrees),
+    full!("special_chebyshev_polynomial_v.x_scalar", (0, 1), k::CHEBYSHEV_V, || number_first(NO_BOOL)),
+    full!("special_chebyshev_polynomial_v.n_scalar", (0, 1), k::CHEBYSHEV_V, || with_number(NO_BOOL)),
+    full!("special_chebyshev_polynomial_w", (0, 1), k::CHEBYSHEV_W, degrees),
+    full!("special_chebyshev_polynomial_w.x_scalar", (0, 1), k::CHEBYSHEV_W, || number_first(NO_BOOL)),
+    full!("special_chebyshev_polynomial_w.n_scalar", (0, 1), k::CHEBYSHEV_W, || with_number(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_t", (0, 1), k::SHIFTED_CHEBYSHEV_T, degrees),
+    full!("special_shifted_chebyshev_polynomial_t.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_T, || number_first(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_t.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_T, || with_number(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_u", (0, 1), k::SHIFTED_CHEBYSHEV_U, degrees),
+    full!("special_shifted_chebyshev_polynomial_u.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_U, || number_first(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_u.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_U, || with_number(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_v", (0, 1), k::SHIFTED_CHEBYSHEV_V, degrees),
+    full!("special_shifted_chebyshev_polynomial_v.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_V, || number_first(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_v.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_V, || with_number(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_w", (0, 1), k::SHIFTED_CHEBYSHEV_W, degrees),
+    full!("special_shifted_chebyshev_polynomial_w.x_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_W, || number_first(NO_BOOL)),
+    full!("special_shifted_chebyshev_polynomial_w.n_scalar", (0, 1), k::SHIFTED_CHEBYSHEV_W, || with_number(NO_BOOL)),
+    full!("special_hermite_polynomial_h", (0, 1), k::HERMITE_H, degrees),
+    full!("special_hermite_polynomial_h.x_scalar", (0, 1), k::HERMITE_H, || { number_first(NO_BOOL) }),
+    full!("special_hermite_polynomial_h.n_scalar", (0, 1), k::HERMITE_H, || { with_number(NO_BOOL) }),
+    full!("special_hermite_polynomial_he", (0, 1), k::HERMITE_HE, degrees),
+    full!("special_hermite_polynomial_he.x_scalar", (0, 1), k::HERMITE_HE, || { number_first(NO_BOOL) }),
+    full!("special_hermite_polynomial_he.n_scalar", (0, 1), k::HERMITE_HE, || { with_number(NO_BOOL) }),
+    full!("special_laguerre_polynomial_l", (0, 1), k::LAGUERRE, degrees),
+    full!("special_laguerre_polynomial_l.x_scalar", (0, 1), k::LAGUERRE, || { number_first(NO_BOOL) }),
+    full!("special_laguerre_polynomial_l.n_scalar", (0, 1), k::LAGUERRE, || { with_number(NO_BOOL) }),
+    full!("special_legendre_polynomial_p", (0, 1), k::LEGENDRE, degrees),
+    full!("special_legendre_polynomial_p.x_scalar", (0, 1), k::LEGENDRE, || { number_first(NO_BOOL) }),
+    full!("special_legendre_polynomial_p.n_scalar", (0, 1), k::LEGENDRE, || { with_number(NO_BOOL) }),
 ];
 
 /// `d(x) * grad`, of a function of one number.

@@ -228,144 +228,58 @@ fn masked_fills(number: bool) -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    own!(
-        "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
-        infer_where,
-        run_where,
-        (1, 2),
-        || wheres(false, false)
-    ),
-    own!(
-        "aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor",
-        infer_where,
-        run_where,
-        (2),
-        || wheres(true, false)
-    ),
-    own!(
-        "aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor",
-        infer_where,
-        run_where,
-        (1),
-        || wheres(false, true)
-    ),
-    own!(
-        "aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-        infer_where,
-        run_where,
-        (),
-        || wheres(true, true)
-    ),
+    own!("where.self", infer_where, run_where, (1, 2), || wheres(false, false)),
+    own!("where.ScalarSelf", infer_where, run_where, (2), || wheres(true, false)),
+    own!("where.ScalarOther", infer_where, run_where, (1), || wheres(false, true)),
+    own!("where.Scalar", infer_where, run_where, (), || wheres(true, true)),
     OpDef {
         overlap: OverlapCheck::PartialMask,
-        ..own!(
-            "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-            infer_masked_fill,
-            run_masked_fill,
-            (0),
-            || masked_fills(true)
-        )
+        ..own!("masked_fill.Scalar", infer_masked_fill, run_masked_fill, (0), || masked_fills(true))
     },
     OpDef {
         overlap: OverlapCheck::PartialMask,
-        ..own!(
-            "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-            infer_masked_fill,
-            run_masked_fill,
-            (0),
-            || masked_fills(false)
-        )
+        ..own!("masked_fill.Tensor", infer_masked_fill, run_masked_fill, (0), || masked_fills(false))
     },
-    own!(
-        "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2], 1),
-        |c| run_bounds(c, true, true),
-        (0),
-        || clamps(true)
-    ),
-    own!(
-        "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2], 1),
-        |c| run_bounds(c, true, true),
-        (0, 1, 2),
-        || clamps(false)
-    ),
-    own!(
-        "aten::clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2], 1),
-        |c| run_bounds(c, true, true),
-        (0),
-        || clamps(true)
-    ),
-    own!(
-        "aten::clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-        |a| infer_clamp(a, &[1, 2], 1),
-        |c| run_bounds(c, true, true),
-        (0, 1, 2),
-        || clamps(false)
-    ),
-    own!(
-        "aten::clamp_min(Tensor self, Scalar min) -> Tensor",
-        |a| infer_clamp(a, &[1], 1),
-        |c| run_bounds(c, true, false),
-        (0),
-        || one_bound(true)
-    ),
-    own!(
-        "aten::clamp_min.Tensor(Tensor self, Tensor min) -> Tensor",
-        |a| infer_clamp(a, &[1], 1),
-        |c| run_bounds(c, true, false),
-        (0, 1),
-        || one_bound(false)
-    ),
-    own!(
-        "aten::clamp_max(Tensor self, Scalar max) -> Tensor",
-        |a| infer_clamp(a, &[1], NO_LOWER),
-        |c| run_bounds(c, false, true),
-        (0),
-        || one_bound(true)
-    ),
-    own!(
-        "aten::clamp_max.Tensor(Tensor self, Tensor max) -> Tensor",
-        |a| infer_clamp(a, &[1], NO_LOWER),
-        |c| run_bounds(c, false, true),
-        (0, 1),
-        || one_bound(false)
-    ),
-    ask!("aten::eq.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::EQ, || tensors(comparisons(ALL))),
-    ask!("aten::eq.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::EQ, || with_number(ALL)),
-    ask!("aten::ne.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
-    ask!("aten::ne.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
-    ask!("aten::not_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
-    ask!("aten::not_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::NE, || with_number(ALL)),
-    ask!("aten::lt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::lt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
-    ask!("aten::less.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::less.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LT, || with_number(ALL_REAL)),
-    ask!("aten::le.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::le.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
-    ask!("aten::less_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LE, || tensors(comparisons(
-        ALL_REAL
-    ))),
-    ask!("aten::less_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::LE, || with_number(ALL_REAL)),
-    ask!("aten::gt.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::gt.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
-    ask!("aten::greater.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::greater.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GT, || with_number(ALL_REAL)),
-    ask!("aten::ge.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(ALL_REAL))),
-    ask!("aten::ge.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
-    ask!("aten::greater_equal.Tensor(Tensor self, Tensor other) -> Tensor", (0, 1), k::GE, || tensors(comparisons(
-        ALL_REAL
-    ))),
-    ask!("aten::greater_equal.Scalar(Tensor self, Scalar other) -> Tensor", (0, 1), k::GE, || with_number(ALL_REAL)),
-    ask!("aten::logical_and(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_AND, || binary(ALL)),
-    ask!("aten::logical_or(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_OR, || binary(ALL)),
-    ask!("aten::logical_xor(Tensor self, Tensor other) -> Tensor", (0, 1), k::LOGICAL_XOR, || binary(ALL)),
-    ask!("aten::logical_not(Tensor self) -> Tensor", (0), k::LOGICAL_NOT, || special(ALL)),
-    ask!("aten::isnan(Tensor self) -> Tensor", (0), k::IS_NAN, || special(ALL)),
-    ask!("aten::isinf(Tensor self) -> Tensor", (0), k::IS_INF, || special(ALL)),
-    ask!("aten::isfinite(Tensor self) -> Tensor", (0), k::IS_FINITE, || special(ALL)),
-    ask!("aten::isposinf(Tensor self) -> Tensor", (0), k::IS_POSINF, || special(ALL_REAL)),
-    ask!("aten::isneginf(Tensor self) -> Tensor", (0), k::IS_NEGINF, || special(ALL_REAL)),
-    ask!("aten::signbit(Tensor self) -> Tensor", (0), k::SIGN_BIT, || special(ALL_REAL)),
+    own!("clamp", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0), || clamps(true)),
+    own!("clamp.Tensor", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0, 1, 2), || clamps(false)),
+    own!("clip", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0), || clamps(true)),
+    own!("clip.Tensor", |a| infer_clamp(a, &[1, 2], 1), |c| run_bounds(c, true, true), (0, 1, 2), || clamps(false)),
+    own!("clamp_min", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0), || one_bound(true)),
+    own!("clamp_min.Tensor", |a| infer_clamp(a, &[1], 1), |c| run_bounds(c, true, false), (0, 1), || one_bound(false)),
+    own!("clamp_max", |a| infer_clamp(a, &[1], NO_LOWER), |c| run_bounds(c, false, true), (0), || one_bound(true)),
+    own!("clamp_max.Tensor", |a| infer_clamp(a, &[1], NO_LOWER), |c| run_bounds(c, false, true), (0, 1), || one_bound(
+        false
+    )),
+    ask!("eq.Tensor", (0, 1), k::EQ, || tensors(comparisons(ALL))),
+    ask!("eq.Scalar", (0, 1), k::EQ, || with_number(ALL)),
+    ask!("ne.Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
+    ask!("ne.Scalar", (0, 1), k::NE, || with_number(ALL)),
+    ask!("not_equal.Tensor", (0, 1), k::NE, || tensors(comparisons(ALL))),
+    ask!("not_equal.Scalar", (0, 1), k::NE, || with_number(ALL)),
+    ask!("lt.Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
+    ask!("lt.Scalar", (0, 1), k::LT, || with_number(ALL_REAL)),
+    ask!("less.Tensor", (0, 1), k::LT, || tensors(comparisons(ALL_REAL))),
+    ask!("less.Scalar", (0, 1), k::LT, || with_number(ALL_REAL)),
+    ask!("le.Tensor", (0, 1), k::LE, || tensors(comparisons(ALL_REAL))),
+    ask!("le.Scalar", (0, 1), k::LE, || with_number(ALL_REAL)),
+    ask!("less_equal.Tensor", (0, 1), k::LE, || tensors(comparisons(ALL_REAL))),
+    ask!("less_equal.Scalar", (0, 1), k::LE, || with_number(ALL_REAL)),
+    ask!("gt.Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
+    ask!("gt.Scalar", (0, 1), k::GT, || with_number(ALL_REAL)),
+    ask!("greater.Tensor", (0, 1), k::GT, || tensors(comparisons(ALL_REAL))),
+    ask!("greater.Scalar", (0, 1), k::GT, || with_number(ALL_REAL)),
+    ask!("ge.Tensor", (0, 1), k::GE, || tensors(comparisons(ALL_REAL))),
+    ask!("ge.Scalar", (0, 1), k::GE, || with_number(ALL_REAL)),
+    ask!("greater_equal.Tensor", (0, 1), k::GE, || tensors(comparisons(ALL_REAL))),
+    ask!("greater_equal.Scalar", (0, 1), k::GE, || with_number(ALL_REAL)),
+    ask!("logical_and", (0, 1), k::LOGICAL_AND, || binary(ALL)),
+    ask!("logical_or", (0, 1), k::LOGICAL_OR, || binary(ALL)),
+    ask!("logical_xor", (0, 1), k::LOGICAL_XOR, || binary(ALL)),
+    ask!("logical_not", (0), k::LOGICAL_NOT, || special(ALL)),
+    ask!("isnan", (0), k::IS_NAN, || special(ALL)),
+    ask!("isinf", (0), k::IS_INF, || special(ALL)),
+    ask!("isfinite", (0), k::IS_FINITE, || special(ALL)),
+    ask!("isposinf", (0), k::IS_POSINF, || special(ALL_REAL)),
+    ask!("isneginf", (0), k::IS_NEGINF, || special(ALL_REAL)),
+    ask!("signbit", (0), k::SIGN_BIT, || special(ALL_REAL)),
 ];

@@ -104,37 +104,13 @@ fn positive_pairs() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    own!("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
-    own!("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", infer_pow, run_pow, (0), powers),
-    own!(
-        "aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-        |a| infer_number_pow(a, infer_pow),
-        run_pow,
-        (1),
-        || number_first(REAL)
-    ),
-    own!(
-        "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-        infer_float_power,
-        run_float_power,
-        (),
-        positive_pairs
-    ),
-    own!(
-        "aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-        infer_float_power,
-        run_float_power,
-        (),
-        powers
-    ),
-    own!(
-        "aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
-        |a| infer_number_pow(a, infer_float_power),
-        run_float_power,
-        (),
-        || number_first(REAL)
-    ),
-    own!("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor", infer_ldexp, run_ldexp, (0), || {
+    own!("pow.Tensor_Tensor", infer_pow, run_pow, (0, 1), positive_pairs),
+    own!("pow.Tensor_Scalar", infer_pow, run_pow, (0), powers),
+    own!("pow.Scalar", |a| infer_number_pow(a, infer_pow), run_pow, (1), || number_first(REAL)),
+    own!("float_power.Tensor_Tensor", infer_float_power, run_float_power, (), positive_pairs),
+    own!("float_power.Tensor_Scalar", infer_float_power, run_float_power, (), powers),
+    own!("float_power.Scalar", |a| infer_number_pow(a, infer_float_power), run_float_power, (), || number_first(REAL)),
+    own!("ldexp.Tensor", infer_ldexp, run_ldexp, (0), || {
         vec![
             sample![tensor(F32, &[2, 3], 1), tensor(I64, &[3], 2)],
             sample![tensor(F64, &[3], 1), tensor(I64, &[3], 2)],

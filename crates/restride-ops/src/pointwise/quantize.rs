@@ -241,44 +241,20 @@ fn learnable_samples(channels: bool, back: bool) -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        learnable_tensor,
-        learnable_samples(false, false),
-        "aten::_fake_quantize_learnable_per_tensor_affine(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> Tensor"
-    ),
-    composite!(
-        learnable_channel,
-        learnable_samples(true, false),
-        "aten::_fake_quantize_learnable_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.) -> Tensor"
-    ),
+    composite!(learnable_tensor, learnable_samples(false, false), "_fake_quantize_learnable_per_tensor_affine"),
+    composite!(learnable_channel, learnable_samples(true, false), "_fake_quantize_learnable_per_channel_affine"),
     composite!(
         learnable_tensor_back,
         learnable_samples(false, true),
-        "aten::_fake_quantize_learnable_per_tensor_affine_backward(Tensor grad, Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor, Tensor)"
+        "_fake_quantize_learnable_per_tensor_affine_backward"
     ),
     composite!(
         learnable_channel_back,
         learnable_samples(true, true),
-        "aten::_fake_quantize_learnable_per_channel_affine_backward(Tensor grad, Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max, float grad_factor=1.) -> (Tensor, Tensor, Tensor)"
+        "_fake_quantize_learnable_per_channel_affine_backward"
     ),
-    composite!(
-        by_channel,
-        channels(),
-        "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"
-    ),
-    composite!(
-        by_channel_alone,
-        channels(),
-        "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int quant_min, int quant_max) -> Tensor"
-    ),
-    composite!(
-        by_tensors,
-        by_tensor_samples(true),
-        "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"
-    ),
-    composite!(
-        by_tensors_alone,
-        by_tensor_samples(false),
-        "aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) -> Tensor"
-    ),
+    composite!(by_channel, channels(), "fake_quantize_per_channel_affine_cachemask"),
+    composite!(by_channel_alone, channels(), "fake_quantize_per_channel_affine"),
+    composite!(by_tensors, by_tensor_samples(true), "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"),
+    composite!(by_tensors_alone, by_tensor_samples(false), "fake_quantize_per_tensor_affine.tensor_qparams"),
 ];

@@ -302,70 +302,24 @@ fn reals() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    op!(
-        "aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-        NoBool(0, 1),
-        k::SHIFT_LEFT,
-        shifts_of_numbers
-    ),
-    op!(
-        "aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-        NoBool(0, 1),
-        k::SHIFT_RIGHT,
-        shifts_of_numbers
-    ),
-    op!("aten::special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor", Float(0, 1), k::XLOG1PY, || {
-        with_number(NO_BOOL)
-    }),
-    op!("aten::special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor", Float(0, 1), k::XLOG1PY, || {
-        number_first(REAL)
-    }),
-    op!("aten::special_entr(Tensor self) -> Tensor", Float(0), k::ENTROPY, || special(ALL_REAL)),
-    op!("aten::special_ndtr(Tensor self) -> Tensor", Float(0), k::NORMAL_CDF, || unary(ALL_REAL, -3.0, 3.0)),
-    op!("aten::i0(Tensor self) -> Tensor", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
-    op!("aten::special_i0(Tensor self) -> Tensor", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
-    op!("aten::special_i0e(Tensor self) -> Tensor", Float(0), k::BESSEL_I0E, || unary(ALL_REAL, -70.0, 70.0)),
-    op!("aten::special_i1(Tensor self) -> Tensor", Float(0), k::BESSEL_I1, || unary(ALL_REAL, -9.0, 9.0)),
-    op!("aten::special_i1e(Tensor self) -> Tensor", Float(0), k::BESSEL_I1E, || unary(ALL_REAL, -70.0, 70.0)),
-    own!(
-        "aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor",
-        infer_log_sigmoid_backward,
-        run_log_sigmoid_backward,
-        (0, 1),
-        gradients_with_buffer
-    ),
-    own!(
-        "aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
-        infer_prelu_backward,
-        run_prelu_backward,
-        (),
-        prelu_gradients
-    ),
-    composite!(
-        dropout_backward,
-        dropout_gradients(),
-        "aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor"
-    ),
-    own!(
-        "aten::fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
-        infer_masked,
-        run_masked,
-        (0),
-        || masked(None)
-    ),
-    own!(
-        "aten::fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor",
-        infer_masked,
-        run_masked,
-        (0),
-        || masked(None)
-    ),
-    composite!(glu_backward, glu_gradients(), "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor"),
-    drawn(composite!(
-        rrelu,
-        unary(REAL, -2.0, 2.0),
-        "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor"
-    )),
+    op!("bitwise_left_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_LEFT, shifts_of_numbers),
+    op!("bitwise_right_shift.Scalar_Tensor", NoBool(0, 1), k::SHIFT_RIGHT, shifts_of_numbers),
+    op!("special_xlog1py.other_scalar", Float(0, 1), k::XLOG1PY, || { with_number(NO_BOOL) }),
+    op!("special_xlog1py.self_scalar", Float(0, 1), k::XLOG1PY, || { number_first(REAL) }),
+    op!("special_entr", Float(0), k::ENTROPY, || special(ALL_REAL)),
+    op!("special_ndtr", Float(0), k::NORMAL_CDF, || unary(ALL_REAL, -3.0, 3.0)),
+    op!("i0", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("special_i0", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("special_i0e", Float(0), k::BESSEL_I0E, || unary(ALL_REAL, -70.0, 70.0)),
+    op!("special_i1", Float(0), k::BESSEL_I1, || unary(ALL_REAL, -9.0, 9.0)),
+    op!("special_i1e", Float(0), k::BESSEL_I1E, || unary(ALL_REAL, -70.0, 70.0)),
+    own!("log_sigmoid_backward", infer_log_sigmoid_backward, run_log_sigmoid_backward, (0, 1), gradients_with_buffer),
+    own!("_prelu_kernel_backward", infer_prelu_backward, run_prelu_backward, (), prelu_gradients),
+    composite!(dropout_backward, dropout_gradients(), "native_dropout_backward"),
+    own!("fake_quantize_per_tensor_affine_cachemask_backward", infer_masked, run_masked, (0), || masked(None)),
+    own!("fake_quantize_per_channel_affine_cachemask_backward", infer_masked, run_masked, (0), || masked(None)),
+    composite!(glu_backward, glu_gradients(), "glu_backward"),
+    drawn(composite!(rrelu, unary(REAL, -2.0, 2.0), "rrelu")),
     OpDef {
         twin: Some(TwinDecl {
             op: "aten.rrelu_with_noise_functional.default",
@@ -374,9 +328,7 @@ pub(crate) static OPS: &[OpDef] = &[
             returns: &[TwinReturn::Arg(0)],
             when: None,
         }),
-        ..OpDef::new(
-            "aten::rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor(a!)",
-        )
+        ..OpDef::new("rrelu_with_noise_")
     },
     composite!(
         rrelu_with_noise_backward,
@@ -392,7 +344,7 @@ pub(crate) static OPS: &[OpDef] = &[
             ],
             sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), tensor(F64, &[3], 3), 0.1, 0.3, false, false],
         ],
-        "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, bool self_is_result) -> Tensor"
+        "rrelu_with_noise_backward"
     ),
     drawn(composite!(
         rrelu_with_noise,
@@ -400,47 +352,41 @@ pub(crate) static OPS: &[OpDef] = &[
             sample![transposed(F32, &[2, 3], 1), tensor(F32, &[2, 3], 2)],
             sample![tensor(F64, &[3], 1), tensor(F64, &[3], 2), 0.1, 0.2]
         ],
-        "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)"
+        "rrelu_with_noise_functional"
     )),
     OpDef {
         infer: composed!(isreal),
         decompose: Some(isreal),
         exactness: Exactness::Exact,
         samples: Some(reals),
-        ..OpDef::new("aten::isreal(Tensor self) -> Tensor")
+        ..OpDef::new("isreal")
     },
     OpDef {
         infer: composed!(broadcast_tensors),
         decompose: Some(broadcast_tensors),
         exactness: Exactness::Exact,
         samples: Some(broadcasts),
-        ..OpDef::new("aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]")
+        ..OpDef::new("broadcast_tensors")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 1)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, true, 12.0)),
         scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[])),
-        ..OpDef::new(
-            "aten::kaiser_window(int window_length, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        )
+        ..OpDef::new("kaiser_window")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 2)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, 12.0)),
         scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(false))])),
-        ..OpDef::new(
-            "aten::kaiser_window.periodic(int window_length, bool periodic, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        )
+        ..OpDef::new("kaiser_window.periodic")
     },
     OpDef {
         infer: Some(|a| infer_kaiser(a, 3)),
         kernel: Kernel::Fixed(|c| run_kaiser(c, c.args.bool(1)?, c.args.float(2)?)),
         scratch: Some(room_kaiser),
         samples: Some(|| typed_window(&[Arg::Scalar(Scalar::Bool(true)), Arg::Scalar(Scalar::Float(3.0))])),
-        ..OpDef::new(
-            "aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
-        )
+        ..OpDef::new("kaiser_window.beta")
     },
 ];

@@ -348,156 +348,62 @@ macro_rules! maximum_backward {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    maximum!(
-        "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor",
-        sliding(1, 1, true, Order::RowMajor, Types::Float),
-        one_result,
-        || samples::maxima(1)
-    ),
-    maximum!(
-        "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)",
-        sliding(1, 1, true, Order::Suggested, Types::Real),
-        with_indices,
-        || samples::maxima(1)
-    ),
-    maximum!(
-        "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-        sliding(2, 1, true, Order::Suggested, Types::Real),
-        one_result,
-        || samples::maxima(2)
-    ),
-    maximum!(
-        "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        sliding(2, 1, true, Order::Suggested, Types::Real),
-        with_indices,
-        || samples::maxima(2)
-    ),
-    maximum!(
-        "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor",
-        sliding(3, 1, true, Order::Suggested, Types::Real),
-        one_result,
-        || samples::maxima(3)
-    ),
-    maximum!(
-        "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        sliding(3, 1, true, Order::Suggested, Types::Real),
-        with_indices,
-        || samples::maxima(3)
-    ),
-    average!(
-        "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor",
-        sliding(1, 1, false, Order::Suggested, Types::FloatOrLong),
-        None,
-        || samples::means(1)
-    ),
-    average!(
-        "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        sliding(2, 1, false, Order::Suggested, Types::FloatOrLong),
-        Some(6),
-        || samples::means(2)
-    ),
-    average!(
-        "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor",
-        sliding(3, 1, false, Order::RowMajor, Types::WideOrLong),
-        Some(6),
-        || samples::means(3)
-    ),
-    average!(
-        "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
-        adaptive(1, Order::Suggested),
-        None,
-        || samples::adaptive(1)
-    ),
-    average!(
-        "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-        adaptive(2, Order::Suggested),
-        None,
-        || samples::adaptive(2)
-    ),
-    average!(
-        "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor",
-        adaptive(2, Order::Suggested),
-        None,
-        || samples::adaptive(2)
-    ),
-    average!(
-        "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-        adaptive(3, Order::SuggestedIfGlobal),
-        None,
-        || samples::adaptive(3)
-    ),
-    average!(
-        "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor",
-        adaptive(3, Order::RowMajor),
-        None,
-        || samples::adaptive(3)
-    ),
-    maximum!(
-        "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-        adaptive(1, Order::Suggested),
-        with_indices,
-        || samples::adaptive(1)
-    ),
-    maximum!(
-        "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-        adaptive(2, Order::Suggested),
-        with_indices,
-        || samples::adaptive(2)
-    ),
-    maximum!(
-        "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
-        adaptive(3, Order::RowMajor),
-        with_indices,
-        || samples::adaptive(3)
-    ),
+    maximum!("max_pool1d", sliding(1, 1, true, Order::RowMajor, Types::Float), one_result, || samples::maxima(1)),
+    maximum!("max_pool1d_with_indices", sliding(1, 1, true, Order::Suggested, Types::Real), with_indices, || {
+        samples::maxima(1)
+    }),
+    maximum!("max_pool2d", sliding(2, 1, true, Order::Suggested, Types::Real), one_result, || samples::maxima(2)),
+    maximum!("max_pool2d_with_indices", sliding(2, 1, true, Order::Suggested, Types::Real), with_indices, || {
+        samples::maxima(2)
+    }),
+    maximum!("max_pool3d", sliding(3, 1, true, Order::Suggested, Types::Real), one_result, || samples::maxima(3)),
+    maximum!("max_pool3d_with_indices", sliding(3, 1, true, Order::Suggested, Types::Real), with_indices, || {
+        samples::maxima(3)
+    }),
+    average!("avg_pool1d", sliding(1, 1, false, Order::Suggested, Types::FloatOrLong), None, || samples::means(1)),
+    average!("avg_pool2d", sliding(2, 1, false, Order::Suggested, Types::FloatOrLong), Some(6), || samples::means(2)),
+    average!("avg_pool3d", sliding(3, 1, false, Order::RowMajor, Types::WideOrLong), Some(6), || samples::means(3)),
+    average!("adaptive_avg_pool1d", adaptive(1, Order::Suggested), None, || samples::adaptive(1)),
+    average!("adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || samples::adaptive(2)),
+    average!("_adaptive_avg_pool2d", adaptive(2, Order::Suggested), None, || samples::adaptive(2)),
+    average!("adaptive_avg_pool3d", adaptive(3, Order::SuggestedIfGlobal), None, || samples::adaptive(3)),
+    average!("_adaptive_avg_pool3d", adaptive(3, Order::RowMajor), None, || samples::adaptive(3)),
+    maximum!("adaptive_max_pool1d", adaptive(1, Order::Suggested), with_indices, || samples::adaptive(1)),
+    maximum!("adaptive_max_pool2d", adaptive(2, Order::Suggested), with_indices, || samples::adaptive(2)),
+    maximum!("adaptive_max_pool3d", adaptive(3, Order::RowMajor), with_indices, || samples::adaptive(3)),
     maximum_backward!(
-        "aten::max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        "max_pool2d_with_indices_backward",
         sliding(2, 2, true, Order::Suggested, Types::Float),
         7,
         || samples::maxima_backward(2)
     ),
     maximum_backward!(
-        "aten::max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        "max_pool3d_with_indices_backward",
         sliding(3, 2, true, Order::Suggested, Types::Float),
         7,
         || samples::maxima_backward(3)
     ),
-    maximum_backward!(
-        "aten::adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-        adaptive_gradient(2, Order::Suggested),
-        2,
-        || samples::adaptive_maxima_backward(2)
-    ),
-    maximum_backward!(
-        "aten::adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-        adaptive_gradient(3, Order::RowMajor),
-        2,
-        || samples::adaptive_maxima_backward(3)
-    ),
+    maximum_backward!("adaptive_max_pool2d_backward", adaptive_gradient(2, Order::Suggested), 2, || {
+        samples::adaptive_maxima_backward(2)
+    }),
+    maximum_backward!("adaptive_max_pool3d_backward", adaptive_gradient(3, Order::RowMajor), 2, || {
+        samples::adaptive_maxima_backward(3)
+    }),
     average_backward!(
-        "aten::avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        "avg_pool2d_backward",
         sliding(2, 2, false, Order::Suggested, Types::FloatOrLong),
         Some(7),
         || samples::means_backward(2)
     ),
-    average_backward!(
-        "aten::avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
-        sliding(3, 2, false, Order::RowMajor, Types::WideOrLong),
-        Some(7),
-        || samples::means_backward(3)
-    ),
-    average_backward!(
-        "aten::_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor",
-        adaptive_gradient(2, Order::Suggested),
-        None,
-        || samples::adaptive_means_backward(2)
-    ),
-    average_backward!(
-        "aten::_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor",
-        adaptive_gradient(3, Order::RowMajor),
-        None,
-        || samples::adaptive_means_backward(3)
-    ),
+    average_backward!("avg_pool3d_backward", sliding(3, 2, false, Order::RowMajor, Types::WideOrLong), Some(7), || {
+        samples::means_backward(3)
+    }),
+    average_backward!("_adaptive_avg_pool2d_backward", adaptive_gradient(2, Order::Suggested), None, || {
+        samples::adaptive_means_backward(2)
+    }),
+    average_backward!("_adaptive_avg_pool3d_backward", adaptive_gradient(3, Order::RowMajor), None, || {
+        samples::adaptive_means_backward(3)
+    }),
 ];
 
 /// The operators and gradients of this family.

@@ -231,34 +231,10 @@ fn backwards(n: usize) -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        unpool2d,
-        unpools(2),
-        "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"
-    ),
-    composite!(
-        unpool3d,
-        unpools(3),
-        "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> Tensor"
-    ),
-    composite!(
-        fractional2d,
-        fractionals(2),
-        "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        fractional3d,
-        fractionals(3),
-        "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        backward2d,
-        backwards(2),
-        "aten::fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] output_size, Tensor indices) -> Tensor"
-    ),
-    composite!(
-        backward3d,
-        backwards(3),
-        "aten::fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] output_size, Tensor indices) -> Tensor"
-    ),
+    composite!(unpool2d, unpools(2), "max_unpool2d"),
+    composite!(unpool3d, unpools(3), "max_unpool3d"),
+    composite!(fractional2d, fractionals(2), "fractional_max_pool2d"),
+    composite!(fractional3d, fractionals(3), "fractional_max_pool3d"),
+    composite!(backward2d, backwards(2), "fractional_max_pool2d_backward"),
+    composite!(backward3d, backwards(3), "fractional_max_pool3d_backward"),
 ];

@@ -144,13 +144,7 @@ pub(crate) static OPS: &[OpDef] = &[
         "aten::feature_alpha_dropout(Tensor(a) input, float p, bool train) -> Tensor(a)",
         Drops::Alpha { whole: true }
     ),
-    random!(
-        "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
-        infer_native,
-        run_native,
-        room_dropout,
-        natives
-    ),
+    random!("native_dropout", infer_native, run_native, room_dropout, natives),
 ];
 
 #[cfg(test)]

@@ -142,43 +142,35 @@ fn randoms(bounds: &'static [i64]) -> Vec<Sample> {
 
 pub(crate) static OPS: &[OpDef] = &[
     random!(
-        "aten::randint(SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, \
-         bool? pin_memory=None) -> Tensor",
+        "randint",
         |a| infer_randint(a, None, 0),
         |c| integers(c, range(&c.args, None, 0, c.outs[0].dtype())?),
         || randints(false)
     ),
     random!(
-        "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, ScalarType? dtype=4, Layout? layout=None, \
-         Device? device=None, bool? pin_memory=None) -> Tensor",
+        "randint.low",
         |a| infer_randint(a, Some(0), 1),
         |c| integers(c, range(&c.args, Some(0), 1, c.outs[0].dtype())?),
         || randints(true)
     ),
     random!(
-        "aten::randint_like(Tensor self, SymInt high, *, ScalarType? dtype=None, Layout? layout=None, Device? \
-         device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        "randint_like",
         |a| infer_randint_like(a, None, 1),
         |c| integers(c, range(&c.args, None, 1, c.outs[0].dtype())?),
         || randint_likes(false)
     ),
+    random!("randint_like.Tensor", infer_randint_like_tensor, run_randint_like_tensor, || vec![sample![
+        tensor(DType::I64, &[2, 3], 1),
+        ints(&[5], &[])
+    ]]),
     random!(
-        "aten::randint_like.Tensor(Tensor self, Tensor high, *, ScalarType? dtype=None, Layout? layout=None, Device? \
-         device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
-        infer_randint_like_tensor,
-        run_randint_like_tensor,
-        || vec![sample![tensor(DType::I64, &[2, 3], 1), ints(&[5], &[])]]
-    ),
-    random!(
-        "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, ScalarType? dtype=None, Layout? \
-         layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) -> Tensor",
+        "randint_like.low_dtype",
         |a| infer_randint_like(a, Some(1), 2),
         |c| integers(c, range(&c.args, Some(1), 2, c.outs[0].dtype())?),
         || randint_likes(true)
     ),
     random!(
-        "aten::randperm(SymInt n, *, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None) -> Tensor",
+        "randperm",
         infer_randperm,
         |c| {
             k::permutation(&draws(c.ctx), &c.outs[0]);
@@ -188,19 +180,19 @@ pub(crate) static OPS: &[OpDef] = &[
         || vec![sample![5], sample![0], sample![7, DType::F32], sample![300, DType::U8], sample![-1]]
     ),
     random!(
-        "aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
+        "random",
         |a| infer_random(a, false, false),
         |c| integers(c, random_range(&c.args, false, false, c.outs[0].dtype())?),
         || randoms(&[])
     ),
     random!(
-        "aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
+        "random.to",
         |a| infer_random(a, false, true),
         |c| integers(c, random_range(&c.args, false, true, c.outs[0].dtype())?),
         || randoms(&[2])
     ),
     random!(
-        "aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
+        "random.from",
         |a| infer_random(a, true, true),
         |c| integers(c, random_range(&c.args, true, true, c.outs[0].dtype())?),
         || randoms(&[0, 2])

@@ -336,37 +336,12 @@ fn multinomials() -> Vec<Sample> {
     ]
 }
 pub(crate) static OPS: &[OpDef] = &[
+    random!("rand", infer_sized_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), sized_samples),
+    random!("randn", infer_sized_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), sized_samples),
+    random!("rand_like", infer_like_floats, |c| draw(c, Distribution::Uniform(0.0, 1.0)), likes),
+    random!("randn_like", infer_like_floats, |c| draw(c, Distribution::Normal(0.0, 1.0)), likes),
     random!(
-        "aten::rand(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None) -> RawTensor",
-        infer_sized_floats,
-        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
-        sized_samples
-    ),
-    random!(
-        "aten::randn(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None) -> RawTensor",
-        infer_sized_floats,
-        |c| draw(c, Distribution::Normal(0.0, 1.0)),
-        sized_samples
-    ),
-    random!(
-        "aten::rand_like(RawTensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None, MemoryFormat? memory_format=None) -> RawTensor",
-        infer_like_floats,
-        |c| draw(c, Distribution::Uniform(0.0, 1.0)),
-        likes
-    ),
-    random!(
-        "aten::randn_like(RawTensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-         pin_memory=None, MemoryFormat? memory_format=None) -> RawTensor",
-        infer_like_floats,
-        |c| draw(c, Distribution::Normal(0.0, 1.0)),
-        likes
-    ),
-    random!(
-        "aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, ScalarType? \
-         dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> RawTensor",
+        "normal.float_float",
         |a| {
             let dtype = a.opt_dtype(4)?.unwrap_or(DType::F32);
             numbers(dtype)?;
@@ -378,63 +353,19 @@ pub(crate) static OPS: &[OpDef] = &[
         |c| draw(c, Distribution::Normal(c.args.float(0)?, std(c.args.float(1)?)?)),
         || vec![sample![1.0, 2.0, [2, 3]], sample![0.0, -1.0, [2]], sample![0.0, 1.0, [2], (), DType::F64]]
     ),
+    random!("normal.Tensor_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[0].clone()),
+    random!("normal.Tensor_float", infer_normals, run_normals, room_normals, || normal_tensors()[1].clone()),
+    random!("normal.float_Tensor", infer_normals, run_normals, room_normals, || normal_tensors()[2].clone()),
+    content!("normal_functional", normal, numbers),
+    content!("uniform", uniform, numbers),
+    content!("log_normal", log_normal),
+    content!("cauchy", cauchy),
+    content!("exponential", exponential),
+    content!("geometric", geometric, countable),
+    random!("bernoulli", infer_bernoulli, run_bernoulli, room_bernoulli, probabilities),
+    random!("bernoulli.Tensor", infer_bernoulli_tensor, run_bernoulli_tensor, room_bernoulli_tensor, bernoulli_tensors),
     random!(
-        "aten::normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
-        infer_normals,
-        run_normals,
-        room_normals,
-        || normal_tensors()[0].clone()
-    ),
-    random!(
-        "aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
-        infer_normals,
-        run_normals,
-        room_normals,
-        || normal_tensors()[1].clone()
-    ),
-    random!(
-        "aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
-        infer_normals,
-        run_normals,
-        room_normals,
-        || normal_tensors()[2].clone()
-    ),
-    content!(
-        "aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
-        normal,
-        numbers
-    ),
-    content!(
-        "aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
-        uniform,
-        numbers
-    ),
-    content!(
-        "aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> Tensor",
-        log_normal
-    ),
-    content!(
-        "aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> Tensor",
-        cauchy
-    ),
-    content!("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor", exponential),
-    content!("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor", geometric, countable),
-    random!(
-        "aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-        infer_bernoulli,
-        run_bernoulli,
-        room_bernoulli,
-        probabilities
-    ),
-    random!(
-        "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-        infer_bernoulli_tensor,
-        run_bernoulli_tensor,
-        room_bernoulli_tensor,
-        bernoulli_tensors
-    ),
-    random!(
-        "aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
+        "bernoulli.p",
         |a| {
             bernoulli_p(a)?;
             ensure!(!a.tensor(0)?.dtype.is_complex(), "bernoulli is not implemented for complex numbers");
@@ -448,21 +379,8 @@ pub(crate) static OPS: &[OpDef] = &[
             out
         }
     ),
-    random!(
-        "aten::multinomial(RawTensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> \
-         RawTensor",
-        infer_multinomial,
-        run_multinomial,
-        room_multinomial,
-        multinomials
-    ),
-    random!(
-        "aten::poisson(Tensor self, Generator? generator=None) -> Tensor",
-        infer_poisson,
-        run_poisson,
-        room_poisson,
-        probabilities
-    ),
+    random!("multinomial", infer_multinomial, run_multinomial, room_multinomial, multinomials),
+    random!("poisson", infer_poisson, run_poisson, room_poisson, probabilities),
 ];
 
 /// The operators and gradients of this family.

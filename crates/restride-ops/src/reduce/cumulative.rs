@@ -258,31 +258,23 @@ fn area_samples(points: bool) -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    scan!("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Sum, || with_types(ALL)),
-    scan!("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", Scan::Prod, || with_types(ALL)),
-    scan!("aten::logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || {
+    scan!("cumsum", Scan::Sum, || with_types(ALL)),
+    scan!("cumprod", Scan::Prod, || with_types(ALL)),
+    scan!("logcumsumexp", Scan::LogSumExp, || {
         let mut out = along(REAL);
         out.push(sample![transposed(DType::C64, &[3, 4], 1), 0]);
         out.push(sample![tensor(DType::C128, &[3, 4], 1), 1]);
         out
     }),
-    scan!("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", Scan::LogSumExp, || along(REAL)),
-    extreme!("aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)", true),
-    extreme!("aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)", false),
-    composition!(
-        "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
-        diff,
-        diffs
-    ),
-    composition!("aten::trace(Tensor self) -> Tensor", trace, traces),
-    composition!("aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
-    composition!("aten::trapz.dx(Tensor y, *, float dx=1., int dim=-1) -> Tensor", area, || area_samples(false)),
-    composition!("aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", area, || area_samples(true)),
-    composition!("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", area, || area_samples(false)),
-    composition!("aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", running_area, || {
-        area_samples(true)
-    }),
-    composition!("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", running_area, || {
-        area_samples(false)
-    }),
+    scan!("_logcumsumexp", Scan::LogSumExp, || along(REAL)),
+    extreme!("cummax", true),
+    extreme!("cummin", false),
+    composition!("diff", diff, diffs),
+    composition!("trace", trace, traces),
+    composition!("trapz.x", area, || area_samples(true)),
+    composition!("trapz.dx", area, || area_samples(false)),
+    composition!("trapezoid.x", area, || area_samples(true)),
+    composition!("trapezoid.dx", area, || area_samples(false)),
+    composition!("cumulative_trapezoid.x", running_area, || { area_samples(true) }),
+    composition!("cumulative_trapezoid.dx", running_area, || { area_samples(false) }),
 ];

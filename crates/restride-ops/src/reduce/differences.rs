@@ -249,39 +249,11 @@ fn point_samples(list: bool) -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        by_one,
-        one_samples(),
-        "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_one,
-        one_list_samples(),
-        "aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_none,
-        list_samples(),
-        "aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_each,
-        each_samples(false),
-        "aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_each,
-        each_samples(true),
-        "aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_points,
-        point_samples(false),
-        "aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> Tensor[]"
-    ),
-    composite!(
-        by_points,
-        point_samples(true),
-        "aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]"
-    ),
+    composite!(by_one, one_samples(), "gradient.scalarint"),
+    composite!(by_one, one_list_samples(), "gradient.scalararray"),
+    composite!(by_none, list_samples(), "gradient.array"),
+    composite!(by_each, each_samples(false), "gradient.scalarrayint"),
+    composite!(by_each, each_samples(true), "gradient.scalarrayarray"),
+    composite!(by_points, point_samples(false), "gradient.tensorarrayint"),
+    composite!(by_points, point_samples(true), "gradient.tensorarray"),
 ];

@@ -330,56 +330,14 @@ macro_rules! kernel {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    kernel!(
-        "aten::cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor",
-        infer_cdist,
-        run_cdist,
-        room_cdist,
-        || distance_samples("")
-    ),
-    kernel!(
-        "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-        infer_cdist,
-        run_cdist,
-        room_cdist,
-        || distance_samples("forward")
-    ),
-    kernel!("aten::pdist(Tensor self, float p=2.) -> Tensor", infer_pdist, run_pdist, room_pdist, pair_samples),
-    kernel!(
-        "aten::_pdist_forward(Tensor self, float p=2.) -> Tensor",
-        infer_pdist_forward,
-        run_pdist,
-        room_pdist,
-        pair_samples
-    ),
-    composition!("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", dist, dist_samples),
-    composition!(
-        "aten::linalg_norm(RawTensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
-         dtype=None) -> RawTensor",
-        linalg_norm,
-        norm_samples
-    ),
-    composition!(
-        "aten::linalg_norm.ord_str(RawTensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
-         dtype=None) -> RawTensor",
-        linalg_norm_named,
-        named_samples
-    ),
-    composition!(
-        "aten::linalg_matrix_norm(RawTensor self, Scalar ord, int[] dim=[-2, -1], bool keepdim=False, *, ScalarType? \
-         dtype=None) -> RawTensor",
-        linalg_matrix_norm,
-        matrix_samples
-    ),
-    composition!(
-        "aten::linalg_matrix_norm.str_ord(RawTensor self, str ord=\"fro\", int[] dim=[-2, -1], bool keepdim=False, *, \
-         ScalarType? dtype=None) -> RawTensor",
-        linalg_matrix_norm_named,
-        named_samples
-    ),
-    composition!(
-        "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-        frobenius_norm,
-        frobenius_samples
-    ),
+    kernel!("cdist", infer_cdist, run_cdist, room_cdist, || distance_samples("")),
+    kernel!("_cdist_forward", infer_cdist, run_cdist, room_cdist, || distance_samples("forward")),
+    kernel!("pdist", infer_pdist, run_pdist, room_pdist, pair_samples),
+    kernel!("_pdist_forward", infer_pdist_forward, run_pdist, room_pdist, pair_samples),
+    composition!("dist", dist, dist_samples),
+    composition!("linalg_norm", linalg_norm, norm_samples),
+    composition!("linalg_norm.ord_str", linalg_norm_named, named_samples),
+    composition!("linalg_matrix_norm", linalg_matrix_norm, matrix_samples),
+    composition!("linalg_matrix_norm.str_ord", linalg_matrix_norm_named, named_samples),
+    composition!("frobenius_norm.dim", frobenius_norm, frobenius_samples),
 ];

@@ -392,218 +392,89 @@ fn booleans(e: &mut dyn Emit, a: &Args<'_, Val>, name: &str) -> Result<()> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    reduction!(
-        "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-        |a| sum(a, Over::All, 1, Reduction::Sum),
-        CLOSE,
-        || with_dtype(over_all(ALL), &[])
-    ),
-    reduction!(
-        "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-        |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum),
-        CLOSE,
-        || with_dtype(over_dims(ALL, &[]), &[NONE])
-    ),
-    reduction!(
-        "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-        |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum),
-        CLOSE,
-        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
-    ),
-    reduction!(
-        "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-        |a| mean(a, Over::All, 1),
-        CLOSE,
-        || { with_dtype(over_all(NUMBERS), &[]) }
-    ),
-    reduction!(
-        "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-        |a| mean(a, Over::Dims(1, 2), 3),
-        CLOSE,
-        || with_dtype(over_dims(NUMBERS, &[]), &[NONE])
-    ),
-    reduction!(
-        "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-        |a| sum(a, Over::All, 1, Reduction::Prod),
-        CLOSE,
-        || with_dtype(over_all(ALL), &[])
-    ),
-    reduction!(
-        "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-        |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod),
-        CLOSE,
-        || with_dtype(over_dim(ALL), &[])
-    ),
-    reduction!(
-        "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-        |a| extreme(a, Over::Dims(1, 2), Reduction::Max),
-        EXACT,
-        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
-    ),
-    reduction!(
-        "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-        |a| extreme(a, Over::Dims(1, 2), Reduction::Min),
-        EXACT,
-        || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
-    ),
-    reduction!("aten::max(Tensor self) -> Tensor", |a| extreme(a, Over::All, Reduction::Max), EXACT, || {
-        over_all(ALL_REAL)
-    }),
-    reduction!("aten::min(Tensor self) -> Tensor", |a| extreme(a, Over::All, Reduction::Min), EXACT, || {
-        over_all(ALL_REAL)
-    }),
-    reduction!("aten::any(Tensor self) -> Tensor", |a| truth(a, Over::All, Reduction::Any), EXACT, || over_all(ALL)),
-    reduction!(
-        "aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-        |a| truth(a, Over::Dims(1, 2), Reduction::Any),
-        EXACT,
-        || over_dim(ALL)
-    ),
-    reduction!(
-        "aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-        |a| truth(a, Over::Dims(1, 2), Reduction::Any),
-        EXACT,
-        || over_dims(ALL, &[])
-    ),
-    composite!(is_all_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_all_true(Tensor self) -> Tensor"),
-    composite!(is_any_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "aten::_is_any_true(Tensor self) -> Tensor"),
-    reduction!("aten::all(Tensor self) -> Tensor", |a| truth(a, Over::All, Reduction::All), EXACT, || over_all(ALL)),
-    reduction!(
-        "aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-        |a| truth(a, Over::Dims(1, 2), Reduction::All),
-        EXACT,
-        || over_dim(ALL)
-    ),
-    reduction!(
-        "aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-        |a| truth(a, Over::Dims(1, 2), Reduction::All),
-        EXACT,
-        || over_dims(ALL, &[])
-    ),
-    reduction!("aten::count_nonzero(Tensor self, int? dim=None) -> Tensor", |a| count(a), EXACT, || {
+    reduction!("sum", |a| sum(a, Over::All, 1, Reduction::Sum), CLOSE, || with_dtype(over_all(ALL), &[])),
+    reduction!("sum.dim_IntList", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Sum), CLOSE, || with_dtype(
+        over_dims(ALL, &[]),
+        &[NONE]
+    )),
+    reduction!("nansum", |a| sum(a, Over::Dims(1, 2), 3, Reduction::NanSum), CLOSE, || over_dims(ALL_REAL, &[])
+        .into_iter()
+        .chain(extra())
+        .collect()),
+    reduction!("mean", |a| mean(a, Over::All, 1), CLOSE, || { with_dtype(over_all(NUMBERS), &[]) }),
+    reduction!("mean.dim", |a| mean(a, Over::Dims(1, 2), 3), CLOSE, || with_dtype(over_dims(NUMBERS, &[]), &[NONE])),
+    reduction!("prod", |a| sum(a, Over::All, 1, Reduction::Prod), CLOSE, || with_dtype(over_all(ALL), &[])),
+    reduction!("prod.dim_int", |a| sum(a, Over::Dims(1, 2), 3, Reduction::Prod), CLOSE, || with_dtype(
+        over_dim(ALL),
+        &[]
+    )),
+    reduction!("amax", |a| extreme(a, Over::Dims(1, 2), Reduction::Max), EXACT, || over_dims(ALL_REAL, &[])
+        .into_iter()
+        .chain(extra())
+        .collect()),
+    reduction!("amin", |a| extreme(a, Over::Dims(1, 2), Reduction::Min), EXACT, || over_dims(ALL_REAL, &[])
+        .into_iter()
+        .chain(extra())
+        .collect()),
+    reduction!("max", |a| extreme(a, Over::All, Reduction::Max), EXACT, || { over_all(ALL_REAL) }),
+    reduction!("min", |a| extreme(a, Over::All, Reduction::Min), EXACT, || { over_all(ALL_REAL) }),
+    reduction!("any", |a| truth(a, Over::All, Reduction::Any), EXACT, || over_all(ALL)),
+    reduction!("any.dim", |a| truth(a, Over::Dims(1, 2), Reduction::Any), EXACT, || over_dim(ALL)),
+    reduction!("any.dims", |a| truth(a, Over::Dims(1, 2), Reduction::Any), EXACT, || over_dims(ALL, &[])),
+    composite!(is_all_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "_is_all_true"),
+    composite!(is_any_true, vec![sample![tensor(DType::Bool, &[3], 1)]], "_is_any_true"),
+    reduction!("all", |a| truth(a, Over::All, Reduction::All), EXACT, || over_all(ALL)),
+    reduction!("all.dim", |a| truth(a, Over::Dims(1, 2), Reduction::All), EXACT, || over_dim(ALL)),
+    reduction!("all.dims", |a| truth(a, Over::Dims(1, 2), Reduction::All), EXACT, || over_dims(ALL, &[])),
+    reduction!("count_nonzero", |a| count(a), EXACT, || {
         let mut out = over_all(ALL);
         out.extend(out.clone().into_iter().map(|s| with_last(s, -1)));
         out
     }),
-    reduction!("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", |a| count(a), EXACT, || {
+    reduction!("count_nonzero.dim_IntList", |a| count(a), EXACT, || {
         over_all(ALL).into_iter().map(|s| with_last(s, [0])).collect()
     }),
     OpDef {
         infer: Some(infer_log_sum_exp),
         decompose: Some(complex_log_sum_exp),
         composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
-        ..reduction!(
-            "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-            |a| log_sum_exp(a),
-            CLOSE,
-            || over_dims(ALL_REAL, &[]).into_iter().chain(extra()).collect()
-        )
+        ..reduction!("logsumexp", |a| log_sum_exp(a), CLOSE, || over_dims(ALL_REAL, &[])
+            .into_iter()
+            .chain(extra())
+            .collect())
     },
     OpDef {
         infer: Some(infer_log_sum_exp),
         decompose: Some(complex_log_sum_exp),
         composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
-        ..reduction!(
-            "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-            |a| log_sum_exp(a),
-            CLOSE,
-            || over_dims(REAL, &[])
-        )
+        ..reduction!("special_logsumexp", |a| log_sum_exp(a), CLOSE, || over_dims(REAL, &[]))
     },
-    reduction!(
-        "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? \
-         dtype=None) -> Tensor",
-        |a| vector_norm(a),
-        CLOSE,
-        || norms(&[0, -1])
-    ),
-    reduction!("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", |a| norm_all(a), CLOSE, || norms(&[])),
-    reduction!(
-        "aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-        |a| norm_all(a),
-        CLOSE,
-        || over_all(REAL).into_iter().map(|s| with_last(with_last(s, ()), DType::F64)).collect()
-    ),
-    reduction!(
-        "aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-        |a| norm_dims(a),
-        CLOSE,
-        || norms(&[0, -1]).into_iter().filter(|s| s.args.len() > 2).collect()
-    ),
-    reduction!(
-        "aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> Tensor",
-        |a| norm_dims(a),
-        CLOSE,
-        || over_all(REAL)
-            .into_iter()
-            .map(|s| with_last(with_last(with_last(with_last(s, 2), [-1]), true), DType::F64))
-            .collect()
-    ),
-    reduction!(
-        "aten::var(Tensor self, bool unbiased=True) -> Tensor",
-        |a| variance(a, Form::All, false),
-        CLOSE,
-        || { variances(Form::All) }
-    ),
-    reduction!(
-        "aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-        |a| variance(a, Form::Dims, false),
-        CLOSE,
-        || variances(Form::Dims)
-    ),
-    reduction!(
-        "aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-        |a| variance(a, Form::Correction, false),
-        CLOSE,
-        || variances(Form::Correction)
-    ),
-    reduction!("aten::std(Tensor self, bool unbiased=True) -> Tensor", |a| variance(a, Form::All, true), CLOSE, || {
-        variances(Form::All)
-    }),
-    reduction!(
-        "aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor",
-        |a| variance(a, Form::Dims, true),
-        CLOSE,
-        || variances(Form::Dims)
-    ),
-    reduction!(
-        "aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
-        |a| variance(a, Form::Correction, true),
-        CLOSE,
-        || variances(Form::Correction)
-    ),
-    with_mean!(
-        "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-        |a| variance(a, Form::All, false),
-        || variances(Form::All)
-    ),
-    with_mean!(
-        "aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-        |a| variance(a, Form::Dims, false),
-        || variances(Form::Dims)
-    ),
-    with_mean!(
-        "aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> \
-         (Tensor, Tensor)",
-        |a| variance(a, Form::Correction, false),
-        || variances(Form::Correction)
-    ),
-    with_mean!(
-        "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
-        |a| variance(a, Form::All, true),
-        || variances(Form::All)
-    ),
-    with_mean!(
-        "aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)",
-        |a| variance(a, Form::Dims, true),
-        || variances(Form::Dims)
-    ),
-    with_mean!(
-        "aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> \
-         (Tensor, Tensor)",
-        |a| variance(a, Form::Correction, true),
-        || variances(Form::Correction)
-    ),
+    reduction!("linalg_vector_norm", |a| vector_norm(a), CLOSE, || norms(&[0, -1])),
+    reduction!("norm.Scalar", |a| norm_all(a), CLOSE, || norms(&[])),
+    reduction!("norm.ScalarOpt_dtype", |a| norm_all(a), CLOSE, || over_all(REAL)
+        .into_iter()
+        .map(|s| with_last(with_last(s, ()), DType::F64))
+        .collect()),
+    reduction!("norm.ScalarOpt_dim", |a| norm_dims(a), CLOSE, || norms(&[0, -1])
+        .into_iter()
+        .filter(|s| s.args.len() > 2)
+        .collect()),
+    reduction!("norm.ScalarOpt_dim_dtype", |a| norm_dims(a), CLOSE, || over_all(REAL)
+        .into_iter()
+        .map(|s| with_last(with_last(with_last(with_last(s, 2), [-1]), true), DType::F64))
+        .collect()),
+    reduction!("var", |a| variance(a, Form::All, false), CLOSE, || { variances(Form::All) }),
+    reduction!("var.dim", |a| variance(a, Form::Dims, false), CLOSE, || variances(Form::Dims)),
+    reduction!("var.correction", |a| variance(a, Form::Correction, false), CLOSE, || variances(Form::Correction)),
+    reduction!("std", |a| variance(a, Form::All, true), CLOSE, || { variances(Form::All) }),
+    reduction!("std.dim", |a| variance(a, Form::Dims, true), CLOSE, || variances(Form::Dims)),
+    reduction!("std.correction", |a| variance(a, Form::Correction, true), CLOSE, || variances(Form::Correction)),
+    with_mean!("var_mean", |a| variance(a, Form::All, false), || variances(Form::All)),
+    with_mean!("var_mean.dim", |a| variance(a, Form::Dims, false), || variances(Form::Dims)),
+    with_mean!("var_mean.correction", |a| variance(a, Form::Correction, false), || variances(Form::Correction)),
+    with_mean!("std_mean", |a| variance(a, Form::All, true), || variances(Form::All)),
+    with_mean!("std_mean.dim", |a| variance(a, Form::Dims, true), || variances(Form::Dims)),
+    with_mean!("std_mean.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
 ];
 
 /// The operators and gradients of this family.

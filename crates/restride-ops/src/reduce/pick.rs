@@ -325,7 +325,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         overlap: OverlapCheck::Unseen,
         ..exact(
-            "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            "max.dim",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Max),
             |a, _| room_pick(a, Some(1), Pick::Max),
@@ -335,57 +335,39 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         overlap: OverlapCheck::Unseen,
         ..exact(
-            "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+            "min.dim",
             |a| infer_dim(a, 1, 2),
             |c| run_dim(c, 1, Pick::Min),
             |a, _| room_pick(a, Some(1), Pick::Min),
             dims,
         )
     },
+    exact("argmax", infer_index, |c| run_index(c, Pick::Max), |a, _| room_pick(a, Some(1), Pick::Max), indices),
+    exact("argmin", infer_index, |c| run_index(c, Pick::Min), |a, _| room_pick(a, Some(1), Pick::Min), indices),
+    exact("median", infer_value, |c| run_value(c, Pick::Median), |a, _| room_pick(a, None, Pick::Median), middle),
     exact(
-        "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-        infer_index,
-        |c| run_index(c, Pick::Max),
-        |a, _| room_pick(a, Some(1), Pick::Max),
-        indices,
-    ),
-    exact(
-        "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
-        infer_index,
-        |c| run_index(c, Pick::Min),
-        |a, _| room_pick(a, Some(1), Pick::Min),
-        indices,
-    ),
-    exact(
-        "aten::median(Tensor self) -> Tensor",
-        infer_value,
-        |c| run_value(c, Pick::Median),
-        |a, _| room_pick(a, None, Pick::Median),
-        middle,
-    ),
-    exact(
-        "aten::nanmedian(Tensor self) -> Tensor",
+        "nanmedian",
         infer_value,
         |c| run_value(c, Pick::NanMedian),
         |a, _| room_pick(a, None, Pick::NanMedian),
         middle,
     ),
     exact(
-        "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "median.dim",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::Median),
         |a, _| room_pick(a, Some(1), Pick::Median),
         medians,
     ),
     exact(
-        "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "nanmedian.dim",
         |a| infer_number(a, 1, 2),
         |c| run_dim(c, 1, Pick::NanMedian),
         |a, _| room_pick(a, Some(1), Pick::NanMedian),
         medians,
     ),
     exact(
-        "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        "mode",
         |a| infer_dim(a, 1, 2),
         |c| run_dim(c, 1, Pick::Mode),
         |a, _| room_pick(a, Some(1), Pick::Mode),
@@ -394,7 +376,7 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef {
         overlap: OverlapCheck::Unseen,
         ..exact(
-            "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+            "aminmax",
             |a| infer_both(a, Some((1, 2))),
             |c| run_both(c, Some(1)),
             |a, outs| room_both(a, outs, Some(1)),
@@ -402,14 +384,14 @@ pub(crate) static OPS: &[OpDef] = &[
         )
     },
     exact(
-        "aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
+        "_aminmax",
         |a| infer_both(a, None),
         |c| run_both(c, None),
         |a, outs| room_both(a, outs, None),
         || over_all(ALL_REAL),
     ),
     exact(
-        "aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
+        "_aminmax.dim",
         |a| infer_both(a, Some((1, 2))),
         |c| run_both(c, Some(1)),
         |a, outs| room_both(a, outs, Some(1)),
@@ -417,20 +399,12 @@ pub(crate) static OPS: &[OpDef] = &[
     ),
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "aten::quantile(RawTensor self, RawTensor q, int? dim=None, bool keepdim=False, *, str interpolation=\"linear\") \
-             -> RawTensor",
-            infer_quantile,
-            |c| run_quantile(c, false),
-            room_quantile,
-            || quantile_samples(true),
-        )
+        ..exact("quantile", infer_quantile, |c| run_quantile(c, false), room_quantile, || quantile_samples(true))
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::quantile.scalar(RawTensor self, float q, int? dim=None, bool keepdim=False, *, str \
-             interpolation=\"linear\") -> Tensor",
+            "quantile.scalar",
             infer_quantile,
             |c| run_quantile(c, false),
             room_quantile,
@@ -439,32 +413,19 @@ pub(crate) static OPS: &[OpDef] = &[
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
-        ..exact(
-            "aten::nanquantile(RawTensor self, RawTensor q, int? dim=None, bool keepdim=False, *, str \
-             interpolation=\"linear\") -> Tensor",
-            infer_quantile,
-            |c| run_quantile(c, true),
-            room_quantile,
-            || quantile_samples(true),
-        )
+        ..exact("nanquantile", infer_quantile, |c| run_quantile(c, true), room_quantile, || quantile_samples(true))
     },
     OpDef {
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         ..exact(
-            "aten::nanquantile.scalar(RawTensor self, float q, int? dim=None, bool keepdim=False, *, str \
-             interpolation=\"linear\") -> Tensor",
+            "nanquantile.scalar",
             infer_quantile,
             |c| run_quantile(c, true),
             room_quantile,
             || quantile_samples(false),
         )
     },
-    number!("aten::equal(Tensor self, Tensor other) -> bool", run_equal, equals),
-    number!(
-        "aten::allclose(RawTensor self, RawTensor other, float rtol=1.0000000000000001e-05, float atol=1e-08, bool \
-         equal_nan=False) -> bool",
-        run_allclose,
-        closes
-    ),
-    number!("aten::is_nonzero(Tensor self) -> bool", run_is_nonzero, truths),
+    number!("equal", run_equal, equals),
+    number!("allclose", run_allclose, closes),
+    number!("is_nonzero", run_is_nonzero, truths),
 ];

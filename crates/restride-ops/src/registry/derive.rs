@@ -5,7 +5,7 @@
 //! one rule covers `add_` (`add`), `max.dim_max` (`max.dim`) and `_native_batch_norm_legit`
 //! (`_native_batch_norm_legit_functional`).
 
-use crate::registry::{exists, lookup, overloads, schema_of};
+use crate::registry::{exists, full_name, lookup, schema_of, schemas};
 use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
 use smallvec::SmallVec;
 
@@ -13,7 +13,8 @@ type Result<T> = std::result::Result<T, OpError>;
 
 /// A declared operator, with the twin that it names or that follows from its name.
 pub(crate) fn declared(def: &OpDef) -> Result<Op> {
-    let schema = Schema::parse(def.schema)?;
+    let text = schemas::text(def).ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
+    let schema = Schema::parse(text)?;
     let twin = match &def.twin {
         Some(decl) => {
             let op = lookup(decl.op).ok_or_else(|| OpError::new(format!("its twin {} is not known", decl.op)))?;
@@ -30,7 +31,7 @@ pub(crate) fn declared(def: &OpDef) -> Result<Op> {
         None => None,
     };
     let grad = crate::gradient::of(def, &schema.full_name());
-    Op::register(OpDef { grad, ..*def }, twin, None)
+    Op::register(OpDef { schema: text, grad, ..*def }, twin, None)
 }
 
 /// An operator that only PyTorch's schema tells of.
@@ -66,20 +67,14 @@ fn twin(schema: &Schema) -> Option<Twin> {
     };
     for (ns, base) in bases {
         let same_overload = format!("{ns}.{base}.{}", schema.overload);
-        let mut candidates: Vec<&str> = Vec::new();
-        if exists(&same_overload) {
-            candidates.push(&same_overload);
-        }
         let plain = format!("{ns}.{base}.default");
-        if exists(&plain) {
-            candidates.push(&plain);
-        }
-        candidates.extend(overloads(ns, &base).iter().map(String::as_str));
+        let mut candidates: Vec<String> = [same_overload, plain].into_iter().filter(|c| exists(c)).collect();
+        candidates.extend(schemas::overloads(ns, &base).map(full_name));
         for candidate in candidates {
             // Only what fits is registered: the overloads include this operator itself and its like.
-            if let Some(functional) = schema_of(candidate)
+            if let Some(functional) = schema_of(&candidate)
                 && fits(schema, &functional, out)
-                && let Some(op) = lookup(candidate)
+                && let Some(op) = lookup(&candidate)
             {
                 return relate(schema, op, out);
             }

@@ -6,6 +6,7 @@
 pub(crate) mod custom;
 mod derive;
 pub(crate) mod forms;
+mod schemas;
 
 use crate::declarations;
 use foldhash::fast::FixedState;
@@ -13,41 +14,16 @@ use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// Schemas of everything in the dispatcher of PyTorch, one a line, sorted (`scripts/make/dump_schemas.py`).
-static SCHEMAS: &str = include_str!("../../data/schemas.txt");
-
-/// What is known before anything is registered.
-struct Sources {
-    /// Declarations by full name.
-    declared: HashMap<String, &'static OpDef>,
-    /// PyTorch's schema text by full name.
-    schemas: HashMap<String, &'static str>,
-    /// Full names of a PyTorch operator's overloads, by `namespace.name`, in the order of the file.
-    overloads: HashMap<&'static str, Vec<String>>,
+/// Declarations by full name, known before anything is registered.
+fn declared() -> &'static HashMap<String, &'static OpDef, FixedState> {
+    static DECLARED: OnceLock<HashMap<String, &'static OpDef, FixedState>> = OnceLock::new();
+    DECLARED.get_or_init(|| declarations().map(|def| (full_name(def.schema), def)).collect())
 }
 
-/// `aten::add.Tensor(…` as (`aten::add`, `Tensor`).
-fn head(schema: &str) -> (&str, &str) {
-    let head = schema.split('(').next().unwrap_or("");
-    head.split_once('.').unwrap_or((head, "default"))
-}
-
-fn sources() -> &'static Sources {
-    static SOURCES: OnceLock<Sources> = OnceLock::new();
-    SOURCES.get_or_init(|| {
-        let mut s = Sources { declared: HashMap::new(), schemas: HashMap::new(), overloads: HashMap::new() };
-        for def in declarations() {
-            let schema = Schema::parse(def.schema).expect("a test parses every declared schema");
-            s.declared.insert(schema.full_name(), def);
-        }
-        for line in SCHEMAS.lines() {
-            let (name, overload) = head(line);
-            let full = format!("{}.{overload}", name.replacen("::", ".", 1));
-            s.overloads.entry(name).or_default().push(full.clone());
-            s.schemas.insert(full, line);
-        }
-        s
-    })
+/// The full name (`aten.add.Tensor`) of a schema, or of a name as declarations have it.
+fn full_name(schema: &str) -> String {
+    let (namespace, name, overload) = schemas::head(schema);
+    Schema::name_of(namespace, name, overload)
 }
 
 /// Operators in use by name: looked up for every call that a pass adds.
@@ -74,11 +50,9 @@ pub fn lookup(name: &str) -> Option<Op> {
     if let Some(op) = known(name) {
         return Some(op);
     }
-    let s = sources();
-    let op = match (s.declared.get(name), s.schemas.get(name)) {
-        (Some(def), _) => derive::declared(def),
-        (None, Some(schema)) => derive::from_schema(schema),
-        (None, None) => return None,
+    let op = match declared().get(name) {
+        Some(def) => derive::declared(def),
+        None => derive::from_schema(schemas::of(name)?),
     };
     Some(keep(op.unwrap_or_else(|e| panic!("{name}: {e}"))))
 }
@@ -87,37 +61,24 @@ pub fn lookup(name: &str) -> Option<Op> {
 pub fn ops() -> &'static [Op] {
     static OPS: OnceLock<Vec<Op>> = OnceLock::new();
     OPS.get_or_init(|| {
-        let defs = declarations();
-        defs.map(|def| {
-            let schema = Schema::parse(def.schema).expect("a test parses every declared schema");
-            lookup(&schema.full_name()).expect("a declared operator is found by its name")
-        })
-        .collect()
+        let names = declarations().map(|def| full_name(def.schema));
+        names.map(|name| lookup(&name).expect("a declared operator is found by its name")).collect()
     })
 }
 
 /// Full names of every operator that PyTorch has, in alphabetical order.
 pub fn torch_names() -> impl Iterator<Item = String> {
-    SCHEMAS.lines().map(|line| {
-        let (name, overload) = head(line);
-        format!("{}.{overload}", name.replacen("::", ".", 1))
-    })
-}
-
-/// Full names of the overloads of a PyTorch operator (`aten`, `add`).
-pub(crate) fn overloads(namespace: &str, name: &str) -> &'static [String] {
-    sources().overloads.get(format!("{namespace}::{name}").as_str()).map_or(&[], |v| v.as_slice())
+    schemas::lines().map(full_name)
 }
 
 /// Whether there is a declaration or a PyTorch schema of this full name.
 pub(crate) fn exists(name: &str) -> bool {
-    sources().declared.contains_key(name) || sources().schemas.contains_key(name)
+    declared().contains_key(name) || schemas::of(name).is_some()
 }
 
 /// The schema of a declared operator or of one of PyTorch's, without registering it.
 pub(crate) fn schema_of(name: &str) -> Option<Schema> {
-    let s = sources();
-    let text = s.declared.get(name).map(|d| d.schema).or_else(|| s.schemas.get(name).copied())?;
+    let text = declared().get(name).and_then(|def| schemas::text(def)).or_else(|| schemas::of(name))?;
     Schema::parse(text).ok()
 }
 
@@ -152,7 +113,7 @@ mod tests {
         let mut seen = std::collections::BTreeSet::new();
         for op in ops() {
             assert!(seen.insert(op.name()), "{op} is declared twice");
-            if let Some(theirs) = sources().schemas.get(op.name()) {
+            if let Some(theirs) = schemas::of(op.name()) {
                 let theirs = Schema::parse(theirs).unwrap();
                 let ours = op.schema();
                 let names = |s: &Schema| s.args.iter().map(|a| (a.name.clone(), a.ty, a.optional)).collect::<Vec<_>>();

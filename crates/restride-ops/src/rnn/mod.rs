@@ -313,46 +313,14 @@ fn sequence_samples(cell: Cell) -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        lstm,
-        sequence_samples(Cell::Lstm),
-        "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)"
-    ),
-    composite!(
-        gru,
-        sequence_samples(Cell::Gru),
-        "aten::gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        rnn_tanh,
-        sequence_samples(Cell::Tanh),
-        "aten::rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        rnn_relu,
-        sequence_samples(Cell::Relu),
-        "aten::rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        lstm_cell,
-        cell_samples(Cell::Lstm),
-        "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"
-    ),
-    composite!(
-        gru_cell,
-        cell_samples(Cell::Gru),
-        "aten::gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
-    ),
-    composite!(
-        rnn_tanh_cell,
-        cell_samples(Cell::Tanh),
-        "aten::rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
-    ),
-    composite!(
-        rnn_relu_cell,
-        cell_samples(Cell::Relu),
-        "aten::rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) -> Tensor"
-    ),
+    composite!(lstm, sequence_samples(Cell::Lstm), "lstm.input"),
+    composite!(gru, sequence_samples(Cell::Gru), "gru.input"),
+    composite!(rnn_tanh, sequence_samples(Cell::Tanh), "rnn_tanh.input"),
+    composite!(rnn_relu, sequence_samples(Cell::Relu), "rnn_relu.input"),
+    composite!(lstm_cell, cell_samples(Cell::Lstm), "lstm_cell"),
+    composite!(gru_cell, cell_samples(Cell::Gru), "gru_cell"),
+    composite!(rnn_tanh_cell, cell_samples(Cell::Tanh), "rnn_tanh_cell"),
+    composite!(rnn_relu_cell, cell_samples(Cell::Relu), "rnn_relu_cell"),
 ];
 
 /// The operators and gradients of this family.

@@ -156,20 +156,8 @@ macro_rules! packed {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    packed!(
-        Cell::Lstm,
-        "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)"
-    ),
-    packed!(
-        Cell::Gru,
-        "aten::gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
-    ),
-    packed!(
-        Cell::Tanh,
-        "aten::rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
-    ),
-    packed!(
-        Cell::Relu,
-        "aten::rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)"
-    ),
+    packed!(Cell::Lstm, "lstm.data"),
+    packed!(Cell::Gru, "gru.data"),
+    packed!(Cell::Tanh, "rnn_tanh.data"),
+    packed!(Cell::Relu, "rnn_relu.data"),
 ];

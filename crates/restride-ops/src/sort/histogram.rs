@@ -335,49 +335,13 @@ fn segment_samples() -> Samples {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    composite!(
-        by_count,
-        counts(),
-        "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
-    ),
-    composite!(
-        by_edges,
-        edged(),
-        "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)"
-    ),
-    composite!(
-        many_by_count,
-        many(),
-        "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
-    ),
-    composite!(
-        many_by_number,
-        many_number(),
-        "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
-    ),
-    composite!(
-        many_by_edges,
-        many_edged(),
-        "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)"
-    ),
-    composite!(
-        edges_alone,
-        many(),
-        "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]"
-    ),
-    composite!(
-        counts_alone,
-        many(),
-        "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor"
-    ),
-    composite!(
-        counts_by_edges,
-        many_edged(),
-        "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool density=False) -> Tensor"
-    ),
-    composite!(
-        segments,
-        segment_samples(),
-        "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"
-    ),
+    composite!(by_count, counts(), "histogram.bin_ct"),
+    composite!(by_edges, edged(), "histogram.bins_tensor"),
+    composite!(many_by_count, many(), "histogramdd"),
+    composite!(many_by_number, many_number(), "histogramdd.int_bins"),
+    composite!(many_by_edges, many_edged(), "histogramdd.TensorList_bins"),
+    composite!(edges_alone, many(), "_histogramdd_bin_edges"),
+    composite!(counts_alone, many(), "_histogramdd_from_bin_cts"),
+    composite!(counts_by_edges, many_edged(), "_histogramdd_from_bin_tensors"),
+    composite!(segments, segment_samples(), "segment_reduce"),
 ];

@@ -209,51 +209,13 @@ fn s_kth() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact(
-        "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
-        infer_sort,
-        run_sort,
-        room,
-        s_sort,
-    ),
-    exact(
-        "aten::sort.stable(RawTensor self, *, bool? stable, int dim=-1, bool descending=False) -> (RawTensor values, RawTensor \
-         indices)",
-        infer_stable,
-        run_stable,
-        room_stable,
-        s_stable,
-    ),
-    exact(
-        "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-        infer_argsort,
-        run_argsort,
-        room,
-        s_sort,
-    ),
-    exact(
-        "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
-        infer_argstable,
-        run_argstable,
-        room_stable,
-        s_argstable,
-    ),
-    exact("aten::msort(Tensor self) -> Tensor", infer_msort, run_msort, room_msort, s_msort),
-    exact(
-        "aten::topk(RawTensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (RawTensor values, RawTensor \
-         indices)",
-        infer_topk,
-        run_topk,
-        room_topk,
-        s_topk,
-    ),
-    exact(
-        "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-        infer_kth,
-        run_kth,
-        room_kth,
-        s_kth,
-    ),
+    exact("sort", infer_sort, run_sort, room, s_sort),
+    exact("sort.stable", infer_stable, run_stable, room_stable, s_stable),
+    exact("argsort", infer_argsort, run_argsort, room, s_sort),
+    exact("argsort.stable", infer_argstable, run_argstable, room_stable, s_argstable),
+    exact("msort", infer_msort, run_msort, room_msort, s_msort),
+    exact("topk", infer_topk, run_topk, room_topk, s_topk),
+    exact("kthvalue", infer_kth, run_kth, room_kth, s_kth),
 ];
 
 /// The operators and gradients of this family.

@@ -296,84 +296,31 @@ fn counts() -> Vec<Sample> {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    exact(
-        "aten::searchsorted.Tensor(RawTensor sorted_sequence, RawTensor self, *, bool out_int32=False, bool right=False, str? \
-         side=None, RawTensor? sorter=None) -> RawTensor",
-        infer_sorted,
-        run_sorted,
-        room_sorted,
-        sorted_samples,
-    ),
-    exact(
-        "aten::searchsorted.Scalar(RawTensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? \
-         side=None, RawTensor? sorter=None) -> RawTensor",
-        infer_sorted,
-        run_sorted,
-        room_sorted,
-        number_samples,
-    ),
-    exact(
-        "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-        infer_buckets,
-        run_buckets,
-        room_buckets,
-        || swapped(sorted_samples()),
-    ),
-    exact(
-        "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
-        infer_buckets,
-        run_buckets,
-        room_buckets,
-        || swapped(number_samples()),
-    ),
-    exact(
-        "aten::isin.Tensor_Tensor(RawTensor elements, RawTensor test_elements, *, bool assume_unique=False, bool \
-         invert=False) -> RawTensor",
-        infer_is_in,
-        run_is_in,
-        room_is_in,
-        members,
-    ),
-    exact(
-        "aten::isin.Tensor_Scalar(RawTensor elements, Scalar test_element, *, bool assume_unique=False, bool \
-         invert=False) -> RawTensor",
-        infer_is_in,
-        run_is_in,
-        room_is_in,
-        || {
-            vec![
-                sample![transposed(DType::I64, &[2, 5], 1), 2],
-                sample![tensor(F, &[5], 1), 2.0, false, true],
-                sample![tensor(DType::I64, &[5], 1), 2.5],
-                sample![tensor(DType::I64, &[0], 1), 2],
-            ]
-        },
-    ),
-    exact(
-        "aten::isin.Scalar_Tensor(Scalar element, RawTensor test_elements, *, bool assume_unique=False, bool \
-         invert=False) -> RawTensor",
-        infer_is_in,
-        run_is_in,
-        room_is_in,
-        || {
-            vec![
-                sample![2, tensor(DType::I64, &[9], 1)],
-                sample![2.0, tensor(F, &[5], 1), false, true],
-                sample![2.5, tensor(DType::I64, &[5], 1)],
-            ]
-        },
-    ),
-    exact(
-        "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-        infer_histogram,
-        run_histogram,
-        room_histogram,
-        histograms,
-    ),
+    exact("searchsorted.Tensor", infer_sorted, run_sorted, room_sorted, sorted_samples),
+    exact("searchsorted.Scalar", infer_sorted, run_sorted, room_sorted, number_samples),
+    exact("bucketize.Tensor", infer_buckets, run_buckets, room_buckets, || swapped(sorted_samples())),
+    exact("bucketize.Scalar", infer_buckets, run_buckets, room_buckets, || swapped(number_samples())),
+    exact("isin.Tensor_Tensor", infer_is_in, run_is_in, room_is_in, members),
+    exact("isin.Tensor_Scalar", infer_is_in, run_is_in, room_is_in, || {
+        vec![
+            sample![transposed(DType::I64, &[2, 5], 1), 2],
+            sample![tensor(F, &[5], 1), 2.0, false, true],
+            sample![tensor(DType::I64, &[5], 1), 2.5],
+            sample![tensor(DType::I64, &[0], 1), 2],
+        ]
+    }),
+    exact("isin.Scalar_Tensor", infer_is_in, run_is_in, room_is_in, || {
+        vec![
+            sample![2, tensor(DType::I64, &[9], 1)],
+            sample![2.0, tensor(F, &[5], 1), false, true],
+            sample![2.5, tensor(DType::I64, &[5], 1)],
+        ]
+    }),
+    exact("histc", infer_histogram, run_histogram, room_histogram, histograms),
     OpDef {
         kernel: Kernel::Dynamic(run_count),
         exactness: Exactness::Within { rtol: 1e-4, atol: 1e-5 },
         samples: Some(counts),
-        ..OpDef::new("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor")
+        ..OpDef::new("bincount")
     },
 ];

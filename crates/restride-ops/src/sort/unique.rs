@@ -158,33 +158,9 @@ const fn found(
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    found(
-        "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
-        run_unique,
-        s_unique,
-    ),
-    found(
-        "aten::_unique2(RawTensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (RawTensor, \
-         RawTensor, RawTensor)",
-        run_unique2,
-        s_unique2,
-    ),
-    found(
-        "aten::unique_consecutive(RawTensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> \
-         (RawTensor, RawTensor, RawTensor)",
-        run_consecutive,
-        s_consecutive,
-    ),
-    found(
-        "aten::unique_dim(RawTensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> \
-         (RawTensor, RawTensor, RawTensor)",
-        run_dim,
-        s_dim,
-    ),
-    found(
-        "aten::unique_dim_consecutive(RawTensor self, int dim, bool return_inverse=False, bool return_counts=False) -> \
-         (RawTensor, RawTensor, RawTensor)",
-        run_dim_consecutive,
-        s_dim_consecutive,
-    ),
+    found("_unique", run_unique, s_unique),
+    found("_unique2", run_unique2, s_unique2),
+    found("unique_consecutive", run_consecutive, s_consecutive),
+    found("unique_dim", run_dim, s_dim),
+    found("unique_dim_consecutive", run_dim_consecutive, s_dim_consecutive),
 ];

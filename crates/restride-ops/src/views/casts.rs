@@ -391,99 +391,42 @@ const fn conjugate<R: Rule>(schema: &'static str, samples: fn() -> Vec<Sample>) 
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_clone("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", infer_clone, s_contiguous),
-    a_clone("aten::lift_fresh_copy(Tensor self) -> Tensor", infer_fresh, s_any),
-    OpDef {
-        movement: None,
-        pointwise: true,
-        ..a_clone(
-            "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? \
-             pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
-            infer_to_copy,
-            s_to_copy,
-        )
-    },
-    itself(view_or_copy::<Contiguous>(
-        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
-        infer_contiguous,
-        s_contiguous,
-    )),
-    a_cast::<ToDType>(
-        "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? \
-         memory_format=None) -> Tensor(a)",
-        infer_to_dtype,
-        s_to,
-    ),
-    a_cast::<ToDevice>(
-        "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, \
-         MemoryFormat? memory_format=None) -> Tensor(a)",
-        infer_to_device,
-        s_to_device,
-    ),
-    a_cast::<ToLayout>(
-        "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, \
-         bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-        infer_to_layout,
-        s_to_layout,
-    ),
-    a_cast::<ToOther>(
-        "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, MemoryFormat? \
-         memory_format=None) -> Tensor(a)",
-        infer_to_other,
-        s_to_other,
-    ),
+    a_clone("clone", infer_clone, s_contiguous),
+    a_clone("lift_fresh_copy", infer_fresh, s_any),
+    OpDef { movement: None, pointwise: true, ..a_clone("_to_copy", infer_to_copy, s_to_copy) },
+    itself(view_or_copy::<Contiguous>("contiguous", infer_contiguous, s_contiguous)),
+    a_cast::<ToDType>("to.dtype", infer_to_dtype, s_to),
+    a_cast::<ToDevice>("to.device", infer_to_device, s_to_device),
+    a_cast::<ToLayout>("to.dtype_layout", infer_to_layout, s_to_layout),
+    a_cast::<ToOther>("to.other", infer_to_other, s_to_other),
     // Says nothing of the alias that it gives where the types agree.
     a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
     OpDef {
         detaches: true,
         asks_for_strides: true,
-        ..a_view::<ViewDType>("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", s_view_dtype)
+        ..a_view::<ViewDType>("view.dtype", s_view_dtype)
     },
-    a_view::<ViewAsReal>("aten::view_as_real(Tensor(a) self) -> Tensor(a)", s_complex),
-    asks_for_strides(a_view::<ViewAsComplex>("aten::view_as_complex(Tensor(a) self) -> Tensor(a)", s_as_complex)),
-    itself(a_view::<Real>("aten::real(Tensor(a) self) -> Tensor(a)", s_any)),
-    a_view::<Imag>("aten::imag(Tensor(a) self) -> Tensor(a)", s_complex),
-    conjugate::<Conj>("aten::_conj(Tensor(a) self) -> Tensor(a)", s_complex),
-    itself(conjugate::<Identity>("aten::conj(Tensor(a) self) -> Tensor(a)", s_any)),
-    conjugate::<MatH>("aten::mH(Tensor(a) self) -> Tensor(a)", s_matrix),
-    conjugate::<MatrixH>("aten::matrix_H(Tensor(a) self) -> Tensor(a)", s_matrix),
-    conjugate::<Adjoint>("aten::adjoint(Tensor(a) self) -> Tensor(a)", s_matrix),
-    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("aten::_neg_view(Tensor(a) self) -> Tensor(a)", s_signed) },
+    a_view::<ViewAsReal>("view_as_real", s_complex),
+    asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", s_as_complex)),
+    itself(a_view::<Real>("real", s_any)),
+    a_view::<Imag>("imag", s_complex),
+    conjugate::<Conj>("_conj", s_complex),
+    itself(conjugate::<Identity>("conj", s_any)),
+    conjugate::<MatH>("mH", s_matrix),
+    conjugate::<MatrixH>("matrix_H", s_matrix),
+    conjugate::<Adjoint>("adjoint", s_matrix),
+    OpDef { math: Some(MathView::Neg), ..a_view::<Negated>("_neg_view", s_signed) },
     // The identity where no lazy bit is set, and a shape rule sees none.
-    OpDef {
-        math: Some(MathView::ResolveConj),
-        itself: true,
-        ..a_view::<Identity>("aten::resolve_conj(Tensor(a) self) -> Tensor(a)", s_any)
-    },
-    OpDef {
-        math: Some(MathView::ResolveNeg),
-        itself: true,
-        ..a_view::<Identity>("aten::resolve_neg(Tensor(a) self) -> Tensor(a)", s_any)
-    },
-    a_copy::<ViewDType>("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", s_view_dtype),
-    a_copy::<ViewAsReal>("aten::view_as_real_copy(Tensor self) -> Tensor", s_complex),
-    a_copy::<ViewAsComplex>("aten::view_as_complex_copy(Tensor self) -> Tensor", s_as_complex),
-    resize("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)"),
-    OpDef {
-        view: Some(rule::<ResizeAs>()),
-        ..resize(
-            "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
-        )
-    },
-    OpDef {
-        base: 1,
-        ..in_place::<SetTensor>("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)")
-    },
-    OpDef {
-        base: 1,
-        strided: true,
-        grows: true,
-        ..in_place::<SetStrided>(
-            "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] \
-             size, SymInt[] stride=[]) -> Tensor(a!)",
-        )
-    },
-    OpDef { base: 1, ..in_place::<SetTensor>("aten::set_data(Tensor(a!) self, Tensor new_data) -> ()") },
+    OpDef { math: Some(MathView::ResolveConj), itself: true, ..a_view::<Identity>("resolve_conj", s_any) },
+    OpDef { math: Some(MathView::ResolveNeg), itself: true, ..a_view::<Identity>("resolve_neg", s_any) },
+    a_copy::<ViewDType>("view_copy.dtype", s_view_dtype),
+    a_copy::<ViewAsReal>("view_as_real_copy", s_complex),
+    a_copy::<ViewAsComplex>("view_as_complex_copy", s_as_complex),
+    resize("resize_"),
+    OpDef { view: Some(rule::<ResizeAs>()), ..resize("resize_as_") },
+    OpDef { base: 1, ..in_place::<SetTensor>("set_.source_Tensor") },
+    OpDef { base: 1, strided: true, grows: true, ..in_place::<SetStrided>("set_.source_Tensor_storage_offset") },
+    OpDef { base: 1, ..in_place::<SetTensor>("set_data") },
 ];
 
 const fn resize(schema: &'static str) -> OpDef {

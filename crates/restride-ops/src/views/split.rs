@@ -393,22 +393,13 @@ const fn apart(def: OpDef) -> OpDef {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    a_view::<Slice>(
-        "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
-        s_slice,
-    ),
-    a_view::<Select>("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)", s_select),
-    a_view::<Narrow>("aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", s_narrow),
-    a_view::<Split>("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", s_split),
-    a_view::<SplitSizes>(
-        "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
-        s_split_sizes,
-    ),
-    a_view::<SplitSizes>(
-        "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-        s_split_sizes,
-    ),
-    a_view::<Chunk>("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk),
+    a_view::<Slice>("slice.Tensor", s_slice),
+    a_view::<Select>("select.int", s_select),
+    a_view::<Narrow>("narrow", s_narrow),
+    a_view::<Split>("split.Tensor", s_split),
+    a_view::<SplitSizes>("split.sizes", s_split_sizes),
+    a_view::<SplitSizes>("split_with_sizes", s_split_sizes),
+    a_view::<Chunk>("chunk", s_chunk),
     // PyTorch's schemas of these three are silent about the alias.
     resolves(a_view::<Split>(
         "aten::unsafe_split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
@@ -419,65 +410,37 @@ pub(crate) static OPS: &[OpDef] = &[
         s_split_sizes,
     )),
     resolves(a_view::<Chunk>("aten::unsafe_chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", s_chunk)),
-    apart(a_view::<Sections>(
-        "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]",
-        s_sections,
+    apart(a_view::<Sections>("tensor_split.sections", s_sections)),
+    apart(a_view::<Indices>("tensor_split.indices", s_indices)),
+    apart(a_view::<HSplit>("hsplit.int", s_hsplit)),
+    apart(a_view::<HSplitAt>("hsplit.array", s_hsplit_at)),
+    apart(a_view::<VSplit>("vsplit.int", s_vsplit)),
+    apart(a_view::<VSplitAt>("vsplit.array", s_vsplit_at)),
+    apart(a_view::<DSplit>("dsplit.int", s_dsplit)),
+    apart(a_view::<DSplitAt>("dsplit.array", s_dsplit_at)),
+    a_view::<Unbind>("unbind.int", s_unbind),
+    a_view::<Unfold>("unfold", s_unfold),
+    a_view::<Diagonal>("diagonal", s_diagonal),
+    a_view::<Diagonal>("linalg_diagonal", s_linalg_diagonal),
+    strided_op(a_view::<AsStrided>("as_strided", s_as_strided)),
+    strided_op(in_place::<AsStrided>("as_strided_")),
+    a_copy::<Slice>("slice_copy.Tensor", s_slice),
+    a_copy::<Select>("select_copy.int", s_select),
+    a_copy::<Narrow>("narrow_copy", s_narrow),
+    reading!(a_copy::<Split>("split_copy.Tensor", s_split), |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)),
+    reading!(a_copy::<SplitSizes>("split_with_sizes_copy", s_split_sizes,), |c, l| one_by_one(
+        l,
+        l.dim(c.args.int(2)?)?,
+        c.outs
     )),
-    apart(a_view::<Indices>(
-        "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]",
-        s_indices,
-    )),
-    apart(a_view::<HSplit>("aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_hsplit)),
-    apart(a_view::<HSplitAt>("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_hsplit_at)),
-    apart(a_view::<VSplit>("aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_vsplit)),
-    apart(a_view::<VSplitAt>("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_vsplit_at)),
-    apart(a_view::<DSplit>("aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", s_dsplit)),
-    apart(a_view::<DSplitAt>("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", s_dsplit_at)),
-    a_view::<Unbind>("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", s_unbind),
-    a_view::<Unfold>("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", s_unfold),
-    a_view::<Diagonal>("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)", s_diagonal),
-    a_view::<Diagonal>(
-        "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
-        s_linalg_diagonal,
-    ),
-    strided_op(a_view::<AsStrided>(
-        "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-        s_as_strided,
-    )),
-    strided_op(in_place::<AsStrided>(
-        "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
-    )),
-    a_copy::<Slice>(
-        "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor",
-        s_slice,
-    ),
-    a_copy::<Select>("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", s_select),
-    a_copy::<Narrow>("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", s_narrow),
-    reading!(
-        a_copy::<Split>("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", s_split),
-        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
-    ),
-    reading!(
-        a_copy::<SplitSizes>(
-            "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-            s_split_sizes,
-        ),
-        |c, l| one_by_one(l, l.dim(c.args.int(2)?)?, c.outs)
-    ),
-    reading!(a_copy::<Unbind>("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", s_unbind), |c, l| {
+    reading!(a_copy::<Unbind>("unbind_copy.int", s_unbind), |c, l| {
         let dim = c.args.int(1)?;
         (0..).map(move |i: i64| Ok(l.select(dim, &i)?))
     }),
-    a_copy::<Unfold>("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", s_unfold),
-    a_copy::<Diagonal>("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", s_diagonal),
-    strided_op(reading!(
-        a_copy::<AsStrided>(
-            "aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-            s_as_strided,
-        ),
-        |c, l| {
-            let offset = c.args.opt_int(3)?;
-            std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
-        }
-    )),
+    a_copy::<Unfold>("unfold_copy", s_unfold),
+    a_copy::<Diagonal>("diagonal_copy", s_diagonal),
+    strided_op(reading!(a_copy::<AsStrided>("as_strided_copy", s_as_strided,), |c, l| {
+        let offset = c.args.opt_int(3)?;
+        std::iter::once(as_strided(l, &c.args.ints(1)?, &c.args.ints(2)?, offset.as_ref()))
+    })),
 ];

@@ -179,22 +179,8 @@ macro_rules! sampler {
 }
 
 pub(crate) static OPS: &[OpDef] = &[
-    sampler!(
-        2,
-        "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
-    ),
-    sampler!(
-        3,
-        "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
-    ),
-    composite!(
-        grid_sampler,
-        samples(2).into_iter().chain(samples(3)).collect(),
-        "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor"
-    ),
-    composite!(
-        affine,
-        affine_samples(),
-        "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"
-    ),
+    sampler!(2, "grid_sampler_2d"),
+    sampler!(3, "grid_sampler_3d"),
+    composite!(grid_sampler, samples(2).into_iter().chain(samples(3)).collect(), "grid_sampler"),
+    composite!(affine, affine_samples(), "affine_grid_generator"),
 ];

@@ -335,43 +335,35 @@ pub(crate) static OPS: &[OpDef] = &[
         exactness: Exactness::Exact,
         samples: Some(nms_samples),
         doc: "Indices of the boxes that no better one overlaps by more than the threshold, best first",
-        ..OpDef::new("torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        ..OpDef::new("torchvision::nms")
     },
     OpDef {
         infer: Some(roi_infer),
         kernel: Kernel::Fixed(roi),
         scratch: Some(crate::support::scratch::packed),
         samples: Some(roi_samples),
-        ..OpDef::new(
-            "torchvision::roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
-        )
+        ..OpDef::new("torchvision::roi_align")
     },
     OpDef {
         infer: Some(roi_back_infer),
         kernel: Kernel::Fixed(roi_back),
         scratch: Some(crate::support::scratch::packed),
         samples: Some(roi_back_samples),
-        ..OpDef::new(
-            "torchvision::_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool aligned) -> Tensor",
-        )
+        ..OpDef::new("torchvision::_roi_align_backward")
     },
     OpDef {
         infer: Some(deform_infer),
         kernel: Kernel::Fixed(deform),
         scratch: Some(deform_scratch),
         samples: Some(deform_samples),
-        ..OpDef::new(
-            "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor",
-        )
+        ..OpDef::new("torchvision::deform_conv2d")
     },
     OpDef {
         infer: Some(deform_back_infer),
         kernel: Kernel::Fixed(deform_back),
         scratch: Some(deform_back_scratch),
         samples: Some(deform_back_samples),
-        ..OpDef::new(
-            "torchvision::_deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-        )
+        ..OpDef::new("torchvision::_deform_conv2d_backward")
     },
 ];
 

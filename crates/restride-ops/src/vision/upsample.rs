@@ -236,96 +236,82 @@ const CUBIC_AA: Mode = Mode::Filter(Filter::CubicAntialias);
 pub(crate) static OPS: &[OpDef] = {
     static ALL: [[OpDef; 2]; 12] = [
         scaling!(
-            "aten::upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
-            "aten::upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "upsample_nearest1d",
+            "upsample_nearest1d.vec",
             "aten.upsample_nearest1d.default",
             Mode::Nearest,
             1,
             Exactness::Exact
         ),
         scaling!(
-            "aten::upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "upsample_nearest2d",
+            "upsample_nearest2d.vec",
             "aten.upsample_nearest2d.default",
             Mode::Nearest,
             2,
             Exactness::Exact
         ),
         scaling!(
-            "aten::upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "upsample_nearest3d",
+            "upsample_nearest3d.vec",
             "aten.upsample_nearest3d.default",
             Mode::Nearest,
             3,
             Exactness::Exact
         ),
         scaling!(
-            "aten::_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor",
-            "aten::_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "_upsample_nearest_exact1d",
+            "_upsample_nearest_exact1d.vec",
             "aten._upsample_nearest_exact1d.default",
             Mode::NearestExact,
             1,
             Exactness::Exact
         ),
         scaling!(
-            "aten::_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "_upsample_nearest_exact2d",
+            "_upsample_nearest_exact2d.vec",
             "aten._upsample_nearest_exact2d.default",
             Mode::NearestExact,
             2,
             Exactness::Exact
         ),
         scaling!(
-            "aten::_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+            "_upsample_nearest_exact3d",
+            "_upsample_nearest_exact3d.vec",
             "aten._upsample_nearest_exact3d.default",
             Mode::NearestExact,
             3,
             Exactness::Exact
         ),
+        scaling!("upsample_linear1d", "upsample_linear1d.vec", "aten.upsample_linear1d.default", LINEAR, 1, CLOSE),
         scaling!(
-            "aten::upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor",
-            "aten::upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
-            "aten.upsample_linear1d.default",
-            LINEAR,
-            1,
-            CLOSE
-        ),
-        scaling!(
-            "aten::upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "upsample_bilinear2d",
+            "upsample_bilinear2d.vec",
             "aten.upsample_bilinear2d.default",
             LINEAR,
             2,
             CLOSE
         ),
         scaling!(
-            "aten::upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "upsample_trilinear3d",
+            "upsample_trilinear3d.vec",
             "aten.upsample_trilinear3d.default",
             LINEAR,
             3,
             CLOSE
         ),
+        scaling!("upsample_bicubic2d", "upsample_bicubic2d.vec", "aten.upsample_bicubic2d.default", CUBIC, 2, CLOSE),
         scaling!(
-            "aten::upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
-            "aten.upsample_bicubic2d.default",
-            CUBIC,
-            2,
-            CLOSE
-        ),
-        scaling!(
-            "aten::_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "_upsample_bilinear2d_aa",
+            "_upsample_bilinear2d_aa.vec",
             "aten._upsample_bilinear2d_aa.default",
             LINEAR_AA,
             2,
             CLOSE
         ),
         scaling!(
-            "aten::_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, float? scales_w=None) -> Tensor",
-            "aten::_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+            "_upsample_bicubic2d_aa",
+            "_upsample_bicubic2d_aa.vec",
             "aten._upsample_bicubic2d_aa.default",
             CUBIC_AA,
             2,
