@@ -38,12 +38,15 @@ pub use registry::forms::{WritingForm, in_place_form, out_form, view_form};
 pub use registry::{lookup, ops, register_custom, torch_names};
 pub use support::composite::types;
 
-/// What a family exports: its operators, and the gradients of those that need a rule.
+/// What a family exports.
 pub(crate) struct Family {
     /// Declarations, file by file.
     ops: &'static [&'static [OpDef]],
-    /// Gradients, file by file.
+    /// Rules of gradients, file by file, by names of operators.
     gradients: &'static [gradient::Rules],
+    /// Further names of operators, each beside the name that is declared. A pair of names without overloads stands for all
+    /// overloads that both have; a name beside one with an overload is the default overload.
+    aliases: &'static [(&'static str, &'static str)],
 }
 
 /// Every family, in the order in which coverage is printed.
@@ -69,8 +72,3 @@ static FAMILIES: &[&Family] = &[
     &fft::FAMILY,
     &linalg::FAMILY,
 ];
-
-/// Every declared operator, in the order in which coverage is printed.
-fn declarations() -> impl Iterator<Item = &'static OpDef> {
-    FAMILIES.iter().flat_map(|f| f.ops).copied().flatten()
-}

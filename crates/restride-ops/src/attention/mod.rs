@@ -443,4 +443,4 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[grad::GRADS] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[grad::GRADS], aliases: &[] };

@@ -54,4 +54,5 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[scalars::OPS, OPS, asserts::OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[scalars::OPS, OPS, asserts::OPS], gradients: &[], aliases: &[] };

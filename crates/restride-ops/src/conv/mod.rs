@@ -442,4 +442,4 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, backward::OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, backward::OPS], gradients: &[], aliases: &[] };

@@ -393,4 +393,4 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, range::OPS, window::OPS, triangle::OPS], gradients: &[] };
+    crate::Family { ops: &[OPS, range::OPS, window::OPS, triangle::OPS], gradients: &[], aliases: &[] };

@@ -315,4 +315,4 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS], gradients: &[], aliases: &[] };

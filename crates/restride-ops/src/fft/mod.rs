@@ -528,4 +528,4 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, stft::OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, stft::OPS], gradients: &[], aliases: &[] };

@@ -256,7 +256,6 @@ const fn in_columns(schema: &'static str) -> OpDef {
 
 pub(crate) static OPS: &[OpDef] = &[
     found("nonzero", run_nonzero, s_nonzero),
-    found("argwhere", run_nonzero, s_nonzero),
     in_columns("nonzero_numpy"),
     in_columns("where"),
     OpDef {

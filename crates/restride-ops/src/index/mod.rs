@@ -487,10 +487,14 @@ pub(crate) static OPS: &[OpDef] = &[
     a_put("_index_put_impl", s_put),
 ];
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[("argwhere", "nonzero")];
+
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[OPS, find::OPS, masked::OPS, select::OPS, reduce::OPS, gather::OPS, scatter::OPS],
     gradients: &[grad::GRADS],
+    aliases: ALIASES,
 };
 
 #[cfg(test)]

@@ -282,7 +282,6 @@ pub(crate) static OPS: &[OpDef] = &[
     kernel!(exp_infer, exp_run, exp_scratch, exponentials(), "linalg_matrix_exp"),
     composite!(exp, exponentials(), "matrix_exp"),
     composite!(power, powers(), "linalg_matrix_power"),
-    composite!(power, powers(), "matrix_power"),
     composite!(tensorinv, tensor_inverses(), "linalg_tensorinv"),
     composite!(tensorsolve, tensor_equations(), "linalg_tensorsolve"),
     composite!(vander, vanders(), "linalg_vander"),

@@ -314,18 +314,24 @@ pub(crate) use kernel;
 pub(crate) static OPS: &[OpDef] = &[
     kernel!(inv_infer, inv_run, inv_scratch, regular_samples().split_off(2), "linalg_inv_ex"),
     composite!(inv, regular_samples(), "linalg_inv"),
-    composite!(inv, regular_samples(), "inverse"),
     OpDef { strided: true, ..kernel!(det_infer, det_run, det_scratch, regular_samples(), "_linalg_det") },
     composite!(det, regular_samples(), "linalg_det"),
-    composite!(det, regular_samples(), "det"),
     OpDef { strided: true, ..kernel!(slogdet_infer, slogdet_run, det_scratch, regular_samples(), "_linalg_slogdet") },
     composite!(slogdet, regular_samples(), "linalg_slogdet"),
-    composite!(slogdet, regular_samples(), "slogdet"),
     composite!(logdet, regular_samples(), "logdet"),
+];
+
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[
+    ("det", "linalg_det"),
+    ("inverse", "linalg_inv"),
+    ("slogdet", "linalg_slogdet"),
+    ("matrix_power", "linalg_matrix_power"),
 ];
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[OPS, check::OPS, decompose::OPS, solve::OPS, lu::OPS, ldl::OPS, spectral::OPS, function::OPS],
     gradients: &[grad::GRADS, spectral_grad::GRADS],
+    aliases: ALIASES,
 };

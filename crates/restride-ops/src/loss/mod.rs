@@ -440,4 +440,5 @@ pub(crate) static OPS: &[OpDef] = &[
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[margin::OPS, OPS, nll::OPS, ctc::OPS, linear::OPS, backward::OPS],
     gradients: &[ctc::GRADS],
+    aliases: &[],
 };

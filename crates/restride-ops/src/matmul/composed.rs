@@ -213,7 +213,6 @@ fn inner_samples() -> Samples {
 
 pub(crate) static OPS: &[OpDef] = &[
     composite!(outer, outer_samples(), "outer"),
-    composite!(outer, outer_samples(), "ger"),
     composite!(addr, addr_samples(), "addr"),
     composite!(addbmm, addbmm_samples(), "addbmm"),
     composite!(trilinear, trilinear_samples(), "_trilinear"),

@@ -404,6 +404,12 @@ pub(crate) static OPS: &[OpDef] = &[
     OpDef { samples: Some(addmv_samples), ..kernel("addmv", addmv, added, of_added) },
 ];
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[("ger", "outer")];
+
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[OPS, composed::OPS, chain::OPS, einsum::OPS, grouped::OPS], gradients: &[grad::GRADS] };
+pub(crate) static FAMILY: crate::Family = crate::Family {
+    ops: &[OPS, composed::OPS, chain::OPS, einsum::OPS, grouped::OPS],
+    gradients: &[grad::GRADS],
+    aliases: ALIASES,
+};

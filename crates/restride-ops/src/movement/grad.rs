@@ -376,7 +376,6 @@ pub(crate) static GRADS: Rules = &[
     (
         &[
             "aten.split.Tensor",
-            "aten.split.sizes",
             "aten.split_with_sizes.default",
             "aten.chunk.default",
             "aten.unsafe_split.Tensor",
@@ -428,7 +427,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.alpha_dropout.default"], form!(alpha_elements)),
     (&["aten.feature_alpha_dropout.default"], form!(alpha_planes)),
     (&["aten.native_dropout.default"], rule!(native_dropout)),
-    (&["aten.cat.default", "aten.concat.default", "aten.concatenate.default"], rule!(cat)),
+    (&["aten.cat.default"], rule!(cat)),
     (&["aten.stack.default"], rule!(stack)),
     (&["aten.block_diag.default"], rule!(block_diag)),
     (&["aten.combinations.default"], rule!(combinations)),

@@ -484,12 +484,9 @@ macro_rules! composition {
 
 pub(crate) static OPS: &[OpDef] = &[
     OpDef { overlap: OverlapCheck::Pieces, ..assembled("cat", infer_cat, pieces_of_cat, run_cat, s_cat) },
-    OpDef { overlap: OverlapCheck::Pieces, ..assembled("concat", infer_cat, pieces_of_cat, run_cat, s_cat) },
-    OpDef { overlap: OverlapCheck::Pieces, ..assembled("concatenate", infer_cat, pieces_of_cat, run_cat, s_cat) },
     assembled("stack", infer_stack, pieces_of_stack, run_stack, s_stack),
     composition!("hstack", hstack, s_joined),
     composition!("vstack", vstack, s_joined),
-    composition!("row_stack", vstack, s_joined),
     composition!("dstack", dstack, s_joined),
     composition!("column_stack", column_stack, s_joined),
     composition!("cartesian_prod", cartesian_prod, s_vectors),

@@ -237,10 +237,19 @@ pub(crate) static OPS: &[OpDef] = &[
     },
 ];
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[
+    ("concat", "cat"),
+    ("concatenate", "cat"),
+    ("row_stack", "vstack"),
+    ("native_channel_shuffle", "channel_shuffle"),
+];
+
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[OPS, join::OPS, composed::OPS, flip::OPS, diagonal::OPS, pad::OPS, shuffle::OPS, fold::OPS],
     gradients: &[grad::GRADS],
+    aliases: ALIASES,
 };
 
 #[cfg(test)]

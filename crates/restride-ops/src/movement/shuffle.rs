@@ -148,11 +148,4 @@ pub(crate) static OPS: &[OpDef] = &[
         samples: Some(channel_samples),
         ..OpDef::new("channel_shuffle")
     },
-    OpDef {
-        infer: composed!(channel_shuffle),
-        decompose: Some(channel_shuffle),
-        exactness: Exactness::Exact,
-        samples: Some(channel_samples),
-        ..OpDef::new("native_channel_shuffle")
-    },
 ];

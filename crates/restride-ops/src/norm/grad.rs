@@ -448,11 +448,11 @@ fn pad<'c>(c: &'c Cx<'c>) -> Vec<T<'c>> {
 pub(crate) static GRADS: Rules = &[
     (&["aten.pad.default"], form!(pad)),
     (
-        &["aten.softmax.int", "aten._softmax.default", "aten.special_softmax.default", "aten._safe_softmax.default"],
+        &["aten.softmax.int", "aten._softmax.default", "aten._safe_softmax.default"],
         rule!(|c| softmax(c, "aten._softmax_backward_data.default")),
     ),
     (
-        &["aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.default"],
+        &["aten.log_softmax.int", "aten._log_softmax.default"],
         rule!(|c| softmax(c, "aten._log_softmax_backward_data.default")),
     ),
     (&["aten._softmax_backward_data.default"], rule!(softmax_backward)),

@@ -421,8 +421,12 @@ pub(crate) static OPS: &[OpDef] = &[
     },
 ];
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[("special_softmax", "softmax.int"), ("special_log_softmax", "log_softmax.int")];
+
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[softmax::OPS, OPS, batch::OPS, backward::OPS],
     gradients: &[backward_grad::GRADS, grad::GRADS, grad::UPSAMPLES],
+    aliases: ALIASES,
 };

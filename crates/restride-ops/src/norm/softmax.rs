@@ -127,10 +127,6 @@ fn typed_samples() -> Samples {
     out
 }
 
-fn special_log_samples() -> Samples {
-    vec![sample![strided(DType::F32, &[3, 7], 1), 1], sample![tensor(DType::F32, &[3, 7], 1), 1, DType::F64]]
-}
-
 fn backward_samples() -> Samples {
     let mut out = Vec::new();
     for d in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -185,8 +181,6 @@ pub(crate) static OPS: &[OpDef] = &[
     softmax!("_softmax", Plain, infer_plain, plain_samples),
     softmax!("log_softmax.int", Log, infer, typed_samples),
     softmax!("_log_softmax", Log, infer_plain, plain_samples),
-    softmax!("special_softmax", Plain, infer, typed_samples),
-    softmax!("special_log_softmax", Log, infer, special_log_samples),
     OpDef {
         doc: "softmax with zeros for rows of minus infinity",
         ..softmax!("_safe_softmax", Safe, infer, typed_samples)

@@ -193,7 +193,7 @@ pub(crate) static GRADS: Rules = &[
         }),
     ),
     (
-        &["aten.sigmoid.default", "aten.special_expit.default"],
+        &["aten.sigmoid.default"],
         rule!(|c| c.set(0, op!(c, "aten.sigmoid_backward.default", c.grad(), c.result().conj()))),
     ),
     (&["aten.tanh.default"], rule!(|c| c.set(0, op!(c, "aten.tanh_backward.default", c.grad(), c.result().conj())))),

@@ -132,7 +132,6 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(gammainc, positive(REAL, &[f64::INFINITY]), "special_gammainc"),
     composite!(gammaincc, positive(REAL, &[f64::INFINITY]), "special_gammaincc"),
     composite!(mvlgamma, multivariate(), "mvlgamma"),
-    composite!(mvlgamma, multivariate(), "special_multigammaln"),
     full!("special_chebyshev_polynomial_t", (0, 1), k::CHEBYSHEV_T, degrees),
     full!("special_chebyshev_polynomial_t.x_scalar", (0, 1), k::CHEBYSHEV_T, || number_first(NO_BOOL)),
     full!("special_chebyshev_polynomial_t.n_scalar", (0, 1), k::CHEBYSHEV_T, || with_number(NO_BOOL)),

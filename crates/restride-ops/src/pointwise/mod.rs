@@ -223,6 +223,58 @@ macro_rules! ask {
 }
 pub(crate) use {ask, op, own, same_index};
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[
+    ("multiply", "mul"),
+    ("subtract", "sub"),
+    ("divide", "div"),
+    ("true_divide", "div"),
+    ("arctan2", "atan2"),
+    ("max.other", "maximum"),
+    ("min.other", "minimum"),
+    ("special_xlogy", "xlogy.Tensor"),
+    ("special_xlogy.other_scalar", "xlogy.Scalar_Other"),
+    ("special_xlogy.self_scalar", "xlogy.Scalar_Self"),
+    ("special_multigammaln", "mvlgamma"),
+    ("__and__", "bitwise_and"),
+    ("__or__", "bitwise_or"),
+    ("__xor__", "bitwise_xor"),
+    ("__lshift__.Tensor", "bitwise_left_shift.Tensor"),
+    ("__lshift__.Scalar", "bitwise_left_shift.Tensor_Scalar"),
+    ("__rshift__.Tensor", "bitwise_right_shift.Tensor"),
+    ("__rshift__.Scalar", "bitwise_right_shift.Tensor_Scalar"),
+    ("clip", "clamp"),
+    ("not_equal", "ne"),
+    ("less", "lt"),
+    ("less_equal", "le"),
+    ("greater", "gt"),
+    ("greater_equal", "ge"),
+    ("negative", "neg"),
+    ("absolute", "abs"),
+    ("fix", "trunc"),
+    ("arccos", "acos"),
+    ("arccosh", "acosh"),
+    ("arcsin", "asin"),
+    ("arcsinh", "asinh"),
+    ("arctan", "atan"),
+    ("arctanh", "atanh"),
+    ("special_i0", "i0"),
+    ("special_round", "round.decimals"),
+    ("special_polygamma", "polygamma"),
+    ("special_logit", "logit"),
+    ("special_exp2", "exp2"),
+    ("special_expm1", "expm1"),
+    ("special_log1p", "log1p"),
+    ("special_erf", "erf"),
+    ("special_erfc", "erfc"),
+    ("special_erfinv", "erfinv"),
+    ("special_gammaln", "lgamma"),
+    ("special_digamma", "digamma"),
+    ("special_psi", "digamma"),
+    ("special_expit", "sigmoid"),
+    ("special_sinc", "sinc"),
+];
+
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[
@@ -238,4 +290,5 @@ pub(crate) static FAMILY: crate::Family = crate::Family {
         foreach::OPS,
     ],
     gradients: &[grad::GRADS, activation_grad::GRADS, bessel::GRADS],
+    aliases: ALIASES,
 };

@@ -309,7 +309,6 @@ pub(crate) static OPS: &[OpDef] = &[
     op!("special_entr", Float(0), k::ENTROPY, || special(ALL_REAL)),
     op!("special_ndtr", Float(0), k::NORMAL_CDF, || unary(ALL_REAL, -3.0, 3.0)),
     op!("i0", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
-    op!("special_i0", Float(0), k::BESSEL_I0, || unary(ALL_REAL, -9.0, 9.0)),
     op!("special_i0e", Float(0), k::BESSEL_I0E, || unary(ALL_REAL, -70.0, 70.0)),
     op!("special_i1", Float(0), k::BESSEL_I1, || unary(ALL_REAL, -9.0, 9.0)),
     op!("special_i1e", Float(0), k::BESSEL_I1E, || unary(ALL_REAL, -70.0, 70.0)),

@@ -407,4 +407,4 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[unpool::OPS, OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[unpool::OPS, OPS], gradients: &[], aliases: &[] };

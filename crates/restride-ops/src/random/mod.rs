@@ -384,7 +384,8 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, integers::OPS, dropout::OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, integers::OPS, dropout::OPS], gradients: &[], aliases: &[] };
 
 #[cfg(test)]
 mod tests {

@@ -271,8 +271,6 @@ pub(crate) static OPS: &[OpDef] = &[
     extreme!("cummin", false),
     composition!("diff", diff, diffs),
     composition!("trace", trace, traces),
-    composition!("trapz.x", area, || area_samples(true)),
-    composition!("trapz.dx", area, || area_samples(false)),
     composition!("trapezoid.x", area, || area_samples(true)),
     composition!("trapezoid.dx", area, || area_samples(false)),
     composition!("cumulative_trapezoid.x", running_area, || { area_samples(true) }),

@@ -372,7 +372,7 @@ pub(crate) static GRADS: Rules = &[
     (&["aten.cummax.default", "aten.cummin.default"], rule!(|c| sorted(c, c.int(1)))),
     (&["aten.median.default"], rule!(|c| median(c, false))),
     (&["aten.nanmedian.default"], rule!(|c| median(c, true))),
-    (&["aten.logsumexp.default", "aten.special_logsumexp.default"], rule!(logsumexp)),
+    (&["aten.logsumexp.default"], rule!(logsumexp)),
     (&["aten.var.default"], rule!(|c| spread(c, "default", false, false))),
     (&["aten.var.dim"], rule!(|c| spread(c, "dim", false, false))),
     (&["aten.var.correction"], rule!(|c| spread(c, "correction", false, false))),

@@ -443,12 +443,6 @@ pub(crate) static OPS: &[OpDef] = &[
             .chain(extra())
             .collect())
     },
-    OpDef {
-        infer: Some(infer_log_sum_exp),
-        decompose: Some(complex_log_sum_exp),
-        composed: Some(|a| a.tensor(0).is_ok_and(|t| t.dtype.is_complex())),
-        ..reduction!("special_logsumexp", |a| log_sum_exp(a), CLOSE, || over_dims(REAL, &[]))
-    },
     reduction!("linalg_vector_norm", |a| vector_norm(a), CLOSE, || norms(&[0, -1])),
     reduction!("norm.Scalar", |a| norm_all(a), CLOSE, || norms(&[])),
     reduction!("norm.ScalarOpt_dtype", |a| norm_all(a), CLOSE, || over_all(REAL)
@@ -477,8 +471,12 @@ pub(crate) static OPS: &[OpDef] = &[
     with_mean!("std_mean.correction", |a| variance(a, Form::Correction, true), || variances(Form::Correction)),
 ];
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[("special_logsumexp", "logsumexp"), ("trapz", "trapezoid")];
+
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family = crate::Family {
     ops: &[differences::OPS, OPS, pick::OPS, distance::OPS, cumulative::OPS],
     gradients: &[grad::GRADS],
+    aliases: ALIASES,
 };

@@ -5,15 +5,16 @@
 //! one rule covers `add_` (`add`), `max.dim_max` (`max.dim`) and `_native_batch_norm_legit`
 //! (`_native_batch_norm_legit_functional`).
 
-use crate::registry::{exists, full_name, lookup, schema_of, schemas};
+use crate::registry::{Row, exists, full_name, lookup, schema_of, schemas};
 use restride_ir::{ArgType, Member, MemberArg, Op, OpDef, OpError, Schema, SchemaArg, Twin, TwinReturn};
 use smallvec::SmallVec;
 
 type Result<T> = std::result::Result<T, OpError>;
 
-/// A declared operator, with the twin that it names or that follows from its name.
-pub(crate) fn declared(def: &OpDef) -> Result<Op> {
-    let text = schemas::text(def).ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
+/// An operator of the table, with the twin that it names or that follows from its name.
+pub(super) fn declared(row: Row) -> Result<Op> {
+    let def = row.def;
+    let text = row.schema().ok_or_else(|| OpError::new("PyTorch has no such operator"))?;
     let schema = Schema::parse(text)?;
     let twin = match &def.twin {
         Some(decl) => {
@@ -30,7 +31,7 @@ pub(crate) fn declared(def: &OpDef) -> Result<Op> {
         None if schema.is_mutable() && !def.metadata => twin(&schema),
         None => None,
     };
-    let grad = crate::gradient::of(def, &schema.full_name());
+    let grad = crate::gradient::of(def, &full_name(def.schema));
     Op::register(OpDef { schema: text, grad, ..*def }, twin, None)
 }
 

@@ -8,16 +8,61 @@ mod derive;
 pub(crate) mod forms;
 mod schemas;
 
-use crate::declarations;
+use crate::FAMILIES;
 use foldhash::fast::FixedState;
 use restride_ir::{Op, OpDef, OpError, Schema};
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
 
-/// Declarations by full name, known before anything is registered.
-fn declared() -> &'static HashMap<String, &'static OpDef, FixedState> {
-    static DECLARED: OnceLock<HashMap<String, &'static OpDef, FixedState>> = OnceLock::new();
-    DECLARED.get_or_init(|| declarations().map(|def| (full_name(def.schema), def)).collect())
+/// An operator of the table: its declaration, under its own name or under another.
+#[derive(Clone, Copy)]
+struct Row {
+    def: &'static OpDef,
+    /// The schema of the other name.
+    alias: Option<&'static str>,
+}
+
+impl Row {
+    /// PyTorch's schema, or the declared one that corrects it.
+    fn schema(self) -> Option<&'static str> {
+        self.alias.or_else(|| schemas::text(self.def))
+    }
+}
+
+/// The operators of the table by full name, and their names in the order in which coverage is printed.
+struct Table {
+    rows: HashMap<String, Row, FixedState>,
+    names: Vec<String>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = Table { rows: HashMap::default(), names: Vec::new() };
+        let mut add = |name: String, row: Row| {
+            table.names.push(name.clone());
+            let before = table.rows.insert(name, row);
+            assert!(before.is_none(), "{} is declared twice", row.def.schema);
+        };
+        for family in FAMILIES {
+            let defs = || family.ops.iter().copied().flatten();
+            defs().for_each(|def| add(full_name(def.schema), Row { def, alias: None }));
+            for (alias, name) in family.aliases {
+                let all = !alias.contains('.') && !name.contains('.');
+                for schema in schemas::overloads("aten", alias.split('.').next().unwrap_or_default()) {
+                    let overload = schemas::head(schema).2;
+                    let wanted = if all { (*name, overload) } else { schemas::parts(name) };
+                    let same = |def: &&OpDef| schemas::head(def.schema) == ("aten", wanted.0, wanted.1);
+                    if (all || schemas::parts(alias).1 == overload)
+                        && let Some(def) = defs().find(same)
+                    {
+                        add(full_name(schema), Row { def, alias: Some(schema) });
+                    }
+                }
+            }
+        }
+        table
+    })
 }
 
 /// The full name (`aten.add.Tensor`) of a schema, or of a name as declarations have it.
@@ -50,8 +95,8 @@ pub fn lookup(name: &str) -> Option<Op> {
     if let Some(op) = known(name) {
         return Some(op);
     }
-    let op = match declared().get(name) {
-        Some(def) => derive::declared(def),
+    let op = match table().rows.get(name) {
+        Some(row) => derive::declared(*row),
         None => derive::from_schema(schemas::of(name)?),
     };
     Some(keep(op.unwrap_or_else(|e| panic!("{name}: {e}"))))
@@ -61,8 +106,8 @@ pub fn lookup(name: &str) -> Option<Op> {
 pub fn ops() -> &'static [Op] {
     static OPS: OnceLock<Vec<Op>> = OnceLock::new();
     OPS.get_or_init(|| {
-        let names = declarations().map(|def| full_name(def.schema));
-        names.map(|name| lookup(&name).expect("a declared operator is found by its name")).collect()
+        let names = table().names.iter();
+        names.map(|name| lookup(name).expect("an operator of the table is found by its name")).collect()
     })
 }
 
@@ -73,12 +118,12 @@ pub fn torch_names() -> impl Iterator<Item = String> {
 
 /// Whether there is a declaration or a PyTorch schema of this full name.
 pub(crate) fn exists(name: &str) -> bool {
-    declared().contains_key(name) || schemas::of(name).is_some()
+    table().rows.contains_key(name) || schemas::of(name).is_some()
 }
 
 /// The schema of a declared operator or of one of PyTorch's, without registering it.
 pub(crate) fn schema_of(name: &str) -> Option<Schema> {
-    let text = declared().get(name).and_then(|def| schemas::text(def)).or_else(|| schemas::of(name))?;
+    let text = table().rows.get(name).and_then(|row| row.schema()).or_else(|| schemas::of(name))?;
     Schema::parse(text).ok()
 }
 

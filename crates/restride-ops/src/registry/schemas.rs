@@ -14,8 +14,13 @@ pub(super) fn lines() -> impl Iterator<Item = &'static str> {
 pub(super) fn head(schema: &str) -> (&str, &str, &str) {
     let head = schema.split('(').next().unwrap_or("");
     let (namespace, name) = head.split_once("::").unwrap_or(("aten", head));
-    let (name, overload) = name.split_once('.').unwrap_or((name, "default"));
+    let (name, overload) = parts(name);
     (namespace, name, overload)
+}
+
+/// Name and overload of `add.Tensor`.
+pub(super) fn parts(name: &str) -> (&str, &str) {
+    name.split_once('.').unwrap_or((name, "default"))
 }
 
 /// The schemas from the first that is not before `head` in the alphabet.

@@ -324,4 +324,5 @@ pub(crate) static OPS: &[OpDef] = &[
 ];
 
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[OPS, packed::OPS], gradients: &[packed_grad::GRADS] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[OPS, packed::OPS], gradients: &[packed_grad::GRADS], aliases: &[] };

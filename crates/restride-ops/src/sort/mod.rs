@@ -220,4 +220,4 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[histogram::OPS, OPS, unique::OPS, search::OPS], gradients: &[] };
+    crate::Family { ops: &[histogram::OPS, OPS, unique::OPS, search::OPS], gradients: &[], aliases: &[] };

@@ -288,5 +288,16 @@ pub(crate) fn cut<D: Dim>(l: &Layout<D>, d: usize, start: &D, length: &D) -> Lay
     out
 }
 
+/// Names that PyTorch has besides for operators of this family.
+static ALIASES: &[(&str, &str)] = &[
+    ("swapaxes", "transpose.int"),
+    ("swapdims", "transpose.int"),
+    ("swapaxes_", "transpose_"),
+    ("swapdims_", "transpose_"),
+    ("moveaxis", "movedim"),
+    ("split.sizes", "split_with_sizes"),
+];
+
 /// The operators and gradients of this family.
-pub(crate) static FAMILY: crate::Family = crate::Family { ops: &[shape::OPS, split::OPS, casts::OPS], gradients: &[] };
+pub(crate) static FAMILY: crate::Family =
+    crate::Family { ops: &[shape::OPS, split::OPS, casts::OPS], gradients: &[], aliases: ALIASES };

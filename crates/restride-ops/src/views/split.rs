@@ -397,7 +397,6 @@ pub(crate) static OPS: &[OpDef] = &[
     a_view::<Select>("select.int", s_select),
     a_view::<Narrow>("narrow", s_narrow),
     a_view::<Split>("split.Tensor", s_split),
-    a_view::<SplitSizes>("split.sizes", s_split_sizes),
     a_view::<SplitSizes>("split_with_sizes", s_split_sizes),
     a_view::<Chunk>("chunk", s_chunk),
     // PyTorch's schemas of these three are silent about the alias.

@@ -369,4 +369,4 @@ pub(crate) static OPS: &[OpDef] = &[
 
 /// The operators and gradients of this family.
 pub(crate) static FAMILY: crate::Family =
-    crate::Family { ops: &[upsample::OPS, grid::OPS, OPS], gradients: &[grid_grad::GRADS, grad::GRADS] };
+    crate::Family { ops: &[upsample::OPS, grid::OPS, OPS], gradients: &[grid_grad::GRADS, grad::GRADS], aliases: &[] };
