@@ -401,11 +401,7 @@ pub(crate) static OPS: &[OpDef] = &[
     a_cast::<ToOther>("to.other", infer_to_other, s_to_other),
     // Says nothing of the alias that it gives where the types agree.
     a_cast::<TypeAs>("aten::type_as(Tensor(a) self, Tensor other) -> Tensor(a)", infer_type_as, s_to_other),
-    OpDef {
-        detaches: true,
-        asks_for_strides: true,
-        ..a_view::<ViewDType>("view.dtype", s_view_dtype)
-    },
+    OpDef { detaches: true, asks_for_strides: true, ..a_view::<ViewDType>("view.dtype", s_view_dtype) },
     a_view::<ViewAsReal>("view_as_real", s_complex),
     asks_for_strides(a_view::<ViewAsComplex>("view_as_complex", s_as_complex)),
     itself(a_view::<Real>("real", s_any)),

@@ -330,20 +330,9 @@ pub(crate) static OPS: &[OpDef] = &[
     asks_for_strides(a_view::<View>("aten::_unsafe_view(Tensor(a) self, SymInt[] size) -> Tensor(a)", s_view)),
     asks_for_strides(a_view::<ViewAs>("view_as", s_view_as)),
     view_or_copy::<Reshape>("reshape", infer_reshape, s_reshape),
-    view_or_copy::<ReshapeAs>(
-        "reshape_as",
-        infer_reshape_as,
-        s_reshape_as,
-    ),
-    itself(view_or_copy::<Flatten>(
-        "flatten.using_ints",
-        infer_flatten,
-        s_flatten,
-    )),
-    asks_for_strides(a_view::<Unflatten>(
-        "unflatten.int",
-        s_unflatten,
-    )),
+    view_or_copy::<ReshapeAs>("reshape_as", infer_reshape_as, s_reshape_as),
+    itself(view_or_copy::<Flatten>("flatten.using_ints", infer_flatten, s_flatten)),
+    asks_for_strides(a_view::<Unflatten>("unflatten.int", s_unflatten)),
     view_or_copy::<Ravel>("ravel", infer_ravel, s_any),
     a_view::<Permute>("permute", s_permute),
     a_view::<Transpose>("transpose.int", s_transpose),
@@ -370,14 +359,7 @@ pub(crate) static OPS: &[OpDef] = &[
     itself(a_view::<Identity>("lift_fresh", s_any)),
     itself(resolves(a_view::<Identity>("aten::lift(Tensor(a) self) -> Tensor(a)", s_any))),
     itself(a_view::<Positive>("positive", s_any)),
-    OpDef {
-        strided: true,
-        asks_for_strides: true,
-        ..a_view::<ReshapeAlias>(
-            "_reshape_alias",
-            s_reshape_alias,
-        )
-    },
+    OpDef { strided: true, asks_for_strides: true, ..a_view::<ReshapeAlias>("_reshape_alias", s_reshape_alias) },
     // These say nothing of the alias that they give.
     itself(a_view::<AtLeast1>("aten::atleast_1d(Tensor(a) self) -> Tensor(a)", s_any)),
     itself(a_view::<AtLeast2>("aten::atleast_2d(Tensor(a) self) -> Tensor(a)", s_any)),
