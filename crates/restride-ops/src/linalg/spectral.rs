@@ -467,7 +467,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(pinv_rcond, options(&[of(0.01)]), "linalg_pinv"),
     composite!(
         pinv_rcond,
-        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.01], &[]))]),
+        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.01], &[]))]),
         "linalg_pinv.rcond_tensor"
     ),
     composite!(pinv_rcond, [any_samples(), options(&[of(0.3)])].concat(), "pinverse"),
@@ -476,7 +476,7 @@ pub(crate) static OPS: &[OpDef] = &[
     composite!(matrix_rank_tol, options(&[of(0.3)]), "linalg_matrix_rank"),
     composite!(
         matrix_rank_tol,
-        options(&[Arg::Value(restride_tensor::Tensor::from_slice(&[0.3], &[]))]),
+        options(&[Arg::Value(restride_tensor::RawTensor::from_slice(&[0.3], &[]))]),
         "linalg_matrix_rank.tol_tensor"
     ),
     composite!(cond, conditions(), "linalg_cond"),
