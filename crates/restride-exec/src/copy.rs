@@ -17,11 +17,11 @@ pub fn allocate(dtype: DType, layout: Layout) -> Result<RawTensor, OpError> {
         return refuse("has more elements than memory can have");
     };
     if !room_for(bytes.end as u128) {
-        return refuse("needs more memory than there is");
+        return refuse("needs more memory than the system has");
     }
     match RawTensor::try_zeros(dtype, layout.clone()) {
         Some(t) => Ok(t),
-        None => refuse("needs more memory than there is"),
+        None => refuse("needs more memory than the system has"),
     }
 }
 
@@ -60,7 +60,7 @@ pub fn copy_into(dst: &RawTensor, src: &RawTensor) -> Result<(), OpError> {
         return copy_into(dst, &with_bits(own, src.conj, src.neg));
     }
     let src = if (src.conj, src.neg) == (false, false) { src.clone() } else { resolve(src)? };
-    // What is stored under a lazy bit is what reads as the value: both maps are their own inverse.
+    // Stored so that it reads as the value under the target's bits: both maps are their own inverse.
     let src = match (dst.conj, dst.neg) {
         (false, false) => src,
         (conj, neg) => {
@@ -86,7 +86,7 @@ fn with_bits(mut t: RawTensor, conj: bool, neg: bool) -> RawTensor {
     t
 }
 
-/// The tensor with its lazy bits applied: itself if it has none, otherwise what `clone` gives.
+/// The tensor with its lazy bits applied: itself if it has none, otherwise as `clone` makes it.
 pub fn resolve(t: &RawTensor) -> Result<RawTensor, OpError> {
     if !t.conj && !t.neg {
         return Ok(t.clone());

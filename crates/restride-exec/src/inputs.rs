@@ -1,4 +1,4 @@
-//! What a run is given: the user's inputs, the state that an instance holds, and how both fit a program.
+//! Inputs of a run: the user's, the state of an instance, and their check against a program.
 
 use crate::symbols::{Unified, range_text, same_number, unify};
 use restride_ir::{
@@ -98,7 +98,7 @@ fn on_copy(t: &RawTensor, copies: &mut BTreeMap<usize, Storage>) -> RawTensor {
     own
 }
 
-/// What an instance of a program keeps between runs: parameters, buffers and constants, over storages that read as
+/// The state that an instance keeps between runs: parameters, buffers and constants, over storages that read as
 /// the program's weights until they are written.
 #[derive(Clone, Debug, Default)]
 pub struct State {
@@ -113,7 +113,7 @@ impl State {
         let mut tensors = BTreeMap::new();
         for (name, w) in &weights.tensors {
             if storages.is_empty() {
-                return Err(Error::new(ErrorKind::Inputs, format!("there is no data for {name}"))
+                return Err(Error::new(ErrorKind::Inputs, format!("weight {name} has no data"))
                     .help("give the weights of a .fx with --weights FILE.pt2"));
             }
             let tensor = storages
@@ -128,11 +128,11 @@ impl State {
     pub fn get(&self, name: &str) -> Option<&RawTensor> {
         self.tensors.get(name)
     }
-    /// Replaces a tensor (what its storage holds is not touched).
+    /// Replaces a tensor; its storage keeps its contents.
     pub fn set(&mut self, name: Arc<str>, tensor: RawTensor) {
         self.tensors.insert(name, tensor);
     }
-    /// Moves a tensor, and all that share its storage, to other memory: what they hold is copied there, and runs write it there.
+    /// Moves a tensor, and all that share its storage, to other memory, with their contents. Runs write them there.
     ///
     /// # Errors
     /// No tensor of the name, memory that is too short, not aligned for the elements, read-only or in use.
@@ -145,7 +145,7 @@ impl State {
         self.tensors.extend(moved);
         Ok(())
     }
-    /// As [`State::move_to`], with what the memory holds already: goes on from what another run left there, maybe in another
+    /// As [`State::move_to`], with the contents of that memory: goes on from the state that another run left there, maybe in another
     /// process.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ impl State {
         let unknown = || Error::new(ErrorKind::Inputs, format!("the state has no tensor {name}"));
         self.tensors.get(name).ok_or_else(unknown)
     }
-    /// The tensors that share a storage of so many bytes, on other memory.
+    /// The tensors that share a tensor's storage, on other memory of at least `bytes`.
     fn on(&self, name: &str, memory: &Storage, bytes: usize) -> Result<Vec<(Arc<str>, RawTensor)>> {
         let from = self.named(name)?.storage();
         if memory.len() < bytes {
@@ -186,21 +186,21 @@ impl State {
     }
 }
 
-/// What strides a user's tensors may have.
+/// Strides that a user's tensors may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strides {
     /// Any: the real ones are used, as eager PyTorch does.
     Any,
-    /// Those that the program was exported for: what it does with views was decided for them.
+    /// Those that the program was exported for, which decided its views.
     AsDeclared,
 }
 
 /// A program's inputs as a run finds them.
 #[derive(Clone, Debug)]
 pub struct BoundInputs {
-    /// One per input of the main graph. What is carried only (tokens, custom objects) is `None`.
+    /// One per input of the main graph; tokens and custom objects are `None`.
     pub values: Vec<RunValue>,
-    /// The symbols that the inputs say.
+    /// The values of symbols that the inputs tell.
     pub symbols: Binding,
 }
 
@@ -208,7 +208,7 @@ fn wrong<T>(what: impl Into<String>) -> Result<T> {
     Err(Error::new(ErrorKind::Inputs, what))
 }
 
-/// How messages name an input of the main graph.
+/// The name of a main graph's input in messages.
 pub fn input_name(program: &Program, input: usize) -> String {
     match &program.signature.inputs[input].kind {
         InputKind::Parameter(n) => format!("parameter {n}"),
@@ -286,7 +286,7 @@ pub fn bind(program: &Program, inputs: &Inputs, state: &State, strides: Strides)
     Ok(bound)
 }
 
-/// The bytes that a storage must have for what becomes of it (`resize_` of an input): it grows to them.
+/// Bytes that a storage grows to when the program resizes its input (`resize_`).
 fn grown(program: &Program, storage: usize) -> usize {
     let bytes = program.signature.outputs.iter().filter(|o| o.kind == OutputKind::Metadata(storage)).map(|o| {
         let alias = o.alias.as_ref().filter(|a| a.root == AliasRoot::Input(storage));
@@ -384,7 +384,7 @@ fn fit_tensor(name: &str, ty: &TensorType, t: &RawTensor, symbols: &mut Binding)
     Ok(decided)
 }
 
-/// PyTorch takes the same kind of the same value only.
+/// PyTorch takes only the same value of the same kind.
 fn is_fixed<V>(fixed: &Arg<V>, value: &RunValue) -> bool {
     match (fixed, value) {
         (Arg::None, RunValue::None) => true,
@@ -449,7 +449,7 @@ pub fn same_strides(a: &Layout, b: &Layout) -> bool {
         && (a.sizes.contains(&0) || (0..a.rank()).all(|d| a.sizes[d] == 1 || a.strides[d] == b.strides[d]))
 }
 
-/// Inputs as the program was made for them: strides, and where on a declared storage each of them lies.
+/// Refuses strides, and offsets on a declared storage, that the program was not made for.
 fn check_strides(program: &Program, bound: &BoundInputs) -> Result<()> {
     let on_storage = |i: usize| {
         let mut specs = program.signature.inputs.iter();
@@ -476,7 +476,9 @@ fn check_strides(program: &Program, bound: &BoundInputs) -> Result<()> {
         if on_storage(i) && t.layout().offset != declared.offset && !declared.sizes.contains(&0) {
             let name = input_name(program, i);
             let (want, have) = (declared.offset, t.layout().offset);
-            return wrong(format!("{name} lies at element {have} of its storage, the program was made for {want}"));
+            return wrong(format!(
+                "{name} starts at element {have} of its storage, and the program was made for {want}"
+            ));
         }
     }
     Ok(())

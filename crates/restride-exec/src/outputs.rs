@@ -1,11 +1,11 @@
-//! What the caller sees after a planned run: outputs as views of the memory that they alias, and the state.
+//! Outputs for the caller: views of the memory that they alias, and the new state.
 
 use crate::inputs::{RunValue, State, evaluate, user_inputs};
 use crate::interp::Outputs;
 use restride_ir::{AliasRoot, Binding, Error, OutputAlias, OutputKind, Program, Result};
 use restride_tensor::RawTensor;
 
-/// Makes the outputs of a functional program from what a run left: `inputs` are those of the main graph, whose memory
+/// Makes the outputs of a program from the results of a run: `inputs` are those of the main graph, whose memory
 /// holds its new content already; `results` are one per graph output (`None` for new contents of inputs).
 ///
 /// # Errors
@@ -59,13 +59,14 @@ fn on_root(
         AliasRoot::Input(i) => inputs.get(i),
         AliasRoot::Base(i) => results.get(i),
     };
-    let root =
-        root.and_then(RunValue::tensor).ok_or_else(|| Error::invalid("an output is a view of what is no tensor"))?;
+    let root = root
+        .and_then(RunValue::tensor)
+        .ok_or_else(|| Error::invalid("an output is declared a view of a value that is no tensor"))?;
     view_of(program, alias, root, symbols)
 }
 
-/// The declared view of a tensor's memory. An input may lie elsewhere on its storage than the program was made for: so does
-/// then what is a view of it.
+/// The declared view of a tensor's memory. Where an input has another offset than the program was made for, its views move with
+/// it.
 fn view_of(program: &Program, alias: &OutputAlias, root: &RawTensor, symbols: &Binding) -> Result<RawTensor> {
     let unknown = |what| Error::invalid(format!("the layout {what} of an output has unknown symbols"));
     let mut layout = evaluate(&alias.layout, symbols).ok_or_else(|| unknown(alias.layout.to_string()))?;

@@ -30,7 +30,7 @@ pub fn random_inputs(program: &Program, seed: u64) -> Result<Inputs> {
     Err(last.unwrap_or_else(|| Error::new(ErrorKind::Inputs, "no inputs could be drawn")).help(help))
 }
 
-/// Inputs of the types, with sizes for the symbols that differ from attempt to attempt and pass what is checked of them.
+/// Inputs of the declared types, with sizes that differ between attempts and meet the program's recorded checks.
 fn draw(program: &Program, conditions: &Conditions, attempt: i64, rng: &mut SplitMix) -> Result<Inputs> {
     let mut symbols = Binding::new();
     for (k, symbol) in program.symbols.values().enumerate() {
@@ -87,7 +87,7 @@ fn fixed_value<V>(fixed: &Arg<V>) -> RunValue {
     }
 }
 
-/// Overwrites the elements: floats around 0, integers within the range of what is there, or 0 and 1.
+/// Overwrites the elements: floats around 0; integers within the range of the old ones, or 0 and 1.
 fn randomise(t: &RawTensor, like_before: bool, rng: &mut SplitMix) -> Result<()> {
     let sizes = &t.layout().sizes;
     let drawn = if t.dtype().is_float() {

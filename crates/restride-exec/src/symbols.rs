@@ -1,10 +1,10 @@
-//! Learning symbols from what a run finds: a size, a number.
+//! Learning the values of symbols from sizes and numbers of a run.
 
 use restride_ir::{Binding, Expr, ExprFn, Symbol};
 use restride_tensor::Scalar;
 use std::collections::BTreeSet;
 
-/// How an expression met the number that it is said to be.
+/// The outcome of unifying an expression with a number.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Unified {
     /// They agree; a symbol was bound if one was free.

@@ -41,7 +41,7 @@ fn hold(name: &str, (program, inputs): (&Program, &Inputs), shares: &[i64], met:
             Err(e) => {
                 let (why, help) = (e.what.clone(), e.help.clone().unwrap_or_default());
                 assert!(why.starts_with(&format!("the arena cannot be brought to {budget} bytes")), "{name}: {why}");
-                assert!(why.contains("are needed at once at step"), "{name}: {why}");
+                assert!(why.contains("at once: "), "{name}: {why}");
                 let least =
                     help.strip_prefix("--budget ").and_then(|h| h.split(' ').next()).and_then(|n| n.parse().ok());
                 let least: i64 = least.unwrap_or_else(|| panic!("{name}: {help}"));

@@ -77,7 +77,7 @@ fn names_that_there_are_not_get_near_ones() {
     let stages = [&program, compiled.functional()];
     let all = compiled.prepare(&inputs).unwrap().explain();
     let e = all.about("clampp", &stages).unwrap_err().to_string();
-    assert!(e.contains("no value, node or operator \"clampp\"") && e.contains("there is clamp"), "{e}");
+    assert!(e.contains("no value, node or operator \"clampp\"") && e.contains("similar names: clamp"), "{e}");
     let e = all.about("%slice_99", &stages).unwrap_err().to_string();
     assert!(e.contains("slice_"), "{e}");
     let e = all.about("nothing of the kind", &stages).unwrap_err().to_string();

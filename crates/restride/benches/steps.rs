@@ -1,11 +1,11 @@
-//! What a step of a session costs beyond its kernel:
+//! Cost of a step beyond its kernel, in a session and in an instance's run:
 //!
 //! ```text
 //! cargo bench -p restride --bench steps
 //! ```
 //!
-//! A long chain of operators on four numbers is run as a session, and the same kernel is called as often by itself, in turn; the
-//! least of many rounds counts.
+//! A long chain of operators on four numbers runs as a session and as an instance, which binds its steps for each run, and the same
+//! kernel is called as often by itself, in turn; the least of many rounds counts.
 
 use restride::{CompileOptions, Compiled, DType, Layout, RawTensor, Result, RunOptions, Scalar};
 use restride_ir::{Arg, Args, Call, Ctx, Kernel};
@@ -26,17 +26,18 @@ fn main() {
     let calls = [("aten.add.Tensor", "aten.add.Tensor(%P, 1)"), ("aten.relu.default", "aten.relu.default(%P)")];
     for ((name, call), steps) in calls.into_iter().flat_map(|c| STEPS.map(|n| (c, n))) {
         match measure(name, call, steps) {
-            Ok((step, kernel)) => println!(
-                "{name:<20} {steps:>6} steps  a step {step:6.1} ns, its kernel alone {kernel:6.1} ns, beyond it {:6.1} ns",
-                step - kernel
+            Ok([session, instance, kernel]) => println!(
+                "{name:<20} {steps:>6} steps  kernel alone {kernel:6.1} ns, beyond it: session {:6.1} ns, instance {:6.1} ns",
+                session - kernel,
+                instance - kernel
             ),
             Err(e) => println!("{name}: {e}"),
         }
     }
 }
 
-/// Nanoseconds of a step in a program of so many, and of its kernel.
-fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
+/// Nanoseconds of a step of a session and of an instance's run, and of the kernel.
+fn measure(name: &str, call: &str, steps: usize) -> Result<[f64; 3]> {
     let mut text = String::from("program \"chain\"\ngraph(%v0: f32[4]) {\n");
     for i in 1..=steps {
         let call = call.replace("%P", &format!("%v{}", i - 1));
@@ -46,6 +47,8 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
     let program = restride::text::parse(&text, &restride_ops::lookup)?;
     let inputs = restride::random_inputs(&program, 0)?;
     let compiled = Compiled::new(program, Some(&inputs), &CompileOptions::default())?;
+    let mut instance = compiled.instance()?;
+    instance.run(&inputs, &RunOptions::default())?;
     let mut session = compiled.instance()?.session(&inputs, &[], &RunOptions::default())?;
 
     let op = restride_ops::lookup(name).expect("an operator");
@@ -61,11 +64,14 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
     }
     let (outs, ctx) = ([to.view_mut()], Ctx { threads: 1, ..Ctx::default() });
 
-    let (mut step, mut alone) = (f64::INFINITY, f64::INFINITY);
+    let [mut step, mut unbound, mut alone] = [f64::INFINITY; 3];
     for _ in 0..ROUNDS * STEPS[1] / steps {
         let start = Instant::now();
         session.run()?;
         step = step.min(start.elapsed().as_nanos() as f64 / steps as f64);
+        let start = Instant::now();
+        instance.run(&inputs, &RunOptions::default())?;
+        unbound = unbound.min(start.elapsed().as_nanos() as f64 / steps as f64);
         let start = Instant::now();
         for _ in 0..steps {
             // SAFETY: the result has the operand's type, and memory of its own.
@@ -74,5 +80,5 @@ fn measure(name: &str, call: &str, steps: usize) -> Result<(f64, f64)> {
         }
         alone = alone.min(start.elapsed().as_nanos() as f64 / steps as f64);
     }
-    Ok((step, alone))
+    Ok([step, unbound, alone])
 }

@@ -1,4 +1,4 @@
-//! What a program takes from its inputs: the values of its symbols, shared storages, other strides.
+//! Facts that inputs tell a program: the values of its symbols, shared storages, other strides.
 
 use restride_exec::inputs::{Strides, bind, evaluate, same_strides, user_inputs};
 use restride_exec::{Inputs, State};
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 /// may be dense now. `sizes` are the inputs' sizes by symbol. Borrowed where no strides differ.
 ///
 /// # Errors
-/// Never for an imported program that passed the verifier; what the shape rules say otherwise.
+/// A shape rule's; never for an imported program that passed the verifier.
 pub(crate) fn with_strides_of<'p>(program: &'p Program, inputs: &Inputs, sizes: &Binding) -> Result<Cow<'p, Program>> {
     if program.stage != Stage::Imported {
         return Ok(Cow::Borrowed(program));

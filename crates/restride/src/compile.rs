@@ -23,26 +23,25 @@ use std::time::{Duration, Instant};
 /// Placements kept for sizes met before; the oldest goes first.
 const KEPT: usize = 64;
 
-/// What compiling may do.
+/// Options of compiling.
 #[derive(Clone, Debug)]
 pub struct CompileOptions {
-    /// Run the checkers on what this process decides (on by default). What comes from a file (a functional program, a saved
-    /// plan) is checked whatever this says.
+    /// Check decisions of this process (on by default). A functional program or a plan from a file is always checked.
     pub check: bool,
     /// Change the order of nodes where that makes the arena smaller (on by default).
     pub order: bool,
-    /// The arena may have at most so many bytes: what is cheap is computed again instead of kept where it would have more. What
-    /// cannot be met is an error that says why.
+    /// The most bytes of the arena: where it would need more, cheap values are rematerialised instead of kept. A budget that cannot be
+    /// met is an error that says why.
     pub budget: Option<i64>,
-    /// What placement may do.
+    /// Options of placement.
     pub place: PlaceOptions,
-    /// What the memory plan may do.
+    /// Options of the memory plan.
     pub plan: PlanOptions,
-    /// The memories that the arena consists of, fastest first; none for a single one. What they have no room for is an error.
+    /// The memories that the arena consists of, fastest first; none for a single one. Buffers that fit in none are an error.
     pub memories: Vec<MemorySpec>,
     /// Fill memory with NaN bytes where nothing may be read, at every run: for tests.
     pub poison: bool,
-    /// Who is told what is going on.
+    /// Receives the parts of the work as they begin.
     pub progress: Progress,
     /// Placement and plan from the program's own file ([`crate::saved_plan`]). They are checked, and used for the sizes that
     /// they were made for, instead of placing and planning.
@@ -127,7 +126,7 @@ impl Compiled {
     /// result is specialised for their sharing. A program that is functional already is taken as it is.
     ///
     /// # Errors
-    /// What eager PyTorch refuses, what has no functional form, an operator that is not known: with the node.
+    /// A call that eager PyTorch refuses, a mutation without a functional form, an unknown operator: with the node.
     pub fn new(program: Program, inputs: Option<&Inputs>, options: &CompileOptions) -> Result<Compiled> {
         options.progress.tell(Doing::Functionalizing);
         let imported = Counts::of(&program);

@@ -1,13 +1,13 @@
-//! Which operators there are and what each has.
+//! The operators, and the parts that each declares.
 
 use restride_ir::{Grad, Kernel, Op};
 
-/// What one operator has.
+/// The parts that one operator declares.
 #[derive(Clone, Copy, Debug)]
 pub struct Coverage {
     /// Full name.
     pub name: &'static str,
-    /// PyTorch's schema, with what it is silent about.
+    /// PyTorch's schema, with the aliases that it does not declare.
     pub schema: &'static str,
     /// How it is carried out.
     pub how: How,
@@ -45,7 +45,7 @@ pub enum How {
 pub enum Differentiated {
     /// By a rule of its own, or by its view rule.
     Rule,
-    /// In another form, or through what it is composed of.
+    /// In another form, or through the operators of its composition.
     Composed,
     /// Its results have no gradient.
     Zero,
@@ -57,8 +57,8 @@ pub enum Differentiated {
 ///
 /// ```
 /// # use restride::Differentiated;
-/// let add = restride::coverage().into_iter().find(|c| c.name == "aten.add_.Tensor").expect("an operator");
-/// assert!(add.mutates && add.grad != Differentiated::None);
+/// let add = restride::coverage().into_iter().find(|c| c.name == "aten.add.Tensor").expect("an operator");
+/// assert!(add.reuse && add.grad != Differentiated::None);
 /// # Ok::<(), restride::Error>(())
 /// ```
 pub fn coverage() -> Vec<Coverage> {

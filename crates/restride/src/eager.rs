@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Any operator is called by its name ([`Tensor::call`]); the usual ones are methods. A value that a gradient needs and
-//! that was written over since is an error in the backward pass, as in PyTorch; but what counts are the value's own cells,
+//! that was overwritten since is an error in the backward pass, as in PyTorch; but only the value's own cells count,
 //! not all of its memory. [`saved_tensors`] sets another way: [`Saved::Strict`] refuses whatever PyTorch refuses,
 //! [`Saved::CloneOnWrite`] copies values before they are written over.
 //!

@@ -1,4 +1,4 @@
-//! Tensor files: inputs into a run, and what it leaves behind.
+//! Tensor files: inputs of a run and its results.
 
 use restride_exec::copy::{allocate, copy_into};
 use restride_exec::inputs::{evaluate, input_name, same_strides, user_inputs};
@@ -67,7 +67,7 @@ pub fn read_inputs(path: &Path, program: &Program) -> Result<Inputs> {
                 let value = adapt(program, *i, value(item)?);
                 values.push(if strides { value } else { laid(program, *i, value) });
             }
-            // What was fixed at export need not be given.
+            // A value that was fixed at export may be left out.
             None => match &program.signature.inputs[*i].kind {
                 InputKind::Fixed { value, .. } => values.push(fixed(value)),
                 _ => return wrong(format!("{} has no input {name}", path.display())),
@@ -147,14 +147,14 @@ fn laid(program: &Program, input: usize, value: RunValue) -> RunValue {
     }
 }
 
-/// What the gradient of the input at this position is called: `grad.NAME`.
+/// The name of an input's gradient in files: `grad.NAME`.
 pub fn gradient_name(program: &Program, input: usize) -> String {
     let full = input_name(program, input);
     format!("grad.{}", full.split_once(' ').map_or(full.as_str(), |(_, n)| n))
 }
 
-/// Writes what a run left behind. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for
-/// what differs from before; a `.json` holds the inputs as they are after, then the outputs, with the storages they are in.
+/// Writes the results of a run. Named files hold `output.I`, and `input.NAME`, `buffer.NAME`, `parameter.NAME` for tensors that
+/// changed; a `.json` holds the inputs after the run, then the outputs, with their storages.
 pub fn write_outputs(
     path: &Path,
     program: &Program,

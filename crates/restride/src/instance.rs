@@ -91,7 +91,7 @@ impl Instance {
             seen(prepared);
             let Some(learn) = &segment.learn else {
                 self.runs = self.runs.wrapping_add(1);
-                // The last segment has the program's own inputs first, then what earlier segments left.
+                // The last segment has the program's own inputs first, then values of earlier segments.
                 let own = &values[..program.signature.inputs.len()];
                 return restride_exec::outputs::outputs(program, own, &results, &symbols, &mut self.state);
             };
@@ -158,20 +158,40 @@ impl Instance {
     /// Grows the arena to [`Compiled::upper_bound`], so that no later run grows it; a run that would need more is refused. Returns
     /// the arena's bytes.
     ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/vit_small.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let mut instance = Compiled::new(program, None, &CompileOptions::default())?.instance()?;
+    /// let bytes = instance.reserve()?;
+    /// assert!(instance.arena_bytes() >= bytes);
+    /// # Ok::<(), restride::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// A program whose arena has no such bound, with the reason; more memory than there is.
+    /// A program whose arena has no such bound, with the reason; more memory than the system has.
     pub fn reserve(&mut self) -> Result<i64> {
         match self.compiled.upper_bound().clone() {
             UpperBound::Bytes(bytes) => self.take(bytes).inspect(|_| self.arena.fix()),
             UpperBound::Unknown(why) => {
                 Err(Error::unsupported(format!("the memory that the program needs has no bound: {why}"))
-                    .help("reserve_for takes what certain inputs need"))
+                    .help("Instance::reserve_for takes the memory for given inputs"))
             }
         }
     }
 
     /// Grows the arena to the bytes that these inputs need, without a run: up to the first node whose results tell sizes. Returns
     /// the arena's bytes.
+    ///
+    /// ```
+    /// # use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
+    /// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/dynamic_batch.pt2"));
+    /// let program = restride::open(path, &OpenOptions::default())?;
+    /// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+    /// let mut instance = Compiled::new(program, Some(&inputs), &CompileOptions::default())?.instance()?;
+    /// instance.reserve_for(&inputs)?; // runs on inputs of these sizes do not grow the arena
+    /// # Ok::<(), restride::Error>(())
+    /// ```
     ///
     /// # Errors
     /// Inputs that do not fit.

@@ -9,8 +9,8 @@
 //! A [`RawTensor`] is a layout on a [`Storage`], which may be memory of the caller: a `Vec` or a mapped file that it takes over
 //! ([`Storage::from_owner`]), or any address ([`Storage::foreign`]). Inputs are read and written where they are, outputs are
 //! computed into the tensors that [`Instance::session`] is given, and state, such as a key-value cache, lies where
-//! [`State::move_to`] or [`State::resume`] put it. A run locks the memory that it uses: what another run or thread uses at the
-//! same time is an error, never a race. Programs, instances, sessions and tensors go from thread to thread.
+//! [`State::move_to`] or [`State::resume`] put it. A run locks the memory that it uses: a second run or thread on it at the same time
+//! is an error, never a race. Programs, instances, sessions and tensors go from thread to thread.
 #![deny(unsafe_code)]
 
 mod binding;
@@ -48,19 +48,66 @@ pub use progress::{Doing, Progress};
 pub use restride_check::Equivalence;
 pub use restride_exec::eager::Tensor;
 pub use restride_exec::inputs::user_inputs;
-pub use restride_exec::interp::{Options as RunOptions, Outputs, interpret};
-pub use restride_exec::{Inputs, RunValue, State, declared_inputs, random_inputs};
+/// # Example
+///
+/// ```
+/// # use restride::{Inputs, OpenOptions, RunOptions, State};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/kv_cache.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let inputs = Inputs::from_samples(&program).expect("the file has sample inputs")?;
+/// let mut state = State::new(&program)?; // which the program writes
+/// let outputs = restride::interpret(&program, &inputs, &mut state, &RunOptions::default())?;
+/// assert!(outputs.values[0].tensor().is_some());
+/// # Ok::<(), restride::Error>(())
+/// ```
+pub use restride_exec::interp::interpret;
+pub use restride_exec::interp::{Options as RunOptions, Outputs};
+/// # Example
+///
+/// ```
+/// # use restride::OpenOptions;
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/pt2/dynamic_batch.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let inputs = restride::random_inputs(&program, 0)?;
+/// assert_eq!(inputs.values.len(), restride::user_inputs(&program).count());
+/// # Ok::<(), restride::Error>(())
+/// ```
+pub use restride_exec::random_inputs;
+pub use restride_exec::{Inputs, RunValue, State, declared_inputs};
 pub use restride_ir::{
     DType, Error, ErrorKind, Layout, Limits, Live, Program, Reason, RemarkKind, Result, Scalar, Stage, text,
 };
-pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share, functionalize};
+pub use restride_passes::ViewOptions;
+/// # Example
+///
+/// ```
+/// # use restride::{FunctionalizeOptions, OpenOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let functional = restride::functionalize(&program, &FunctionalizeOptions::default())?;
+/// assert!(functional.graph().ordered().all(|(_, n)| !n.op.mutates(&n.args)));
+/// # Ok::<(), restride::Error>(())
+/// ```
+pub use restride_passes::functionalize::functionalize;
+pub use restride_passes::functionalize::{Options as FunctionalizeOptions, Share};
 pub use restride_passes::grad::{
     Adam, Loss, Optimizer, Options as GradOptions, Parameter, Sgd, Step, Update, grad, train,
 };
 pub use restride_passes::place::PlaceOptions;
 pub use restride_passes::plan::{MemorySpec, PlanOptions, PlanOrder, SearchOptions};
+/// # Example
+///
+/// ```
+/// # use restride::{FunctionalizeOptions, OpenOptions};
+/// # let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/examples/box_decode.pt2"));
+/// let program = restride::open(path, &OpenOptions::default())?;
+/// let functional = restride::functionalize(&program, &FunctionalizeOptions::default())?;
+/// let portable = restride::portable(&functional)?; // operators that other compilers take
+/// # assert!(!portable.graph().order.is_empty());
+/// # Ok::<(), restride::Error>(())
+/// ```
+pub use restride_passes::portable;
 pub use restride_passes::recompute::{Keep, Kept};
-pub use restride_passes::{ViewOptions, portable};
 pub use restride_pt2::placed::SavedPlan;
 pub use restride_tensor::{AccessError, Bytes, RawTensor, Storage};
 pub use save::{save, written};

@@ -1,4 +1,4 @@
-//! Whether a functional program means what the imported one means, for the inputs of a run.
+//! The proof that a functional program means the same as the imported one, for the inputs of a run.
 
 use crate::binding::{shares, sizes};
 use restride_check::{Equivalence, InputPlace, MemoryOps};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// ```
 ///
 /// # Errors
-/// Which output or input differs, in which element, and what it is in each.
+/// The output or input that differs, the element, and its value in each program.
 pub fn meaning(imported: &Program, functional: &Program, inputs: &Inputs) -> Result<Equivalence> {
     let binding = sizes(imported, inputs)?;
     // Compositions of which some give views are taken apart first, as for functionalization.
@@ -45,7 +45,7 @@ fn known() -> Result<MemoryOps> {
     })
 }
 
-/// Where each tensor among the inputs lies: weights on their storages, user inputs as given.
+/// The storage and layout of each tensor input: weights on their storages, user inputs as given.
 fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
     let shares = shares(program, inputs);
     let bytes = program.weights.storage_bytes();
@@ -69,7 +69,7 @@ fn lies(program: &Program, inputs: &Inputs) -> Vec<Option<InputPlace>> {
         if let Some(&(s, k)) = of_share.get(&i) {
             let share = &shares[s];
             let mut layout = ty.layout;
-            // Inputs of their own are taken as the file declares them; a run copies what lies otherwise.
+            // Inputs that share no storage are taken as the file declares them.
             if share.inputs.len() > 1 {
                 (layout.strides, layout.offset) = share.layouts[k].clone();
             }

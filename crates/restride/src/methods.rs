@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Programs that share parameters and buffers by name, as the methods of one module do, and one arena: as large as the largest of
-/// theirs. What one program writes into a buffer is what the next one reads.
+/// Programs that share one arena, and parameters and buffers by name, as the methods of one module do: the next program reads the
+/// buffers that one writes.
 ///
 /// ```
 /// use restride::{CompileOptions, Inputs, Methods, OpenOptions, RunOptions};
@@ -50,7 +50,7 @@ impl Methods {
         Methods::new(models(path, how)?.into_iter().map(compile).collect::<Result<_>>()?)
     }
 
-    /// Programs under their names, over one state: that of the first program, with what only later ones have.
+    /// Programs under their names, over one state: that of the first program, with the tensors that only later ones have.
     ///
     /// # Errors
     /// A tensor of the state that two programs have under one name in different types, sizes, strides or storages, or with
@@ -81,7 +81,7 @@ impl Methods {
     pub fn run(&mut self, method: &str, inputs: &Inputs, options: &Options) -> Result<Outputs> {
         let Some(compiled) = self.compiled.get(method) else {
             let have = self.names().collect::<Vec<_>>().join(", ");
-            let what = format!("there is no program {method}; there are {have}");
+            let what = format!("no program is called {method}; the archive has {have}");
             return Err(Error::new(ErrorKind::Inputs, what));
         };
         let (state, arena) = (std::mem::take(&mut self.state), std::mem::take(&mut self.arena));
@@ -101,7 +101,7 @@ impl Methods {
         self.state = state;
     }
 
-    /// Bytes that the arena has: what the largest of the programs that have run needs.
+    /// Bytes of the arena: the most that a program has needed so far.
     pub fn arena_bytes(&self) -> i64 {
         self.arena.bytes() as i64
     }
@@ -159,10 +159,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_there_is_said_with_those_that_are() {
+    fn an_unknown_name_is_refused_with_the_known_ones() {
         let one = program("graph(%x: f32[2]) {\n  %y: f32[2] = aten.neg.default(%x)\n  return %y\n}\n");
         let mut methods = Methods::new(vec![("one".into(), one)]).expect("no state");
         let error = methods.run("two", &Inputs::default(), &RunOptions::default()).expect_err("no such program");
-        assert_eq!(error.what, "there is no program two; there are one");
+        assert_eq!(error.what, "no program is called two; the archive has one");
     }
 }

@@ -15,10 +15,10 @@ pub struct OpenOptions {
     pub weights: Option<std::path::PathBuf>,
     /// A file with schemas of custom operators, one a line.
     pub ops: Option<std::path::PathBuf>,
-    /// Read files into memory instead of mapping them. A mapped file takes no memory of its own until it is used, but must
-    /// stay as it is meanwhile: where somebody makes it shorter, the system ends the process that reads the missing part.
+    /// Read files into memory instead of mapping them. A mapped file takes no memory until it is used, but must stay as it is: if it
+    /// is cut short, the system ends the process that reads the missing part.
     pub no_mmap: bool,
-    /// What a file and its program may ask for.
+    /// Limits on a file and its program.
     pub limits: Limits,
 }
 
@@ -93,7 +93,7 @@ pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
     if let Some(ops) = &options.ops {
         register(ops)?;
     }
-    // What zips begin with.
+    // The magic bytes of a zip.
     if bytes.starts_with(b"PK") {
         return of_archive(bytes, "program", options);
     }
@@ -113,7 +113,7 @@ pub fn open_bytes(bytes: &Bytes, options: &OpenOptions) -> Result<Program> {
 /// ```
 ///
 /// # Errors
-/// As [`open`], and what the reader says.
+/// As [`open`], and the reader's own error.
 pub fn open_reader(mut reader: impl std::io::Read, options: &OpenOptions) -> Result<Program> {
     let mut all = Vec::new();
     let read = reader.read_to_end(&mut all);

@@ -40,7 +40,7 @@ impl fmt::Display for Doing {
             Doing::Interpreting => "running as exported",
             Doing::InterpretingFunctional => "running without mutation",
             Doing::Running => "running",
-            Doing::Proving => "proving what it means",
+            Doing::Proving => "proving the functional program",
         })
     }
 }

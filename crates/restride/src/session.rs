@@ -9,8 +9,8 @@ use restride_exec::{Inputs, RunValue, State};
 use restride_ir::{Error, ErrorKind, OutputKind, Result};
 use restride_tensor::{AccessError, RawTensor};
 
-/// An instance bound to inputs and outputs, whose memory stays the same from run to run. What does not change is done once: a
-/// step is a call of its kernel, and a run allocates nothing but what kernels do.
+/// An instance bound to inputs and outputs, whose memory stays the same from run to run. A step is a call of its kernel, and a run
+/// allocates nothing but the scratch of kernels that do not declare it.
 ///
 /// ```
 /// use restride::{CompileOptions, Compiled, Inputs, OpenOptions, RunOptions};
@@ -53,10 +53,10 @@ impl Instance {
             let what = "the program has sizes that each run tells anew: it cannot be bound to memory";
             return Err(Error::unsupported(what).help("run it with Instance::run"));
         }
-        // What inputs share with a file is copied now: writing new inputs later must not move them.
+        // Inputs on a file's memory are copied now: a later write must not move them.
         for t in inputs.values.iter().filter_map(RunValue::tensor) {
             match t.storage().unshare() {
-                // What cannot be written does not move either.
+                // Read-only memory does not move.
                 Ok(()) | Err(AccessError::ReadOnly) => {}
                 Err(e) => return Err(Error::new(ErrorKind::Inputs, format!("an input cannot be bound: {e}"))),
             }
@@ -95,11 +95,11 @@ impl Instance {
 }
 
 impl Session {
-    /// Runs once: reads what is in the inputs' memory, and leaves what it computes in the outputs'.
+    /// Runs once: reads the inputs' memory, and writes the outputs'.
     ///
     /// # Errors
-    /// A kernel's own error, such as an index out of range. Memory that was resized since, or that somebody else uses now:
-    /// nothing is written then.
+    /// A kernel's own error, such as an index out of range. Memory that was resized since, or that is in use: nothing is written
+    /// then.
     pub fn run(&mut self) -> Result<()> {
         let ctx = RunCtx {
             seed: self.options.seed,

@@ -17,11 +17,11 @@ use std::collections::BTreeMap;
 pub struct StageVerdict {
     /// `functional` or `plan`.
     pub stage: &'static str,
-    /// What differs; nothing if the stages agree.
+    /// The differences; none if the stages agree.
     pub differences: Vec<String>,
 }
 
-/// What `verify` found.
+/// The result of [`verify`].
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// Name of the program.
@@ -38,7 +38,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// What is wrong, in one line.
+    /// The first difference, in one line.
     pub fn fault(&self) -> Option<String> {
         let stage = self.stages.iter().find(|s| !s.differences.is_empty())?;
         let more = match stage.differences.len() {
@@ -63,7 +63,7 @@ impl Verdict {
 /// ```
 ///
 /// # Errors
-/// A stage that refuses the program, and what a checker finds.
+/// A stage's refusal of the program, and a checker's fault.
 pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &CompileOptions) -> Result<Verdict> {
     options.progress.tell(Doing::Interpreting);
     let interp = StageResult::interp(program, inputs, run)?;
@@ -98,7 +98,7 @@ pub fn verify(program: &Program, inputs: &Inputs, run: &Options, options: &Compi
     })
 }
 
-/// What a run left behind.
+/// Outputs and state after a run.
 struct StageResult {
     outputs: Outputs,
     state: State,
@@ -121,7 +121,7 @@ impl StageResult {
     }
 }
 
-/// A value without its memory: what two runs are compared by.
+/// A value without its memory, by which two runs are compared.
 enum Described {
     Tensor { tensor: RawTensor, bytes: Vec<u8>, storage: usize },
     Scalar(Scalar),

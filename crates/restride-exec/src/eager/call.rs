@@ -8,7 +8,7 @@ use super::node::{Edge, Held, Kind, Recorded, TapeNode};
 use super::probe::{self, lifted};
 use super::tensor::{Tensor, ViewOrigin, at, differentiable, refuse_written_base};
 use super::{object, write};
-use crate::interp::{Slot, call_slots};
+use crate::interp::{Slot, call_slots, numbers, plain, run_members};
 use restride_ir::{Arg, ArgType, Args, Error, Expr, Grad, GradCall, Movement, Op, Result, Scalar, Val};
 use restride_ops::{gradient::kept, view_form};
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Arguments of a call.
 pub(super) type EagerArgs = [Arg<Tensor, Scalar>];
 
-/// What a call gives.
+/// A result of a call.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A tensor.
@@ -44,10 +44,10 @@ impl Value {
 /// Calls an operator by name; trailing arguments left out take their defaults. Lists of results are spread.
 ///
 /// # Errors
-/// An operator that there is not, PyTorch's refusals, what cannot be run.
+/// An unknown operator, PyTorch's refusals, an operator without a kernel.
 pub fn call_op(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
     let op = restride_ops::lookup(name)
-        .ok_or_else(|| Error::invalid(format!("there is no operator {name}")).help("name it as aten.add.Tensor"))?;
+        .ok_or_else(|| Error::invalid(format!("unknown operator {name}")).help("name it as aten.add.Tensor"))?;
     let mut args = args.to_vec();
     op.fill_defaults(&mut args).map_err(|e| at(op, e))?;
     run(op, &args).map_err(|e| at(op, e))
@@ -76,7 +76,7 @@ pub(super) fn run(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         return native(op, args);
     }
     match def.grad {
-        // PyTorch gives zeros for what moves in steps.
+        // PyTorch records step functions with zero gradients.
         Some(Grad::Zero) if mode::strict() && kept(op).is_some() => recorded(op, args),
         Some(Grad::Zero) => constants(native(op, args)?, args),
         Some(Grad::Form(form)) => {
@@ -109,8 +109,8 @@ fn composed_of(made: Vec<Value>, composed: Option<guards::Composed>) -> Result<V
     Ok(made)
 }
 
-/// Whether PyTorch records a call with this operand: views made under `no_grad` of what is differentiated ask as well,
-/// though nothing goes through them.
+/// Whether PyTorch records a call with this operand: so it does with views made under `no_grad` of a differentiated base, though
+/// no gradient passes them.
 pub(super) fn asks(t: &Tensor) -> bool {
     t.requires_grad() || mode::strict() && t.view().is_some_and(|v| v.base.requires_grad())
 }
@@ -132,47 +132,19 @@ pub(super) fn operands(args: &EagerArgs) -> impl Iterator<Item = &Tensor> {
     args.iter().flat_map(Arg::values)
 }
 
-/// The arguments as `Op::mutates` reads them.
-fn plain(args: &EagerArgs) -> Vec<Arg<(), Expr>> {
-    args.iter().map(|a| numbers(&a.map_values(|_| ()))).collect()
-}
-
-/// An argument with expressions for numbers.
-pub(super) fn numbers<V: Clone>(a: &Arg<V, Scalar>) -> Arg<V, Expr> {
-    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|v| Ok(v.clone()), |s| Ok(Expr::from(*s)));
-    match mapped {
-        Ok(arg) => arg,
-    }
-}
-
 /// The arguments as the interpreter takes them.
 pub(super) fn slots(args: &EagerArgs) -> Vec<Arg<Slot, Scalar>> {
     args.iter().map(|a| a.map_values(|t| Slot::Tensor(t.object().clone()))).collect()
 }
 
-/// A `_foreach_*` call: one call per member, in order.
+/// A `_foreach_*` call.
 fn members(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
-    let member = op.member().expect("the caller asked");
-    // Lazily mapped tensors that are only read are copied before the first member runs.
-    let written = |i: usize| op.schema().args.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
-    let settled = |(i, a): (usize, &Arg<Tensor, Scalar>)| match written(i) {
-        true => Ok(a.clone()),
-        false => a.try_map(resolved, |s| Ok::<_, Error>(*s)),
+    let item = |t: &Tensor, i: usize| {
+        let at = Arg::Scalar(Scalar::Int(i as i64));
+        let made = Tensor::call_one("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
+        made.map_err(|e| super::tensor::words(&e))
     };
-    let args = &args.iter().enumerate().map(settled).collect::<Result<Vec<_>>>()?[..];
-    let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
-    let mut results = Vec::new();
-    for i in 0..count {
-        let item = |t: &Tensor, i: usize| {
-            let at = Arg::Scalar(Scalar::Int(i as i64));
-            let made = Tensor::call_one("aten.select.int", &[Arg::Value(t.clone()), Arg::Scalar(Scalar::Int(0)), at]);
-            made.map_err(|e| super::tensor::words(&e))
-        };
-        let mut one = op.member_args(args, i, item)?;
-        member.fill_defaults(&mut one)?;
-        results.extend(run(member, &one)?);
-    }
-    Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
+    run_members(op, args, resolved, item, run)
 }
 
 /// A tensor with its lazy bits applied.
@@ -282,7 +254,6 @@ fn strided_copy(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
 
 /// A call that is run and recorded.
 fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
-    // What is saved is what the call reads: kept before it runs, so that nothing is missed.
     let made = native(op, args)?;
     let sources: Vec<Tensor> = operands(args).cloned().collect();
     let results: Vec<&Tensor> = made.iter().filter_map(Value::tensor).collect();
@@ -324,7 +295,7 @@ fn recorded(op: Op, args: &EagerArgs) -> Result<Vec<Value>> {
         results: results.iter().map(|t| held(t)).collect(),
     };
     let guards = guards::of_call(op, args, &results);
-    // What PyTorch does not keep may be written over.
+    // Values that PyTorch does not keep may be overwritten.
     let how = if guards.is_some() { Saved::CloneOnWrite } else { mode::saved() };
     let read = probe::reads(op, &call.args, &call.operands, &call.results, &needs);
     let all = call.operands.iter_mut().chain(&mut call.results).zip(sources.iter().chain(results.iter().copied()));

@@ -1,10 +1,11 @@
 //! Rules, forms and compositions as calls of the tape.
 
-use super::call::{EagerArgs, Value, numbers, run};
+use super::call::{EagerArgs, Value, run};
 use super::memory::SavedValue;
 use super::node::{Edge, Kind, TapeNode};
 use super::probe::lifted;
 use super::tensor::{Tensor, words};
+use crate::interp::numbers;
 use restride_ir::{
     Arg, Emit, Error, Expr, Grad, GradCall, GradEmit, Meta, Op, OpError, Result, Scalar, TensorType, Val,
 };
@@ -32,13 +33,13 @@ enum RuleValue {
     Other(Value),
 }
 
-/// What a rule, a form or a composition works on.
+/// The values of a rule, a form or a composition, and the calls that it makes.
 #[derive(Default)]
 pub(super) struct RuleFrame<'n> {
     entries: Vec<RuleValue>,
     /// The node whose saved values are read.
     node: Option<&'n Rc<TapeNode>>,
-    /// What a call really said, where rules only pass on words.
+    /// The error of a call, of which rules pass on only the text.
     error: Option<Error>,
 }
 
@@ -73,7 +74,7 @@ impl RuleFrame<'_> {
         args.iter().map(|a| a.map_values(|t| self.add(RuleValue::Tensor(t.clone())))).collect()
     }
 
-    /// Results as values, or what really went wrong.
+    /// Results as values, or the error of a call.
     pub fn leave(mut self, made: OpResult<Vec<Val>>) -> Result<Vec<Value>> {
         match made {
             Ok(vals) => vals
@@ -88,7 +89,7 @@ impl RuleFrame<'_> {
     }
 
     fn call_real(&mut self, name: &str, args: Vec<Arg<Tensor, Scalar>>) -> OpResult<SmallVec<[Val; 1]>> {
-        let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
+        let op = lookup(name).ok_or_else(|| OpError::new(format!("unknown operator {name}")))?;
         let mut args = args;
         op.fill_defaults(&mut args)?;
         match run(op, &args) {
@@ -188,7 +189,7 @@ fn saved(node: &Rc<TapeNode>, slot: usize, result: bool) -> Result<Tensor> {
     };
     let value: &SavedValue = held
         .and_then(|h| h.value.as_ref())
-        .ok_or_else(|| Error::invalid(format!("the gradient of {op} reads what it was not known to read")))?;
+        .ok_or_else(|| Error::invalid(format!("the gradient of {op} reads a value that was not saved")))?;
     let whose = || match &edge {
         Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => {
             format!(", which is output {} of {}", e.slot, e.node.name())
@@ -270,7 +271,7 @@ pub(super) fn rule_on_types(
     g: &Tensor,
     needs: &[bool],
 ) -> Result<Vec<Option<Tensor>>> {
-    let op = lookup(name).ok_or_else(|| Error::invalid(format!("there is no operator {name}")))?;
+    let op = lookup(name).ok_or_else(|| Error::invalid(format!("unknown operator {name}")))?;
     let mut frame = RuleFrame::default();
     let mut args: Vec<Arg<Val, Expr>> =
         types.iter().map(|t| Arg::Value(frame.add(RuleValue::Type(t.clone())))).collect();

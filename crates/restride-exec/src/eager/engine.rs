@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub struct GradOptions {
     /// Record the pass itself, so that gradients have gradients.
     pub create_graph: bool,
-    /// Keep what was saved, for another pass; as `create_graph` by default.
+    /// Keep saved values for another pass; as `create_graph` by default.
     pub retain_graph: Option<bool>,
     /// An input that the outputs do not depend on has no gradient; by default it is an error.
     pub allow_unused: bool,
@@ -27,7 +27,7 @@ pub struct GradOptions {
 /// element, with gradient 1.
 ///
 /// # Errors
-/// PyTorch's, what a rule refuses, saved values that were written over.
+/// PyTorch's errors, a rule's refusal, saved values that were overwritten.
 pub fn backward(outputs: &[Tensor], gradients: &[Option<Tensor>], options: &GradOptions) -> Result<()> {
     pass(outputs, gradients, None, options).map(|_| ())
 }
@@ -121,7 +121,7 @@ fn pass(
                 false => backward_of(&node, &grads, &wants)?,
             };
             for ((edge, wanted), g) in node.edges.iter().zip(&wants).zip(given) {
-                // PyTorch goes on with zeros, and looks at what was saved there.
+                // PyTorch goes on with zeros, and checks the values saved there.
                 if let (Some(edge), true) = (edge, wanted)
                     && (g.is_some() || mode::strict())
                 {
@@ -200,7 +200,7 @@ fn hooked(node: &Rc<TapeNode>, grads: &mut [Option<Tensor>]) -> Result<()> {
     Ok(())
 }
 
-/// Adds to a leaf's gradient. The first one lies as the leaf does, where that is dense.
+/// Adds to a leaf's gradient. The first one gets the leaf's layout, if that is dense.
 fn accumulate(t: &Tensor, g: Tensor, create_graph: bool) -> Result<()> {
     if g.sizes() != t.sizes() {
         let (g, t) = (g.sizes(), t.sizes());

@@ -44,7 +44,7 @@ use std::rc::Rc;
 /// # Ok::<(), restride_ir::Error>(())
 /// ```
 pub trait Function {
-    /// What histories and errors call it.
+    /// Its name in histories and errors.
     fn name(&self) -> &str;
 
     /// The results. Its calls are not recorded; inputs are constants here, in the same memory, and must not be written. What
@@ -63,7 +63,7 @@ pub trait Function {
     fn backward(&self, saved: &[Tensor], gradients: &[Option<Tensor>], needs: &[bool]) -> Result<Vec<Option<Tensor>>>;
 }
 
-/// What a forward pass leaves to the backward pass.
+/// Values that a forward pass saves for the backward pass.
 #[derive(Default)]
 pub struct Saving {
     saved: Vec<Tensor>,
@@ -83,7 +83,7 @@ impl Saving {
     }
 }
 
-/// What a saved value is, for its history.
+/// The origin of a saved value.
 #[derive(Clone, Copy)]
 enum Source {
     Input(usize),
@@ -103,7 +103,7 @@ impl Applied {
         self.function.name().into()
     }
 
-    /// Lets go of what was saved.
+    /// Frees saved values.
     pub fn release(&self) {
         let mut saved = self.saved.borrow_mut();
         if saved.as_ref().is_some_and(|s| !s.is_empty()) {
@@ -141,7 +141,7 @@ impl Applied {
 }
 
 thread_local! {
-    /// What functions that run now were given, the innermost last.
+    /// Inputs of functions that run now, the innermost last.
     static GIVEN: RefCell<Vec<Given>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -167,7 +167,7 @@ impl Drop for Running {
     }
 }
 
-/// Refuses a write to what a function that runs now was given, before it happens.
+/// Refuses a write to an input of a function that runs now.
 pub(super) fn refuse_given<'t>(mut targets: impl Iterator<Item = &'t Tensor>) -> Result<()> {
     GIVEN.with_borrow(|all| {
         if all.is_empty() {
@@ -192,7 +192,7 @@ pub(super) fn refuse_given<'t>(mut targets: impl Iterator<Item = &'t Tensor>) ->
 /// one that shows an input's memory, or another result's, is refused.
 ///
 /// # Errors
-/// What the function says, an input that it wrote, a result in memory that is not its own.
+/// The function's own error, an input that it wrote, a result in memory that is not its own.
 pub fn apply(function: Rc<dyn Function>, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     let name = function.name().to_string();
     let edges: Vec<Option<Edge>> = match is_grad_enabled() {

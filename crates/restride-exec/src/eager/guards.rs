@@ -12,7 +12,7 @@ use restride_tensor::DType;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What PyTorch keeps of a call. The nodes of a call that is composed here, and not in PyTorch, share it.
+/// Values that PyTorch keeps of a call. Nodes of a call that is composed here, but not in PyTorch, share them.
 #[derive(Default)]
 pub(super) struct Guards {
     all: RefCell<Vec<GuardedValue>>,
@@ -75,7 +75,7 @@ pub(super) fn composed(op: Op, args: &EagerArgs) -> Option<Composed> {
     Some(Composed { op, kept, guards })
 }
 
-/// What PyTorch keeps of a call that is recorded as one node; `None` where that is not known, or nobody is strict.
+/// Values that PyTorch keeps of a call that is one node; `None` where they are unknown, or outside of strict mode.
 pub(super) fn of_call(op: Op, args: &EagerArgs, results: &[&Tensor]) -> Option<Rc<Guards>> {
     if !mode::strict() {
         return None;
@@ -96,7 +96,7 @@ impl Guards {
         let here = kept.args.iter().filter(|k| k.asked.is_empty() || k.asked.iter().any(asked));
         let all: Vec<&Tensor> = here.flat_map(|k| tensors(k.arg)).collect();
         let keeps = !all.is_empty() || !kept.results.is_empty();
-        // Of what the call itself is about to write, PyTorch keeps a copy.
+        // PyTorch keeps a copy of a tensor that the call itself is about to write.
         let all = all.into_iter().filter(|t| !about_to_be_written(t)).map(|t| {
             let source = match t.edge() {
                 Some(e) if !matches!(e.node.kind, Kind::Leaf(_)) => Source::Edge(e),

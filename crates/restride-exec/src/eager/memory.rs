@@ -8,7 +8,7 @@ use restride_tensor::{DType, Layout, Overlap, RawTensor, overlap_bytes};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
-/// Where a tensor lies in its memory, and how its elements are read.
+/// A tensor's cells in its memory, and how they are read.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Region {
     pub dtype: DType,
@@ -31,11 +31,11 @@ impl Region {
     }
 }
 
-/// What all tensors on one storage share.
+/// The version and the saved values of one storage, shared by its tensors.
 #[derive(Default)]
 pub(super) struct TapeStorage {
     version: Cell<u64>,
-    /// Values saved here that somebody may still ask for.
+    /// Values saved here that a backward pass may still read.
     records: RefCell<Vec<Weak<Record>>>,
 }
 
@@ -56,7 +56,7 @@ enum RecordState {
 }
 
 thread_local! {
-    /// What the calls that run now are about to write.
+    /// Targets of calls that run now.
     static WRITING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -127,7 +127,7 @@ impl TapeStorage {
     }
 }
 
-/// A write that is about to happen: what is saved in its cells, found before, marked after it.
+/// A write about to happen: finds the values saved in its cells before, and marks them after it.
 pub(super) struct Write {
     memory: Rc<TapeStorage>,
     hit: Vec<Rc<Record>>,
@@ -180,24 +180,24 @@ pub(super) fn overwritten(dtype: DType, sizes: &[i64], whose: &str, version: u64
          is at version {version}; expected version {expected} instead"
     );
     Error::new(ErrorKind::Program, what)
-        .help("write a clone of it, or keep copies of what is written over (Saved::CloneOnWrite)")
+        .help("write a clone of it, or keep copies of overwritten values (Saved::CloneOnWrite)")
 }
 
 /// A value that a gradient reads.
 pub(super) struct SavedValue {
     raw: RawTensor,
     memory: Rc<TapeStorage>,
-    /// `None` for a copy that nobody else can write.
+    /// `None` for a private copy.
     record: Option<Rc<Record>>,
 }
 
 impl SavedValue {
-    /// Saves what a tensor shows now.
+    /// Saves a tensor's present value.
     pub fn new(t: &Tensor) -> Result<SavedValue> {
         SavedValue::guarded(t, mode::saved())
     }
 
-    /// Saves what a tensor shows now, guarded in this way.
+    /// Saves a tensor's present value with this guard.
     pub fn guarded(t: &Tensor, how: Saved) -> Result<SavedValue> {
         let raw = t.raw();
         if about_to_be_written(t) {
@@ -242,7 +242,7 @@ impl SavedValue {
         self.record.as_ref().map(|r| r.how)
     }
 
-    /// Whether it is what a tensor shows.
+    /// Whether it has a tensor's memory and layout.
     pub fn is_of(&self, t: &Tensor) -> bool {
         let raw = t.raw();
         self.raw.storage().same(raw.storage()) && self.raw.layout() == raw.layout()

@@ -55,7 +55,7 @@ impl Tensor {
     /// results are spread.
     ///
     /// # Errors
-    /// An operator that there is not, PyTorch's refusals, what cannot be run.
+    /// An unknown operator, PyTorch's refusals, an operator without a kernel.
     pub fn call(name: &str, args: &[Arg<Tensor, Scalar>]) -> Result<Vec<Value>> {
         call_op(name, args)
     }

@@ -1,6 +1,6 @@
 //! The eager tape: tensors that remember how they were computed, with in-place operators on views.
 //!
-//! What is differentiated is a *base*, a tensor on memory of its own, and what is seen of it are regions: a view points to
+//! A *base*, a tensor on memory of its own, is differentiated; views are regions of it: a view points to
 //! its base, never to another view. A write through a view is a new version of the base, of which exactly the region's
 //! cells are another value: the base's history becomes a [`node::Kind::Scatter`] of its history before and of what was
 //! written. A view whose base has another history than when the view was made gets a new one when it is asked for: a
@@ -9,8 +9,7 @@
 //!
 //! - [`tensor`] is the tensor object; [`methods`] its convenient methods.
 //! - [`call`] runs operators; [`write`] those that write; [`object`] those that change the tensor object.
-//! - [`memory`] keeps versions, and what is saved for the gradient; [`probe`] finds out what a rule reads, [`guards`] what PyTorch
-//!   keeps.
+//! - [`memory`] keeps versions and saved values; [`probe`] finds the values that a rule reads, [`guards`] those that PyTorch keeps.
 //! - [`node`] is the graph, [`emit`] runs rules on it, [`engine`] goes backwards through it.
 //! - [`program`] runs whole programs, [`control_flow`] their control flow.
 //! - [`function`] is for functions whose gradient is written down.

@@ -1,4 +1,4 @@
-//! What holds for all calls of a thread: whether they are recorded, how saved values are guarded, the seed of draws.
+//! Settings of a thread's calls: recording, the guard of saved values, the seed of draws.
 
 use crate::interp::Options;
 use restride_ir::RngKey;
@@ -29,8 +29,8 @@ thread_local! {
     static THREADS: Cell<usize> = const { Cell::new(1) };
 }
 
-/// Puts back what held before when it is dropped.
-#[must_use = "what it sets holds as long as it lives"]
+/// Restores the setting before it when dropped.
+#[must_use = "the setting ends when the guard is dropped"]
 pub struct Guard(Mode);
 
 impl Drop for Guard {

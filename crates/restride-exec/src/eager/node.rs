@@ -1,4 +1,4 @@
-//! The graph of what was computed: calls and the moves of elements between a base and its regions.
+//! The graph of recorded calls, and of moves of elements between a base and its regions.
 
 use super::emit::freed;
 use super::function::Applied;
@@ -33,7 +33,7 @@ pub(super) struct Recorded {
     pub results: Vec<Held>,
 }
 
-/// What a node does.
+/// The operation of a node.
 pub(super) enum Kind {
     /// A tensor that asks for its gradient.
     Leaf(Tensor),
@@ -43,11 +43,11 @@ pub(super) enum Kind {
     Function(Applied),
     /// The elements of a region of a base, from the base's.
     Restride { base: Region, region: Region },
-    /// A base of which a region has the elements of another value: of the base before, and of the value.
+    /// A base after a write to a region: from the base before and the written value.
     Scatter { base: Region, region: Region, value: Option<Meta> },
 }
 
-/// What is called with a gradient.
+/// A function of a gradient.
 type HookFn = Rc<dyn Fn(&Tensor) -> Option<Tensor>>;
 
 #[derive(Default)]
@@ -105,7 +105,7 @@ pub(super) struct TapeNode {
     pub hooks: RefCell<Vec<(usize, SharedHooks)>>,
     /// Tensors that keep the gradients of results.
     pub retained: RefCell<Vec<(usize, WeakTensor)>>,
-    /// What PyTorch keeps of the call, where one is to be as strict.
+    /// Values that PyTorch keeps of the call, in strict mode.
     pub guards: Option<Rc<Guards>>,
 }
 
@@ -120,7 +120,7 @@ impl TapeNode {
         Rc::new(TapeNode { id, kind, edges, types, hooks: RefCell::default(), retained: RefCell::default(), guards })
     }
 
-    /// What PyTorch would call it.
+    /// PyTorch's name of it.
     pub fn name(&self) -> String {
         match &self.kind {
             Kind::Leaf(_) => "AccumulateGrad".into(),
@@ -156,7 +156,7 @@ impl Drop for TapeNode {
 }
 
 impl TapeNode {
-    /// Whether what was saved can still be read, and, where one is as strict as PyTorch, what that keeps.
+    /// Refuses saved values that were freed and, in strict mode, overwritten values that PyTorch keeps.
     pub fn check(&self) -> Result<()> {
         match (&self.kind, &self.guards) {
             (Kind::Call(call, _), Some(_)) if call.borrow().is_none() => Err(freed()),
@@ -165,7 +165,7 @@ impl TapeNode {
         }
     }
 
-    /// Lets go of what was saved. A node that saved nothing can be gone through again.
+    /// Frees saved values. A node without any can be passed again.
     pub fn release(&self) {
         if let Kind::Function(f) = &self.kind {
             f.release();

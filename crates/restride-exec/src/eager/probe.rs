@@ -1,4 +1,4 @@
-//! What a rule reads, found by running it on types alone: only that is saved.
+//! The values that a rule reads, found by running it on types alone; only those are saved.
 
 use super::node::Held;
 use restride_ir::{Arg, Expr, GradCall, GradEmit, Meta, Op, OpError, Scalar, TensorType, Val};
@@ -14,13 +14,13 @@ struct Probe {
     types: Vec<TensorType>,
     /// Of operands and results: whether a call took it.
     read: Vec<bool>,
-    /// Whether it is not known what a call gives.
+    /// Whether the types of a call's results are unknown.
     blind: bool,
 }
 
 impl GradEmit for Probe {
     fn call(&mut self, name: &str, args: &[Arg<Val, Expr>]) -> Result<SmallVec<[Val; 1]>> {
-        let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
+        let op = lookup(name).ok_or_else(|| OpError::new(format!("unknown operator {name}")))?;
         for v in args.iter().flat_map(Arg::values) {
             if let Some(read) = self.read.get_mut(v.0 as usize) {
                 *read = true;
@@ -79,7 +79,7 @@ pub(super) fn reads(op: Op, args: &[Arg<Val, Expr>], operands: &[Held], results:
         }
         read.iter_mut().zip(probe.read).for_each(|(r, m)| *r |= m);
     }
-    // What a rule refuses it may do when less is asked for.
+    // A rule that refuses all gradients may give some.
     if !ran && op.def().grad.is_some() {
         read.fill(true);
     }

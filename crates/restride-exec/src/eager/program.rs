@@ -12,7 +12,7 @@ use restride_ir::{
 };
 
 /// Runs the main graph of a program on one value per input of the graph, which it may write. Gives its outputs, those that
-/// are not the user's included. Of control flow what is taken is run.
+/// are not the user's included. Control flow runs the bodies that are taken.
 ///
 /// # Errors
 /// Inputs that do not fit the program, and whatever its calls say.

@@ -1,4 +1,4 @@
-//! The tensor object: what it shows, of which base it is a view, and its history.
+//! The tensor object: its elements, the base that it is a view of, and its history.
 
 use super::memory::{Region, TapeStorage};
 use super::node::{Edge, HookHandle, Kind, SharedHooks, TapeNode, add_hook};
@@ -43,7 +43,7 @@ struct TensorState {
     retains: bool,
     grad: Option<Tensor>,
     view: Option<ViewOf>,
-    /// Who waits for `detach_`.
+    /// Set by `detach_`.
     cut: Option<Rc<Cell<bool>>>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum ViewOrigin {
     Call,
     /// By a call with several (`split`), or of such a one: PyTorch does not let it be written.
     Many,
-    /// Under `no_grad`: what is computed with it is not differentiated; what is written through it changes the base.
+    /// Under `no_grad`: calls on it are not differentiated; writes through it change the base.
     NoGrad,
 }
 
@@ -84,7 +84,7 @@ impl Tensor {
         Tensor::of(object, Rc::default(), TensorState::default())
     }
 
-    /// Another object for what somebody else holds, with a history of its own.
+    /// A second object on a tensor's memory, with a history of its own.
     pub(super) fn standing(raw: RawTensor, memory: Rc<TapeStorage>, edge: Option<Edge>) -> Tensor {
         Tensor::of(Rc::new(RefCell::new(raw)), memory, TensorState { edge, ..TensorState::default() })
     }
@@ -161,7 +161,7 @@ impl Tensor {
         Ok(raw.get(&vec![0; raw.layout().rank()]))
     }
 
-    /// What it shows, without a history. It shares memory: writes that the tape does not see make gradients wrong.
+    /// The tensor without a history, in the same memory: writes that the tape does not see make gradients wrong.
     pub fn raw(&self) -> RawTensor {
         self.0.object.borrow().clone()
     }
@@ -206,12 +206,12 @@ impl Tensor {
         Rc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether it has no history: it was not computed from what asks for its gradient.
+    /// Whether it has no history: it was not computed from tensors that require gradients.
     pub fn is_leaf(&self) -> bool {
         self.grad_node().is_none()
     }
 
-    /// What it was computed by, for reading.
+    /// The name of the call that computed it.
     pub fn grad_fn(&self) -> Option<String> {
         self.grad_node().map(|e| e.node.name())
     }
@@ -220,7 +220,7 @@ impl Tensor {
         self.edge().filter(|e| !matches!(e.node.kind, Kind::Leaf(_)))
     }
 
-    /// Whether what is computed with it is differentiated.
+    /// Whether calls on it are differentiated.
     pub fn requires_grad(&self) -> bool {
         self.edge().is_some()
     }
@@ -270,14 +270,13 @@ impl Tensor {
         self.0.state.borrow_mut().grad = grad;
     }
 
-    /// The same memory with a history of its own: so far a constant. What is written through it changes the elements of this
-    /// tensor, and not its gradient.
+    /// A constant on the same memory. Writes through it change the elements of this tensor, and not its gradient.
     pub fn detach(&self) -> Tensor {
         Tensor::constant_of(&self.root(), Rc::new(RefCell::new(self.raw())))
     }
 
-    /// Keeps the gradient of a tensor that has a history. A view that gets another history, because its base was written,
-    /// keeps none of what goes through that.
+    /// Keeps the gradient of a tensor that has a history. A view whose history is replaced, because its base was written, keeps no
+    /// gradient of the new one.
     ///
     /// # Errors
     /// A tensor that is not differentiated.
@@ -296,7 +295,7 @@ impl Tensor {
         edge.node.retained.borrow_mut().push((edge.slot, WeakTensor(Rc::downgrade(&self.0))));
     }
 
-    /// Calls a function with the tensor's gradient whenever it is computed; what it gives takes its place.
+    /// Calls a function with the tensor's gradient whenever it is computed; its result replaces the gradient.
     ///
     /// # Errors
     /// A tensor that is not differentiated.
@@ -335,7 +334,7 @@ impl Tensor {
         TensorType::new(self.dtype(), self.layout())
     }
 
-    /// Of what it is a view: a base that was made a view itself, by a change of its sizes, stands for its own.
+    /// The base of a view, and how the view was made. A base that became a view, by a change of its sizes, stands for its own base.
     pub(super) fn view(&self) -> Option<ViewOf> {
         let mut view = self.0.state.borrow().view.clone()?;
         loop {
@@ -352,22 +351,21 @@ impl Tensor {
         self.view().map_or_else(|| self.clone(), |v| v.base)
     }
 
-    /// How a view came to be that PyTorch does not let follow what is written to its memory, if that was written since it was
-    /// made.
+    /// The origin of a view whose memory was written since, if PyTorch cannot remake its history.
     pub(super) fn behind(&self) -> Option<ViewOrigin> {
         let view = self.view().filter(|v| v.origin != ViewOrigin::Call && v.version != self.version())?;
         (self.0.state.borrow().edge.is_some() || view.base.requires_grad()).then_some(view.origin)
     }
 
-    /// PyTorch has made its history.
+    /// Makes its history now, as PyTorch does.
     pub(super) fn looked_at(&self) {
         if mode::strict() {
             self.edge();
         }
     }
 
-    /// Whether it is a view without a history of its own, of a base that has one by now: PyTorch takes it for a leaf until somebody
-    /// looks at its history.
+    /// Whether it is a view without a history of a base that has one by now: PyTorch takes it for a leaf until its history is
+    /// read.
     pub(super) fn is_unseen_view(&self) -> bool {
         let Some(view) = self.view().filter(|v| v.made != u64::MAX) else { return false };
         self.0.state.borrow().edge.is_none() && differentiable(self.dtype()) && view.base.requires_grad()
@@ -380,7 +378,7 @@ impl Tensor {
         }
     }
 
-    /// Makes a base a view of what it was, so that its sizes may change.
+    /// Makes a base a view of a copy of itself, so that its sizes may change.
     pub(super) fn become_view(&self) {
         let now = Rc::new(RefCell::new(self.raw()));
         let mut state = self.0.state.borrow_mut();
@@ -391,7 +389,7 @@ impl Tensor {
         state.view = Some(ViewOf { base, made: u64::MAX, version, origin: ViewOrigin::Call });
     }
 
-    /// Cuts it off from what it was computed from (`detach_`). Views that have their histories keep them.
+    /// Drops its history (`detach_`). Views keep histories that they have.
     pub(super) fn cut(&self) {
         let mut state = self.0.state.borrow_mut();
         (state.edge, state.requires_grad) = (None, false);
@@ -400,7 +398,7 @@ impl Tensor {
         }
     }
 
-    /// Becomes true when it is cut off from what it was computed from.
+    /// Becomes true when `detach_` drops its history.
     pub(super) fn cut_off(&self) -> Rc<Cell<bool>> {
         self.0.state.borrow_mut().cut.get_or_insert_default().clone()
     }
@@ -458,7 +456,7 @@ impl Tensor {
         }
     }
 
-    /// Where it comes from, for what is computed with it.
+    /// The node and result that it comes from, if it is differentiated.
     pub(super) fn edge(&self) -> Option<Edge> {
         if let Some(v) = self.view() {
             if v.origin == ViewOrigin::NoGrad {

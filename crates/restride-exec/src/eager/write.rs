@@ -1,4 +1,4 @@
-//! Calls that write: the functional twin is what is recorded, and what was written becomes part of the base's history.
+//! Calls that write: the functional twin is recorded, and its result becomes part of the base's history.
 
 use super::call::{EagerArgs, Value, native, operands, refuse_views_behind, run, slots};
 use super::emit::{fitted, place, rule_on_types};
@@ -120,7 +120,7 @@ pub(super) fn mutate(op: Op, twin: &Twin, args: &EagerArgs) -> Result<Vec<Value>
         own.results(&targets.iter().map(|t| &t.tensor).collect::<Vec<_>>());
     }
     for t in &targets {
-        // Writing it in grad mode makes what a view shows part of what is differentiated.
+        // A write in grad mode makes the view differentiable again.
         if let Some(v) = t.tensor.view().filter(|v| v.origin == ViewOrigin::NoGrad) {
             t.tensor.set_view(Some(ViewOf { origin: ViewOrigin::Call, ..v }));
         }
@@ -164,7 +164,7 @@ fn plainly(op: Op, args: &EagerArgs, targets: &[Target]) -> Result<Vec<Value>> {
     Ok(made)
 }
 
-/// Where a result is that was saved and written.
+/// The memory of a result that was saved and written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keep {
     /// In the target's cells.
@@ -216,10 +216,10 @@ fn move_history(target: &Tensor, value: Option<(Edge, Meta)>) {
     }
 }
 
-/// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
+/// A pointwise write that visits cells more than once, or reads cells that it wrote: part by part, in PyTorch's order.
 fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> Result<()> {
     let sizes = target.sizes();
-    // What cannot be broadcast into the target is refused before anything is written.
+    // A failing broadcast is refused before the first write.
     let apart: Vec<Arg<Slot, Scalar>> = own
         .iter()
         .map(|a| a.try_map(|t| Ok::<_, Error>(Slot::new(copied(&t.raw())?)), |s| Ok(*s)))
@@ -227,7 +227,7 @@ fn by_parts(twin: &Twin, own: &EagerArgs, target: &Tensor, visits: &Visits) -> R
     let whole = call_slots(twin.op, &apart, mode::next_key(), &mode::options())?;
     let whole = whole.first().and_then(Slot::tensor);
     check_store(&whole.ok_or_else(|| Error::invalid(format!("{} gives no result", twin.op)))?, &target.raw())?;
-    // A later part may write what an earlier one saved, its result too.
+    // A later part may overwrite values that an earlier one saved.
     let _writing = writing_parts(target);
     for index in visits.indices(&sizes) {
         let part = |t: &Tensor| -> Result<Tensor> {
@@ -285,7 +285,7 @@ fn with_bits(g: Tensor, r: &Region) -> Result<Tensor> {
     if r.neg { Tensor::call_one("aten.neg.default", &[Arg::Value(g)]) } else { Ok(g) }
 }
 
-/// The gradient of what a region shows, as one of its cells.
+/// The gradient of a region's elements, as one of its cells.
 fn to_cells(g: &Tensor, r: &Region, unit: DType) -> Result<Tensor> {
     let g = with_bits(g.clone(), r)?;
     if r.dtype == unit { Ok(g) } else { Tensor::call_one("aten.view_as_real.default", &[Arg::Value(g)]) }
@@ -321,7 +321,7 @@ pub(super) fn restride_adjoint(g: &Tensor, base: &Region, region: &Region) -> Re
     from_cells(g, base, unit)
 }
 
-/// The gradients of a base before a region of it was written, and of what was written.
+/// The gradients of a base before a write to a region of it, and of the written value.
 pub(super) fn scatter_adjoint(
     g: &Tensor,
     base: &Region,

@@ -46,26 +46,15 @@ impl Interp<'_> {
         }
     }
 
-    /// A `_foreach_*` call: one call per member, in order.
+    /// A `_foreach_*` call.
     fn members(&mut self, op: Op, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
-        let member = op.member().expect("the caller asked");
-        // Lazily mapped tensors that are only read are copied before the first member runs.
-        let args = &settled(op, args)?[..];
-        let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
-        let mut results = Vec::new();
-        for i in 0..count {
-            let item = |slot: &Slot, i: usize| {
-                let t = slot.tensor().ok_or_else(|| OpError::new("a member of a number"))?;
-                let layout = t.layout().select(0, &(i as i64))?;
-                let t = t.alias(t.dtype(), layout).ok_or_else(|| OpError::new("a member outside of its tensor"))?;
-                Ok(Slot::new(t))
-            };
-            let mut one = op.member_args(args, i, item)?;
-            member.fill_defaults(&mut one)?;
-            results.extend(self.call(member, &one, key)?);
-        }
-        // In-place forms return nothing.
-        Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
+        let item = |slot: &Slot, i: usize| {
+            let t = slot.tensor().ok_or_else(|| OpError::new("a member of a number"))?;
+            let layout = t.layout().select(0, &(i as i64))?;
+            let t = t.alias(t.dtype(), layout).ok_or_else(|| OpError::new("a member outside of its tensor"))?;
+            Ok(Slot::new(t))
+        };
+        run_members(op, args, settled, item, |member, args| self.call(member, args, key))
     }
 
     /// Computes into fresh memory.
@@ -119,14 +108,7 @@ impl Interp<'_> {
 
     fn decompose(&mut self, rule: restride_ir::DecomposeFn, args: &CallArgs, key: RngKey) -> Result<Vec<Slot>> {
         let mut eager = Eager { interp: self, key, slots: Vec::new(), error: None };
-        let mut vals = Vec::with_capacity(args.len());
-        for arg in args {
-            let arg: std::result::Result<_, std::convert::Infallible> =
-                arg.try_map(|slot| Ok(eager.keep(slot.clone())), |s| Ok(*s));
-            match arg {
-                Ok(arg) => vals.push(arg),
-            }
-        }
+        let vals: Vec<Arg<Val, Scalar>> = args.iter().map(|a| a.map_values(|slot| eager.keep(slot.clone()))).collect();
         match rule(&mut eager, &Args(&vals)) {
             Ok(results) => results.into_iter().map(|v| eager.get(v).cloned().map_err(Error::from)).collect(),
             Err(e) => Err(eager.error.take().unwrap_or_else(|| e.into())),
@@ -134,20 +116,22 @@ impl Interp<'_> {
     }
 }
 
-/// What a storage says that is in the way of a call.
+/// The error of a storage that another access holds.
 pub(crate) fn in_use(e: AccessError) -> Error {
     Error::new(ErrorKind::Inputs, e.to_string())
 }
 
 /// The arguments as `Op::mutates` reads them.
-fn plain(args: &CallArgs) -> Vec<Arg<(), Expr>> {
-    let one = |a: &Arg<Slot, Scalar>| {
-        let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|_| Ok(()), |s| Ok(Expr::from(*s)));
-        match mapped {
-            Ok(arg) => arg,
-        }
-    };
-    args.iter().map(one).collect()
+pub(crate) fn plain<V>(args: &[Arg<V, Scalar>]) -> Vec<Arg<(), Expr>> {
+    args.iter().map(|a| numbers(&a.map_values(|_| ()))).collect()
+}
+
+/// An argument with expressions for numbers.
+pub(crate) fn numbers<V: Clone>(a: &Arg<V, Scalar>) -> Arg<V, Expr> {
+    let mapped: std::result::Result<_, std::convert::Infallible> = a.try_map(|v| Ok(v.clone()), |s| Ok(Expr::from(*s)));
+    match mapped {
+        Ok(arg) => arg,
+    }
 }
 
 /// Whether the call is composed although the operator has a kernel.
@@ -171,13 +155,15 @@ pub(super) fn resolved(args: &CallArgs) -> Result<Vec<Arg<RawTensor, Scalar>>> {
     Ok(args.iter().map(|a| a.try_map(tensor, |s| Ok(*s))).collect::<std::result::Result<_, OpError>>()?)
 }
 
-/// Refuses a kernel whose working memory the system does not have: what it takes by itself cannot fail without an abort.
+/// Refuses a kernel whose scratch memory the system lacks: its own allocation would abort.
 fn room_to_work(op: Op, args: &[Arg<RawTensor, Scalar>], outs: &[RawTensor]) -> Result<()> {
     let Some(scratch) = op.def().scratch else { return Ok(()) };
     let outs: Vec<Meta> = outs.iter().map(|t| TensorType::new(t.dtype(), t.layout().clone())).collect();
     let bytes = scratch(&Args(&metas(args)), &outs).unwrap_or(0);
     if !room_for(bytes as u128) {
-        return Err(Error::unsupported(format!("{op} needs {bytes} bytes to work in, more memory than there is")));
+        return Err(Error::unsupported(format!(
+            "{op} needs {bytes} bytes of scratch, more memory than the system has"
+        )));
     }
     Ok(())
 }
@@ -206,24 +192,46 @@ unsafe fn views_of<'a>(access: &'a Access<'_>, arg: &'a Arg<RawTensor, Scalar>) 
     }
 }
 
-/// The arguments with what is lazily mapped and not written replaced by copies that have the bits applied.
-fn settled(op: Op, args: &CallArgs) -> Result<Vec<Arg<Slot, Scalar>>> {
-    let schema = &op.schema().args;
-    let written = |i: usize| schema.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
-    let one = |(i, a): (usize, &Arg<Slot, Scalar>)| if written(i) { Ok(a.clone()) } else { materialized(a) };
-    args.iter().enumerate().map(one).collect()
+/// Runs one call per member of the lists, in order. Operands that are only read are settled before the first call.
+pub(crate) fn run_members<V: Clone, R>(
+    op: Op,
+    args: &[Arg<V, Scalar>],
+    settle: impl Fn(&V) -> Result<V>,
+    item: impl Fn(&V, usize) -> std::result::Result<V, OpError>,
+    mut run: impl FnMut(Op, &[Arg<V, Scalar>]) -> Result<Vec<R>>,
+) -> Result<Vec<R>> {
+    let member = op.member().expect("the caller asked");
+    let written = |i: usize| op.schema().args.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write);
+    let one = |(i, a): (usize, &Arg<V, Scalar>)| match written(i) {
+        true => Ok(a.clone()),
+        false => a.try_map(&settle, |s| Ok::<_, Error>(*s)),
+    };
+    let args = args.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
+    let count = args.iter().find_map(|a| if let Arg::Values(vs) = a { Some(vs.len()) } else { None }).unwrap_or(0);
+    let mut results = Vec::new();
+    for i in 0..count {
+        let mut one = op.member_args(&args, i, &item)?;
+        member.fill_defaults(&mut one)?;
+        results.extend(run(member, &one)?);
+    }
+    // In-place forms return nothing.
+    Ok(if op.schema().returns.is_empty() { Vec::new() } else { results })
+}
+
+/// The tensor, or a copy that has its lazy bits applied.
+fn settled(slot: &Slot) -> Result<Slot> {
+    match slot.tensor() {
+        Some(t) if t.conj || t.neg => Ok(Slot::new(resolve(&t)?)),
+        _ => Ok(slot.clone()),
+    }
 }
 
 /// An argument with copies for lazily mapped tensors.
 pub(super) fn materialized(arg: &Arg<Slot, Scalar>) -> Result<Arg<Slot, Scalar>> {
-    let one = |slot: &Slot| match slot.tensor() {
-        Some(t) if t.conj || t.neg => Ok(Slot::new(resolve(&t)?)),
-        _ => Ok(slot.clone()),
-    };
-    arg.try_map(one, |s| Ok(*s))
+    arg.try_map(settled, |s| Ok(*s))
 }
 
-/// What the operator's view rule says of these arguments.
+/// The outcome of the operator's view rule.
 fn view_outcome(op: Op, args: &CallArgs) -> Result<Option<ViewOutcome<i64>>> {
     op.def().view.map(|rule| outcome(&rule, args)).transpose()
 }
@@ -296,7 +304,7 @@ fn alias(op: Op, base: &RawTensor, ty: TensorType<i64>) -> Result<RawTensor> {
     Ok(t)
 }
 
-/// Whether a view shows what its base shows, in the same way.
+/// Whether a view shows all of its base with the same layout and bits.
 fn is_view_of_all(view: &RawTensor, base: &RawTensor) -> bool {
     view.storage().same(base.storage())
         && (view.dtype(), view.conj, view.neg) == (base.dtype(), base.conj, base.neg)
@@ -346,18 +354,18 @@ fn metadata(op: Op, args: &CallArgs) -> Result<Vec<Slot>> {
     Ok(vec![Slot::Tensor(target)])
 }
 
-/// Grows the storage to what a layout reaches.
+/// Grows the storage to the end of a layout.
 pub(super) fn grow(base: &RawTensor, ty: &TensorType<i64>) -> Result<()> {
     let needed = room(ty)?;
     if needed > base.storage().len() {
-        // Asked for first, so that what cannot be had is an error.
+        // A trial allocation, so that missing memory is an error.
         allocate(ty.dtype, ty.layout.clone())?;
         base.storage().grow(needed).map_err(in_use)?;
     }
     Ok(())
 }
 
-/// Bytes that a storage has to have. What is empty needs none, wherever it begins.
+/// Bytes that a tensor needs of its storage; none for an empty one, whatever its offset.
 fn room(ty: &TensorType<i64>) -> Result<usize> {
     if ty.layout.sizes.contains(&0) {
         return Ok(0);
@@ -371,7 +379,7 @@ struct Eager<'i, 'p> {
     interp: &'i mut Interp<'p>,
     key: RngKey,
     slots: Vec<Slot>,
-    /// What a call really said, where the composition only passes on words.
+    /// The error of a call, of which the composition passes on only the text.
     error: Option<Error>,
 }
 
@@ -387,7 +395,7 @@ impl Eager<'_, '_> {
 
 impl Emit for Eager<'_, '_> {
     fn call(&mut self, op: &str, args: &[Arg<Val, Scalar>]) -> std::result::Result<SmallVec<[Val; 1]>, OpError> {
-        let op = restride_ops::lookup(op).ok_or_else(|| OpError::new(format!("there is no operator {op}")))?;
+        let op = restride_ops::lookup(op).ok_or_else(|| OpError::new(format!("unknown operator {op}")))?;
         let mut real: Vec<Arg<Slot, Scalar>> = args
             .iter()
             .map(|a| a.try_map(|v| self.get(*v).cloned(), |s| Ok(*s)))

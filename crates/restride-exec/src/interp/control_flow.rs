@@ -16,8 +16,7 @@ pub(super) struct BodyCalls<'a, 'p, 'f, 's> {
 
 impl BodyCalls<'_, '_, '_, '_> {
     fn call(&mut self, name: &str, args: &[Arg<Slot, Scalar>]) -> Result<Slot> {
-        let op =
-            restride_ops::lookup(name).ok_or_else(|| Error::unsupported(format!("there is no operator {name}")))?;
+        let op = restride_ops::lookup(name).ok_or_else(|| Error::unsupported(format!("unknown operator {name}")))?;
         let made = self.interp.call(op, args, self.key)?;
         made.into_iter().next().ok_or_else(|| Error::invalid(format!("{name} gives nothing")))
     }

@@ -79,7 +79,7 @@ impl Interp<'_> {
     fn write_back(&self, input: usize, inputs: &[RunValue], value: &RunValue) -> Result<()> {
         let target = inputs.get(input).and_then(RunValue::tensor);
         let (Some(target), Some(value)) = (target, value.tensor()) else {
-            return Err(Error::invalid("a mutation of what is no tensor"));
+            return Err(Error::invalid("a mutation of a value that is no tensor"));
         };
         if target.layout().sizes != value.layout().sizes || target.dtype() != value.dtype() {
             let name = input_name(self.program, input);

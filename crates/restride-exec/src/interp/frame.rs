@@ -1,5 +1,5 @@
 //! Running one graph: arguments are read, results are checked against their declared types, symbols are learnt, and
-//! values go when nobody uses them any more.
+//! values are dropped after their last use.
 
 use super::control_flow::BodyCalls;
 use super::{Interp, Slot};
@@ -44,7 +44,7 @@ impl GraphFrame<'_, '_> {
     /// An argument with values for names.
     fn arg(&self, arg: &Arg) -> Result<Arg<Slot, Scalar>> {
         let arg = arg.try_map(|v| self.get(*v), |e| self.number(e))?;
-        // A number or nothing that a node gave is given on as what it is.
+        // Numbers, strings and `None` are passed on by value.
         Ok(match arg {
             Arg::Value(Slot::Scalar(s)) => Arg::Scalar(s),
             Arg::Value(Slot::Str(s)) => Arg::Str(s),
@@ -143,7 +143,7 @@ impl Interp<'_> {
         }
         for (at, (&v, slot)) in node.results.iter().zip(results).enumerate() {
             let ty = &frame.graph.values[v].ty;
-            // What is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
+            // A result that is not asked for has no elements, whatever sizes the exporter wrote: counts of `unique_consecutive`.
             let unread = || {
                 at > 0
                     && matches!(node.op.def().kernel, Kernel::Dynamic(_))
@@ -205,12 +205,12 @@ impl Interp<'_> {
     }
 }
 
-/// Numbers of a node that only computes with numbers and has no kernel: what its type says.
+/// Results of a node on numbers that has no kernel: the values of their types' expressions.
 fn symbolic(frame: &GraphFrame<'_, '_>, node: &Node) -> Option<Vec<Slot>> {
     Some(numbers_of(frame.graph, frame.symbols, node)?.into_iter().map(Slot::Scalar).collect())
 }
 
-/// As [`symbolic`], of a graph and what is known of its symbols.
+/// As [`symbolic`], for any graph and binding.
 pub(crate) fn numbers_of(graph: &Graph, symbols: &Binding, node: &Node) -> Option<Vec<Scalar>> {
     let def = node.op.def();
     if node.results.is_empty() || !matches!(def.kernel, Kernel::None) || def.decompose.is_some() {

@@ -17,6 +17,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use call::{numbers, plain, run_members};
 pub(crate) use frame::numbers_of;
 pub(crate) use write::{check_overlap, check_store, overwrite, visits_for};
 
@@ -56,7 +57,7 @@ impl Options {
     }
 }
 
-/// What a run leaves behind. Tensors share storages as the program made them share.
+/// The results of a run. Tensors share storages as the program made them share.
 #[derive(Clone, Debug, Default)]
 pub struct Outputs {
     /// The user outputs (a loss among them), in order.
@@ -67,7 +68,7 @@ pub struct Outputs {
     pub inputs: Vec<RunValue>,
 }
 
-/// A tensor object: what Python's variables refer to. In-place changes of its sizes are seen by all that hold it.
+/// A tensor object, as a Python variable refers to it: all holders see an in-place change of its sizes.
 pub(crate) type Object = Rc<RefCell<RawTensor>>;
 
 /// A value while a program runs.

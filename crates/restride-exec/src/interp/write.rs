@@ -29,8 +29,7 @@ impl Interp<'_> {
             true => given().collect(),
             false => given().map(|a| materialized(&a)).collect::<Result<_>>()?,
         };
-        // Lazily mapped tensors are put aside with their bits applied, all at once, as is what is computed in another type;
-        // what is written there is copied back.
+        // Lazily mapped targets, and those computed in another type, are put aside as copies and copied back.
         let aside = |t: &Object| put_aside(twin, &own, t);
         // An `out=` that is resized becomes a tensor without a cell twice first.
         let resized =
@@ -84,7 +83,8 @@ impl Interp<'_> {
     /// Copies a result into the target that was put aside for it, which has several elements in one cell: in the order of
     /// `copy_`.
     fn copy_back(&mut self, target: &Object, value: RawTensor, key: RngKey) -> Result<()> {
-        let copy = restride_ops::lookup("aten.copy_.default").ok_or_else(|| Error::invalid("there is no copy_"))?;
+        let copy = restride_ops::lookup("aten.copy_.default")
+            .ok_or_else(|| Error::invalid("unknown operator aten.copy_.default"))?;
         let mut args = vec![Arg::Value(Slot::Tensor(target.clone())), Arg::Value(Slot::new(value))];
         copy.fill_defaults(&mut args)?;
         self.call(copy, &args, key).map(|_| ())
@@ -126,7 +126,7 @@ impl Interp<'_> {
             .help("clone the tensor before writing it"))
     }
 
-    /// A pointwise write that visits cells more than once, or reads what it wrote: part by part, in PyTorch's order.
+    /// A pointwise write that visits cells more than once, or reads cells that it wrote: part by part, in PyTorch's order.
     fn loop_over_cells(
         &mut self,
         twin: &Twin,
@@ -137,8 +137,8 @@ impl Interp<'_> {
     ) -> Result<Vec<Slot>> {
         let t = target.borrow().clone();
         let sizes = t.layout().sizes.clone();
-        // The result's sizes first: what cannot be broadcast into the target is refused before anything is written.
-        // A copy stands for the target: what an operator gives for a layout with a cell twice is not asked here.
+        // The result's sizes first: a failing broadcast is refused before the first write. A copy stands for the target, whose
+        // layout may have a cell twice.
         let apart = |slot: &Slot| -> Result<Slot> {
             if !is_object(slot, target) {
                 return Ok(slot.clone());
@@ -172,13 +172,13 @@ impl Interp<'_> {
     }
 }
 
-/// Whether a target is put aside, its lazy bits applied or converted, and what is written there is copied back.
+/// Whether a write goes to a copy of the target, with lazy bits applied or converted, which is copied back.
 fn put_aside(twin: &Twin, own: &CallArgs, target: &Object) -> bool {
     let converted = || computed_aside(twin.op.def(), &meta(&target.borrow()), &operands(own, target));
     !twin.op.def().maps_bits && (target.borrow().conj || target.borrow().neg || converted())
 }
 
-/// In what parts a call visits its only target, the twin's first result; `None` if it is written at once. The arguments
+/// The parts in which a call visits its only target, the twin's first result; `None` if one write does. The arguments
 /// are the twin's.
 pub(crate) fn visits_for(twin: &Twin, own: &CallArgs, target: &Object) -> Result<Option<Visits>> {
     let def = twin.op.def();
@@ -221,7 +221,7 @@ fn apart(arg: &Arg<RawTensor, Scalar>, target: &RawTensor) -> Result<Arg<RawTens
     Ok(arg.try_map(one, |s| Ok::<_, OpError>(*s))?)
 }
 
-/// What PyTorch's checks of memory see of a tensor.
+/// A tensor as PyTorch's overlap checks see it.
 fn memory(slot: &Slot) -> Option<OperandMemory> {
     let Slot::Tensor(object) = slot else { return None };
     let t = object.borrow();

@@ -43,7 +43,8 @@ impl ByteArena {
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         if self.fixed && bytes > self.bytes() {
             let what = format!("the run needs an arena of {bytes} bytes, and {} were reserved", self.bytes());
-            return Err(Error::new(ErrorKind::Unsupported, what).help("reserve_for takes what certain inputs need"));
+            return Err(Error::new(ErrorKind::Unsupported, what)
+                .help("Instance::reserve_for takes the memory for given inputs"));
         }
         self.grow(bytes)?;
         Ok(self.blocks.as_mut_ptr().cast())
@@ -55,7 +56,10 @@ impl ByteArena {
             // Freed first: its contents are not needed.
             self.blocks = Vec::new();
             let refuse = || {
-                Error::new(ErrorKind::Unsupported, format!("an arena of {bytes} bytes is more memory than there is"))
+                Error::new(
+                    ErrorKind::Unsupported,
+                    format!("an arena of {bytes} bytes is more memory than the system has"),
+                )
             };
             if !room_for(bytes as u128) {
                 return Err(refuse());

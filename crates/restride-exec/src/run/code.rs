@@ -10,20 +10,20 @@ use restride_ir::{
 use restride_tensor::RawTensor;
 use std::collections::BTreeMap;
 
-/// One graph, ready to run.
+/// The steps of one graph.
 pub(super) struct Code {
     pub graph: GraphId,
     /// One per buffer.
     pub roots: Vec<Root>,
     pub steps: Vec<CodeStep>,
-    /// What is used of each graph input, if it is a tensor with a buffer.
+    /// The used part of each graph input, if it is a tensor with a buffer.
     pub inputs: Vec<Option<CallerMemory>>,
     /// Type and layout of each output that gets memory from the caller.
     pub outputs: Vec<Option<Meta>>,
     /// Largest alignment of each output's memory.
     pub output_align: Vec<usize>,
     pub nested: BTreeMap<GraphId, Code>,
-    /// Whether there are numbers among the values: what a run learns of them is its own.
+    /// Whether some values are numbers, whose symbols each run learns for itself.
     pub numbers: bool,
     /// Per step: bytes of the arena that come alive with it, and that die after it.
     pub births: Changes,
@@ -34,7 +34,7 @@ pub(super) struct Code {
     pub spare_bytes: usize,
 }
 
-/// Where a buffer is.
+/// The memory of a buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Root {
     Arena {
@@ -198,7 +198,7 @@ fn changes(graph: &Graph, placement: &Placement) -> (Changes, Changes) {
     let lives = lives(graph, placement);
     for (id, buffer) in placement.buffers.iter() {
         for live in &lives[id] {
-            // In whole blocks, of which the last need not be full.
+            // Lives are in whole blocks; the last may reach past the buffer.
             let bytes = live.bytes.start as usize..live.bytes.end.min(buffer.bytes) as usize;
             births[*live.steps.start()].push((id.index(), bytes.clone()));
             deaths[*live.steps.end()].push((id.index(), bytes));
@@ -341,27 +341,19 @@ impl Maker<'_> {
             Kernel::Fixed(run) => Compute::Fixed(run),
             Kernel::Dynamic(run) => Compute::Dynamic(run),
             Kernel::Scalar(run) => Compute::Scalar(run),
-            // What it gives is known from its types.
+            // Its types tell its results.
             Kernel::None if !node.results.is_empty() && node.results.iter().all(is_number) => {
                 return Ok(Action::Nothing);
             }
             Kernel::None => return Err(Error::unsupported(format!("{} has no kernel", node.op))),
         };
         let mut next = 0;
-        let mut args: Vec<Arg<usize, Expr>> = Vec::with_capacity(node.args.len());
-        for arg in &node.args {
-            let mapped: Result<_, std::convert::Infallible> = arg.try_map(
-                |_| {
-                    next += 1;
-                    Ok(next - 1)
-                },
-                |e| Ok(e.clone()),
-            );
-            match mapped {
-                Ok(arg) => args.push(arg),
-            }
-        }
-        // Operands that are numbers are given as what they are.
+        let mut position = |_: &ValueId| {
+            next += 1;
+            next - 1
+        };
+        let mut args: Vec<Arg<usize, Expr>> = node.args.iter().map(|a| a.map_values(&mut position)).collect();
+        // Operands that are numbers become numbers.
         let operands: Vec<ValueId> = node.operands().collect();
         for arg in &mut args {
             if let Arg::Value(k) = arg
@@ -501,7 +493,7 @@ impl Maker<'_> {
     }
 }
 
-/// What the shape rule says of a call.
+/// The result types of a call by its shape rule.
 pub(super) fn inferred(
     op: Op,
     args: &[Arg<usize, Expr>],
@@ -514,7 +506,7 @@ pub(super) fn inferred(
     Ok(rule(&Args(&args))?.into_vec())
 }
 
-/// Kernels write what the shape rule says: declared types that differ would lead them astray.
+/// Refuses declared types that differ from the shape rule's, which kernels write by.
 pub(super) fn fit(metas: &[Meta], writes: &[Option<TypedPlace>]) -> Result<()> {
     if metas.len() != writes.len() {
         return Err(Error::invalid(format!("the operator gives {} results, not {}", metas.len(), writes.len())));

@@ -58,7 +58,7 @@ enum BodyValue {
     None,
 }
 
-/// What a call works with, kept from call to call: the second one allocates nothing.
+/// Memory of a call, kept from call to call: the second one allocates nothing.
 #[derive(Default)]
 struct Workspace<'c> {
     /// Values that a loop carries, that it slices, and that all iterations get.
@@ -307,7 +307,7 @@ impl<'c> Running<'_, 'c> {
         outputs.clear();
         for (k, meta) in self.step.body_outputs[b].iter().enumerate() {
             outputs.push(match (meta, slots.outputs[k], targets.get(k)) {
-                // What is carried is left where the input is.
+                // Carried values stay in the input's memory.
                 _ if k < self.step.call.replaced(b) => std::ptr::null_mut(),
                 (None, ..) => std::ptr::null_mut(),
                 (Some(_), Some(at), _) => self.slot(at),
@@ -381,7 +381,7 @@ fn next(carried: &mut [BodyValue], numbers: &[Option<Scalar>]) {
     }
 }
 
-/// What a loop carried is what it gives. Leaves the numbers on the work.
+/// Copies the carried values to the loop's results, numbers to `work.numbers`.
 ///
 /// # Safety
 /// As [`BoundCall::run`].

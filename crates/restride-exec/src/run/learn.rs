@@ -12,7 +12,7 @@ use restride_tensor::{Layout, RawTensor, self_overlaps};
 /// of their own.
 ///
 /// # Errors
-/// What the operator complains of, too few operands, a number that is not known.
+/// The operator's own error, too few operands, an unknown number.
 pub fn run_learn(node: &Node, operands: &[RunValue], symbols: &Binding, ctx: RunCtx) -> Result<Vec<RunValue>> {
     if node.op.def().hop.is_some() {
         return Err(Error::unsupported(format!("{} with results whose sizes or numbers depend on data", node.op)));

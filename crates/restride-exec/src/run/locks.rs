@@ -1,4 +1,5 @@
-//! Locks on the storages of a run: nobody else writes, resizes or frees what it uses, and nobody reads what it writes.
+//! Locks on the storages of a run: other accesses neither write, resize or free the storages that it uses, nor read those that it
+//! writes.
 
 use restride_ir::{Error, ErrorKind, Result};
 use restride_tensor::{AccessError, RawTensor, Storage};
@@ -46,7 +47,7 @@ impl Locks {
     /// Locks all, and remembers where their bytes are: addresses may be taken now.
     ///
     /// # Errors
-    /// A storage that somebody else uses, or that is written and read-only, by the name that `named` gives.
+    /// A storage that is in use, or that is written and read-only, by the name that `named` gives.
     pub fn first(&mut self, named: &dyn Fn(Name) -> String) -> Result<Taken<'_>> {
         for at in 0..self.held.len() {
             let held = &mut self.held[at];

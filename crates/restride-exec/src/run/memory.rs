@@ -33,7 +33,7 @@ pub(super) fn align(dtype: DType) -> usize {
     if dtype.is_complex() { dtype.size() / 2 } else { dtype.size() }
 }
 
-/// What the steps use of memory that the caller provides.
+/// The part of the caller's memory that steps use.
 #[derive(Clone, Debug)]
 pub(super) struct CallerMemory {
     /// The value there, as it was placed.
@@ -72,7 +72,7 @@ impl CallerMemory {
     }
 
     /// The address of the buffer's start for a tensor of the caller's, whose storage is locked; it may lie before the tensor's
-    /// storage, but what is used does not. The complaint continues "input x …".
+    /// storage, but the bytes that are used do not. The complaint continues "input x …".
     pub fn bind(&self, t: &RawTensor) -> Result<*mut u8, String> {
         let (want, have) = (&self.ty.layout, t.layout());
         if t.dtype() != self.ty.dtype || have.sizes != want.sizes {

@@ -31,7 +31,7 @@ use restride_kernels::support::threads::within;
 use restride_tensor::RawTensor;
 use steps::{BoundSteps, Mode};
 
-/// What a run brings besides inputs.
+/// Settings of one run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RunCtx {
     /// Seed of random operators.
@@ -70,7 +70,7 @@ impl Runnable {
     ///
     /// # Safety
     /// Placement and plan passed `restride_check::placement` and `restride_check::plan` for this program, or were made by
-    /// `restride_passes` in this process: no result lies on an operand with which its kernel does not cope.
+    /// `restride_passes` in this process: no result overlaps an operand in a way that its kernel does not allow.
     pub unsafe fn new(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
         if program.stage != Stage::Functional {
             return Err(Error::invalid("only functional programs are placed"));
@@ -84,7 +84,7 @@ impl Runnable {
     /// As [`Runnable::new`], after the checkers of placement and plan.
     ///
     /// # Errors
-    /// As there, and what the checkers find.
+    /// As there, and a fault that the checkers find.
     pub fn checked(program: &Program, placement: Placement, plan: Plan) -> Result<Runnable> {
         restride_check::placement(program, &placement)
             .and_then(|()| restride_check::plan(program, &placement, &plan))
@@ -93,8 +93,8 @@ impl Runnable {
         unsafe { Runnable::new(program, placement, plan) }
     }
 
-    /// The same with memory spoilt where nothing may be read: buffers hold NaN bytes before their first and after their
-    /// last use. For tests: what reads memory outside of its life, or shares it, gives other results.
+    /// Fills buffers with NaN bytes before their first and after their last use. For tests: a step that reads memory outside of
+    /// its life changes results.
     pub fn poisoned(mut self) -> Runnable {
         self.poison = true;
         self
@@ -105,9 +105,9 @@ impl Runnable {
         self.arena_bytes
     }
 
-    /// Runs on the given inputs, one per graph input. Tensors are borrowed: what the program writes is seen in their
-    /// memory. Gives one value per graph output; `None` for the new contents of inputs, which lie in the inputs, and for
-    /// what is declared to be a view of other memory (see [`crate::outputs::outputs`]).
+    /// Runs on one value per graph input. Tensors are borrowed, and the program writes their memory. Returns one value per graph
+    /// output; `None` for new contents of inputs, which are in the inputs' memory, and for declared views of other memory (see
+    /// [`crate::outputs::outputs`]).
     ///
     /// # Errors
     /// Inputs of other types, sizes or strides than the program was placed for: nothing is written then. A kernel's own
@@ -212,7 +212,7 @@ impl Runnable {
     /// Puts NaN bytes where nothing has been computed yet.
     ///
     /// # Safety
-    /// `base` is an arena of the size that is needed; nobody else uses it, or the results' memory.
+    /// `base` is an arena of the runnable's size; no one else uses it, or the results' memory.
     unsafe fn spoil(&self, base: *mut u8, results: &[RunValue]) {
         // SAFETY: as promised by the caller.
         unsafe {
@@ -245,7 +245,7 @@ impl Runnable {
                     RunValue::Tensor(t.clone())
                 }
                 (Some(ty), None) => RunValue::Tensor(allocate(ty.dtype, ty.layout.clone())?),
-                (None, Some(_)) => return wrong("has no use: it lies in other memory, or is no tensor".into()),
+                (None, Some(_)) => return wrong("is not used: the output is in other memory, or is no tensor".into()),
                 (None, None) => self.passed_on(i, inputs),
             });
         }
@@ -302,7 +302,7 @@ fn caller_position(kind: BufferKind) -> Option<(bool, usize)> {
     }
 }
 
-/// A runnable is shared between threads.
+/// Threads share a runnable.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Runnable>();

@@ -1,4 +1,4 @@
-//! Why values lie where they do: every decision of the placement with its reason, and every copy that is left.
+//! Why values live where they do: every decision of the placement with its reason, and every copy that stays.
 
 use super::{Prepared, bytes_of, graph_name, memory_name, only_moves, site};
 use restride_ir::{
@@ -8,7 +8,7 @@ use restride_ir::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What placement did and did not do, and what is copied for it: each list with the most bytes first.
+/// Decisions of placement, taken and declined, and the copies that stay: each list with the most bytes first.
 ///
 /// ```
 /// use restride::{CompileOptions, Compiled, Inputs, OpenOptions};
@@ -68,7 +68,7 @@ pub struct Site {
 pub struct Decision {
     /// The node that it is about.
     pub site: Arc<Site>,
-    /// What was decided about.
+    /// The kind of decision.
     pub kind: RemarkKind,
     /// Whether it was taken, and why not.
     pub reason: Reason,
@@ -183,8 +183,7 @@ impl Explanation {
         self.copies.sort_by_key(|c| std::cmp::Reverse(c.bytes));
     }
 
-    /// What is about one node, or about a value: what was decided for it, over its memory and because of it, and the
-    /// copies of it and for it. `name` is that of a value (with or without `%`), at any stage, or of an operator; `stages` are
+    /// The part about one node or value: decisions for it, over its memory and because of it, and copies of it and for it. `name` is that of a value (with or without `%`), at any stage, or of an operator; `stages` are
     /// the programs before placement whose names may be meant.
     ///
     /// # Errors
@@ -240,7 +239,7 @@ impl Explanation {
         if near.is_empty() {
             return error.help("restride show prints the names");
         }
-        error.help(format!("there is {}", near.join(", ")))
+        error.help(format!("similar names: {}", near.join(", ")))
     }
 }
 
@@ -399,7 +398,7 @@ impl<'a> Explainer<'a> {
             Some(node) => {
                 let needed = by_node.get(&node);
                 // A scatter's base is carried over as the scatter is not in its memory; its source is moved as it was
-                // not computed in the region, and so is a part of what is put together.
+                // not computed in the region, and so is an operand of `cat`.
                 let base = self.base_of(node, value);
                 let kinds = if base.is_some() { &SOURCE[..] } else { &NEEDED };
                 let moved = first(needed, kinds, Some(&name));
@@ -455,7 +454,7 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    /// For each view that costs nothing, the first node that reads what it shows, if a node does.
+    /// For each view that costs nothing, the first node that reads it, if one does.
     fn readers(&self) -> BTreeMap<NodeId, Option<NodeId>> {
         let mut first: BTreeMap<ValueId, NodeId> = BTreeMap::new();
         for (id, node) in self.graph.ordered() {
@@ -503,7 +502,7 @@ impl<'a> Explainer<'a> {
         if let Some(v) = r.over {
             return Some(format!("%{}", self.graph.values[v].name));
         }
-        // What goes to the caller says so itself.
+        // Values for the caller name its memory.
         let border = matches!(r.kind, RemarkKind::WriteBack | RemarkKind::OutputInCaller) && !r.missed();
         let lies = |v: &ValueId| self.placement.places[*v].as_ref().map(|p| p.buffer);
         let buffer = self.graph.nodes[r.node].results.iter().find_map(lies)?;

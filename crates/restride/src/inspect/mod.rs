@@ -95,8 +95,8 @@ fn bytes_of(ty: &Type) -> i64 {
     ty.tensor().and_then(|t| t.known()).map_or(0, |m| m.layout.numel() * m.dtype.size() as i64)
 }
 
-/// Whether a node only moves elements: views, scatters, `cat` and their like, when they are run. What converts computes,
-/// and so does what may give its operand back and draws numbers otherwise (`dropout`).
+/// Whether a node only moves elements when it runs: views, scatters, `cat` and their like. Conversions compute, and so do operators
+/// that may draw numbers (`dropout`).
 fn only_moves(graph: &Graph, node: &Node) -> bool {
     let def = node.op.def();
     if def.random || def.movement.is_none() && def.view.is_none() {
@@ -107,7 +107,7 @@ fn only_moves(graph: &Graph, node: &Node) -> bool {
     bits || node.operands().all(|v| node.results.iter().all(|r| dtype(v).is_none() || dtype(*r) == dtype(v)))
 }
 
-/// Whose memory a buffer is: `the arena`, `%x` for an input, `output 0` (of a body `result 0`).
+/// The owner of a buffer: `the arena`, `%x` for an input, `output 0` (of a body `result 0`).
 fn memory_name(graph: &Graph, placement: &Placement, body: bool, buffer: BufferId) -> String {
     match placement.buffers[buffer].kind {
         BufferKind::Arena => "the arena".into(),
@@ -119,7 +119,7 @@ fn memory_name(graph: &Graph, placement: &Placement, body: bool, buffer: BufferI
     }
 }
 
-/// What a body is called.
+/// The name of a body.
 fn graph_name(graph: &Graph, id: GraphId) -> String {
     if graph.name.is_empty() { id.to_string() } else { graph.name.to_string() }
 }

@@ -1,4 +1,4 @@
-//! What compiling found and decided, in numbers.
+//! Numbers of compiling: counts, bytes, times, and the memory plan.
 
 use super::{Prepared, bytes_of, only_moves, spans};
 use crate::compile::Times;
@@ -10,7 +10,7 @@ use restride_ir::{
 };
 use std::sync::Arc;
 
-/// What placement did, bodies of higher-order operators included (each counted once).
+/// Decisions of placement in numbers, with bodies of higher-order operators (each counted once).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct PlacedCounts {
     /// Steps that run.
@@ -40,16 +40,15 @@ pub struct PlanCounts {
     pub output_bytes: i64,
     /// Largest sum of arena bytes that live at one step.
     pub lower_bound_bytes: i64,
-    /// No arena is smaller than this: the lower bound, the largest buffer, or more where a search has been through all that
-    /// is smaller.
+    /// No arena is smaller than this: the lower bound, the largest buffer, or more where a search excluded all smaller arenas.
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
-    /// What no arena is larger than, whatever sizes inputs have; `None` where there is no such number, and in a plan of its own.
+    /// Upper bound of the arena over all input sizes; `None` where it is unbounded, and in a plan table.
     pub upper_bound_bytes: Option<i64>,
 }
 
-/// What is stored in one of the memories that the arena consists of.
+/// The contents of one of the memories that the arena consists of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemoryCounts {
     /// Its name.
@@ -80,7 +79,7 @@ impl Memories {
     }
 }
 
-/// What compiling a program for certain inputs found and decided.
+/// Numbers of a program that was compiled for certain inputs.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Name of the program.
@@ -91,21 +90,21 @@ pub struct Report {
     pub functional_nodes: usize,
     /// Its declared mutations.
     pub mutated: usize,
-    /// What placement did.
+    /// Decisions of placement.
     pub placed: PlacedCounts,
     /// Memory.
     pub plan: PlanCounts,
     /// The memories that the arena consists of, where some were named.
     pub memories: Memories,
-    /// Why there is no bound of the arena over all sizes, where there is none.
+    /// Why the arena has no bound over all sizes, where it has none.
     pub unbounded: Option<String>,
-    /// Nodes from whose results sizes are learnt: what comes after one gets its memory when it has run.
+    /// Nodes whose results tell sizes: values after one get their memory when it has run.
     pub learns: Vec<String>,
     /// Nodes that run again for a budget, and the bytes that they make.
     pub again: (usize, i64),
     /// Whether the checkers ran; they found nothing then.
     pub checked: bool,
-    /// What it took.
+    /// Times of the parts.
     pub times: Times,
 }
 
@@ -124,7 +123,7 @@ pub struct PlanRow {
     pub steps: (usize, usize),
     /// Which bytes of it are needed when.
     pub lives: Vec<Live>,
-    /// Values that lie in it, in the order in which they come.
+    /// Values in it, in program order.
     pub values: Vec<String>,
 }
 
@@ -140,7 +139,7 @@ pub struct PlanTable {
 }
 
 impl Prepared {
-    /// What compiling found and decided, in numbers.
+    /// The program's counts, bytes and times.
     ///
     /// ```
     /// # use restride::{CompileOptions, Compiled, OpenOptions};

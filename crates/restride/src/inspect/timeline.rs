@@ -1,4 +1,4 @@
-//! What a run does to memory, step by step: the data of the report that people look at.
+//! The steps of a run and the memory that they use: the data of the report page.
 
 use super::explain::{Explanation, Site};
 use super::report::Report;
@@ -42,10 +42,10 @@ pub struct Timeline {
     pub parts: Vec<Part>,
 }
 
-/// All that a page shows of a compiled program.
+/// The data of a report page.
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// What compiling found and decided, in numbers.
+    /// Counts, bytes and times.
     pub report: Report,
     /// Its steps and their memory.
     pub timeline: Timeline,
@@ -66,21 +66,21 @@ pub struct Part {
     pub arena_bytes: i64,
     /// Largest sum of bytes that live at one step.
     pub lower_bound_bytes: i64,
-    /// What is proved: the lower bound, or more where a search has been through all that is smaller.
+    /// The proved lower bound: the live bytes, or more where a search excluded all smaller arenas.
     pub at_least_bytes: i64,
     /// Whether the arena is proved as small as it can be.
     pub optimal: bool,
     /// Bytes of the arena that live at each step, in the blocks that a plan gives out.
     pub live: Vec<i64>,
-    /// What runs, in order.
+    /// The steps, in order.
     pub steps: Vec<StepRow>,
     /// All buffers that a step touches.
     pub buffers: Vec<BufferRow>,
-    /// All values that lie in them, in the order in which they come.
+    /// All values in them, in program order.
     pub values: Vec<ValueRow>,
 }
 
-/// What a body is called, and by whom.
+/// A body's name and its callers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Body {
     /// Its name.
@@ -91,7 +91,7 @@ pub struct Body {
     pub steps: Vec<usize>,
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StepKind {
     /// A kernel computes.
@@ -100,20 +100,20 @@ pub enum StepKind {
     Copy,
     /// A value is moved to another place: a copy.
     Move,
-    /// Nothing is run, as the results lie right already (a view).
+    /// Nothing runs: the results are in place already (a view).
     Free,
 }
 
 /// A step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StepRow {
-    /// What it does.
+    /// Its work.
     pub kind: StepKind,
     /// Its node; of a move the node that made the value, if one did.
     pub site: Option<Arc<Site>>,
-    /// What it reads.
+    /// Values that it reads.
     pub reads: Vec<Access>,
-    /// What it writes, or for a free step where its results lie.
+    /// Values that it writes; for a free step the places of its results.
     pub writes: Vec<Access>,
     /// Its working memory, a buffer.
     pub scratch: Option<usize>,
@@ -156,7 +156,7 @@ pub struct BufferRow {
     pub steps: (usize, usize),
     /// Where and when it takes memory of the arena: none for buffers elsewhere.
     pub life: Vec<Rect>,
-    /// The values that lie in it, in the order in which they come: positions in [`Part::values`].
+    /// The values in it, in program order: positions in [`Part::values`].
     pub values: Vec<usize>,
     /// For working memory: the step.
     pub scratch_of: Option<usize>,
@@ -192,7 +192,7 @@ pub struct ValueRow {
     pub made: Option<usize>,
     /// The last step that reads it, if one does.
     pub read: Option<usize>,
-    /// How it came to lie on memory that was there, and on whose.
+    /// The decisions that put it on existing memory, and whose memory.
     pub reuse: Vec<(RemarkKind, Option<String>)>,
 }
 
@@ -296,7 +296,7 @@ impl<'a> PartBuilder<'a> {
         }
     }
 
-    /// Gives numbers to all values that lie in a buffer which is touched.
+    /// Numbers all values in buffers that a step touches.
     fn name_values<'r>(&mut self, remarks: impl Iterator<Item = &'r Remark>) {
         let mut reuse: BTreeMap<NodeId, Vec<(RemarkKind, Option<String>)>> = BTreeMap::new();
         for r in remarks.filter(|r| !r.missed()) {
@@ -359,7 +359,7 @@ impl<'a> PartBuilder<'a> {
         }
     }
 
-    /// Values at places, those left out that are numbers or of no use.
+    /// Values at places, without numbers and unused values.
     fn accesses(&self, values: impl IntoIterator<Item = ValueId>, places: &[Option<Place>]) -> Vec<Access> {
         let access = |(v, place): (ValueId, &Option<Place>)| {
             Some(Access { value: *self.numbers.get(&v)?, buffer: self.rows[place.as_ref()?.buffer.index()]? })
@@ -419,7 +419,7 @@ impl<'a> PartBuilder<'a> {
     }
 }
 
-/// Appends a segment and the bodies that its steps call, and what these call.
+/// Appends a segment and, recursively, the bodies that its steps call.
 fn add_segment(parts: &mut Vec<Part>, number: usize, segment: &PreparedSegment) {
     let program = &segment.program;
     // Graph, where it is placed, its plan, and who calls it.

@@ -1,15 +1,15 @@
-//! A program whose arena is at or under a budget, by computing some of its values again instead of keeping them.
+//! Fits a program's arena into a budget: rematerialises values instead of keeping them.
 
 use super::attempt::{Attempt, attempt};
 use crate::compile::{CompileOptions, Times};
 use restride_ir::{BufferId, Error, Graph, Id, Node, NodeId, Placement, Remark, Result, Step, lives};
 use restride_passes::recompute::{Again, Recomputed, again, modelled, recompute, refusal};
 
-/// Programs are placed and planned at most so often to get to a budget, and so often to compute less again for it.
+/// Most attempts to reach a budget, and to rematerialise less within it.
 const ATTEMPTS: usize = 5;
 const RELAXED: usize = 2;
 
-/// What is tried where that does not lead to it, in 16ths of what the program needs.
+/// Budgets of the model that are tried next, in 16ths of the program's peak.
 const SHARES: [i64; 9] = [15, 14, 12, 10, 8, 6, 4, 2, 0];
 
 /// A program placed within a budget.
@@ -17,18 +17,18 @@ pub(crate) struct Within {
     pub attempt: Attempt,
     /// Its nodes, as those of the program before.
     pub sequence: Vec<NodeId>,
-    /// What is computed again.
+    /// The rematerialised values.
     pub remarks: Vec<Remark>,
 }
 
 /// Gets the arena of `first` down to `most` bytes.
 ///
-/// The model of memory that chooses what to compute again is not what is placed and planned in the end, so that what it is told to
-/// reach is changed until the arena fits: first in the proportion of both, then by what is too much. Where that fails, the same is
-/// tried for every budget, so that what is named as the smallest can be met.
+/// The model of memory that chooses the values differs from the plan in the end, so its target is changed until the arena fits:
+/// first in proportion, then by the excess. Where that fails, the targets of [`SHARES`] are tried, so that the error names a budget
+/// that can be met.
 ///
 /// # Errors
-/// A budget that is not met: how far it was, and what takes the memory.
+/// An unmet budget: the smallest arena found, and the values that take its memory.
 pub(crate) fn within(first: Attempt, most: i64, options: &CompileOptions, times: &mut Times) -> Result<Within> {
     let peak = modelled(&first.program);
     let mut search = Search { first: &first, seen: Vec::new(), options, times };
@@ -86,7 +86,7 @@ impl Search<'_> {
         Ok(Some(Within { attempt, sequence: found.sequence.clone(), remarks }))
     }
 
-    /// What fits with little computed again, if it is found.
+    /// An arena within the budget that rematerialises little, if one is found.
     fn near(&mut self, peak: i64, most: i64) -> Result<Option<Within>> {
         let arena = self.first.plan.arena_bytes.max(1);
         let mut aim = (most.max(0) as f64 / arena as f64 * peak as f64) as i64;
@@ -107,7 +107,7 @@ impl Search<'_> {
             if best.as_ref().is_none_or(|b| made.sequence.len() < b.sequence.len()) {
                 best = Some(made);
             }
-            // What is left may be used for keeping more.
+            // Bytes that are left may keep more values.
             if relaxed == RELAXED || -over < most / 32 {
                 break;
             }
@@ -118,7 +118,7 @@ impl Search<'_> {
     }
 }
 
-/// Why a budget is not met: what makes up the peak of the smallest arena that was found.
+/// The error of an unmet budget: the values at the peak of the smallest arena that was found.
 fn unmet(best: &Attempt, most: i64) -> Error {
     let (graph, placement, plan) = (best.program.graph(), &best.placed.placement, &best.plan);
     let reached = plan.arena_bytes;
@@ -153,7 +153,7 @@ fn unmet(best: &Attempt, most: i64) -> Error {
     let total: i64 = crowd.iter().map(|c| c.1).sum();
     let all: Vec<String> = crowd.iter().take(6).map(line).collect();
     let more = if crowd.len() > 6 { format!("; and {} more", crowd.len() - 6) } else { String::new() };
-    what = format!("{what}, of which {total} are needed at once at step {at}: {}{more}", all.join("; "));
+    what = format!("{what}. Step {at} needs {total} at once: {}{more}", all.join("; "));
     let error = Error::unsupported(what).help(format!("--budget {reached} can be met"));
     match here {
         Some(node) => error.at(graph, node),
@@ -188,7 +188,7 @@ fn crowd(graph: &Graph, placement: &Placement) -> (usize, Vec<(BufferId, i64)>) 
     (at, all)
 }
 
-/// What lies first in each buffer, and what makes that.
+/// The first value in each buffer, and the node that makes it.
 fn names(graph: &Graph, placement: &Placement) -> Vec<(String, Option<NodeId>)> {
     let mut out: Vec<(String, Option<NodeId>)> = vec![("memory".into(), None); placement.buffers.len()];
     let mut name = |node: &Node, id: NodeId| {

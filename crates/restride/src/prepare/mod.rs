@@ -88,12 +88,12 @@ fn make(segment: usize, program: &Program, symbols: &Binding, options: &CompileO
             .help("the plan beside the program is not a plan for it: compile the program again"),
         None => error,
     };
-    // What another process wrote is never trusted.
+    // A plan from a file is never trusted.
     let options = &CompileOptions { check: options.check || saved.is_some(), ..options.clone() };
     finish(made, options, times, blame)
 }
 
-/// Checks what was made, and makes the steps that run.
+/// Checks placement and plan, and makes the steps that run.
 fn finish(
     made: Made,
     options: &CompileOptions,

@@ -66,7 +66,7 @@ graph(%x: f32[2], %y: f32[2]+2, %st: f32[6]) {
     assert_eq!(base.to_elements::<f32>(), [0., 10., 20., 30., 40., 50.]);
     assert!(tensor(&out, 0).storage().same(base.storage()));
     assert!(fails(text, &[&at(0), &f32s(&[1., 2.])]).contains("must be one"));
-    assert!(fails(text, &[&at(0), &at(3)]).contains("input y lies at element 3 of its storage"));
+    assert!(fails(text, &[&at(0), &at(3)]).contains("input y starts at element 3 of its storage"));
 }
 
 #[test]
