@@ -1,7 +1,7 @@
 //! The operator table: every operator declared once, as data, in one folder per family.
 //!
 //! A family's folder holds declarations, gradients and sample calls side by side; its `mod.rs` exports them as one
-//! [`Family`], which stands in [`FAMILIES`]. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's
+//! `Family`, which stands in `FAMILIES`. [`lookup`] finds an operator by its full name: declared, derived from PyTorch's
 //! schemas (in-place, `out=` and `_foreach_*` forms), or known by its schema alone.
 #![forbid(unsafe_code)]
 
