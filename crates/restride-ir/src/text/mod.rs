@@ -1,6 +1,6 @@
 //! The text format (`.fx`): programs as PyTorch users read them, one node a line.
 //!
-//! [`print`] and [`parse`] are inverse to each other up to numbering, source lines, sample inputs and the memory of
+//! [`print()`] and [`parse`] are inverse to each other up to numbering, source lines, sample inputs and the memory of
 //! weights. [`print_placed`] shows a placement; it is not read back. The grammar is in `docs/text-format.md`.
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see [`crate::matmul::blocked`].
+//! Matrix products. One order of summation for given sizes, whatever the strides and the number of threads: see `blocked.rs`.
 
 pub(crate) mod blocked;
 pub mod grouped;

@@ -1,7 +1,7 @@
 //! Sorting along a dimension: whole lanes, their first elements, or one of them.
 //!
 //! Sorts are stable and no-numbers count as the largest, as in PyTorch. Ties have the lower index first, but for the
-//! first elements of a lane, whose ties are as [`top`] leaves them.
+//! first elements of a lane, whose ties are as `top` leaves them.
 
 pub mod search;
 mod top;

@@ -157,7 +157,7 @@ pub fn is_compute(dtype: DType) -> bool {
     matches!(dtype, DType::F32 | DType::F64 | DType::I64 | DType::C64 | DType::C128)
 }
 
-/// Bytes that [`pack`] takes for elements of this type and layout, or [`Target`] for a result of it.
+/// Bytes that [`pack`] takes for elements of this type and layout, or `Target` for a result of it.
 pub fn packed_room((dtype, layout): (DType, &Layout)) -> usize {
     if is_compute(dtype) && layout.is_contiguous() { 0 } else { compute_room(dtype, layout.numel()) }
 }
