@@ -2,18 +2,18 @@
 //!
 //! A *base*, a tensor on memory of its own, is differentiated; views are regions of it: a view points to
 //! its base, never to another view. A write through a view is a new version of the base, of which exactly the region's
-//! cells are another value: the base's history becomes a [`node::Kind::Scatter`] of its history before and of what was
+//! cells are another value: the base's history becomes a `node::Kind::Scatter` of its history before and of what was
 //! written. A view whose base has another history than when the view was made gets a new one when it is asked for: a
-//! [`node::Kind::Restride`] of the base. Rules are the operators' own; a backward pass emits their calls through
+//! `node::Kind::Restride` of the base. Rules are the operators' own; a backward pass emits their calls through
 //! [`restride_ir::GradEmit`] as calls of this tape, so that gradients have gradients.
 //!
-//! - [`tensor`] is the tensor object; [`methods`] its convenient methods.
-//! - [`call`] runs operators; [`write`] those that write; [`object`] those that change the tensor object.
-//! - [`memory`] keeps versions and saved values; [`probe`] finds the values that a rule reads, [`guards`] those that PyTorch keeps.
-//! - [`node`] is the graph, [`emit`] runs rules on it, [`engine`] goes backwards through it.
-//! - [`program`] runs whole programs, [`control_flow`] their control flow.
-//! - [`function`] is for functions whose gradient is written down.
-//! - [`mode`] says whether calls are recorded and how saved values are guarded.
+//! - `tensor` is the tensor object; `methods` its convenient methods.
+//! - `call` runs operators; `write` those that write; `object` those that change the tensor object.
+//! - `memory` keeps versions and saved values; `probe` finds the values that a rule reads, `guards` those that PyTorch keeps.
+//! - `node` is the graph, `emit` runs rules on it, `engine` goes backwards through it.
+//! - `program` runs whole programs, `control_flow` their control flow.
+//! - `function` is for functions whose gradient is written down.
+//! - `mode` says whether calls are recorded and how saved values are guarded.
 
 mod call;
 mod control_flow;

@@ -2,11 +2,11 @@
 //! that everything else is held against, so it is kept plain: one node after the other, every value a tensor object
 //! of its own, every write through the memory that its target really has.
 //!
-//! - [`frame`] runs one graph: arguments, results, symbols, the life of values.
-//! - [`call`] runs one operator call: views alias, metadata operators change the object, kernels compute.
-//! - [`write`] runs mutating calls as their functional twin followed by a write, with PyTorch's refusals.
-//! - [`control_flow`] runs higher-order operators.
-//! - [`finish`] applies declared mutations and gives the outputs.
+//! - `frame` runs one graph: arguments, results, symbols, the life of values.
+//! - `call` runs one operator call: views alias, metadata operators change the object, kernels compute.
+//! - `write` runs mutating calls as their functional twin followed by a write, with PyTorch's refusals.
+//! - `control_flow` runs higher-order operators.
+//! - `finish` applies declared mutations and gives the outputs.
 
 mod call;
 mod control_flow;

@@ -1,9 +1,9 @@
 //! The planned run: one arena, no mutation but the placement's, every value where the placement says.
 //!
-//! - [`code`] turns a placement and a plan into steps, and proves that each stays inside its memory.
-//! - [`steps`] binds steps to memory and runs them; [`control_flow`] runs calls of bodies.
-//! - [`session`] binds a runnable once for many runs.
-//! - [`learn`] runs the nodes between pieces, whose results tell sizes.
+//! - `code` turns a placement and a plan into steps, and proves that each stays inside its memory.
+//! - `steps` binds steps to memory and runs them; `control_flow` runs calls of bodies.
+//! - `session` binds a runnable once for many runs.
+//! - `learn` runs the nodes between pieces, whose results tell sizes.
 
 mod arena;
 mod code;
