@@ -49,6 +49,13 @@ pub struct Fault {
     pub what: String,
 }
 
+impl Fault {
+    /// A fault of a whole graph or program.
+    pub(crate) fn new(kind: FaultKind, graph: Option<GraphId>, what: impl Into<String>) -> Fault {
+        Fault { kind, graph, step: None, node: None, value: None, place: None, element: None, what: what.into() }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(step) = self.step {

@@ -31,16 +31,7 @@ struct FormChecker<'a> {
 
 impl FormChecker<'_> {
     fn fault(&mut self, graph: Option<GraphId>, node: Option<NodeId>, kind: FaultKind, what: impl Into<String>) {
-        self.faults.push(Fault {
-            kind,
-            graph,
-            step: None,
-            node,
-            value: None,
-            place: None,
-            element: None,
-            what: what.into(),
-        });
+        self.faults.push(Fault { node, ..Fault::new(kind, graph, what) });
     }
 
     fn graph(&mut self, id: GraphId, graph: &Graph) {

@@ -24,17 +24,7 @@ pub fn placement(program: &Program, placement: &Placement) -> Result<(), Vec<Fau
 
 fn check(program: &Program, id: GraphId, placement: &Placement, body: Option<usize>) -> Vec<Fault> {
     let Some(graph) = program.graphs.get(id) else {
-        let what = "a body that is not in the program".to_string();
-        return vec![Fault {
-            kind: FaultKind::Malformed,
-            graph: Some(id),
-            step: None,
-            node: None,
-            value: None,
-            place: None,
-            element: None,
-            what,
-        }];
+        return vec![Fault::new(FaultKind::Malformed, Some(id), "a body that is not in the program")];
     };
     let mut walk = PlacementWalk::new(program, id, graph, placement, body);
     if !walk.well_formed() {

@@ -30,7 +30,7 @@ fn check(program: &Program, id: GraphId, placement: &Placement, plan: &Plan, fau
     let mut fault = |kind, step, what: String| {
         let graph = (id != program.main).then_some(id);
         if own.len() < MOST {
-            own.push(Fault { kind, graph, step, node: None, value: None, place: None, element: None, what });
+            own.push(Fault { step, ..Fault::new(kind, graph, what) });
         }
     };
     match program.graphs.get(id) {

@@ -184,7 +184,7 @@ pub fn known_meta(graph: &Graph, v: ValueId) -> Result<Meta> {
 pub struct LoopFrame {
     /// Bytes of the scratch.
     pub bytes: i64,
-    /// Offset of the bodies' arenas, of which one is live at a time.
+    /// Offset of the bodies' arenas, one live at a time.
     pub arena: i64,
     /// Places of the carried tensors, in the border layout of the last body's input. `None` for numbers.
     pub carried: Vec<Option<CarryPlace>>,

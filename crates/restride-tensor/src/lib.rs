@@ -1,31 +1,31 @@
-//! What a tensor is in memory: element types, strided layouts and their algebra, storages, and views.
+//! Tensors in memory: element types, strided layouts and their algebra, storages, and views.
 //!
-//! A [`Layout`] maps indices to cells of one storage; every PyTorch view is one, and views compose. The
-//! crate knows nothing of operators or graphs.
+//! A [`Layout`] maps indices to cells of one storage. Every PyTorch view is a layout, and views compose. The crate knows
+//! neither operators nor graphs.
 //!
 //! # Memory
 //!
-//! Aliasing is what this project is about, so any number of tensors share a [`Storage`] and each may write it. Rust's rules are
-//! kept at run time:
+//! Any number of tensors share a [`Storage`], and each may write it. The crate keeps Rust's aliasing rules at run time:
 //!
-//! - *Whose the bytes are.* A storage owns them, reads as immutable [`Bytes`] until the first write copies them (weights, often
-//!   a mapped file), or stands for memory of somebody else: of an owner that it keeps ([`Storage::from_owner`]), or of a caller
-//!   who is told when it is needed no more ([`Storage::foreign`]). Foreign memory is written where it is, never grows, and may be
-//!   read-only. Storages are counted atomically; whoever drops the last handle, on any thread, frees or releases the bytes.
-//! - *Who may use them when.* A lock in each storage has any number of readers or one writer. Nobody waits for it: who would have
-//!   to gets an [`AccessError`] (or a panic, from methods that say so). Growing and copying on the first write take the writer's
-//!   lock, so the bytes stay where they are while anybody has a [`View`] of them: views borrow a [`ReadGuard`], [`WriteGuard`] or
-//!   [`Access`], which hold the lock.
-//! - *What goes to other threads.* [`Storage`], [`RawTensor`] and [`Bytes`] are `Send + Sync`. Views are neither: a kernel that
-//!   shares its work between threads hands over addresses and is answerable for who writes which element.
-//! - *Reading what is written.* An in-place operator does. Safe code cannot make views for that; [`Access`] locks the storages of
-//!   all operands once, each as a writer or a reader, and gives views that overlap through `unsafe` functions. Who runs operators
-//!   knows from their declarations which of them cope.
-//! - *What fits.* A tensor is made only of a layout that lies in its storage, with aligned elements ([`Layout::byte_range`]).
-//!   Storages never shrink, so this stays true, and nothing checks it again.
+//! - *Ownership.* A storage owns its bytes, or reads immutable [`Bytes`] until the first write copies them (weights, often
+//!   a mapped file), or refers to foreign memory: of an owner that it keeps ([`Storage::from_owner`]), or of a caller that
+//!   it notifies after the last use ([`Storage::foreign`]). Foreign memory is written in place, never grows, and may be
+//!   read-only. Storages are reference-counted atomically; the thread that drops the last handle frees or releases the
+//!   bytes.
+//! - *Locks.* The lock of a storage has any number of readers or one writer, and never blocks: a conflict is an
+//!   [`AccessError`], or a panic from methods that document it. Growth and the copy at the first write take the writer's
+//!   lock, so the bytes stay in place under a [`View`]: views borrow a [`ReadGuard`], [`WriteGuard`] or [`Access`], which
+//!   hold the lock.
+//! - *Threads.* [`Storage`], [`RawTensor`] and [`Bytes`] are `Send + Sync`. Views are neither: a kernel that shares work
+//!   between threads passes addresses and ensures that no two threads write an element.
+//! - *Reads of written memory.* In-place operators need them. Safe code cannot create such views: [`Access`] locks the
+//!   storages of all operands once, each for reading or writing, and gives overlapping views through `unsafe` functions.
+//!   The caller knows from declarations which operators support that.
+//! - *Bounds.* A tensor's layout stays inside of its storage, with aligned elements ([`Layout::byte_range`]). Storages
+//!   never shrink, so no later check is needed.
 //!
-//! A program that is bound to its memory for many runs keeps addresses. Each run takes the locks of its storages, one for each,
-//! and compares the addresses; a step of a run takes none.
+//! A session keeps addresses over many runs. Each run takes the lock of each storage once and compares the addresses; steps
+//! take none.
 
 mod dtype;
 mod layout;

@@ -1,4 +1,4 @@
-//! Whether two strided boxes of cells share a cell, decided exactly where that takes bounded work.
+//! Overlap of two strided boxes of cells, exact within a bounded search.
 //!
 //! Two layouts meet where `sum(stride_k * x_k) = c` has a solution with `0 <= x_k < size_k` over the
 //! dimensions of both: a bounded linear Diophantine equation. It is searched from the largest stride down,
@@ -8,7 +8,7 @@
 use crate::{Dim, Layout, PerDim};
 use smallvec::SmallVec;
 
-/// How the cells of one layout lie to those of another.
+/// Relation of the cells of one layout to those of another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overlap {
     /// No cell in common.
@@ -30,7 +30,7 @@ const BUDGET: u32 = 20_000;
 /// (stride, size) of the dimensions of two layouts.
 type Terms = SmallVec<[(i64, i64); 16]>;
 
-/// How the cells of `a` lie to those of `b`; both count the same elements on the same storage.
+/// Relation of the cells of `a` to those of `b`, which count the same elements on the same storage.
 pub fn overlap(a: &Layout, b: &Layout) -> Overlap {
     if a.same_cells(b) && !a.sizes.contains(&0) {
         return Overlap::Same;
@@ -40,7 +40,7 @@ pub fn overlap(a: &Layout, b: &Layout) -> Overlap {
         None => Overlap::Unknown,
         Some(true) => {
             let (ra, rb) = (a.cell_range(), b.cell_range());
-            // A dense box contains whatever lies in its range.
+            // A dense box contains all cells in its range.
             if b.is_dense() && rb.start <= ra.start && ra.end <= rb.end {
                 Overlap::Inside
             } else if a.is_dense() && ra.start <= rb.start && rb.end <= ra.end {

@@ -1,4 +1,4 @@
-//! A layout on a storage, and how its elements are reached.
+//! Layouts on storages, and access to their elements.
 
 use crate::storage::AccessError;
 use crate::{DType, Element, Layout, Lock, Scalar, Storage, View, ViewMut};
@@ -17,8 +17,8 @@ pub struct RawTensor {
 }
 
 impl RawTensor {
-    /// A tensor on a storage; `None` if the layout is none, reaches outside of the storage, or if elements would not be aligned
-    /// there (memory of another owner may begin anywhere).
+    /// A tensor on a storage; `None` for a malformed layout, one outside of the storage, or misaligned elements (foreign
+    /// memory may start anywhere).
     pub fn new(storage: Storage, dtype: DType, layout: Layout) -> Option<RawTensor> {
         let bytes = layout.byte_range(dtype.size())?;
         let aligned = (storage.address() as usize).is_multiple_of(dtype.align());
@@ -32,18 +32,18 @@ impl RawTensor {
         })
     }
 
-    /// A zeroed tensor on a storage of its own that ends where the layout ends.
+    /// A zeroed tensor on its own storage, which ends with the layout.
     ///
     /// # Panics
-    /// For what is no layout of memory ([`Layout::byte_range`]). Ends the process where there is no memory;
-    /// [`RawTensor::try_zeros`] does neither.
+    /// The layout fits no memory ([`Layout::byte_range`]). Allocation failure ends the process. [`RawTensor::try_zeros`]
+    /// does neither.
     pub fn zeros(dtype: DType, layout: Layout) -> RawTensor {
         let bytes = layout.byte_range(dtype.size()).unwrap_or_else(|| panic!("no memory can be of layout {layout}"));
         let storage = Storage::zeroed(bytes.end);
         RawTensor { storage, dtype, layout, conj: false, neg: false }
     }
 
-    /// As [`RawTensor::zeros`], or `None` for what is no layout, or needs more memory than there is.
+    /// As [`RawTensor::zeros`]; `None` for a malformed layout, or if the allocation fails.
     pub fn try_zeros(dtype: DType, layout: Layout) -> Option<RawTensor> {
         let storage = Storage::try_zeroed(layout.byte_range(dtype.size())?.end).ok()?;
         Some(RawTensor { storage, dtype, layout, conj: false, neg: false })
@@ -85,8 +85,8 @@ impl RawTensor {
         Some(t)
     }
 
-    /// Whether elements of both may share bytes: those of one storage, or of storages on the same foreign memory. `false` is
-    /// certain; `true` is where the bytes between first and last elements meet.
+    /// Whether elements of both may share bytes, on one storage or on the same foreign memory. `false` is certain; `true`
+    /// compares the ranges from first to last element.
     pub fn may_meet(&self, other: &RawTensor) -> bool {
         let range = |t: &RawTensor| {
             let bytes = t.layout.byte_range(t.dtype.size()).unwrap_or(0..usize::MAX);
@@ -97,10 +97,10 @@ impl RawTensor {
         !a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end
     }
 
-    /// Locked for reading until what this gives is dropped: `t.read().view()` is what kernels take.
+    /// Locks the storage for reading until the guard is dropped: kernels take `t.read().view()`.
     ///
     /// # Panics
-    /// While the storage is being written.
+    /// The storage is being written.
     pub fn read(&self) -> ReadGuard<'_> {
         self.try_read().unwrap_or_else(|e| panic!("{e}"))
     }
@@ -108,15 +108,15 @@ impl RawTensor {
     /// As [`RawTensor::read`].
     ///
     /// # Errors
-    /// While the storage is being written.
+    /// The storage is being written.
     pub fn try_read(&self) -> Result<ReadGuard<'_>, AccessError> {
         Ok(ReadGuard { lock: self.storage.lock(false)?, tensor: self })
     }
 
-    /// Locked for writing until what this gives is dropped. Aliases of the storage see the writes.
+    /// Locks the storage for writing until the guard is dropped. Aliases see the writes.
     ///
     /// # Panics
-    /// While the storage is being read or written, and if it is read-only.
+    /// The storage is being read or written, or is read-only.
     pub fn write(&self) -> WriteGuard<'_> {
         self.try_write().unwrap_or_else(|e| panic!("{e}"))
     }
@@ -124,7 +124,7 @@ impl RawTensor {
     /// As [`RawTensor::write`].
     ///
     /// # Errors
-    /// While the storage is being read or written, and if it is read-only.
+    /// The storage is being read or written, or is read-only.
     pub fn try_write(&self) -> Result<WriteGuard<'_>, AccessError> {
         Ok(WriteGuard { lock: self.storage.lock(true)?, tensor: self })
     }
@@ -170,21 +170,21 @@ pub struct WriteGuard<'t> {
 impl WriteGuard<'_> {
     /// Where a kernel may write.
     pub fn view_mut(&mut self) -> ViewMut<'_> {
-        // SAFETY: as in `ReadGuard::view`; the lock keeps everybody else away.
+        // SAFETY: as in `ReadGuard::view`; the lock keeps all other readers and writers away.
         unsafe { ViewMut::from_raw(self.lock.start(), self.tensor.dtype, &self.tensor.layout) }
     }
 }
 
-/// The storages of all tensors of a call, locked: a call may read and write the same storage, as in-place operators do.
+/// Locks on the storages of all tensors of a call. An in-place operator may read and write the same storage.
 pub struct Access<'t> {
     held: SmallVec<[(&'t Storage, bool); 8]>,
 }
 
 impl<'t> Access<'t> {
-    /// Locks what is read and what is written.
+    /// Locks the storages that a call reads and writes.
     ///
     /// # Errors
-    /// Others are in the way, or a write to memory that is read-only.
+    /// Another lock conflicts, or written memory is read-only.
     pub fn of(
         reads: impl IntoIterator<Item = &'t RawTensor>,
         writes: impl IntoIterator<Item = &'t RawTensor>,
@@ -211,26 +211,26 @@ impl<'t> Access<'t> {
         self.held.iter().any(|(s, w)| s.same(&t.storage) && (*w || !write))
     }
 
-    /// A tensor that is read.
+    /// View for reading.
     ///
     /// # Safety
-    /// Where the call also writes the tensor's storage, it copes with that.
+    /// The operator supports the call's writes to the tensor's storage.
     ///
     /// # Panics
-    /// For tensors that are not locked (in debug builds).
+    /// The tensor is not locked (in debug builds).
     pub unsafe fn view<'a>(&'a self, t: &'a RawTensor) -> View<'a> {
         debug_assert!(self.holds(t, false), "a tensor is read that was not locked");
         // SAFETY: as in `ReadGuard::view`; who else writes the bytes is the caller's promise.
         unsafe { View::from_raw(t.storage.address(), t.dtype, &t.layout) }
     }
 
-    /// A tensor that is written.
+    /// View for writing.
     ///
     /// # Safety
-    /// Where the call also uses the tensor's storage through other views, it copes with that.
+    /// The operator supports the call's other views of the tensor's storage.
     ///
     /// # Panics
-    /// For tensors that are not locked for that (in debug builds).
+    /// The tensor is not locked for writing (in debug builds).
     pub unsafe fn view_mut<'a>(&'a self, t: &'a RawTensor) -> ViewMut<'a> {
         debug_assert!(self.holds(t, true), "a tensor is written that was not locked");
         // SAFETY: as in `WriteGuard::view_mut`; who else uses the bytes is the caller's promise.

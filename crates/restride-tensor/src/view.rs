@@ -1,14 +1,13 @@
-//! What kernels get: a typed, strided window on memory, without ownership.
+//! Operands of kernels: typed, strided windows on memory, without ownership.
 
 use crate::{C32, C64, DType, Element, Layout, Scalar, bf16, f16};
 use std::marker::PhantomData;
 
-/// A strided window for reading. The memory may also be under a [`ViewMut`] of the same call, where the
-/// operator declares that it copes (`Reuse`), so elements are read through raw pointers, never as slices
-/// that outlive a write.
+/// A strided window for reading. The same call may write the memory through a [`ViewMut`] if the operator declares it
+/// (`Reuse`), so elements are read through raw pointers, never as slices that outlive a write.
 ///
-/// Views stay on their thread, because a [`ViewMut`] of the same memory may be there. A kernel that shares its work between
-/// threads hands addresses over, and sees to it that no two threads write an element.
+/// Views stay on their thread, as a [`ViewMut`] of the same memory may exist. A kernel that shares work between threads
+/// passes addresses and ensures that no two threads write an element.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     ptr: *const u8,
@@ -17,8 +16,7 @@ pub struct View<'a> {
     life: PhantomData<&'a u8>,
 }
 
-/// A strided window for writing, which is no copy of another one: safe code cannot hand a kernel a second window on what it
-/// writes.
+/// A strided window for writing. It cannot be copied, so safe code cannot give a kernel a second window on written memory.
 pub struct ViewMut<'a> {
     ptr: *mut u8,
     dtype: DType,
@@ -26,14 +24,14 @@ pub struct ViewMut<'a> {
     life: PhantomData<&'a u8>,
 }
 
-/// Said by whoever calls an operator's kernel: operators trust their calls, and only `unsafe` code can say it.
+/// A promise of the caller of an operator's kernel that the call is well formed. Only `unsafe` code can make it.
 #[derive(Debug)]
 pub struct Fitted(());
 
 impl Fitted {
     /// # Safety
-    /// Results have the sizes and element types that the operator's shape rule gives for the arguments, and overlap arguments
-    /// and each other as the operator declares that it copes with, no more.
+    /// Results have the sizes and element types of the operator's shape function, and overlap arguments and each other only
+    /// as the operator declares.
     pub const unsafe fn promise() -> Fitted {
         Fitted(())
     }

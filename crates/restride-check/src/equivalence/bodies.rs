@@ -220,7 +220,7 @@ fn placed(program: &Program, graph: GraphId, depth: usize) -> bool {
     })
 }
 
-/// Where a result on memory of its own lies.
+/// Layout of a result on its own storage.
 fn eager(t: &ReplayTensor) -> Layout {
     Layout { offset: 0, ..t.layout.clone() }
 }

@@ -142,16 +142,7 @@ fn loops(program: &Program) -> usize {
 }
 
 fn plain(what: impl Into<String>) -> Fault {
-    Fault {
-        kind: FaultKind::Meaning,
-        graph: None,
-        step: None,
-        node: None,
-        value: None,
-        place: None,
-        element: None,
-        what: what.into(),
-    }
+    Fault::new(FaultKind::Meaning, None, what)
 }
 
 /// Places of the functional program's inputs: the imported program's, and flat storages.
@@ -181,14 +172,14 @@ struct Side {
 impl Side {
     fn run(
         program: &Program,
-        lies: &[Option<InputPlace>],
+        places: &[Option<InputPlace>],
         known: &MemoryOps,
         names: &mut TermTable,
     ) -> Result<Side, ReplayStop> {
         let mut storages: BTreeMap<usize, Rc<RefCell<cells::StorageCells>>> = BTreeMap::new();
         let mut inputs = Vec::new();
         for (i, spec) in program.signature.inputs.iter().enumerate() {
-            inputs.push(match (&program.graph().values[spec.value].ty, lies.get(i)) {
+            inputs.push(match (&program.graph().values[spec.value].ty, places.get(i)) {
                 (Type::Tensor(ty), Some(Some(at))) => {
                     let shared = storages
                         .entry(at.storage)
@@ -207,7 +198,7 @@ impl Side {
                     })
                 }
                 (Type::Tensor(_), _) => {
-                    return Err(ReplayStop::Undecided(format!("where input {i} lies is not known")));
+                    return Err(ReplayStop::Undecided(format!("the place of input {i} is unknown")));
                 }
                 (Type::Scalar(e), _) => ReplayValue::Number(e.clone()),
                 (Type::None, _) => ReplayValue::Other("None".into()),
@@ -220,7 +211,7 @@ impl Side {
         // A program may declare new contents of its inputs instead of writing them.
         for (spec, out) in program.signature.outputs.iter().zip(&outputs) {
             let (OutputKind::Mutation(i), Arg::Value(ReplayValue::Tensor(value))) = (&spec.kind, out) else { continue };
-            let Some(Some(at)) = lies.get(*i) else { continue };
+            let Some(Some(at)) = places.get(*i) else { continue };
             let value = value.borrow().clone();
             let runs = replay.read(&value)?;
             if let Some(cells) = storages.get(&at.storage) {
@@ -234,7 +225,7 @@ impl Side {
 fn compare(
     imported: &Program,
     functional: &Program,
-    lies: &[Option<InputPlace>],
+    places: &[Option<InputPlace>],
     before: &Side,
     after: &Side,
     known: &MemoryOps,
@@ -252,7 +243,7 @@ fn compare(
     let mut faults = Vec::new();
     // Storages after the functional program, by its declared contents.
     let mut storages: BTreeMap<usize, cells::StorageCells> = BTreeMap::new();
-    let at = functional_inputs(functional, lies);
+    let at = functional_inputs(functional, places);
     for l in at.iter().flatten() {
         storages
             .entry(l.storage)
@@ -269,8 +260,8 @@ fn compare(
     }
     for (storage, truth) in &before.storages {
         let Some(claimed) = storages.get_mut(storage) else { continue };
-        let Some(i) = lies.iter().position(|l| l.as_ref().is_some_and(|l| l.storage == *storage)) else { continue };
-        let flat = Layout::contiguous(&[lies[i].as_ref().map_or(0, |l| l.bytes)]);
+        let Some(i) = places.iter().position(|l| l.as_ref().is_some_and(|l| l.storage == *storage)) else { continue };
+        let flat = Layout::contiguous(&[places[i].as_ref().map_or(0, |l| l.bytes)]);
         let (want, got) = (truth.borrow_mut().read(checker.names, &flat, 1), claimed.read(checker.names, &flat, 1));
         if let (Some(want), Some(got)) = (want, got)
             && let Some(k) = first_difference(&want, &got)

@@ -6,7 +6,7 @@ use std::fmt;
 /// Sizes or strides, one per dimension.
 pub type Dims<D> = SmallVec<<D as Dim>::Room>;
 
-/// Anything else that there is one of per dimension.
+/// A list with one entry a dimension.
 pub type PerDim<T> = SmallVec<[T; 6]>;
 
 /// A size, stride or offset: known (`i64`) or symbolic.

@@ -3,7 +3,7 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// What vector kernels and `.pt2` weights expect.
+/// Alignment for vector kernels and `.pt2` weights.
 pub(super) const ALIGN: usize = 64;
 
 /// Owned zeroed bytes, aligned to [`ALIGN`]. The bytes are reached through the address only: no Rust reference to them is kept.
@@ -18,11 +18,11 @@ unsafe impl Send for Aligned {}
 unsafe impl Sync for Aligned {}
 
 impl Aligned {
-    /// `len` zero bytes; `None` if there is no memory for them.
+    /// `len` zero bytes; `None` if the allocation fails.
     pub(super) fn try_zeroed(len: usize) -> Option<Aligned> {
         let layout = Aligned::layout(len)?;
         if len == 0 {
-            // Never read or written: there are no bytes.
+            // Never accessed: it has no bytes.
             return Some(Aligned { start: NonNull::new(std::ptr::without_provenance_mut(ALIGN))?, len });
         }
         // SAFETY: the layout is not empty.
@@ -30,7 +30,7 @@ impl Aligned {
         Some(Aligned { start: NonNull::new(start)?, len })
     }
 
-    /// As [`Aligned::try_zeroed`], ending the process as `Vec` does where there is no memory.
+    /// As [`Aligned::try_zeroed`]. Allocation failure ends the process, as for `Vec`.
     pub(super) fn zeroed(len: usize) -> Aligned {
         let lacking = || match Aligned::layout(len) {
             Some(layout) => handle_alloc_error(layout),
@@ -42,7 +42,7 @@ impl Aligned {
     /// A copy of `len` bytes.
     ///
     /// # Safety
-    /// `from` is readable for `len` bytes, which nobody writes meanwhile.
+    /// `from` is readable for `len` bytes, which nothing writes meanwhile.
     pub(super) unsafe fn copy_of(from: *const u8, len: usize) -> Aligned {
         let own = Aligned::zeroed(len);
         // SAFETY: as the caller promises; `own` was just made with room for `len` bytes.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 enum ByteSource {
     Owned(#[allow(dead_code)] Aligned),
     Mapped(Arc<memmap2::Mmap>),
-    /// What has the bytes goes with the last handle.
+    /// Owner of the bytes, dropped with the last handle.
     Foreign(#[allow(dead_code)] Arc<Release>),
 }
 
-/// Immutable bytes shared between threads: owned, part of a mapped file, or somebody else's. Clones are the same bytes.
+/// Immutable bytes shared between threads: owned, part of a mapped file, or foreign. Clones are the same bytes.
 #[derive(Clone)]
 pub struct Bytes {
     start: *const u8,
@@ -34,10 +34,10 @@ impl Bytes {
         Bytes { start: own.start(), len: own.len(), source: Arc::new(ByteSource::Owned(own)) }
     }
 
-    /// A whole file, mapped: its pages are read when they are first used.
+    /// Maps a whole file; its pages are read at first use.
     ///
-    /// Whoever changes the file while it is mapped changes what is read, and whoever makes it shorter takes pages away: reading
-    /// one then ends the process with a signal (`SIGBUS`). Where others may do so, use [`Bytes::read`].
+    /// Changes of the mapped file change the bytes. If the file is truncated, access to a lost page ends the process with a
+    /// signal (`SIGBUS`). Where others may do so, use [`Bytes::read`].
     ///
     /// # Errors
     /// The file cannot be opened or mapped.
@@ -60,27 +60,27 @@ impl Bytes {
         Ok(Bytes::copy_of(&std::fs::read(path)?))
     }
 
-    /// Bytes that `owner` has and keeps until the last handle goes: a mapped file, a `Vec`, another library's buffer. Nothing is
-    /// copied, and they are aligned as they are.
+    /// Bytes of `owner`, which is kept until the last handle is dropped: a mapped file, a `Vec`, another library's buffer.
+    /// Nothing is copied, and the alignment is the owner's.
     pub fn from_owner<T: AsRef<[u8]> + Send + Sync + 'static>(owner: T) -> Bytes {
         let (release, start, len) = Release::of_shared(owner);
         Bytes { start, len, source: Arc::new(ByteSource::Foreign(Arc::new(release))) }
     }
 
-    /// Bytes of somebody else, who is told by `release`, on any thread, when the last handle has gone.
+    /// Foreign bytes. `release` is called on any thread after the last handle is dropped.
     ///
     /// # Safety
-    /// `start` is readable for `len` bytes until `release` is called, and nobody writes them until then.
+    /// `start` is readable for `len` bytes, and nothing writes them, until `release` is called.
     pub unsafe fn foreign(start: *const u8, len: usize, release: impl FnOnce() + Send + 'static) -> Bytes {
         let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
         Bytes { start, len, source: Arc::new(ByteSource::Foreign(Arc::new(Release::by(release)))) }
     }
 
-    /// Part of these bytes: the same memory where tensors can lie in it, a copy where it is owned or no multiple of 16 begins
-    /// it. `None` if out of range.
+    /// A part of these bytes; `None` if out of range. The same memory where a tensor can use it, else a copy: of owned
+    /// bytes, and where the start is no multiple of 16.
     pub fn slice(&self, range: std::ops::Range<usize>) -> Option<Bytes> {
         let part = self.get(range)?;
-        // Cells must be aligned for their type: what another writer packed tightly is copied.
+        // Cells must be aligned for their type, so tightly packed ones are copied.
         let aligned = (part.as_ptr() as usize).is_multiple_of(16);
         let source = match &*self.source {
             ByteSource::Mapped(map) if aligned => ByteSource::Mapped(map.clone()),
@@ -94,7 +94,8 @@ impl Bytes {
 impl std::ops::Deref for Bytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: the source, which this handle keeps, has at least `len` initialised bytes from `start`, which nobody writes.
+        // SAFETY: the source, which this handle keeps, has at least `len` initialised bytes from `start`, which nothing
+        // writes.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -139,7 +140,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("restride-bytes-{}", std::process::id()));
         std::fs::write(&path, [7u8; 100]).unwrap();
         let read = Bytes::read(&path).unwrap();
-        // Cut short: what was read is there all the same.
+        // Truncation does not change bytes that were read.
         std::fs::write(&path, []).unwrap();
         assert_eq!(read[..], [7u8; 100]);
         assert!(Bytes::map(&path).unwrap().is_empty());

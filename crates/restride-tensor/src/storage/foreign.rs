@@ -1,12 +1,12 @@
-//! What keeps memory that is not ours.
+//! Owners of foreign memory.
 
-/// Tells the owner of foreign memory, once and on whichever thread that is, that it is needed no more.
+/// Notifies the owner of foreign memory once, on any thread, after the last use.
 pub(super) struct Release(Option<Box<dyn FnOnce() + Send>>);
 
 // SAFETY: the only use through a shared reference is none at all; dropping takes `&mut` and may be on any thread (`Send`).
 unsafe impl Sync for Release {}
 
-/// An owner on the heap, dropped with what holds this.
+/// An owner on the heap, dropped with this handle.
 struct HeapOwner<T>(*mut T);
 // SAFETY: the owner is `Send` where this is made, and is reached through this alone.
 unsafe impl<T: Send> Send for HeapOwner<T> {}

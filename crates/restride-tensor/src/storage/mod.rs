@@ -13,18 +13,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// Why memory cannot be read, written or resized now.
+/// Reason why memory cannot be read, written or resized now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessError {
-    /// Somebody writes it: another thread, or a [`crate::WriteGuard`] that lives.
+    /// It is being written, by another thread or under a live [`crate::WriteGuard`].
     Written,
-    /// Somebody reads it, so that it can be neither written nor resized.
+    /// It is being read, so it can be neither written nor resized.
     Read,
-    /// Its owner gave it for reading only.
+    /// It is read-only.
     ReadOnly,
-    /// It stays where it is and as large as it is: it is foreign, or pinned.
+    /// It is foreign or pinned, so its address and size are fixed.
     Fixed,
-    /// So many bytes are more than there are.
+    /// The allocation of this many bytes failed.
     NoMemory(usize),
 }
 
@@ -45,30 +45,30 @@ impl std::error::Error for AccessError {}
 
 type Result<T> = std::result::Result<T, AccessError>;
 
-/// Whose the bytes are.
+/// Owner of the bytes.
 enum StorageMemory {
     Owned(#[allow(dead_code)] Aligned),
     /// Read-only until the first write, which copies.
     Shared(#[allow(dead_code)] Bytes),
-    /// Somebody else's, told when the storage goes.
+    /// Foreign memory, released with the storage.
     Foreign {
         _release: Release,
         writable: bool,
     },
 }
 
-/// [`StorageInner::users`] while somebody writes.
+/// [`StorageInner::users`] during a write.
 const WRITER: usize = usize::MAX;
 
 struct StorageInner {
     /// Address and number of the bytes. They change only while `users` is [`WRITER`]; the number only grows.
     start: AtomicPtr<u8>,
     len: AtomicUsize,
-    /// How many read, or [`WRITER`].
+    /// Number of readers, or [`WRITER`].
     users: AtomicUsize,
-    /// The bytes stay where they are.
+    /// The address is fixed.
     pinned: AtomicBool,
-    /// What has the bytes: touched by the writer, and when the storage goes.
+    /// Owner of the bytes. Touched by the writer, and when the storage is dropped.
     memory: UnsafeCell<StorageMemory>,
 }
 
@@ -78,10 +78,9 @@ unsafe impl Send for StorageInner {}
 // SAFETY: as above.
 unsafe impl Sync for StorageInner {}
 
-/// Shared mutable memory: what tensors that alias have in common. Clones are the same storage, on any thread.
+/// Shared mutable memory of tensors that alias. Clones are the same storage, on any thread.
 ///
-/// Bytes are reached under a lock that does not wait: any number of readers or one writer, and whoever comes in between is
-/// refused ([`AccessError`]).
+/// A lock that never blocks guards the bytes: any number of readers or one writer. A conflict is an [`AccessError`].
 #[derive(Clone)]
 pub struct Storage(Arc<StorageInner>);
 
@@ -105,10 +104,10 @@ impl Storage {
         Storage::owned(Aligned::zeroed(len))
     }
 
-    /// As [`Storage::zeroed`], or an error where there is no memory for so many bytes.
+    /// As [`Storage::zeroed`].
     ///
     /// # Errors
-    /// [`AccessError::NoMemory`].
+    /// [`AccessError::NoMemory`], if the allocation fails.
     pub fn try_zeroed(len: usize) -> Result<Storage> {
         Aligned::try_zeroed(len).map(Storage::owned).ok_or(AccessError::NoMemory(len))
     }
@@ -118,8 +117,8 @@ impl Storage {
         Storage::new(bytes.as_ptr().cast_mut(), bytes.len(), StorageMemory::Shared(bytes))
     }
 
-    /// Memory that `owner` has and keeps until the last tensor on it goes, such as a writable mapped file or a `Vec`. It is
-    /// written where it is, and never grows.
+    /// Memory of `owner`, which the storage keeps until its last tensor is dropped: a writable mapped file or a `Vec`. It
+    /// is written in place and never grows.
     ///
     /// ```
     /// use restride_tensor::{DType, Layout, Storage, RawTensor};
@@ -131,15 +130,15 @@ impl Storage {
         Storage::new(start, len, StorageMemory::Foreign { _release: release, writable: true })
     }
 
-    /// Memory of somebody else, who is told by `release`, on any thread, when the last tensor on it has gone. What is not
-    /// `writable` is refused to writers; nothing is copied.
+    /// Foreign memory, written in place. `release` is called on any thread after the last tensor on it is dropped. Without
+    /// `writable`, writes are refused.
     ///
     /// # Safety
     /// Until `release` is called:
-    /// - `start` is readable for `len` initialised bytes, and writable if `writable` is said;
-    /// - while a tensor on the storage is read (by a run, a kernel or a method), nobody else writes the bytes, and while it is
-    ///   written, nobody else touches them. Storages on the same bytes count as "somebody else"; a run refuses inputs and outputs
-    ///   that overlap so where it writes one of them, other users of both have to see to it.
+    /// - `start` is readable for `len` initialised bytes, and writable with `writable`;
+    /// - while a run, kernel or method reads the storage, nothing else writes the bytes, and while it writes the storage,
+    ///   nothing else touches them. Another storage on the same bytes counts as something else. A run refuses inputs and
+    ///   outputs that overlap so if it writes one; other users must ensure it.
     pub unsafe fn foreign(
         start: *mut u8,
         len: usize,
@@ -155,7 +154,7 @@ impl Storage {
         self.0.len.load(Ordering::Acquire)
     }
 
-    /// Whether there are no bytes.
+    /// Whether the storage has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -165,7 +164,7 @@ impl Storage {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Whether two are the same storage, or lie on the same bytes of foreign memory in part.
+    /// Whether both are the same storage, or overlap in foreign memory.
     pub fn meets(&self, other: &Storage) -> bool {
         let range = |s: &Storage| {
             let start = s.address() as usize;
@@ -175,27 +174,27 @@ impl Storage {
         self.same(other) || (!a.is_empty() && !b.is_empty() && a.start < b.end && b.start < a.end)
     }
 
-    /// A number that tells storages apart while they live.
+    /// Identity of the storage while it lives.
     pub fn id(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
     }
 
-    /// Address of the bytes, to be told apart and held against others: it changes when the storage grows or shared bytes are
-    /// written for the first time. To read and write there takes [`Storage::lock`].
+    /// Address of the bytes, for comparisons. It changes when the storage grows, or at the first write of shared bytes.
+    /// Access needs [`Storage::lock`].
     pub fn address(&self) -> *mut u8 {
         self.0.start.load(Ordering::Acquire)
     }
 
-    /// Begins to read (or to write), until the lock is dropped. Shared bytes are copied by the first writer.
+    /// Locks for reading or writing until the lock is dropped. The first writer copies shared bytes.
     ///
     /// # Errors
-    /// Others are in the way, or memory that is read-only.
+    /// Another lock conflicts, or the memory is read-only.
     pub fn lock(&self, write: bool) -> Result<Lock<'_>> {
         self.acquire(write)?;
         Ok(Lock { storage: self, write })
     }
 
-    /// As [`Storage::lock`], without a value that ends it: [`Storage::release`] does. For holders of many locks.
+    /// As [`Storage::lock`], without a guard: [`Storage::release`] unlocks. For holders of many locks.
     ///
     /// # Errors
     /// As [`Storage::lock`].
@@ -244,10 +243,10 @@ impl Storage {
         }
     }
 
-    /// Ends what [`Storage::acquire`] began.
+    /// Unlocks after [`Storage::acquire`].
     ///
     /// # Safety
-    /// It was acquired as `write` says, and is ended once; nobody uses what was reached through it any more.
+    /// The storage was acquired with the same `write` and is released once; no address obtained under it is used any more.
     pub unsafe fn release(&self, write: bool) {
         if write {
             self.0.users.store(0, Ordering::Release);
@@ -256,7 +255,7 @@ impl Storage {
         }
     }
 
-    /// Whether a write would be refused for good.
+    /// Whether writes are always refused.
     pub fn is_read_only(&self) -> bool {
         // Read under a lock, so that no writer is at it.
         self.acquire(false).is_ok_and(|()| {
@@ -268,15 +267,15 @@ impl Storage {
         })
     }
 
-    /// Copies shared bytes now, as the first write would: the address stays the same from then on, until the storage grows. Bytes
-    /// that are not shared stay where they are, whoever uses them.
+    /// Copies shared bytes now, as the first write would. From then on the address is fixed until the storage grows. Bytes
+    /// that are not shared stay in place.
     ///
     /// # Errors
-    /// Shared bytes that somebody reads now, or more bytes than there are.
+    /// The shared bytes are being read, or the allocation fails.
     pub fn unshare(&self) -> Result<()> {
         match self.acquire(false) {
             Ok(()) => {}
-            // Who writes has copied them.
+            // A writer has copied them.
             Err(AccessError::Written) => return Ok(()),
             Err(e) => return Err(e),
         }
@@ -287,14 +286,14 @@ impl Storage {
         if shared { self.lock(true).map(drop) } else { Ok(()) }
     }
 
-    /// From now on the bytes stay where they are for as long as the storage lives: others may keep the address. Shared bytes are
-    /// copied first; growing is refused afterwards.
+    /// Fixes the address for the life of the storage, so others may keep it. Shared bytes are copied first; growth is
+    /// refused afterwards.
     ///
     /// # Errors
-    /// As [`Storage::unshare`], and while somebody writes.
+    /// As [`Storage::unshare`], or the storage is being written.
     pub fn pin(&self) -> Result<*mut u8> {
         self.unshare()?;
-        // Nobody grows it under a lock.
+        // The lock prevents growth.
         let lock = self.lock(false)?;
         self.0.pinned.store(true, Ordering::SeqCst);
         Ok(lock.start())
@@ -303,7 +302,7 @@ impl Storage {
     /// Grows (with zeros) to at least `len` bytes, as `resize_` does; never shrinks.
     ///
     /// # Errors
-    /// Others are in the way, memory that is not ours, more bytes than there are.
+    /// Another lock conflicts, the memory is foreign, or the allocation fails.
     pub fn grow(&self, len: usize) -> Result<()> {
         if len <= self.len() {
             return Ok(());
@@ -328,7 +327,7 @@ impl Storage {
     /// A copy of the bytes.
     ///
     /// # Panics
-    /// While they are written.
+    /// The storage is being written.
     pub fn to_vec(&self) -> Vec<u8> {
         let lock = self.lock(false).unwrap_or_else(|e| panic!("{e}"));
         // SAFETY: the lock keeps writers away, and the storage has so many bytes.
@@ -341,11 +340,11 @@ impl Storage {
     /// As [`Storage::lock`].
     ///
     /// # Panics
-    /// If there are more bytes than the storage has.
+    /// `bytes` is longer than the storage.
     pub fn try_write(&self, bytes: &[u8]) -> Result<()> {
         let lock = self.lock(true)?;
         assert!(bytes.len() <= lock.len(), "write past the end of a storage");
-        // SAFETY: checked above; nobody else is at the bytes, so the source, which is readable, is other memory.
+        // SAFETY: checked above; the lock excludes all others, so the source, which is readable, is other memory.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), lock.start(), bytes.len()) };
         Ok(())
     }
@@ -365,22 +364,22 @@ impl fmt::Debug for Storage {
     }
 }
 
-/// Readers of a storage keep writers away while they have this, and the writer everybody: the bytes stay where they are.
+/// A lock on a storage. A read lock excludes writers, a write lock all others, and the bytes stay in place.
 pub struct Lock<'s> {
     storage: &'s Storage,
     write: bool,
 }
 
 impl Lock<'_> {
-    /// Address of the bytes, valid while this lives: for reading, and for writing if it was locked for that.
+    /// Address of the bytes while the lock lives: readable, and writable under a write lock.
     pub fn start(&self) -> *mut u8 {
         self.storage.address()
     }
-    /// How many bytes there are.
+    /// Number of bytes.
     pub fn len(&self) -> usize {
         self.storage.len()
     }
-    /// Whether there are none.
+    /// Whether the storage has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
