@@ -20,7 +20,7 @@ graph @no(%a: f32[3, 2][1, 3]) {
 }
 
 // == functionalize
-// error: input %a of a body is f32[3, 2][1, 3] and is given f32[2, 3] (at %y = higher_order.cond)
+// error: input %a of a body is f32[3, 2][1, 3], but gets f32[2, 3] (at %y = higher_order.cond)
 
 // == run
 // input 0: f32[3, 2][1, 3]+0 = [5.0 8.0 1.0 4.0 2.0 5.0]
