@@ -1,8 +1,7 @@
 //! Compositions whose results are views of their arguments (`meshgrid`, `broadcast_tensors`).
 //!
-//! Only view rules say what is a view of what, and these operators have none: several arguments are viewed. Taken apart
-//! they are views like any others. Where nobody writes, returns or brings in the memory that is shared it does not matter
-//! what is a view, and they stay as they are.
+//! Views are known by view rules alone, and these operators have none, as they view several arguments. Decomposed, they are
+//! views like any others. They stay as they are if the shared memory is never written, returned or brought in.
 
 use crate::lower::take_apart;
 use restride_ir::{
@@ -40,8 +39,8 @@ pub fn expand(program: &Program) -> Result<Option<Program>> {
     take_apart(program, |id, graph, node| Ok(which(id, graph, node))).map(Some)
 }
 
-/// The values of a graph that share memory, as far as can be told without sizes, with what is written, returned, or comes
-/// from outside.
+/// The values of a graph that may share memory, for any sizes, with a value that is written, returned, or comes from
+/// outside.
 fn share_what_is_seen(graph: &Graph, effects: &Effects) -> Result<BTreeSet<ValueId>> {
     let mut shared: BTreeMap<ValueId, Vec<ValueId>> = BTreeMap::new();
     let mut seen: Vec<ValueId> = graph.inputs.iter().copied().chain(graph.output_values()).collect();
@@ -77,7 +76,7 @@ fn views_arguments(graph: &Graph, node: &Node) -> bool {
     if node.results.iter().any(|r| !matches!(graph.values[*r].ty, Type::Tensor(_))) {
         return false;
     }
-    let mut trace = Trace { values: Vec::new(), depth: 0 };
+    let mut trace = AliasTrace { values: Vec::new(), depth: 0 };
     let args: std::result::Result<Vec<Arg<Val, Scalar>>, ()> = node
         .args
         .iter()
@@ -96,13 +95,13 @@ fn views_arguments(graph: &Graph, node: &Node) -> bool {
     compose(&mut trace, &Args(&args)).is_ok_and(|results| results.iter().any(|v| trace.values[v.0 as usize].1))
 }
 
-/// A composition followed with types, and with whether each value lies in an argument's memory.
-struct Trace {
+/// A composition traced with types, and with whether each value is on an argument's memory.
+struct AliasTrace {
     values: Vec<(Meta, bool)>,
     depth: u32,
 }
 
-impl Trace {
+impl AliasTrace {
     fn push(&mut self, meta: Meta, of_argument: bool) -> Val {
         self.values.push((meta, of_argument));
         Val(self.values.len() as u32 - 1)
@@ -125,7 +124,7 @@ impl Trace {
     }
 }
 
-impl Emit for Trace {
+impl Emit for AliasTrace {
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> std::result::Result<SmallVec<[Val; 1]>, OpError> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args = args.to_vec();

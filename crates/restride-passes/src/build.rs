@@ -18,7 +18,7 @@ pub struct Builder<'a> {
     names: &'a mut Names,
     /// Where the nodes that are added now come from.
     pub origin: Arc<Origin>,
-    /// What new values are named after.
+    /// The name that new values derive theirs from.
     pub hint: Arc<str>,
 }
 
@@ -58,7 +58,7 @@ impl Names {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder that adds to `graph` what comes from `origin`, named after `hint`.
+    /// A builder that adds nodes of this origin to `graph`, named after `hint`.
     pub fn new(graph: &'a mut Graph, names: &'a mut Names, origin: Arc<Origin>, hint: Arc<str>) -> Self {
         Builder { graph, names, origin, hint }
     }
@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
     /// Adds a call by name, with defaults for the arguments left out and one tensor result.
     ///
     /// # Panics
-    /// If the table has no such operator: passes only call what the table must have.
+    /// The operator table lacks the operator: passes only call operators that it must have.
     pub fn call(&mut self, op: &str, mut args: Vec<Arg>, ty: TensorType) -> ValueId {
         let op = lookup(op).unwrap_or_else(|| panic!("the operator table has {op}"));
         op.fill_defaults_or_none(&mut args);
@@ -108,8 +108,8 @@ impl<'a> Builder<'a> {
         self.call("aten.as_strided.default", args, ty)
     }
 
-    /// The value as one of the eager layout `ty`: itself if its type says so, a clone that is declared to have
-    /// it otherwise (its elements may lie anywhere; only what asks for strides sees the difference).
+    /// The value with the eager layout `ty`: itself if its type has that layout, otherwise a clone that declares it. Its
+    /// elements may be stored anywhere; only operators that read strides see the difference.
     pub fn declare(&mut self, value: ValueId, ty: &TensorType) -> ValueId {
         let have = self.graph.tensor(value);
         let same = have.layout.sizes == ty.layout.sizes
@@ -131,9 +131,9 @@ pub struct Rebuilt<'a> {
     pub graph: Graph,
     /// Names of the new graph.
     pub names: Names,
-    /// What each old value is in the new graph.
+    /// The new value of each old one.
     pub map: Table<ValueId, Option<ValueId>>,
-    /// The program and what it checks, where that is asked for.
+    /// The program and its conditions, where these are needed.
     checked: Option<(&'a Program, &'a OnceCell<Conditions>)>,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Rebuilt<'a> {
         program.graphs[self.id] = self.graph;
     }
 
-    /// What the old program checks of its numbers.
+    /// The conditions that the old program checks.
     pub fn conditions(&self) -> &'a Conditions {
         self.checked.map_or(&NO_CONDITIONS, |(program, found)| found.get_or_init(|| Conditions::of(program)))
     }
@@ -174,12 +174,12 @@ impl<'a> Rebuilt<'a> {
         node.args.iter().map(|a| a.map_values(|v| self.map[*v].expect("operands come first"))).collect()
     }
 
-    /// A builder of what stands for a node: it comes from there, and is named after a value of the old graph.
+    /// A builder for the replacement of a node: it has the node's origin, and the name of a value of the old graph.
     pub fn builder(&mut self, node: &Node, named: ValueId) -> Builder<'_> {
         self.builder_of(node.origin.clone(), self.old.values[named].name.clone())
     }
 
-    /// A builder of what comes from `origin`.
+    /// A builder for nodes of this origin.
     pub fn builder_of(&mut self, origin: Arc<Origin>, hint: Arc<str>) -> Builder<'_> {
         Builder { graph: &mut self.graph, names: &mut self.names, origin, hint }
     }
@@ -195,10 +195,10 @@ impl<'a> Rebuilt<'a> {
     }
 }
 
-/// The program with every graph written anew; `step` says what becomes of a node.
+/// The program with every graph written anew; `step` writes each node's replacement.
 ///
 /// # Errors
-/// What a step says, with the node.
+/// Those of `step`, with the node.
 pub fn rebuild(program: &Program, step: impl Fn(&mut Rebuilt<'_>, &Node) -> Result<()>) -> Result<Program> {
     let mut out = program.clone();
     let conditions = &OnceCell::new();

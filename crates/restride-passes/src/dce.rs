@@ -1,4 +1,4 @@
-//! Dead code elimination: nodes whose results nobody needs go, unless they have an effect.
+//! Dead code elimination: removes nodes without effect whose results are not needed.
 
 use restride_ir::{Arg, Expr, Graph, Node, NodeId, Program, Stage, Symbol, Table, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,7 @@ fn sweep(graph: &mut Graph, writes_stay: bool) {
     for &id in graph.order.iter().rev() {
         let node = &graph.nodes[id];
         let defines = teaches.get(&id).is_some_and(|own| own.iter().any(|s| symbols.contains(s)));
-        // What a number must be is checked where it is learnt, whether it is used or not.
+        // A bound of a number is checked where the number is learnt, used or not.
         let checks = teaches.get(&id).is_some_and(|own| own.iter().any(|s| is_bounded(graph, node, s)));
         let stays = node.op.def().effectful
             || (writes_stay && node.op.mutates(&node.args))

@@ -1,16 +1,15 @@
-//! Nodes in an order that needs less memory at once.
+//! Reorders nodes to lower the peak of live bytes.
 //!
-//! A value is there from the node that makes it to the last one that reads it, so that the order of nodes decides how much is
-//! there at the peak. Two orders are tried beside the one that the program has: from the front, always next what leaves the
-//! least behind; and from the back, always before it what needs the least to be there. The better one is offered if by a
-//! model of memory its peak is lower than that of the order that is there: views lie on their bases, results on dying operands
-//! where an operator has a licence for that, parts of a `cat` in it, outputs in the caller's memory. What that is worth is
-//! known once the program is placed and planned in both orders.
+//! A value is live from the node that makes it to its last reader, so the order of nodes decides the peak. Two orders are
+//! tried beside the program's own: from the front, always the node that leaves the fewest bytes live; from the back, always
+//! the one that needs the fewest live before it. The better one is offered if its peak in a model of memory is lower than
+//! that of the program's order. Views share their bases there, results the operands that die where an operator has a
+//! licence, parts their `cat`, and outputs the caller's memory. The program is placed and planned in both orders to see the
+//! real gain.
 //!
-//! Only what computes tensors from tensors is moved, and not past anything else: what has an effect, learns or reads a number
-//! that is only known at the run, or calls bodies, stays where it is, with what is before it and behind.
+//! Nodes with effects, run-time numbers or bodies are barriers: no node moves across them.
 
-use crate::memory::Model;
+use crate::memory_model::MemoryModel;
 use restride_ir::{NodeId, Program};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,19 +17,19 @@ use std::ops::Range;
 
 /// A program of known sizes in another order of the nodes of its main graph, if that should need less memory at once.
 pub fn order(program: &Program) -> Option<Program> {
-    let model = Model::new(program.graph());
+    let model = MemoryModel::new(program.graph());
     let regions = model.regions();
     let peak = model.own_peak();
     // No order needs less than its most demanding node alone.
     if peak <= model.floor() {
         return None;
     }
-    let each = |pick: fn(&Model, Range<usize>) -> Vec<usize>| -> Vec<usize> {
+    let each = |pick: fn(&MemoryModel, Range<usize>) -> Vec<usize>| -> Vec<usize> {
         let mut out = Vec::with_capacity(model.nodes.len());
         regions.iter().for_each(|r| out.extend(pick(&model, r.clone())));
         out
     };
-    let tried = [each(Model::backwards), each(Model::forwards)];
+    let tried = [each(MemoryModel::backwards), each(MemoryModel::forwards)];
     let (least, best) = tried.into_iter().map(|o| (model.peak(&o), o)).min_by_key(|o| o.0)?;
     if least >= peak {
         return None;
@@ -42,7 +41,7 @@ pub fn order(program: &Program) -> Option<Program> {
     Some(out)
 }
 
-impl Model {
+impl MemoryModel {
     /// Always next the node that leaves the least behind: of those equal, the one that came first.
     fn forwards(&self, region: Range<usize>) -> Vec<usize> {
         let start = region.start;
@@ -53,7 +52,7 @@ impl Model {
             own.clone().for_each(|&b| then[b - start].push(at));
             waits.push(own.count());
         }
-        // How many nodes still to come read a piece of memory; what is read after the region stays.
+        // Remaining readers of each piece of memory; memory read after the region stays live.
         let mut left: BTreeMap<usize, usize> = BTreeMap::new();
         for at in region.clone() {
             for &m in &self.nodes[at].reads {
@@ -101,15 +100,15 @@ impl Model {
         out
     }
 
-    /// From the last node to the first, always the one before which the least needs to be there: of those equal, the one that
-    /// came last.
+    /// From the last node to the first, always the node that needs the fewest bytes live before it; of equal ones, the
+    /// last.
     fn backwards(&self, region: Range<usize>) -> Vec<usize> {
         let start = region.start;
         let mut waits = vec![0usize; region.len()];
         for at in region.clone() {
             self.before[at].iter().filter(|b| **b >= start).for_each(|b| waits[b - start] += 1);
         }
-        // What is read after the region is there at its end.
+        // Memory read after the region is live at its end.
         let later = |m: usize| self.readers[m].last().is_some_and(|r| *r >= region.end);
         let mut there: BTreeMap<usize, bool> = BTreeMap::new();
         for at in region.clone() {
@@ -134,7 +133,7 @@ impl Model {
             keys[at - start] = None;
             for m in &self.nodes[at].reads {
                 if there.insert(*m, true) == Some(false) {
-                    // What else reads it needs nothing more for that.
+                    // Other readers of the memory need no more for it.
                     for &r in self.readers_in(*m, &region) {
                         if let Some(old) = keys[r - start]
                             && ready.remove(&old)

@@ -6,7 +6,7 @@ use restride_ir::{
     Arg, DType, Dim, Expr, Graph, Layout, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
 };
 
-/// A value that a call about to be made is equal to, if there is one.
+/// A value that equals the result of a call about to be made.
 pub fn replace(op: Op, args: &[Arg], graph: &Graph) -> Option<ValueId> {
     match op.name() {
         // `copy(self, src)` is `src` where nothing is converted or stretched.
@@ -33,8 +33,8 @@ pub fn copies(node: &Node) -> bool {
 /// How far before a padding the border is filled.
 const NEAR: usize = 64;
 
-/// A padding of what a node just made and nobody else reads: the border is filled before that, so that it can be made in
-/// its place (`full`, then a scatter). False if it is none such.
+/// Replaces a padding whose operand was just made and has no other reader: the border is filled before the operand, which
+/// can then be made in its place (`full`, then a scatter). False for other nodes.
 pub fn padding(new: &mut Rebuilt<'_>, node: &Node) -> bool {
     let old = new.old;
     let (true, Some(Arg::Value(x)), Some(Arg::Scalars(pads)), &[r]) =
@@ -70,7 +70,7 @@ pub fn padding(new: &mut Rebuilt<'_>, node: &Node) -> bool {
     let border = b.call("aten.full.default", args, want.clone());
     let mut args = vec![Arg::Value(border), Arg::Value(src)];
     let ints = |of: &[i64]| Arg::Scalars(of.iter().map(|n| Expr::Int(*n)).collect());
-    // A slice can be taken of what lies anywhere.
+    // A slice may have any layout.
     let scatter = match cuts[..] {
         [(dim, from, length)] => {
             args.extend([dim as i64, from, from + length].map(|n| Arg::Scalar(Expr::Int(n))));
@@ -95,8 +95,8 @@ pub fn pads(node: &Node) -> bool {
     node.op.name() == "aten.constant_pad_nd.default"
 }
 
-/// Where in the order, from `first` on, that begins which a value is made by: it itself, what it is put together of, what it
-/// is written into. `None` if that is a view, was there before, or is further away.
+/// The position in the order, from `first` on, of the first node that makes a value: its own, those of its parts, or of the
+/// base that it is written into. `None` if that is a view, was made before, or is further away.
 fn start(graph: &Graph, v: ValueId, first: usize) -> Option<usize> {
     let found = graph.order[first..].iter().rposition(|id| graph.nodes[*id].results.contains(&v))?;
     let node = &graph.nodes[graph.order[first + found]];
@@ -179,7 +179,7 @@ pub fn cat_of_views(new: &mut Rebuilt<'_>, node: &Node, chain: &[NodeId]) -> boo
     let args = vec![Arg::Values(seen_parts), Arg::Scalar(Expr::Int(at as i64))];
     let made = b.call("aten.cat.default", args, ty);
     let made = b.declare(made, old.tensor(last));
-    // What is in between is read by nobody.
+    // The values in between have no readers.
     new.map.set(whole, Some(made));
     for id in chain[..chain.len() - 1].iter() {
         new.map.set(old.nodes[*id].results[0], Some(made));

@@ -6,7 +6,7 @@ use restride_ir::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// After so many rounds every number that is learnt cuts the program.
+/// After this many rounds every number that is learnt cuts the program.
 const MAX_ROUNDS: usize = 4;
 
 /// Where an input of a segment comes from.
@@ -36,15 +36,15 @@ pub struct Learn {
 /// A piece of a program.
 #[derive(Clone, Debug)]
 pub struct Segment {
-    /// The piece, as a functional program. The last one has the program's own outputs; the others give what is needed
-    /// later, as outputs of kind `Base`, and after these the new contents of inputs that nobody needs as they were: such an
-    /// input is written by then, and read in place of the value.
+    /// The piece, as a functional program. The last one has the program's own outputs. The others return the values that
+    /// later pieces need, as outputs of kind `Base`, then new contents of inputs whose old contents have no more readers:
+    /// later pieces read such an input in place of the value.
     pub program: Program,
     /// Where each of its inputs comes from.
     pub inputs: Vec<Source>,
     /// Numbers of the live values that its first outputs become; empty for the last segment.
     pub live: Vec<usize>,
-    /// What runs after it; `None` for the last segment.
+    /// The node that runs after the piece; `None` for the last one.
     pub learn: Option<Learn>,
 }
 
@@ -60,7 +60,7 @@ pub fn segments(program: &Program) -> Vec<Segment> {
     let cuts = loop {
         let mut known = given.clone();
         let mut cuts: Vec<usize> = Vec::new();
-        // In which piece each number that is only checked is learnt, and whether a later one reads it.
+        // For each number that is only checked: the piece that learns it, and whether a later one reads it.
         let mut learnt: BTreeMap<Symbol, usize> = BTreeMap::new();
         let mut later: BTreeSet<Symbol> = BTreeSet::new();
         for (at, (_, node)) in graph.ordered().enumerate() {
@@ -94,8 +94,8 @@ pub fn segments(program: &Program) -> Vec<Segment> {
     Cutter::new(program, &cuts, deciding).run(&cuts)
 }
 
-/// Symbols of which something has to be known before it runs: sizes of tensors, arguments of what computes tensors, and
-/// numbers that are returned. The others are only checked.
+/// Symbols that a piece must know before it runs: sizes of tensors, numbers that tensors are computed from, and returned
+/// numbers. Other symbols are only checked.
 fn deciding(program: &Program) -> BTreeSet<Symbol> {
     let mut out = BTreeSet::new();
     for (id, graph) in program.graphs.iter() {
@@ -148,7 +148,7 @@ struct Cutter<'a> {
     read_until: Table<ValueId, usize>,
     /// New contents that their inputs hold already.
     written: BTreeMap<ValueId, usize>,
-    /// What pieces have to know before they run.
+    /// The symbols that pieces must know before they run.
     deciding: BTreeSet<Symbol>,
 }
 
@@ -226,14 +226,15 @@ impl<'a> Cutter<'a> {
         let mut graph = Graph { name: old.name.clone(), ..Graph::new() };
         let mut map: BTreeMap<ValueId, ValueId> = BTreeMap::new();
         let mut inputs = Vec::new();
-        // Inputs: what the nodes read and did not make; the last piece has all of the program's, for its signature.
+        // Inputs are the values that the nodes read and do not make; the last piece has all of the program's, for its
+        // signature.
         let made: BTreeSet<ValueId> = nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()).collect();
         let mut wanted: Vec<ValueId> = Vec::new();
         if position.is_none() {
             wanted.extend(&old.inputs);
         }
         wanted.extend(nodes.iter().flat_map(|n| old.nodes[*n].operands()).filter(|v| !made.contains(v)));
-        // What is made here and may be written to its input now.
+        // New contents made here that may be written to their inputs now.
         let mut finished: Vec<(ValueId, usize)> = Vec::new();
         if let Some(position) = position {
             for v in nodes.iter().flat_map(|n| old.nodes[*n].results.iter().copied()) {
@@ -251,7 +252,7 @@ impl<'a> Cutter<'a> {
             if map.contains_key(&v) {
                 continue;
             }
-            // The last piece reads such an input as the signature has it.
+            // The last piece reads such an input as the signature declares it.
             if let (None, Some(i)) = (position, self.written.get(&v)) {
                 map.insert(v, map[&old.inputs[*i]]);
                 continue;
@@ -276,7 +277,7 @@ impl<'a> Cutter<'a> {
             let node = &old.nodes[n];
             let numbers_only = node.results.iter().all(|r| matches!(old.values[*r].ty, Type::Scalar(_)));
             if numbers_only && !node.results.is_empty() && !node.op.def().effectful && !self.teaches(node) {
-                // What is known already is not computed again.
+                // Symbols that are known already are not computed again.
                 continue;
             }
             let args = node.args.iter().map(|a| a.map_values(|v| map[v])).collect();
@@ -326,7 +327,7 @@ impl<'a> Cutter<'a> {
     }
 }
 
-/// The input that each value is the new content of, for inputs whose memory is their own and lies as the value does.
+/// For each value, the input whose new content it is, for inputs on memory of their own with the same layout.
 fn becomes(program: &Program) -> BTreeMap<ValueId, usize> {
     let (graph, signature) = (program.graph(), &program.signature);
     let mut out: BTreeMap<ValueId, usize> = BTreeMap::new();

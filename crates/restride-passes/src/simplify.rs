@@ -1,7 +1,7 @@
-//! Copies that another order of nodes saves. Works on lowered programs, whose sizes are known.
+//! Copies that another order of nodes saves, in lowered programs, whose sizes are known.
 //!
-//! A reshape that no strides can say is a copy. Where what reads it, or what makes it, takes rows one by one (`by_row`, a
-//! `linear`), that operator can work on the other shape as well, and the reshape is a view of a fresh result, or of its
+//! A reshape that strides cannot express is a copy. If its reader or its operand's maker takes rows one by one (`by_row`, a
+//! `linear`), that operator can work on the other shape as well, and the reshape becomes a view of a fresh result or of its
 //! operand:
 //!
 //! ```text
@@ -9,13 +9,12 @@
 //! reshape(permute(view(linear(x))))     is  reshape(permute(linear(view(x)))), whose result can be made where the copy is
 //! ```
 //!
-//! So it is with what takes matrices one by one (`by_batch`): keys that are repeated for several heads, `reshape(expand(k))`,
-//! are read as they are repeated, and a cache is not copied for it.
+//! The same holds for operators on single matrices (`by_batch`): keys repeated for several heads, `reshape(expand(k))`, are
+//! read as they are repeated, without a copy of the cache.
 //!
-//! What is padded is made in the middle of its border (`peephole.rs`).
-//!
-//! A view of a `cat` that is copied after that is a `cat` of views, so that the operands can be made in the copy
-//! (`peephole.rs`: PyTorch's channel shuffle). No result changes in any bit.
+//! The operand of a padding is made in the middle of its border (`peephole.rs`). A copied view of a `cat` becomes a `cat`
+//! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). Every result keeps its
+//! bits.
 
 use crate::build::{Rebuilt, rebuild};
 use crate::{dce, peephole, scatters};
@@ -25,10 +24,10 @@ use restride_ir::{
 };
 use std::collections::BTreeMap;
 
-/// Moves reshapes past operators that take rows one by one, and views into what is put together, where that saves a copy.
+/// Moves reshapes past operators on rows, and views into assembled results, where that saves a copy.
 ///
 /// # Errors
-/// None that a valid lowered program can give.
+/// A valid lowered program gives none.
 pub fn simplify(program: &Program) -> Result<Program> {
     let program = &reshapes(&scatters::merge(program)?)?;
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
@@ -60,8 +59,8 @@ pub fn simplify(program: &Program) -> Result<Program> {
     Ok(out)
 }
 
-/// A copy that is only read in another shape is a reshape: decomposed programs say `clone`, then `_unsafe_view`. A `copy` of what
-/// has its target's sizes is that.
+/// A copy that is only read in another shape becomes a reshape: decomposed programs have `clone`, then `_unsafe_view`. A
+/// `copy` with its target's sizes is such a copy.
 fn reshapes(program: &Program) -> Result<Program> {
     let uses: BTreeMap<GraphId, Uses> = program.graphs.iter().map(|(id, g)| (id, Uses::of(g))).collect();
     let found = |id: GraphId, graph: &Graph| {
@@ -97,7 +96,7 @@ fn reshapes(program: &Program) -> Result<Program> {
     Ok(out)
 }
 
-/// What copies its operand as it is, is that operand.
+/// A call that copies its operand unchanged becomes the operand.
 fn copy(new: &mut Rebuilt<'_>, node: &Node) -> bool {
     let (true, Some(Arg::Value(v)), &[r]) = (peephole::copies(node), node.args.first(), &node.results[..]) else {
         return false;
@@ -108,7 +107,7 @@ fn copy(new: &mut Rebuilt<'_>, node: &Node) -> bool {
     true
 }
 
-/// What is padded is made in its place, where nobody else reads it.
+/// A padded value without other readers is made in its place.
 fn padding(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let only = matches!(node.args.first(), Some(Arg::Value(v)) if uses.only(*v).is_some());
     only && peephole::padding(new, node)
@@ -121,7 +120,7 @@ struct Uses {
     count: Table<ValueId, u32>,
     /// A reader.
     by: Table<ValueId, Option<NodeId>>,
-    /// Whether there is a copy, or something put together, at all.
+    /// Whether the program has a copy or an assembled result at all.
     something: bool,
 }
 
@@ -142,13 +141,14 @@ impl Uses {
         uses
     }
 
-    /// What a value that is read once is copied from into another shape.
+    /// The value that a copy in another shape, read once, copies.
     fn copied_from(&self, graph: &Graph, v: ValueId) -> Option<ValueId> {
         let maker = self.maker[v].filter(|_| self.count[v] == 1)?;
         reshaped(graph, &graph.nodes[maker])
     }
 
-    /// What a copy has copied that only this view reads, in another shape of the same order; views between them are like it.
+    /// The value behind a copy that only this view reads, in another shape of the same order; views between the two keep
+    /// the order.
     fn copy_seen(&self, graph: &Graph, node: &Node) -> Option<ValueId> {
         let mut view = node;
         loop {
@@ -196,7 +196,7 @@ pub(crate) fn known(args: &[Arg], meta: impl Fn(ValueId) -> Option<Meta>) -> Opt
     args.iter().map(|a| a.try_map(|v| meta(*v).ok_or(()), |e| e.constant().ok_or(())).ok()).collect()
 }
 
-/// What a view of one result sees of an operand that lies row by row; `None` if the node is none, or converts.
+/// The layout of a view of one result on a row-major operand; `None` if the node is no such view, or converts.
 pub(crate) fn seen(graph: &Graph, node: &Node) -> Option<(ValueId, Layout)> {
     let def = node.op.def();
     let (Some(rule), &[r]) =
@@ -296,12 +296,12 @@ fn rows_after(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     args[0] = Arg::Value(b.reshape(x, contiguous(given.dtype, &rows)));
     let made = b.node(node.op, args, [(b.hint.clone(), want)], &node.origin)[0];
     new.map.set(v, Some(made));
-    // Nobody else reads it; what it was is not made.
+    // The old value has no other reader and is not made.
     new.map.set(y, Some(made));
     true
 }
 
-/// Matrices of a reshaped batch: they are taken where they are, in the dimensions that they have there.
+/// Matrices of a reshaped batch, read with their own dimensions.
 fn batches(new: &mut Rebuilt<'_>, node: &Node, uses: &Uses) -> bool {
     let old = new.old;
     let (Some(by), &[y]) = (node.op.def().by_batch, &node.results[..]) else { return false };
@@ -406,7 +406,7 @@ fn groups(whole: &[i64], split: &[i64]) -> Option<Vec<Vec<i64>>> {
     Some(out)
 }
 
-/// The views from a `cat` that nobody else reads to a copy in another shape: nodes, the last of them the copy.
+/// The views from a `cat` without other readers to a copy in another shape: nodes, the last of them the copy.
 fn cat_chain(graph: &Graph, node: &Node, uses: &Uses) -> Option<Vec<NodeId>> {
     if !matches!(node.op.def().movement, Some(Movement::Assemble(_))) {
         return None;
@@ -425,7 +425,7 @@ fn cat_chain(graph: &Graph, node: &Node, uses: &Uses) -> Option<Vec<NodeId>> {
     }
 }
 
-/// Whether a node copies a value that does not lie row by row to one that does.
+/// Whether a node copies a value that is not row-major to one that is.
 fn cloned(graph: &Graph, node: &Node) -> bool {
     same_order(graph, node).is_some_and(|(_, from, to)| !from.layout.is_contiguous() && to.layout.is_contiguous())
 }

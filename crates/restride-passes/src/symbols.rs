@@ -3,7 +3,7 @@
 use restride_ir::{Arg, Binding, Conditions, Expr, Graph, Program, Scalar, Symbol, TensorType, Type};
 use std::collections::BTreeMap;
 
-/// A value for every symbol that passes what the program checks and is unlikely to coincide with a constant of it.
+/// A value for every symbol that passes the program's checks and is unlikely to equal one of its constants.
 pub fn witness(program: &Program) -> Binding {
     let wanted = program
         .symbols

@@ -1,15 +1,15 @@
-//! Regions said by chains of views: what PyTorch's functionalization writes, and what other compilers take.
+//! Regions as chains of views, as PyTorch's functionalization writes them and other compilers accept them.
 //!
-//! Inside, a write through any view is one scatter into a region of its base, and a read one view: `as_strided_scatter` and
-//! `as_strided` where a region is no single index or range. These speak of strides, which compilers that work on values do not
-//! have. In files a region is therefore said by the operators that take indices: views down to the region, scatters back up.
-//! The strided forms stay for what no such chain shows.
+//! Inside restride a write through any view is one scatter into a region of its base, and a read is one view:
+//! `as_strided_scatter` and `as_strided` if the region is no single index or range. These use strides, which compilers of
+//! values lack. Files therefore use operators with indices: views down to the region, scatters back up. The strided forms
+//! remain for regions that no such chain shows.
 
-mod emit;
-mod find;
+mod emit_views;
+mod find_views;
 
-pub(crate) use emit::{Views, read, write};
-pub(crate) use find::{find, find_plain};
+pub(crate) use emit_views::{Views, read, write};
+pub(crate) use find_views::{find, find_plain};
 
 use crate::build::{Rebuilt, rebuild};
 use restride_ir::{
@@ -19,10 +19,10 @@ use restride_ir::{
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Views of views are looked through so many levels.
+/// The largest number of views of views that are looked through.
 const LEVELS: usize = 8;
 
-/// What is known of a graph that is being written.
+/// Facts about a graph that is being written.
 #[derive(Default)]
 struct Known {
     views: Views,
@@ -57,7 +57,7 @@ pub(crate) fn typed(new: &Rebuilt<'_>, args: &[Arg]) -> Vec<Arg<TensorType, Expr
     args.iter().map(|a| a.map_values(|v| new.graph.tensor(*v).clone())).collect()
 }
 
-/// What a call shows of its first operand, if that is one view of it.
+/// The view of its first operand that a call is, if it is one view.
 fn shown(new: &Rebuilt<'_>, node: &Node, args: &[Arg]) -> Option<TensorType> {
     let rule = node.op.def().view.filter(|_| node.op.def().math.is_none())?;
     let tensors = args.iter().flat_map(Arg::values).all(|v| new.graph.values[*v].ty.tensor().is_some());
@@ -102,13 +102,13 @@ pub(crate) fn region_of(new: &Rebuilt<'_>, args: &[Arg], rule: SymbolicRule) -> 
 /// A view in terms of strides as a chain of views, and a view of views as one view.
 fn seen(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]) -> bool {
     let (Some(&Arg::Value(parent)), &[result]) = (args.first(), &node.results[..]) else { return false };
-    // What is detached is a constant to whoever differentiates the file.
+    // A detached value is a constant for a compiler that differentiates the file.
     let Some(view) = shown(new, node, args).filter(|_| !detaches(node)) else { return false };
     let declared = new.old.tensor(result).clone();
     if view.dtype != declared.dtype || !view.layout.same_cells(&declared.layout) {
         return false;
     }
-    // The furthest base of which it is one view.
+    // The furthest base of which the value is one view.
     let mut bases = vec![parent];
     let mut copies = Vec::new();
     while let Some((of, copy)) = known.of.get(&bases[bases.len() - 1]).filter(|_| bases.len() < LEVELS) {

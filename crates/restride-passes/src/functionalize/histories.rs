@@ -4,7 +4,7 @@
 //! `no_grad` changes the elements and no history. A storage has one content, and for each history the value that has it, with
 //! the version of the content that this value holds. Where that is not the current version, `with_history` joins the two.
 
-use super::cells::Cells;
+use super::shared_region::SharedRegion;
 use restride_ir::{Grad, Graph, Id, NodeId, Op, Table, ValueId};
 use restride_ops::gradient::kept;
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ impl Flows {
 
 /// A value that PyTorch saves of a call.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub struct SavedOperand {
     /// The call.
     pub node: NodeId,
     /// Position among the operands, then the results, of the call.
@@ -96,24 +96,24 @@ pub struct Reading {
 #[derive(Debug, Default)]
 pub struct Readings {
     /// By the first byte and a running number: the end, the region, the history that was read, and the value.
-    live: BTreeMap<(i64, usize), (i64, Cells, Root, Reading)>,
+    live: BTreeMap<(i64, usize), (i64, SharedRegion, Root, SavedOperand)>,
     /// The largest number of bytes from the first to the end of a region.
     longest: i64,
     count: usize,
-    overwritten: Vec<Reading>,
+    overwritten: Vec<SavedOperand>,
 }
 
 impl Readings {
     /// Notes a value that a call saves.
-    pub fn add(&mut self, region: &Cells, root: Root, reading: Reading) {
+    pub fn add(&mut self, region: &SharedRegion, root: Root, reading: SavedOperand) {
         let (first, end) = bytes(region);
         self.longest = self.longest.max(end.saturating_sub(first));
         self.live.insert((first, self.count), (end, region.clone(), root, reading));
         self.count += 1;
     }
 
-    /// Notes a write of a region that is recorded in one history or none: what was read with another history is saved no more.
-    pub fn overwrite(&mut self, region: &Cells, recorded: Option<Root>) {
+    /// Notes a write of a region that one history records, or none: values read with another history are no longer saved.
+    pub fn overwrite(&mut self, region: &SharedRegion, recorded: Option<Root>) {
         if self.live.is_empty() {
             return;
         }
@@ -127,13 +127,13 @@ impl Readings {
     }
 
     /// The values that such writes changed.
-    pub fn overwritten(&self) -> &[Reading] {
+    pub fn overwritten(&self) -> &[SavedOperand] {
         &self.overwritten
     }
 }
 
 /// From the first byte of a region to the end of its last; everything where sizes are not known.
-fn bytes(region: &Cells) -> (i64, i64) {
+fn bytes(region: &SharedRegion) -> (i64, i64) {
     let Some(ty) = region.known() else { return (i64::MIN / 4, i64::MAX / 4) };
     let (cells, size) = (ty.layout.cell_range(), ty.dtype.size() as i64);
     (cells.start.saturating_mul(size), cells.end.saturating_mul(size))
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use restride_ir::{DType, Expr, Layout, TensorType};
 
-    fn cells(start: i64, len: i64, stride: i64) -> Cells {
+    fn cells(start: i64, len: i64, stride: i64) -> SharedRegion {
         let layout = Layout::strided(&[Expr::Int(len)], &[Expr::Int(stride)], Expr::Int(start));
         TensorType::new(DType::F32, layout).into()
     }
@@ -171,9 +171,9 @@ mod tests {
     fn a_write_changes_what_was_read_of_its_cells_with_another_history() {
         let mut readings = Readings::default();
         let detached = Root(1);
-        let mut add = |region: Cells, root| {
+        let mut add = |region: SharedRegion, root| {
             let position = readings.count as u32;
-            readings.add(&region, root, Reading { node: NodeId::new(0), position });
+            readings.add(&region, root, SavedOperand { node: NodeId::new(0), position });
         };
         add(cells(0, 100, 1), Root::OWN);
         add(cells(0, 4, 1), Root::OWN);

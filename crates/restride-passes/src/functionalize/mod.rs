@@ -1,46 +1,46 @@
 //! Functionalization: SSA construction over storages.
 //!
-//! Every storage has a current version, a value of the new graph; every old value is an alias, a region of one. A
-//! mutating operator becomes its functional twin, whose result is written to the region: a new version of the
-//! storage in which exactly the region's cells changed. Views are made when somebody reads them. At the end, the versions of
-//! input storages are declared outputs, and outputs say whose memory they are views of.
+//! Every storage has a current version, a value of the new graph; every old value is an alias, a region of one. A mutating
+//! operator becomes its functional twin, whose result is written to the region: a new version of the storage in which
+//! exactly the region's cells changed. Views are emitted when a node reads them. At the end, the versions of input storages
+//! are declared outputs, and outputs declare the memory that they are views of.
 //!
-//! Source of the semantics: eager PyTorch's aliasing; DESIGN of `torch.func.functionalize` only for names of operators.
+//! The semantics are those of eager PyTorch's aliasing.
 
-pub(crate) mod access;
-mod body;
-pub(crate) mod cells;
-mod control;
-mod custom;
-mod eager;
+mod bodies;
+mod control_flow;
+mod custom_ops;
+mod dtype_views;
 mod histories;
-mod objects;
+mod metadata_ops;
+mod overlapping_writes;
 pub(crate) mod region;
+pub(crate) mod region_ops;
 pub(crate) mod rewrite;
-mod rounds;
+pub(crate) mod shared_region;
 mod signature;
 mod storages;
-mod typed;
 mod unroll;
+mod write_order;
 mod writes;
 
 use crate::symbols::specialize;
 use restride_ir::{Binding, Dims, Error, Program, Result, Stage};
 use std::collections::BTreeMap;
 
-/// User inputs that share one storage. One alone says how large its storage is, for programs that reach beyond what the
-/// input shows.
+/// User inputs that share one storage. A single input gives the size of its storage, for programs that reach beyond the
+/// input's elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Share {
     /// Positions among the program's inputs (`Signature::inputs`).
     pub inputs: Vec<usize>,
     /// Bytes of the storage.
     pub bytes: i64,
-    /// Real strides and offset of each, in the order of `inputs`: what the result is specialised for.
+    /// Real strides and offset of each input, in the order of `inputs`. The result is specialised for them.
     pub layouts: Vec<(Dims<i64>, i64)>,
 }
 
-/// What functionalization may rely on.
+/// Assumptions that functionalization may rely on.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Options {
     /// Inputs that share storage. Others are taken not to; a run checks that.
@@ -53,7 +53,8 @@ pub struct Options {
 /// The program without mutation: input and buffer mutations are declared outputs.
 ///
 /// # Errors
-/// What eager PyTorch refuses (a write into an expanded view), and what has no functional form here, with the node.
+/// The program does something that eager PyTorch refuses (a write into an expanded view) or that has no functional form
+/// here; with the node.
 pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
     if program.stage == Stage::Functional {
         return Ok(program.clone());
@@ -65,21 +66,21 @@ pub fn functionalize(program: &Program, options: &Options) -> Result<Program> {
     loop {
         match signature::run(program, options, &whole) {
             Ok(out) => return Ok(out),
-            Err(rewrite::Stop::NeedsStorage(input)) if !whole.contains_key(&input) => {
+            Err(rewrite::Halt::NeedsStorage(input)) if !whole.contains_key(&input) => {
                 whole.insert(input, 0);
             }
-            Err(rewrite::Stop::NeedsRoom(input, bytes)) if whole.get(&input).is_none_or(|b| *b < bytes) => {
+            Err(rewrite::Halt::NeedsRoom(input, bytes)) if whole.get(&input).is_none_or(|b| *b < bytes) => {
                 whole.insert(input, bytes);
             }
-            Err(rewrite::Stop::NeedsStorage(input) | rewrite::Stop::NeedsRoom(input, _)) => {
+            Err(rewrite::Halt::NeedsStorage(input) | rewrite::Halt::NeedsRoom(input, _)) => {
                 return Err(Error::invalid(format!("input {input} needs its whole storage, which it has")));
             }
-            Err(rewrite::Stop::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
-            Err(rewrite::Stop::NeedsSizes(_)) => {
+            Err(rewrite::Halt::NeedsSizes(e)) if options.sizes.is_empty() => return Err(*e),
+            Err(rewrite::Halt::NeedsSizes(_)) => {
                 let known = Options { shares: options.shares.clone(), sizes: Binding::new() };
                 return functionalize(&specialize(program, &options.sizes), &known);
             }
-            Err(rewrite::Stop::Error(e)) => return Err(e),
+            Err(rewrite::Halt::Error(e)) => return Err(e),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! How a region lies in its base, in terms of indices: which dimensions are taken whole, cut or fixed.
+//! A region in terms of indices of its base: dimensions that are taken whole, cut or fixed.
 //!
-//! A relation is independent of the base's strides, so the operators that it becomes (`slice`, `select`,
-//! `permute`, …) mean the same whatever memory the base really has. What has no such relation is read and
-//! written by `as_strided` and `as_strided_scatter`, in terms of the base's eager layout.
+//! A relation is independent of the base's strides, so the operators that it becomes (`slice`, `select`, `permute`, …) mean
+//! the same for any layout of the base. Regions without a relation are read and written by `as_strided` and
+//! `as_strided_scatter`, in terms of the base's eager layout.
 
 use restride_tensor::{Dim, Dims, Layout, PerDim};
 use smallvec::SmallVec;
 
-/// What a region takes of one dimension of its base.
+/// The part of one base dimension that a region takes.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Pick<D> {
-    /// All of it.
+pub enum Extent<D> {
+    /// Every index.
     Whole,
     /// One index: the dimension is gone.
     Index(D),
@@ -29,7 +29,7 @@ pub enum Pick<D> {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Relation<D> {
     /// One per base dimension.
-    pub picks: SmallVec<[Pick<D>; 4]>,
+    pub picks: SmallVec<[Extent<D>; 4]>,
     /// Where each dimension of the region comes from: a base dimension, or `None` for one of size 1 or stride 0 that stands
     /// for none.
     pub source: SmallVec<[Option<usize>; 4]>,
@@ -38,12 +38,12 @@ pub struct Relation<D> {
 impl<D: Dim> Relation<D> {
     /// Base dimensions that are not taken whole.
     pub fn partial(&self) -> impl Iterator<Item = usize> + '_ {
-        self.picks.iter().enumerate().filter(|(_, p)| **p != Pick::Whole).map(|(d, _)| d)
+        self.picks.iter().enumerate().filter(|(_, p)| **p != Extent::Whole).map(|(d, _)| d)
     }
 
     /// Base dimensions that the region still has, in base order.
     pub fn kept(&self) -> SmallVec<[usize; 5]> {
-        (0..self.picks.len()).filter(|d| !matches!(self.picks[*d], Pick::Index(_))).collect()
+        (0..self.picks.len()).filter(|d| !matches!(self.picks[*d], Extent::Index(_))).collect()
     }
 
     /// For each kept base dimension, in base order, its position among the region's dimensions; `None` for a base
@@ -53,8 +53,8 @@ impl<D: Dim> Relation<D> {
     }
 }
 
-/// The relation of a region to its base, if there is one and it can be proved. Every dimension of the region
-/// must run along one dimension of the base.
+/// The relation of a region to its base, if one can be proved. Every dimension of the region must run along one dimension
+/// of the base.
 pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D>> {
     let rank = base.rank();
     let mut used: PerDim<bool> = PerDim::from_elem(false, rank);
@@ -71,20 +71,20 @@ pub fn relate<D: Dim>(base: &Layout<D>, region: &Layout<D>) -> Option<Relation<D
         source.push(Some(d));
     }
     let starts = starts(base, region, &source)?;
-    let mut picks: SmallVec<[Pick<D>; 4]> = SmallVec::with_capacity(rank);
+    let mut picks: SmallVec<[Extent<D>; 4]> = SmallVec::with_capacity(rank);
     for (d, start) in starts.into_iter().enumerate() {
         let size = &base.sizes[d];
         picks.push(match source.iter().position(|s| *s == Some(d)) {
-            None if size.is(1) => Pick::Whole,
-            None => Pick::Index(start),
-            Some(i) if region.sizes[i].equals(size) == Some(true) && start.is(0) && steps[d].is(1) => Pick::Whole,
-            Some(i) => Pick::Range { start, len: region.sizes[i].clone(), step: steps[d].clone() },
+            None if size.is(1) => Extent::Whole,
+            None => Extent::Index(start),
+            Some(i) if region.sizes[i].equals(size) == Some(true) && start.is(0) && steps[d].is(1) => Extent::Whole,
+            Some(i) => Extent::Range { start, len: region.sizes[i].clone(), step: steps[d].clone() },
         });
     }
     let inside = picks.iter().zip(&base.sizes).enumerate().all(|(d, (p, size))| match p {
-        Pick::Whole => true,
-        Pick::Index(i) => i.less(size) != Some(false) && i.less(&D::from(0)) != Some(true),
-        Pick::Range { start, len, step } => {
+        Extent::Whole => true,
+        Extent::Index(i) => i.less(size) != Some(false) && i.less(&D::from(0)) != Some(true),
+        Extent::Range { start, len, step } => {
             let last = start.plus(&len.minus(&D::from(1)).times(step));
             let ends = last.less(size);
             start.less(&D::from(0)) != Some(true)
@@ -106,24 +106,24 @@ fn thin<D: Dim>(r: Relation<D>, region: &Layout<D>) -> Relation<D> {
     if !source.is_sorted() {
         return r;
     }
-    let thick = |p: &Pick<D>| match p {
-        Pick::Index(i) => Pick::Range { start: i.clone(), len: D::from(1), step: D::from(1) },
+    let thick = |p: &Extent<D>| match p {
+        Extent::Index(i) => Extent::Range { start: i.clone(), len: D::from(1), step: D::from(1) },
         p => p.clone(),
     };
     Relation { picks: r.picks.iter().map(thick).collect(), source }
 }
 
-/// Whether a range in a dimension ends there although its sizes do not say so: behind the outermost dimension there is
-/// nothing, and what runs on into the next one, which the region has too, would have cells twice.
-fn ends_there<D: Dim>(base: &Layout<D>, picks: &[Pick<D>], d: usize) -> bool {
+/// Whether a range ends inside its dimension although the sizes do not prove it: behind the outermost dimension is no
+/// memory, and a range that runs on into the next row, which the region has too, would visit cells twice.
+fn ends_there<D: Dim>(base: &Layout<D>, picks: &[Extent<D>], d: usize) -> bool {
     let (stride, span) = (&base.strides[d], base.strides[d].times(&base.sizes[d]));
     let mut outer = (0..base.rank()).filter(|&e| e != d && !base.sizes[e].is(1));
     let outermost = outer.clone().all(|e| stride.less(&base.strides[e]) == Some(false));
     let next = outer.find(|&e| base.strides[e].equals(&span) == Some(true));
-    outermost || next.is_some_and(|e| !matches!(picks[e], Pick::Index(_)))
+    outermost || next.is_some_and(|e| !matches!(picks[e], Extent::Index(_)))
 }
 
-/// The base dimension that a stride runs along, with the step in it.
+/// The base dimension that a stride runs along, and the step in that dimension.
 fn along<D: Dim>(base: &Layout<D>, stride: &D, used: &[bool]) -> Option<(usize, D)> {
     let free = |d: &usize| !used[*d] && !base.sizes[*d].is(1);
     if let Some(d) = (0..base.rank()).filter(free).find(|&d| base.strides[d].equals(stride) == Some(true)) {
@@ -168,7 +168,7 @@ pub fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usi
     if shift.is(0) {
         return Some(starts);
     }
-    // With symbolic sizes: where one dimension is cut or fixed, the shift is along it.
+    // With symbolic sizes and one dimension cut or fixed, the shift is along that dimension.
     let mut cut = (0..rank).filter(|&d| match source.iter().position(|s| *s == Some(d)) {
         Some(i) => region.sizes[i].equals(&base.sizes[d]) != Some(true),
         None => !base.sizes[d].is(1),
@@ -180,7 +180,7 @@ pub fn starts<D: Dim>(base: &Layout<D>, region: &Layout<D>, source: &[Option<usi
             return Some(starts);
         }
     }
-    // Otherwise it is divided by the outermost stride, what is left by the next, and so on.
+    // Otherwise it is divided by the outermost stride, the rest by the next, and so on.
     let mut inner: PerDim<usize> = (0..rank).filter(|&d| !base.sizes[d].is(1)).collect();
     while !inner.is_empty() {
         let d = outermost(base, &inner)?;
@@ -224,11 +224,11 @@ mod tests {
     fn finds_what_was_taken() {
         let r = base().select(1, &2).unwrap().transpose(0, 1).unwrap();
         let rel = relate(&base(), &r).unwrap();
-        assert_eq!(rel.picks[..], [Pick::Whole, Pick::Index(2), Pick::Whole]);
+        assert_eq!(rel.picks[..], [Extent::Whole, Extent::Index(2), Extent::Whole]);
         assert_eq!(rel.source[..], [Some(2), Some(0)]);
         let r = base().slice(2, Some(&1), None, &2).unwrap().unsqueeze(0).unwrap();
         let rel = relate(&base(), &r).unwrap();
-        assert_eq!(rel.picks[2], Pick::Range { start: 1, len: 2, step: 2 });
+        assert_eq!(rel.picks[2], Extent::Range { start: 1, len: 2, step: 2 });
         assert_eq!(rel.source[..], [None, Some(0), Some(1), Some(2)]);
     }
 
@@ -236,7 +236,7 @@ mod tests {
     fn keeps_thin_slices() {
         let r = base().slice(1, Some(&2), Some(&3), &1).unwrap();
         let rel = relate(&base(), &r).unwrap();
-        assert_eq!(rel.picks[..], [Pick::Whole, Pick::Range { start: 2, len: 1, step: 1 }, Pick::Whole]);
+        assert_eq!(rel.picks[..], [Extent::Whole, Extent::Range { start: 2, len: 1, step: 1 }, Extent::Whole]);
         assert_eq!(rel.source[..], [Some(0), Some(1), Some(2)]);
         // Of the dimensions of size 1 of one cell, each stands for the one in its place.
         let cell = r.select(0, &1).unwrap().unsqueeze(0).unwrap();
@@ -256,10 +256,10 @@ mod tests {
         let r = base.slice(0, Some(&i(1)), None, &i(1)).unwrap().select(1, &i(-2)).unwrap();
         let r = r.slice(1, Some(&i(2)), Some(&i(5)), &i(2)).unwrap();
         let rel = relate(&base, &r).unwrap();
-        assert_eq!(rel.picks[1], Pick::Index(s1.minus(&i(2))));
-        assert_eq!(rel.picks[2], Pick::Range { start: i(2), len: i(2), step: i(2) });
+        assert_eq!(rel.picks[1], Extent::Index(s1.minus(&i(2))));
+        assert_eq!(rel.picks[2], Extent::Range { start: i(2), len: i(2), step: i(2) });
         assert_eq!(rel.source[..], [Some(0), Some(2)]);
-        // Where the cut may run on into the next row, there is no relation.
+        // If the cut may run on into the next row, no relation is proved.
         let r = Layout::strided(&[i(2)], &[i(1)], n.clone());
         assert_eq!(relate(&Layout::contiguous(&[n, i(6)]), &r), None);
     }
@@ -283,9 +283,9 @@ mod tests {
                 let mut again = b.clone();
                 for (d, p) in rel.picks.iter().enumerate().rev() {
                     again = match p {
-                        Pick::Whole => again,
-                        Pick::Index(i) => again.select(d as i64, i).unwrap(),
-                        Pick::Range { start, len, step } => {
+                        Extent::Whole => again,
+                        Extent::Index(i) => again.select(d as i64, i).unwrap(),
+                        Extent::Range { start, len, step } => {
                             again.slice(d as i64, Some(start), Some(&(start + (len - 1) * step + 1)), step).unwrap()
                         }
                     };

@@ -1,8 +1,8 @@
-//! Node by node: views become aliases, writes become versions, everything else is called on what it reads.
+//! Node by node: views become aliases, writes become versions, and every other operator is called on the values it reads.
 
-use super::cells::Cells;
-use super::histories::{Reading, saves, saves_argument, saves_result};
-use super::storages::{AliasId, StorageId, Storages, ViewCall, ViewOf};
+use super::histories::{SavedOperand, saves, saves_argument, saves_result};
+use super::shared_region::SharedRegion;
+use super::storages::{AliasId, AliasView, StorageId, VersionedStorages, ViewCall};
 use crate::build::{Builder, Names};
 use crate::peephole;
 use restride_ir::{
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Why a rewrite does not go on.
-pub enum Stop {
+pub enum Halt {
     /// The input at this position is needed with its whole storage.
     NeedsStorage(usize),
     /// The storage of the input at this position has to be this large, in bytes: the program makes it grow.
@@ -26,23 +26,23 @@ pub enum Stop {
     /// The program cannot be functionalized.
     Error(Error),
 }
-impl From<Error> for Stop {
+impl From<Error> for Halt {
     fn from(e: Error) -> Self {
-        Stop::Error(e)
+        Halt::Error(e)
     }
 }
-impl From<restride_ir::OpError> for Stop {
+impl From<restride_ir::OpError> for Halt {
     fn from(e: restride_ir::OpError) -> Self {
-        Stop::Error(e.into())
+        Halt::Error(e.into())
     }
 }
 
 /// Result of a rewrite step.
-pub type Step<T> = std::result::Result<T, Stop>;
+pub type Rewrite<T> = std::result::Result<T, Halt>;
 
-/// What an old value is in the new graph.
+/// The counterpart of an old value in the new graph.
 #[derive(Clone, Copy, Debug)]
-pub enum Bound {
+pub enum NewValue {
     /// A tensor object: its alias may be exchanged by a metadata mutation.
     Object(usize),
     /// A number, string or token.
@@ -50,7 +50,7 @@ pub enum Bound {
 }
 
 /// One graph being rewritten.
-pub struct Scope<'a> {
+pub struct Rewriter<'a> {
     /// The whole old program.
     pub program: &'a Program,
     /// The old graph.
@@ -60,9 +60,9 @@ pub struct Scope<'a> {
     /// Names of the new graph.
     pub names: Names,
     /// Storages and aliases.
-    pub storages: Storages,
-    /// What each old value is.
-    pub map: Table<ValueId, Option<Bound>>,
+    pub storages: VersionedStorages,
+    /// The counterpart of each old value.
+    pub map: Table<ValueId, Option<NewValue>>,
     /// The alias of each tensor object.
     pub objects: Vec<AliasId>,
     /// New graphs for subgraphs, of the whole program.
@@ -73,15 +73,15 @@ pub struct Scope<'a> {
     items: usize,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> Rewriter<'a> {
     /// An empty scope for a graph.
     pub fn new(program: &'a Program, old: &'a Graph) -> Self {
-        Scope {
+        Rewriter {
             program,
             old,
             new: Graph::new(),
             names: Names::default(),
-            storages: Storages::default(),
+            storages: VersionedStorages::default(),
             map: Table::new(),
             objects: Vec::new(),
             graphs: Vec::new(),
@@ -90,60 +90,60 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Values of the program's symbols that pass what it checks.
+    /// Values of the program's symbols that pass the program's checks.
     pub fn witness(&self) -> &Binding {
         self.witness.get_or_init(|| crate::symbols::witness(self.program))
     }
 
     /// A new tensor object.
-    pub fn object(&mut self, alias: AliasId) -> Bound {
+    pub fn object(&mut self, alias: AliasId) -> NewValue {
         self.objects.push(alias);
-        Bound::Object(self.objects.len() - 1)
+        NewValue::Object(self.objects.len() - 1)
     }
 
     /// Binds an old value.
-    pub fn bind(&mut self, old: ValueId, bound: Bound) {
+    pub fn bind(&mut self, old: ValueId, bound: NewValue) {
         self.map.set(old, Some(bound));
     }
 
     /// The alias of an old tensor value.
-    pub fn alias(&self, old: ValueId) -> Step<AliasId> {
+    pub fn alias(&self, old: ValueId) -> Rewrite<AliasId> {
         match self.map[old] {
-            Some(Bound::Object(o)) => Ok(self.objects[o]),
+            Some(NewValue::Object(o)) => Ok(self.objects[o]),
             _ => Err(Error::invalid(format!("%{} is not a tensor", self.old.values[old].name)).into()),
         }
     }
 
     /// Runs `f` with a builder for the new graph.
-    pub fn build<T>(&mut self, node: &Node, f: impl FnOnce(&mut Builder<'_>, &mut Storages) -> T) -> T {
+    pub fn build<T>(&mut self, node: &Node, f: impl FnOnce(&mut Builder<'_>, &mut VersionedStorages) -> T) -> T {
         let hint = node.results.first().map(|r| self.old.values[*r].name.clone()).unwrap_or_else(|| "v".into());
         let mut b = Builder::new(&mut self.new, &mut self.names, node.origin.clone(), hint);
         f(&mut b, &mut self.storages)
     }
 
     /// The current elements of an old value.
-    pub fn read(&mut self, node: &Node, old: ValueId) -> Step<ValueId> {
+    pub fn read(&mut self, node: &Node, old: ValueId) -> Rewrite<ValueId> {
         match self.map[old] {
-            Some(Bound::Plain(v)) => Ok(v),
-            Some(Bound::Object(o)) => self.read_object(node, o),
+            Some(NewValue::Plain(v)) => Ok(v),
+            Some(NewValue::Object(o)) => self.read_object(node, o),
             None => Err(Error::invalid(format!("%{} is used before it is made", self.old.values[old].name)).into()),
         }
     }
 
     /// The current elements of a tensor object.
-    pub fn read_object(&mut self, node: &Node, object: usize) -> Step<ValueId> {
+    pub fn read_object(&mut self, node: &Node, object: usize) -> Rewrite<ValueId> {
         let alias = self.objects[object];
         self.certain(alias)?;
         Ok(self.build(node, |b, s| s.read(b, alias))?)
     }
 
     /// An argument over current values.
-    pub(super) fn read_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+    pub(super) fn read_arg(&mut self, node: &Node, arg: &Arg) -> Rewrite<Arg> {
         arg.try_map(|v| self.read(node, *v), |e| Ok(e.clone()))
     }
 
     /// Rewrites every node.
-    pub fn nodes(&mut self) -> Step<()> {
+    pub fn nodes(&mut self) -> Rewrite<()> {
         let old = self.old;
         for (id, node) in old.ordered() {
             self.node(node).map_err(|stop| locate(stop, old, id))?;
@@ -151,7 +151,7 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    pub(super) fn node(&mut self, node: &Node) -> Step<()> {
+    pub(super) fn node(&mut self, node: &Node) -> Rewrite<()> {
         let op = node.op;
         if op.def().hop.is_some() {
             return self.control(node);
@@ -180,7 +180,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A call that only reads.
-    fn pure(&mut self, node: &Node) -> Step<()> {
+    fn pure(&mut self, node: &Node) -> Rewrite<()> {
         let shares = |r: &restride_ir::SchemaReturn| r.alias.is_some();
         if !node.op.is_view() && !node.op.can_run() && node.op.schema().returns.iter().any(shares) {
             let what = format!("{} gives a view of which nobody knows the region", node.op);
@@ -204,8 +204,8 @@ impl<'a> Scope<'a> {
         Ok(())
     }
 
-    /// Notes which values PyTorch saves of the call that was just added for `node`: its operands are those of `args`, its results
-    /// are where `results` says. What the call itself writes, PyTorch copies before.
+    /// Notes the values that PyTorch saves of the call just added for `node`, whose operands are those of `args` and whose
+    /// results are `results`. PyTorch copies values that the call itself writes first.
     pub(super) fn note_saved(&mut self, node: &Node, args: &[Arg], results: &[Option<AliasId>]) {
         let Some(&id) = self.new.order.last() else { return };
         let added = &self.new.nodes[id];
@@ -227,14 +227,14 @@ impl<'a> Scope<'a> {
         let kept = results.iter().enumerate().filter(|(i, _)| saves_result(added.op, *i));
         saved.extend(kept.filter_map(|(i, a)| Some((position + i, (*a)?))));
         for (position, alias) in saved {
-            self.storages.saved(alias, Reading { node: id, position: position as u32 });
+            self.storages.saved(alias, SavedOperand { node: id, position: position as u32 });
         }
     }
 
-    /// Marks the calls of which PyTorch saves values that writes changed which it does not record.
+    /// Marks calls whose saved values were changed by a write that PyTorch does not record.
     pub(super) fn mark_overwritten(&mut self) {
         let mut found: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
-        for Reading { node, position } in self.storages.overwritten() {
+        for SavedOperand { node, position } in self.storages.overwritten() {
             found.entry(node).or_default().push(position);
         }
         for (id, mut positions) in found {
@@ -246,18 +246,18 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// An argument over current values that are declared to lie as eager PyTorch's do, for operators that ask for strides.
-    pub(super) fn declared_arg(&mut self, node: &Node, arg: &Arg) -> Step<Arg> {
+    /// An argument over current values with the declared strides of eager PyTorch, for operators that read strides.
+    pub(super) fn declared_arg(&mut self, node: &Node, arg: &Arg) -> Rewrite<Arg> {
         let declared = |scope: &mut Self, v: &ValueId| {
             let value = scope.read(node, *v)?;
-            let Some(Bound::Object(o)) = scope.map[*v] else { return Ok(value) };
+            let Some(NewValue::Object(o)) = scope.map[*v] else { return Ok(value) };
             let ty = scope.storages[scope.objects[o]].ty.clone();
-            Ok::<_, Stop>(scope.build(node, |b, _| b.declare(value, &ty)))
+            Ok::<_, Halt>(scope.build(node, |b, _| b.declare(value, &ty)))
         };
         arg.try_map(|v| declared(self, v), |e| Ok(e.clone()))
     }
 
-    fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Step<()> {
+    fn add_pure(&mut self, node: &Node, op: Op, args: Vec<Arg>) -> Rewrite<()> {
         let results: Vec<(Arc<str>, Type)> = node
             .results
             .iter()
@@ -291,30 +291,30 @@ impl<'a> Scope<'a> {
                 let alias = self.storages.add(new, ty, input);
                 self.object(alias)
             }
-            _ => Bound::Plain(new),
+            _ => NewValue::Plain(new),
         };
         self.bind(old, bound);
     }
 
     /// Types and numbers of a call's arguments as a view rule reads them, with aliases' regions for tensors.
-    fn view_args(&self, node: &Node) -> Step<Vec<Arg<TensorType, Expr>>> {
+    fn view_args(&self, node: &Node) -> Rewrite<Vec<Arg<TensorType, Expr>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(
-                a.try_map(|v| Ok::<_, Stop>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(flag(e)))?,
+                a.try_map(|v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(flag(e)))?,
             );
         }
         Ok(args)
     }
 
-    pub(super) fn outcome(&self, node: &Node) -> Step<ViewOutcome<Expr>> {
+    pub(super) fn outcome(&self, node: &Node) -> Rewrite<ViewOutcome<Expr>> {
         let rule = node.op.def().view.expect("a view operator has a rule");
         let args = self.view_args(node)?;
         Ok((rule.symbolic)(&Args(&args))?)
     }
 
     /// Binds the results of a view call to aliases; false if the call copies.
-    fn view(&mut self, node: &Node) -> Step<bool> {
+    fn view(&mut self, node: &Node) -> Rewrite<bool> {
         if let (true, Some(Arg::Value(base))) = (node.op.def().resolves, node.args.first())
             && !self.bits(*base)?.is_clear()
         {
@@ -322,14 +322,14 @@ impl<'a> Scope<'a> {
             of_copy.args[0] = Arg::Value(self.settled(node, *base)?);
             return self.view(&of_copy);
         }
-        let types: SmallVec<[Cells; 1]> = match self.outcome(node)? {
+        let types: SmallVec<[SharedRegion; 1]> = match self.outcome(node)? {
             ViewOutcome::Copy => return Ok(false),
             ViewOutcome::Unknown => {
                 self.pure(node)?;
                 self.link(node)?;
                 return Ok(true);
             }
-            ViewOutcome::Views(types) => self.spelled(node, types)?.into_iter().map(Cells::from).collect(),
+            ViewOutcome::Views(types) => self.spelled(node, types)?.into_iter().map(SharedRegion::from).collect(),
         };
         let Some(Arg::Value(base)) = node.args.first() else {
             return Err(Error::invalid("a view of something that is no tensor").into());
@@ -348,7 +348,7 @@ impl<'a> Scope<'a> {
         }
         self.check_reach(node.op, parent, &types)?;
         let Some(made) = self.views(node, parent, &types)? else {
-            // A lazy bit is applied: a copy of what the tensor shows.
+            // A lazy bit is applied: a copy of the tensor's elements.
             let value = self.read_copy(node, *base)?;
             node.results.iter().for_each(|&r| self.bind_fresh(r, value));
             return Ok(true);
@@ -360,9 +360,9 @@ impl<'a> Scope<'a> {
         Ok(true)
     }
 
-    /// Symbolic types of views as the program says them, which holds them to be simpler under its guards: `s - 1` for
-    /// `s - Max(0, Min(s, 1))`. It says them of tensors that lie as declared.
-    fn spelled(&self, node: &Node, types: SmallVec<[TensorType; 1]>) -> Step<SmallVec<[TensorType; 1]>> {
+    /// Symbolic types of views in the program's own expressions, which its guards make simpler: `s - 1` for `s - Max(0,
+    /// Min(s, 1))`. These hold for tensors with the declared layout.
+    fn spelled(&self, node: &Node, types: SmallVec<[TensorType; 1]>) -> Rewrite<SmallVec<[TensorType; 1]>> {
         let Some(Arg::Value(base)) = node.args.first() else { return Ok(types) };
         let said_of = &self.storages[self.alias(*base)?].ty;
         let known = types.iter().all(|ty| ty.known().is_some());
@@ -379,13 +379,13 @@ impl<'a> Scope<'a> {
     }
 
     /// The lazy bits of a tensor.
-    pub(super) fn bits(&self, v: ValueId) -> Step<LazyBits> {
+    pub(super) fn bits(&self, v: ValueId) -> Rewrite<LazyBits> {
         let alias = &self.storages[self.alias(v)?];
         Ok(LazyBits { conj: alias.conj, neg: alias.neg })
     }
 
     /// The current elements of a tensor as `clone` lays them.
-    fn read_copy(&mut self, node: &Node, v: ValueId) -> Step<ValueId> {
+    fn read_copy(&mut self, node: &Node, v: ValueId) -> Rewrite<ValueId> {
         let value = self.read(node, v)?;
         let ty = self.storages[self.alias(v)?].ty.clone();
         let Some(layout) = ty.layout.known() else { return Ok(value) };
@@ -394,7 +394,7 @@ impl<'a> Scope<'a> {
     }
 
     /// A copy of a lazily mapped tensor with its bits applied, under an id of its own.
-    pub(super) fn settled(&mut self, node: &Node, v: ValueId) -> Step<ValueId> {
+    pub(super) fn settled(&mut self, node: &Node, v: ValueId) -> Rewrite<ValueId> {
         let value = self.read_copy(node, v)?;
         Ok(self.bind_new(value))
     }
@@ -408,7 +408,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Refuses an alias whose content depends on whether an earlier call copied.
-    pub(super) fn certain(&self, alias: AliasId) -> Step<()> {
+    pub(super) fn certain(&self, alias: AliasId) -> Rewrite<()> {
         match self.storages.uncertain(self.storages[alias].storage) {
             Some(call) => Err(open_sharing(call)),
             None => Ok(()),
@@ -416,20 +416,25 @@ impl<'a> Scope<'a> {
     }
 
     /// The results of a call that may be views of its first argument, or copies of it.
-    fn link(&mut self, node: &Node) -> Step<()> {
+    fn link(&mut self, node: &Node) -> Rewrite<()> {
         let Some(Arg::Value(base)) = node.args.first() else { return Ok(()) };
         let parent = self.alias(*base)?;
         let parent = self.storages[parent].storage;
         for &r in &node.results {
             let made = self.alias(r)?;
             let made = self.storages[made].storage;
-            self.storages.may_share(parent, made, node.op.name());
+            self.storages.may_share(parent, made, node.op);
         }
         Ok(())
     }
 
     /// The aliases that a view call makes; `None` if it is a copy after all.
-    fn views(&mut self, node: &Node, parent: AliasId, types: &[Cells]) -> Step<Option<SmallVec<[AliasId; 1]>>> {
+    fn views(
+        &mut self,
+        node: &Node,
+        parent: AliasId,
+        types: &[SharedRegion],
+    ) -> Rewrite<Option<SmallVec<[AliasId; 1]>>> {
         if types.len() != node.results.len() {
             return Err(Error::invalid(format!(
                 "{} gives {} results, not {}",
@@ -459,7 +464,7 @@ impl<'a> Scope<'a> {
         // `view.dtype`, which PyTorch does not differentiate, has a gradient here between complex numbers, their parts and the same
         // type: the call is not made, but the region read and detached.
         let own = self.storages[parent].ty.dtype;
-        let passes = |t: &Cells| t.dtype.is_complex() || own.is_complex() || t.dtype == own;
+        let passes = |t: &SharedRegion| t.dtype.is_complex() || own.is_complex() || t.dtype == own;
         let replay = !def.strided && def.math.is_none() && !(typed && types.iter().any(passes));
         let slices = if types.len() > 1 && !has_copy_form(node.op) { self.slices(parent, types) } else { None };
         let calls: SmallVec<[(Op, Vec<Arg>); 1]> = match slices {
@@ -480,17 +485,18 @@ impl<'a> Scope<'a> {
                 names: node.results[results.clone()].iter().map(|r| self.old.values[*r].name.clone()).collect(),
                 origin: node.origin.clone(),
             });
-            let from = || ViewOf { parent, call: call.clone(), replay };
+            let from = || AliasView { parent, call: call.clone(), replay };
             made.extend(results.map(|i| self.storages.view(from(), types[i].clone(), bits[i])));
             call.results.set(made[made.len() - each..].into()).expect("a new call has no results yet");
         }
         Ok(Some(made))
     }
 
-    /// The views of one call as slices in one dimension, if that is what they are: dimension, start, end and step of each.
-    fn slices(&self, parent: AliasId, types: &[Cells]) -> Option<Vec<[Arg; 4]>> {
+    /// The views of one call as slices in one dimension: dimension, start, end and step of each; `None` if they are not
+    /// slices.
+    fn slices(&self, parent: AliasId, types: &[SharedRegion]) -> Option<Vec<[Arg; 4]>> {
         let whole = &self.storages[parent].ty.known()?.layout;
-        let slice = |ty: &Cells| {
+        let slice = |ty: &SharedRegion| {
             let part = &ty.known()?.layout;
             let dim = (0..whole.rank()).find(|d| part.sizes.get(*d) != Some(&whole.sizes[*d])).unwrap_or(0);
             let start = (part.offset - whole.offset).checked_div(*whole.strides.get(dim)?)?;
@@ -509,9 +515,9 @@ fn has_copy_form(op: Op) -> bool {
     lookup(&format!("{}.{}_copy.{}", schema.namespace, schema.name, schema.overload)).is_some()
 }
 
-/// What is wrong where the choice between copy and alias matters.
-pub fn open_sharing(call: &str) -> Stop {
-    if call.starts_with("higher_order.") {
+/// The refusal where it matters whether a call copies or aliases.
+pub fn open_sharing(call: Op) -> Halt {
+    if call.def().hop.is_some() {
         let what = format!("which memory the results of {call} are in depends on data, and it matters here");
         return Error::unsupported(what).help("clone what the call returns, or what its graphs return").into();
     }
@@ -519,15 +525,15 @@ pub fn open_sharing(call: &str) -> Stop {
     with_sizes(what, ", or call .clone() or .view() in the model")
 }
 
-/// What cannot be said without sizes.
-pub(super) fn needs_sizes(what: &str) -> Stop {
+/// The refusal where the answer depends on sizes that are symbols.
+pub(super) fn needs_sizes(what: &str) -> Halt {
     with_sizes(format!("{what} depends on sizes that are not known"), "")
 }
 
-/// What can be done with sizes known, and what helps besides giving them.
-pub(super) fn with_sizes(what: String, or: &str) -> Stop {
+/// A refusal that known sizes would lift, with another way out in `or`.
+pub(super) fn with_sizes(what: String, or: &str) -> Halt {
     let help = format!("give inputs with --inputs so that sizes are known{or}");
-    Stop::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
+    Halt::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
 }
 
 /// A number as view rules read it: a known one as an integer.
@@ -535,10 +541,10 @@ pub(crate) fn flag(e: &Expr) -> Expr {
     e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
 }
 
-fn locate(stop: Stop, graph: &Graph, node: NodeId) -> Stop {
+fn locate(stop: Halt, graph: &Graph, node: NodeId) -> Halt {
     match stop {
-        Stop::Error(e) => Stop::Error(e.at(graph, node)),
-        Stop::NeedsSizes(e) => Stop::NeedsSizes(Box::new(e.at(graph, node))),
+        Halt::Error(e) => Halt::Error(e.at(graph, node)),
+        Halt::NeedsSizes(e) => Halt::NeedsSizes(Box::new(e.at(graph, node))),
         other => other,
     }
 }

@@ -1,11 +1,11 @@
-//! Inputs that share storage, and outputs that say what was mutated and whose memory they are views of.
+//! Inputs that share storage, and outputs that declare mutations and the memory that they are views of.
 
-use super::cells::Cells;
-use super::rewrite::{Bound, Scope, Step, Stop, open_sharing};
+use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, open_sharing};
+use super::shared_region::SharedRegion;
 use super::storages::{AliasId, StorageId};
 use super::{Options, Share};
 use crate::dce::dce;
-use crate::written::written_inputs;
+use crate::input_effects::written_inputs;
 use restride_ir::{
     AliasRoot, Arg, DType, Error, ErrorKind, Expr, InputKind, InputSpec, Node, OutputAlias, OutputKind, OutputSpec,
     Program, Signature, Stage, TensorType, Type, ValueId,
@@ -21,10 +21,10 @@ struct Group {
 }
 
 /// One attempt; `whole` are inputs whose storages are needed whole, with the bytes that the program makes them grow to.
-pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -> Step<Program> {
+pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -> Rewrite<Program> {
     let old = program.graph();
-    let mut scope = Scope::new(program, old);
-    // About as much as there was; a write is two calls.
+    let mut scope = Rewriter::new(program, old);
+    // About the old number of names; a write is two calls.
     scope.new.reserve(old.order.len() * 3 / 2, old.values.len() * 3 / 2);
     scope.names.reserve(old.values.len() * 3 / 2);
     scope.objects.reserve(old.values.len());
@@ -40,11 +40,11 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
     }
     let first = bind_inputs(&mut scope, options, whole, &mut inputs)?;
     scope.nodes().map_err(|stop| match (stop, &inputs) {
-        (Stop::NeedsRoom(i, bytes), inputs) => match &inputs[i].kind {
-            InputKind::Storage(members) => Stop::NeedsRoom(members[0], bytes),
-            _ => Stop::NeedsRoom(i, bytes),
+        (Halt::NeedsRoom(i, bytes), inputs) => match &inputs[i].kind {
+            InputKind::Storage(members) => Halt::NeedsRoom(members[0], bytes),
+            _ => Halt::NeedsRoom(i, bytes),
         },
-        (Stop::NeedsStorage(i), inputs) if matches!(inputs[i].kind, InputKind::Storage(_)) => {
+        (Halt::NeedsStorage(i), inputs) if matches!(inputs[i].kind, InputKind::Storage(_)) => {
             Error::new(ErrorKind::Program, "a view reaches beyond the storage of its operand").into()
         }
         (stop, _) => stop,
@@ -73,11 +73,11 @@ pub fn run(program: &Program, options: &Options, whole: &BTreeMap<usize, i64>) -
 
 /// Binds every input; gives the alias each tensor input starts with.
 fn bind_inputs(
-    scope: &mut Scope<'_>,
+    scope: &mut Rewriter<'_>,
     options: &Options,
     whole: &BTreeMap<usize, i64>,
     inputs: &mut Vec<InputSpec>,
-) -> Step<BTreeMap<usize, AliasId>> {
+) -> Rewrite<BTreeMap<usize, AliasId>> {
     let program = scope.program;
     let written = written_inputs(program, program.main);
     let mut first = BTreeMap::new();
@@ -95,10 +95,11 @@ fn bind_inputs(
             }
             Some(ty)
         };
-        let types: Vec<(usize, Cells)> = group.members.iter().filter_map(|&i| Some((i, ty_of(i)?.into()))).collect();
+        let types: Vec<(usize, SharedRegion)> =
+            group.members.iter().filter_map(|&i| Some((i, ty_of(i)?.into()))).collect();
         for &i in group.members.iter().filter(|i| types.iter().all(|t| t.0 != **i)) {
             let value = inputs[i].value;
-            scope.bind(program.signature.inputs[i].value, Bound::Plain(value));
+            scope.bind(program.signature.inputs[i].value, NewValue::Plain(value));
         }
         let needs_whole = types.iter().any(|(i, _)| whole.contains_key(i));
         // Inputs that meet in no cell stay apart, unless the program reaches further than one of them shows.
@@ -137,9 +138,9 @@ fn bind_inputs(
     Ok(first)
 }
 
-/// Inputs on one storage by what has cells in common, in the order of their first members.
-fn clusters(types: Vec<(usize, Cells)>) -> Vec<Vec<(usize, Cells)>> {
-    let mut out: Vec<Vec<(usize, Cells)>> = Vec::new();
+/// Inputs on one storage, grouped by shared cells, in the order of their first members.
+fn clusters(types: Vec<(usize, SharedRegion)>) -> Vec<Vec<(usize, SharedRegion)>> {
+    let mut out: Vec<Vec<(usize, SharedRegion)>> = Vec::new();
     for one in types {
         let (met, apart): (Vec<_>, Vec<_>) =
             out.into_iter().partition(|c| c.iter().any(|other| !other.1.disjoint(&one.1)));
@@ -154,11 +155,11 @@ fn clusters(types: Vec<(usize, Cells)>) -> Vec<Vec<(usize, Cells)>> {
     out
 }
 
-fn retype_input(scope: &mut Scope<'_>, value: ValueId, ty: &TensorType) {
+fn retype_input(scope: &mut Rewriter<'_>, value: ValueId, ty: &TensorType) {
     scope.new.values[value].ty = Type::Tensor(ty.clone());
 }
 
-fn bind_input(scope: &mut Scope<'_>, first: &mut BTreeMap<usize, AliasId>, i: usize, alias: AliasId) {
+fn bind_input(scope: &mut Rewriter<'_>, first: &mut BTreeMap<usize, AliasId>, i: usize, alias: AliasId) {
     let bound = scope.object(alias);
     scope.bind(scope.program.signature.inputs[i].value, bound);
     first.insert(i, alias);
@@ -166,15 +167,15 @@ fn bind_input(scope: &mut Scope<'_>, first: &mut BTreeMap<usize, AliasId>, i: us
 
 /// Adds the flat storage under a group as an input.
 fn storage_input(
-    scope: &mut Scope<'_>,
+    scope: &mut Rewriter<'_>,
     inputs: &mut Vec<InputSpec>,
     group: &Group,
-    types: &[(usize, Cells)],
+    types: &[(usize, SharedRegion)],
     whole: &BTreeMap<usize, i64>,
-) -> Step<StorageId> {
+) -> Rewrite<StorageId> {
     let names: Vec<&str> = types.iter().map(|t| &*scope.new.values[inputs[t.0].value].name).collect();
     let bytes = group.bytes.ok_or_else(|| {
-        Stop::Error(
+        Halt::Error(
             Error::unsupported(format!("%{} is written or read beyond its own elements", names.join(", %")))
                 .help("give the inputs with --inputs, so that their storage is known"),
         )
@@ -218,11 +219,11 @@ fn groups(program: &Program, options: &Options) -> Vec<Group> {
 
 /// Declares mutations and outputs.
 fn finish(
-    scope: &mut Scope<'_>,
+    scope: &mut Rewriter<'_>,
     inputs: Vec<InputSpec>,
     first: &BTreeMap<usize, AliasId>,
     whole: &BTreeMap<usize, i64>,
-) -> Step<Signature> {
+) -> Rewrite<Signature> {
     let program = scope.program;
     let mut outputs: Vec<(Arg, OutputSpec)> = Vec::new();
     let plain = |kind| OutputSpec { kind, alias: None };
@@ -232,7 +233,7 @@ fn finish(
         .filter_map(|s| Some((scope.storages[s].input?, s)))
         .collect();
     mutated.sort_unstable();
-    // The caller sees what its memory holds, whether the program looks at it again or not.
+    // The caller sees its memory at the end, whether the program reads it again or not.
     if let Some(why) = (0..scope.storages.len())
         .map(|s| &scope.storages[StorageId(s)])
         .find_map(|state| state.lost.as_ref().filter(|_| state.input.is_some()))
@@ -259,7 +260,7 @@ fn finish(
     for (arg, spec) in program.graph().outputs.iter().zip(&program.signature.outputs) {
         let (arg, alias) = match arg {
             Arg::Value(v) => match scope.map[*v] {
-                Some(Bound::Object(o)) => {
+                Some(NewValue::Object(o)) => {
                     let alias = scope.objects[o];
                     (Arg::Value(scope.read(&node, *v)?), Some(alias))
                 }
@@ -267,12 +268,12 @@ fn finish(
             },
             other => (other.clone(), None),
         };
-        // New content that the program already declares is content, whatever it lies in.
+        // New content that the program already declares stays content, in any memory.
         let alias = alias.filter(|_| !matches!(spec.kind, OutputKind::Mutation(_)));
         users.push((arg, spec.kind.clone(), alias));
     }
     for (&i, &start) in first {
-        let Some(Bound::Object(o)) = scope.map[program.signature.inputs[i].value] else { continue };
+        let Some(NewValue::Object(o)) = scope.map[program.signature.inputs[i].value] else { continue };
         let now = scope.objects[o];
         if now != start {
             let (before, after) = (&scope.storages[start], &scope.storages[now]);
@@ -285,7 +286,7 @@ fn finish(
             users.push((Arg::None, OutputKind::Metadata(i), Some(now)));
         }
     }
-    // Memory that the program makes grow says so itself: what grew may have become something else since.
+    // A program that makes memory grow declares the growth: the memory may have become something else since.
     for s in (0..scope.storages.len()).map(StorageId) {
         let Some(i) = scope.storages[s].input else { continue };
         let InputKind::Storage(members) = &inputs[i].kind else { continue };
@@ -297,7 +298,7 @@ fn finish(
     }
     for (k, (_, _, alias)) in users.iter().enumerate() {
         let Some(storage) = alias.map(|a| scope.storages[a].storage) else { continue };
-        // What an input is set to is shown as well.
+        // The memory that an input is set to is visible as well.
         if let Some(why) = &scope.storages[storage].lost {
             return Err(Error::unsupported(why.clone()).into());
         }
@@ -310,7 +311,7 @@ fn finish(
                 .enumerate()
                 .any(|(j, u)| j != k && u.2.is_some_and(|a| scope.storages[a].storage == other));
             if returned || scope.storages[other].input.is_some() || scope.storages[storage].input.is_some() {
-                return Err(open_sharing(&call));
+                return Err(open_sharing(call));
             }
         }
     }
@@ -328,7 +329,7 @@ fn finish(
             }
             let root = match state.input {
                 Some(i) => AliasRoot::Input(i),
-                // An input that is on other memory now says on which, whoever else is there.
+                // An input that is on other memory now declares that memory, whoever shares it.
                 None if a.ty == state.ty && !shared(a.storage) && !matches!(kind, OutputKind::Metadata(_)) => {
                     return None;
                 }

@@ -1,17 +1,17 @@
 //! Storages with versions, and the aliases that read and write them.
 //!
-//! A storage's content is one value of the new graph at a time: its *base*. An alias is a region of it. A write
-//! through an alias makes a new base in which exactly the region's cells changed; other aliases are read again only
-//! when somebody asks for them and a write since may have touched their cells.
+//! A storage's content is one value of the new graph at a time: its *base*. An alias is a region of a storage. A write
+//! through an alias makes a new base in which exactly the region's cells changed. Other aliases are read again only if a
+//! node asks for them and a write since may have touched their cells.
 //!
-//! Which gradient the content has is another matter (`histories.rs`): a detached tensor shares the elements, not the history.
+//! The gradient of the content is kept apart (`histories.rs`): a detached tensor shares the elements, not the history.
 
-use super::access::{as_cells, math, read, read_steps, retype, untype, write};
-use super::cells::Cells;
-use super::histories::{Flows, Histories, Reading, Readings, Root};
+use super::histories::{Flows, Histories, Readings, Root, SavedOperand};
 use super::region::{Relation, relate};
+use super::region_ops::{as_cells, math, read, read_steps, retype, untype, write};
+use super::shared_region::SharedRegion;
 use crate::build::Builder;
-use restride_ir::{Arg, DType, Error, Expr, LazyBits, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Error, Expr, LazyBits, Op, Origin, Result, TensorType, ValueId};
 use smallvec::{SmallVec, smallvec};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,25 +31,25 @@ const LOOK_BACK: usize = 64;
 pub struct StorageState {
     /// The value that holds the current content.
     pub base: ValueId,
-    /// Its type: how its elements lie in the storage.
-    pub ty: Cells,
+    /// Element type and layout in the storage.
+    pub ty: SharedRegion,
     /// Number of writes so far.
     pub version: usize,
     /// Regions written, the write that made version `k` at `k - 1`.
-    writes: Vec<Cells>,
+    writes: Vec<SharedRegion>,
     /// The graph input whose storage it is.
     pub input: Option<usize>,
     /// Why its content is not known any more.
     pub lost: Option<String>,
     /// Its autograd histories.
     histories: Histories,
-    /// What PyTorch may save of calls that read it.
+    /// Calls that read the alias and whose operands PyTorch may save.
     readings: Readings,
 }
 
 /// How an alias was made: by a view node of the old graph.
 #[derive(Clone, Debug)]
-pub struct ViewOf {
+pub struct AliasView {
     /// Alias of argument 0.
     pub parent: AliasId,
     /// The call, over values of the new graph but for argument 0.
@@ -92,17 +92,17 @@ pub struct Alias {
     /// Whose.
     pub storage: StorageId,
     /// Element type and cells, in the storage's cells.
-    pub ty: Cells,
+    pub ty: SharedRegion,
     /// Elements are read and written through complex conjugation.
     pub conj: bool,
     /// Elements are read and written negated.
     pub neg: bool,
     /// The autograd history that reads and writes go through: one of its storage's.
     pub root: Root,
-    /// A view made under `no_grad`: what is read through it is a constant, whatever its history is.
+    /// A view made under `no_grad`: values read through it are constants, whatever their history.
     pub constant: bool,
-    /// The view call that made it.
-    pub from: Option<ViewOf>,
+    /// The view call that made the alias.
+    pub from: Option<AliasView>,
     /// Version of the storage when it was made.
     born: usize,
     /// A value that holds its elements, and up to which version.
@@ -111,33 +111,33 @@ pub struct Alias {
 
 /// All storages and aliases of one graph.
 #[derive(Debug, Default)]
-pub struct Storages {
+pub struct VersionedStorages {
     storages: Vec<StorageState>,
     aliases: Vec<Alias>,
-    /// Storages that may be one: for each, the others and the call that leaves it open.
-    maybe: BTreeMap<StorageId, Vec<(StorageId, Arc<str>)>>,
+    /// For each storage, the others that may be the same, and the operator whose call leaves it open.
+    maybe: BTreeMap<StorageId, Vec<(StorageId, Op)>>,
     /// Storages that a write to another one may have changed.
-    uncertain: BTreeMap<StorageId, Arc<str>>,
-    /// Which values may depend on what can be differentiated.
+    uncertain: BTreeMap<StorageId, Op>,
+    /// The values that may depend on differentiable ones.
     pub flows: Flows,
 }
 
-impl std::ops::Index<StorageId> for Storages {
+impl std::ops::Index<StorageId> for VersionedStorages {
     type Output = StorageState;
     fn index(&self, id: StorageId) -> &StorageState {
         &self.storages[id.0]
     }
 }
-impl std::ops::Index<AliasId> for Storages {
+impl std::ops::Index<AliasId> for VersionedStorages {
     type Output = Alias;
     fn index(&self, id: AliasId) -> &Alias {
         &self.aliases[id.0]
     }
 }
 
-impl Storages {
-    /// A storage with its content, and the alias that is all of it.
-    pub fn add(&mut self, base: ValueId, ty: impl Into<Cells>, input: Option<usize>) -> AliasId {
+impl VersionedStorages {
+    /// A storage with its content, and the alias of the whole storage.
+    pub fn add(&mut self, base: ValueId, ty: impl Into<SharedRegion>, input: Option<usize>) -> AliasId {
         let ty = ty.into();
         let storage = StorageId(self.storages.len());
         self.storages.push(StorageState {
@@ -156,7 +156,7 @@ impl Storages {
     }
 
     /// An alias of a region.
-    pub fn region(&mut self, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
+    pub fn region(&mut self, storage: StorageId, ty: impl Into<SharedRegion>) -> AliasId {
         let ty = ty.into();
         let born = self[storage].version;
         self.aliases.push(Alias {
@@ -174,14 +174,14 @@ impl Storages {
     }
 
     /// An alias of a region whose elements are read and written through conjugation or negation.
-    pub fn region_as(&mut self, storage: StorageId, ty: impl Into<Cells>, conj: bool, neg: bool) -> AliasId {
+    pub fn region_as(&mut self, storage: StorageId, ty: impl Into<SharedRegion>, conj: bool, neg: bool) -> AliasId {
         let id = self.region(storage, ty);
         (self.aliases[id.0].conj, self.aliases[id.0].neg) = (conj, neg);
         id
     }
 
     /// An alias of a region that is read and written as another alias is; of the same storage, with its history.
-    pub fn region_like(&mut self, of: AliasId, storage: StorageId, ty: impl Into<Cells>) -> AliasId {
+    pub fn region_like(&mut self, of: AliasId, storage: StorageId, ty: impl Into<SharedRegion>) -> AliasId {
         let (conj, neg) = (self[of].conj, self[of].neg);
         let id = self.region_as(storage, ty, conj, neg);
         if self[of].storage == storage {
@@ -209,25 +209,25 @@ impl Storages {
         self.set_history(alias, root, false);
     }
 
-    /// The value that holds what an alias shows, if it was read since it was last written.
+    /// The value of an alias, if it was read since the last write to it.
     pub fn shown(&self, alias: AliasId) -> Option<ValueId> {
         let a = &self[alias];
         a.current.filter(|c| c.1 == self[a.storage].version).map(|c| c.0)
     }
 
-    /// Notes a value that a call saves of what an alias shows.
-    pub fn saved(&mut self, alias: AliasId, reading: Reading) {
+    /// Notes that a call saves the value of an alias.
+    pub fn saved(&mut self, alias: AliasId, reading: SavedOperand) {
         let Alias { storage, ty, root, .. } = self[alias].clone();
         self.storages[storage.0].readings.add(&ty, root, reading);
     }
 
     /// The saved values that writes changed which PyTorch does not record.
-    pub fn overwritten(&self) -> impl Iterator<Item = Reading> + '_ {
+    pub fn overwritten(&self) -> impl Iterator<Item = SavedOperand> + '_ {
         self.storages.iter().flat_map(|s| s.readings.overwritten().iter().copied())
     }
 
     /// An alias made by a view call.
-    pub fn view(&mut self, from: ViewOf, ty: impl Into<Cells>, bits: LazyBits) -> AliasId {
+    pub fn view(&mut self, from: AliasView, ty: impl Into<SharedRegion>, bits: LazyBits) -> AliasId {
         let ty = ty.into();
         let storage = self[from.parent].storage;
         let LazyBits { conj, neg } = bits;
@@ -249,22 +249,21 @@ impl Storages {
         self.storages.len()
     }
 
-    /// Says that two storages may be one: whether a call copies or aliases depends on sizes that are not known. That
-    /// does not matter until one of them is written or shown to the caller.
-    pub fn may_share(&mut self, a: StorageId, b: StorageId, call: &str) {
-        let call: Arc<str> = call.into();
-        self.maybe.entry(a).or_default().push((b, call.clone()));
+    /// Notes that two storages may be one, as unknown sizes decide whether a call copies or aliases. This matters only once
+    /// one of them is written or shown to the caller.
+    pub fn may_share(&mut self, a: StorageId, b: StorageId, call: Op) {
+        self.maybe.entry(a).or_default().push((b, call));
         self.maybe.entry(b).or_default().push((a, call));
     }
 
     /// Every storage that may be the same as this one, with the call that leaves it open.
-    pub fn maybe_same(&self, storage: StorageId) -> Vec<(StorageId, Arc<str>)> {
-        let mut found: Vec<(StorageId, Arc<str>)> = Vec::new();
+    pub fn maybe_same(&self, storage: StorageId) -> Vec<(StorageId, Op)> {
+        let mut found: Vec<(StorageId, Op)> = Vec::new();
         let mut todo = vec![storage];
         while let Some(s) = todo.pop() {
             for (other, call) in self.maybe.get(&s).map_or(&[] as &[_], Vec::as_slice) {
                 if *other != storage && found.iter().all(|f| f.0 != *other) {
-                    found.push((*other, call.clone()));
+                    found.push((*other, *call));
                     todo.push(*other);
                 }
             }
@@ -273,11 +272,11 @@ impl Storages {
     }
 
     /// The call that leaves open whether a write elsewhere changed this storage.
-    pub fn uncertain(&self, storage: StorageId) -> Option<&Arc<str>> {
-        self.uncertain.get(&storage)
+    pub fn uncertain(&self, storage: StorageId) -> Option<Op> {
+        self.uncertain.get(&storage).copied()
     }
 
-    /// What may share memory with a storage that was just written is not known any more.
+    /// Storages that may be the one just written become uncertain.
     fn lose_maybes(&mut self, written: StorageId) {
         if self.maybe.is_empty() {
             return;
@@ -315,7 +314,7 @@ impl Storages {
     }
 
     fn read_chain(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
-        // Views of views that nobody read yet are made from the outermost in; the chain may be long.
+        // Views of views that were not read yet are made from the outermost in; the chain may be long.
         let mut chain: SmallVec<[AliasId; 4]> = smallvec![alias];
         while let Some(&top) = chain.last() {
             let a = &self[top];
@@ -330,7 +329,7 @@ impl Storages {
                 chain.pop();
                 continue;
             }
-            let fresh = |f: &ViewOf| f.replay && (a.born == version || !self.touched(top, a.born));
+            let fresh = |f: &AliasView| f.replay && (a.born == version || !self.touched(top, a.born));
             match a.from.clone().filter(fresh) {
                 // Nothing happened to it since its view call: make that call.
                 Some(from) => match self[from.parent].current {
@@ -342,7 +341,7 @@ impl Storages {
                         }
                         chain.pop();
                     }
-                    // Nobody reads the view that it is a view of: it may be one operator away from the base.
+                    // No node reads the view's own base: the alias may be one operator away from the storage's base.
                     _ if self.is_near(top, from.parent) => {
                         let value = from.call.named(b, top, |b| self.read_region(b, top))?;
                         self.aliases[top.0].current = Some((value, version));
@@ -360,7 +359,8 @@ impl Storages {
         Ok(self[alias].current.expect("the alias was just read").0)
     }
 
-    /// Whether an alias shows what another one shows, as it shows it (`contiguous` of what is, `dropout` in evaluation).
+    /// Whether an alias shows the same elements in the same layout as another one (`contiguous` of a contiguous tensor,
+    /// `dropout` in evaluation).
     fn same_tensor(&self, a: AliasId, b: AliasId) -> bool {
         let (a, b) = (&self[a], &self[b]);
         a.ty == b.ty && (a.conj, a.neg, a.root, a.constant) == (b.conj, b.neg, b.root, b.constant)
@@ -394,7 +394,7 @@ impl Storages {
     fn read_region(&mut self, b: &mut Builder<'_>, alias: AliasId) -> Result<ValueId> {
         let a = self[alias].clone();
         if a.ty.is_empty() {
-            // Wherever it lies, it has nothing of the base.
+            // An alias without elements reads nothing of the base.
             let sizes = Arg::Scalars(a.ty.layout.sizes.to_vec());
             let args = vec![sizes, Arg::Scalar(Expr::Int(0)), Arg::DType(a.ty.dtype)];
             return Ok(b.call("aten.full.default", args, TensorType::clone(&a.ty)));
@@ -440,7 +440,7 @@ impl Storages {
         if constant { self.as_constant(b, value) } else { value }
     }
 
-    /// Whether the value is known to be what the alias holds: writing it changes nothing.
+    /// Whether the alias is known to hold this value already: writing it changes nothing.
     pub fn holds(&self, alias: AliasId, value: ValueId) -> bool {
         let a = &self[alias];
         a.current == Some((value, self[a.storage].version))
@@ -481,7 +481,7 @@ impl Storages {
         }
         s.readings.overwrite(&a.ty, recorded.then_some(a.root));
         let mut depends = |v: ValueId| self.flows.differentiable(b.graph, v);
-        // What is read next has the history that the alias had.
+        // Later reads have the history that the alias had.
         let known = recorded || !depends(value) && !history.is_some_and(depends);
         self.aliases[alias.0].current = known.then_some((value, version));
         self.lose_maybes(a.storage);
@@ -489,7 +489,12 @@ impl Storages {
     }
 
     /// The whole content in an element type, with the history of the tensor that the storage was made for.
-    pub fn content(&mut self, b: &mut Builder<'_>, storage: StorageId, dtype: DType) -> Result<(ValueId, Cells)> {
+    pub fn content(
+        &mut self,
+        b: &mut Builder<'_>,
+        storage: StorageId,
+        dtype: DType,
+    ) -> Result<(ValueId, SharedRegion)> {
         if let Some(why) = &self[storage].lost {
             return Err(Error::unsupported(why.clone()));
         }
@@ -499,13 +504,13 @@ impl Storages {
         retype(b, base, ty, dtype)
     }
 
-    /// Replaces what [`Self::content`] gave by content that was made elsewhere and differs in these regions alone.
+    /// Replaces the value of [`Self::content`] by content that was made elsewhere and differs in these regions alone.
     pub fn update(
         &mut self,
         b: &mut Builder<'_>,
         storage: StorageId,
         content: ValueId,
-        regions: &[Cells],
+        regions: &[SharedRegion],
     ) -> Result<()> {
         let (old, ty) = (self[storage].base, self[storage].ty.clone());
         let base = if b.graph.tensor(content).dtype == ty.dtype { content } else { untype(b, content, old, &ty)? };
@@ -522,7 +527,7 @@ impl Storages {
         Ok(())
     }
 
-    /// Puts the content into more memory: the cells that there were hold what they held.
+    /// Puts the content into a larger storage: the old cells keep their elements.
     pub fn extend(&mut self, storage: StorageId, base: ValueId, ty: TensorType) {
         let s = &mut self.storages[storage.0];
         (s.base, s.ty) = (base, ty.into());

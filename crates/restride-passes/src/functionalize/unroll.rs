@@ -1,9 +1,9 @@
-//! Loops whose bodies write what they go over: the slices of a scan or a map are views of the scanned tensor, so that a
-//! body that writes one, or returns one as what it carries, changes memory that the next iteration sees. Where the number of
-//! iterations is known such a loop is its iterations one after the other, over the storages outside.
+//! Loops whose bodies write the tensor that they iterate over. The slices of a scan or a map are views of the scanned
+//! tensor: a body that writes one, or returns one as a carried value, changes memory that the next iteration reads. With a
+//! known number of iterations the loop becomes its iterations in sequence, over the storages outside.
 
-use super::rewrite::{Bound, Scope, Step};
-use crate::written::{placed_inputs, returned_inputs};
+use super::rewrite::{NewValue, Rewrite, Rewriter};
+use crate::input_effects::{placed_inputs, returned_inputs};
 use restride_ir::{
     Arg, Dim, Error, Exactness, Expr, Graph, GraphId, Hop, HopCall, Layout, Node, Program, TensorType, Type, ValueId,
 };
@@ -11,7 +11,7 @@ use restride_ir::{
 /// More nodes than this are not written out.
 const MAX_NODES: usize = 20_000;
 
-impl Scope<'_> {
+impl Rewriter<'_> {
     /// Rewrites a scan with `carries` carried values, or a map with none, by its iterations where a loop would not do;
     /// false, and nothing is done, where it does or the iterations cannot be written out.
     pub(super) fn unrolled(
@@ -22,7 +22,7 @@ impl Scope<'_> {
         xs: &Arg,
         additional: &Arg,
         written: &[bool],
-    ) -> Step<bool> {
+    ) -> Rewrite<bool> {
         let init: Vec<ValueId> = match (carries, node.args.get(1)) {
             (0, _) => Vec::new(),
             (_, Some(init)) => init.values().copied().collect(),
@@ -35,16 +35,16 @@ impl Scope<'_> {
         if all.len() != written.len() || init.len() != carries {
             return Ok(false);
         }
-        let tensor = |v: &&ValueId| matches!(self.map[**v], Some(Bound::Object(_)));
+        let tensor = |v: &&ValueId| matches!(self.map[**v], Some(NewValue::Object(_)));
         if !all.iter().all(|v| tensor(&v)) {
             return Ok(false);
         }
-        let on = all.iter().map(|v| Ok(self.storages[self.alias(*v)?].storage)).collect::<Step<Vec<_>>>()?;
+        let on = all.iter().map(|v| Ok(self.storages[self.alias(*v)?].storage)).collect::<Rewrite<Vec<_>>>()?;
         let direct = written[..own].contains(&true);
         let through = (own..all.len()).any(|i| written[i] && on[..own].contains(&on[i]));
         let returned = returned_inputs(self.program, body);
         let kept = returned.iter().take(carries).any(|roots| !roots.is_empty());
-        // A map puts its results together at the end, when later iterations have written what they are views of.
+        // A map stacks its results at the end, when later iterations have written the memory that they are views of.
         let late = node.op.def().hop == Some(Hop::Map)
             && written.contains(&true)
             && returned.iter().any(|roots| !roots.is_empty());
@@ -63,7 +63,7 @@ impl Scope<'_> {
     }
 
     /// How often the body runs, if it does and that is known.
-    fn trips(&self, xs: &[ValueId]) -> Step<Option<i64>> {
+    fn trips(&self, xs: &[ValueId]) -> Rewrite<Option<i64>> {
         let mut trips = None;
         for v in xs {
             let alias = self.alias(*v)?;
@@ -85,14 +85,14 @@ impl Scope<'_> {
         xs: &[ValueId],
         rest: &[ValueId],
         trips: i64,
-    ) -> Step<()> {
+    ) -> Rewrite<()> {
         let bound = |scope: &Self, v: &ValueId| scope.map[*v].expect("the caller saw that it is bound");
-        let mut carry: Vec<Bound> = init.iter().map(|v| bound(self, v)).collect();
-        let rest: Vec<Bound> = rest.iter().map(|v| bound(self, v)).collect();
-        // What each iteration of a scan gives is put aside at once: later ones may write where it is. A map looks at all in
-        // the end.
+        let mut carry: Vec<NewValue> = init.iter().map(|v| bound(self, v)).collect();
+        let rest: Vec<NewValue> = rest.iter().map(|v| bound(self, v)).collect();
+        // The results of each iteration of a scan are stacked at once, as later iterations may write their memory. A map
+        // reads all results at the end.
         let late = node.op.def().hop == Some(Hop::Map);
-        let mut given: Vec<Vec<Bound>> = vec![Vec::new(); node.results.len().saturating_sub(init.len())];
+        let mut given: Vec<Vec<NewValue>> = vec![Vec::new(); node.results.len().saturating_sub(init.len())];
         for i in 0..trips {
             let mut operands = carry.clone();
             for x in xs {
@@ -108,7 +108,7 @@ impl Scope<'_> {
             let ys = out.split_off(init.len());
             carry = out;
             for (all, y) in given.iter_mut().zip(ys) {
-                all.push(if late { y } else { Bound::Plain(self.read_bound(node, y)?) });
+                all.push(if late { y } else { NewValue::Plain(self.read_bound(node, y)?) });
             }
         }
         for (&result, bound) in node.results.iter().zip(&carry) {
@@ -118,7 +118,7 @@ impl Scope<'_> {
             let Type::Tensor(ty) = self.old.values[result].ty.clone() else {
                 return Err(Error::unsupported(format!("{} that gives something else than tensors", node.op)).into());
             };
-            let list = all.into_iter().map(|y| Ok(Some(self.read_bound(node, y)?))).collect::<Step<_>>()?;
+            let list = all.into_iter().map(|y| Ok(Some(self.read_bound(node, y)?))).collect::<Rewrite<_>>()?;
             let list = Arg::Values(list);
             let args = vec![list, Arg::Scalar(Expr::Int(0))];
             let stacked = self.build(node, |b, _| {
@@ -131,15 +131,15 @@ impl Scope<'_> {
         Ok(())
     }
 
-    fn read_bound(&mut self, node: &Node, bound: Bound) -> Step<ValueId> {
+    fn read_bound(&mut self, node: &Node, bound: NewValue) -> Rewrite<ValueId> {
         match bound {
-            Bound::Object(o) => self.read_object(node, o),
-            Bound::Plain(v) => Ok(v),
+            NewValue::Object(o) => self.read_object(node, o),
+            NewValue::Plain(v) => Ok(v),
         }
     }
 
-    /// `x[i]`: a view, or a copy of what it shows now.
-    fn slice(&mut self, node: &Node, x: ValueId, i: i64, copied: bool) -> Step<Bound> {
+    /// `x[i]`: a view, or a copy of its current elements.
+    fn slice(&mut self, node: &Node, x: ValueId, i: i64, copied: bool) -> Rewrite<NewValue> {
         let whole = self.alias(x)?;
         let of = &self.storages[whole];
         let layout = of.ty.layout.select(0, &Expr::Int(i)).map_err(restride_ir::OpError::from)?;
@@ -154,8 +154,8 @@ impl Scope<'_> {
         Ok(self.object(copy))
     }
 
-    /// Rewrites a graph in place, on these operands; what its outputs are.
-    fn inline(&mut self, graph: GraphId, operands: Vec<Bound>) -> Step<Vec<Bound>> {
+    /// Rewrites a graph in place, on these operands; returns the counterparts of its outputs.
+    fn inline(&mut self, graph: GraphId, operands: Vec<NewValue>) -> Rewrite<Vec<NewValue>> {
         let program = self.program;
         let inner = &program.graphs[graph];
         if inner.inputs.len() != operands.len() {
@@ -179,8 +179,8 @@ impl Scope<'_> {
     }
 }
 
-/// How many nodes a body has, with those of the bodies in it. `None` where it draws random numbers, whose keys tell
-/// iterations apart, or learns numbers from data, which are symbols of the body.
+/// The number of nodes in a body and the bodies below it. `None` if it draws random numbers, whose keys tell iterations
+/// apart, or learns numbers from data, which are symbols of the body.
 fn plain_nodes(program: &Program, graph: GraphId, depth: usize) -> Option<usize> {
     let g: &Graph = &program.graphs[graph];
     let mut count = 0usize;

@@ -1,10 +1,10 @@
 //! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
 //! members.
 
-use super::cells::Cells;
-use super::rewrite::{Bound, Scope, Step, Stop, flag, op};
-use super::rounds::Way;
+use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, flag, op};
+use super::shared_region::SharedRegion;
 use super::storages::AliasId;
+use super::write_order::WriteOrder;
 use restride_ir::{
     Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory,
     Scalar, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
@@ -12,9 +12,9 @@ use restride_ir::{
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
-impl Scope<'_> {
+impl Rewriter<'_> {
     /// `_foreach_*_`: the member operator on each member, in order.
-    pub(super) fn foreach(&mut self, node: &Node, member: Op) -> Step<()> {
+    pub(super) fn foreach(&mut self, node: &Node, member: Op) -> Rewrite<()> {
         let count = node.args.iter().filter_map(|a| if let Arg::Values(v) = a { Some(v.len()) } else { None }).max();
         // Lazily mapped tensors that are only read are copied before the first member runs.
         let schema = &node.op.schema().args;
@@ -23,16 +23,16 @@ impl Scope<'_> {
             if !schema.get(i).and_then(|a| a.alias.as_ref()).is_some_and(|a| a.write) {
                 *arg = arg.try_map(
                     |v| if self.bits(*v)?.is_clear() { Ok(*v) } else { self.settled(node, *v) },
-                    |e| Ok::<_, Stop>(e.clone()),
+                    |e| Ok::<_, Halt>(e.clone()),
                 )?;
             }
         }
         for i in 0..count.unwrap_or(0) {
             let item = |list: &ValueId, i: usize| {
                 self.item(node, *list, i).map_err(|stop| match stop {
-                    Stop::Error(e) => OpError::new(e.what),
-                    Stop::NeedsSizes(e) => OpError::new(e.what),
-                    Stop::NeedsStorage(_) | Stop::NeedsRoom(..) => OpError::new("a list of numbers that is not known"),
+                    Halt::Error(e) => OpError::new(e.what),
+                    Halt::NeedsSizes(e) => OpError::new(e.what),
+                    Halt::NeedsStorage(_) | Halt::NeedsRoom(..) => OpError::new("a list of numbers that is not known"),
                 })
             };
             let mut args = node.op.member_args(&all, i, item)?;
@@ -40,7 +40,7 @@ impl Scope<'_> {
             let one = Node { op: member, args, results: Default::default(), origin: node.origin.clone() };
             self.node(&one)?;
         }
-        // What is returned, if anything, is the list that was written.
+        // The call returns the list that it wrote, or nothing.
         if let Some(Arg::Values(list)) = node.args.first() {
             for (&r, &v) in node.results.iter().zip(list.iter().flatten()) {
                 let bound = self.map[v];
@@ -51,7 +51,7 @@ impl Scope<'_> {
     }
 
     /// Element `i` of a 1-d tensor, under an id of its own that no old value has.
-    fn item(&mut self, node: &Node, list: ValueId, i: usize) -> Step<ValueId> {
+    fn item(&mut self, node: &Node, list: ValueId, i: usize) -> Rewrite<ValueId> {
         let whole = self.read(node, list)?;
         let ty = self.new.tensor(whole).clone();
         let at = Expr::Int(i as i64);
@@ -62,7 +62,7 @@ impl Scope<'_> {
     }
 
     /// A mutating call: its functional twin, and the results written where they belong.
-    pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+    pub(super) fn mutate(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
         refuse_overlap(twin, &node.args, |v| self.memory(v))?;
         self.record_through(node, twin)?;
         self.prove_single_cells(node, twin)?;
@@ -73,32 +73,32 @@ impl Scope<'_> {
             self.apart(node, twin)?;
         }
         match self.way(node, twin)? {
-            Way::Aside => self.mutate_aside(node, twin),
-            Way::Rounds(rounds) => self.mutate_in_rounds(node, twin, &rounds),
-            Way::Once => {
+            WriteOrder::Aside => self.mutate_aside(node, twin),
+            WriteOrder::Rounds(rounds) => self.mutate_in_rounds(node, twin, &rounds),
+            WriteOrder::Once => {
                 let args = self.twin_args(node, twin)?;
                 self.twin_call(node, twin, args)
             }
         }
     }
 
-    /// Whether a call copies a tensor onto itself, or onto what shows the same: PyTorch does nothing then.
-    fn copies_itself(&self, node: &Node, twin: &Twin) -> Step<bool> {
+    /// Whether a call copies a tensor onto itself, or onto an alias of the same elements: PyTorch does nothing then.
+    fn copies_itself(&self, node: &Node, twin: &Twin) -> Rewrite<bool> {
         let (true, [Arg::Value(target), Arg::Value(source), ..]) = (twin.op.def().maps_bits, &node.args[..]) else {
             return Ok(false);
         };
         let (a, b) = (&self.storages[self.alias(*target)?], &self.storages[self.alias(*source)?]);
         let same = a.storage == b.storage && a.ty == b.ty && (a.conj, a.neg) == (b.conj, b.neg);
-        // A copy of what is detached leaves the elements and takes the history.
+        // A copy of a detached tensor leaves the elements and takes the history.
         Ok(same && (node.origin.no_grad || (a.root, a.constant) == (b.root, b.constant)))
     }
 
-    fn twin_args(&mut self, node: &Node, twin: &Twin) -> Step<Vec<Arg>> {
+    fn twin_args(&mut self, node: &Node, twin: &Twin) -> Rewrite<Vec<Arg>> {
         twin.args.iter().map(|&i| self.read_arg(node, &node.args[i as usize])).collect()
     }
 
     /// A write of a copy, and the copy's way back.
-    fn mutate_aside(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+    fn mutate_aside(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
         let (arg, result) = (twin.writes[0].0 as usize, twin.writes[0].1 as usize);
         let Some(Arg::Value(target)) = node.args.get(arg) else { return Ok(()) };
         let ty = self.storages[self.alias(*target)?].ty.clone();
@@ -114,15 +114,15 @@ impl Scope<'_> {
         self.bind_returns(node, twin, &values)
     }
 
-    /// What an operator that is known by its schema alone does in what order is not known: what it writes must be apart
-    /// from its other arguments.
-    fn apart(&self, node: &Node, twin: &Twin) -> Step<()> {
+    /// The order of work inside an operator that is known by its schema alone is unknown: memory that it writes must be
+    /// apart from its other arguments.
+    fn apart(&self, node: &Node, twin: &Twin) -> Rewrite<()> {
         for &(arg, _) in &twin.writes {
             for v in node.args[arg as usize].values() {
                 let target = self.alias(*v)?;
                 for (i, other) in node.args.iter().enumerate().filter(|(i, _)| *i != arg as usize) {
                     for w in other.values() {
-                        let Some(Bound::Object(o)) = self.map[*w] else { continue };
+                        let Some(NewValue::Object(o)) = self.map[*w] else { continue };
                         if !self.storages.disjoint(target, self.objects[o]) {
                             let what =
                                 format!("arguments {arg} and {i} of {} may share memory, and it writes", node.op);
@@ -135,15 +135,15 @@ impl Scope<'_> {
         Ok(())
     }
 
-    /// What eager PyTorch's checks of memory see of an argument.
+    /// An argument's memory, as eager PyTorch's checks see it.
     fn memory(&self, v: &ValueId) -> Option<OperandMemory> {
-        let Some(Bound::Object(o)) = self.map[*v] else { return None };
+        let Some(NewValue::Object(o)) = self.map[*v] else { return None };
         let a = &self.storages[self.objects[o]];
         let bits = LazyBits { conj: a.conj, neg: a.neg };
         Some(OperandMemory::new(&a.ty, a.storage.0, o).with_bits(bits))
     }
 
-    fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Step<()> {
+    fn twin_call(&mut self, node: &Node, twin: &Twin, args: Vec<Arg>) -> Rewrite<()> {
         let mut targets: SmallVec<[_; 1]> = SmallVec::new();
         for &(arg, _) in &twin.writes {
             if let Some(Arg::Value(v)) = node.args.get(arg as usize) {
@@ -177,8 +177,8 @@ impl Scope<'_> {
         node: &Node,
         twin: &Twin,
         args: Vec<Arg>,
-        targets: &[(usize, Cells)],
-    ) -> Step<SmallVec<[ValueId; 1]>> {
+        targets: &[(usize, SharedRegion)],
+    ) -> Rewrite<SmallVec<[ValueId; 1]>> {
         let op = twin.op;
         let mut args = args;
         op.fill_defaults_or_none(&mut args);
@@ -232,7 +232,7 @@ impl Scope<'_> {
         Ok(self.build(node, |b, _| b.node(op, args, types.into_iter().map(|ty| (hint.clone(), ty)), &node.origin)))
     }
 
-    /// Notes what PyTorch saves of a twin's call, if one was added.
+    /// Notes the values that PyTorch saves of a twin's call, if one was added.
     fn note_twin(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) {
         let last = self.new.order.last().map(|id| &self.new.nodes[*id]);
         if last.is_none_or(|n| n.op != twin.op || n.results[..] != *values) {
@@ -248,7 +248,7 @@ impl Scope<'_> {
     }
 
     /// Writing in grad mode through a view that was made under `no_grad` makes it one of the base's history.
-    fn record_through(&mut self, node: &Node, twin: &Twin) -> Step<()> {
+    fn record_through(&mut self, node: &Node, twin: &Twin) -> Rewrite<()> {
         for v in twin.writes.iter().filter_map(|w| node.args.get(w.0 as usize)).flat_map(Arg::values) {
             let alias = self.alias(*v)?;
             if self.storages[alias].constant && !node.origin.no_grad {
@@ -278,8 +278,8 @@ impl Scope<'_> {
         if name.ends_with('_') { name.trim_end_matches('_').into() } else { name.clone() }
     }
 
-    /// The value in the target's element type, as a write converts it.
-    pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Step<ValueId> {
+    /// The value converted to the target's element type.
+    pub(super) fn cast(&mut self, node: &Node, value: ValueId, target: &TensorType) -> Rewrite<ValueId> {
         let have = self.new.tensor(value);
         if have.dtype == target.dtype {
             return Ok(value);
@@ -290,7 +290,7 @@ impl Scope<'_> {
             .build(node, |b, _| b.call("aten._to_copy.default", vec![Arg::Value(value), Arg::DType(target.dtype)], ty)))
     }
 
-    pub(super) fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Step<()> {
+    pub(super) fn bind_returns(&mut self, node: &Node, twin: &Twin, values: &[ValueId]) -> Rewrite<()> {
         for (&old, what) in node.results.iter().zip(&twin.returns) {
             match what {
                 TwinReturn::Arg(i) => {
@@ -323,12 +323,12 @@ fn infer_types<'b>(
     op: Op,
     args: &[Arg],
     witness: impl Fn() -> &'b Binding,
-) -> Step<Option<SmallVec<[Inferred; 1]>>> {
+) -> Rewrite<Option<SmallVec<[Inferred; 1]>>> {
     let Some(rule) = op.def().infer else { return Ok(None) };
     if matches!(op.def().kernel, Kernel::Dynamic(_) | Kernel::Scalar(_)) {
         return Ok(None);
     }
-    let number = |e: &Expr| -> Result<i64, Stop> {
+    let number = |e: &Expr| -> Result<i64, Halt> {
         e.eval(witness()).map(Scalar::as_i64).map_err(|why| Error::unsupported(why).into())
     };
     let mut known_sizes: Vec<(Dims<i64>, Dims<Expr>)> = Vec::new();
@@ -346,7 +346,7 @@ fn infer_types<'b>(
                 if ty.layout.sizes.iter().any(|n| n.known().is_none()) {
                     known_sizes.push((layout.sizes.clone(), ty.layout.sizes.clone()));
                 }
-                Ok::<_, Stop>(TensorType::new(ty.dtype, layout))
+                Ok::<_, Halt>(TensorType::new(ty.dtype, layout))
             },
             |e| match e.constant() {
                 Some(known) => Ok(known),

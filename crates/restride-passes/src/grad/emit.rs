@@ -1,7 +1,7 @@
 //! Gradient rules' calls as nodes of a graph.
 
 use crate::build::Names;
-use crate::shapes::result_types;
+use crate::symbolic_shapes::result_types;
 use restride_ir::{Arg, Conditions, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
 use restride_ops::lookup;
 use smallvec::SmallVec;
@@ -17,13 +17,13 @@ pub(super) struct GraphEmit<'a> {
     pub names: &'a mut Names,
     /// Where new nodes come from.
     pub origin: Arc<Origin>,
-    /// What new values are named after.
+    /// The name that new values derive theirs from.
     pub hint: Arc<str>,
-    /// What the program checks of its numbers.
+    /// The program's checks of its numbers.
     pub conditions: Option<&'a Conditions>,
 }
 
-/// A value as rules hold it.
+/// A value as gradient rules hold it.
 pub(super) fn val(v: ValueId) -> Val {
     Val(v.index() as u32)
 }

@@ -1,18 +1,18 @@
 //! Gradients of functional programs: one functional program of forward and backward.
 //!
-//! Nothing is overwritten in a functional program, so every value that a rule needs is there. Composed operators without a
-//! rule of their own are taken apart first; then nodes are visited backwards, and each rule adds its calls at the end.
+//! A functional program overwrites nothing, so a gradient rule finds every value that it needs. Composed operators without
+//! a rule of their own are decomposed first; then nodes are visited backwards, and each rule adds its calls at the end.
 
-mod control;
+mod control_flow;
 mod emit;
 mod optimizers;
-mod overwritten;
+mod overwritten_saves;
 mod prepare;
-mod step;
-mod tied;
+mod tied_weights;
+mod training_step;
 
 pub use optimizers::{Adam, Optimizer, Sgd};
-pub use step::{Parameter, Step, Update, train};
+pub use training_step::{Parameter, Step, Update, train};
 
 use crate::build::Names;
 use crate::dce::dce;
@@ -24,9 +24,9 @@ use restride_ir::{
 };
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
-use tied::{Tied, tie};
+use tied_weights::{Tied, tie};
 
-/// What is differentiated.
+/// The outputs to differentiate.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Loss {
     /// The user output at this position: one floating number.
@@ -36,7 +36,7 @@ pub enum Loss {
     Seeds(Vec<usize>),
 }
 
-/// What is differentiated with respect to what.
+/// The losses, the targets, and limits.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The loss; the first user output by default.
@@ -44,8 +44,8 @@ pub struct Options {
     /// Parameters and user inputs by name; by default every parameter that asks for gradients and every floating user
     /// input.
     pub wrt: Option<Vec<String>>,
-    /// How often loops run at most: `while_loop` is differentiated as so many iterations. A run in which one goes on is an
-    /// error.
+    /// The largest number of iterations of a loop: `while_loop` is differentiated as a `scan` of that many. A run that
+    /// needs more is an error.
     pub max_trips: Option<u64>,
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn without_histories(program: &Program) -> Option<Program> {
     })
 }
 
-/// Puts the elements in the place of what joins them with a history: a joint program is not differentiated again.
+/// Replaces values joined with a history by the values alone: a joint program is not differentiated again.
 fn drop_histories(program: &mut Program) {
     let graphs: Vec<GraphId> = program.graphs.iter().map(|(id, _)| id).collect();
     for id in graphs {
@@ -129,11 +129,11 @@ fn drop_histories(program: &mut Program) {
     }
 }
 
-/// How many of the first nodes of a joint program, made of this one with these options, are its forward part. What is added for
-/// backward and for updates comes after all of that, with numbers after it.
+/// The number of leading nodes of a joint program, made of this one with these options, that are its forward part. Nodes
+/// for backward and for updates follow them and have larger numbers.
 ///
 /// # Errors
-/// As [`grad`].
+/// Those of [`grad`].
 pub fn forward_nodes(program: &Program, joint: &Program, options: &Options) -> Result<usize> {
     let forward = Joint::new(program, options)?.program.graph().nodes.len();
     Ok(joint.graph().order.partition_point(|id| restride_ir::Id::index(*id) < forward))
@@ -142,7 +142,7 @@ pub fn forward_nodes(program: &Program, joint: &Program, options: &Options) -> R
 /// A program whose forward part is ready to be differentiated.
 struct Joint {
     program: Program,
-    /// Positions of what is differentiated among the graph's outputs, and the values there.
+    /// The losses, by position among the graph's outputs and by value.
     losses: Vec<usize>,
     starts: Vec<ValueId>,
     /// Positions of the inputs that are differentiated.
@@ -165,9 +165,9 @@ impl Joint {
         let mut read: Vec<usize> = targets.iter().map(|i| tied[*i]).collect();
         read.sort_unstable();
         read.dedup();
-        overwritten::refuse(&program, &prepare::between(&program, &losses, &read))?;
+        overwritten_saves::refuse(&program, &prepare::between(&program, &losses, &read))?;
         let program = prepare(program, &losses, &read, options.max_trips)?;
-        overwritten::refuse(&program, &prepare::between(&program, &losses, &read))?;
+        overwritten_saves::refuse(&program, &prepare::between(&program, &losses, &read))?;
         let graph = program.graph();
         let flow = Flow::new(graph, read.iter().map(|i| program.signature.inputs[*i].value));
         let start = |at: &usize| match &graph.outputs[*at] {
@@ -182,10 +182,10 @@ impl Joint {
     /// Adds the backward part; see [`backward`].
     fn backward(&mut self, seeds: Option<&[ValueId]>, after: &mut After<'_>) -> Result<Found> {
         let (main, graphs) = (self.program.main, &mut self.program.graphs);
-        // Bodies are added beside it.
+        // Bodies are added to the program.
         let mut graph = std::mem::take(&mut graphs[main]);
         let conditions = Some(&self.conditions);
-        let way = Way { starts: &self.starts, seeds, flow: &self.flow, max_trips: self.max_trips, conditions };
+        let way = GradWay { starts: &self.starts, seeds, flow: &self.flow, max_trips: self.max_trips, conditions };
         let found = backward(&mut graph, graphs, &way, after)?;
         graphs[main] = graph;
         Ok(found)
@@ -209,7 +209,7 @@ fn user_positions(options: &Options) -> Vec<usize> {
     }
 }
 
-/// Positions of what is differentiated among the graph's outputs.
+/// Positions of the losses among the graph's outputs.
 fn losses(program: &Program, options: &Options) -> Result<Vec<usize>> {
     let outputs = &program.signature.outputs;
     if outputs.iter().any(|o| matches!(o.kind, OutputKind::Loss | OutputKind::Gradient(_))) {
@@ -321,30 +321,30 @@ impl Flow {
 
 /// From where to where, and how.
 #[derive(Clone, Copy)]
-struct Way<'a> {
+struct GradWay<'a> {
     starts: &'a [ValueId],
     seeds: Option<&'a [ValueId]>,
     flow: &'a Flow,
     max_trips: Option<u64>,
-    /// What the program checks of its numbers.
+    /// The program's checks of its numbers.
     conditions: Option<&'a Conditions>,
 }
 
 /// The gradient of each value.
 type Found = Table<ValueId, Option<ValueId>>;
 
-/// What follows once the backward part of a node is there, and the gradients so far: nothing more is added to the gradient
-/// of what the node is the first to read.
+/// Called after the backward part of each node with the gradients so far: the gradients of values that the node is the
+/// first to read are complete.
 type After<'a> = dyn FnMut(&mut Graph, &mut Names, NodeId, &Found) -> Result<()> + 'a;
 
 /// Adds the backward part, from values with the gradients given or 1; the gradient of each value.
 fn backward(
     graph: &mut Graph,
     graphs: &mut IdArena<GraphId, Graph>,
-    way: &Way<'_>,
+    way: &GradWay<'_>,
     after: &mut After<'_>,
 ) -> Result<Found> {
-    let Way { starts, seeds, flow, conditions, .. } = *way;
+    let GradWay { starts, seeds, flow, conditions, .. } = *way;
     let mut names = taken(graph);
     let mut grads: Table<ValueId, Option<ValueId>> = Table::new();
     let order: Vec<NodeId> = graph.order.clone();
@@ -372,7 +372,7 @@ fn through(
     emit: &mut GraphEmit<'_>,
     graphs: &mut IdArena<GraphId, Graph>,
     id: NodeId,
-    way: &Way<'_>,
+    way: &GradWay<'_>,
     grads: &mut Found,
 ) -> Result<()> {
     let flow = way.flow;
@@ -393,7 +393,8 @@ fn through(
     let op = node.op;
     emit.origin = differentiable(&node.origin);
     if op.def().hop.is_some() {
-        return control::through(emit, graphs, (id, &wanted), grads, way.max_trips).map_err(|e| e.at(emit.graph, id));
+        return control_flow::through(emit, graphs, (id, &wanted), grads, way.max_trips)
+            .map_err(|e| e.at(emit.graph, id));
     }
     let call = GradCall { op, args: &args, results: &results, grads: &given, needs: &wanted };
     let found = gradients(emit, &call).map_err(|e| refused(e).at(emit.graph, id))?;
@@ -415,7 +416,7 @@ fn add_to(emit: &mut GraphEmit<'_>, grads: &mut Found, v: ValueId, more: ValueId
     Ok(())
 }
 
-/// The origin of what is added for a node: itself differentiable, whatever region the node is in.
+/// The origin of nodes added for a node: differentiable, in any `no_grad` region.
 fn differentiable(origin: &Arc<Origin>) -> Arc<Origin> {
     if origin.no_grad || origin.overwritten.is_some() {
         Arc::new(Origin { no_grad: false, overwritten: None, ..(**origin).clone() })
@@ -438,8 +439,8 @@ fn full(emit: &mut GraphEmit<'_>, ty: &restride_ir::TensorType, n: i64) -> Resul
     one(emit, "aten.full.default", &args)
 }
 
-/// The gradient of each target: zeros where there is none. Targets that are one have it twice, as outputs are told apart
-/// by what they are.
+/// The gradient of each target: zeros if the loss does not depend on it. A target under two names gets a clone, as outputs
+/// are told apart by value.
 fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
     let graph = &mut joint.program.graphs[joint.program.main];
     let mut names = taken(graph);

@@ -1,6 +1,6 @@
 //! PyTorch's optimizers, in the formulas of their single-tensor forms.
 
-use super::step::{Parameter, Step};
+use super::training_step::{Parameter, Step};
 use restride_ir::{Arg, DType, Expr, GradEmit, OpError, TensorType, Val};
 
 type Result<T> = std::result::Result<T, OpError>;
@@ -18,7 +18,7 @@ impl Optimizer {
     /// The new content of a parameter: an [`super::Update`].
     ///
     /// # Errors
-    /// What the optimizer cannot do for the parameter.
+    /// The optimizer does not support the parameter.
     pub fn update(&self, step: &mut Step<'_>, parameter: &Parameter) -> Result<Val> {
         match self {
             Optimizer::Sgd(o) => o.update(step, parameter),
@@ -55,7 +55,7 @@ impl Default for Sgd {
 pub struct Adam {
     /// Learning rate.
     pub lr: f64,
-    /// What of the averages of gradients and of their squares stays in a step.
+    /// The fractions of the averages of gradients and of their squares that stay in a step.
     pub betas: (f64, f64),
     /// Added to the denominator.
     pub eps: f64,
@@ -100,7 +100,7 @@ fn direction(step: &mut Step<'_>, p: &Parameter, maximize: bool, decay: f64) -> 
     step.op("aten.add.Tensor", &[tensor(g), tensor(p.value), number(decay)])
 }
 
-/// How many steps there have been, with this one.
+/// The number of steps, including this one.
 fn steps(step: &mut Step<'_>) -> Result<Val> {
     step.once("step", |step| {
         let before = step.state("step", DType::F32, &[])?;
@@ -117,7 +117,7 @@ fn state(step: &mut Step<'_>, kind: &str, p: &Parameter, ty: &TensorType) -> Res
     Ok((name, now))
 }
 
-/// What options of optimizers are out of range, as PyTorch says it.
+/// The error for an optimizer's option out of range, in PyTorch's words.
 fn refuse(wrong: bool, what: &str, value: impl std::fmt::Display) -> Result<()> {
     if wrong { Err(OpError::new(format!("Invalid {what}: {value}"))) } else { Ok(()) }
 }

@@ -1,8 +1,9 @@
-//! Before differentiation: operators that gradients go through in another form, or by way of what they are composed of.
+//! Preparation for differentiation: operators whose gradient is that of another form, or of their composition, are
+//! replaced.
 
-use super::control::bound_loops;
+use super::control_flow::bound_loops;
 use super::emit::{GraphEmit, val, value};
-use super::{Flow, overwritten, refused};
+use super::{Flow, overwritten_saves, refused};
 use crate::build::{Rebuilt, rebuild};
 use crate::lower::lower_node;
 use restride_ir::{
@@ -41,13 +42,13 @@ pub(super) fn prepare(
             Some(Grad::Form(form)) if new.id == main && formed(node) => {
                 let from = new.graph.order.len();
                 reform(new, node, form)?;
-                overwritten::hand_on(new, node, from);
+                overwritten_saves::hand_on(new, node, from);
                 Ok(())
             }
             _ if new.id == main && composed(node) => {
                 let from = new.graph.order.len();
                 lower_node(new, node, &whole)?;
-                overwritten::hand_on(new, node, from);
+                overwritten_saves::hand_on(new, node, from);
                 Ok(())
             }
             _ => {
@@ -60,15 +61,15 @@ pub(super) fn prepare(
     Err(Error::invalid("forms of operators lead to each other without end"))
 }
 
-/// What lies between the targets and the losses.
-pub(super) struct Between {
+/// The nodes between the targets and the losses.
+pub(super) struct NodesBetween {
     /// Values that a gradient reaches.
     pub reached: Table<ValueId, bool>,
     pub flow: Flow,
 }
 
-/// Which values lie between the targets and the loss.
-pub(super) fn between(program: &Program, losses: &[usize], targets: &[usize]) -> Between {
+/// The values between the targets and the loss.
+pub(super) fn between(program: &Program, losses: &[usize], targets: &[usize]) -> NodesBetween {
     let graph = program.graph();
     let flow = Flow::new(graph, targets.iter().map(|i| program.signature.inputs[*i].value));
     let mut reached: Table<ValueId, bool> = Table::new();
@@ -80,7 +81,7 @@ pub(super) fn between(program: &Program, losses: &[usize], targets: &[usize]) ->
             node.operands().skip(skipped).filter(|v| flow.needs[*v]).for_each(|v| reached.set(v, true));
         }
     }
-    Between { reached, flow }
+    NodesBetween { reached, flow }
 }
 
 /// Puts the form of a call in its place.

@@ -1,7 +1,7 @@
-//! Lowering: operators without a kernel become the operators that they are composed of.
+//! Lowering: operators without a kernel become their compositions.
 //!
-//! Works on functional programs with known sizes, as compositions look at sizes. What is left has a kernel, is a view, or
-//! only moves data. Single operators are also taken apart on sizes that are not known (`symbolic.rs`).
+//! It works on functional programs with known sizes, as compositions read sizes. Every operator that is left has a kernel,
+//! is a view, or only moves data. Single operators are also decomposed on symbolic sizes (`symbolic.rs`).
 
 mod symbolic;
 
@@ -49,11 +49,11 @@ pub(crate) fn take_apart(program: &Program, which: impl Fn(GraphId, &Graph, &Nod
     })
 }
 
-/// What taking an operator apart goes by.
+/// Which operators are decomposed, and how.
 pub(crate) struct Rules<'a> {
     /// Operators that stay (those that only move data always do).
     pub whole: &'a dyn Fn(Op) -> bool,
-    /// What the others are composed of.
+    /// The composition of an operator.
     pub form: fn(Op) -> Option<DecomposeFn>,
     /// Whether calls that are compositions for their sizes are taken apart although their operator stays.
     pub by_size: bool,
@@ -104,7 +104,7 @@ pub(crate) fn lower_by(new: &mut Rebuilt<'_>, node: &Node, rules: &Rules<'_>) ->
     replace(new, node, &made, before)
 }
 
-/// Adds to a graph what a call of known sizes is composed of; gives its results.
+/// Adds the composition of a call of known sizes to a graph; returns its results.
 fn compose(
     graph: &mut Graph,
     names: &mut Names,
@@ -114,13 +114,13 @@ fn compose(
     args: &[Arg],
     rules: &Rules<'_>,
 ) -> Result<Vec<ValueId>, OpError> {
-    let mut emit = GraphEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, rules };
+    let mut emit = LoweringEmit { graph, names, origin, hint, values: Vec::new(), depth: 0, rules };
     let args = emit.import(args)?;
     let made = emit.expand(op, &args)?;
     Ok(made.iter().map(|v| emit.values[v.0 as usize]).collect())
 }
 
-/// Says that a node's results are these values; those from `before` on were made for it.
+/// Maps a node's results to these values; those from `before` on were made for it.
 fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) -> Result<()> {
     let Rebuilt { old, graph, names, map, .. } = new;
     if made.len() != node.results.len() {
@@ -192,7 +192,7 @@ fn number(e: &Expr) -> Result<Scalar> {
 }
 
 /// Composes into a graph.
-struct GraphEmit<'a> {
+struct LoweringEmit<'a> {
     graph: &'a mut Graph,
     names: &'a mut Names,
     origin: &'a Arc<Origin>,
@@ -203,7 +203,7 @@ struct GraphEmit<'a> {
     rules: &'a Rules<'a>,
 }
 
-impl GraphEmit<'_> {
+impl LoweringEmit<'_> {
     fn handle(&mut self, v: ValueId) -> Val {
         self.values.push(v);
         Val(self.values.len() as u32 - 1)
@@ -278,7 +278,7 @@ impl GraphEmit<'_> {
     }
 }
 
-impl Emit for GraphEmit<'_> {
+impl Emit for LoweringEmit<'_> {
     fn call(&mut self, name: &str, args: &[Arg<Val, Scalar>]) -> Result<SmallVec<[Val; 1]>, OpError> {
         let op = lookup(name).ok_or_else(|| OpError::new(format!("there is no operator {name}")))?;
         let mut args = args.to_vec();

@@ -1,24 +1,23 @@
-//! Compositions on sizes that are not known.
+//! Compositions on symbolic sizes.
 //!
-//! Compositions look at known sizes. The call is composed at several values of the symbols, far apart, and at the least and
-//! the largest; where that gives the same calls each time, the numbers among their arguments are expressions that fit all
-//! of them, and the calls are added with these. Whatever differs otherwise (how many calls, which) is refused: a loop
-//! over steps of symbolic number, a case for a tall matrix.
+//! A composition reads known sizes. The call is composed at several values of the symbols, far apart, and at the least and
+//! the largest. If all give the same calls, the numbers among the arguments become expressions that fit all of them. A
+//! composition whose calls differ is refused: a loop over a symbolic number of steps, a case for a tall matrix.
 //!
-//! # What is trusted
-//! That a composition which is the same at all these values is the same at the others. Sizes that a run puts in are checked
-//! against the shape rules again.
+//! # Assumption
+//! A composition that makes the same calls at all these values makes them at the others. Sizes of a run are checked against
+//! the shape rules again.
 
 use super::{Rules, compose};
 use crate::build::{Names, Rebuilt};
-use crate::shapes::result_types;
-use crate::witnesses::Witnesses;
+use crate::symbolic_fit::Witnesses;
+use crate::symbolic_shapes::result_types;
 use restride_ir::{Arg, Error, Expr, Graph, Id, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
 use std::convert::Infallible;
 use std::sync::Arc;
 
 /// A call composed at one value of each symbol. Inputs of the graph are the call's operands.
-struct Composed {
+struct SymbolicComposition {
     graph: Graph,
     results: Vec<ValueId>,
 }
@@ -41,7 +40,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
         .try_each(|b| {
             let mut graph = Graph::new();
             for (i, ty) in types.iter().enumerate() {
-                graph.add_input(format!("v{i}"), Type::Tensor(crate::shapes::at(ty, b)?));
+                graph.add_input(format!("v{i}"), Type::Tensor(crate::symbolic_shapes::at(ty, b)?));
             }
             let operand = |v: &ValueId| graph.inputs[operands.iter().position(|o| o == v).expect("an operand")];
             let number = |e: &Expr| e.eval(b).map(Expr::from).map_err(OpError::new);
@@ -49,17 +48,17 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
             let known = known.collect::<std::result::Result<Vec<Arg>, OpError>>()?;
             let hint: Arc<str> = "v".into();
             let results = compose(&mut graph, &mut Names::default(), &node.origin, hint, node.op, &known, rules)?;
-            Ok(Composed { graph, results })
+            Ok(SymbolicComposition { graph, results })
         })
         .map_err(|e| refuse(e.to_string()))?;
     let first = &composed[0];
-    let nodes = |c: &Composed, k: usize| c.graph.nodes[c.graph.order[k]].clone();
+    let nodes = |c: &SymbolicComposition, k: usize| c.graph.nodes[c.graph.order[k]].clone();
     if composed.iter().any(|c| c.graph.order.len() != first.graph.order.len() || c.results != first.results) {
         return Err(refuse("it is as many calls as they are".into()));
     }
     let before = new.graph.values.len();
     let hint = node.results.first().map_or("v".into(), |r| new.old.values[*r].name.clone());
-    // What the values of the compositions are in the new graph; in all of them they are numbered alike.
+    // The compositions' values in the new graph; they have the same numbers in each composition.
     let mut map: Vec<Option<ValueId>> = operands.iter().copied().map(Some).collect();
     for k in 0..first.graph.order.len() {
         let calls: Vec<Node> = composed.iter().map(|c| nodes(c, k)).collect();

@@ -1,26 +1,26 @@
-//! Bodies of higher-order calls, and what the calls give.
+//! Bodies of higher-order calls, and the results of the calls.
 //!
-//! A body is a graph of its own: what it is given is not its to write, and what it gives lies as it is declared. So a call
-//! that is given what its bodies declare gives results whose strides are known.
+//! A body is a graph of its own: it must not write its inputs, and its outputs have their declared layouts. So a call whose
+//! operands have the layouts that its bodies declare has results of known strides.
 
-use super::{Fact, Made, Materializer};
-use crate::sure::Sure;
+use super::{MadeGraph, Materializer, ValueFact};
+use crate::declared_strides::DeclaredStrides;
 use restride_ir::{Arg, GraphId, Hop, HopCall, HopItem, Layout, Node, Op, Result, Type, ValueId, dense_like};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// An output of a body that was made.
 pub(super) struct BodyResult {
-    /// It is sure to lie as the functional graph declares it.
+    /// The output is sure to have the layout that the functional graph declares.
     sure: bool,
-    /// Storages that it may lie in, as the body numbers them.
+    /// Storages that the output may be on, as the body numbers them.
     roots: BTreeSet<usize>,
-    /// Inputs in whose memory it may lie.
+    /// Inputs whose memory the output may share.
     inputs: BTreeSet<usize>,
 }
 
 impl Materializer<'_> {
-    /// Inputs of a body: each may lie in the caller's memory, and none may be written.
+    /// Inputs of a body: each may be in the caller's memory, and none may be written.
     pub(super) fn parameters(&mut self) {
         for (i, &old) in self.old.inputs.iter().enumerate() {
             let value = &self.old.values[old];
@@ -32,7 +32,7 @@ impl Materializer<'_> {
                 if self.written.values().any(|w| *w == i) {
                     self.writable.insert(root);
                 }
-                self.facts.set(v, Fact { roots: [root].into(), identity: Some(root), sure: true });
+                self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(root), sure: true });
             }
             self.bind(old, v);
         }
@@ -77,12 +77,12 @@ impl Materializer<'_> {
     }
 
     /// A body as it is called now.
-    fn body(&self, id: &GraphId) -> Option<&Made> {
+    fn body(&self, id: &GraphId) -> Option<&MadeGraph> {
         self.writing.get(id).or_else(|| self.ctx.bodies.get(id))
     }
 
-    /// Lets the branches of a `cond` write operands that nobody reads afterwards: those at the end, whose new contents its last
-    /// results are, as functionalization leaves them. Only where each branch computes them in place.
+    /// Lets the branches of a `cond` write operands that no later node reads: the last operands, whose new contents are the
+    /// last results, as functionalization leaves them. Each branch must compute them in place.
     pub(super) fn branches(&mut self, at: usize, node: &Node) -> Result<bool> {
         let Some(call) = HopCall::of(self.old, node)?.filter(|c| c.hop == Hop::Cond) else { return Ok(false) };
         let alone = |b: &GraphId| self.ctx.calls.get(b) == Some(&1) && self.ctx.bodies.contains_key(b);
@@ -112,7 +112,7 @@ impl Materializer<'_> {
         Ok(false)
     }
 
-    /// The memory of the `k`-th operand from the end, if the `k`-th result from the end may become what it holds.
+    /// The memory of the `k`-th operand from the end, if the `k`-th result from the end may become its content.
     fn overwritten_operand(
         &self,
         at: usize,
@@ -145,7 +145,12 @@ impl Materializer<'_> {
     }
 
     /// The branches of a `cond` that compute their last outputs in their last inputs; `None` if one of them would copy.
-    fn writing_branches(&self, call: &HopCall, results: usize, count: usize) -> Result<Option<Vec<(GraphId, Made)>>> {
+    fn writing_branches(
+        &self,
+        call: &HopCall,
+        results: usize,
+        count: usize,
+    ) -> Result<Option<Vec<(GraphId, MadeGraph)>>> {
         let kept = BTreeSet::new();
         let mut out = Vec::with_capacity(2);
         for &id in &call.bodies {
@@ -161,7 +166,7 @@ impl Materializer<'_> {
         Ok(Some(out))
     }
 
-    /// Gives the bodies of a higher-order call operands that lie as the bodies declare.
+    /// Gives the bodies of a higher-order call operands with the layouts that the bodies declare.
     pub(super) fn settle_parameters(&mut self, node: &Node, args: &mut [Arg]) -> Result<()> {
         let Some(call) = HopCall::of(self.old, node)? else { return Ok(()) };
         let mut instead: BTreeMap<ValueId, ValueId> = BTreeMap::new();
@@ -195,8 +200,9 @@ impl Materializer<'_> {
         call.inputs().enumerate().filter_map(tensor).collect()
     }
 
-    /// Which results of a call whose shape rule does not tell lie as they are declared: those of a higher-order call whose
-    /// bodies see to it, and those of a user's operator, or one whose sizes are data, that is called as the exporter called it.
+    /// The results with declared layouts, for calls without a shape rule: results of a higher-order call whose bodies
+    /// ensure it, and results of a user's operator, or of one whose sizes are data, that is called as the exporter called
+    /// it.
     pub(super) fn given(&self, node: &Node, op: Op) -> Result<Vec<bool>> {
         let count = node.results.len();
         let Some(call) = HopCall::of(self.old, node)? else {
@@ -208,7 +214,7 @@ impl Materializer<'_> {
             return Ok(vec![recorded; count]);
         };
         for (old, want) in self.handed_over(&call) {
-            // What did not lie so was copied, if it was known.
+            // Operands with other known layouts were copied.
             if !self.facts[self.value(old)?].sure || self.known(&want).is_none() {
                 return Ok(vec![false; count]);
             }
@@ -219,18 +225,18 @@ impl Materializer<'_> {
     fn lies_by_its_bodies(&self, call: &HopCall, result: ValueId, i: usize) -> Result<bool> {
         let Some(want) = self.old.values[result].ty.tensor() else { return Ok(true) };
         let Some(declared) = self.known(want) else { return Ok(false) };
-        // What is stacked is row-major.
+        // Stacked results are row-major.
         if matches!(call.hop, Hop::Scan | Hop::Map) && i >= call.carried.len() {
             return Ok(declared.layout.is_contiguous());
         }
         let as_declared = |body: &restride_ir::GraphId| {
             let made = self.body(body);
-            // In a program that stays functional bodies are what they were.
+            // A program that stays functional keeps its bodies.
             let graph = made.map_or(&self.program.graphs[*body], |m| &m.graph);
             let Some(Arg::Value(v)) = graph.outputs.get(i) else { return None };
             let sure = match made {
                 Some(made) => made.results.get(i).is_some_and(|r| r.sure),
-                None => Sure::default().of(graph, &self.ctx.witness, *v),
+                None => DeclaredStrides::default().of(graph, &self.ctx.witness, *v),
             };
             let lies = self.known(graph.values[*v].ty.tensor()?)?;
             Some(sure && lies.lies_like(&declared))
@@ -239,7 +245,7 @@ impl Materializer<'_> {
         if bodies.iter().any(|b| as_declared(b) != Some(true)) {
             return Ok(false);
         }
-        // A loop that does not run gives a clone of what it was to carry.
+        // A loop that does not run returns clones of its carried operands.
         match call.carried.get(i) {
             Some(HopItem::Tensor { value, .. }) if call.hop == Hop::WhileLoop => {
                 let started = self.value(*value)?;
@@ -270,8 +276,8 @@ impl Materializer<'_> {
                 on.iter_mut().zip(&body.results).for_each(|(on, r)| on.extend(given(&r.inputs)));
             }
         } else if let Some(step) = bodies.last() {
-            // What an iteration gives may be what it was given, by the call or by the iteration before. PyTorch clones what a
-            // loop carries if it does not run, and stacks what is not carried.
+            // An iteration may return its own input, from the call or from the iteration before. PyTorch clones carried
+            // values if the loop does not run, and stacks the others.
             let carried = call.carried.len().min(step.results.len()).min(on.len());
             let mut grown = true;
             while std::mem::take(&mut grown) {
@@ -287,14 +293,14 @@ impl Materializer<'_> {
         Ok(on.into_iter().enumerate().flat_map(|(k, on)| on.into_iter().map(move |o| (k, o))).collect())
     }
 
-    /// For each result of a higher-order call, the storage of its own that it may lie in: one for those that a body may give
-    /// in the same memory. Empty for other calls.
+    /// For each result of a higher-order call, its own storage: one for results that a body may return in the same memory.
+    /// Empty for other calls.
     pub(super) fn together(&mut self, node: &Node) -> Result<Vec<usize>> {
         let Some(call) = HopCall::of(self.old, node)? else { return Ok(Vec::new()) };
         let count = node.results.len();
         let mut group: Vec<usize> = (0..count).collect();
         for body in call.bodies.iter().filter_map(|b| self.body(b)) {
-            // By storage, the first result that may lie there.
+            // By storage, the first result that may be on it.
             let mut first: BTreeMap<usize, usize> = BTreeMap::new();
             for (k, result) in body.results.iter().enumerate().take(count) {
                 for root in &result.roots {

@@ -1,11 +1,11 @@
 //! Copies that change nothing, and the copying forms of views.
 
-use super::{Fact, Materializer};
+use super::{Materializer, ValueFact};
 use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, Type, ViewOutcome};
 use restride_ops::view_form;
 
 impl Materializer<'_> {
-    /// A copy whose memory the caller does not see: the operand itself, or a view of it.
+    /// Replaces a copy whose memory the caller does not see by the operand itself, or by a view of it.
     pub(super) fn pass_through(&mut self, node: &Node) -> Result<bool> {
         let op = node.op;
         let (Some(Arg::Value(operand)), false) = (node.args.first(), op.is_view() || node.results.is_empty()) else {
@@ -39,7 +39,7 @@ impl Materializer<'_> {
                 let id = self.new.add_node(view, args, types, node.origin.clone());
                 for (&result, v) in results.iter().zip(self.new.nodes[id].results.clone()) {
                     let (roots, identity) = (self.facts[target].roots.clone(), Some(self.fresh()));
-                    self.facts.set(v, Fact { roots, identity, sure: true });
+                    self.facts.set(v, ValueFact { roots, identity, sure: true });
                     self.viewed.insert(result);
                     self.bind(result, v);
                     self.counts.copies += 1;
@@ -50,7 +50,7 @@ impl Materializer<'_> {
         }
     }
 
-    /// What the views of these arguments are, if strides express them; `None` where that is not known for all sizes.
+    /// The types of views with these arguments, if strides express them; `None` where that is not known for all sizes.
     fn view_types(&self, view: Op, args: &[Arg]) -> Option<Vec<TensorType>> {
         let rule = view.def().view.filter(|_| !view.def().strided)?;
         let typed = |a: &Arg| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(e.clone())).ok();

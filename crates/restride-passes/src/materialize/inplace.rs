@@ -1,19 +1,19 @@
 //! Results in the memory of an operand or straight where they are wanted, and writes into views.
 
-use super::{Fact, Materializer, Want, filled};
+use super::{Destination, Materializer, ValueFact, filled};
 use restride_ir::{Arg, Movement, Node, Op, OverlapCheck, Result, TensorType, ValueId};
 use restride_ops::{WritingForm, in_place_form, out_form, view_form};
 use restride_tensor::self_overlaps;
 
 impl Materializer<'_> {
-    /// Whether the tensor `target` may be overwritten at this position: nobody sees what was there afterwards, but for
-    /// the readers of `except`.
+    /// Whether the tensor `target` may be overwritten at this position: no later node but the readers of `except` reads its
+    /// old elements.
     pub(super) fn may_overwrite(&self, at: usize, target: ValueId, except: Option<ValueId>) -> bool {
         let fact = &self.facts[target];
         let free = |root: &usize| {
             self.writable.contains(root)
                 && self.busy.get(root).is_none_or(|busy| {
-                    // What is one tensor with the target and used later would see the new content as well.
+                    // A later use of the same tensor object would read the new content.
                     if Some(busy.value) == except { busy.others <= Some(at) } else { busy.last <= at }
                 })
         };
@@ -24,8 +24,8 @@ impl Materializer<'_> {
                 .is_some_and(|meta| fact.sure && self_overlaps(&meta.layout) == Some(false))
     }
 
-    /// Whether an operand of the node may lie in the target's storage: any but the one at the position `but`, and
-    /// where `same_allowed`, the target itself.
+    /// Whether an operand of the node may share the target's storage, not counting the one at position `but` nor, with
+    /// `same_allowed`, the target itself.
     fn touched_by_others(&self, node: &Node, target: ValueId, but: Option<usize>, same_allowed: bool) -> Result<bool> {
         let roots = &self.facts[target].roots;
         for (i, v) in node.operands().enumerate() {
@@ -46,15 +46,15 @@ impl Materializer<'_> {
         have.is_some_and(|have| made.dtype == have.dtype && made.layout.sizes == have.layout.sizes)
     }
 
-    /// Whether a result that the caller gets would lie where it cannot stay: in memory of an input that becomes something else,
-    /// or in other strides than the caller is to see.
+    /// Whether a result that the caller gets must not stay in the target: in memory of an input that becomes another value,
+    /// or with strides other than those the caller is to see.
     pub(super) fn misplaced(&self, result: ValueId, target: ValueId) -> bool {
         if !self.visible.contains(&result) {
             return false;
         }
         let roots = &self.facts[target].roots;
         match self.wants.get(&result) {
-            Some(Want::Input(i)) if !roots.is_disjoint(&self.input_roots) => {
+            Some(Destination::Input(i)) if !roots.is_disjoint(&self.input_roots) => {
                 self.map[self.input(*i)].is_none_or(|input| self.facts[input].roots != *roots)
             }
             Some(_) => false,
@@ -62,8 +62,8 @@ impl Materializer<'_> {
         }
     }
 
-    /// Writes the node's result into an operand that nobody needs any more: into the first by the in-place form, into
-    /// another one, where the operator goes element by element, by the out= form.
+    /// Writes the node's result into an operand that dies: into the first by the in-place form, into another one by the
+    /// out= form if the operator goes element by element.
     pub(super) fn in_place(&mut self, at: usize, node: &Node) -> Result<bool> {
         let Some((result, made)) = self.single(node) else { return Ok(false) };
         let op = node.op;
@@ -114,7 +114,7 @@ impl Materializer<'_> {
         let name = self.names.fresh(&self.old.values[result].name);
         let id = self.new.add_node(form.op, args, [(name, ty)], node.origin.clone());
         let new = self.new.nodes[id].results[0];
-        let fact: Fact = self.facts[target].clone();
+        let fact: ValueFact = self.facts[target].clone();
         self.facts.set(new, fact);
         self.bind(result, new);
         Ok(())
@@ -124,7 +124,7 @@ impl Materializer<'_> {
     pub(super) fn straight(&mut self, at: usize, node: &Node) -> Result<bool> {
         let Some((result, made)) = self.single(node) else { return Ok(false) };
         let Some(want) = self.wants.get(&result).copied() else { return Ok(false) };
-        if let Want::Region(scatter) = want {
+        if let Destination::Region(scatter) = want {
             let Some((form, target)) = self.region_ahead(at, scatter, node, &made)? else { return Ok(false) };
             self.in_region.insert(scatter, result);
             self.write(node, form, target, result)?;
@@ -133,7 +133,7 @@ impl Materializer<'_> {
         }
         let Some(form) = out_form(node.op) else { return Ok(false) };
         let target = match want {
-            Want::Input(i) => {
+            Destination::Input(i) => {
                 let target = self.value(self.input(i))?;
                 // The in-place form says the same where the first operand is the input.
                 let first = matches!(node.args.first(), Some(Arg::Value(v)) if self.value(*v)? == target);
@@ -143,22 +143,22 @@ impl Materializer<'_> {
                 }
                 target
             }
-            Want::Part => match self.region_of_part(result, node)? {
+            Destination::Part => match self.region_of_part(result, node)? {
                 Some(target) => {
                     self.parts.lies(result);
                     target
                 }
                 None => return Ok(false),
             },
-            Want::Region(_) => return Ok(false),
+            Destination::Region(_) => return Ok(false),
         };
         self.write(node, form, target, result)?;
         self.counts.straight += 1;
         Ok(true)
     }
 
-    /// The region that a later scatter writes, if the node may write it now, and how: the scatter alone reads its base after
-    /// this. What the node itself reads of the base is that region, or nothing.
+    /// The region that a later scatter writes, if the node may write it now, and the writing form. After this node only the
+    /// scatter reads the base; the node itself reads that region of it, or nothing.
     fn region_ahead(
         &mut self,
         at: usize,
@@ -175,7 +175,7 @@ impl Materializer<'_> {
             return Ok(None);
         }
         let Some(region) = self.region_of(scatter_node, target, made)? else { return Ok(None) };
-        let Region { view, args, ty, hint } = region;
+        let ScatterRegion { view, args, ty, hint } = region;
         let mut seen = Vec::new();
         for v in node.operands() {
             let v = self.value(v)?;
@@ -187,7 +187,7 @@ impl Materializer<'_> {
             let Some(form) = out_form(node.op) else { return Ok(None) };
             return Ok(Some((form, self.view(view.name(), args, ty, &hint, target, node)?)));
         };
-        // What is read is one tensor, which lies in the region cell for cell.
+        // All operands in the base's memory are one tensor, which is the region cell for cell.
         let lies = self.new.tensor(first).known().zip(ty.known());
         let same = lies.is_some_and(|(a, b)| a.lies_like(&b) && a.layout.offset == b.layout.offset);
         if !same || !self.facts[first].sure || seen.iter().any(|v| *v != first) || !self.fills(made, first) {
@@ -202,7 +202,7 @@ impl Materializer<'_> {
         Ok(form.map(|form| (form, first)))
     }
 
-    /// Writes a scatter's source into a view of its base, if nobody needs the base as it was.
+    /// Writes a scatter's source into a view of its base, if no later node reads the old base.
     pub(super) fn scatter(&mut self, at: usize, node: &Node) -> Result<bool> {
         let op = node.op;
         let ([result], Some(Movement::Scatter { base: 0, src: 1, .. })) = (&node.results[..], op.def().movement) else {
@@ -220,7 +220,7 @@ impl Materializer<'_> {
         let (mut target, src) = (self.value(*old)?, self.value(*src)?);
         let source = self.new.tensor(src).clone();
         if !self.may_overwrite(at, target, None) || self.touched_by_others(node, target, Some(0), false)? {
-            // The copy that the scatter makes, and a write into it.
+            // Makes the scatter's copy of the base, and writes into it.
             let own = self.old.tensor(*result).clone();
             let dense = own.layout.is_contiguous() || own.known().is_some_and(|m| m.layout.is_dense());
             let told = !op.def().strided || own.layout == self.old.tensor(*old).layout;
@@ -230,7 +230,9 @@ impl Materializer<'_> {
             let Some(copy) = self.copy_of(target, &own, &node.origin)? else { return Ok(false) };
             target = copy;
         }
-        let Some(Region { view, args, ty, hint }) = self.region_of(node, target, &source)? else { return Ok(false) };
+        let Some(ScatterRegion { view, args, ty, hint }) = self.region_of(node, target, &source)? else {
+            return Ok(false);
+        };
         let region = self.view(view.name(), args, ty, &hint, target, node)?;
         self.copy_into(region, src, node)?;
         self.bind(*result, target);
@@ -238,8 +240,8 @@ impl Materializer<'_> {
         Ok(true)
     }
 
-    /// The region of a scatter's base, which lies in `target`, that takes a source of this type.
-    fn region_of(&self, node: &Node, target: ValueId, source: &TensorType) -> Result<Option<Region>> {
+    /// The region of a scatter's base, which is stored in `target`, for a source of this type.
+    fn region_of(&self, node: &Node, target: ValueId, source: &TensorType) -> Result<Option<ScatterRegion>> {
         let (Some(view), Some(Arg::Value(old))) = (view_form(node.op), node.args.first()) else { return Ok(None) };
         let want = self.old.tensor(*old).clone();
         if view.def().strided {
@@ -263,12 +265,12 @@ impl Materializer<'_> {
             ty.layout = region.layout.map(|n| restride_ir::Expr::Int(*n));
         }
         let hint = format!("{}_region", self.old.values[node.results[0]].name);
-        Ok(Some(Region { view, args, ty, hint }))
+        Ok(Some(ScatterRegion { view, args, ty, hint }))
     }
 }
 
 /// A view into the base of a scatter.
-struct Region {
+struct ScatterRegion {
     view: Op,
     args: Vec<Arg>,
     ty: TensorType,

@@ -1,45 +1,48 @@
 //! From a functional program back to one with in-place operators and views, as PyTorch has them.
 //!
 //! The memory of the result is PyTorch's: every operator's result is a tensor of its own, views share storage. The kinds of
-//! sharing are those of placement, said in PyTorch's operators: a result takes over the memory of any operand, by the in-place
-//! form of its operator or by an out= form that computes straight into memory (`inplace.rs`); what becomes an input's
-//! content, the source of a scatter or a part of a `cat` is computed there (`wants.rs`, `parts.rs`); copies that change nothing
-//! are left out (`copies.rs`). What must still be moved is moved by `copy_`.
+//! sharing are those of placement, in PyTorch's operators. A result takes over the memory of an operand, by the in-place
+//! form of its operator or by an out= form (`inplace.rs`). The new content of an input, the source of a scatter and a part
+//! of a `cat` are computed in place (`destinations.rs`, `assemble.rs`). Copies that change nothing are left out
+//! (`copies.rs`). `copy_` moves the rest.
 //!
-//! The decisions are this pass's own, not those of a placement: a placement holds for one binding of the symbols, a file for
-//! all, and PyTorch's kernels make results that are placed here. Each is taken where nobody needs what was there: no value that
-//! may lie in the same storage is used later, and the storage is one that the program may write. All of it holds for symbolic
-//! sizes as well. What a mutated input holds at the end is copied back unless it came to lie there already, and outputs that
-//! are views in eager PyTorch are views of what they are views of there.
+//! [`crate::place`] decides the same questions, and the two share declarations: [`Movement`](restride_ir::Movement), view
+//! rules, and the values that inputs become. The answers are separate, because a placement holds for one binding of the
+//! symbols and a file for all of them, and because kernels differ: PyTorch's give their own strides and write by forms,
+//! ours write any placed layout by `Reuse` licences. So overlap is decided by storages here and by cells there: memory is
+//! overwritten if no value that may share its storage is used later and the program may write it. At the end mutated inputs
+//! get their new contents by `copy_`, unless these were computed there, and outputs become the views that they are in eager
+//! PyTorch.
 //!
-//! Operators that ask for strides must see the declared ones; where PyTorch's kernels may have given others, a copy of
-//! exactly these strides is put before them.
+//! Operators that read strides must see the declared ones; if PyTorch's kernels may give others, a copy with the declared
+//! strides is put before them.
 //!
-//! What it makes is for inference: PyTorch refuses out= forms, and may refuse to go back through what is written in place,
-//! where it records gradients.
+//! The result is for inference: where PyTorch records gradients, it refuses out= forms and may refuse to differentiate
+//! through values that are written in place.
 //!
-//! A view, or a part of a whole, may give what is computed of it other strides than declared. Where those show, in an output or
-//! to an operator that asks for strides, the copy that would be needed there is weighed against the copy that was left out
-//! (`shown.rs`).
+//! A view, or a part of a whole, may give later results other strides than declared. Where these are visible, in an output
+//! or to an operator that reads strides, the copy needed there is weighed against the copy that was left out
+//! (`visible_strides.rs`).
 //!
 //! [`views`] makes the view form: nothing that has contents is overwritten, and inputs' new contents stay declared outputs.
 
+mod assemble;
 mod bodies;
 mod copies;
-mod custom;
-mod finish;
+mod custom_ops;
+mod destinations;
+mod foreach;
 mod inplace;
-mod members;
-mod parts;
-mod shown;
+mod outputs;
 mod strides;
 mod views;
-mod wants;
+mod visible_strides;
 
 pub use views::{ViewOptions, views};
 
 use crate::build::{Builder, Names};
-use parts::Parts;
+use assemble::WholeParts;
+use destinations::Destination;
 use restride_ir::{
     Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
     Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
@@ -47,11 +50,10 @@ use restride_ir::{
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use wants::Want;
 
-/// What was written in place.
+/// Numbers of writes of each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct WriteCounts {
     /// Results that took over an operand's memory.
     pub in_place: usize,
     /// Scatters that became writes into a view.
@@ -62,7 +64,7 @@ pub struct Counts {
     pub assembled: usize,
     /// Copies that were left out.
     pub copies: usize,
-    /// Inputs whose new content was there without a copy.
+    /// Inputs whose new content was computed in place.
     pub written_back: usize,
     /// Inputs whose new content is copied at the end.
     pub copied_back: usize,
@@ -72,20 +74,20 @@ pub struct Counts {
 ///
 /// # Errors
 /// A program that is not functional; memory that PyTorch's operators cannot express.
-pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
+pub fn materialize(program: &Program) -> Result<(Program, WriteCounts)> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program can be made to write in place"));
     }
-    // What computes in place is not differentiated: a history would be a copy.
+    // An in-place program is not differentiated: a history would be a copy.
     let plain = crate::grad::without_histories(program);
     let program = plain.as_ref().unwrap_or(program);
-    let apart = members::apart(program)?;
+    let apart = foreach::apart(program)?;
     let merged = crate::scatters::merge(apart.as_ref().unwrap_or(program))?;
     let needed;
     let (mut ctx, mut made) = in_place(&merged, BTreeSet::new())?;
     if !made.regions.is_empty() {
-        // What was computed for outputs that are taken from an input's memory in the end is for nothing.
-        needed = finish::taken_from_inputs(&merged, &made.regions);
+        // Nodes that only compute outputs which become regions of inputs' memory are dropped.
+        needed = outputs::taken_from_inputs(&merged, &made.regions);
         (ctx, made) = in_place(&needed, made.regions)?;
     }
     let counts = made.counts;
@@ -93,13 +95,13 @@ pub fn materialize(program: &Program) -> Result<(Program, Counts)> {
 }
 
 /// The main graph in place, with these outputs taken as regions of inputs' memory.
-fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(Context<'_>, Made)> {
-    let ctx = Context { regions, ..Context::new(program, ExportForm::InPlace)? };
-    let made = shown::with_fewest_copies(&ctx, program.main, ExportForm::InPlace)?;
+fn in_place(program: &Program, regions: BTreeSet<usize>) -> Result<(ExportContext<'_>, MadeGraph)> {
+    let ctx = ExportContext { regions, ..ExportContext::new(program, ExportForm::InPlace)? };
+    let made = visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::InPlace)?;
     Ok((ctx, made))
 }
 
-/// What is made of a functional program.
+/// The kind of program that is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ExportForm {
     /// Results in any memory that is free.
@@ -110,39 +112,39 @@ enum ExportForm {
     Views,
 }
 
-/// What was made of a graph.
-struct Made {
+/// A graph in an export form.
+struct MadeGraph {
     graph: Graph,
     /// Of the main graph.
     signature: Signature,
     /// The outputs of a body.
     results: Vec<bodies::BodyResult>,
     /// Bodies that it lets write their operands.
-    writing: BTreeMap<GraphId, Made>,
-    counts: Counts,
+    writing: BTreeMap<GraphId, MadeGraph>,
+    counts: WriteCounts,
     /// Where strides showed that are not the declared ones.
-    shown: shown::Shown,
+    shown: visible_strides::VisibleStrides,
     /// The outputs that are taken as regions of inputs' memory.
     regions: BTreeSet<usize>,
-    /// Bytes that parts of wholes do not copy, less those that other values are copied for it.
+    /// Bytes that parts of wholes do not copy, less bytes copied for other values because of them.
     saved: i64,
 }
 
-/// A functional program with what its graphs have become.
-struct Context<'a> {
+/// A functional program, and the forms of its graphs made so far.
+struct ExportContext<'a> {
     program: &'a Program,
     effects: Effects,
     /// Values of symbols at which layouts are compared.
     witness: Binding,
     /// The bodies of higher-order calls that are made already.
-    bodies: BTreeMap<GraphId, Made>,
+    bodies: BTreeMap<GraphId, MadeGraph>,
     /// Graphs by how often they are called.
     calls: BTreeMap<GraphId, usize>,
     /// Outputs that are taken as regions of inputs' memory, whatever value they are said to be.
     regions: BTreeSet<usize>,
 }
 
-impl<'a> Context<'a> {
+impl<'a> ExportContext<'a> {
     /// Makes the bodies, those that are called first. In a program that stays functional they stay as they are.
     fn new(program: &'a Program, form: ExportForm) -> Result<Self> {
         let (effects, witness) = (Effects::new(program)?, crate::symbols::witness(program));
@@ -152,13 +154,13 @@ impl<'a> Context<'a> {
             *calls.entry(called).or_default() += 1;
         }
         let (bodies, regions) = (BTreeMap::new(), BTreeSet::new());
-        let mut ctx = Context { program, effects, witness, bodies, calls, regions };
+        let mut ctx = ExportContext { program, effects, witness, bodies, calls, regions };
         if form == ExportForm::Views {
             return Ok(ctx);
         }
         for id in callees_first(program)? {
             if id != program.main {
-                let made = shown::with_fewest_copies(&ctx, id, form)?;
+                let made = visible_strides::with_fewest_copies(&ctx, id, form)?;
                 ctx.bodies.insert(id, made);
             }
         }
@@ -166,7 +168,7 @@ impl<'a> Context<'a> {
     }
 
     /// The program with the main graph that was made, and the bodies.
-    fn with(self, main: Made, form: ExportForm) -> Program {
+    fn with(self, main: MadeGraph, form: ExportForm) -> Program {
         let mut out = self.program.clone();
         if form != ExportForm::Views {
             out.stage = Stage::Imported;
@@ -191,12 +193,12 @@ impl<'a> Context<'a> {
 }
 
 /// A graph in a form, with the copies in `kept` as they are, and no part of a whole among them.
-fn made(ctx: &Context<'_>, id: GraphId, form: ExportForm, kept: &BTreeSet<ValueId>) -> Result<Made> {
+fn made(ctx: &ExportContext<'_>, id: GraphId, form: ExportForm, kept: &BTreeSet<ValueId>) -> Result<MadeGraph> {
     Materializer::new(ctx, id, form, kept).made()
 }
 
 impl Materializer<'_> {
-    fn made(self) -> Result<Made> {
+    fn made(self) -> Result<MadeGraph> {
         let mut m = self;
         let form = m.form;
         match form {
@@ -218,7 +220,7 @@ impl Materializer<'_> {
         let shown = m.shown();
         let saved = m.parts.saved() - m.copied;
         let signature = Signature { inputs: m.specs, outputs };
-        Ok(Made {
+        Ok(MadeGraph {
             graph: m.new,
             signature,
             results,
@@ -231,14 +233,14 @@ impl Materializer<'_> {
     }
 }
 
-/// What is known of a new value.
+/// Facts about a new value.
 #[derive(Clone, Default)]
-struct Fact {
-    /// Storages that it may lie in.
+struct ValueFact {
+    /// Storages that the value may be on.
     roots: BTreeSet<usize>,
     /// The tensor that it is, where two values are one.
     identity: Option<usize>,
-    /// Its type is sure to be what PyTorch's tensor is.
+    /// The type is sure to be that of PyTorch's tensor.
     sure: bool,
 }
 
@@ -251,7 +253,7 @@ struct Busy {
 }
 
 struct Materializer<'a> {
-    ctx: &'a Context<'a>,
+    ctx: &'a ExportContext<'a>,
     program: &'a Program,
     /// Whether it is the main graph; the bodies of higher-order calls have no signature.
     main: bool,
@@ -260,26 +262,26 @@ struct Materializer<'a> {
     new: Graph,
     names: Names,
     map: Table<ValueId, Option<ValueId>>,
-    facts: Table<ValueId, Fact>,
-    /// When the values that may lie in a storage are used last.
+    facts: Table<ValueId, ValueFact>,
+    /// The last uses of the values that may be on each storage.
     busy: BTreeMap<usize, Busy>,
     /// Storages that may be written.
     writable: BTreeSet<usize>,
     /// Storages of inputs.
     input_roots: BTreeSet<usize>,
-    /// Position of the last use of each old value; `usize::MAX` for what the program returns.
+    /// Position of the last use of each old value; `usize::MAX` for returned values.
     last_use: Table<ValueId, Option<usize>>,
     /// Position of the use before the last.
     use_before: Table<ValueId, Option<usize>>,
     /// Old values whose memory the caller may see.
     visible: BTreeSet<ValueId>,
     /// Where old values are wanted.
-    wants: BTreeMap<ValueId, Want>,
+    wants: BTreeMap<ValueId, Destination>,
     /// Sources that were computed straight in the region of the scatter at this position.
     in_region: BTreeMap<usize, ValueId>,
-    /// What is put together in place.
-    parts: Parts,
-    /// Copies that stay, and what is no part of a whole.
+    /// Wholes that are assembled in place.
+    parts: WholeParts,
+    /// Copies that stay, and values that are no part of a whole.
     kept: &'a BTreeSet<ValueId>,
     /// Old values that are views for copies.
     viewed: BTreeSet<ValueId>,
@@ -291,15 +293,15 @@ struct Materializer<'a> {
     copied: i64,
     specs: Vec<InputSpec>,
     next: usize,
-    counts: Counts,
+    counts: WriteCounts,
     /// Of a body: inputs that it may write, by the outputs that are their new contents.
     written: BTreeMap<usize, usize>,
     /// Bodies that may write operands of their calls.
-    writing: BTreeMap<GraphId, Made>,
+    writing: BTreeMap<GraphId, MadeGraph>,
 }
 
 impl<'a> Materializer<'a> {
-    fn new(ctx: &'a Context<'a>, id: GraphId, form: ExportForm, kept: &'a BTreeSet<ValueId>) -> Self {
+    fn new(ctx: &'a ExportContext<'a>, id: GraphId, form: ExportForm, kept: &'a BTreeSet<ValueId>) -> Self {
         let program = ctx.program;
         let old = &program.graphs[id];
         let mut last_use: Table<ValueId, Option<usize>> = Table::new();
@@ -332,7 +334,7 @@ impl<'a> Materializer<'a> {
             visible: BTreeSet::new(),
             wants: BTreeMap::new(),
             in_region: BTreeMap::new(),
-            parts: Parts::default(),
+            parts: WholeParts::default(),
             kept,
             viewed: BTreeSet::new(),
             showing: Vec::new(),
@@ -340,7 +342,7 @@ impl<'a> Materializer<'a> {
             copied: 0,
             specs: Vec::new(),
             next: 0,
-            counts: Counts::default(),
+            counts: WriteCounts::default(),
             written: BTreeMap::new(),
             writing: BTreeMap::new(),
         }
@@ -381,7 +383,7 @@ impl<'a> Materializer<'a> {
     fn own(&mut self, v: ValueId, sure: bool) {
         let root = self.fresh();
         self.writable.insert(root);
-        self.facts.set(v, Fact { roots: [root].into(), identity: Some(root), sure });
+        self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(root), sure });
     }
 
     fn build<T>(&mut self, origin: &Arc<Origin>, hint: &str, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
@@ -397,7 +399,7 @@ impl<'a> Materializer<'a> {
                 mutated.insert(i);
             }
         }
-        // One storage for inputs that are known to share: weights, and what a flat storage lies under.
+        // One storage for inputs that are known to share: weights, and inputs on a flat storage.
         let mut storage: Vec<Option<usize>> = vec![None; signature.inputs.len()];
         let mut of_weight: BTreeMap<usize, usize> = BTreeMap::new();
         for (i, spec) in signature.inputs.iter().enumerate() {
@@ -432,7 +434,7 @@ impl<'a> Materializer<'a> {
             if let Type::Tensor(_) = &old.ty {
                 let root = storage[i].unwrap_or_else(|| self.fresh());
                 let identity = self.fresh();
-                self.facts.set(v, Fact { roots: [root].into(), identity: Some(identity), sure: true });
+                self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(identity), sure: true });
                 self.input_roots.insert(root);
                 if mutated.contains(&i) {
                     self.writable.insert(root);
@@ -482,7 +484,7 @@ impl<'a> Materializer<'a> {
             b.call("aten.view.dtype", vec![Arg::Value(typed), Arg::DType(flat.dtype)], flat.clone())
         });
         let identity = self.fresh();
-        self.facts.set(v, Fact { roots: [root].into(), identity: Some(identity), sure: true });
+        self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(identity), sure: true });
         self.bind(value, v);
         Ok(())
     }
@@ -565,7 +567,7 @@ impl<'a> Materializer<'a> {
                 }
                 if roots.is_empty() && viewed.is_none() && op.may_pass_through() {
                     roots.extend(operands.iter().flat_map(|o| self.facts[*o].roots.iter()).copied());
-                    // Or in memory of its own, which nobody knows to be free.
+                    // Or in memory of its own, which is not known to be free.
                     roots.insert(self.fresh());
                 }
                 if let Some(root) = together.get(i) {
@@ -577,7 +579,7 @@ impl<'a> Materializer<'a> {
                     self.own(new, sures[i]);
                 } else {
                     let identity = Some(self.fresh());
-                    self.facts.set(new, Fact { roots, identity, sure: sures[i] });
+                    self.facts.set(new, ValueFact { roots, identity, sure: sures[i] });
                 }
             }
             self.bind(old, new);

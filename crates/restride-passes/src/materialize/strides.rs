@@ -1,4 +1,4 @@
-//! How values lie: what is known of new types, and copies where the declared strides are asked for.
+//! Layouts of new values: types at known sizes, and copies where the declared strides are needed.
 
 use super::Materializer;
 use crate::functionalize::rewrite::flag;
@@ -38,8 +38,8 @@ impl Materializer<'_> {
         Ok(())
     }
 
-    /// Whether the results of a new call of a view operator are views: `reshape` of what strides cannot express is none, nor
-    /// is `conj_physical` of complex elements. `None` if that is not known, or for another operator.
+    /// Whether a new call of a view operator makes views: `reshape` that strides cannot express does not, nor does
+    /// `conj_physical` of complex elements. `None` if that is not known, or for another operator.
     pub(super) fn viewed(&self, id: NodeId) -> Option<bool> {
         let node = &self.new.nodes[id];
         let rule = node.op.def().view?;

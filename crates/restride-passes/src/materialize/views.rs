@@ -1,15 +1,15 @@
-//! The view form: views for copies of views, and what is put together in slices of its memory.
+//! The view form: views instead of copies of views, and wholes assembled in slices of their memory.
 
-use super::{Context, ExportForm, Materializer, shown};
+use super::{ExportContext, ExportForm, Materializer, visible_strides};
 use restride_ir::{
     Arg, Error, InputKind, InputSpec, Node, OutputKind, OutputSpec, Program, Result, Stage, Type, ValueId,
 };
 use std::collections::BTreeSet;
 
-/// What the view form may do.
+/// Options of the view form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ViewOptions {
-    /// The parts of a `cat` are computed in slices of it: new memory, of which every cell is written once. Without it the
+    /// The parts of a `cat` are computed in slices of new memory, in which every cell is written once. Without this the
     /// program stays functional.
     pub slices: bool,
 }
@@ -20,23 +20,23 @@ impl Default for ViewOptions {
     }
 }
 
-/// The program with views for copying forms of views, without copies that change nothing, and with `cat` and `stack` built in
-/// slices by what computes their parts, where the caller sees none of that. Nothing that has contents is overwritten, and
-/// what inputs become stays declared outputs. It stays functional where nothing is built in slices.
+/// The program with views for copying forms of views, without copies that change nothing, and with the parts of `cat` and
+/// `stack` computed in slices of the result, where the caller cannot see it. Nothing that has contents is overwritten, and
+/// new contents of inputs stay declared outputs. The program stays functional if no part is computed in a slice.
 ///
 /// # Errors
-/// A program that is not functional.
+/// The program is not functional.
 pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
     if program.stage != Stage::Functional {
         return Err(Error::invalid("only a functional program has a view form"));
     }
-    // What these ask for is said in functional programs alone.
+    // Only functional programs can declare these.
     let signature = &program.signature;
     let flat = signature.inputs.iter().any(|s| matches!(s.kind, InputKind::Storage(_)));
     let becomes = signature.outputs.iter().any(|s| matches!(s.kind, OutputKind::Metadata(_)));
     if options.slices && !flat && !becomes {
-        let slices = Context::new(program, ExportForm::Slices)
-            .and_then(|ctx| Ok((shown::with_fewest_copies(&ctx, program.main, ExportForm::Slices)?, ctx)));
+        let slices = ExportContext::new(program, ExportForm::Slices)
+            .and_then(|ctx| Ok((visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::Slices)?, ctx)));
         match slices {
             Ok((made, ctx)) if made.counts.assembled > 0 && made.saved > 0 => {
                 return Ok(ctx.with(made, ExportForm::Slices));
@@ -46,12 +46,12 @@ pub fn views(program: &Program, options: ViewOptions) -> Result<Program> {
             Err(e) => return Err(e),
         }
     }
-    let ctx = Context::new(program, ExportForm::Views)?;
-    let made = shown::with_fewest_copies(&ctx, program.main, ExportForm::Views)?;
+    let ctx = ExportContext::new(program, ExportForm::Views)?;
+    let made = visible_strides::with_fewest_copies(&ctx, program.main, ExportForm::Views)?;
     if made.shown.none() {
         return Ok(ctx.with(made, ExportForm::Views));
     }
-    // What cannot be weighed: only copies that change nothing are left out.
+    // The copies cannot be weighed: only copies that change nothing are left out.
     let all: BTreeSet<_> = program.graph().values.ids().collect();
     let made = super::made(&ctx, program.main, ExportForm::Views, &all)?;
     Ok(if made.shown.none() { ctx.with(made, ExportForm::Views) } else { program.clone() })
@@ -83,7 +83,7 @@ impl Materializer<'_> {
             self.showing.extend(other);
         }
         self.call_typed(node, node.op, args, changed.is_empty())?;
-        // Of other strides it must be known what they become.
+        // The results of operands with other strides must be known.
         let unknown =
             |r: &ValueId| self.map[*r].is_some_and(|v| self.new.values[v].ty.tensor().is_some() && !self.facts[v].sure);
         if !changed.is_empty() && node.results.iter().any(unknown) {

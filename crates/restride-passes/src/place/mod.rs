@@ -1,57 +1,71 @@
-//! Placement: where every value of a functional program lives, and what runs.
+//! Placement: the byte regions of buffers that hold each value, and the steps that run.
 //!
-//! Nodes are visited in order. A result goes, by preference, where a later node wants it (an input that it is the new
-//! content of, an output, a region of a scatter's base, a part of a `cat`), onto an operand that dies (a view on its base, a
-//! scatter in its base, a pointwise result on an operand), or into a buffer of its own. Each is taken unless a
-//! value that is still needed would lose a cell, decided by exact overlap of regions; what is declined is a remark.
-//! Sizes are known here: symbolic programs are placed once per binding.
+//! [`place`] has these stages:
+//!
+//! 1. [`facts`]: types, readers, makers and the caller's demands of each graph, computed once.
+//! 2. `place_inputs` ([`boundary`]): each input is stored in the memory that the caller gives.
+//! 3. `place_node`, for each node in order. The first of these that applies places its results:
+//!    `place_call` ([`bodies`]) for higher-order operators, `place_numbers`, `place_view` ([`views`]), `place_movement`
+//!    ([`movement`], [`assemble`]) for operators that only move data, `place_kernel` ([`kernels`]) for all others.
+//! 4. `move_outputs` ([`boundary`]): what the caller gets is moved to where the caller looks, unless it is there.
+//! 5. [`revise`]: stages 2 to 4 again without the choices that stood in the way of better ones; the best attempt counts.
+//!
+//! A result is stored, by preference, at a place that [`hints`] names (the input whose new content it is, an output, a region of a
+//! scatter's base, a part of a `cat`), on an operand that dies, or in a buffer of its own with the layout that [`layouts`]
+//! chooses for its readers. A place is taken unless a value that is still read would lose a cell, which [`overwrite`] decides
+//! by exact overlap of regions on the [`places`] so far. Every candidate that is declined is a remark.
+//!
+//! Sizes are known here: a program with symbolic sizes is placed once per binding.
 
 mod assemble;
-mod choose;
-mod finish;
-mod homes;
+mod bodies;
+mod boundary;
+mod facts;
+mod hints;
+mod kernels;
 mod layouts;
-mod memory;
-mod moved;
+mod movement;
+mod overwrite;
+mod places;
 mod revise;
 mod views;
 
-use crate::plan::{PlanOptions, plan};
-use homes::successors;
-use memory::{Memory, dense};
+use facts::{Facts, ProgramFacts};
+pub(crate) use hints::AssembleFn;
+use hints::Hints;
+use places::Places;
 use restride_ir::{
-    Arg, Buffer, BufferKind, Error, Graph, GraphId, HopCall, InputKind, Layout, LoopFrame, Meta, Nested, NodeId,
-    OutputKind, Place, Placement, Program, Remark, RemarkKind, Result, Step, Table, Type, ValueId, aligned,
-    border_layout, known_meta, layout_bytes, scratch_bytes,
+    Arg, Error, Expr, GraphId, Layout, Meta, Nested, NodeId, Place, Placement, Program, Reason, Remark, RemarkKind,
+    Result, Scalar, Step, ValueId, known_meta, scratch_bytes,
 };
 pub use revise::Avoid;
-use revise::{Attempt, best};
+use revise::{Attempt, Revision, best};
 use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use views::view_rule;
 
-/// Which kinds of sharing may be taken. All, by default; tests and measurements switch them off.
+/// The kinds of sharing that placement may choose: all by default. Tests and measurements switch some off.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlaceOptions {
-    /// Views on their bases; copies that change nothing.
+    /// Views share the memory of their bases, and so do copies that change nothing.
     pub views: bool,
-    /// Results on dying operands.
+    /// Results take over the memory of operands that die.
     pub reuse: bool,
-    /// Scatters in their bases.
+    /// Scatters write into their bases.
     pub scatter: bool,
-    /// Sources straight in the region of a scatter or the part of a `cat`.
+    /// Sources of a scatter and parts of a `cat` are computed in their regions.
     pub straight: bool,
-    /// New contents of inputs straight in the inputs' memory, outputs straight in the caller's.
+    /// New contents of inputs are computed in the inputs' memory, and outputs in the caller's.
     pub boundary: bool,
-    /// User inputs are moved into the arena before the first node, as by ExecuTorch's `alloc_graph_input`: their memory there
-    /// is used again after their last use.
+    /// User inputs are moved into the arena before the first node, as by ExecuTorch's `alloc_graph_input`. After their last use
+    /// that memory is free.
     pub inputs_in_arena: bool,
     /// Outputs are computed in the arena and moved to the caller at the end, as by ExecuTorch's `alloc_graph_output`.
     pub outputs_in_arena: bool,
-    /// Layouts that spare kernels from putting what they read in order.
+    /// Buffers get the layouts with which kernels need the least working memory.
     pub layouts: bool,
-    /// Choices that stood in the way of better ones undone.
+    /// The program is placed again without choices that stood in the way of better ones.
     pub revise: bool,
-    /// Declines one candidate in four, drawn from this seed: placements that differ and are as right, for tests.
+    /// Declines one candidate in four, drawn from this seed: other placements that are as correct, for tests.
     pub vary: Option<u64>,
 }
 
@@ -75,358 +89,179 @@ impl Default for PlaceOptions {
 /// A placement with the decisions that led to it.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
-    /// The answer.
+    /// Places, buffers and steps.
     pub placement: Placement,
     /// Decisions taken and declined, in program order.
     pub remarks: Vec<Remark>,
 }
 
-/// Places a functional program whose sizes are all known and whose operators all have kernels, views or movements.
+/// Places a functional program whose sizes are known and whose operators all have kernels, views or movements.
 ///
 /// # Errors
-/// A size that is not known, or an operator that must be lowered first, with the node. Too many nested bodies.
+/// A size is a symbol, an operator must be lowered first, or bodies are nested too deeply; with the node.
 pub fn place(program: &Program, options: &PlaceOptions) -> Result<Placed> {
     program.limits.check_bodies(program)?;
-    best(program, |avoid| attempt(program, options, avoid))
+    let facts = Facts::of_program(program);
+    best(program, |avoid| attempt(program, &facts, options, avoid))
 }
 
-/// Places a program once, with memory of their own for the values in `avoid`, and undoes nothing: one of the placements that
-/// [`place`] could have found, for measurements of what it chooses.
+/// Places a program in one attempt, with memory of their own for the values in `avoid`: one of the placements that [`place`]
+/// chooses from, for measurements of its choice.
 ///
 /// # Errors
-/// As [`place`].
+/// Those of [`place`].
 pub fn place_avoiding(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Placed> {
-    Ok(attempt(program, options, avoid)?.placed)
+    Ok(attempt(program, &Facts::of_program(program), options, avoid)?.placed)
 }
 
-fn attempt(program: &Program, options: &PlaceOptions, avoid: &Avoid) -> Result<Attempt> {
+/// Places the main graph once, with the bodies below it.
+fn attempt(program: &Program, facts: &ProgramFacts<'_>, options: &PlaceOptions, avoid: &Avoid) -> Result<Attempt> {
     let mut nested = BTreeMap::new();
-    let boundary = Boundary::of_main(program);
-    let mut placer = Placer::new(program, program.main, boundary, *options, avoid)?;
-    placer.run(&mut nested)?;
-    let regrets = if options.revise { placer.regrets } else { Avoid::new() };
-    let mut placed = Placed { placement: placer.memory.placement, remarks: placer.remarks };
-    placed.placement.nested = nested;
-    Ok(Attempt { placed, regrets })
+    let revision = Revision::new(program.main, avoid);
+    let placer = Placer::new(facts, &facts[&(program.main, 0)], revision, options).run(&mut nested)?;
+    let regrets = if options.revise { placer.revision.regrets } else { Avoid::new() };
+    let placement = Placement { nested, ..placer.places.placement };
+    Ok(Attempt { placed: Placed { placement, remarks: placer.decisions.remarks }, regrets })
 }
 
-/// What a placement costs: bytes that are moved, then bytes of buffers. The less of two is the better placement.
+/// Cost of a placement: bytes that are moved, then bytes of buffers. The smaller pair is the better placement.
 pub fn cost(program: &Program, placement: &Placement) -> (i64, i64) {
     revise::cost(program, program.main, placement)
 }
 
-/// What a graph's inputs and outputs are to its caller.
-struct Boundary {
-    /// For each input, the value that its memory must hold at the end, if it may be written.
-    becomes: Vec<Option<ValueId>>,
-    /// Outputs that get memory of their own: position and value.
-    outputs: Vec<(usize, ValueId)>,
-    /// Whether values lie at the border from cell 0 (a body) or as their types say (the main graph).
-    body: bool,
-}
-
-impl Boundary {
-    fn of_main(program: &Program) -> Boundary {
-        let graph = program.graph();
-        let mut becomes = vec![None; graph.inputs.len()];
-        let mut outputs = Vec::new();
-        for (i, (arg, spec)) in graph.outputs.iter().zip(&program.signature.outputs).enumerate() {
-            let Arg::Value(v) = arg else { continue };
-            if !matches!(graph.values[*v].ty, Type::Tensor(_)) {
-                continue;
-            }
-            match spec.kind {
-                OutputKind::Mutation(input) => becomes[input] = Some(*v),
-                OutputKind::Metadata(_) | OutputKind::Token => {}
-                _ if spec.alias.is_some() => {}
-                _ => outputs.push((i, *v)),
-            }
-        }
-        Boundary { becomes, outputs, body: false }
-    }
-
-    /// Of a body whose first inputs are what a loop carries.
-    fn of_body(graph: &Graph, carried: usize) -> Boundary {
-        let tensor = |v: &ValueId| matches!(graph.values[*v].ty, Type::Tensor(_));
-        let outputs = graph
-            .outputs
-            .iter()
-            .enumerate()
-            .skip(carried)
-            .filter_map(|(i, a)| if let Arg::Value(v) = a { Some((i, *v)) } else { None })
-            .filter(|(_, v)| tensor(v))
-            .collect();
-        Boundary { becomes: Nested::becomes(graph, carried), outputs, body: true }
-    }
-}
-
 /// One graph being placed.
 struct Placer<'a> {
-    program: &'a Program,
-    id: GraphId,
-    graph: &'a Graph,
+    /// Of every graph of the program.
+    all: &'a ProgramFacts<'a>,
+    facts: &'a Facts<'a>,
     options: PlaceOptions,
-    boundary: Boundary,
-    memory: Memory,
-    /// Types with known sizes, of tensors.
-    types: Table<ValueId, Option<Meta>>,
-    /// Position of the last node that reads a value; past the last node for what the caller gets.
-    last_use: Table<ValueId, usize>,
-    /// Position of the node that makes a value.
-    makers: Table<ValueId, Option<usize>>,
-    /// Positions of the nodes that read a value, in order.
-    uses: Table<ValueId, Vec<usize>>,
-    /// What the caller gets of a value: positions of outputs, inputs that it becomes.
-    wanted: BTreeMap<ValueId, Wanted>,
-    remarks: Vec<Remark>,
-    /// Memory of each input, as it lies at the start.
-    input_places: Vec<Option<Place>>,
-    /// For what is put together in place: the part that each operand is, `None` for those there twice.
-    parts: BTreeMap<NodeId, BTreeMap<ValueId, Option<Layout>>>,
-    /// Where values will be that are put together part by part and are not made yet, with those that they may replace.
-    ahead: BTreeMap<ValueId, (Place, Vec<ValueId>)>,
-    /// For each value the last of those that can follow it in its cells.
-    ends: Table<ValueId, Option<ValueId>>,
-    /// Of what it has been said why it is not made where it is wanted.
-    declined: BTreeSet<(ValueId, RemarkKind)>,
-    /// Views that have been put on their bases as soon as these were placed.
-    early: BTreeSet<NodeId>,
-    /// Memory of each output that has been given one.
-    output_places: BTreeMap<usize, Place>,
-    /// Values that are to have memory of their own.
-    avoid: &'a Avoid,
-    /// What each choice of a place saves, for values that did not get memory of their own.
-    chosen: Table<ValueId, Option<i64>>,
-    /// The value whose place a view or what was made in place is on.
-    owner: Table<ValueId, Option<ValueId>>,
-    /// Values that kept the last place asked for from being written.
-    in_the_way: Vec<ValueId>,
-    /// Of what was made where it is wanted: values whose cells there are gone, and replaced before anybody reads them.
-    replaced: BTreeMap<ValueId, Vec<ValueId>>,
-    /// Values whose places stood in the way of something better.
-    regrets: Avoid,
+    hints: Hints,
+    places: Places,
+    revision: Revision<'a>,
+    decisions: Decisions,
 }
 
-/// Where a value must be at the end.
-#[derive(Clone, Debug, Default)]
-struct Wanted {
-    inputs: Vec<usize>,
-    outputs: Vec<usize>,
+/// Remarks so far.
+#[derive(Default)]
+struct Decisions {
+    remarks: Vec<Remark>,
+    /// Values for which a remark says already why they are not made at a hinted place.
+    declined: BTreeSet<(ValueId, RemarkKind)>,
 }
 
 impl<'a> Placer<'a> {
     fn new(
-        program: &'a Program,
-        id: GraphId,
-        boundary: Boundary,
-        options: PlaceOptions,
-        avoid: &'a Avoid,
-    ) -> Result<Self> {
-        let graph = &program.graphs[id];
-        let mut types = Table::new();
-        for (v, value) in graph.values.iter() {
-            if let Type::Tensor(t) = &value.ty {
-                types.set(v, t.known());
-            }
+        all: &'a ProgramFacts<'a>,
+        facts: &'a Facts<'a>,
+        revision: Revision<'a>,
+        options: &PlaceOptions,
+    ) -> Placer<'a> {
+        Placer {
+            all,
+            facts,
+            options: *options,
+            hints: Hints::default(),
+            places: Places::new(facts),
+            revision,
+            decisions: Decisions::default(),
         }
-        let end = graph.order.len();
-        let mut last_use: Table<ValueId, usize> = Table::new();
-        let mut uses: Table<ValueId, Vec<usize>> = Table::new();
-        let mut makers: Table<ValueId, Option<usize>> = Table::new();
-        for (at, (_, node)) in graph.ordered().enumerate() {
-            node.results.iter().for_each(|r| makers.set(*r, Some(at)));
-            for v in node.operands() {
-                last_use.set(v, at);
-                let u = uses.entry(v);
-                if u.last() != Some(&at) {
-                    u.push(at);
-                }
-            }
-        }
-        let mut wanted: BTreeMap<ValueId, Wanted> = BTreeMap::new();
-        for (i, v) in boundary.becomes.iter().enumerate() {
-            if let Some(v) = v {
-                wanted.entry(*v).or_default().inputs.push(i);
-                last_use.set(*v, end);
-            }
-        }
-        for (i, v) in &boundary.outputs {
-            wanted.entry(*v).or_default().outputs.push(*i);
-            last_use.set(*v, end);
-        }
-        let memory = Memory::default();
-        let remarks = Vec::new();
-        let ends = successors(graph, &types, &last_use);
-        Ok(Placer {
-            program,
-            id,
-            graph,
-            options,
-            boundary,
-            memory,
-            types,
-            last_use,
-            makers,
-            uses,
-            wanted,
-            remarks,
-            input_places: vec![None; graph.inputs.len()],
-            parts: BTreeMap::new(),
-            ahead: BTreeMap::new(),
-            ends,
-            declined: BTreeSet::new(),
-            early: BTreeSet::new(),
-            output_places: BTreeMap::new(),
-            avoid,
-            chosen: Table::new(),
-            owner: Table::new(),
-            in_the_way: Vec::new(),
-            replaced: BTreeMap::new(),
-            regrets: Avoid::new(),
-        })
     }
 
-    fn ty(&self, v: ValueId) -> Result<&Meta> {
-        self.types[v].as_ref().ok_or_else(|| {
-            Error::unsupported(format!("the sizes of %{} are not known before the run", self.graph.values[v].name))
-        })
-    }
-
-    fn run(&mut self, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
-        self.inputs()?;
-        let graph = self.graph;
+    /// The stages for one graph: its inputs, its nodes in order, its outputs.
+    fn run(mut self, nested: &mut BTreeMap<GraphId, Nested>) -> Result<Placer<'a>> {
+        let graph = self.facts.graph;
+        self.place_inputs()?;
         for (at, &id) in graph.order.iter().enumerate() {
-            self.node(at, id, nested).map_err(|e| e.at(graph, id))?;
+            self.place_node(at, id, nested).map_err(|e| e.at(graph, id))?;
         }
-        self.finish()
+        self.move_outputs()?;
+        Ok(self)
     }
 
-    /// Every tensor input has the memory that the caller gives.
-    fn inputs(&mut self) -> Result<()> {
-        let graph = self.graph;
-        for (i, &v) in graph.inputs.iter().enumerate() {
-            if self.types[v].is_none() && !matches!(graph.values[v].ty, Type::Tensor(_)) {
-                continue;
-            }
-            let opaque = !self.boundary.body && matches!(self.program.signature.inputs[i].kind, InputKind::Opaque(_));
-            if opaque {
-                continue;
-            }
-            let ty = self.ty(v)?.clone();
-            let layout = if self.boundary.body { border_layout(&ty) } else { ty.layout.clone() };
-            let bytes = layout_bytes(&layout, ty.dtype.size());
-            let buffer = self.memory.add(Buffer { kind: BufferKind::Input(i), bytes });
-            let place = Place { buffer, layout };
-            self.input_places[i] = Some(place.clone());
-            let read = !self.uses[v].is_empty() || self.wanted.contains_key(&v);
-            let user = !self.boundary.body && matches!(self.program.signature.inputs[i].kind, InputKind::User(_));
-            let inside = self.options.inputs_in_arena && user && read;
-            let place = if inside { self.brought_in(v, place, &ty) } else { place };
-            self.settle(v, place, ty.dtype)?;
-            self.memory.writable(buffer, self.boundary.becomes[i].is_some());
-        }
-        Ok(())
+    /// The stages for one node: the first that applies places its results.
+    fn place_node(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
+        let placed = self.place_call(at, id, nested)?
+            || self.place_numbers(id)
+            || self.place_view(id)?
+            || self.place_movement(at, id)?;
+        if placed { Ok(()) } else { self.place_kernel(at, id) }
     }
 
-    /// Moves an input's elements into the arena.
-    fn brought_in(&mut self, v: ValueId, from: Place, ty: &Meta) -> Place {
-        let to = self.memory.fresh_as(dense(ty), ty.dtype);
-        self.memory.placement.steps.push(Step::Move { value: v, from: from.into(), to: to.clone().into() });
-        to
+    /// A node without tensor results: numbers and assertions run and take no memory.
+    fn place_numbers(&mut self, id: NodeId) -> bool {
+        let results = &self.facts.graph.nodes[id].results;
+        let numbers = results.iter().all(|r| !self.facts.is_tensor(*r));
+        if numbers {
+            self.push_run(id, vec![None; results.len()]);
+        }
+        numbers
     }
 
-    fn node(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
-        let node = &self.graph.nodes[id];
-        if node.op.def().hop.is_some() {
-            return self.higher_order(at, id, nested);
-        }
-        if node.results.iter().all(|r| !matches!(self.graph.values[*r].ty, Type::Tensor(_))) {
-            // Numbers and assertions: they run, and take no memory.
-            let writes = vec![None; node.results.len()];
-            self.run_step(id, writes);
-            return Ok(());
-        }
-        if self.free_view(id)? || self.moved(at, id)? {
-            return Ok(());
-        }
-        self.kernel(at, id)
-    }
-
-    /// Where a node's operands are.
+    /// Places of a node's operands.
     fn reads(&self, id: NodeId) -> Vec<Option<Place>> {
-        self.graph.nodes[id].operands().map(|v| self.memory.place(v).cloned()).collect()
+        self.facts.graph.nodes[id].operands().map(|v| self.places.find(v).cloned()).collect()
     }
 
-    /// A step that runs a node, writing at the given places.
-    fn run_step(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
+    /// Adds a step that runs a node's kernel and writes at the given places.
+    fn push_run(&mut self, id: NodeId, writes: Vec<Option<Place>>) {
         let reads = self.reads(id);
-        let bytes = scratch_bytes(self.graph, id, &reads, &writes);
-        if bytes > 0 {
-            let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes });
-            self.memory.placement.scratch.insert(id, buffer);
-        }
-        self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
+        self.places.add_scratch(id, scratch_bytes(self.facts.graph, id, &reads, &writes));
+        self.places.placement.steps.push(Step::Run { node: id, reads, writes });
     }
 
-    /// A higher-order node: its bodies are placed by themselves; what a loop carries is updated in the memory of the
-    /// operand where that dies.
-    fn higher_order(&mut self, at: usize, id: NodeId, nested: &mut BTreeMap<GraphId, Nested>) -> Result<()> {
-        let node = &self.graph.nodes[id];
-        let call = HopCall::of(self.graph, node)?.ok_or_else(|| Error::invalid("not a higher-order operator"))?;
-        for (b, &body) in call.bodies.iter().enumerate() {
-            let carried = call.replaced(b);
-            if let Some(placed) = nested.get(&body) {
-                if placed.carried != carried {
-                    let what =
-                        format!("the graph {} is a loop's body, and another call's", self.program.graphs[body].name);
-                    return Err(Error::unsupported(what).help("give each call a graph of its own"));
-                }
-                continue;
-            }
-            let boundary = Boundary::of_body(&self.program.graphs[body], carried);
-            let mut placer = Placer::new(self.program, body, boundary, self.options, self.avoid)?;
-            let mut inner = BTreeMap::new();
-            placer.run(&mut inner)?;
-            self.remarks.append(&mut placer.remarks);
-            self.regrets.append(&mut placer.regrets);
-            let mut placement = placer.memory.placement;
-            placement.nested = inner;
-            let plan = plan(&self.program.graphs[body], &placement, &PlanOptions::default());
-            nested.insert(body, Nested { placement, plan, carried });
-        }
-        let mut writes = Vec::new();
-        for (k, &r) in node.results.iter().enumerate() {
-            let place = match &self.types[r] {
-                Some(ty) => {
-                    let ty = ty.clone();
-                    let place = match call.takes_over(k) {
-                        Some(_) => self.result(at, id, k, r, &[])?,
-                        None => self.home(at, id, r)?,
-                    };
-                    self.settle(r, place.clone(), ty.dtype)?;
-                    Some(place)
-                }
-                None if matches!(self.graph.values[r].ty, Type::Tensor(_)) => return Err(self.ty(r).unwrap_err()),
-                None => None,
-            };
-            writes.push(place);
-        }
-        let reads = self.reads(id);
-        let frame = LoopFrame::of(&self.program.graphs, self.id, id, &reads, &writes, nested)?;
-        if frame.bytes > 0 {
-            let buffer = self.memory.add(Buffer { kind: BufferKind::Arena, bytes: aligned(frame.bytes) });
-            self.memory.placement.scratch.insert(id, buffer);
-        }
-        self.memory.placement.steps.push(Step::Run { node: id, reads, writes });
-        Ok(())
+    /// A node's arguments for a rule, with the types that `meta` gives its operands.
+    fn args(&self, id: NodeId, meta: impl Fn(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
+        let number = |e: &Expr| {
+            e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
+        };
+        self.facts.graph.nodes[id].args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
     }
 
-    /// Type of a value for a rule that reads it where it is placed.
+    /// A node's arguments with the layouts of eager PyTorch.
+    fn eager_args(&self, id: NodeId) -> Result<Vec<Arg<Meta, Scalar>>> {
+        self.args(id, |v| self.facts.ty(v).cloned())
+    }
+
+    /// A node's arguments with the layouts of eager PyTorch, but for one operand's.
+    fn args_with(&self, id: NodeId, operand: ValueId, layout: &Layout) -> Result<Vec<Arg<Meta, Scalar>>> {
+        let own = Meta { dtype: self.facts.ty(operand)?.dtype, layout: layout.clone() };
+        self.args(id, |v| if v == operand { Ok(own.clone()) } else { self.facts.ty(v).cloned() })
+    }
+
+    /// The type of a value with the layout of its place.
     fn placed_meta(&self, v: ValueId) -> Result<Meta> {
-        let ty = self.ty(v)?;
-        Ok(match self.memory.place(v) {
+        let ty = self.facts.ty(v)?;
+        Ok(match self.places.find(v) {
             Some(p) => Meta { dtype: ty.dtype, layout: p.layout.clone() },
-            None => known_meta(self.graph, v)?,
+            None => known_meta(self.facts.graph, v)?,
         })
+    }
+
+    /// The next node that reads a value after position `at`; `None` for the caller.
+    fn reader(&self, v: ValueId, at: usize) -> Option<NodeId> {
+        self.places.next_use(v, at + 1).map(|u| self.facts.graph.order[u])
+    }
+
+    fn remark(&mut self, node: NodeId, kind: RemarkKind, reason: Reason, bytes: i64, over: Option<ValueId>) {
+        // Parts and sources that are at their places are remarks of the whole and of the base.
+        if matches!(kind, RemarkKind::AssembleInPlace | RemarkKind::SourceInRegion) && reason != Reason::Taken {
+            let results = &self.facts.graph.nodes[node].results;
+            self.decisions.declined.extend(results.iter().map(|r| (*r, kind)));
+        }
+        self.decisions.remarks.push(Remark { graph: self.facts.id, node, kind, reason, bytes, over });
+    }
+
+    /// Remarks that a value has to be moved to a hinted place, unless a remark says already why it was made elsewhere.
+    fn remark_moved(&mut self, id: NodeId, v: ValueId, kind: RemarkKind) {
+        if !self.decisions.declined.contains(&(v, kind)) {
+            self.remark(id, kind, Reason::MadeElsewhere, self.facts.bytes_of(v), Some(v));
+        }
+    }
+
+    /// Declines one choice in four where [`PlaceOptions::vary`] asks for variety.
+    fn skips(&mut self, at: usize) -> bool {
+        let Some(state) = &mut self.options.vary else { return false };
+        *state = (*state ^ at as u64).wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (*state >> 33) % 4 == 0
     }
 }

@@ -1,16 +1,18 @@
-//! Undoing: a choice that was taken early may stand in the way of a later one that saves more. What stood in the way is
-//! noted while a program is placed; then it is placed again without those choices, and the better placement is kept.
+//! Revision: an early choice may stand in the way of a later one that saves more. Each attempt notes such choices; the next
+//! attempt goes without them, and the best placement is kept.
 
-use super::{Placed, Placer};
-use restride_ir::{Graph, GraphId, Placement, Program, Step, ValueId, carried_over};
+use super::Placed;
+use super::places::Places;
+use restride_ir::{Graph, GraphId, Placement, Program, Step, Table, ValueId, carried_over};
 use std::collections::BTreeSet;
 
-/// Values that are to have memory of their own, not where they are wanted or on an operand.
+/// Values that are to have memory of their own, at no hinted place and on no operand.
 pub type Avoid = BTreeSet<(GraphId, ValueId)>;
 
-/// A placement and what it regrets.
+/// One placement of a program.
 pub(super) struct Attempt {
     pub placed: Placed,
+    /// Values whose places stood in the way of something better.
     pub regrets: Avoid,
 }
 
@@ -38,7 +40,7 @@ pub(super) fn best<E>(program: &Program, mut attempt: impl FnMut(&Avoid) -> Resu
     Ok(best)
 }
 
-/// Bytes that are moved, then bytes of buffers.
+/// Bytes that are moved, then bytes of buffers, of a graph and its bodies.
 pub(super) fn cost(program: &Program, id: GraphId, placement: &Placement) -> (i64, i64) {
     let graph = &program.graphs[id];
     let (mut moved, mut memory) = (0i64, 0i64);
@@ -73,23 +75,47 @@ fn bytes(graph: &Graph, v: ValueId) -> i64 {
     known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
 }
 
-impl Placer<'_> {
-    /// Notes what a value's place was chosen for: the bytes of a move that it saves, 0 if only memory.
-    pub(super) fn chose(&mut self, v: ValueId, saves: i64) {
-        self.chosen.set(v, Some(saves));
+/// What an attempt was told to avoid, and what it would have the next one avoid.
+///
+/// Invariant: only values in `saved` are regretted, and only for a move of more bytes than their own place saves.
+pub(super) struct Revision<'a> {
+    graph: GraphId,
+    avoid: &'a Avoid,
+    /// For values that share a place with another one by choice: the bytes of a move that this saves, 0 if it saves memory
+    /// alone.
+    saved: Table<ValueId, Option<i64>>,
+    /// Values that kept the last place asked for from being written.
+    pub in_the_way: Vec<ValueId>,
+    /// Values whose places stood in the way of something better.
+    pub regrets: Avoid,
+}
+
+impl<'a> Revision<'a> {
+    pub fn new(graph: GraphId, avoid: &'a Avoid) -> Self {
+        Revision { graph, avoid, saved: Table::new(), in_the_way: Vec::new(), regrets: Avoid::new() }
+    }
+
+    /// Revision of a body that is placed in the same attempt.
+    pub fn of_body(&self, body: GraphId) -> Self {
+        Revision::new(body, self.avoid)
     }
 
     /// Whether a value is to have memory of its own.
-    pub(super) fn avoids(&self, v: ValueId) -> bool {
-        self.avoid.contains(&(self.id, v))
+    pub fn avoids(&self, v: ValueId) -> bool {
+        self.avoid.contains(&(self.graph, v))
     }
 
-    /// A move of so many bytes could not be saved for what `may_write` met last.
-    pub(super) fn regret(&mut self, bytes: i64) {
+    /// Notes the bytes of a move that the choice of a value's place saves.
+    pub fn chose(&mut self, v: ValueId, saved: i64) {
+        self.saved.set(v, Some(saved));
+    }
+
+    /// Notes that a move of `bytes` could not be saved because of the values in the way.
+    pub fn regret(&mut self, bytes: i64, places: &Places) {
         for u in std::mem::take(&mut self.in_the_way) {
-            let owner = self.owner[u].unwrap_or(u);
-            if self.chosen[owner].is_some_and(|saves| saves < bytes) {
-                self.regrets.insert((self.id, owner));
+            let owner = places.owner(u);
+            if self.saved[owner].is_some_and(|saved| saved < bytes) {
+                self.regrets.insert((self.graph, owner));
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Several memories: which buffer is stored in which, and where.
+//! Several memories: the memory and the offset of each buffer.
 //!
-//! Every buffer is in one memory for its whole life. Memories are filled in their order, fastest first. A memory takes the buffers with
-//! the most traffic (bytes that steps read and write) for the space and time that they occupy, as long as they fit. What does
-//! not fit spills to the next memory. The choice for the first memory is exact for few buffers ([`EXACT`]). For more, the plan
-//! says how little any choice could spill: at each step the live bytes beyond the capacity must be elsewhere, and the
-//! fractional knapsack says how little traffic they can have.
+//! A buffer is in one memory for its whole life. Memories are filled in their order, fastest first. Each takes the buffers
+//! with the most traffic (bytes that steps read and write) for their space and time, as long as they fit; the others spill
+//! to the next memory. The choice for the first memory is exact for few buffers ([`EXACT`]). For more, the plan gives a
+//! lower bound of the spilled traffic: at each step the live bytes beyond the capacity are elsewhere, and the fractional
+//! knapsack bounds their traffic from below.
 
-use super::load::Load;
+use super::bytes_per_step::BytesPerStep;
 use super::problem::{Item, Problem};
 use super::{Needs, PlanOptions, Proof, needs, solve};
 use restride_ir::{
@@ -20,7 +20,7 @@ pub struct MemorySpec {
     pub name: String,
     /// Bytes that it has; `None` for no limit.
     pub capacity: Option<i64>,
-    /// Names of values whose buffers must be in it.
+    /// Names of values whose buffers must be in this memory.
     pub pins: Vec<String>,
 }
 
@@ -31,11 +31,11 @@ const EXACT_PLANS: usize = 256;
 /// Steps with the largest loads that the bound on spilled traffic looks at.
 const BOUND_STEPS: usize = 256;
 
-/// Gives every arena buffer a memory and an offset in it. The arena is these memories, one behind the other.
+/// Gives every arena buffer a memory and an offset in it. The arena is the memories one after the other.
 ///
 /// # Errors
-/// No memory at all, two of one name; a pinned value that no arena buffer holds or that two memories claim; buffers that do not
-/// fit: with what they need.
+/// No memory, two of one name, a pinned value that no arena buffer holds or that two memories claim, or buffers that do not
+/// fit, with the bytes that they need.
 pub fn plan_memories(
     graph: &Graph,
     placement: &Placement,
@@ -51,9 +51,9 @@ pub fn plan_memories(
     let traffic = traffic(graph, placement);
     let values: Vec<i64> = ids.iter().map(|id| traffic[*id]).collect();
     let (pinned, pins) = pins(graph, placement, &ids, specs)?;
-    let chooser = Chooser { items: &items, values: &values, pinned: &pinned, specs, options };
+    let chooser = BufferChooser { items: &items, values: &values, pinned: &pinned, specs, options };
     let by_traffic = chooser.all(&|k| values[k] as f64 / chooser.area(k));
-    // A choice that leaves later memories too little room may still be a bad choice: keep what is large out of them.
+    // A good choice for one memory may leave later ones too little space: keep large buffers out of them.
     let chosen = match by_traffic {
         Ok(chosen) => chosen,
         Err(error) => chooser.all(&|k| chooser.area(k)).map_err(|_| error)?,
@@ -155,7 +155,7 @@ struct Chosen {
     exact: bool,
 }
 
-struct Chooser<'a> {
+struct BufferChooser<'a> {
     items: &'a [Item],
     values: &'a [i64],
     pinned: &'a [Option<usize>],
@@ -163,7 +163,7 @@ struct Chooser<'a> {
     options: &'a PlanOptions,
 }
 
-impl Chooser<'_> {
+impl BufferChooser<'_> {
     /// Bytes times steps; more than nothing.
     fn area(&self, k: usize) -> f64 {
         let i = &self.items[k];
@@ -176,7 +176,7 @@ impl Chooser<'_> {
         (Part { items: items.to_vec(), offsets: solution.offsets, height: solution.height }, solution.proof)
     }
 
-    /// Fills the memories in their order with what has the highest rank.
+    /// Fills the memories in their order, highest rank first.
     fn all(&self, rank: &dyn Fn(usize) -> f64) -> Result<Chosen> {
         let mut left: Vec<usize> = (0..self.items.len()).filter(|&k| self.pinned[k].is_none()).collect();
         let (mut parts, mut exact) = (Vec::new(), false);
@@ -209,8 +209,8 @@ impl Chooser<'_> {
         Ok(Chosen { parts, exact })
     }
 
-    /// The candidates of the highest rank that fit into a capacity together with what is pinned there, and whether no other
-    /// choice has more traffic there. The error is what the pinned buffers need.
+    /// The candidates of the highest rank that fit into a capacity beside the pinned ones, and whether no other choice has
+    /// more traffic there. The error is the height that the pinned buffers need.
     fn within(
         &self,
         own: &[usize],
@@ -225,7 +225,7 @@ impl Chooser<'_> {
         }
         let mut order: Vec<usize> = candidates.to_vec();
         order.sort_by(|&a, &b| rank(b).total_cmp(&rank(a)).then(a.cmp(&b)));
-        let mut load = Load::new(self.items);
+        let mut load = BytesPerStep::new(self.items);
         own.iter().for_each(|&k| load.add(&self.items[k]));
         let mut admitted = own.to_vec();
         for &k in &order {
@@ -241,7 +241,7 @@ impl Chooser<'_> {
                 best = part;
                 break;
             }
-            // What is below the capacity is a plan already. Where only pinned buffers are above it, the lowest rank goes.
+            // Buffers below the capacity are planned already. If only pinned buffers are above it, the lowest rank goes.
             let above = |at: usize| part.offsets[at].saturating_add(self.items[part.items[at]].size) > capacity;
             let stays: Vec<usize> = (0..admitted.len()).filter(|&at| at < own.len() || !above(at)).collect();
             if stays.len() < admitted.len() {
@@ -254,7 +254,7 @@ impl Chooser<'_> {
             return Ok((best, admitted.len() == own.len() + candidates.len()));
         }
         let mut search =
-            Exact { of: self, capacity, load: Load::new(self.items), best, plans: EXACT_PLANS, proved: true };
+            Exact { of: self, capacity, load: BytesPerStep::new(self.items), best, plans: EXACT_PLANS, proved: true };
         own.iter().for_each(|&k| search.load.add(&self.items[k]));
         let mut by_value = candidates.to_vec();
         by_value.sort_by_key(|&k| (std::cmp::Reverse(self.values[k]), k));
@@ -268,7 +268,7 @@ impl Chooser<'_> {
         let must = |k: usize| self.pinned[k].is_some_and(|m| m != 0) || self.items[k].size > capacity;
         let always: i64 = (0..self.items.len()).filter(|&k| must(k)).map(|k| self.values[k]).sum();
         let rest: Vec<usize> = (0..self.items.len()).filter(|&k| !must(k)).collect();
-        let mut load = Load::new(self.items);
+        let mut load = BytesPerStep::new(self.items);
         rest.iter().for_each(|&k| load.add(&self.items[k]));
         let at_step = |step: usize| {
             let mut live: Vec<(i64, i64, bool)> = Vec::new();
@@ -300,9 +300,9 @@ impl Chooser<'_> {
 
 /// All choices for the first memory, those with the most traffic first.
 struct Exact<'a> {
-    of: &'a Chooser<'a>,
+    of: &'a BufferChooser<'a>,
     capacity: i64,
-    load: Load,
+    load: BytesPerStep,
     best: Part,
     plans: usize,
     proved: bool,
@@ -377,7 +377,8 @@ mod tests {
             let pinned = vec![None; items.len()];
             let capacity = 64 * (2 + seed as i64 % 9);
             let specs = [memory("fast", Some(capacity)), memory("slow", None)];
-            let chooser = Chooser { items: &items, values: &values, pinned: &pinned, specs: &specs, options: &options };
+            let chooser =
+                BufferChooser { items: &items, values: &values, pinned: &pinned, specs: &specs, options: &options };
             let chosen = chooser.all(&|k| values[k] as f64 / chooser.area(k)).expect("slow has no limit");
             let have: i64 = chosen.parts[0].items.iter().map(|&k| values[k]).sum();
             let fits = |mask: usize| {
@@ -400,7 +401,8 @@ mod tests {
             let (items, values) = drawn(seed, 60);
             let pinned = vec![None; items.len()];
             let specs = [memory("fast", Some(64 * 20)), memory("slow", None)];
-            let chooser = Chooser { items: &items, values: &values, pinned: &pinned, specs: &specs, options: &options };
+            let chooser =
+                BufferChooser { items: &items, values: &values, pinned: &pinned, specs: &specs, options: &options };
             let chosen = chooser.all(&|k| values[k] as f64 / chooser.area(k)).expect("slow has no limit");
             assert!(chosen.parts[0].height <= 64 * 20);
             let all: usize = chosen.parts.iter().map(|p| p.items.len()).sum();

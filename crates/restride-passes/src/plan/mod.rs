@@ -1,12 +1,12 @@
-//! Where in the arena each buffer lies: offsets from lifetimes.
+//! The memory plan: the arena offset of each buffer, from lifetimes.
 //!
-//! A buffer counts with the bytes that somebody still reads ([`restride_ir::lives`]), so that another one may lie where it is not yet
-//! or no more. First a lower bound: the largest sum of bytes that are needed at one step. Then best fit under several orders, of which
-//! the smallest arena is taken (`fit.rs`). Where that is larger than the bound, an exact search within a budget
-//! (`search.rs`). [`solve`] does all of it on plain numbers, [`plan`] for a placement.
+//! A buffer counts with the bytes that a later step reads ([`restride_ir::lives`]), so other buffers may use its bytes
+//! before and after. First comes a lower bound: the largest sum of bytes needed at one step. Then best fit runs under
+//! several orders, and the smallest arena counts (`best_fit.rs`). If that is larger than the bound, an exact search follows
+//! within a budget (`search.rs`). [`solve`] does this on plain numbers, [`plan`] for a placement.
 
-mod fit;
-mod load;
+mod best_fit;
+mod bytes_per_step;
 mod memories;
 mod problem;
 mod search;
@@ -15,7 +15,7 @@ mod solve;
 #[cfg(test)]
 mod tests;
 
-pub use fit::PlanOrder;
+pub use best_fit::PlanOrder;
 pub use memories::{MemorySpec, plan_memories};
 pub use problem::{Item, Part, Problem, Proof, Solution};
 pub use search::{Rank, SearchOptions};
@@ -24,7 +24,7 @@ pub use solve::solve;
 use problem::most;
 use restride_ir::{ARENA_ALIGN, BufferId, BufferKind, Graph, Live, Placement, Plan, aligned, lives};
 
-/// What `plan` may do.
+/// Options of `plan`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlanOptions {
     /// Whether buffers that do not live at the same time may share bytes.
@@ -50,7 +50,7 @@ impl Default for PlanOptions {
 /// An item with more parts than this is given fewer, larger ones.
 const PARTS: usize = 128;
 
-/// What a placement needs memory for.
+/// The items of a placement that need memory.
 struct Needs {
     /// The buffers, in the order of the items.
     ids: Vec<BufferId>,
@@ -78,7 +78,7 @@ fn needs(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Needs {
             bytes: l.bytes.start - l.bytes.start % align..up(l.bytes.end).min(up(aligned(buffer.bytes))),
         };
         let own: Vec<Live> = if align > ARENA_ALIGN { lives[id].iter().map(wide).collect() } else { lives[id].clone() };
-        // Parts that meet where they are widened need no more than what they make up together.
+        // Widened parts that meet need no more than their union.
         let meet = align > ARENA_ALIGN && own.len() > 1;
         match item(up(aligned(buffer.bytes)), &own, meet) {
             None => out.idle.push(id),
@@ -109,7 +109,7 @@ pub fn plan(graph: &Graph, placement: &Placement, options: &PlanOptions) -> Plan
         plan.offsets.set(id, Some(*offset));
     }
     plan.arena_bytes = solution.height;
-    // What was planned as more than it needs may need less.
+    // An item that was planned with more bytes than it needs may need fewer.
     let coarse = simplified || options.align > ARENA_ALIGN;
     let largest = problem.items.iter().map(|i| i.size).max().unwrap_or(0);
     plan.at_least_bytes = if coarse { lower_bound.max(largest) } else { solution.at_least() };

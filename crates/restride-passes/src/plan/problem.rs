@@ -1,6 +1,6 @@
-//! What is to be planned, as plain numbers, and what comes of it: nothing here knows of programs or placements.
+//! The planning problem and its solution as plain numbers, independent of programs and placements.
 //!
-//! Sizes and offsets are in any unit; alignment is a matter of choosing it (the arena is planned in whole blocks).
+//! Sizes and offsets are in any unit; alignment is a choice of unit (the arena is planned in whole blocks).
 
 /// Bytes of an item that are needed during some steps: steps `start..end`, bytes `from..to`, counted from the item's own start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,7 +24,7 @@ pub struct Item {
     pub end: usize,
     /// How much it needs; more than nothing.
     pub size: i64,
-    /// What of it is needed when, without overlap; nothing means all of it, all the time.
+    /// The ranges needed at each time, without overlap; empty means all of the item, all the time.
     pub parts: Vec<Part>,
 }
 
@@ -34,7 +34,7 @@ impl Item {
         Item { start, end, size, parts: Vec::new() }
     }
 
-    /// Calls back for what is needed when.
+    /// Calls back for each range and its time.
     pub fn each_part(&self, mut f: impl FnMut(Part)) {
         if self.parts.is_empty() {
             f(Part { start: self.start, end: self.end, from: 0, to: self.size });
@@ -47,13 +47,13 @@ impl Item {
 /// Items to find offsets for.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Problem {
-    /// What needs memory.
+    /// The items that need memory.
     pub items: Vec<Item>,
-    /// A height that is low enough: what is no higher is not improved. Without it, what no solution can be lower than is.
+    /// A height that is low enough: lower solutions are not looked for. By default, the lower bound.
     pub capacity: Option<i64>,
 }
 
-/// What is known of how low a solution could be.
+/// Knowledge of the lowest possible height.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// As much is needed at one step, or by one item: no solution is lower.
@@ -74,9 +74,9 @@ pub struct Solution {
     pub offsets: Vec<i64>,
     /// The end of the item that ends last.
     pub height: i64,
-    /// Largest sum of what is needed at one step.
+    /// The largest sum needed at one step.
     pub lower_bound: i64,
-    /// What is known of lower ones.
+    /// Knowledge of lower heights.
     pub proof: Proof,
     /// Steps that the search took.
     pub steps: u64,
@@ -96,7 +96,7 @@ pub(super) fn height(items: &[Item], offsets: &[i64]) -> i64 {
     items.iter().zip(offsets).map(|(i, o)| o.saturating_add(i.size)).max().unwrap_or(0)
 }
 
-/// Largest sum of what is needed at one step.
+/// The largest sum needed at one step.
 pub(super) fn lower_bound(items: &[Item]) -> i64 {
     let mut changes: Vec<(usize, i64)> = Vec::with_capacity(items.len() * 2);
     for i in items {
@@ -111,7 +111,7 @@ pub(super) fn most(mut changes: Vec<(usize, i64)>) -> i64 {
     let (mut now, mut most) = (0i128, 0i128);
     for (k, (at, by)) in changes.iter().enumerate() {
         now += i128::from(*by);
-        // What ends at a step makes room for what begins there.
+        // Items that end at a step free their memory for those that begin there.
         if changes.get(k + 1).is_none_or(|next| next.0 != *at) {
             most = most.max(now);
         }
@@ -119,7 +119,7 @@ pub(super) fn most(mut changes: Vec<(usize, i64)>) -> i64 {
     i64::try_from(most).unwrap_or(i64::MAX)
 }
 
-/// The offsets of `b` that would make it share what both need at one step with `a` at offset 0: between the two numbers of
+/// The offsets of `b` at which it would share needed bytes with `a` at offset 0 in some step: between the two numbers of
 /// each pair, both excluded.
 pub(super) fn forbidden(a: &Item, b: &Item, mut f: impl FnMut(i64, i64)) {
     if a.end <= b.start || b.end <= a.start {

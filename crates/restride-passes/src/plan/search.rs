@@ -1,17 +1,17 @@
-//! An exact search for a solution that is no higher than a capacity: branch and bound with the inferences of MiniMalloc
-//! (Moffitt, "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023).
+//! An exact search for a solution within a capacity: branch and bound with the inferences of MiniMalloc (Moffitt,
+//! "MiniMalloc: A Lightweight Memory Allocator for Hardware-Accelerated Machine Learning", ASPLOS 2023).
 //!
-//! Items are put down one after another, from the bottom up, each as low as those below it let it: every solution can be
-//! pushed down to one like that. At each node of the search the next item is chosen; each inference prunes choices that need
-//! not be tried, and none changes the answer. What is not pruned is tried in an order, of which several are taken in turn,
-//! each with more nodes than the time before: most problems are easy in one of them.
+//! Items are placed one after another, from the bottom up, each as low as those below it permit: every solution can be
+//! pushed down to such a one. Each node of the search chooses the next item. Inferences prune choices and do not change the
+//! answer. The remaining choices are tried in several orders in turn, each with more nodes than the time before: most
+//! problems are easy in one of them.
 //!
-//! An item with parts is put down by what it needs in each section. Of two such items one is held to lie above the other
-//! wherever they meet, so that a search which ends without a solution then proves nothing.
+//! An item with parts is placed by the range that it needs in each section. Of two such items one is assumed to be above
+//! the other wherever they meet, so a search that ends without a solution proves nothing.
 
 use super::sections::Sections;
 
-/// What comes first when items are as low as each other, by the first that differs; the most first.
+/// The order among items that are equally low, by the first criterion that differs; the largest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rank {
     /// How long it lives, then size times life, then how much is needed at most while it lives.
@@ -22,27 +22,28 @@ pub enum Rank {
     TotalWidth,
 }
 
-/// What the search may do.
+/// Options of the search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchOptions {
-    /// Steps that a search may take, each of which looks at one item or one section. One takes two to seven nanoseconds in an
-    /// optimised build (`cargo bench -p restride-passes --bench plan` measures it): the default is at most about a second.
+    /// Steps that a search may take; each looks at one item or one section. A step takes two to seven nanoseconds in an
+    /// optimised build (`cargo bench -p restride-passes --bench plan` measures it), so the default is at most about a
+    /// second.
     pub budget: u64,
     /// Orders to try in turn; none of them means no search.
     pub ranks: Vec<Rank>,
-    /// Solutions of which each item could not lie lower are enough; of those that differ in the order alone, one is.
+    /// Only solutions in which no item can move down are tried, and only one of those that differ in order alone.
     pub canonical: bool,
-    /// A section of which the floor and what is still to come are too high has no solution.
+    /// A section whose floor plus remaining items exceed the capacity has no solution.
     pub section_inference: bool,
     /// The lowest item goes first.
     pub dynamic_ordering: bool,
-    /// An item is not put above the top of another that would fit below it.
+    /// An item is not placed above the top of another that would fit below it.
     pub dominance: bool,
     /// The floor of a section is where the lowest of its items can go.
     pub unallocated_floor: bool,
     /// The floor is nowhere below the last item put down.
     pub monotonic_floor: bool,
-    /// What is no longer connected in time is searched apart.
+    /// Items that are not connected in time are searched apart.
     pub decomposition: bool,
     /// Where an item with nothing above it was of no use, none that comes later is.
     pub hatless_pruning: bool,
@@ -70,13 +71,13 @@ impl Default for SearchOptions {
 pub(super) enum Outcome {
     /// With a solution.
     Found(Vec<i64>),
-    /// There is none, if no item has parts.
+    /// No solution exists, if no item has parts.
     Nothing,
     /// With its budget.
     Spent,
 }
 
-/// A search for offsets of items, given by their sizes and lengths of life, below a capacity. Takes from the budget what it took.
+/// A search for offsets of items, given by sizes and lifetimes, below a capacity. Its steps are taken from the budget.
 pub(super) fn search(
     shapes: &[(i64, i64)],
     sections: &Sections,
@@ -131,7 +132,7 @@ struct Search<'a> {
     total: Vec<i64>,
     /// Items to come that are in a section and the next one as well, or before and after both.
     cuts: Vec<u32>,
-    /// What was before: of `lowest`, of `floor`.
+    /// The values before: of `lowest`, of `floor`.
     lowest_were: Vec<(u32, i64)>,
     floors_were: Vec<(u32, i64)>,
     /// The node at which the floor of a section was last looked at.
@@ -210,7 +211,7 @@ impl<'a> Search<'a> {
         self.choose(&items, from, to, 0, 0)
     }
 
-    /// Chooses the next item and goes on from there. `items` are with their ranks, some of them placed already.
+    /// Chooses the next item and goes on from there. `items` are with their ranks, and some are placed already.
     fn choose(&mut self, items: &[(u32, u32)], from: usize, to: usize, least: i64, least_rank: u32) -> End {
         if self.nodes == 0 || self.left == 0 {
             return End::Spent;
@@ -261,7 +262,7 @@ impl<'a> Search<'a> {
             if end != End::Nothing {
                 break;
             }
-            // It would have gone there before any that comes later, and to no harm of theirs.
+            // It would have gone there before any later item, without harm to those.
             if hatless && self.options.hatless_pruning {
                 before = (offset, rank);
             }
@@ -270,7 +271,7 @@ impl<'a> Search<'a> {
         end
     }
 
-    /// Places an item: whether the others can still end below the capacity, and whether there is none above it.
+    /// Places an item. Returns whether the others can still end below the capacity, and whether the item has none above it.
     fn put(&mut self, i: u32, offset: i64) -> (bool, bool) {
         let sections = self.sections;
         let above = sections.above.row(i as usize);

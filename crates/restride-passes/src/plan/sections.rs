@@ -1,14 +1,14 @@
-//! Time cut into sections, for the search: what of which item is needed in each, and which items need to be apart.
+//! Time cut into sections for the search: the ranges that items need in each, and the pairs of items that must be apart.
 //!
-//! A step at which no more is needed than at one beside it says nothing new. So there is a section for each step after which
-//! something is needed no more, if something came before it since the last such step: as many as are needed, whatever the
-//! number of steps. Within a section an item needs one range, from the first to the last byte that it needs there.
+//! A step that needs no more than a neighbouring step adds no constraint. So a section ends at each step after which memory
+//! is freed, if memory was needed newly since the last such step. Within a section an item needs one range, from its first
+//! to its last needed byte.
 
 use super::problem::Item;
 
-/// What of an item is needed in a section, or what of a section by an item.
+/// The range that an item needs in a section.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
+pub(super) struct SectionRange {
     /// The other one: section or item.
     pub at: u32,
     pub from: i64,
@@ -17,18 +17,18 @@ pub(super) struct Window {
 
 /// Rows of different lengths.
 #[derive(Clone, Debug)]
-pub(super) struct Rows<T> {
+pub(super) struct SectionRows<T> {
     all: Vec<T>,
     starts: Vec<usize>,
 }
 
-impl<T> Default for Rows<T> {
+impl<T> Default for SectionRows<T> {
     fn default() -> Self {
-        Rows { all: Vec::new(), starts: vec![0] }
+        SectionRows { all: Vec::new(), starts: vec![0] }
     }
 }
 
-impl<T> Rows<T> {
+impl<T> SectionRows<T> {
     pub fn end_row(&mut self) {
         self.starts.push(self.all.len());
     }
@@ -53,17 +53,17 @@ impl<T> Rows<T> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sections {
     /// The sections of each item, in order.
-    pub of_item: Rows<Window>,
+    pub of_item: SectionRows<SectionRange>,
     /// The items of each section.
-    pub items: Rows<Window>,
-    /// For each item the others that it needs to be apart from, and how much higher than its own offset theirs must be
-    /// where they lie on top of it.
-    pub above: Rows<(u32, i64)>,
-    /// Items have parts: what the search does not find may be there all the same.
+    pub items: SectionRows<SectionRange>,
+    /// For each item, the others that it must be apart from, and how much higher their offsets must be when they are above
+    /// it.
+    pub above: SectionRows<(u32, i64)>,
+    /// Whether items have parts: then a search that ends without a solution proves nothing.
     pub ragged: bool,
 }
 
-/// What an item needs from each step on at which that changes.
+/// The range that an item needs, from each step on at which it changes.
 fn windows(item: &Item, out: &mut Vec<(usize, i64, i64)>) {
     out.clear();
     if item.parts.is_empty() {
@@ -84,7 +84,7 @@ fn windows(item: &Item, out: &mut Vec<(usize, i64, i64)>) {
 }
 
 impl Sections {
-    /// The sections of items, or nothing if that would take more than `budget` steps; takes from it what it took.
+    /// The sections of items, or `None` if that would take more than `budget` steps; its steps are taken from the budget.
     pub fn new(items: &[Item], budget: &mut u64) -> Option<Sections> {
         let mut out = Sections { ragged: items.iter().any(|i| !i.parts.is_empty()), ..Sections::default() };
         // (step, item, range from then on)
@@ -99,7 +99,7 @@ impl Sections {
         let mut now: Vec<(i64, i64)> = vec![(0, 0); items.len()];
         let mut living: Vec<u32> = Vec::new();
         let mut position: Vec<usize> = vec![0; items.len()];
-        let mut by_item: Vec<Vec<Window>> = vec![Vec::new(); items.len()];
+        let mut by_item: Vec<Vec<SectionRange>> = vec![Vec::new(); items.len()];
         let mut grown = false;
         let mut k = 0;
         while k < changes.len() {
@@ -121,8 +121,8 @@ impl Sections {
                 for (p, &i) in living.iter().enumerate() {
                     let (from, to) = now[i as usize];
                     position[i as usize] = p;
-                    out.items.push(Window { at: i, from, to });
-                    by_item[i as usize].push(Window { at: section, from, to });
+                    out.items.push(SectionRange { at: i, from, to });
+                    by_item[i as usize].push(SectionRange { at: section, from, to });
                 }
                 out.items.end_row();
                 grown = false;
@@ -151,7 +151,7 @@ impl Sections {
         Some(out)
     }
 
-    /// What divides all that offsets are sums of.
+    /// The greatest common divisor of all sizes.
     pub fn unit(&self) -> i64 {
         let gcd = |mut a: i64, mut b: i64| {
             while b != 0 {

@@ -1,7 +1,7 @@
 //! From a problem to a solution: the lower bound, best fit, and the search where best fit has left room.
 
 use super::PlanOptions;
-use super::fit::{best_fit, one_after_another};
+use super::best_fit::{best_fit, one_after_another};
 use super::problem::{Item, Part, Problem, Proof, Solution, height, lower_bound};
 use super::search::{Outcome, SearchOptions, search};
 use super::sections::Sections;
@@ -25,7 +25,7 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
     }
     let items = in_ranks(&problem.items);
     let bound = lower_bound(&items);
-    // An item of which only parts are needed at once lies somewhere as a whole.
+    // An item that is only needed in parts still has one offset.
     let mut at_least = items.iter().map(|i| i.size).max().unwrap_or(0).max(bound);
     let (least, mut steps) = (at_least, 0);
     let enough = problem.capacity.unwrap_or(at_least).max(at_least);
@@ -36,7 +36,7 @@ pub fn solve(problem: &Problem, options: &PlanOptions) -> Solution {
     if reached > enough && small && !options.ranks.is_empty() && options.budget > 0 {
         let mut budget = options.budget;
         let mut groups = connected(&items);
-        // What is highest needs to come down most.
+        // The highest item has to come down most.
         let top = |group: &Vec<usize>| group.iter().map(|&k| offsets[k] + items[k].size).max().unwrap_or(0);
         groups.sort_by_cached_key(|group| (std::cmp::Reverse(top(group)), group[0]));
         groups.retain(|group| top(group) > enough);
@@ -91,7 +91,7 @@ fn in_ranks(items: &[Item]) -> Vec<Item> {
     items.iter().map(ranked).collect()
 }
 
-/// Items in groups of which no two live at the same time.
+/// Items in groups whose members do not live at the same time.
 fn connected(items: &[Item]) -> Vec<Vec<usize>> {
     let mut by_start: Vec<usize> = (0..items.len()).collect();
     by_start.sort_by_key(|&k| (items[k].start, k));
@@ -129,7 +129,7 @@ fn lower(
     std::thread::scope(|scope| {
         let work = || halve(shapes, &sections, (goal, reached), &mut best, &mut proved, options, budget);
         let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work);
-        // Without a thread there is no search, and the result says that much is open.
+        // Without a thread the search is skipped, and the result says that the optimum is open.
         if let Ok(Err(panic)) = thread.map(|t| t.join()) {
             std::panic::resume_unwind(panic);
         }
@@ -137,7 +137,7 @@ fn lower(
     (best, proved)
 }
 
-/// Tries the lowest height that would do, then halves what is left between heights without and with a solution.
+/// Tries the lowest sufficient height, then bisects between heights without and with a solution.
 fn halve(
     shapes: &[(i64, i64)],
     sections: &Sections,
@@ -147,12 +147,12 @@ fn halve(
     options: &SearchOptions,
     budget: &mut u64,
 ) {
-    // Everything lies at sums of sizes, so that heights are multiples of what divides all of them.
+    // All offsets are sums of sizes, so heights are multiples of their common divisor.
     let unit = sections.unit();
     let down = |height: i64| height - height.rem_euclid(unit);
     let mut try_at = down(low);
     while low < high && *budget > 1 {
-        // What is hard in vain at one height leaves as much for all others.
+        // A height that uses up its budget leaves as much for the others.
         let mut share = *budget / 2;
         *budget -= share;
         let ended = search(shapes, sections, try_at, options, &mut share);

@@ -102,7 +102,7 @@ fn no_search() -> SearchOptions {
     SearchOptions { budget: 0, ..SearchOptions::default() }
 }
 
-/// Items of which any two that need memory at the same time need different bytes.
+/// Checks that any two items that need memory at the same time need different bytes.
 fn apart(items: &[Item], offsets: &[i64]) -> bool {
     (0..items.len()).all(|i| {
         offsets[i] >= 0
@@ -160,7 +160,7 @@ fn random_items(rng: &mut Lcg, n: usize, parts: bool) -> Vec<Item> {
         let (start, life, size) = (rng.below(6), 1 + rng.below(5), 1 + rng.below(8) as i64);
         let mut item = Item::whole(start, start + life, size);
         if parts && rng.below(2) == 0 && life > 1 && size > 1 {
-            // What is built or goes piece by piece.
+            // Items that are built or freed piece by piece.
             let (grows, at) = (rng.below(2) == 0, start + 1 + rng.below(life - 1));
             let cut = 1 + rng.below(size as usize - 1) as i64;
             let (first, second) = if grows { (cut, size) } else { (size, cut) };
@@ -345,7 +345,7 @@ fn items_of_which_parts_are_needed_may_lie_in_each_other() {
         let without = Problem { items: problem.items.iter().map(whole).collect(), capacity: None };
         let solution = solve(&problem, &PlanOptions::default());
         held(&problem, &solution);
-        // What is proved is so, whether or not the search has looked at everything.
+        // A proof holds, whether or not the search visited every node.
         assert!(solution.at_least() <= best, "{problem:?} {solution:?}");
         let other = solve(&without, &PlanOptions::default());
         lower += usize::from(solution.height < other.height);

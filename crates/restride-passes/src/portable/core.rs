@@ -3,8 +3,8 @@
 use super::flat;
 use crate::build::{Builder, Rebuilt, rebuild};
 use crate::chains::{Views, find, find_plain, read, region_of, typed, write};
+use crate::declared_strides::DeclaredStrides;
 use crate::lower::{Rules, lower_by};
-use crate::sure::Sure;
 use crate::symbols::witness;
 use restride_ir::{
     Arg, Args, Binding, Expr, GraphId, Kernel, Layout, MemoryFormat, Movement, Node, Program, Result, TensorType,
@@ -17,14 +17,14 @@ use std::collections::HashMap;
 /// Forms of forms of forms deeper than this stay as they are.
 const ROUNDS: usize = 8;
 
-/// What is known of a graph that is being written.
+/// Facts about a graph that is being written.
 #[derive(Default)]
 struct Known {
-    sure: Sure,
+    sure: DeclaredStrides,
     views: Views,
 }
 
-/// The program in core operators, as far as they say it.
+/// The program in core operators, where they have a form for it.
 pub(super) fn core(program: &Program) -> Result<Program> {
     let witness = witness(program);
     let mut out = program.clone();
@@ -120,7 +120,8 @@ fn scattered(new: &mut Rebuilt<'_>, known: &mut Known, node: &Node, args: &[Arg]
 
 const RESHAPE: &str = "aten.reshape.default";
 
-/// The same elements in the same order under other sizes: a view where the operand is sure to lie so, of a copy otherwise.
+/// The same elements in the same order under other sizes: a view if the operand is sure to have the strides, otherwise a
+/// view of a copy.
 fn in_order(new: &mut Rebuilt<'_>, known: &mut Known, witness: &Binding, node: &Node, args: &[Arg]) -> bool {
     let (Some(&Arg::Value(x)), &[result]) = (args.first(), &node.results[..]) else { return false };
     let def = node.op.def();

@@ -1,13 +1,13 @@
-//! Core ATen alone, where it has a form of what the program says.
+//! Core ATen alone, where it has a form for an operator.
 //!
-//! A functional program needs few operators to say its writes, but other compilers know PyTorch's operators unevenly. All of
-//! them take Core ATen, the operators that PyTorch asks of every backend. Others are said by these where they can be: views by
-//! `slice`, `select`, `permute`, `view` and their like; compositions by what they are composed of; writes by scatters and
-//! `index_put`. What has no form in Core ATen stays as it is. Among core operators those are chosen that every importer knows:
-//! `slice_scatter` for `select_scatter`, an `index_put` with an index for every dimension. Elements that are only moved are the
-//! same; `item` stays, as importers do not know its core form `_local_scalar_dense`; sums may be taken in another order. The
-//! number of nodes grows, so this is for writing files, on request, and for inference: `detach` goes, as in PyTorch's own
-//! decompositions.
+//! Other compilers know PyTorch's operators unevenly, but all accept Core ATen, the operators that PyTorch asks of every
+//! backend. Other operators are written with these: views by `slice`, `select`, `permute`, `view` and their like,
+//! compositions by their parts, writes by scatters and `index_put`. Operators without a core form stay.
+//!
+//! Among core operators those are chosen that every importer knows: `slice_scatter` for `select_scatter`, an `index_put`
+//! with an index for every dimension. `item` stays, as importers do not know its core form `_local_scalar_dense`. Moved
+//! elements are the same; sums may have another order. The number of nodes grows, so this form is for files, on request,
+//! and for inference: `detach` goes, as in PyTorch's own decompositions.
 
 mod core;
 mod flat;

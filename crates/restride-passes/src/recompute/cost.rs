@@ -1,15 +1,15 @@
-//! What it costs to run a node again: an estimate, which only decides what goes first.
+//! The cost of running a node again: an estimate that only ranks candidates.
 
-use crate::memory::Model;
+use crate::memory_model::MemoryModel;
 use restride_ir::{Graph, Node, Type, ValueId};
 
-/// Going through a byte of memory takes about as long as so many multiplications of a product of matrices, whose operands stay
-/// in the caches (one core: 3 to 6 GB/s without fusion, 25 to 40 billion multiplications).
+/// Multiplications of a matrix product, with operands in the caches, in the time of going through one byte of memory (one
+/// core: 3 to 6 GB/s without fusion, 25 to 40 billion multiplications).
 const BYTE: i64 = 8;
 
-/// For each node in order: the bytes that it reads and writes, and the multiplications of what sums products. A view costs
+/// For each node in order: the bytes that it reads and writes, and its multiplications if it sums products. A view costs
 /// nothing.
-pub(super) fn costs(graph: &Graph, model: &Model) -> Vec<i64> {
+pub(super) fn costs(graph: &Graph, model: &MemoryModel) -> Vec<i64> {
     model.nodes.iter().map(|n| cost(graph, &graph.nodes[n.id])).collect()
 }
 
@@ -37,7 +37,7 @@ fn products(graph: &Graph, node: &Node) -> i64 {
     (a as f64 * b as f64 * result as f64).sqrt().min(1e15) as i64
 }
 
-/// The elements of the two largest operands that may be factors of a product of matrices, of what sums products.
+/// The elements of the two largest operands of a node that sums products: they may be the factors of a matrix product.
 fn factors(graph: &Graph, node: &Node) -> Option<(i64, i64)> {
     let def = node.op.def();
     if def.pointwise || def.by_row || def.movement.is_some() || node.op.is_view() {
@@ -52,7 +52,7 @@ fn factors(graph: &Graph, node: &Node) -> Option<(i64, i64)> {
     }
 }
 
-/// What counts of a tensor; nothing of one whose sizes are not known.
+/// The elements of a tensor; 0 if a size is a symbol.
 #[derive(Default)]
 struct Counted {
     elements: i64,

@@ -1,27 +1,27 @@
-//! Computing again instead of keeping: a node that is run a second time, next to where its result is needed late, so that the
-//! memory of its result is free in between.
+//! Rematerialisation: a node is run a second time, shortly before its result is needed late, so that the memory of its
+//! result is free in between.
 //!
-//! What is run is a sequence of the nodes of a graph, some of them several times. A node reads what was made last of each of its
-//! operands, so that a sequence means what the graph means, however it repeats: the same node makes the same value of the same
-//! operands, and what is random draws by the number of the node that it was in the program ([`restride_ir::Origin::key`]).
-//! [`recompute`] finds a sequence that needs less memory at once, [`keep`] one in which backward keeps less of forward, and
-//! [`again`] makes the program that runs one.
+//! The result is a sequence of the nodes of a graph, some of them several times. A node reads the latest run of each
+//! operand, so a sequence means the same as the graph, however often it repeats nodes: the same node makes the same value
+//! of the same operands, and random draws depend on the node's number in the program ([`restride_ir::Origin::key`]).
+//! [`recompute`] finds a sequence that needs less memory at once, [`backward_keeps`] one in which backward keeps less of
+//! forward, and [`again`] makes the program that runs a sequence.
 
+mod backward_keeps;
 mod cost;
-mod evict;
-mod keep;
-mod restore;
+mod drop_values;
+mod keep_again;
 #[cfg(test)]
 mod tests;
 
-pub use keep::{Keep, Kept, keep};
+pub use backward_keeps::{Keep, Kept, keep};
 
 use crate::build::Names;
 use crate::dce::dce;
-use crate::memory::Model;
+use crate::memory_model::MemoryModel;
 use restride_ir::{Arg, Error, ErrorKind, Graph, NodeId, Program, Reason, Remark, RemarkKind, Result, Table, ValueId};
 
-/// How often what can be reached is halved in looking for it.
+/// Number of bisection steps towards the smallest peak that can be reached.
 const HALVINGS: usize = 8;
 
 /// A sequence of nodes to run, and how much the model says that it needs at once.
@@ -29,42 +29,42 @@ const HALVINGS: usize = 8;
 pub struct Recomputed {
     /// The nodes, some of them several times.
     pub sequence: Vec<NodeId>,
-    /// The most bytes that are there at once, by the model.
+    /// The largest number of live bytes, by the model.
     pub peak: i64,
 }
 
-/// A sequence that keeps at most so many bytes at once, by the model of memory, or else as few as it finds.
+/// A sequence with at most `most` live bytes by the model of memory, or else as few as it finds.
 ///
-/// The program has known sizes. Nodes keep their order; what is in the way where memory is short, can be computed again and is
-/// needed latest for its cost is dropped, and computed again where it is needed. What turns out to fit after all is kept.
+/// The program has known sizes. Nodes keep their order. Where memory is short, values that can be recomputed and are needed
+/// latest for their cost are dropped, and recomputed for their next reader. Values that fit after all are kept.
 pub fn recompute(program: &Program, most: i64) -> Recomputed {
-    let model = Model::new(program.graph());
+    let model = MemoryModel::new(program.graph());
     let costs = cost::costs(program.graph(), &model);
     let (sequence, peak) = reach(program, &model, &costs, Aim { most, work: i64::MAX });
     Recomputed { sequence: sequence.into_iter().map(|at| model.nodes[at].id).collect(), peak }
 }
 
-/// What a sequence should come to.
+/// Targets of the search.
 #[derive(Clone, Copy)]
 struct Aim {
     /// Bytes at once by the model; where that cannot be, as few as are found.
     most: i64,
-    /// What computing again may cost altogether.
+    /// The largest cost of all recomputation.
     work: i64,
 }
 
 /// As [`recompute`], with the model of the program, whose nodes may be free to be run again or not: the positions of nodes to run,
 /// and the peak.
-fn reach(program: &Program, model: &Model, costs: &[i64], aim: Aim) -> (Vec<usize>, i64) {
+fn reach(program: &Program, model: &MemoryModel, costs: &[i64], aim: Aim) -> (Vec<usize>, i64) {
     let all = work(costs, 0..model.nodes.len());
-    // What is too much work is nothing.
+    // A sequence with too much work does not count.
     let reach = |most: i64| {
-        let found = restore::restore(model, costs, evict::evict(program, model, costs, most), most);
+        let found = keep_again::restore(model, costs, drop_values::evict(program, model, costs, most), most);
         let added = work(costs, found.0.iter().copied()).saturating_sub(all);
         (added <= aim.work).then_some(found)
     };
     let mut best = reach(aim.most).unwrap_or_else(|| (model.own_order(), model.own_peak()));
-    // Where it cannot be reached, aiming that low is not what comes closest: everything is dropped then, again and again.
+    // Aiming at a peak that cannot be reached gives poor sequences: everything is dropped again and again.
     let (mut low, mut high) = (aim.most.max(model.floor()), best.1);
     for _ in 0..HALVINGS {
         if best.1 <= aim.most || low >= high {
@@ -83,14 +83,14 @@ fn reach(program: &Program, model: &Model, costs: &[i64], aim: Aim) -> (Vec<usiz
     best
 }
 
-/// What running nodes costs.
+/// The cost of running nodes.
 fn work(costs: &[i64], nodes: impl Iterator<Item = usize>) -> i64 {
     nodes.fold(0i64, |sum, k| sum.saturating_add(costs[k]))
 }
 
-/// The most bytes that are there at once in a program of known sizes, by the model of memory.
+/// The largest number of live bytes in a program of known sizes, by the model of memory.
 pub fn modelled(program: &Program) -> i64 {
-    Model::new(program.graph()).own_peak()
+    MemoryModel::new(program.graph()).own_peak()
 }
 
 /// A program that computes some of its values again.
@@ -98,22 +98,22 @@ pub fn modelled(program: &Program) -> i64 {
 pub struct Again {
     /// The program.
     pub program: Program,
-    /// Its nodes that compute something again, with the bytes of what they make and the value that was made before.
+    /// Nodes that recompute a value, with its bytes and the value that was made first.
     pub remarks: Vec<Remark>,
 }
 
-/// The program that runs a sequence of the nodes of its main graph. Where a node comes again its results are new values, and
-/// later nodes read these; what the caller gets is what was made first. Nodes that nobody needs are left out.
+/// The program that runs a sequence of the nodes of its main graph. A repeated node makes new values, which later nodes
+/// read; the caller gets the first ones. Nodes without readers are left out.
 ///
 /// # Errors
-/// A sequence that is none of this program: one that reads or returns what is not made, that leaves out or repeats what has an
-/// effect or learns a number, or moves it.
+/// The sequence does not fit the program: it reads or returns a value before it is made, or leaves out, repeats or moves a
+/// node that has an effect or learns a number.
 pub fn again(program: &Program, sequence: &[NodeId]) -> Result<Again> {
-    run(program, &Model::new(program.graph()), sequence)
+    run(program, &MemoryModel::new(program.graph()), sequence)
 }
 
 /// As [`again`], with the model of the graph.
-fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
+fn run(program: &Program, model: &MemoryModel, sequence: &[NodeId]) -> Result<Again> {
     let graph = program.graph();
     let refuse = |what: &str| Err(Error::new(ErrorKind::Invalid, format!("a sequence of nodes that {what}")));
     let mut at: Table<NodeId, Option<usize>> = Table::new();
@@ -128,7 +128,7 @@ fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
     let mut remarks = Vec::new();
     let mut names = Names::default();
     graph.values.iter().for_each(|(_, v)| drop(names.fresh(&v.name)));
-    // What stands for each value now, and the node that each node was run as last.
+    // The current counterpart of each value, and the latest run of each node.
     let mut now: Table<ValueId, Option<ValueId>> = Table::new();
     let mut last: Table<NodeId, Option<NodeId>> = Table::new();
     // The node that a run is another one of.
@@ -192,7 +192,7 @@ fn run(program: &Program, model: &Model, sequence: &[NodeId]) -> Result<Again> {
         return refuse("does not make what is returned");
     }
     dce(&mut out);
-    // What was made first and is not read before it is made again is made later, not again.
+    // A value that is not read before it is made again is made later, not twice.
     let mut ran: Table<NodeId, bool> = Table::new();
     let twice: Vec<NodeId> = out
         .graph()
@@ -211,8 +211,8 @@ fn graph_results(graph: &Graph, node: NodeId) -> Vec<ValueId> {
     graph.nodes[node].results.to_vec()
 }
 
-/// Values whose memory the caller gets: there is one of each.
-fn fixed(model: &Model, graph: &Graph) -> Table<ValueId, bool> {
+/// Values whose memory the caller gets: each is made once.
+fn fixed(model: &MemoryModel, graph: &Graph) -> Table<ValueId, bool> {
     let mut memory = vec![false; model.sizes.len()];
     graph.output_values().filter_map(|v| model.memory[v]).for_each(|m| memory[m] = true);
     let mut out: Table<ValueId, bool> = Table::new();
@@ -222,13 +222,13 @@ fn fixed(model: &Model, graph: &Graph) -> Table<ValueId, bool> {
     out
 }
 
-/// Why a node is never run again; `None` for what may be.
+/// Why a node is never run again; `None` if it may be.
 pub fn refusal(graph: &Graph, id: NodeId) -> Option<&'static str> {
     let def = graph.nodes[id].op.def();
     match () {
         () if def.effectful => Some("which has an effect, and is not computed again"),
         () if def.hop.is_some() => Some("which bodies compute, and is not computed again"),
-        () if !crate::memory::free(graph, &graph.nodes[id]) => {
+        () if !crate::memory_model::free(graph, &graph.nodes[id]) => {
             Some("whose size the run decides on, and is not computed again")
         }
         () => None,

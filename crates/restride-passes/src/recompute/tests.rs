@@ -39,7 +39,7 @@ fn a_chain_read_backwards_fits_in_less() {
         assert_eq!(share == 100, made.remarks.is_empty());
         last = made.remarks.len();
     }
-    // Of a chain of n, about the root of n is enough, and no chain needs more runs than there are pairs.
+    // A chain of n needs about the root of n, and no chain needs more runs than pairs of nodes.
     let least = recompute(&program, 0);
     assert!(least.peak < before / 3, "{} of {before}", least.peak);
 }
@@ -197,9 +197,9 @@ fn only_what_is_cheap_is_computed_again_unasked() {
     let count = |p: &Program, op: &str| p.graph().ordered().filter(|(_, n)| n.op.name() == op).count();
     assert_eq!(count(&kept.program, "aten.mm.default"), count(&wide, "aten.mm.default"));
     assert!(count(&kept.program, "aten.tanh.default") > 12);
-    let work = |p: &Program| -> i64 { cost::costs(p.graph(), &Model::new(p.graph())).iter().sum() };
+    let work = |p: &Program| -> i64 { cost::costs(p.graph(), &MemoryModel::new(p.graph())).iter().sum() };
     assert!(work(&kept.program) <= work(&wide) / 20 * 21);
-    // Of narrow ones it is most of it.
+    // In narrow programs it is most of the memory.
     let (narrow, forward) = layers(12, 4);
     let kept = keep(&narrow, forward, &restride_ir::Binding::new(), Keep::Auto).expect("sizes are known");
     assert!(work(&kept.program) <= work(&narrow) / 20 * 21, "{} nodes", kept.again);

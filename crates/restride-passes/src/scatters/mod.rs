@@ -1,7 +1,7 @@
 //! Nested scatters as one write.
 //!
-//! What was functionalized elsewhere (`run_decompositions`, an exporter that knows no views) writes a part of a part by a
-//! scatter into each of them, from the innermost out:
+//! Programs functionalized elsewhere (`run_decompositions`, an exporter without views) write a part of a part by a scatter
+//! into each of them, from the innermost out:
 //!
 //! ```text
 //! %s = select(%y, 0, 1); %v = select(%s, 0, 2)
@@ -9,28 +9,28 @@
 //! %z = select_scatter(%y, %t, 0, 1)
 //! ```
 //!
-//! Here it becomes one write of the composed region, as `functionalize` makes it of a write through a view of a view, and
-//! what was written is read from where it was computed. `versions.rs` finds out what is a version of what, by view rules and
-//! declared regions alone. A scatter whose part is read before the whole is there stays, and the whole is written beside it.
+//! Here this becomes one write of the composed region, as `functionalize` makes it of a write through a view of a view, and
+//! later reads of that region read the source. `versions.rs` finds the versions by view rules and declared regions alone. A
+//! scatter whose part is read before the whole exists stays, and the whole is written beside it.
 
 mod versions;
 
 use crate::build::Rebuilt;
 use crate::dce;
-use crate::functionalize::access::{read, write};
-use crate::functionalize::cells::Cells;
+use crate::functionalize::region_ops::{read, write};
 use crate::functionalize::rewrite::flag;
+use crate::functionalize::shared_region::SharedRegion;
 use restride_ir::{
     Arg, Args, Binding, Error, Expr, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId,
     ViewOutcome,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use versions::{Raised, Shown, Versions, Write};
+use versions::{Raised, ScatterWrite, ShownRegion, Versions};
 
-/// The program with nested scatters as one write each, and reads of what was written as what was written.
+/// The program with nested scatters as one write each, and with sources in place of reads of them.
 ///
 /// # Errors
-/// None that a valid functional program can give.
+/// A valid functional program gives none.
 pub fn merge(program: &Program) -> Result<Program> {
     let scatters = |g: &Graph| g.ordered().any(|(_, n)| matches!(n.op.def().movement, Some(Movement::Scatter { .. })));
     if !program.graphs.iter().any(|(_, g)| scatters(g)) {
@@ -61,11 +61,11 @@ struct Merger<'a> {
     made: BTreeMap<(usize, usize), ValueId>,
 }
 
-/// What came of making a value.
-enum Made {
-    /// It is there.
+/// The outcome of making a value.
+enum MergedScatters {
+    /// The value exists.
     Value(ValueId),
-    /// These must be there first.
+    /// These values must be made first.
     Needs(Vec<ValueId>),
     /// It cannot be made so.
     No,
@@ -111,8 +111,8 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// What was written and is all that a value shows; an output keeps its strides, which would take a copy of the source.
-    fn source(&self, v: ValueId, shown: &Shown) -> Option<ValueId> {
+    /// The source of a write that a value shows whole; an output keeps its strides, which would take a copy of the source.
+    fn source(&self, v: ValueId, shown: &ShownRegion) -> Option<ValueId> {
         let (old, src) = (self.new.old, self.versions.source(shown)?);
         (old.values[v].ty == old.values[src].ty || !self.outputs.contains(&v)).then_some(src)
     }
@@ -124,8 +124,8 @@ impl<'a> Merger<'a> {
         })
     }
 
-    /// What a value shows, with the write that made it, if there is one.
-    fn written(&self, v: ValueId) -> Option<(&Shown, &Write)> {
+    /// The region that a value shows, with the write that made it, if one did.
+    fn written(&self, v: ValueId) -> Option<(&ShownRegion, &ScatterWrite)> {
         let shown = self.versions.shown(v)?;
         Some((shown, self.versions.list[shown.version].write.as_ref()?))
     }
@@ -139,9 +139,9 @@ impl<'a> Merger<'a> {
                 continue;
             }
             match self.make(top)? {
-                Made::Value(made) => self.new.map.set(top, Some(made)),
-                Made::Needs(more) if stack.len() <= self.new.old.values.len() => stack.extend(more),
-                Made::Needs(_) | Made::No => {
+                MergedScatters::Value(made) => self.new.map.set(top, Some(made)),
+                MergedScatters::Needs(more) if stack.len() <= self.new.old.values.len() => stack.extend(more),
+                MergedScatters::Needs(_) | MergedScatters::No => {
                     return Err(Error::invalid(format!("%{} is made of itself", self.new.old.values[top].name)));
                 }
             }
@@ -149,43 +149,43 @@ impl<'a> Merger<'a> {
         Ok(self.new.map[v].expect("it was just made"))
     }
 
-    /// Makes a value that waits: as what was written, as a part of what is there anyway, or by its node.
-    fn make(&mut self, v: ValueId) -> Result<Made> {
+    /// Makes a waiting value: as the source of a write, as a part of a value that exists anyway, or by its node.
+    fn make(&mut self, v: ValueId) -> Result<MergedScatters> {
         let old = self.new.old;
         let id = self.waiting[v]
             .ok_or_else(|| Error::invalid(format!("%{} is used before it is made", old.values[v].name)))?;
         let node = &old.nodes[id];
         if let Some(base) = self.versions.same(v) {
-            return Ok(self.new.map[base].map_or_else(|| Made::Needs(vec![base]), Made::Value));
+            return Ok(self.new.map[base].map_or_else(|| MergedScatters::Needs(vec![base]), MergedScatters::Value));
         }
         let shown = self.versions.shown(v).expect("what waits shows a version").clone();
         if let Some(src) = self.source(v, &shown) {
-            return Ok(self.new.map[src].map_or_else(|| Made::Needs(vec![src]), Made::Value));
+            return Ok(self.new.map[src].map_or_else(|| MergedScatters::Needs(vec![src]), MergedScatters::Value));
         }
         let raised = self.versions.list[shown.version].write.as_ref().map_or(0, |w| w.raised.len());
         for k in (0..raised).rev() {
             match self.content(node, v, shown.version, k)? {
-                Made::Value(content) => {
-                    let ty = Cells::from(self.new.graph.tensor(content).clone());
+                MergedScatters::Value(content) => {
+                    let ty = SharedRegion::from(self.new.graph.tensor(content).clone());
                     let mut b = self.new.builder(node, v);
-                    return Ok(Made::Value(read(&mut b, content, &ty, &shown.cells.layout)?));
+                    return Ok(MergedScatters::Value(read(&mut b, content, &ty, &shown.cells.layout)?));
                 }
-                Made::No => {}
+                MergedScatters::No => {}
                 needs => return Ok(needs),
             }
         }
         let missing: Vec<ValueId> = node.operands().filter(|v| self.new.map[*v].is_none()).collect();
         if !missing.is_empty() {
-            return Ok(Made::Needs(missing));
+            return Ok(MergedScatters::Needs(missing));
         }
         self.keep(node)?;
-        Ok(self.new.map[v].map_or(Made::No, Made::Value))
+        Ok(self.new.map[v].map_or(MergedScatters::No, MergedScatters::Value))
     }
 
     /// A version in the region that it was put back in by its scatter number `k`.
-    fn content(&mut self, node: &Node, named: ValueId, version: usize, k: usize) -> Result<Made> {
+    fn content(&mut self, node: &Node, named: ValueId, version: usize, k: usize) -> Result<MergedScatters> {
         let level = self.raised(version, k).cells.clone();
-        // From the version back to one that is there in this region.
+        // From the version back to one that exists in this region.
         let (mut chain, mut missing) = (vec![(version, k)], Vec::new());
         let mut value = loop {
             let (x, k) = chain[chain.len() - 1];
@@ -206,36 +206,37 @@ impl<'a> Merger<'a> {
                 continue;
             }
             if self.versions.shown(base).is_none_or(|s| s.version != at) {
-                return Ok(Made::No);
+                return Ok(MergedScatters::No);
             }
             match self.new.map[base] {
                 Some(value) if self.new.graph.tensor(value).layout.same_cells(&level.layout) => break value,
                 None if self.waiting[base].is_some() => {
                     missing.push(base);
-                    return Ok(Made::Needs(missing));
+                    return Ok(MergedScatters::Needs(missing));
                 }
-                // It comes later, or lies otherwise.
-                _ => return Ok(Made::No),
+                // The value is made later, or has another layout.
+                _ => return Ok(MergedScatters::No),
             }
         };
         if !missing.is_empty() {
-            return Ok(Made::Needs(missing));
+            return Ok(MergedScatters::Needs(missing));
         }
         for (x, k) in chain.into_iter().rev() {
-            let Write { region, src, .. } = self.versions.list[x].write.as_ref().expect("what is raised was written");
+            let ScatterWrite { region, src, .. } =
+                self.versions.list[x].write.as_ref().expect("what is raised was written");
             let src = self.new.map[*src].expect("sources are there");
             let ty = self.new.graph.tensor(value).clone();
             value = write(&mut self.new.builder(node, named), value, &ty, &region.layout, src)?;
             self.made.insert((x, k), value);
         }
-        Ok(Made::Value(value))
+        Ok(MergedScatters::Value(value))
     }
 
     fn raised(&self, version: usize, k: usize) -> &Raised {
         &self.versions.list[version].write.as_ref().expect("what is raised was written").raised[k]
     }
 
-    /// A node as it is, over new values, which are all there.
+    /// A node as it is, over new values, which all exist.
     fn keep(&mut self, node: &Node) -> Result<()> {
         let def = node.op.def();
         let mut args = self.new.args(node);
@@ -251,7 +252,7 @@ impl<'a> Merger<'a> {
                 node.results.iter().zip(made).for_each(|(r, v)| self.new.map.set(*r, Some(v)));
                 return Ok(());
             }
-            // Strides matter to it: they are said to be what they were.
+            // The operator reads strides: its operands are declared to have the old ones.
             if def.strided || def.view.is_some() || def.hop.is_some() {
                 args = node.args.iter().map(|a| a.map_values(|v| self.declared(node, *v))).collect();
             }
@@ -260,7 +261,7 @@ impl<'a> Merger<'a> {
         Ok(())
     }
 
-    /// A value that is there, with the type that it had.
+    /// A value that exists, with its old type.
     fn declared(&mut self, node: &Node, v: ValueId) -> ValueId {
         let now = self.new.map[v].expect("operands come first");
         match self.new.old.values[v].ty.tensor().cloned() {
@@ -269,7 +270,7 @@ impl<'a> Merger<'a> {
         }
     }
 
-    /// Types of a view's results on operands that lie otherwise than before; `None` if it is no view of them.
+    /// Types of a view's results on operands with another layout; `None` if it is no view of them.
     fn view_types(&self, node: &Node, args: &[Arg]) -> Option<Vec<TensorType>> {
         let def = node.op.def();
         let rule = def.view.filter(|_| def.math.is_none() && !def.strided && !def.metadata)?;

@@ -1,12 +1,13 @@
-//! What the values of a functional graph show: regions of versions of roots.
+//! Values of a functional graph as regions of versions of roots.
 //!
-//! A root is a value that is no part of another one here: an input, or what a kernel makes. A view shows a region of what
-//! its operand shows. A scatter makes a new version of the root, in which the cells of one region hold its source. A scatter
-//! that puts a version of a region back where the region came from makes no version: it shows more of that one.
+//! A root is a value that is no part of another one here: an input, or the result of a kernel. A view shows a region of the
+//! cells that its operand shows. A scatter makes a new version of the root, in which the cells of one region hold its
+//! source. A scatter that puts a version of a region back into the same region makes no version: it shows more of the same
+//! one.
 
 use crate::chains::detaches;
-use crate::functionalize::cells::Cells;
 use crate::functionalize::rewrite::flag;
+use crate::functionalize::shared_region::SharedRegion;
 use crate::place::view_rule;
 use restride_ir::{
     Arg, Args, Binding, Dim, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewOutcome, ViewRule,
@@ -22,9 +23,9 @@ const LOOK_BACK: usize = 64;
 const EFFORT: usize = 64;
 
 /// One version of a root.
-pub(super) struct Version {
+pub(super) struct RootVersion {
     /// The write that made it; `None` for a root's first.
-    pub write: Option<Write>,
+    pub write: Option<ScatterWrite>,
     root: usize,
     depth: usize,
     /// A value that shows all of the root.
@@ -32,34 +33,34 @@ pub(super) struct Version {
 }
 
 /// The write that made a version.
-pub(super) struct Write {
-    /// The version before it.
+pub(super) struct ScatterWrite {
+    /// The previous version.
     pub parent: usize,
     /// The cells that changed.
-    pub region: Cells,
-    /// What they hold.
+    pub region: SharedRegion,
+    /// The elements of the region.
     pub src: ValueId,
-    /// Regions that `region` is known to lie in.
-    inside: Vec<Cells>,
+    /// Regions that are known to contain `region`.
+    inside: Vec<SharedRegion>,
     /// Regions that show the version and not only the part that was written, each inside the next.
     pub raised: Vec<Raised>,
 }
 
 /// A region that shows a version because a scatter put a part of it back, or because it is seen through a view.
 pub(super) struct Raised {
-    /// What showed the region before the write.
+    /// The value that showed the region before the write.
     pub base: ValueId,
     /// The region.
-    pub cells: Cells,
+    pub cells: SharedRegion,
 }
 
-/// What a value shows.
+/// The region and version that a value shows.
 #[derive(Clone)]
-pub(super) struct Shown {
+pub(super) struct ShownRegion {
     /// Which version.
     pub version: usize,
     /// Where its elements are in the root.
-    pub cells: Cells,
+    pub cells: SharedRegion,
     /// Whether no two elements are known to be in one cell.
     single: bool,
     /// Whether gradients do not go to the root: a file says that of a value by its own operator.
@@ -69,13 +70,13 @@ pub(super) struct Shown {
 /// The versions of all roots of a graph.
 pub(super) struct Versions<'a> {
     graph: &'a Graph,
-    pub list: Vec<Version>,
-    shown: Table<ValueId, Option<Shown>>,
-    /// Values that are others: results of scatters that change nothing, and views that show just what an earlier value is.
+    pub list: Vec<RootVersion>,
+    shown: Table<ValueId, Option<ShownRegion>>,
+    /// Values that equal others: results of scatters that change nothing, and views of exactly an earlier value.
     same: Table<ValueId, Option<ValueId>>,
     /// The first value that shows a region of a version.
     first: HashMap<(usize, Layout<Expr>), ValueId>,
-    /// What view rules find with symbolic sizes, as the program says it: `s - Max(0, Min(s, 1))` as `s - 1`.
+    /// Results of view rules with symbolic sizes in the program's own expressions: `s - Max(0, Min(s, 1))` as `s - 1`.
     spelled: HashMap<Layout<Expr>, Layout<Expr>>,
     witness: &'a Binding,
     effort: usize,
@@ -96,8 +97,8 @@ impl<'a> Versions<'a> {
         all
     }
 
-    /// What a value shows, if it is a tensor.
-    pub fn shown(&self, v: ValueId) -> Option<&Shown> {
+    /// The region that a tensor shows.
+    pub fn shown(&self, v: ValueId) -> Option<&ShownRegion> {
         self.shown[v].as_ref()
     }
 
@@ -106,8 +107,8 @@ impl<'a> Versions<'a> {
         self.same[v]
     }
 
-    /// The source of the last write that may have touched what is shown, if it wrote just that.
-    pub fn source(&self, shown: &Shown) -> Option<ValueId> {
+    /// The source of the last write that may have touched the region, if it wrote exactly the region.
+    pub fn source(&self, shown: &ShownRegion) -> Option<ValueId> {
         let mut version = shown.version;
         for _ in 0..LOOK_BACK {
             let write = self.list[version].write.as_ref()?;
@@ -126,13 +127,13 @@ impl<'a> Versions<'a> {
         let Some(ty) = self.graph.values[v].ty.tensor() else { return };
         let layout = if single(&ty.layout) { ty.layout.clone() } else { Layout::contiguous(&ty.layout.sizes) };
         let version = self.list.len();
-        self.list.push(Version { write: None, root: version, depth: 0, whole: Some(v) });
-        let cells = Cells::from(TensorType::new(ty.dtype, layout));
-        self.shown.set(v, Some(Shown { version, cells, single: true, detached: false }));
+        self.list.push(RootVersion { write: None, root: version, depth: 0, whole: Some(v) });
+        let cells = SharedRegion::from(TensorType::new(ty.dtype, layout));
+        self.shown.set(v, Some(ShownRegion { version, cells, single: true, detached: false }));
         self.unite(v);
     }
 
-    /// Notes what a value shows; it is an earlier one of that type that shows the same.
+    /// Notes the region of a value; the value equals an earlier one of its type that shows the same.
     fn unite(&mut self, v: ValueId) {
         let Some(shown) = self.shown[v].as_ref().filter(|s| !s.detached) else { return };
         match self.first.entry((shown.version, shown.cells.layout.clone())) {
@@ -146,11 +147,11 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// What a rule finds in what the operand `base` shows.
-    fn seen(&self, node: &Node, rule: &ViewRule, base: ValueId) -> Option<(Shown, Vec<TensorType>)> {
+    /// The result of a rule on the region that the operand `base` shows.
+    fn seen(&self, node: &Node, rule: &ViewRule, base: ValueId) -> Option<(ShownRegion, Vec<TensorType>)> {
         let shown = self.shown(base)?.clone();
         let declared = self.graph.tensor(base);
-        // Strides that are not the declared ones mean something else to it.
+        // The operator reads strides, which must be the declared ones.
         if node.op.def().strided && shown.cells.layout != declared.layout {
             return None;
         }
@@ -172,8 +173,9 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// A region with symbolic sizes as the program says it, where it says it of a value that lies as declared.
-    fn spell(&mut self, base: (ValueId, &Shown), result: ValueId, found: &mut Layout<Expr>) {
+    /// A region with symbolic sizes in the program's own expressions, where the program has them for a value with the
+    /// declared layout.
+    fn spell(&mut self, base: (ValueId, &ShownRegion), result: ValueId, found: &mut Layout<Expr>) {
         if found.known().is_some() || base.1.cells.layout != self.graph.tensor(base.0).layout {
             return;
         }
@@ -185,7 +187,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// A view shows a part of what its operand shows. `None` if the node is none.
+    /// The part of its operand's region that a view shows; `None` if the node is no view.
     fn view(&mut self, node: &Node) -> Option<()> {
         let (rule, position, _) = view_rule(node)?;
         let Some(Arg::Value(base)) = node.args.get(position) else { return None };
@@ -197,16 +199,16 @@ impl<'a> Versions<'a> {
             self.spell((*base, &shown), r, &mut view.layout);
             let single = self.single_part(&shown, &view.layout, node.op.def().strided);
             let detached = shown.detached || detaches(node);
-            self.shown.set(r, Some(Shown { version: shown.version, cells: view.into(), single, detached }));
+            self.shown.set(r, Some(ShownRegion { version: shown.version, cells: view.into(), single, detached }));
             self.sees_whole(r);
             self.unite(r);
         }
         Some(())
     }
 
-    /// Whether a part of what is shown has no two elements in one cell. With symbolic sizes: it has as many elements as the
+    /// Whether a part of a region has no two elements in one cell. With symbolic sizes: it has as many elements as the
     /// whole, or each of its dimensions runs along one of the whole, or along two as a diagonal does.
-    fn single_part(&self, of: &Shown, part: &Layout<Expr>, strided: bool) -> bool {
+    fn single_part(&self, of: &ShownRegion, part: &Layout<Expr>, strided: bool) -> bool {
         if single(part) {
             return true;
         }
@@ -256,14 +258,14 @@ impl<'a> Versions<'a> {
         self.list[shown.version].whole = Some(v);
     }
 
-    fn is_whole(&self, shown: &Shown) -> bool {
+    fn is_whole(&self, shown: &ShownRegion) -> bool {
         let root = self.list[self.list[shown.version].root].whole.and_then(|v| self.shown(v));
         root.is_some_and(|root| root.cells.layout.same_cells(&shown.cells.layout))
     }
 
     /// Says that a region shows a version; nothing is larger than the whole.
     fn raise(&mut self, version: usize, raised: Raised) {
-        let shown = |r: &Raised| Shown { version, cells: r.cells.clone(), single: true, detached: false };
+        let shown = |r: &Raised| ShownRegion { version, cells: r.cells.clone(), single: true, detached: false };
         let write = write_of(&self.list, version);
         if write.raised.last().is_some_and(|last| self.is_whole(&shown(last))) {
             return;
@@ -286,7 +288,7 @@ impl<'a> Versions<'a> {
             return None;
         }
         let (shown, mut views) = self.seen(node, &region, *b)?;
-        let region = Cells::from(views.pop().filter(|_| views.is_empty())?);
+        let region = SharedRegion::from(views.pop().filter(|_| views.is_empty())?);
         let sizes = region.layout.sizes.iter().zip(&from.layout.sizes);
         let fits = region.rank() == from.rank() && { sizes }.all(|(a, b)| a.equals(b) == Some(true));
         if !fits {
@@ -309,14 +311,14 @@ impl<'a> Versions<'a> {
                 let inside = vec![shown.cells.clone(), region.clone()];
                 self.write(
                     shown.version,
-                    Write { parent: shown.version, region, src: *src, inside, raised: Vec::new() },
+                    ScatterWrite { parent: shown.version, region, src: *src, inside, raised: Vec::new() },
                 )
             }
         };
         if version == shown.version {
             self.same.set(*r, Some(*b));
         }
-        let shown = Shown { version, ..shown };
+        let shown = ShownRegion { version, ..shown };
         if self.is_whole(&shown) && self.list[version].whole.is_none() {
             self.list[version].whole = Some(*r);
         }
@@ -327,26 +329,26 @@ impl<'a> Versions<'a> {
         Some(())
     }
 
-    /// Whether the region of a scatter into a base without two elements in a cell has none either: so it is, unless strides say
-    /// where it lies.
-    fn single_region(&self, node: &Node, region: &Cells) -> bool {
+    /// Whether a scatter's region in a base without two elements in a cell has none either: true unless strides give the
+    /// region.
+    fn single_region(&self, node: &Node, region: &SharedRegion) -> bool {
         !node.op.def().strided || single(&region.layout)
     }
 
-    fn write(&mut self, parent: usize, write: Write) -> usize {
+    fn write(&mut self, parent: usize, write: ScatterWrite) -> usize {
         let (root, depth) = (self.list[parent].root, self.list[parent].depth + 1);
-        self.list.push(Version { write: Some(write), root, depth, whole: None });
+        self.list.push(RootVersion { write: Some(write), root, depth, whole: None });
         self.list.len() - 1
     }
 
     /// The version that is `whole` with the region as it is in the version `part`, where only the region differs.
-    fn put_back(&mut self, whole: &Shown, base: ValueId, part: usize, region: &Cells) -> Option<usize> {
+    fn put_back(&mut self, whole: &ShownRegion, base: ValueId, part: usize, region: &SharedRegion) -> Option<usize> {
         let (to_part, to_whole) = self.paths(part, whole.version)?;
         let write = |version: &usize| self.list[*version].write.as_ref().expect("versions on a path were written");
         if !to_part.iter().all(|x| write(x).lies_in(region)) {
             return None;
         }
-        // What the whole lost in the region since must be written there again.
+        // Cells that the whole lost in the region since must be written again.
         let restored = |y: &usize| {
             let lost = &write(y).region;
             lost.disjoint(region) || to_part.iter().any(|x| contained(lost, &write(x).region))
@@ -361,10 +363,11 @@ impl<'a> Versions<'a> {
         }
         let mut version = whole.version;
         for x in to_part {
-            let Write { region, src, inside, .. } = write_of(&self.list, x);
+            let ScatterWrite { region, src, inside, .. } = write_of(&self.list, x);
             let (region, src) = (region.clone(), *src);
             let inside = inside.iter().chain([&whole.cells]).cloned().collect();
-            version = self.write(version, Write { parent: version, region, src, inside, raised: vec![raised()] });
+            version =
+                self.write(version, ScatterWrite { parent: version, region, src, inside, raised: vec![raised()] });
         }
         Some(version)
     }
@@ -391,12 +394,12 @@ impl<'a> Versions<'a> {
     }
 }
 
-fn write_of(list: &[Version], version: usize) -> &Write {
+fn write_of(list: &[RootVersion], version: usize) -> &ScatterWrite {
     list[version].write.as_ref().expect("a version that is not a root's first was written")
 }
 
-impl Write {
-    fn lies_in(&self, region: &Cells) -> bool {
+impl ScatterWrite {
+    fn lies_in(&self, region: &SharedRegion) -> bool {
         self.inside.iter().any(|own| same_set(&own.layout, &region.layout)) || contained(&self.region, region)
     }
 }
@@ -420,7 +423,7 @@ fn same_set(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
 }
 
 /// Whether all cells of a region are known to be cells of another one.
-fn contained(a: &Cells, b: &Cells) -> bool {
+fn contained(a: &SharedRegion, b: &SharedRegion) -> bool {
     if same_set(&a.layout, &b.layout) {
         return true;
     }

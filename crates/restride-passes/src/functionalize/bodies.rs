@@ -1,0 +1,273 @@
+//! Bodies of higher-order operators, rewritten: operands go in by value, or as regions of storages that the body writes.
+
+use super::histories::Root;
+use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
+use super::storages::{Alias, StorageId};
+use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, Node, TensorType, Type, ValueId};
+use std::sync::Arc;
+
+/// An operand as a body sees it.
+#[derive(Clone)]
+pub(super) enum BodyOperand {
+    /// By value.
+    Value(ValueId, Type),
+    /// As a region of the base with this position among the bases.
+    Region { base: usize, ty: TensorType, conj: bool, neg: bool, history: Seen },
+}
+
+/// The history that a body sees of a region of a base.
+#[derive(Clone, Copy)]
+pub(super) enum Seen {
+    /// The base's.
+    Base,
+    /// The base's, as a view that was made under `no_grad`.
+    Constant,
+    /// One of its own, in which it is a constant.
+    Detached,
+}
+
+/// A storage that a body writes: it goes in as a value with one of its histories.
+#[derive(Clone, Copy)]
+pub(super) struct Base {
+    pub storage: StorageId,
+    pub root: Root,
+}
+
+/// A body's result that is a region of an operand.
+#[derive(Clone, PartialEq)]
+pub(super) struct Returned {
+    /// Position among the operands whose storage it is on.
+    pub storage: StorageId,
+    pub ty: TensorType,
+    pub root: Root,
+    pub constant: bool,
+}
+
+/// A rewritten body.
+pub(super) struct RewrittenBody {
+    pub graph: GraphId,
+    /// For each old output, the outer storage and region that it is, if it is one.
+    pub returned: Vec<Option<Returned>>,
+    /// The final bases, as values of the new body.
+    pub bases: Vec<ValueId>,
+}
+impl Rewriter<'_> {
+    /// Storages of operands that a body writes, in operand order, by per-operand flags.
+    pub(super) fn written_storages(&self, operands: &[ValueId], written: &[bool]) -> Rewrite<Vec<Base>> {
+        let mut out: Vec<Base> = Vec::new();
+        for (v, w) in operands.iter().zip(written) {
+            if *w && matches!(self.map[*v], Some(NewValue::Object(_))) {
+                let Alias { storage, root, .. } = self.storages[self.alias(*v)?];
+                if out.iter().all(|b| b.storage != storage) {
+                    out.push(Base { storage, root });
+                }
+            }
+        }
+        // The history that is not constant of the values that the body reads.
+        for v in operands.iter().filter(|v| matches!(self.map[**v], Some(NewValue::Object(_)))) {
+            let Alias { storage, root, .. } = self.storages[self.alias(*v)?];
+            let Some(base) = out.iter_mut().find(|b| b.storage == storage && b.root != root) else { continue };
+            match (self.storages.is_constant(storage, base.root), self.storages.is_constant(storage, root)) {
+                (_, true) => {}
+                (true, false) => base.root = root,
+                (false, false) => {
+                    let name = &self.old.values[*v].name;
+                    let what = format!("a body that writes the memory of %{name}, which it sees with two histories");
+                    return Err(Error::unsupported(what).help("clone the detached tensor before the call").into());
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The bases as they go in.
+    pub(super) fn base_values(&mut self, node: &Node, bases: &[Base]) -> Vec<Option<ValueId>> {
+        let all = bases.iter().map(|base| Some(self.build(node, |b, s| s.content_as(b, base.storage, base.root))));
+        all.collect()
+    }
+
+    pub(super) fn operand(&mut self, node: &Node, v: ValueId, bases: &[Base]) -> Rewrite<BodyOperand> {
+        if matches!(self.map[v], Some(NewValue::Object(_))) {
+            let a = &self.storages[self.alias(v)?];
+            if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {
+                let history = match (a.root == bases[base].root, a.constant) {
+                    (true, false) => Seen::Base,
+                    (true, true) => Seen::Constant,
+                    (false, _) => Seen::Detached,
+                };
+                return Ok(BodyOperand::Region { base, ty: (*a.ty).clone(), conj: a.conj, neg: a.neg, history });
+            }
+        }
+        let value = self.read(node, v)?;
+        Ok(BodyOperand::Value(value, self.new.values[value].ty.clone()))
+    }
+
+    /// Rewrites a body. Its new inputs are the operands by value, in order, with the bases put in before operand
+    /// `bases_at`; its new outputs are the old ones with the final bases put in at the same position.
+    pub(super) fn body(
+        &mut self,
+        graph: GraphId,
+        operands: &[BodyOperand],
+        outer: &[ValueId],
+        bases: &[Base],
+        bases_at: usize,
+    ) -> Rewrite<RewrittenBody> {
+        let program = self.program;
+        let old = &program.graphs[graph];
+        if old.inputs.len() != operands.len() {
+            return Err(Error::invalid("a body takes another number of operands than it is given").into());
+        }
+        let mut inner = Rewriter::new(program, old);
+        inner.graphs = std::mem::take(&mut self.graphs);
+        // Inputs of the new body: values by position, with the bases put in at `bases_at`.
+        let mut base_values = vec![None; bases.len()];
+        let base_types: Vec<TensorType> = bases.iter().map(|b| (*self.storages[b.storage].ty).clone()).collect();
+        let mut base_storages = vec![None; bases.len()];
+        let mut add_bases = |inner: &mut Rewriter<'_>| {
+            for (k, ty) in base_types.iter().enumerate() {
+                let name = inner.names.fresh(&format!("base_{k}"));
+                let v = inner.new.add_input(name, Type::Tensor(ty.clone()));
+                base_values[k] = Some(v);
+                let alias = inner.storages.add(v, ty.clone(), Some(k));
+                base_storages[k] = Some(inner.storages[alias].storage);
+            }
+        };
+        let mut regions = Vec::new();
+        for (i, (o, &v)) in operands.iter().zip(&old.inputs).enumerate() {
+            if i == bases_at {
+                add_bases(&mut inner);
+            }
+            match o {
+                BodyOperand::Value(_, _) => {
+                    let name = inner.names.fresh(&old.values[v].name);
+                    let new = inner.new.add_input(name, old.values[v].ty.clone());
+                    inner.bind_given(v, new, bases.len() + i);
+                }
+                BodyOperand::Region { base, ty, conj, neg, history } => {
+                    regions.push((v, *base, ty.clone(), *conj, *neg, *history));
+                }
+            }
+        }
+        if bases_at >= operands.len() {
+            add_bases(&mut inner);
+        }
+        for (v, base, ty, conj, neg, history) in regions {
+            let storage = base_storages[base].expect("bases were added");
+            let alias = inner.storages.region_as(storage, ty, conj, neg);
+            match history {
+                Seen::Base => {}
+                Seen::Constant => inner.storages.set_history(alias, Root::OWN, true),
+                Seen::Detached => inner.storages.detach(alias),
+            }
+            let bound = inner.object(alias);
+            inner.bind(v, bound);
+        }
+        let value_storages: Vec<(StorageId, usize)> = operands
+            .iter()
+            .zip(&old.inputs)
+            .enumerate()
+            .filter(|(_, (o, _))| matches!(o, BodyOperand::Value(_, Type::Tensor(_))))
+            .filter_map(|(i, (_, v))| Some((inner.storages[inner.alias(*v).ok()?].storage, i)))
+            .collect();
+        inner.nodes().map_err(|stop| match stop {
+            Halt::NeedsStorage(k) => self.beyond(bases.get(k).map(|b| b.storage)),
+            Halt::NeedsRoom(..) => Error::unsupported("a body that makes the memory of an operand grow").into(),
+            other => other,
+        })?;
+        inner.mark_overwritten();
+        let node = Node {
+            op: op("aten.alias.default"),
+            args: Vec::new(),
+            results: Default::default(),
+            origin: Arc::default(),
+        };
+        let mut outputs = Vec::new();
+        let mut returned = Vec::new();
+        for arg in &old.outputs {
+            let Arg::Value(v) = arg else {
+                outputs.push(arg.clone());
+                returned.push(None);
+                continue;
+            };
+            let mut from = None;
+            if let Ok(alias) = inner.alias(*v) {
+                let a = inner.storages[alias].clone();
+                let whole_ty = inner.storages[a.storage].ty.clone();
+                if let Some(k) = base_storages.iter().position(|s| *s == Some(a.storage)) {
+                    let Base { storage, root } = bases[k];
+                    from = Some(Returned { storage, ty: (*a.ty).clone(), root, constant: false });
+                } else if let Some((_, i)) = value_storages.iter().find(|(s, _)| *s == a.storage)
+                    && let Some(&outer_value) = outer.get(*i)
+                    && let Ok(outer_alias) = self.alias(outer_value)
+                {
+                    let o = &self.storages[outer_alias];
+                    // A part of the operand is where the body sees it, if the body sees the operand where it is.
+                    let part = match (a.ty == whole_ty, o.ty == whole_ty) {
+                        (true, _) => Some((*o.ty).clone()),
+                        (false, true) => Some((*a.ty).clone()),
+                        (false, false) => None,
+                    };
+                    from = part.filter(|_| !o.conj && !o.neg).map(|ty| Returned {
+                        storage: o.storage,
+                        ty,
+                        root: o.root,
+                        constant: o.constant,
+                    });
+                }
+                if a.conj || a.neg || a.constant || a.root != Root::OWN {
+                    from = None;
+                }
+            }
+            returned.push(from);
+            outputs.push(Arg::Value(inner.read(&node, *v)?));
+        }
+        // The caller sees the memory that a body leaves, whether the body reads it again or not.
+        if let Some(why) = (0..inner.storages.len())
+            .map(|s| &inner.storages[StorageId(s)])
+            .find_map(|state| state.lost.as_ref().filter(|_| state.input.is_some()))
+        {
+            return Err(Error::unsupported(why.clone()).into());
+        }
+        if let Some(call) = base_storages.iter().flatten().find_map(|s| inner.storages.uncertain(*s)) {
+            return Err(open_sharing(call));
+        }
+        let last = base_storages.iter().map(|s| {
+            let storage = s.expect("bases were added");
+            inner.build(&node, |b, s| s.content_as(b, storage, Root::OWN))
+        });
+        let last: Vec<ValueId> = last.collect();
+        let at = if bases_at >= operands.len() { outputs.len() } else { bases_at.min(outputs.len()) };
+        outputs.splice(at..at, last.iter().map(|v| Arg::Value(*v)));
+        inner.new.outputs = outputs;
+        self.graphs = inner.graphs;
+        self.graphs.push(inner.new);
+        // The main graph is graph 0.
+        Ok(RewrittenBody { graph: GraphId::new(self.graphs.len()), returned, bases: last })
+    }
+
+    /// The error for a body that reaches beyond its operands: a base that may be passed with its whole storage, or an
+    /// operand that is passed by value.
+    pub(super) fn beyond(&self, base: Option<StorageId>) -> Halt {
+        match base.map(|s| self.storages[s].input) {
+            Some(Some(input)) => Halt::NeedsStorage(input),
+            Some(None) => Error::new(ErrorKind::Program, "a body reaches beyond the storage of its operand").into(),
+            None => Error::unsupported("a body that reaches beyond the elements of an operand, into its storage")
+                .help("take the view outside of the body")
+                .into(),
+        }
+    }
+}
+
+pub(super) fn storages_of(bases: &[Base]) -> Vec<StorageId> {
+    bases.iter().map(|b| b.storage).collect()
+}
+
+pub(super) fn values_of(operands: &[BodyOperand]) -> Vec<Option<ValueId>> {
+    operands
+        .iter()
+        .filter_map(|o| match o {
+            BodyOperand::Value(v, _) => Some(Some(*v)),
+            BodyOperand::Region { .. } => None,
+        })
+        .collect()
+}

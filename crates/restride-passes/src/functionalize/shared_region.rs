@@ -1,0 +1,57 @@
+//! Regions as storages keep them: shared, and with numbers at hand where all is known.
+
+use restride_ir::{Dim, Expr, Layout, Meta, TensorType};
+use restride_tensor::{Overlap, overlap_bytes};
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// Element type and cells of a region of a storage.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SharedRegion(Rc<(TensorType, Option<Meta>)>);
+
+impl From<TensorType> for SharedRegion {
+    fn from(ty: TensorType) -> Self {
+        let known = TensorType::known(&ty);
+        SharedRegion(Rc::new((ty, known)))
+    }
+}
+impl Deref for SharedRegion {
+    type Target = TensorType;
+    fn deref(&self) -> &TensorType {
+        &self.0.0
+    }
+}
+
+impl SharedRegion {
+    /// The type in numbers, if sizes, strides and offset are known.
+    pub fn known(&self) -> Option<&Meta> {
+        self.0.1.as_ref()
+    }
+
+    /// Whether the region has no cells.
+    pub fn is_empty(&self) -> bool {
+        self.layout.sizes.iter().any(|n| n.is(0))
+    }
+
+    /// Whether two regions of a storage are known to have no cell in common.
+    pub fn disjoint(&self, other: &SharedRegion) -> bool {
+        match (self.known(), other.known()) {
+            (Some(a), Some(b)) => {
+                overlap_bytes(&a.layout, a.dtype.size(), &b.layout, b.dtype.size()) == Overlap::Disjoint
+            }
+            _ if self.dtype == other.dtype => apart(&self.layout, &other.layout),
+            _ => false,
+        }
+    }
+}
+
+/// Provably disjoint with symbolic sizes: cut or fixed in one dimension of the same strides at different places.
+fn apart(a: &Layout<Expr>, b: &Layout<Expr>) -> bool {
+    let end = |l: &Layout<Expr>| {
+        l.sizes
+            .iter()
+            .zip(&l.strides)
+            .fold(l.offset.plus(&Expr::Int(1)), |e, (n, s)| e.plus(&n.minus(&Expr::Int(1)).times(s)))
+    };
+    b.offset.less(&end(a)) == Some(false) || a.offset.less(&end(b)) == Some(false)
+}

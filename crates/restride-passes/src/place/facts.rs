@@ -1,0 +1,215 @@
+//! Facts about a graph that its placement reads and never changes.
+
+use restride_ir::{
+    Arg, Error, Graph, GraphId, HopCall, Meta, Movement, Nested, NodeId, OutputKind, Program, Result, Table, Type,
+    ValueId,
+};
+use std::collections::BTreeMap;
+
+/// Facts about the graphs of a program, by graph and by how many inputs its loop replaces.
+pub(super) type ProgramFacts<'a> = BTreeMap<(GraphId, usize), Facts<'a>>;
+
+/// Facts about one graph, computed once for all attempts to place it.
+///
+/// Invariant: everything here follows from the program alone, so no decision can make it stale. Readers that remain while
+/// values are placed are in [`Places`](super::places::Places).
+pub(super) struct Facts<'a> {
+    pub program: &'a Program,
+    pub id: GraphId,
+    pub graph: &'a Graph,
+    pub boundary: Boundary,
+    /// Types with known sizes, of tensors.
+    types: Table<ValueId, Option<Meta>>,
+    /// Position of the last node that reads a value; past the last node for values that the caller gets.
+    pub last_use: Table<ValueId, usize>,
+    /// Positions of the nodes that read a value, in order.
+    pub uses: Table<ValueId, Vec<usize>>,
+    /// Position of the node that makes a value.
+    pub makers: Table<ValueId, Option<usize>>,
+    /// For each value the last of those that can follow it in its cells.
+    pub successors: Table<ValueId, Option<ValueId>>,
+}
+
+/// The inputs and outputs of a graph as its caller sees them.
+pub(super) struct Boundary {
+    /// For each input, the value that its memory must hold at the end, if it may be written.
+    pub becomes: Vec<Option<ValueId>>,
+    /// Outputs that get memory of their own: position and value.
+    pub outputs: Vec<(usize, ValueId)>,
+    /// For each value that the caller gets, where the caller looks for it.
+    handed: BTreeMap<ValueId, Handed>,
+    /// Whether values start at cell 0 at the border (a body) or where their types say (the main graph).
+    pub body: bool,
+}
+
+/// Where the caller looks for a value at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Handed {
+    /// Inputs whose new content the value is.
+    pub inputs: Vec<usize>,
+    /// Positions of outputs.
+    pub outputs: Vec<usize>,
+}
+
+impl Boundary {
+    fn new(becomes: Vec<Option<ValueId>>, outputs: Vec<(usize, ValueId)>, body: bool) -> Boundary {
+        let mut handed: BTreeMap<ValueId, Handed> = BTreeMap::new();
+        for (i, v) in becomes.iter().enumerate().filter_map(|(i, v)| v.map(|v| (i, v))) {
+            handed.entry(v).or_default().inputs.push(i);
+        }
+        for (i, v) in &outputs {
+            handed.entry(*v).or_default().outputs.push(*i);
+        }
+        Boundary { becomes, outputs, handed, body }
+    }
+
+    fn of_main(program: &Program) -> Boundary {
+        let graph = program.graph();
+        let mut becomes = vec![None; graph.inputs.len()];
+        let mut outputs = Vec::new();
+        for (i, v) in tensor_outputs(graph) {
+            let Some(spec) = program.signature.outputs.get(i) else { continue };
+            match spec.kind {
+                OutputKind::Mutation(input) => becomes[input] = Some(v),
+                OutputKind::Metadata(_) | OutputKind::Token => {}
+                _ if spec.alias.is_some() => {}
+                _ => outputs.push((i, v)),
+            }
+        }
+        Boundary::new(becomes, outputs, false)
+    }
+
+    /// The boundary of a body whose first `carried` inputs a loop replaces.
+    fn of_body(graph: &Graph, carried: usize) -> Boundary {
+        let outputs = tensor_outputs(graph).filter(|(i, _)| *i >= carried).collect();
+        Boundary::new(Nested::becomes(graph, carried), outputs, true)
+    }
+}
+
+fn tensor_outputs(graph: &Graph) -> impl Iterator<Item = (usize, ValueId)> {
+    let value = |(i, a): (usize, &Arg)| if let Arg::Value(v) = a { Some((i, *v)) } else { None };
+    let tensor = |(_, v): &(usize, ValueId)| matches!(graph.values[*v].ty, Type::Tensor(_));
+    graph.outputs.iter().enumerate().filter_map(value).filter(tensor)
+}
+
+impl<'a> Facts<'a> {
+    /// Facts about the main graph and every body below it.
+    pub fn of_program(program: &'a Program) -> ProgramFacts<'a> {
+        let mut all = ProgramFacts::new();
+        let mut todo = vec![(program.main, 0)];
+        while let Some((id, carried)) = todo.pop() {
+            if all.contains_key(&(id, carried)) {
+                continue;
+            }
+            let graph = &program.graphs[id];
+            let boundary = match id == program.main {
+                true => Boundary::of_main(program),
+                false => Boundary::of_body(graph, carried),
+            };
+            all.insert((id, carried), Facts::new(program, id, boundary));
+            // A call that is no call is an error where its node is placed.
+            for call in graph.ordered().filter_map(|(_, node)| HopCall::of(graph, node).ok().flatten()) {
+                todo.extend(call.bodies.iter().enumerate().map(|(b, &body)| (body, call.replaced(b))));
+            }
+        }
+        all
+    }
+
+    fn new(program: &'a Program, id: GraphId, boundary: Boundary) -> Self {
+        let graph = &program.graphs[id];
+        let mut types = Table::new();
+        for (v, value) in graph.values.iter() {
+            if let Type::Tensor(t) = &value.ty {
+                types.set(v, t.known());
+            }
+        }
+        let mut last_use: Table<ValueId, usize> = Table::new();
+        let mut uses: Table<ValueId, Vec<usize>> = Table::new();
+        let mut makers: Table<ValueId, Option<usize>> = Table::new();
+        for (at, (_, node)) in graph.ordered().enumerate() {
+            node.results.iter().for_each(|r| makers.set(*r, Some(at)));
+            for v in node.operands() {
+                last_use.set(v, at);
+                let u = uses.entry(v);
+                if u.last() != Some(&at) {
+                    u.push(at);
+                }
+            }
+        }
+        boundary.handed.keys().for_each(|v| last_use.set(*v, graph.order.len()));
+        let successors = successors(graph, &types, &last_use);
+        Facts { program, id, graph, boundary, types, last_use, uses, makers, successors }
+    }
+
+    /// The type of a tensor; `None` for other values and where a size is a symbol.
+    pub fn known_type(&self, v: ValueId) -> Option<&Meta> {
+        self.types[v].as_ref()
+    }
+
+    /// The type of a tensor.
+    ///
+    /// # Errors
+    /// A size is a symbol.
+    pub fn ty(&self, v: ValueId) -> Result<&Meta> {
+        self.known_type(v).ok_or_else(|| {
+            Error::unsupported(format!("the sizes of %{} are not known before the run", self.graph.values[v].name))
+        })
+    }
+
+    pub fn is_tensor(&self, v: ValueId) -> bool {
+        matches!(self.graph.values[v].ty, Type::Tensor(_))
+    }
+
+    pub fn bytes_of(&self, v: ValueId) -> i64 {
+        self.known_type(v).map_or(0, |t| t.layout.numel().saturating_mul(t.dtype.size() as i64))
+    }
+
+    /// Bytes of all results of a node.
+    pub fn result_bytes(&self, id: NodeId) -> i64 {
+        self.graph.nodes[id].results.iter().map(|r| self.bytes_of(*r)).sum()
+    }
+
+    /// Where the caller looks for a value; `None` if the caller does not get it.
+    pub fn handed(&self, v: ValueId) -> Option<&Handed> {
+        self.boundary.handed.get(&v)
+    }
+}
+
+/// For each value, the last of the values that can follow it in the same cells, each over the one before it.
+fn successors(
+    graph: &Graph,
+    types: &Table<ValueId, Option<Meta>>,
+    last_use: &Table<ValueId, usize>,
+) -> Table<ValueId, Option<ValueId>> {
+    let mut last: Table<ValueId, Option<ValueId>> = Table::new();
+    for (at, &id) in graph.order.iter().enumerate().rev() {
+        let node = &graph.nodes[id];
+        let mut follow = |v: ValueId, r: ValueId| {
+            let alike = match (&types[v], &types[r]) {
+                (Some(a), Some(b)) => a.dtype.size() == b.dtype.size() && a.layout.sizes == b.layout.sizes,
+                _ => false,
+            };
+            if alike && last_use[v] == at && last[v].is_none() {
+                last.set(v, Some(last[r].unwrap_or(r)));
+            }
+        };
+        if let Ok(Some(call)) = HopCall::of(graph, node) {
+            for (k, r) in node.results.iter().enumerate() {
+                if let Some((_, v)) = call.takes_over(k) {
+                    follow(v, *r);
+                }
+            }
+            continue;
+        }
+        let mut follow_arg = |arg: u8, result: u8| {
+            if let (Some(Arg::Value(v)), Some(r)) = (node.args.get(arg as usize), node.results.get(result as usize)) {
+                follow(*v, *r);
+            }
+        };
+        match node.op.def().movement {
+            Some(Movement::Scatter { base, .. }) => follow_arg(base, 0),
+            _ => node.op.def().reuse.iter().for_each(|l| follow_arg(l.arg, l.result)),
+        }
+    }
+    last
+}

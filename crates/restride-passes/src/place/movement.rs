@@ -1,0 +1,177 @@
+//! Operators that only move data: in place where possible, by moves otherwise.
+
+use super::Placer;
+use super::assemble::is_at;
+use super::places::default_layout;
+use restride_ir::{
+    Arg, Error, Layout, Meta, Movement, NodeId, Place, Reason, RemarkKind, Result, ValueId, ViewOutcome, ViewRule,
+};
+use restride_tensor::{Overlap, overlap_bytes, self_overlaps};
+
+impl Placer<'_> {
+    /// Places the result of a node that only moves data; false for other nodes, and where its kernel must run.
+    pub(super) fn place_movement(&mut self, at: usize, id: NodeId) -> Result<bool> {
+        let node = &self.facts.graph.nodes[id];
+        match node.op.def().movement {
+            None | Some(Movement::View(_)) => Ok(false),
+            Some(Movement::Same) => self.place_same(at, id),
+            Some(Movement::Scatter { base, src, region }) => {
+                let arg = |k: u8| node.args.get(k as usize);
+                let (Some(&Arg::Value(base)), Some(&Arg::Value(src))) = (arg(base), arg(src)) else {
+                    return Ok(false);
+                };
+                if self.facts.ty(base)?.dtype != self.facts.ty(src)?.dtype {
+                    return Ok(false);
+                }
+                self.place_scatter(at, id, base, src, region)
+            }
+            Some(Movement::Assemble(pieces)) => self.assemble(at, id, pieces),
+        }
+    }
+
+    /// `clone` and its like: the result shares the operand's place, or is moved.
+    fn place_same(&mut self, at: usize, id: NodeId) -> Result<bool> {
+        let facts = self.facts;
+        let node = &facts.graph.nodes[id];
+        let (Some(&Arg::Value(from)), &[r]) = (node.args.first(), &node.results[..]) else { return Ok(false) };
+        let (have, want) = (facts.ty(from)?, facts.ty(r)?);
+        let Some(place) = self.places.find(from).cloned() else { return Ok(false) };
+        if have.dtype != want.dtype || have.layout.numel() != want.layout.numel() {
+            return Ok(false);
+        }
+        let bytes = facts.bytes_of(r);
+        let layout = if self.options.views { place.layout.view(&want.layout.sizes) } else { None };
+        if let Some(layout) = layout.filter(|_| !self.revision.avoids(r)) {
+            // A later write to the original may need the copy after all.
+            self.revision.chose(r, bytes);
+            self.settle(r, Place { buffer: place.buffer, layout }, want.dtype)?;
+            self.places.push_free(id);
+            self.remark(id, RemarkKind::ViewOnBase, Reason::Taken, bytes, Some(from));
+            return Ok(true);
+        }
+        if have.layout.sizes != want.layout.sizes {
+            // No strides express the other shape: the kernel takes elements in logical order.
+            return Ok(false);
+        }
+        let reason = if self.options.views { Reason::InTheWay } else { Reason::SwitchedOff };
+        self.remark(id, RemarkKind::ViewOnBase, reason, bytes, Some(from));
+        let to = self.moved_place(at, id, r)?;
+        self.settle(r, to.clone(), want.dtype)?;
+        self.places.push_move(from, place, to);
+        self.places.push_free(id);
+        Ok(true)
+    }
+
+    /// The region of a scatter on a base with the layout `of`; `None` if strides cannot express it.
+    pub(super) fn region_of(&self, id: NodeId, base: ValueId, rule: &ViewRule, of: &Layout) -> Result<Option<Layout>> {
+        let on = |layout: &Layout| -> Result<Option<Layout>> {
+            Ok(match rule.of(&self.args_with(id, base, layout)?)? {
+                ViewOutcome::Views(v) => v.first().map(|m| m.layout.clone()),
+                _ => None,
+            })
+        };
+        if !self.facts.graph.nodes[id].op.def().strided {
+            return on(of);
+        }
+        // The region is given by strides of eager PyTorch's base.
+        let eager = &self.facts.ty(base)?.layout;
+        if (0..of.rank()).any(|d| of.sizes[d] > 1 && of.strides[d] != eager.strides[d]) {
+            return Ok(None);
+        }
+        Ok(on(eager)?.map(|l| Layout { offset: l.offset + of.offset - eager.offset, ..l }))
+    }
+
+    fn place_scatter(&mut self, at: usize, id: NodeId, base: ValueId, src: ValueId, rule: ViewRule) -> Result<bool> {
+        let r = self.facts.graph.nodes[id].results[0];
+        let ty = self.facts.ty(r)?;
+        let (place, from) = (self.places.get(base)?, self.places.get(src)?);
+        let bytes = self.facts.bytes_of(base);
+        if self.region_of(id, base, &rule, &ty.layout)?.is_some_and(|r| self_overlaps(&r) != Some(false)) {
+            // The kernel decides which element stays in a cell.
+            return Ok(false);
+        }
+        let mut reason = Reason::SwitchedOff;
+        if self.options.scatter
+            && let Some(region) = self.region_of(id, base, &rule, &place.layout)?
+        {
+            let to = Place { buffer: place.buffer, layout: region };
+            // A source that was made in the region has replaced the base's elements there.
+            reason = match is_at(&from, &to) {
+                true => Reason::Taken,
+                false => self.may_scatter(at, base, src, &place, &to, ty),
+            };
+            if reason == Reason::Taken {
+                self.places.set_owner(r, self.places.owner(base));
+                if let Some(gone) = self.places.replaced.get(&base).cloned() {
+                    self.places.replaced.insert(r, gone);
+                }
+                self.settle(r, place, ty.dtype)?;
+                if !is_at(&from, &to) {
+                    self.remark_moved(id, src, RemarkKind::SourceInRegion);
+                    self.places.push_move(src, from, to);
+                }
+                self.places.push_free(id);
+                self.remark(id, RemarkKind::ScatterInBase, Reason::Taken, bytes, Some(base));
+                return Ok(true);
+            }
+        }
+        self.remark(id, RemarkKind::ScatterInBase, reason, bytes, Some(base));
+        // The base is carried over to memory of the result's own, then the region is replaced.
+        let mut to = self.moved_place(at, id, r)?;
+        if self.region_of(id, base, &rule, &to.layout)?.is_none() {
+            // The region is given by strides of eager PyTorch's base.
+            to = self.places.fresh(default_layout(ty), ty.dtype);
+        }
+        let Some(layout) = self.region_of(id, base, &rule, &to.layout)? else {
+            return Err(Error::unsupported("a scatter in terms of strides that its base does not have"));
+        };
+        self.settle(r, to.clone(), ty.dtype)?;
+        self.remark_moved(id, src, RemarkKind::SourceInRegion);
+        let region = Place { buffer: to.buffer, layout };
+        self.places.push_move(base, place, to);
+        self.places.push_move(src, from, region);
+        self.places.push_free(id);
+        Ok(true)
+    }
+
+    /// Whether a scatter may write `region` in the memory of its base, which is stored at `place`.
+    fn may_scatter(
+        &mut self,
+        at: usize,
+        base: ValueId,
+        src: ValueId,
+        place: &Place,
+        region: &Place,
+        ty: &Meta,
+    ) -> Reason {
+        if !self.places.is_writable(place.buffer) {
+            // A copy of the base that was left out is made here after all, and the source is moved as well.
+            self.revision.in_the_way = vec![base];
+            self.revision.regret(self.facts.bytes_of(base) + self.facts.bytes_of(src), &self.places);
+            return Reason::CallerVisible;
+        }
+        if self_overlaps(&place.layout) != Some(false) || self_overlaps(&region.layout) != Some(false) {
+            return Reason::NotDense;
+        }
+        if base == src || self.places.outlives(base, at) {
+            return Reason::StillRead { by: self.reader(base, at) };
+        }
+        // A source in the same buffer is moved whole only if it is apart from the region.
+        if let Some(from) = self.places.find(src).filter(|from| from.buffer == place.buffer) {
+            let size = ty.dtype.size();
+            let how = overlap_bytes(&from.layout, size, &region.layout, size);
+            if !matches!(how, Overlap::Disjoint | Overlap::Same) {
+                return Reason::PartialOverlap;
+            }
+        }
+        let except = self.places.replaced_with(base);
+        let losers = self.places.losers(region, ty.dtype, at, at + 1, &except);
+        let Some(&(first, how)) = losers.first() else { return Reason::Taken };
+        self.revision.in_the_way = losers.iter().map(|l| l.0).collect();
+        self.revision.regret(self.facts.bytes_of(base), &self.places);
+        match how {
+            Overlap::Unknown => Reason::UnknownOverlap,
+            _ => Reason::StillRead { by: self.reader(first, at) },
+        }
+    }
+}

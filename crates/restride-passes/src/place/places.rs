@@ -1,0 +1,211 @@
+//! Places so far: buffers being filled, the values that are stored in each, and who would lose cells to a write.
+
+use super::facts::Facts;
+use restride_ir::{
+    Buffer, BufferId, BufferKind, DType, Error, Id, Layout, Meta, NodeId, Place, Placement, Result, Step, Table,
+    ValueId, border_layout, layout_bytes,
+};
+use restride_tensor::{Overlap, overlap_bytes};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// A placement under construction, and which of its values are still read.
+///
+/// Invariant: every cell that a node still to come reads through a placed value holds that value's element. `uses` and
+/// `last_use` leave out readers that are placed views: those hold their cells themselves.
+#[derive(Default)]
+pub(super) struct Places {
+    pub placement: Placement,
+    /// Values in each buffer that may still be needed.
+    living: Table<BufferId, Living>,
+    writable: Table<BufferId, bool>,
+    /// Positions of the nodes that read a value itself, in order.
+    pub uses: Table<ValueId, Vec<usize>>,
+    /// Position of the last node that reads a value itself; past the last node for values that the caller gets.
+    pub last_use: Table<ValueId, usize>,
+    /// Views that were placed together with their bases.
+    pub early_views: BTreeSet<NodeId>,
+    /// Memory of each input, as at the start.
+    pub inputs: Vec<Option<Place>>,
+    /// Memory of each output that has been given one.
+    pub outputs: BTreeMap<usize, Place>,
+    /// The value whose place a view, or a value made in place, shares.
+    owners: Table<ValueId, Option<ValueId>>,
+    /// For each value made at a hinted place, the values that it replaced there: no later node reads those cells of them.
+    pub replaced: BTreeMap<ValueId, Vec<ValueId>>,
+}
+
+impl Places {
+    pub fn new(facts: &Facts<'_>) -> Places {
+        let (uses, last_use) = (facts.uses.clone(), facts.last_use.clone());
+        Places { uses, last_use, inputs: vec![None; facts.graph.inputs.len()], ..Places::default() }
+    }
+
+    /// Adds a buffer. All but inputs may be written.
+    pub fn add(&mut self, kind: BufferKind, bytes: i64) -> BufferId {
+        let writable = !matches!(kind, BufferKind::Input(_));
+        let id = self.placement.buffers.push(Buffer { kind, bytes });
+        self.writable.set(id, writable);
+        id
+    }
+
+    /// A place with this layout in a buffer of its own.
+    pub fn new_buffer(&mut self, kind: BufferKind, layout: Layout, dtype: DType) -> Place {
+        Place { buffer: self.add(kind, layout_bytes(&layout, dtype.size())), layout }
+    }
+
+    /// A place with this layout in a new arena buffer.
+    pub fn fresh(&mut self, layout: Layout, dtype: DType) -> Place {
+        self.new_buffer(BufferKind::Arena, layout, dtype)
+    }
+
+    /// Gives a node's step working memory.
+    pub fn add_scratch(&mut self, node: NodeId, bytes: i64) {
+        if bytes > 0 {
+            let buffer = self.add(BufferKind::Arena, bytes);
+            self.placement.scratch.insert(node, buffer);
+        }
+    }
+
+    pub fn set_writable(&mut self, id: BufferId, yes: bool) {
+        self.writable.set(id, yes);
+    }
+
+    pub fn is_writable(&self, id: BufferId) -> bool {
+        self.writable[id]
+    }
+
+    /// The place of a value that has one.
+    pub fn find(&self, v: ValueId) -> Option<&Place> {
+        self.placement.places[v].as_ref()
+    }
+
+    /// The place of a value.
+    ///
+    /// # Errors
+    /// The value has none yet.
+    pub fn get(&self, v: ValueId) -> Result<Place> {
+        self.find(v).cloned().ok_or_else(|| Error::invalid("a value without a place"))
+    }
+
+    /// Puts a value at a place.
+    pub fn set(&mut self, v: ValueId, place: Place, dtype: DType) {
+        self.living.entry(place.buffer).insert(v, dtype, &place.layout);
+        self.placement.places.set(v, Some(place));
+    }
+
+    /// Adds a step that moves a value's elements.
+    pub fn push_move(&mut self, value: ValueId, from: Place, to: Place) {
+        self.placement.steps.push(Step::Move { value, from: from.into(), to: to.into() });
+    }
+
+    /// Adds the step of a node that costs nothing at run time.
+    pub fn push_free(&mut self, node: NodeId) {
+        self.placement.steps.push(Step::Free { node });
+    }
+
+    /// The value whose place a value shares, or the value itself.
+    pub fn owner(&self, v: ValueId) -> ValueId {
+        self.owners[v].unwrap_or(v)
+    }
+
+    pub fn set_owner(&mut self, v: ValueId, owner: ValueId) {
+        self.owners.set(v, Some(owner));
+    }
+
+    /// Whether a value is needed after the node at `at`.
+    pub fn outlives(&self, v: ValueId, at: usize) -> bool {
+        self.last_use[v] > at
+    }
+
+    /// Position of the first node at or after `at` that reads a value.
+    pub fn next_use(&self, v: ValueId, at: usize) -> Option<usize> {
+        let uses = &self.uses[v];
+        uses.get(uses.partition_point(|u| *u < at)).copied()
+    }
+
+    /// A base and the values that it replaced in its cells: a write to the base takes nothing else from them.
+    pub fn replaced_with(&self, base: ValueId) -> Vec<ValueId> {
+        std::iter::once(base).chain(self.replaced.get(&base).into_iter().flatten().copied()).collect()
+    }
+
+    /// Values other than `except` that share a cell with `target` and are needed at position `from` or later. Values that no
+    /// node from `at` on needs are forgotten.
+    pub fn losers(
+        &mut self,
+        target: &Place,
+        dtype: DType,
+        at: usize,
+        from: usize,
+        except: &[ValueId],
+    ) -> Vec<(ValueId, Overlap)> {
+        let (places, last_use) = (&self.placement.places, &self.last_use);
+        let living = self.living.entry(target.buffer);
+        let (mut losers, mut gone) = (Vec::new(), Vec::new());
+        for (key, own) in living.near(&bytes(&target.layout, dtype.size())) {
+            let v = key.2;
+            // What this node reads is still asked for by the next question.
+            let place = places[v].as_ref().filter(|p| p.buffer == target.buffer && last_use[v] >= at);
+            let Some(place) = place else {
+                gone.push(key);
+                continue;
+            };
+            if last_use[v] < from || except.contains(&v) {
+                continue;
+            }
+            let how = overlap_bytes(&place.layout, own.size(), &target.layout, dtype.size());
+            if how != Overlap::Disjoint {
+                losers.push((v, how));
+            }
+        }
+        gone.iter().for_each(|key| living.remove(key));
+        losers.sort_by_key(|l| l.0);
+        losers
+    }
+}
+
+/// Values of one buffer by first byte, in classes of similar length: a value that touches a range of bytes begins in it, or
+/// before it by at most the length of its class.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Living {
+    classes: BTreeMap<u32, BTreeMap<(i64, ValueId), DType>>,
+}
+
+/// Class, first byte, value.
+type LivingKey = (u32, i64, ValueId);
+
+impl Living {
+    fn insert(&mut self, v: ValueId, dtype: DType, layout: &Layout) {
+        let range = bytes(layout, dtype.size());
+        let class = i64::BITS - (range.end - range.start).max(0).leading_zeros();
+        self.classes.entry(class).or_default().insert((range.start, v), dtype);
+    }
+    fn remove(&mut self, key: &LivingKey) {
+        if let Some(class) = self.classes.get_mut(&key.0) {
+            class.remove(&(key.1, key.2));
+        }
+    }
+    /// Every value that may touch a range, and some that do not.
+    fn near(&self, range: &Range<i64>) -> Vec<(LivingKey, DType)> {
+        let mut out = Vec::new();
+        for (&class, values) in &self.classes {
+            let from = range.start.saturating_sub(1i64.checked_shl(class).unwrap_or(i64::MAX));
+            let zero = ValueId::new(0);
+            let near = values.range((from, zero)..(range.end.max(from), zero));
+            out.extend(near.map(|(&(start, v), &dtype)| ((class, start, v), dtype)));
+        }
+        out
+    }
+}
+
+/// The range of bytes that a layout spans.
+fn bytes(layout: &Layout, element: usize) -> Range<i64> {
+    let cells = layout.cell_range();
+    cells.start.saturating_mul(element as i64)..cells.end.saturating_mul(element as i64)
+}
+
+/// The layout of a value in a buffer of its own, where no kernel prefers another one.
+pub(super) fn default_layout(ty: &Meta) -> Layout {
+    let layout = border_layout(ty);
+    if layout.is_dense() { layout } else { Layout::contiguous(&ty.layout.sizes) }
+}

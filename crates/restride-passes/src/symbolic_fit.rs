@@ -1,0 +1,200 @@
+//! Fits expressions to numbers known at several values of the symbols.
+//!
+//! Shape rules and compositions work on known sizes, so each is evaluated at several witnesses: bindings of every symbol. A
+//! resulting number becomes the expression over sizes of the arguments that fits all witnesses; without one it has no
+//! symbolic form. The witnesses are far apart, in different orders, even and odd, least and large, so that products show
+//! their factors, and a minimum or a case for small sizes shows. They satisfy the program's checks ([`Conditions`]).
+
+use restride_ir::{Binding, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
+use std::collections::BTreeSet;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Values that symbols are given in turn. At the first of them everything must work.
+const VALUES: [[i64; 8]; 6] = [
+    [7, 11, 13, 17, 19, 23, 29, 31],
+    [37, 41, 43, 47, 53, 59, 61, 67],
+    [101, 89, 83, 79, 73, 71, 103, 97],
+    [8, 6, 10, 4, 16, 12, 18, 14],
+    [1009, 1021, 1013, 1033, 1019, 1039, 1031, 1049],
+    // Bounds of slices within small sizes.
+    [1, 3, 2, 5, 4, 7, 6, 9],
+];
+
+/// At how many witnesses everything must work.
+const NEEDED: usize = 3;
+
+/// Sizes that are combined in pairs, at most.
+const PAIRED: usize = 32;
+
+/// Witnesses, with the sizes and numbers that expressions are made of.
+pub(crate) struct Witnesses {
+    bindings: Vec<Binding>,
+    /// Expressions with their values at the witnesses.
+    there: Vec<(Expr, Vec<i64>)>,
+}
+
+impl Witnesses {
+    /// Witnesses for results computed from these types and numbers.
+    pub(crate) fn new<'a>(
+        types: &'a [TensorType],
+        numbers: impl Iterator<Item = &'a Expr> + Clone,
+        conditions: &Conditions,
+    ) -> Witnesses {
+        let mut symbols = BTreeSet::new();
+        for t in types {
+            let layout = &t.layout;
+            layout.sizes.iter().chain(&layout.strides).chain([&layout.offset]).for_each(|e| e.symbols(&mut symbols));
+        }
+        numbers.clone().for_each(|e| e.symbols(&mut symbols));
+        let rows = VALUES.iter().map(|row| bind(&symbols, |i| row[i % 8] + 100 * (i / 8) as i64));
+        let least = bind(&symbols, |_| i64::MIN);
+        let mut bindings: Vec<Binding> = Vec::new();
+        for wanted in rows.chain([least]) {
+            bindings.push(conditions.witness(wanted, &bindings));
+        }
+        let mut out = Witnesses { bindings, there: Vec::new() };
+        types.iter().for_each(|t| out.add_sizes(t));
+        numbers.for_each(|e| out.add(e));
+        out
+    }
+
+    /// The results of a function at each witness. Optional witnesses at which it fails are left out from here on.
+    ///
+    /// # Errors
+    /// Those of the function at a needed witness.
+    pub(crate) fn try_each<T>(&mut self, mut f: impl FnMut(&Binding) -> Result<T>) -> Result<Vec<T>> {
+        let mut out = Vec::with_capacity(self.bindings.len());
+        let mut at = 0;
+        while at < self.bindings.len() {
+            match f(&self.bindings[at]) {
+                Ok(made) => {
+                    out.push(made);
+                    at += 1;
+                }
+                Err(e) if at < NEEDED => return Err(e),
+                Err(_) => {
+                    self.bindings.remove(at);
+                    self.there.iter_mut().for_each(|(_, values)| {
+                        values.remove(at);
+                    });
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Adds the sizes of a type.
+    pub(crate) fn add_sizes(&mut self, ty: &TensorType) {
+        ty.layout.sizes.iter().for_each(|e| self.add(e));
+    }
+
+    fn add(&mut self, e: &Expr) {
+        let values: Option<Vec<i64>> = self.bindings.iter().map(|b| Some(e.eval(b).ok()?.as_i64())).collect();
+        if let Some(values) = values
+            && !self.there.iter().any(|(_, v)| *v == values)
+        {
+            self.there.push((e.clone(), values));
+        }
+    }
+
+    /// Whether a type has these sizes at the witnesses.
+    pub(crate) fn fit<'a>(&self, ty: &TensorType, mut known: impl Iterator<Item = &'a TensorType>) -> bool {
+        self.bindings.iter().all(|b| {
+            let at = known.next().filter(|at| at.dtype == ty.dtype && at.layout.rank() == ty.layout.rank());
+            let same = |(a, b): (&Expr, &Expr)| a == b;
+            at.is_some_and(|at| {
+                let here: Vec<Expr> = ty.layout.sizes.iter().map(|e| e.substitute(b)).collect();
+                here.iter().zip(&at.layout.sizes).all(same)
+            })
+        })
+    }
+
+    /// The number that has these values at the witnesses.
+    pub(crate) fn expression(&self, values: &[Scalar]) -> Option<Expr> {
+        if values.iter().all(|v| *v == values[0]) {
+            return Some(Expr::from(values[0]));
+        }
+        let ints: Option<Vec<i64>> =
+            values.iter().map(|v| if let Scalar::Int(n) = v { Some(*n) } else { None }).collect();
+        if let Some(ints) = ints {
+            return self.find(|v| v == ints);
+        }
+        // A mean's divisor, or its inverse.
+        let close = |v: &[i64], f: fn(f64) -> f64| v.iter().zip(values).all(|(n, x)| f(*n as f64) == x.as_f64());
+        let float = |e: Expr| Expr::call(ExprFn::ToFloat, vec![e]);
+        let inverse = |e: Expr| Expr::call(ExprFn::TrueDiv, vec![Expr::Int(1), e]);
+        let as_it_is = self.find(|v| close(v, |n| n)).map(float);
+        as_it_is.or_else(|| self.find(|v| close(v, |n| 1.0 / n)).map(inverse))
+    }
+
+    /// The first known expression, combination of two, or neighbour whose values pass.
+    fn find(&self, pass: impl Fn(&[i64]) -> bool) -> Option<Expr> {
+        if let Some((e, _)) = self.there.iter().find(|(_, v)| pass(v)) {
+            return Some(e.clone());
+        }
+        type Pair = (fn(i64, i64) -> Option<i64>, fn(&Expr, &Expr) -> Expr);
+        let pairs: [Pair; 6] = [
+            (i64::checked_mul, Expr::times),
+            (i64::checked_add, Expr::plus),
+            (i64::checked_sub, Expr::minus),
+            (|a, b| Some(a.min(b)), |a, b| Expr::call(ExprFn::Min, vec![a.clone(), b.clone()])),
+            (|a, b| Some(a.max(b)), |a, b| Expr::call(ExprFn::Max, vec![a.clone(), b.clone()])),
+            (|a, b| (b > 0 && a >= 0 && a % b == 0).then(|| a / b), Expr::floor_div),
+        ];
+        let one = (Expr::Int(1), vec![1; self.bindings.len()]);
+        let few: Vec<&(Expr, Vec<i64>)> = self.there.iter().take(PAIRED).chain([&one]).collect();
+        for (number, symbol) in pairs {
+            for a in &few {
+                for b in &few {
+                    let made: Option<Vec<i64>> = a.1.iter().zip(&b.1).map(|(x, y)| number(*x, *y)).collect();
+                    if made.is_some_and(|v| pass(&v)) {
+                        return Some(symbol(&a.0, &b.0));
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+/// A value for each symbol in its range. Of ranges that are too small for the wanted ones, values are drawn.
+fn bind(symbols: &BTreeSet<Symbol>, wanted: impl Fn(usize) -> i64) -> Binding {
+    let value = |(i, s): (usize, &Symbol)| {
+        let (min, max) = (s.min().unwrap_or(2), s.max().unwrap_or(i64::MAX));
+        let wanted = wanted(i);
+        let v = if wanted > max && max > min {
+            min + ((wanted as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33) as i64 % (max - min + 1)
+        } else {
+            wanted.clamp(min, max)
+        };
+        (s.clone(), if s.is_float() { Scalar::Float(v as f64) } else { Scalar::Int(v) })
+    };
+    symbols.iter().enumerate().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use restride_ir::DType;
+
+    #[test]
+    fn numbers_are_said_with_sizes() {
+        let (n, m) = (Expr::Sym(Symbol::new("n", Some(2), None)), Expr::Sym(Symbol::new("m", Some(2), None)));
+        let types = [TensorType::contiguous(DType::F32, &[n.clone(), m.clone(), Expr::Int(5)])];
+        let witnesses = Witnesses::new(&types, std::iter::empty(), &Conditions::default());
+        let said = |f: &dyn Fn(i64, i64) -> Scalar| {
+            let at = |b: &Binding, e: &Expr| e.eval(b).unwrap().as_i64();
+            let values: Vec<Scalar> = witnesses.bindings.iter().map(|b| f(at(b, &n), at(b, &m))).collect();
+            witnesses.expression(&values).map(|e| e.to_string())
+        };
+        let some = |s: &str| Some(s.to_string());
+        assert_eq!(said(&|n, m| Scalar::Int(n * m)), some("m*n"));
+        assert_eq!(said(&|n, _| Scalar::Int(n - 1)), some("n + -1"));
+        assert_eq!(said(&|n, m| Scalar::Int(n.min(m))), some("Min(m, n)"));
+        assert_eq!(said(&|n, _| Scalar::Int(n.min(5))), some("Min(5, n)"));
+        assert_eq!(said(&|_, m| Scalar::Float(1.0 / m as f64)), some("TrueDiv(1, m)"));
+        assert_eq!(said(&|_, _| Scalar::Int(3)), some("3"));
+        assert_eq!(said(&|n, m| Scalar::Int(n * n + m)), None);
+    }
+}

@@ -1,0 +1,83 @@
+//! Types of results with symbolic sizes.
+//!
+//! Shape rules work on known sizes. With symbolic ones the rule is asked at several values of the symbols
+//! (`symbolic_fit.rs`), and a size is the expression over the arguments' sizes and numbers that fits all of them. Where none
+//! fits, that is an error. Sizes that a run puts in are checked against the rule again.
+
+use crate::symbolic_fit::Witnesses;
+use restride_ir::{
+    Arg, Args, Binding, Conditions, Expr, Layout, Meta, Op, OpError, Scalar, TensorType, ValueId, ViewOutcome,
+};
+use restride_ops::types as types_of;
+
+type Result<T> = std::result::Result<T, OpError>;
+
+/// Types of a call's results.
+pub(crate) fn result_types(
+    op: Op,
+    args: &[Arg],
+    conditions: &Conditions,
+    ty: impl Fn(ValueId) -> TensorType,
+) -> Result<Vec<TensorType>> {
+    let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(|a| a.map_values(|v| ty(*v))).collect();
+    let known: Option<Vec<Arg<Meta, Scalar>>> =
+        typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
+    if let Some(known) = known {
+        return Ok(types_of(op, &known)?.into_iter().map(TensorType::from).collect());
+    }
+    if let Some(rule) = op.def().view
+        && let ViewOutcome::Views(types) = (rule.symbolic)(&Args(&typed))?
+    {
+        return Ok(types.into_vec());
+    }
+    symbolic(op, &typed, conditions)
+}
+
+fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) -> Result<Vec<TensorType>> {
+    let types: Vec<TensorType> = typed.iter().flat_map(Arg::values).cloned().collect();
+    let mut witnesses = Witnesses::new(&types, typed.iter().flat_map(Arg::scalars), conditions);
+    let known = |a: &Arg<TensorType, Expr>, b: &Binding| {
+        a.try_map(|t| Ok(at(t, b)?.known().expect("all symbols are bound")), |e| e.eval(b).map_err(OpError::new))
+    };
+    let made = witnesses.try_each(|b| types_of(op, &typed.iter().map(|a| known(a, b)).collect::<Result<Vec<_>>>()?))?;
+    let dim = |all: Vec<i64>| -> Result<Expr> {
+        let all: Vec<Scalar> = all.into_iter().map(Scalar::Int).collect();
+        let found = witnesses.expression(&all);
+        found.ok_or_else(|| OpError::unsupported(format!("a size of a result of {op} cannot be said with symbols")))
+    };
+    let count = made[0].len();
+    if made.iter().any(|m| m.len() != count) {
+        return Err(OpError::unsupported(format!("the number of results of {op} depends on symbolic sizes")));
+    }
+    (0..count)
+        .map(|k| {
+            let each: Vec<&Meta> = made.iter().map(|m| &m[k]).collect();
+            if each.iter().any(|m| m.rank() != each[0].rank() || m.dtype != each[0].dtype) {
+                return Err(OpError::unsupported(format!("the rank of a result of {op} depends on symbolic sizes")));
+            }
+            let sizes = (0..each[0].rank())
+                .map(|d| dim(each.iter().map(|m| m.layout.sizes[d]).collect()))
+                .collect::<Result<Vec<_>>>()?;
+            Ok(TensorType::new(each[0].dtype, strides(&sizes, &each[0].layout)))
+        })
+        .collect()
+}
+
+/// A type at a witness.
+pub(crate) fn at(t: &TensorType, b: &Binding) -> Result<TensorType> {
+    let known = TensorType::new(t.dtype, t.layout.map(|e| e.substitute(b)));
+    match known.known() {
+        Some(_) => Ok(known),
+        None => Err(OpError::unsupported("a size that cannot be computed")),
+    }
+}
+
+/// Dense strides in the order that they have at known sizes.
+fn strides(sizes: &[Expr], known: &Layout) -> Layout<Expr> {
+    if known.is_contiguous() {
+        return Layout::contiguous(sizes);
+    }
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|d| std::cmp::Reverse(known.strides[*d]));
+    Layout::permuted(sizes, &order)
+}
