@@ -39,7 +39,7 @@ fn site_json(s: &Site) -> Value {
 
 fn decision_json(d: &Decision) -> Value {
     json!({
-        "node": site_json(&d.site), "kind": d.kind.to_string(), "over": d.over, "bytes": d.bytes, "why": d.why(),
+        "node": site_json(&d.site), "kind": d.kind.key(), "over": d.over, "bytes": d.bytes, "why": d.why(),
         "reader": d.reader.as_ref().map(|s| site_json(s)), "through": d.through.as_ref().map(|s| site_json(s)),
     })
 }
@@ -105,7 +105,7 @@ fn table<T>(out: &mut String, head: &str, rows: &[T], most: usize, mut each: imp
 
 fn decided(out: &mut String, d: &Decision) {
     let over = d.over.as_ref().map_or_else(String::new, |o| format!(": {o}"));
-    row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind), d.site.line.as_deref());
+    row(out, d.bytes, &short(&d.site), &format!("{}{over}", d.kind.words(d.taken())), d.site.line.as_deref());
 }
 
 fn row(out: &mut String, n: i64, node: &str, what: &str, line: Option<&str>) {

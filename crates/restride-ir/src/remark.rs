@@ -3,35 +3,35 @@
 use crate::{GraphId, NodeId, ValueId};
 use std::fmt;
 
-/// What was decided about.
+/// The kind of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum RemarkKind {
-    /// A view, or a copy that changes nothing, on its base.
+    /// A view, or a copy that changes nothing, shares its base's memory.
     ViewOnBase,
-    /// A scatter in its base's memory.
+    /// A scatter writes into its base's memory.
     ScatterInBase,
-    /// A source computed straight into the region of a scatter.
+    /// A source is computed in the region of its scatter.
     SourceInRegion,
-    /// A result on an operand that dies.
+    /// A result takes over the memory of an operand that dies.
     ReuseOperand,
-    /// An operand of `cat` and its like where its part of the result is.
+    /// An operand of `cat` and its like is computed in its part of the result.
     AssembleInPlace,
-    /// The new content of an input in that input's memory.
+    /// The new content of an input is computed in that input's memory.
     WriteBack,
-    /// An output in the memory that the caller keeps.
+    /// An output is computed in the caller's memory.
     OutputInCaller,
-    /// A copy into the layout that a kernel or a view asks for.
+    /// A value is copied into the layout that a kernel or a view needs.
     LayoutCopy,
-    /// A result laid out so that kernels need not put it in order.
+    /// The layout of a result is chosen for its readers.
     LaidOut,
-    /// A value computed again where it is needed late, so that its memory is free in between.
+    /// A value is recomputed for a late reader, so that its memory is free in between.
     ComputeAgain,
 }
 
-/// Why it was decided so.
+/// The reason of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Reason {
-    /// It was taken.
+    /// The candidate was taken.
     Taken,
     /// The memory is still read: by a node, or by the caller.
     StillRead {
@@ -46,19 +46,21 @@ pub enum Reason {
     SizesDiffer,
     /// The memory is the caller's and must not change.
     CallerVisible,
-    /// The elements are somewhere else already: an input's, a view's, a value that is wanted in several places.
+    /// The value is an input.
+    IsInput,
+    /// The value is stored elsewhere already: it is a view, or has several hinted places.
     MadeElsewhere,
-    /// There it would keep more from being done in place than it saves.
+    /// At that place the value would prevent a larger saving.
     InTheWay,
-    /// No strides on that memory say the shape.
+    /// No strides on that buffer express the shape.
     NoStrides,
-    /// Several elements lie in one cell.
+    /// Several elements share a cell.
     NotDense,
-    /// Whether cells are shared was not decided within the budget.
+    /// Whether cells are shared could not be decided within the budget.
     UnknownOverlap,
-    /// The layout is not the one that the operator asks for.
+    /// The operator needs another layout.
     KernelNeedsLayout,
-    /// The option is switched off.
+    /// An option switches this off.
     SwitchedOff,
 }
 
@@ -67,13 +69,13 @@ pub enum Reason {
 pub struct Remark {
     /// The graph that the node is in.
     pub graph: GraphId,
-    /// The node that it is about.
+    /// The node that the decision is about.
     pub node: NodeId,
-    /// What was decided about.
+    /// The kind of the decision.
     pub kind: RemarkKind,
-    /// Why it was decided so.
+    /// The reason of the decision.
     pub reason: Reason,
-    /// Bytes saved, or bytes that it costs.
+    /// Bytes that the decision saves or costs.
     pub bytes: i64,
     /// The value whose memory it is about, where that is another one: a view's base, the operand that is taken over, a
     /// scatter's base, the whole that a part is wanted in or the part that is put in it, the input that is written.
@@ -87,20 +89,44 @@ impl Remark {
     }
 }
 
-impl fmt::Display for RemarkKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl RemarkKind {
+    /// Name of the decision in JSON files.
+    pub fn key(self) -> &'static str {
+        match self {
             RemarkKind::ViewOnBase => "view on its base",
             RemarkKind::ScatterInBase => "scatter in its base",
             RemarkKind::SourceInRegion => "source straight in its region",
             RemarkKind::ReuseOperand => "result on a dying operand",
-            RemarkKind::AssembleInPlace => "part computed in place",
+            RemarkKind::AssembleInPlace => "part built in place",
             RemarkKind::WriteBack => "written straight into the input",
             RemarkKind::OutputInCaller => "computed in the output's memory",
             RemarkKind::LayoutCopy => "copy into another layout",
-            RemarkKind::LaidOut => "layout chosen for its readers",
-            RemarkKind::ComputeAgain => "recomputed",
-        })
+            RemarkKind::LaidOut => "laid out as it is read",
+            RemarkKind::ComputeAgain => "computed again",
+        }
+    }
+
+    /// The decision in words, as taken or as declined.
+    pub fn words(self, taken: bool) -> &'static str {
+        let [yes, no] = match self {
+            RemarkKind::ViewOnBase => ["kept as a view of its base", "not kept as a view of its base"],
+            RemarkKind::ScatterInBase => ["scatter written into its base", "scatter not written into its base"],
+            RemarkKind::SourceInRegion => ["source computed in its region", "source not computed in its region"],
+            RemarkKind::ReuseOperand => ["computed in a dying operand", "not computed in its operand"],
+            RemarkKind::AssembleInPlace => ["`cat` operand computed in place", "`cat` operand not computed in place"],
+            RemarkKind::WriteBack => ["computed in the input's memory", "not computed in the input's memory"],
+            RemarkKind::OutputInCaller => ["computed in the output's memory", "not computed in the output's memory"],
+            RemarkKind::LayoutCopy => ["copied into another layout", "not kept in its layout"],
+            RemarkKind::LaidOut => ["layout chosen for its readers", "layout not chosen for its readers"],
+            RemarkKind::ComputeAgain => ["rematerialised", "not rematerialised"],
+        };
+        if taken { yes } else { no }
+    }
+}
+
+impl fmt::Display for RemarkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words(true))
     }
 }
 
@@ -110,16 +136,17 @@ impl fmt::Display for Reason {
             Reason::Taken => f.write_str("taken"),
             Reason::StillRead { by: Some(node) } => write!(f, "still read by {node}"),
             Reason::StillRead { by: None } => f.write_str("still read by the caller"),
-            Reason::PartialOverlap => f.write_str("operand and result overlap partially"),
+            Reason::PartialOverlap => f.write_str("it shares only some cells with an operand"),
             Reason::DTypeDiffers => f.write_str("element sizes differ"),
             Reason::SizesDiffer => f.write_str("sizes differ"),
-            Reason::CallerVisible => f.write_str("the caller sees that memory"),
-            Reason::MadeElsewhere => f.write_str("its elements are already stored elsewhere"),
-            Reason::InTheWay => f.write_str("it would prevent larger savings"),
+            Reason::CallerVisible => f.write_str("the caller can see that memory"),
+            Reason::IsInput => f.write_str("it is an input"),
+            Reason::MadeElsewhere => f.write_str("it is stored elsewhere already"),
+            Reason::InTheWay => f.write_str("there it would prevent a larger saving"),
             Reason::NoStrides => f.write_str("no strides on this buffer express the new shape"),
-            Reason::NotDense => f.write_str("several elements in one cell"),
-            Reason::UnknownOverlap => f.write_str("overlap undecided within the budget"),
-            Reason::KernelNeedsLayout => f.write_str("the kernel needs another layout"),
+            Reason::NotDense => f.write_str("several elements share a cell"),
+            Reason::UnknownOverlap => f.write_str("the overlap could not be decided"),
+            Reason::KernelNeedsLayout => f.write_str("the operator needs another layout"),
             Reason::SwitchedOff => f.write_str("switched off"),
         }
     }

@@ -43,7 +43,7 @@ fn symbolic(op: Op, typed: &[Arg<TensorType, Expr>], conditions: &Conditions) ->
     let dim = |all: Vec<i64>| -> Result<Expr> {
         let all: Vec<Scalar> = all.into_iter().map(Scalar::Int).collect();
         let found = witnesses.expression(&all);
-        found.ok_or_else(|| OpError::unsupported(format!("a size of a result of {op} cannot be said with symbols")))
+        found.ok_or_else(|| OpError::unsupported(format!("a size of a result of {op} is no expression of the symbols")))
     };
     let count = made[0].len();
     if made.iter().any(|m| m.len() != count) {

@@ -281,7 +281,7 @@ impl CheckedPlacement {
                 }
                 other => other.to_string(),
             };
-            let _ = writeln!(out, "{node}\n  {}{over}: {by}, {} bytes", r.kind, r.bytes);
+            let _ = writeln!(out, "{node}\n  {}{over}: {by}, {} bytes", r.kind.words(!r.missed()), r.bytes);
         }
         if out.is_empty() { "none".to_string() } else { out }
     }

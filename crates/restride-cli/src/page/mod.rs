@@ -114,7 +114,7 @@ fn part(strings: &mut Strings, p: &Part) -> Value {
             let reuse: Vec<Value> = v
                 .reuse
                 .iter()
-                .map(|(kind, over)| json!([strings.number(&kind.to_string()), strings.optional(over.as_deref())]))
+                .map(|(kind, over)| json!([strings.number(kind.words(true)), strings.optional(over.as_deref())]))
                 .collect();
             json!([strings.number(&v.name), strings.number(&v.ty), v.bytes, v.buffer, v.made, v.read, reuse])
         })
@@ -205,7 +205,7 @@ fn decision(strings: &mut Strings, d: &Decision, step: Option<(usize, usize)>) -
         step.map(|s| s.1),
         d.bytes,
         strings.number(&d.site.to_string()),
-        strings.number(&format!("{}{over}", d.kind)),
+        strings.number(&format!("{}{over}", d.kind.words(d.taken()))),
         strings.number(&d.why()),
         strings.optional(d.site.line.as_deref()),
         strings.optional(d.site.module.as_deref()),

@@ -125,7 +125,7 @@ function neighbours(part, b, before) {
 
 /** How a value came to lie where it does. */
 function reuseOf(part, value) {
-  const on = value.reuse.find((r) => r.kind === "result on a dying operand" || r.kind === "scatter in its base");
+  const on = value.reuse.find((r) => r.kind === "computed in a dying operand" || r.kind === "scatter written into its base");
   if (on) return on.over ? `in place over ${on.over}` : "in place";
   const other = value.reuse[0];
   if (other) return other.over ? `${other.kind}: ${other.over}` : other.kind;

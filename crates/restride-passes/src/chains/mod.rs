@@ -37,7 +37,7 @@ struct Known {
 /// A program that is not functional.
 pub fn nested(program: &Program) -> Result<Program> {
     if program.stage != Stage::Functional {
-        return Err(Error::invalid("only the regions of functional programs are said by chains of views"));
+        return Err(Error::invalid("only functional programs can be written with chains of views"));
     }
     let graphs: RefCell<HashMap<GraphId, Known>> = RefCell::default();
     rebuild(program, |new, node| {

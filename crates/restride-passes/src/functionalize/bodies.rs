@@ -72,7 +72,7 @@ impl Rewriter<'_> {
                 (true, false) => base.root = root,
                 (false, false) => {
                     let name = &self.old.values[*v].name;
-                    let what = format!("a body that writes the memory of %{name}, which it sees with two histories");
+                    let what = format!("a body that writes the memory of %{name} and reads it both detached and not");
                     return Err(Error::unsupported(what).help("clone the detached tensor before the call").into());
                 }
             }
@@ -115,7 +115,7 @@ impl Rewriter<'_> {
         let program = self.program;
         let old = &program.graphs[graph];
         if old.inputs.len() != operands.len() {
-            return Err(Error::invalid("a body takes another number of operands than it is given").into());
+            return Err(Error::invalid("a body has another number of inputs than its call has operands").into());
         }
         let mut inner = Rewriter::new(program, old);
         inner.graphs = std::mem::take(&mut self.graphs);

@@ -152,7 +152,7 @@ impl Rewriter<'_> {
             let at_start = self.storages[self.alias(*v)?].ty.layout.offset.is(0) && begins(i);
             if node.op.def().hop != Some(Hop::WhileLoop) || !at_start {
                 let (name, what) = (&self.old.values[*v].name, node.op.name());
-                return Err(Error::unsupported(format!("{what} whose body takes %{name}, in its storage, apart"))
+                return Err(Error::unsupported(format!("{what} whose body views %{name} by strides of its storage"))
                     .help("view it by slice and select instead of as_strided")
                     .into());
             }
@@ -349,9 +349,10 @@ impl Rewriter<'_> {
         for (v, _) in operands.iter().zip(written).filter(|(_, w)| **w) {
             let storage = self.storages[self.alias(*v)?].storage;
             let name = self.old.values[*v].name.clone();
+            let how = if what == "while_loop" { "as a carried value" } else { "in each iteration" };
             self.storages.lose(
                 storage,
-                format!("what {what} leaves in %{name}, which it writes and which is another tensor in each iteration"),
+                format!("unsupported: the body of `{what}` mutates %{name} and also rebinds it {how}"),
             );
         }
         Ok(())

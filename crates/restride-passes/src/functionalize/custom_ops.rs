@@ -142,7 +142,7 @@ impl Rewriter<'_> {
             if let Some((k, _)) = read.iter().find(|(_, r)| !self.storages.disjoint(target, *r)) {
                 let name = |i: usize| schema.args[i].name.as_str();
                 let what = format!("{} writes {} and reads {}, which may share memory", node.op, name(i), name(*k));
-                return Err(Error::unsupported(what).help("clone what is read before the call").into());
+                return Err(Error::unsupported(what).help("clone the argument that is read before the call").into());
             }
         }
         Ok(())

@@ -69,7 +69,7 @@ impl Rewriter<'_> {
         };
         let op = node.op.name();
         Err(Error::unsupported(format!("{op} whose body views {what} as another element type, with other strides"))
-            .help("clone what is viewed in the body before the view")
+            .help("clone the operand of the view in the body")
             .into())
     }
 }

@@ -70,7 +70,7 @@ impl Rewriter<'_> {
         let types = match self.outcome(node)? {
             ViewOutcome::Views(types) => types,
             ViewOutcome::Unknown => {
-                return Err(needs_sizes(&format!("what {} makes of its tensor", node.op)));
+                return Err(needs_sizes(&format!("the result of {}", node.op)));
             }
             ViewOutcome::Copy => {
                 return Err(

@@ -20,7 +20,7 @@ pub fn rounds(target: &Meta, operands: &[Visited]) -> Result<Option<Rounds>> {
     let sizes = &target.layout.sizes;
     let rounds = visits.order[..visits.depth].iter().fold(1i64, |n, &d| n.saturating_mul(sizes[d]));
     if rounds > MAX_ROUNDS {
-        return Err(Error::unsupported("a write that visits very many elements one after the other")
+        return Err(Error::unsupported("a write into overlapping memory that visits too many elements one by one")
             .help("clone the tensor before writing it"));
     }
     let prefixes = visits.indices(sizes).map(|index| index.into_vec()).collect();

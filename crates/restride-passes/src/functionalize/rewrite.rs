@@ -183,7 +183,7 @@ impl<'a> Rewriter<'a> {
     fn pure(&mut self, node: &Node) -> Rewrite<()> {
         let shares = |r: &restride_ir::SchemaReturn| r.alias.is_some();
         if !node.op.is_view() && !node.op.can_run() && node.op.schema().returns.iter().any(shares) {
-            let what = format!("{} gives a view of which nobody knows the region", node.op);
+            let what = format!("{} returns a view, but does not declare which part of its argument it shows", node.op);
             return Err(Error::unsupported(what).into());
         }
         let mut args = Vec::with_capacity(node.args.len());
@@ -518,10 +518,10 @@ fn has_copy_form(op: Op) -> bool {
 /// The refusal where it matters whether a call copies or aliases.
 pub fn open_sharing(call: Op) -> Halt {
     if call.def().hop.is_some() {
-        let what = format!("which memory the results of {call} are in depends on data, and it matters here");
-        return Error::unsupported(what).help("clone what the call returns, or what its graphs return").into();
+        let what = format!("the memory of the results of {call} depends on data, and is written or returned");
+        return Error::unsupported(what).help("clone the results of the call, or those of its graphs").into();
     }
-    let what = format!("whether {call} copies or aliases depends on sizes that are not known, and it matters here");
+    let what = format!("whether {call} copies or aliases depends on unknown sizes, and its result is written or returned");
     with_sizes(what, ", or call .clone() or .view() in the model")
 }
 

@@ -280,7 +280,7 @@ fn finish(
             if (before.conj, before.neg) != (after.conj, after.neg) {
                 let name = &program.graph().values[program.signature.inputs[i].value].name;
                 return Err(Error::unsupported(format!("%{name} becomes a conjugated or negated view"))
-                    .help("resolve_conj() or resolve_neg() what it is set to")
+                    .help("call resolve_conj() or resolve_neg() on the tensor it is set to")
                     .into());
             }
             users.push((Arg::None, OutputKind::Metadata(i), Some(now)));

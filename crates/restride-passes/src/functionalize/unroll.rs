@@ -116,7 +116,7 @@ impl Rewriter<'_> {
         }
         for (&result, all) in node.results[init.len()..].iter().zip(given) {
             let Type::Tensor(ty) = self.old.values[result].ty.clone() else {
-                return Err(Error::unsupported(format!("{} that gives something else than tensors", node.op)).into());
+                return Err(Error::unsupported(format!("{} that returns a value that is no tensor", node.op)).into());
             };
             let list = all.into_iter().map(|y| Ok(Some(self.read_bound(node, y)?))).collect::<Rewrite<_>>()?;
             let list = Arg::Values(list);
@@ -159,7 +159,7 @@ impl Rewriter<'_> {
         let program = self.program;
         let inner = &program.graphs[graph];
         if inner.inputs.len() != operands.len() {
-            return Err(Error::invalid("a body takes another number of operands than it is given").into());
+            return Err(Error::invalid("a body has another number of inputs than its call has operands").into());
         }
         let outer = std::mem::replace(&mut self.old, inner);
         let map = std::mem::take(&mut self.map);
@@ -168,8 +168,8 @@ impl Rewriter<'_> {
         }
         let done = self.nodes().and_then(|()| {
             let of = |a: &Arg| match a {
-                Arg::Value(v) => self.map[*v].ok_or_else(|| Error::invalid("a body returns a value that it has not")),
-                _ => Err(Error::unsupported("a loop whose body returns something else than tensors")),
+                Arg::Value(v) => self.map[*v].ok_or_else(|| Error::invalid("a body returns a value before it is made")),
+                _ => Err(Error::unsupported("a loop whose body returns a value that is no tensor")),
             };
             Ok(inner.outputs.iter().map(of).collect::<Result<Vec<_>, Error>>()?)
         });

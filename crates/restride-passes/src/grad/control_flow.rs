@@ -376,8 +376,8 @@ pub(super) fn bound_loops(program: &mut Program, on_way: impl Fn(&Node) -> bool,
             continue;
         }
         let Some(trips) = max_trips.and_then(|n| i64::try_from(n).ok()) else {
-            let e = Error::unsupported("its gradient: nobody says how often the loop runs at most");
-            return Err(e.help("say it with --max-trips N").at(&graph, id));
+            let e = Error::unsupported("the gradient of a while_loop without a limit on its iterations");
+            return Err(e.help("set one with --max-trips N").at(&graph, id));
         };
         bound_loop(&mut graph, &mut names, &mut program.graphs, (id, trips)).map_err(|e| e.at(&graph, id))?;
         order.append(&mut graph.order);
@@ -445,7 +445,7 @@ fn bound_loop(
     }
     let mut emit = GraphEmit { graph, names, origin: node.origin.clone(), hint: "ended".into(), conditions: None };
     let ended = one(&mut emit, "aten.logical_not.default", &[Arg::Value(val(goes_on))])?;
-    let what = format!("the loop goes on after {trips} trips, which --max-trips says is the most");
+    let what = format!("the loop runs more than {trips} iterations, the limit set by --max-trips");
     let args = vec![Arg::Value(value(ended)), Arg::Str(what.into())];
     graph.add_node(op("aten._assert_async.msg")?, args, [], node.origin.clone());
     Ok(())

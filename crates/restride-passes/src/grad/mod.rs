@@ -461,7 +461,7 @@ fn finish(joint: &mut Joint, found: Found) -> Result<Vec<ValueId>> {
                     let ty = ty.clone();
                     value(full(&mut emit, &ty, 0)?)
                 }
-                _ => return Err(Error::invalid("a gradient of what is no tensor")),
+                _ => return Err(Error::invalid("a gradient of a value that is no tensor")),
             },
         });
     }

@@ -58,7 +58,7 @@ pub(super) fn prepare(
             }
         })?;
     }
-    Err(Error::invalid("forms of operators lead to each other without end"))
+    Err(Error::invalid("operators are replaced by each other without end"))
 }
 
 /// The nodes between the targets and the losses.
@@ -104,7 +104,7 @@ fn reform(new: &mut Rebuilt<'_>, node: &Node, form: FormFn) -> Result<()> {
         let have = emit.ty(n);
         let same = have.dtype == want.dtype && have.rank() == want.rank();
         if !same {
-            return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
+            return Err(Error::invalid(format!("{} gives {have}, but the program declares {want}", node.op)));
         }
         let n = value(n);
         // The declared layout is the one that counts, for values that the form made.

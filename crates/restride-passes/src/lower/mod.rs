@@ -136,7 +136,7 @@ fn replace(new: &mut Rebuilt<'_>, node: &Node, made: &[ValueId], before: usize) 
         let differ = |(a, b): (&Expr, &Expr)| a.equals(b) == Some(false);
         let mut sizes = want.layout.sizes.iter().zip(&have.layout.sizes);
         if want.dtype != have.dtype || want.layout.rank() != have.layout.rank() || sizes.any(differ) {
-            return Err(Error::invalid(format!("{} gives {have} where the program says {want}", node.op)));
+            return Err(Error::invalid(format!("{} gives {have}, but the program declares {want}", node.op)));
         }
         // The declared eager layout is the one that counts, for values that this composition made.
         if restride_ir::Id::index(n) >= before {

@@ -54,7 +54,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
     let first = &composed[0];
     let nodes = |c: &SymbolicComposition, k: usize| c.graph.nodes[c.graph.order[k]].clone();
     if composed.iter().any(|c| c.graph.order.len() != first.graph.order.len() || c.results != first.results) {
-        return Err(refuse("it is as many calls as they are".into()));
+        return Err(refuse("their number is the number of its calls".into()));
     }
     let before = new.graph.values.len();
     let hint = node.results.first().map_or("v".into(), |r| new.old.values[*r].name.clone());
@@ -64,7 +64,7 @@ pub(super) fn lower_node(new: &mut Rebuilt<'_>, node: &Node, args: Vec<Arg>, rul
         let calls: Vec<Node> = composed.iter().map(|c| nodes(c, k)).collect();
         let op = calls[0].op;
         if calls.iter().any(|c| c.op != op || c.results != calls[0].results || c.args.len() != calls[0].args.len()) {
-            return Err(refuse(format!("a call of {op} is another one for other sizes")));
+            return Err(refuse(format!("other sizes need other calls than {op}")));
         }
         let mut call = Vec::with_capacity(calls[0].args.len());
         for i in 0..calls[0].args.len() {

@@ -9,11 +9,10 @@
 //! each part must be a slice or an index that PyTorch can express for all sizes.
 
 use super::strides::known;
-use crate::place::AssembleFn;
 use super::{Materializer, ValueFact, filled};
+use crate::place::AssembleFn;
 use restride_ir::{
-    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType,
-    Type, ValueId,
+    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType, Type, ValueId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 

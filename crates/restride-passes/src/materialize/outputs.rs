@@ -186,11 +186,11 @@ impl Materializer<'_> {
                                 // A storage of its own that starts where the base is said to start: cells from 0 on.
                                 if ty.layout.offset != restride_ir::Expr::Int(0) {
                                     return Err(Error::unsupported(
-                                        "outputs that share memory which does not start at its first cell",
+                                        "unsupported: two outputs alias each other, and their memory does not start at its first element",
                                     ));
                                 }
                                 base = self.copy_of(base, &ty, &none)?.ok_or_else(|| {
-                                    Error::unsupported("outputs that share memory with several elements in one cell")
+                                    Error::unsupported("unsupported: two outputs alias each other through an overlapping (`expand`ed) view")
                                 })?;
                             }
                             taken.extend(self.facts[base].roots.iter().copied());
@@ -271,7 +271,7 @@ impl Materializer<'_> {
     /// The tensor object of an input becomes another view of its storage.
     fn becomes(&mut self, input: usize, alias: &restride_ir::OutputAlias) -> Result<()> {
         let AliasRoot::Input(of) = alias.root else {
-            return Err(Error::unsupported("an input that becomes a view of other memory"));
+            return Err(Error::unsupported("unsupported: an input becomes a view of another tensor's memory"));
         };
         let (v, root) = (
             self.value(self.program.signature.inputs[input].value)?,
@@ -279,7 +279,7 @@ impl Materializer<'_> {
         );
         let dtype = self.new.tensor(v).dtype;
         if self.facts[v].roots != self.facts[root].roots || dtype != alias.dtype {
-            return Err(Error::unsupported("an input that becomes a view of other memory"));
+            return Err(Error::unsupported("unsupported: an input becomes a view of another tensor's memory"));
         }
         let args = vec![
             Arg::Value(v),

@@ -3,7 +3,7 @@
 use super::Placer;
 use super::hints::{AssembleFn, Target};
 use super::overwrite::Write;
-use restride_ir::{Arg, Args, Layout, Meta, NodeId, AssemblyPart, Place, Reason, RemarkKind, Result, Scalar, ValueId};
+use restride_ir::{Arg, Args, AssemblyPart, Layout, Meta, NodeId, Place, Reason, RemarkKind, Result, Scalar, ValueId};
 
 /// The largest operands around whose places the whole may be stored.
 const CANDIDATES: usize = 4;

@@ -2,7 +2,7 @@
 
 use super::Placer;
 use crate::plan::{PlanOptions, plan};
-use restride_ir::{Error, LoopFrame, GraphId, HopCall, Nested, NodeId, Placement, Result, Step, aligned};
+use restride_ir::{Error, GraphId, HopCall, LoopFrame, Nested, NodeId, Placement, Result, Step, aligned};
 use std::collections::BTreeMap;
 
 impl Placer<'_> {

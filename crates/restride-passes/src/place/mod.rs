@@ -254,7 +254,9 @@ impl<'a> Placer<'a> {
     /// Remarks that a value has to be moved to a hinted place, unless a remark says already why it was made elsewhere.
     fn remark_moved(&mut self, id: NodeId, v: ValueId, kind: RemarkKind) {
         if !self.decisions.declined.contains(&(v, kind)) {
-            self.remark(id, kind, Reason::MadeElsewhere, self.facts.bytes_of(v), Some(v));
+            let input = self.facts.makers[v].is_none();
+            let reason = if input { Reason::IsInput } else { Reason::MadeElsewhere };
+            self.remark(id, kind, reason, self.facts.bytes_of(v), Some(v));
         }
     }
 

@@ -123,7 +123,7 @@ impl Placer<'_> {
             to = self.places.fresh(default_layout(ty), ty.dtype);
         }
         let Some(layout) = self.region_of(id, base, &rule, &to.layout)? else {
-            return Err(Error::unsupported("a scatter in terms of strides that its base does not have"));
+            return Err(Error::unsupported("a scatter by strides that its base does not have"));
         };
         self.settle(r, to.clone(), ty.dtype)?;
         self.remark_moved(id, src, RemarkKind::SourceInRegion);

@@ -204,7 +204,7 @@ impl BufferChooser<'_> {
         if !left.is_empty() {
             let needed = self.solve(&left, None).0.height;
             let what = format!("{} buffers do not fit into the memories: they need {needed} more bytes", left.len());
-            return Err(Error::unsupported(what).help("give a memory more bytes, or name a last one without a limit"));
+            return Err(Error::unsupported(what).help("give a memory more bytes, or add a last one without a limit"));
         }
         Ok(Chosen { parts, exact })
     }

@@ -165,8 +165,8 @@ impl<'a> Choice<'a> {
             let node = &graph.nodes[self.model.nodes[self.model.maker[m].expect("it is made")].id];
             let unknown = node.results.iter().any(|r| graph.values[*r].ty.tensor().is_none_or(|t| t.known().is_none()));
             if unknown {
-                let what = format!("how many bytes {} has is only known at the run", self.name(m));
-                return Err(Error::unsupported(what).help("give inputs of the sizes to go by, or keep all or none"));
+                let what = format!("the size of {} is only known at run time", self.name(m));
+                return Err(Error::unsupported(what).help("give inputs of typical sizes, or keep all or none"));
             }
         }
         Ok(())
@@ -259,13 +259,13 @@ impl<'a> Choice<'a> {
         let named: Vec<String> =
             stay.iter().take(4).map(|m| format!("{} ({} bytes)", self.name(*m), self.model.sizes[*m])).collect();
         let what = format!(
-            "backward cannot keep {most} bytes or less of forward: {} bytes cannot be computed again, {} values, as {}",
+            "backward cannot keep only {most} bytes of forward: {} bytes in {} values cannot be recomputed, such as {}",
             self.bytes(),
             stay.len(),
             named.join(", ")
         );
         Error::new(ErrorKind::Program, what)
-            .help("they are random or made of what is, or made where data decides on sizes, or by what has an effect; keep more")
+            .help("these values depend on random draws, on sizes that data decides, or on nodes with effects; keep more bytes")
     }
 
     /// Positions of nodes to run: those of forward that are run again come where backward needs them first.

@@ -135,9 +135,9 @@ fn run(program: &Program, model: &MemoryModel, sequence: &[NodeId]) -> Result<Ag
     let mut of: Table<NodeId, Option<NodeId>> = Table::new();
     graph.inputs.iter().for_each(|v| now.set(*v, Some(*v)));
     for &id in sequence {
-        let Some(k) = at[id] else { return refuse("has a node that the program has not") };
+        let Some(k) = at[id] else { return refuse("has a node that is not in the program") };
         if stays(&k) && wanted.next() != Some(k) {
-            return refuse("moves or repeats what has to stay where it is");
+            return refuse("moves or repeats a node that must keep its place");
         }
         let node = &graph.nodes[id];
         let mut there = true;
@@ -147,7 +147,7 @@ fn run(program: &Program, model: &MemoryModel, sequence: &[NodeId]) -> Result<Ag
         };
         let args: Vec<Arg> = node.args.iter().map(|a| a.map_values(&mut operand)).collect();
         if !there {
-            return refuse("reads what is not made yet");
+            return refuse("reads a value before it is made");
         }
         let first = last[id].is_none();
         // A view of the same is the same.
@@ -186,10 +186,10 @@ fn run(program: &Program, model: &MemoryModel, sequence: &[NodeId]) -> Result<Ag
         }
     }
     if wanted.next().is_some() {
-        return refuse("leaves out what has an effect");
+        return refuse("leaves out a node with an effect");
     }
     if graph.output_values().any(|v| now[v].is_none()) {
-        return refuse("does not make what is returned");
+        return refuse("does not make a returned value");
     }
     dce(&mut out);
     // A value that is not read before it is made again is made later, not twice.
@@ -226,10 +226,10 @@ fn fixed(model: &MemoryModel, graph: &Graph) -> Table<ValueId, bool> {
 pub fn refusal(graph: &Graph, id: NodeId) -> Option<&'static str> {
     let def = graph.nodes[id].op.def();
     match () {
-        () if def.effectful => Some("which has an effect, and is not computed again"),
-        () if def.hop.is_some() => Some("which bodies compute, and is not computed again"),
+        () if def.effectful => Some("which has an effect and is not recomputed"),
+        () if def.hop.is_some() => Some("which bodies compute and is not recomputed"),
         () if !crate::memory_model::free(graph, &graph.nodes[id]) => {
-            Some("whose size the run decides on, and is not computed again")
+            Some("whose size the run decides and is not recomputed")
         }
         () => None,
     }

@@ -100,10 +100,10 @@ graph(%x: f32[4]) {
     let program = program(text);
     let [a, ok, assert, b] = program.graph().order[..] else { panic!("four nodes") };
     let refused = |nodes: &[NodeId]| again(&program, nodes).expect_err("no sequence of it").to_string();
-    assert!(refused(&[a, ok, b]).contains("leaves out what has an effect"));
+    assert!(refused(&[a, ok, b]).contains("leaves out a node with an effect"));
     assert!(refused(&[a, ok, assert, assert, b]).contains("moves or repeats"));
     assert!(refused(&[ok, a, assert, b]).contains("not made yet"));
-    assert!(refused(&[a, ok, assert]).contains("does not make what is returned"));
+    assert!(refused(&[a, ok, assert]).contains("does not make a returned value"));
     assert!(refused(&[a, ok, assert, <NodeId as restride_ir::Id>::new(9), b]).contains("has not"));
     let twice = again(&program, &[a, ok, assert, a, b]).expect("a node of no effect may come again");
     assert_eq!(twice.remarks.len(), 1);

@@ -9,4 +9,4 @@ graph(%a: f32[4, 4]) {
 }
 
 // == functionalize
-// error: mylib.named.default writes self and reads other, which may share memory (at mylib.named.default); clone what is read before the call
+// error: mylib.named.default writes self and reads other, which may share memory (at mylib.named.default); clone the argument that is read before the call

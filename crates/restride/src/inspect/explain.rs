@@ -129,6 +129,11 @@ impl std::fmt::Display for Site {
 }
 
 impl Decision {
+    /// Whether the decision was taken.
+    pub fn taken(&self) -> bool {
+        self.reason == Reason::Taken
+    }
+
     /// The reason in words, with the reader and its line.
     pub fn why(&self) -> String {
         if !matches!(self.reason, Reason::StillRead { .. }) {
@@ -149,7 +154,7 @@ impl Copied {
             Why::Declined(d) => {
                 let own = [&self.site, &self.maker].into_iter().flatten().any(|s| *s == d.site);
                 let of = if own { String::new() } else { format!(", {}", d.site) };
-                format!("not {}{of}: {}", d.kind, d.why())
+                format!("{}{of}: {}", d.kind.words(false), d.why())
             }
             Why::Given => "its elements are where the caller gave them".into(),
             Why::Unknown => "no reason was noted".into(),
@@ -406,7 +411,7 @@ impl<'a> Explainer<'a> {
                 let said = |over: Option<&str>| self.made(value).find_map(|m| first(by_node.get(&m), &MADE, over));
                 let made = || base.as_deref().and_then(|b| said(Some(b))).or_else(|| said(None));
                 match moved {
-                    Some(d) if d.reason != Reason::MadeElsewhere => Some(d),
+                    Some(d) if !matches!(d.reason, Reason::MadeElsewhere | Reason::IsInput) => Some(d),
                     moved => made().or(moved),
                 }
             }
