@@ -11,7 +11,6 @@ use restride_ir::{
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
-use std::convert::Infallible;
 
 /// Compositions of compositions deeper than this are left alone.
 const MAX_DEPTH: u32 = 32;
@@ -109,15 +108,7 @@ impl AliasTrace {
 
     fn views(&self, op: Op, metas: &[Arg<Meta, Scalar>]) -> std::result::Result<Option<SmallVec<[Meta; 1]>>, OpError> {
         let Some(rule) = op.def().view else { return Ok(None) };
-        let integer = |a: &Arg<Meta, Scalar>| {
-            let mapped: std::result::Result<Arg<Meta, i64>, Infallible> =
-                a.try_map(|m| Ok(m.clone()), |s| Ok(s.as_view_number()));
-            match mapped {
-                Ok(a) => a,
-            }
-        };
-        let args: Vec<Arg<Meta, i64>> = metas.iter().map(integer).collect();
-        Ok(match (rule.known)(&Args(&args))? {
+        Ok(match rule.of(metas)? {
             ViewOutcome::Views(views) => Some(views),
             ViewOutcome::Copy | ViewOutcome::Unknown => None,
         })

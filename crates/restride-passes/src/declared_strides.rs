@@ -1,6 +1,7 @@
 //! Which values have the strides that they are declared to have when PyTorch runs the file.
 
-use restride_ir::{Arg, Binding, Expr, Graph, Layout, Meta, Movement, Scalar, Table, TensorType, ValueId};
+use crate::args::{at_witness, type_at};
+use restride_ir::{Arg, Binding, Graph, Movement, Table, ValueId};
 
 /// Strides of the values of a graph that is being written.
 #[derive(Default)]
@@ -24,26 +25,14 @@ impl DeclaredStrides {
                 (Some(Movement::Scatter { base: 0, .. }), Some(Arg::Value(base))) => lies(*base),
                 _ => node.op.def().hop.is_none() && node.operands().all(lies),
             };
-            let metas = sure.then(|| metas(graph, witness, &node.args)).flatten().and_then(|m| node.op.eager_metas(&m));
+            let metas = sure.then(|| at_witness(graph, witness, &node.args)).flatten().and_then(|m| node.op.eager_metas(&m));
             for (i, &r) in node.results.iter().enumerate() {
                 let meta = metas.as_ref().filter(|m| m.len() == node.results.len()).map(|m| &m[i]);
-                let declared = graph.values[r].ty.tensor().and_then(|t| known(t, witness));
+                let declared = graph.values[r].ty.tensor().and_then(|t| type_at(t, witness));
                 self.values.set(r, meta.zip(declared).is_some_and(|(m, d)| d.lies_like(m)));
             }
         }
         self.done = graph.order.len();
         self.values[v]
     }
-}
-
-/// Types of a call's arguments at the witness.
-fn metas(graph: &Graph, witness: &Binding, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
-    let tensor = |v: &ValueId| graph.values[*v].ty.tensor().and_then(|t| known(t, witness)).ok_or(());
-    let number = |e: &Expr| e.eval(witness).map_err(|_| ());
-    args.iter().map(|a| a.try_map(tensor, number).ok()).collect()
-}
-
-fn known(ty: &TensorType, witness: &Binding) -> Option<Meta> {
-    let layout: Option<Layout> = ty.layout.known().or_else(|| ty.layout.map(|e| e.substitute(witness)).known());
-    Some(Meta::new(ty.dtype, layout?))
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aliases;
+mod args;
 mod build;
 mod chains;
 mod dce;

@@ -1,7 +1,8 @@
 //! The one place where operators are recognised by name: calls that another value, or a cheaper call, stands for.
 
+use crate::args::known;
 use crate::build::Rebuilt;
-use crate::simplify::{known, meta, seen};
+use crate::simplify::{meta, seen};
 use restride_ir::{
     Arg, DType, Dim, Expr, Graph, Layout, Movement, Node, NodeId, Op, Scalar, TensorType, ValueId, ViewOutcome,
 };

@@ -16,12 +16,10 @@
 //! of views, whose operands can be made in the copy (`peephole.rs`: PyTorch's channel shuffle). Every result keeps its
 //! bits.
 
+use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
 use crate::{dce, peephole, scatters};
-use restride_ir::{
-    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Scalar, Table, TensorType,
-    ValueId, ViewOutcome,
-};
+use restride_ir::{Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId, ViewOutcome};
 use std::collections::BTreeMap;
 
 /// Moves reshapes past operators on rows, and views into assembled results, where that saves a copy.
@@ -189,11 +187,6 @@ fn same_order(graph: &Graph, node: &Node) -> Option<(ValueId, Meta, Meta)> {
 fn reshaped(graph: &Graph, node: &Node) -> Option<ValueId> {
     let (x, from, to) = same_order(graph, node)?;
     from.layout.view(&to.layout.sizes).is_none().then_some(x)
-}
-
-/// Types and numbers of arguments, where all are known.
-pub(crate) fn known(args: &[Arg], meta: impl Fn(ValueId) -> Option<Meta>) -> Option<Vec<Arg<Meta, Scalar>>> {
-    args.iter().map(|a| a.try_map(|v| meta(*v).ok_or(()), |e| e.constant().ok_or(())).ok()).collect()
 }
 
 /// The layout of a view of one result on a row-major operand; `None` if the node is no such view, or converts.

@@ -4,6 +4,7 @@
 //! (`symbolic_fit.rs`), and a size is the expression over the arguments' sizes and numbers that fits all of them. Where none
 //! fits, that is an error. Sizes that a run puts in are checked against the rule again.
 
+use crate::args::known;
 use crate::symbolic_fit::Witnesses;
 use restride_ir::{
     Arg, Args, Binding, Conditions, Expr, Layout, Meta, Op, OpError, Scalar, TensorType, ValueId, ViewOutcome,
@@ -20,9 +21,7 @@ pub(crate) fn result_types(
     ty: impl Fn(ValueId) -> TensorType,
 ) -> Result<Vec<TensorType>> {
     let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(|a| a.map_values(|v| ty(*v))).collect();
-    let known: Option<Vec<Arg<Meta, Scalar>>> =
-        typed.iter().map(|a| a.try_map(|t| t.known().ok_or(()), |e| e.constant().ok_or(())).ok()).collect();
-    if let Some(known) = known {
+    if let Some(known) = known(args, |v| ty(v).known()) {
         return Ok(types_of(op, &known)?.into_iter().map(TensorType::from).collect());
     }
     if let Some(rule) = op.def().view

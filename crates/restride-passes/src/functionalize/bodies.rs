@@ -3,7 +3,7 @@
 use super::histories::Root;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::storages::{Alias, StorageId};
-use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, Node, TensorType, Type, ValueId};
+use restride_ir::{Id, Arg, Error, ErrorKind, GraphId, Node, TensorType, Type, ValueId};
 use std::sync::Arc;
 
 /// An operand as a body sees it.
@@ -86,7 +86,20 @@ impl Rewriter<'_> {
         all.collect()
     }
 
-    pub(super) fn operand(&mut self, node: &Node, v: ValueId, bases: &[Base]) -> Rewrite<BodyOperand> {
+    /// The operands of a call as its body sees them. The first `by_value` are rebound by each iteration: they are passed by
+    /// value.
+    pub(super) fn operands(
+        &mut self,
+        node: &Node,
+        operands: &[ValueId],
+        by_value: usize,
+        bases: &[Base],
+    ) -> Rewrite<Vec<BodyOperand>> {
+        let each = operands.iter().enumerate();
+        each.map(|(i, v)| self.operand(node, *v, if i < by_value { &[] } else { bases })).collect()
+    }
+
+    fn operand(&mut self, node: &Node, v: ValueId, bases: &[Base]) -> Rewrite<BodyOperand> {
         if matches!(self.map[v], Some(NewValue::Object(_))) {
             let a = &self.storages[self.alias(v)?];
             if let Some(base) = bases.iter().position(|b| b.storage == a.storage) {

@@ -8,7 +8,7 @@ use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
 use crate::input_effects::{output_roots, placed_inputs, result_roots, written_inputs};
-use restride_ir::{Arg, Dim, Error, GraphId, Hop, HopCall, Id, Node, NodeId, Type, ValueId};
+use restride_ir::{Dim, Id, Arg, Error, GraphId, Hop, HopCall, Node, NodeId, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Rewriter<'_> {
             .map(|(a, b)| a || b)
             .collect();
         let bases = self.written_storages(&operands, &written)?;
-        let seen = operands.iter().map(|v| self.operand(node, *v, &bases)).collect::<Rewrite<Vec<_>>>()?;
+        let seen = self.operands(node, &operands, 0, &bases)?;
         for branch in [*yes, *no] {
             self.refuse_typed(node, branch, (0, 0), &operands, &storages_of(&bases))?;
         }
@@ -102,17 +102,7 @@ impl Rewriter<'_> {
                 return Err(Error::unsupported(what).into());
             }
         }
-        let mut seen = Vec::new();
-        for (i, v) in operands.iter().enumerate() {
-            // A carried operand is another tensor in every iteration: by value.
-            let o = if i < n {
-                let value = self.read(node, *v)?;
-                BodyOperand::Value(value, self.new.values[value].ty.clone())
-            } else {
-                self.operand(node, *v, &bases)?
-            };
-            seen.push(o);
-        }
+        let seen = self.operands(node, &operands, n, &bases)?;
         self.refuse_placed(node, *body, &carried)?;
         for graph in [*test, *body] {
             self.refuse_typed(node, graph, (n, 0), &operands, &storages_of(&bases))?;
@@ -279,7 +269,7 @@ impl Rewriter<'_> {
         let additional: Vec<ValueId> = additional.values().copied().collect();
         let operands: Vec<ValueId> = xs.iter().chain(&additional).copied().collect();
         self.refuse_typed(node, *body, (0, xs.len()), &operands, &[])?;
-        let seen = operands.iter().map(|v| self.operand(node, *v, &[])).collect::<Rewrite<Vec<_>>>()?;
+        let seen = self.operands(node, &operands, 0, &[])?;
         let body = self.body(*body, &seen, &[], &[], usize::MAX)?;
         let args = vec![
             Arg::Graph(body.graph),
@@ -308,16 +298,7 @@ impl Rewriter<'_> {
         outer_written[..m].fill(false);
         let bases = self.written_storages(&operands, &outer_written)?;
         self.refuse_typed(node, combine, (n, xs.len()), &operands, &storages_of(&bases))?;
-        let mut seen = Vec::new();
-        for (i, v) in operands.iter().enumerate() {
-            let o = if i < m {
-                let value = self.read(node, *v)?;
-                BodyOperand::Value(value, self.new.values[value].ty.clone())
-            } else {
-                self.operand(node, *v, &bases)?
-            };
-            seen.push(o);
-        }
+        let seen = self.operands(node, &operands, m, &bases)?;
         let written = self.refuse_shared(node, combine, &operands, (n, m), written)?;
         let body = self.body(combine, &seen, &[], &bases, n)?;
         let mut first = values_of(&seen[..n]);
@@ -350,10 +331,8 @@ impl Rewriter<'_> {
             let storage = self.storages[self.alias(*v)?].storage;
             let name = self.old.values[*v].name.clone();
             let how = if what == "while_loop" { "as a carried value" } else { "in each iteration" };
-            self.storages.lose(
-                storage,
-                format!("unsupported: the body of `{what}` mutates %{name} and also rebinds it {how}"),
-            );
+            self.storages
+                .lose(storage, format!("unsupported: the body of `{what}` mutates %{name} and also rebinds it {how}"));
         }
         Ok(())
     }

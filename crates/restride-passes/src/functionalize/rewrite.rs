@@ -3,12 +3,10 @@
 use super::histories::{SavedOperand, saves, saves_argument, saves_result};
 use super::shared_region::SharedRegion;
 use super::storages::{AliasId, AliasView, StorageId, VersionedStorages, ViewCall};
+use crate::args::view_number;
 use crate::build::{Builder, Names};
 use crate::peephole;
-use restride_ir::{
-    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType,
-    Type, ValueId, ViewOutcome, dense_like,
-};
+use restride_ir::{Id, Arg, Args, Binding, Error, Expr, Grad, Graph, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type, ValueId, ViewOutcome, dense_like};
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
 use std::cell::OnceCell;
@@ -301,7 +299,7 @@ impl<'a> Rewriter<'a> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
             args.push(
-                a.try_map(|v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(flag(e)))?,
+                a.try_map(|v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(view_number(e)))?,
             );
         }
         Ok(args)
@@ -521,7 +519,8 @@ pub fn open_sharing(call: Op) -> Halt {
         let what = format!("the memory of the results of {call} depends on data, and is written or returned");
         return Error::unsupported(what).help("clone the results of the call, or those of its graphs").into();
     }
-    let what = format!("whether {call} copies or aliases depends on unknown sizes, and its result is written or returned");
+    let what =
+        format!("whether {call} copies or aliases depends on unknown sizes, and its result is written or returned");
     with_sizes(what, ", or call .clone() or .view() in the model")
 }
 
@@ -534,11 +533,6 @@ pub(super) fn needs_sizes(what: &str) -> Halt {
 pub(super) fn with_sizes(what: String, or: &str) -> Halt {
     let help = format!("give inputs with --inputs so that sizes are known{or}");
     Halt::NeedsSizes(Box::new(Error::unsupported(what).help(help)))
-}
-
-/// A number as view rules read it: a known one as an integer.
-pub(crate) fn flag(e: &Expr) -> Expr {
-    e.constant().map_or_else(|| e.clone(), |s| Expr::Int(s.as_view_number()))
 }
 
 fn locate(stop: Halt, graph: &Graph, node: NodeId) -> Halt {

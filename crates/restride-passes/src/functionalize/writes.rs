@@ -1,14 +1,12 @@
 //! Mutating calls: the functional twin, and its results written where they belong. Lists are taken apart into their
 //! members.
 
-use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, flag, op};
+use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::shared_region::SharedRegion;
 use super::storages::AliasId;
 use super::write_order::WriteOrder;
-use restride_ir::{
-    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory,
-    Scalar, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast, refuse_overlap,
-};
+use crate::args::symbolic_views;
+use restride_ir::{Dim, Arg, Args, Binding, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory, Scalar, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -262,14 +260,8 @@ impl Rewriter<'_> {
     fn given_back(&self, op: Op, args: &[Arg]) -> Option<ValueId> {
         let rule = op.def().view.filter(|_| op.def().math.is_none() && op.def().base == 0)?;
         let Some(Arg::Value(given)) = args.first() else { return None };
-        let types: Option<Vec<Arg<TensorType, Expr>>> = args
-            .iter()
-            .map(|a| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(flag(e))).ok())
-            .collect();
-        match (rule.symbolic)(&Args(&types?)) {
-            Ok(ViewOutcome::Views(made)) if made[..] == [self.new.tensor(*given).clone()] => Some(*given),
-            _ => None,
-        }
+        let made = symbolic_views(rule, args, |v| self.new.values[v].ty.tensor().cloned())?;
+        (made[..] == [self.new.tensor(*given).clone()]).then_some(*given)
     }
 
     fn hint(&self, node: &Node) -> Arc<str> {

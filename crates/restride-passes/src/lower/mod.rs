@@ -5,11 +5,9 @@
 
 mod symbolic;
 
+use crate::args::known_or_refused;
 use crate::build::{Names, Rebuilt, rebuild};
-use restride_ir::{
-    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError,
-    Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
-};
+use restride_ir::{Dim, Arg, Args, DecomposeFn, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -154,13 +152,12 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     if def.history {
         return Ok(true);
     }
-    if let (Some(which), Some(_)) = (def.composed, def.decompose) {
-        let args = known_args(node, |v| {
-            graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
-        })?;
-        if which(&Args(&args)) {
-            return Ok(true);
-        }
+    let meta =
+        |v| graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"));
+    if let (Some(which), Some(_)) = (def.composed, def.decompose)
+        && which(&Args(&known_or_refused(node, meta)?))
+    {
+        return Ok(true);
     }
     if def.hop.is_some() || !matches!(def.kernel, Kernel::None) || def.movement.is_some() {
         return Ok(false);
@@ -168,27 +165,16 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     if node.op.member().is_some() {
         return Ok(true);
     }
-    if let Some(rule) = def.view.filter(|_| def.math.is_none()) {
-        let args = known_args(node, |v| {
-            graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"))
-        })?;
-        if matches!(rule.of(&args)?, ViewOutcome::Views(_)) {
-            return Ok(false);
-        }
+    if let Some(rule) = def.view.filter(|_| def.math.is_none())
+        && matches!(rule.of(&known_or_refused(node, meta)?)?, ViewOutcome::Views(_))
+    {
+        return Ok(false);
     }
     if def.decompose.is_some() {
         return Ok(true);
     }
     Err(Error::unsupported(format!("{} has no kernel", node.op))
         .help("`restride ops` lists the operators that can be run"))
-}
-
-fn known_args(node: &Node, mut meta: impl FnMut(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
-    node.args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
-}
-
-fn number(e: &Expr) -> Result<Scalar> {
-    e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
 }
 
 /// Composes into a graph.

@@ -8,12 +8,10 @@
 //! [`crate::place`] takes the same pieces from the operator's declaration, but its parts are cells of known buffers. Here
 //! each part must be a slice or an index that PyTorch can express for all sizes.
 
-use super::strides::known;
 use super::{Materializer, ValueFact, filled};
+use crate::args::{at_witness, layout_at, type_at};
 use crate::place::AssembleFn;
-use restride_ir::{
-    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType, Type, ValueId,
-};
+use restride_ir::{Dim, Arg, Args, Binding, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType, Type, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step from a region to one inside it.
@@ -111,23 +109,19 @@ impl Cat {
         let (Some(Movement::Assemble(pieces)), [result]) = (node.op.def().movement, &node.results[..]) else {
             return None;
         };
-        let meta_of = |v: ValueId| {
-            let ty = graph.values[v].ty.tensor()?;
-            Some(Meta::new(ty.dtype, known(&ty.layout, witness)?))
-        };
+        let meta_of = |v: ValueId| type_at(graph.values[v].ty.tensor()?, witness);
         let whole = meta_of(*result)?;
         let operands: Vec<ValueId> = node.operands().collect();
         let alike = operands.iter().all(|v| meta_of(*v).is_some_and(|m| m.dtype == whole.dtype));
         let sizes = operands.iter().map(|v| graph.tensor(*v).layout.sizes.to_vec()).collect();
-        let meta = |a: &Arg| a.try_map(|v| meta_of(*v).ok_or(()), |e| e.eval(witness).map_err(|_| ())).ok();
-        let args: Option<Vec<_>> = node.args.iter().map(meta).collect();
-        Some(Cat { at, result: *result, operands, sizes, args: args?, pieces }).filter(|_| alike)
+        let args = at_witness(graph, witness, &node.args)?;
+        alike.then_some(Cat { at, result: *result, operands, sizes, args, pieces })
     }
 
     /// The step to each operand's region, in operand order, if the operands cover the whole and each is a slice or an index
     /// of it.
     fn regions(&self, whole: &Layout<Expr>, witness: &Binding) -> Option<Vec<Option<Cut>>> {
-        let at = known(whole, witness)?;
+        let at = layout_at(whole, witness)?;
         let pieces = (self.pieces)(&Args(&self.args), &at).ok()?;
         let each = pieces.iter().enumerate().all(|(k, p)| p.operand == k) && pieces.len() == self.operands.len();
         let cells: i64 = pieces.iter().map(|p| p.region.numel()).sum();
@@ -150,7 +144,7 @@ impl Cat {
                 }
             };
             let region = cut.as_ref().map_or_else(|| whole.clone(), |c| c.of(whole));
-            if known(&region, witness)? != piece.region {
+            if layout_at(&region, witness)? != piece.region {
                 return None;
             }
             cuts.push(cut);
@@ -218,7 +212,7 @@ impl PartChooser<'_> {
         let saves =
             self.parts.cats.contains_key(&v) || maker.results.len() == 1 && restride_ops::out_form(maker.op).is_some();
         if saves {
-            let cells = known(&spot.layout, self.witness).map_or(0, |l| l.numel());
+            let cells = layout_at(&spot.layout, self.witness).map_or(0, |l| l.numel());
             let bytes = cells * self.graph.tensor(v).dtype.size() as i64;
             *self.saved.entry(spot.root).or_default() += bytes;
         }
@@ -231,7 +225,7 @@ impl PartChooser<'_> {
             Some(spot) => spot.clone(),
             None => {
                 let whole = self.graph.tensor(cat.result).layout.clone();
-                if !known(&whole, self.witness).is_some_and(|l| l.offset == 0 && l.is_dense()) {
+                if !layout_at(&whole, self.witness).is_some_and(|l| l.offset == 0 && l.is_dense()) {
                     return;
                 }
                 PartPlace { root: cat.result, cuts: Vec::new(), layout: whole }
@@ -442,9 +436,7 @@ impl Materializer<'_> {
         let name = self.names.fresh(hint);
         let id = self.new.add_node(view, args, [(name, Type::Tensor(ty))], node.origin.clone());
         let v = self.new.nodes[id].results[0];
-        let roots = self.facts[base].roots.clone();
-        let identity = Some(self.fresh());
-        self.facts.set(v, ValueFact { roots, identity, sure: self.facts[base].sure });
+        self.set_fact(v, self.facts[base].roots.clone(), self.facts[base].sure);
         Ok(v)
     }
 }

@@ -1,7 +1,8 @@
 //! Copies that change nothing, and the copying forms of views.
 
-use super::{Materializer, ValueFact};
-use restride_ir::{Arg, Args, Expr, Movement, Node, Op, Result, TensorType, Type, ViewOutcome};
+use super::Materializer;
+use crate::args::symbolic_views;
+use restride_ir::{Arg, Movement, Node, Op, Result, TensorType, Type};
 use restride_ops::view_form;
 
 impl Materializer<'_> {
@@ -38,8 +39,7 @@ impl Materializer<'_> {
                 let types = names.into_iter().zip(types.into_iter().map(Type::Tensor));
                 let id = self.new.add_node(view, args, types, node.origin.clone());
                 for (&result, v) in results.iter().zip(self.new.nodes[id].results.clone()) {
-                    let (roots, identity) = (self.facts[target].roots.clone(), Some(self.fresh()));
-                    self.facts.set(v, ValueFact { roots, identity, sure: true });
+                    self.set_fact(v, self.facts[target].roots.clone(), true);
                     self.viewed.insert(result);
                     self.bind(result, v);
                     self.counts.copies += 1;
@@ -53,11 +53,6 @@ impl Materializer<'_> {
     /// The types of views with these arguments, if strides express them; `None` where that is not known for all sizes.
     fn view_types(&self, view: Op, args: &[Arg]) -> Option<Vec<TensorType>> {
         let rule = view.def().view.filter(|_| !view.def().strided)?;
-        let typed = |a: &Arg| a.try_map(|v| self.new.values[*v].ty.tensor().cloned().ok_or(()), |e| Ok(e.clone())).ok();
-        let typed: Vec<Arg<TensorType, Expr>> = args.iter().map(typed).collect::<Option<_>>()?;
-        match (rule.symbolic)(&Args(&typed)) {
-            Ok(ViewOutcome::Views(views)) => Some(views.into_vec()),
-            _ => None,
-        }
+        symbolic_views(rule, args, |v| self.new.values[v].ty.tensor().cloned())
     }
 }

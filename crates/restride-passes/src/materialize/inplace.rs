@@ -67,30 +67,23 @@ impl Materializer<'_> {
     pub(super) fn in_place(&mut self, at: usize, node: &Node) -> Result<bool> {
         let Some((result, made)) = self.single(node) else { return Ok(false) };
         let op = node.op;
+        let mut candidates = Vec::new();
         if let Some(Arg::Value(first)) = node.args.first() {
-            let target = self.value(*first)?;
-            if self.fills(&made, target)
-                && self.may_overwrite(at, target, None)
-                && !self.misplaced(result, target)
-                && let Some(form) = in_place_form(op)
-                && !self.touched_by_others(node, target, Some(0), op.def().pointwise)?
-            {
-                self.write(node, form, target, result)?;
-                self.counts.in_place += 1;
-                return Ok(true);
-            }
+            // The in-place form; by it the first operand is read and written cell by cell where the operator is pointwise.
+            candidates.push((*first, true));
         }
-        if !cell_by_cell(op) {
-            return Ok(false);
+        if cell_by_cell(op) {
+            candidates.extend(node.operands().map(|v| (v, false)));
         }
-        for v in node.operands() {
+        for (v, first) in candidates {
             let target = self.value(v)?;
+            let (but, same) = if first { (Some(0), op.def().pointwise) } else { (None, true) };
             if self.fills(&made, target)
                 && self.may_overwrite(at, target, None)
                 && !self.misplaced(result, target)
-                && !self.touched_by_others(node, target, None, true)?
+                && !self.touched_by_others(node, target, but, same)?
             {
-                let Some(form) = out_form(op) else { return Ok(false) };
+                let Some(form) = (if first { in_place_form(op) } else { out_form(op) }) else { continue };
                 self.write(node, form, target, result)?;
                 self.counts.in_place += 1;
                 return Ok(true);

@@ -43,10 +43,7 @@ pub use views::{ViewOptions, views};
 use crate::build::{Builder, Names};
 use assemble::WholeParts;
 use destinations::Destination;
-use restride_ir::{
-    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
-    Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
-};
+use restride_ir::{Dim, Arg, Binding, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result, Signature, Stage, Table, TensorType, Type, ValueId, callees_first};
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -386,6 +383,12 @@ impl<'a> Materializer<'a> {
         self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(root), sure });
     }
 
+    /// Notes that a new value is a tensor object on these storages.
+    fn set_fact(&mut self, v: ValueId, roots: BTreeSet<usize>, sure: bool) {
+        let identity = Some(self.fresh());
+        self.facts.set(v, ValueFact { roots, identity, sure });
+    }
+
     fn build<T>(&mut self, origin: &Arc<Origin>, hint: &str, f: impl FnOnce(&mut Builder<'_>) -> T) -> T {
         f(&mut Builder::new(&mut self.new, &mut self.names, origin.clone(), hint.into()))
     }
@@ -433,8 +436,7 @@ impl<'a> Materializer<'a> {
             let v = self.new.add_input(name, old.ty.clone());
             if let Type::Tensor(_) = &old.ty {
                 let root = storage[i].unwrap_or_else(|| self.fresh());
-                let identity = self.fresh();
-                self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(identity), sure: true });
+                self.set_fact(v, [root].into(), true);
                 self.input_roots.insert(root);
                 if mutated.contains(&i) {
                     self.writable.insert(root);
@@ -483,8 +485,7 @@ impl<'a> Materializer<'a> {
             }
             b.call("aten.view.dtype", vec![Arg::Value(typed), Arg::DType(flat.dtype)], flat.clone())
         });
-        let identity = self.fresh();
-        self.facts.set(v, ValueFact { roots: [root].into(), identity: Some(identity), sure: true });
+        self.set_fact(v, [root].into(), true);
         self.bind(value, v);
         Ok(())
     }
@@ -578,8 +579,7 @@ impl<'a> Materializer<'a> {
                 if roots.is_empty() {
                     self.own(new, sures[i]);
                 } else {
-                    let identity = Some(self.fresh());
-                    self.facts.set(new, ValueFact { roots, identity, sure: sures[i] });
+                    self.set_fact(new, roots, sures[i]);
                 }
             }
             self.bind(old, new);

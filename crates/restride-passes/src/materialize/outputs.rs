@@ -2,10 +2,7 @@
 
 use super::strides::refuse;
 use super::{ExportForm, Materializer, filled};
-use restride_ir::{
-    AliasRoot, Arg, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type,
-    ValueId, dense_like,
-};
+use restride_ir::{Dim, AliasRoot, Arg, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type, ValueId, dense_like};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -263,8 +260,7 @@ impl Materializer<'_> {
             base = self.build(&none, &hint, |b| b.call("aten.view.dtype", args, to));
         }
         let v = self.build(&none, &hint, |b| b.as_strided(base, target));
-        let identity = Some(self.fresh());
-        self.facts.set(v, super::ValueFact { roots, identity, sure: true });
+        self.set_fact(v, roots, true);
         Ok(v)
     }
 

@@ -1,11 +1,8 @@
 //! Layouts of new values: types at known sizes, and copies where the declared strides are needed.
 
 use super::Materializer;
-use crate::functionalize::rewrite::flag;
-use restride_ir::{
-    Arg, Args, Binding, Dim, Error, Expr, Layout, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId,
-    ViewOutcome,
-};
+use crate::args::{at_witness, type_at, typed};
+use restride_ir::{Dim, Arg, Args, Error, Expr, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId, ViewOutcome};
 use restride_tensor::self_overlaps;
 use std::sync::Arc;
 
@@ -43,10 +40,8 @@ impl Materializer<'_> {
     pub(super) fn viewed(&self, id: NodeId) -> Option<bool> {
         let node = &self.new.nodes[id];
         let rule = node.op.def().view?;
-        let sure = |v: ValueId| self.new.values[v].ty.tensor().filter(|_| self.facts[v].sure).cloned().ok_or(());
-        let typed: Vec<_> =
-            node.args.iter().map(|a| a.try_map(|v| sure(*v), |e| Ok(flag(e)))).collect::<Result<_, ()>>().ok()?;
-        match (rule.symbolic)(&Args(&typed)).ok()? {
+        let sure = |v: ValueId| self.new.values[v].ty.tensor().filter(|_| self.facts[v].sure).cloned();
+        match (rule.symbolic)(&Args(&typed(&node.args, sure)?)).ok()? {
             ViewOutcome::Views(_) => Some(true),
             ViewOutcome::Copy => Some(false),
             ViewOutcome::Unknown => None,
@@ -97,25 +92,12 @@ impl Materializer<'_> {
     }
 
     pub(super) fn known(&self, ty: &TensorType) -> Option<Meta> {
-        Some(Meta::new(ty.dtype, known(&ty.layout, &self.ctx.witness)?))
+        type_at(ty, &self.ctx.witness)
     }
 
     pub(super) fn metas(&self, args: &[Arg]) -> Option<Vec<Arg<Meta, Scalar>>> {
-        args.iter()
-            .map(|a| {
-                a.try_map(
-                    |v| self.new.values[*v].ty.tensor().and_then(|t| self.known(t)).ok_or(()),
-                    |e| e.eval(&self.ctx.witness).map_err(|_| ()),
-                )
-                .ok()
-            })
-            .collect()
+        at_witness(&self.new, &self.ctx.witness, args)
     }
-}
-
-/// A layout at the witness.
-pub(super) fn known(layout: &Layout<Expr>, witness: &Binding) -> Option<Layout> {
-    layout.known().or_else(|| layout.map(|e| e.substitute(witness)).known())
 }
 
 pub(super) fn refuse(op: Op) -> Error {

@@ -30,12 +30,13 @@ mod places;
 mod revise;
 mod views;
 
+use crate::args::known_or_refused;
 use facts::{Facts, ProgramFacts};
 pub(crate) use hints::AssembleFn;
 use hints::Hints;
 use places::Places;
 use restride_ir::{
-    Arg, Error, Expr, GraphId, Layout, Meta, Nested, NodeId, Place, Placement, Program, Reason, Remark, RemarkKind,
+    Arg, GraphId, Layout, Meta, Nested, NodeId, Place, Placement, Program, Reason, Remark, RemarkKind,
     Result, Scalar, Step, ValueId, known_meta, scratch_bytes,
 };
 pub use revise::Avoid;
@@ -211,10 +212,7 @@ impl<'a> Placer<'a> {
 
     /// A node's arguments for a rule, with the types that `meta` gives its operands.
     fn args(&self, id: NodeId, meta: impl Fn(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
-        let number = |e: &Expr| {
-            e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
-        };
-        self.facts.graph.nodes[id].args.iter().map(|a| a.try_map(|v| meta(*v), number)).collect()
+        known_or_refused(&self.facts.graph.nodes[id], meta)
     }
 
     /// A node's arguments with the layouts of eager PyTorch.

@@ -18,12 +18,9 @@ mod versions;
 use crate::build::Rebuilt;
 use crate::dce;
 use crate::functionalize::region_ops::{read, write};
-use crate::functionalize::rewrite::flag;
+use crate::args::symbolic_views;
 use crate::functionalize::shared_region::SharedRegion;
-use restride_ir::{
-    Arg, Args, Binding, Error, Expr, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId,
-    ViewOutcome,
-};
+use restride_ir::{Arg, Binding, Error, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 use versions::{Raised, ScatterWrite, ShownRegion, Versions};
 
@@ -274,13 +271,8 @@ impl<'a> Merger<'a> {
     fn view_types(&self, node: &Node, args: &[Arg]) -> Option<Vec<TensorType>> {
         let def = node.op.def();
         let rule = def.view.filter(|_| def.math.is_none() && !def.strided && !def.metadata)?;
-        let ty = |v: &ValueId| self.new.graph.values[*v].ty.tensor().cloned().ok_or(());
-        let typed: Result<Vec<Arg<TensorType, Expr>>, ()> =
-            args.iter().map(|a| a.try_map(ty, |e| Ok(flag(e)))).collect();
-        match (rule.symbolic)(&Args(&typed.ok()?)) {
-            Ok(ViewOutcome::Views(views)) if views.len() == node.results.len() => Some(views.into_vec()),
-            _ => None,
-        }
+        let views = symbolic_views(rule, args, |v| self.new.graph.values[v].ty.tensor().cloned())?;
+        (views.len() == node.results.len()).then_some(views)
     }
 
     /// Outputs have the types that they had.

@@ -6,12 +6,10 @@
 //! one.
 
 use crate::chains::detaches;
-use crate::functionalize::rewrite::flag;
+use crate::args::symbolic_views;
 use crate::functionalize::shared_region::SharedRegion;
 use crate::place::view_rule;
-use restride_ir::{
-    Arg, Args, Binding, Dim, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewOutcome, ViewRule,
-};
+use restride_ir::{Dim, Arg, Binding, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewRule};
 use restride_tensor::{Overlap, nested, overlap, self_overlaps};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -155,22 +153,20 @@ impl<'a> Versions<'a> {
         if node.op.def().strided && shown.cells.layout != declared.layout {
             return None;
         }
-        let ty = |v: &ValueId| {
-            if *v == base { Some(TensorType::clone(&shown.cells)) } else { self.graph.values[*v].ty.tensor().cloned() }
+        let ty = |v: ValueId| match v == base {
+            true => Some(TensorType::clone(&shown.cells)),
+            false => self.graph.values[v].ty.tensor().cloned(),
         };
-        let args: Result<Vec<Arg<TensorType, Expr>>, ()> =
-            node.args.iter().map(|a| a.try_map(|v| ty(v).ok_or(()), |e| Ok(flag(e)))).collect();
-        match (rule.symbolic)(&Args(&args.ok()?)) {
-            Ok(ViewOutcome::Views(mut views)) if views.iter().all(|w| w.dtype == shown.cells.dtype) => {
-                for w in views.iter_mut() {
-                    if let Some(spelled) = self.spelled.get(&w.layout) {
-                        w.layout = spelled.clone();
-                    }
-                }
-                Some((shown, views.into_vec()))
+        let mut views = symbolic_views(*rule, &node.args, ty)?;
+        for w in views.iter_mut() {
+            if w.dtype != shown.cells.dtype {
+                return None;
             }
-            _ => None,
+            if let Some(spelled) = self.spelled.get(&w.layout) {
+                w.layout = spelled.clone();
+            }
         }
+        Some((shown, views))
     }
 
     /// A region with symbolic sizes in the program's own expressions, where the program has them for a value with the
