@@ -118,7 +118,7 @@ impl RemarkKind {
             RemarkKind::OutputInCaller => ["computed in the output's memory", "not computed in the output's memory"],
             RemarkKind::LayoutCopy => ["copied into another layout", "not kept in its layout"],
             RemarkKind::LaidOut => ["layout chosen for its readers", "layout not chosen for its readers"],
-            RemarkKind::ComputeAgain => ["rematerialised", "not rematerialised"],
+            RemarkKind::ComputeAgain => ["recomputed", "not recomputed"],
         };
         if taken { yes } else { no }
     }

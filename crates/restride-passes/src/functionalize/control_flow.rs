@@ -3,7 +3,7 @@
 //! Operands on storages that no body writes go in as the values that they are. The storages that one writes go in as
 //! their bases, and the body sees the operands as regions of them. A loop carries those bases along.
 
-use super::bodies::{Base, BodyOperand, Returned, storages_of, values_of};
+use super::bodies::{Base, Returned, storages_of, values_of};
 use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
