@@ -102,9 +102,9 @@ graph(%x: f32[4]) {
     let refused = |nodes: &[NodeId]| again(&program, nodes).expect_err("no sequence of it").to_string();
     assert!(refused(&[a, ok, b]).contains("leaves out a node with an effect"));
     assert!(refused(&[a, ok, assert, assert, b]).contains("moves or repeats"));
-    assert!(refused(&[ok, a, assert, b]).contains("not made yet"));
+    assert!(refused(&[ok, a, assert, b]).contains("before it is made"));
     assert!(refused(&[a, ok, assert]).contains("does not make a returned value"));
-    assert!(refused(&[a, ok, assert, <NodeId as restride_ir::Id>::new(9), b]).contains("has not"));
+    assert!(refused(&[a, ok, assert, <NodeId as restride_ir::Id>::new(9), b]).contains("not in the program"));
     let twice = again(&program, &[a, ok, assert, a, b]).expect("a node of no effect may come again");
     assert_eq!(twice.remarks.len(), 1);
     assert_eq!(twice.program.graph().order.len(), 5);

@@ -31,4 +31,4 @@ graph @body(%i: i64[], %a: i64[3]) {
 }
 
 // == functionalize
-// error: which memory the results of higher_order.while_loop are in depends on data, and it matters here (at %r = higher_order.cond); clone what the call returns, or what its graphs return
+// error: the memory of the results of higher_order.while_loop depends on data, and is written or returned (at %r = higher_order.cond); clone the results of the call, or those of its graphs

@@ -18,4 +18,4 @@ graph @no(%a: i64[3]) {
 }
 
 // == functionalize
-// error: which memory the results of higher_order.cond are in depends on data, and it matters here; clone what the call returns, or what its graphs return
+// error: the memory of the results of higher_order.cond depends on data, and is written or returned; clone the results of the call, or those of its graphs

@@ -24,4 +24,4 @@ graph @write(%i: i64[], %a: i64[3]) {
 }
 
 // == functionalize
-// error: which memory the results of higher_order.while_loop are in depends on data, and it matters here; clone what the call returns, or what its graphs return
+// error: the memory of the results of higher_order.while_loop depends on data, and is written or returned; clone the results of the call, or those of its graphs

@@ -20,4 +20,4 @@ graph @write(%i: i64[], %a: i64[3]) {
 }
 
 // == functionalize
-// error: what while_loop leaves in %s, which it writes and which is another tensor in each iteration
+// error: unsupported: the body of `while_loop` mutates %s and also rebinds it as a carried value

@@ -18,4 +18,4 @@ graph @body(%n: i64[], %x: f32[2]) {
 }
 
 // == functionalize
-// error: what while_loop leaves in %x, which it writes and which is another tensor in each iteration
+// error: unsupported: the body of `while_loop` mutates %x and also rebinds it as a carried value

@@ -29,7 +29,7 @@ graph @body(%n: i64[], %x: f64[3], %w: f64[3]) {
 //   %m: i64[], %y: f64[3], %n_before: i64[3], %x_before: f64[3, 3] = higher_order.scan(@graph10, [%n, %x], [%trips], [%w])
 //   %g: bool[] = aten.lt.Scalar(%m, 4)
 //   %ended: bool[] = aten.logical_not.default(%g)
-//   aten._assert_async.msg(%ended, "the loop goes on after 3 trips, which --max-trips says is the most")
+//   aten._assert_async.msg(%ended, "the loop runs more than 3 iterations, the limit set by --max-trips")
 //   %a: f64[3] = aten.mul.Tensor(%y, %y)
 //   %b: f64[] = aten.sum.default(%a)
 //   %grad: f64[] = aten.full.default([], 1, dtype=f64)

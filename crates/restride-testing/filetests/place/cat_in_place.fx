@@ -26,8 +26,8 @@ graph(%x: f32[2], %y: f32[3]) {
 
 // == remarks
 // %c = aten.cat.default([%a, %b])
-//   part computed in place, %a: taken, 8 bytes
+//   `cat` operand computed in place, %a: taken, 8 bytes
 // %c = aten.cat.default([%a, %b])
-//   part computed in place, %b: taken, 12 bytes
+//   `cat` operand computed in place, %b: taken, 12 bytes
 // %d = aten.mul.Tensor(%c, 2)
 //   computed in the output's memory: taken, 20 bytes

@@ -23,13 +23,13 @@ graph(%boxes: f32[3, 4]) {
 
 // == remarks
 // %c = aten.select.int(%x, 1, 1)
-//   view on its base, %x: taken, 12 bytes
+//   kept as a view of its base, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%c, 100)
-//   source straight in its region, %x: taken, 12 bytes
+//   source computed in its region, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%c, 100)
-//   result on a dying operand, %c: taken, 12 bytes
+//   computed in a dying operand, %c: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
-//   scatter in its base, %x: taken, 48 bytes
+//   scatter written into its base, %x: taken, 48 bytes
 
 // == run
 // input 0: f32[3, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

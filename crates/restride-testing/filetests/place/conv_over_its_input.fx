@@ -67,17 +67,17 @@ graph(%x: f32[1, 4, 8, 8], %w: f32[2, 4, 1, 1], %u: f32[2, 2, 1, 1], %b: f32[2],
 
 // == remarks
 // %a = aten.relu.default(%x)
-//   result on a dying operand, %x: the caller sees that memory, 1024 bytes
+//   not computed in its operand, %x: the caller can see that memory, 1024 bytes
 // %c = aten.conv2d.default(%a, %w, %b)
-//   result on a dying operand, %a: taken, 512 bytes
+//   computed in a dying operand, %a: taken, 512 bytes
 // %e = aten.conv2d.default(%c, %u)
-//   result on a dying operand, %c: taken, 512 bytes
+//   computed in a dying operand, %c: taken, 512 bytes
 // %f = aten.conv2d.default(%e, %u)
-//   result on a dying operand, %e: still read by %g = aten.add.Tensor(%f, %e), 512 bytes
+//   not computed in its operand, %e: still read by %g = aten.add.Tensor(%f, %e), 512 bytes
 // %g = aten.add.Tensor(%f, %e)
-//   result on a dying operand, %f: taken, 512 bytes
+//   computed in a dying operand, %f: taken, 512 bytes
 // %j = aten.neg.default(%d)
-//   result on a dying operand, %d: the caller sees that memory, 2048 bytes
+//   not computed in its operand, %d: the caller can see that memory, 2048 bytes
 // %m = aten.sum.dim_IntList(%h, [1, 2, 3])
 //   computed in the output's memory: taken, 4 bytes
 // %n = aten.sum.dim_IntList(%i, [1, 2, 3])

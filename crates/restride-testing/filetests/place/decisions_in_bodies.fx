@@ -19,29 +19,29 @@ graph @no(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.neg.default(%x)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %c = aten.add.Tensor(%b, 1)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %d = aten.flip.default(%c, [0])
 //   computed in the output's memory: taken, 16 bytes
 // %h = aten.slice.Tensor(%x, 0, 0, 2)
-//   view on its base, %x: taken, 8 bytes
+//   kept as a view of its base, %x: taken, 8 bytes
 // %b = aten.cat.default([%h, %h])
 //   computed in the output's memory: taken, 16 bytes
 // %b = aten.cat.default([%h, %h])
-//   part computed in place, %h: its elements are already stored elsewhere, 8 bytes
+//   `cat` operand not computed in place, %h: it is stored elsewhere already, 8 bytes
 // %b = aten.cat.default([%h, %h])
-//   part computed in place, %h: its elements are already stored elsewhere, 8 bytes
+//   `cat` operand not computed in place, %h: it is stored elsewhere already, 8 bytes
 // %r = higher_order.cond(%p, @graph1, @graph2, [%a])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %h to result 0, for %b = aten.cat.default in @graph2, 8 bytes
-//   not part computed in place: its elements are already stored elsewhere
+//   `cat` operand not computed in place: it is stored elsewhere already
 // %h to result 0, for %b = aten.cat.default in @graph2, 8 bytes
-//   not part computed in place: its elements are already stored elsewhere
+//   `cat` operand not computed in place: it is stored elsewhere already
 
 // == run
 // input 0: bool[][]+0 = [false]

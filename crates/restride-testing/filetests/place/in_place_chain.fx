@@ -22,8 +22,8 @@ graph(%x: f32[8]) {
 
 // == remarks
 // %b = aten.abs.default(%a)
-//   result on a dying operand, %a: taken, 32 bytes
+//   computed in a dying operand, %a: taken, 32 bytes
 // %c = aten.relu.default(%b)
 //   computed in the output's memory: taken, 32 bytes
 // %c = aten.relu.default(%b)
-//   result on a dying operand, %b: taken, 32 bytes
+//   computed in a dying operand, %b: taken, 32 bytes

@@ -23,9 +23,9 @@ graph(%cache: f32[4, 2], %k: f32[2]) {
 
 // == remarks
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
-//   source straight in its region, %k: its elements are already stored elsewhere, 8 bytes
+//   source not computed in its region, %k: it is an input, 8 bytes
 // %w = aten.select_scatter.default(%cache, %k, 0, 2)
-//   scatter in its base, %cache: taken, 32 bytes
+//   scatter written into its base, %cache: taken, 32 bytes
 // %s = aten.mul.Tensor(%w, 2)
 //   computed in the output's memory: taken, 32 bytes
 

@@ -61,21 +61,21 @@ graph(%x: f32[2, 3, 2, 4], %y: f32[2, 3, 2, 4], %w: f32[2, 2, 1, 2], %u: f32[3, 
 
 // == remarks
 // %a = aten.sub.Tensor(%x, %y)
-//   result on a dying operand, %x: the caller sees that memory, 192 bytes
+//   not computed in its operand, %x: the caller can see that memory, 192 bytes
 // %a = aten.sub.Tensor(%x, %y)
 //   layout chosen for its readers: taken, 192 bytes
 // %p = aten.permute.default(%a, [0, 2, 1, 3])
-//   view on its base, %a: taken, 192 bytes
+//   kept as a view of its base, %a: taken, 192 bytes
 // %s = aten.sum.dim_IntList(%c, [1, 2, 3])
 //   computed in the output's memory: taken, 8 bytes
 // %b = aten.mul.Tensor(%x, %y)
 //   computed in the output's memory: taken, 192 bytes
 // %q = aten.permute.default(%b, [0, 2, 1, 3])
-//   view on its base, %b: taken, 192 bytes
+//   kept as a view of its base, %b: taken, 192 bytes
 // %t = aten.sum.dim_IntList(%d, [1, 2, 3])
 //   computed in the output's memory: taken, 8 bytes
 // %r = aten.permute.default(%e, [0, 2, 1, 3])
-//   view on its base, %e: taken, 192 bytes
+//   kept as a view of its base, %e: taken, 192 bytes
 // %v = aten.sum.dim_IntList(%f, [1, 2, 3])
 //   computed in the output's memory: taken, 8 bytes
 

@@ -98,35 +98,35 @@ graph @exchange(%u: f32[2, 2], %v: f32[2, 2]) {
 
 // == remarks
 // %b = aten.neg.default(%a)
-//   result on a dying operand, %a: still read by %k, %y = higher_order.while_loop(@graph1, @graph2, [%n, %a], []), 16 bytes
+//   not computed in its operand, %a: still read by %k, %y = higher_order.while_loop(@graph1, @graph2, [%n, %a], []), 16 bytes
 // %c = aten.lt.Scalar(%i, 3)
 //   computed in the output's memory: taken, 1 bytes
 // %j = aten.add.Tensor(%i, 1)
-//   written straight into the input, %i: taken, 8 bytes
+//   computed in the input's memory, %i: taken, 8 bytes
 // %j = aten.add.Tensor(%i, 1)
-//   result on a dying operand, %i: taken, 8 bytes
+//   computed in a dying operand, %i: taken, 8 bytes
 // %r = aten.select.int(%x, 0, 1)
-//   view on its base, %x: taken, 8 bytes
+//   kept as a view of its base, %x: taken, 8 bytes
 // %t = aten.add.Tensor(%r, 1)
-//   source straight in its region, %x: taken, 8 bytes
+//   source computed in its region, %x: taken, 8 bytes
 // %t = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: taken, 8 bytes
+//   computed in a dying operand, %r: taken, 8 bytes
 // %z = aten.select_scatter.default(%x, %t, 0, 1)
-//   scatter in its base, %x: taken, 16 bytes
+//   scatter written into its base, %x: taken, 16 bytes
 // %k, %y = higher_order.while_loop(@graph1, @graph2, [%n, %a], [])
 //   computed in the output's memory: taken, 8 bytes
 // %k, %y = higher_order.while_loop(@graph1, @graph2, [%n, %a], [])
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 // %c = aten.gt.Scalar(%m, 0)
 //   computed in the output's memory: taken, 1 bytes
 // %p, %q = higher_order.while_loop(@graph3, @graph4, [%y, %b], [])
-//   result on a dying operand, %y: taken, 16 bytes
+//   computed in a dying operand, %y: taken, 16 bytes
 // %p, %q = higher_order.while_loop(@graph3, @graph4, [%y, %b], [])
 //   computed in the output's memory: taken, 16 bytes
 // %s = aten.add.Tensor(%p, %b)
 //   computed in the output's memory: taken, 16 bytes
 // %s = aten.add.Tensor(%p, %b)
-//   result on a dying operand, %p: taken, 16 bytes
+//   computed in a dying operand, %p: taken, 16 bytes
 
 // == copies
 // %v to the arena, 16 bytes

@@ -24,11 +24,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %old = aten.clone.default(%x)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%x, 1)
-//   written straight into the input, %x: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
+//   not computed in the input's memory, %x: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
 // %w = aten.add.Tensor(%x, 1)
-//   result on a dying operand, %x: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
+//   not computed in its operand, %x: still read by %d = aten.mul.Tensor(%old, %w), 16 bytes
 // %d = aten.mul.Tensor(%old, %w)
 //   computed in the output's memory: taken, 16 bytes
 

@@ -23,8 +23,8 @@ graph(%x: f32[8]) {
 
 // == remarks
 // %b = aten.abs.default(%a)
-//   result on a dying operand, %a: still read by %c = aten.add.Tensor(%a, %b), 32 bytes
+//   not computed in its operand, %a: still read by %c = aten.add.Tensor(%a, %b), 32 bytes
 // %c = aten.add.Tensor(%a, %b)
 //   computed in the output's memory: taken, 32 bytes
 // %c = aten.add.Tensor(%a, %b)
-//   result on a dying operand, %a: taken, 32 bytes
+//   computed in a dying operand, %a: taken, 32 bytes

@@ -23,7 +23,7 @@ graph(%a: f32[3, 3]) {
 
 // == remarks
 // %t = aten.t.default(%x)
-//   view on its base, %x: taken, 36 bytes
+//   kept as a view of its base, %x: taken, 36 bytes
 // %s = aten.add.Tensor(%x, %t)
 //   computed in the output's memory: taken, 36 bytes
 

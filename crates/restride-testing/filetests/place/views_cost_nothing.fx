@@ -24,8 +24,8 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %a = aten.neg.default(%x)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %r = aten.select.int(%a, 1, 1)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %c = aten.abs.default(%r)
 //   computed in the output's memory: taken, 8 bytes

@@ -10,4 +10,4 @@ graph(%x: f32[4]) {
 
 // == copies
 // %x to output 2, for %d = aten.cat.default, 16 bytes
-//   not part computed in place: its elements are already stored elsewhere
+//   `cat` operand not computed in place: it is an input

@@ -10,11 +10,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.clone.default(%x)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: the caller sees that memory, 16 bytes
+//   not computed in its operand, %a: the caller can see that memory, 16 bytes
 // %c = aten.mul.Tensor(%b, 2)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -12,13 +12,13 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %c = aten.add.Tensor(%v, 1), 24 bytes
+//   not computed in its operand, %a: still read by %c = aten.add.Tensor(%v, 1), 24 bytes
 // %v = aten.view.default(%a, [-1])
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %c = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 24 bytes
+//   computed in a dying operand, %v: taken, 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 // %e = aten.flip.default(%c, [-1])

@@ -9,9 +9,9 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.ge.Scalar(%a, 3)
-//   result on a dying operand, %a: element sizes differ, 4 bytes
+//   not computed in its operand, %a: element sizes differ, 4 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 4 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[1], %y: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 4 bytes
+//   not computed in its operand, %x: the caller can see that memory, 4 bytes
 // %e = aten.expand.default(%a, [4])
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%e, %y)
-//   result on a dying operand, %e: several elements in one cell, 16 bytes
+//   not computed in its operand, %e: several elements share a cell, 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -9,9 +9,9 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 12 bytes
+//   not computed in its operand, %x: the caller can see that memory, 12 bytes
 // %b = aten.add.Tensor(%a, %y)
-//   result on a dying operand, %a: sizes differ, 24 bytes
+//   not computed in its operand, %a: sizes differ, 24 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -13,15 +13,15 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 48 bytes
+//   not computed in its operand, %x: the caller can see that memory, 48 bytes
 // %v = aten.select.int(%a, 0, 2)
-//   view on its base, %a: taken, 12 bytes
+//   kept as a view of its base, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: taken, 12 bytes
+//   source computed in its region, %a: taken, 12 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 12 bytes
+//   computed in a dying operand, %v: taken, 12 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 2)
-//   scatter in its base, %a: taken, 48 bytes
+//   scatter written into its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

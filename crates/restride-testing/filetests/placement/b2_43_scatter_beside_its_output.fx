@@ -16,9 +16,9 @@ graph(%v: f32[1]) {
 
 // == copies
 // %u to output 0, for %u1 = aten.slice_scatter.default, 96 bytes
-//   not scatter in its base: the caller sees that memory
+//   scatter not written into its base: the caller can see that memory
 // %m to output 0, for %u1 = aten.slice_scatter.default, 32 bytes
-//   not source straight in its region: the caller sees that memory
+//   source not computed in its region: the caller can see that memory
 
 // == run
 // input 0: f32[1][1]+0 = [0.0]

@@ -18,7 +18,7 @@ graph(%x: f32[3, 4]) {
 
 // == copies
 // %y2 to output 0, 48 bytes
-//   not computed in the output's memory: its elements are already stored elsewhere
+//   not computed in the output's memory: it is stored elsewhere already
 
 // == run
 // input 0: f32[3, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

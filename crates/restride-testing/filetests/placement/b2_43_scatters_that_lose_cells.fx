@@ -13,11 +13,11 @@ graph(%x: f32[3, 4]) {
 
 // == copies
 // %a to the arena, for %a2 = aten.slice_scatter.default, 16 bytes
-//   not scatter in its base: still read by %y1 = aten.select_scatter.default
+//   scatter not written into its base: still read by %y1 = aten.select_scatter.default
 // %a2 to output 0, for %y2 = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: its elements are already stored elsewhere
+//   source not computed in its region: it is stored elsewhere already
 // %m to the arena, for %a2 = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: still read by %y1 = aten.select_scatter.default
+//   source not computed in its region: still read by %y1 = aten.select_scatter.default
 
 // == run
 // input 0: f32[3, 4][4, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

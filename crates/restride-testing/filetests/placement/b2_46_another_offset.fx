@@ -11,21 +11,21 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 48 bytes
+//   not computed in its operand, %x: the caller can see that memory, 48 bytes
 // %v = aten.slice.Tensor(%a, 0, 1, 3)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: operand and result overlap partially, 24 bytes
+//   source not computed in its region, %a: it shares only some cells with an operand, 24 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: still read by %c = aten.slice_scatter.default(%a, %b, 0, 0, 2), 24 bytes
+//   not computed in its operand, %v: still read by %c = aten.slice_scatter.default(%a, %b, 0, 0, 2), 24 bytes
 // %c = aten.slice_scatter.default(%a, %b, 0, 0, 2)
-//   scatter in its base, %a: taken, 48 bytes
+//   scatter written into its base, %a: taken, 48 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 48 bytes
 
 // == copies
 // %b to the arena, for %c = aten.slice_scatter.default, 24 bytes
-//   not source straight in its region: operand and result overlap partially
+//   source not computed in its region: it shares only some cells with an operand
 
 // == run
 // input 0: f32[4, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0]

@@ -10,7 +10,7 @@ graph(%x: f32[4]) {
 // %b = aten.add.Tensor(%a, 1)
 //   computed in the output's memory: taken, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 
 // == copies
 // none

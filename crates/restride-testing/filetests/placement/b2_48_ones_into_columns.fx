@@ -10,11 +10,11 @@ graph(%x: f32[3, 4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 48 bytes
+//   not computed in its operand, %x: the caller can see that memory, 48 bytes
 // %o = aten.ones.default([3, 2], dtype=f32)
-//   source straight in its region, %a: taken, 24 bytes
+//   source computed in its region, %a: taken, 24 bytes
 // %b = aten.slice_scatter.default(%a, %o, 1, 2, 9223372036854775807)
-//   scatter in its base, %a: taken, 48 bytes
+//   scatter written into its base, %a: taken, 48 bytes
 // %c = aten.sum.dim_IntList(%b, [0])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -11,11 +11,11 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %v = aten.view.default(%x, [6])
-//   view on its base, %x: taken, 24 bytes
+//   kept as a view of its base, %x: taken, 24 bytes
 // %a = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: the caller sees that memory, 24 bytes
+//   not computed in its operand, %v: the caller can see that memory, 24 bytes
 // %b = aten.add.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %c = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 24 bytes
 // %d = aten.flip.default(%b, [-1])

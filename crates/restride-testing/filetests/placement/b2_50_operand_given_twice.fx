@@ -9,9 +9,9 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.add.Tensor(%a, %a)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -13,15 +13,15 @@ graph(%x: f32[s0, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %v = aten.select.int(%a, 0, 1)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: taken, 8 bytes
+//   source computed in its region, %a: taken, 8 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 8 bytes
+//   computed in a dying operand, %v: taken, 8 bytes
 // %c = aten.select_scatter.default(%a, %b, 0, 1)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -8,9 +8,9 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %b = aten.index_put.default(%x, [%i], %y)
-//   written straight into the input, %x: taken, 16 bytes
+//   computed in the input's memory, %x: taken, 16 bytes
 // %b = aten.index_put.default(%x, [%i], %y)
-//   result on a dying operand, %x: taken, 16 bytes
+//   computed in a dying operand, %x: taken, 16 bytes
 
 // == copies
 // none

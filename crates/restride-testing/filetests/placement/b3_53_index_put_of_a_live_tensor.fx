@@ -10,9 +10,9 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.index_put.default(%a, [%i], %y)
-//   result on a dying operand, %a: still read by %d = aten.flip.default(%a, [-1]), 16 bytes
+//   not computed in its operand, %a: still read by %d = aten.flip.default(%a, [-1]), 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %d = aten.flip.default(%a, [-1])
@@ -20,7 +20,7 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == copies
 // %a to the arena, for %b = aten.index_put.default, 16 bytes
-//   not result on a dying operand: still read by %d = aten.flip.default
+//   not computed in its operand: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

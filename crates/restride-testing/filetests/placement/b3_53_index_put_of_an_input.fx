@@ -8,13 +8,13 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %b = aten.index_put.default(%x, [%i], %y)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %x to the arena, for %b = aten.index_put.default, 16 bytes
-//   not result on a dying operand: the caller sees that memory
+//   not computed in its operand: the caller can see that memory
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

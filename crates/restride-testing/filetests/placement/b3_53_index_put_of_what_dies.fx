@@ -9,9 +9,9 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.index_put.default(%a, [%i], %y)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 // %c = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

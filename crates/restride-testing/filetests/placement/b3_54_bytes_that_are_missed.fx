@@ -11,11 +11,11 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %c = aten.mul.Tensor(%b, %a), 32 bytes
+//   not computed in its operand, %a: still read by %c = aten.mul.Tensor(%b, %a), 32 bytes
 // %c = aten.mul.Tensor(%b, %a)
-//   result on a dying operand, %b: taken, 32 bytes
+//   computed in a dying operand, %b: taken, 32 bytes
 // %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 32 bytes
 // %e = aten.flip.default(%c, [-1])

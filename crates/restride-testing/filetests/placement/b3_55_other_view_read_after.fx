@@ -10,15 +10,15 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %v = aten.slice.Tensor(%x, 0, 0, 2)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region, %x: taken, 16 bytes
+//   source computed in its region, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 16 bytes
+//   computed in a dying operand, %v: taken, 16 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
-//   scatter in its base, %x: taken, 32 bytes
+//   scatter written into its base, %x: taken, 32 bytes
 // %d = aten.slice.Tensor(%w_1, 0, 1, 3)
-//   view on its base, %w_1: taken, 16 bytes
+//   kept as a view of its base, %w_1: taken, 16 bytes
 // %d_1 = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

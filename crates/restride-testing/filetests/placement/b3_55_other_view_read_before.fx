@@ -11,23 +11,23 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %o = aten.slice.Tensor(%x, 0, 1, 3)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %k = aten.clone.default(%o)
-//   view on its base, %o: it would prevent larger savings, 16 bytes
+//   not kept as a view of its base, %o: there it would prevent a larger saving, 16 bytes
 // %v = aten.slice.Tensor(%x, 0, 0, 2)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region, %x: taken, 16 bytes
+//   source computed in its region, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 16 bytes
+//   computed in a dying operand, %v: taken, 16 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 0, 2)
-//   scatter in its base, %x: taken, 32 bytes
+//   scatter written into its base, %x: taken, 32 bytes
 // %d = aten.flip.default(%k, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %o to the arena, for %k = aten.clone.default, 16 bytes
-//   not view on its base: it would prevent larger savings
+//   not kept as a view of its base: there it would prevent a larger saving
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [1.0 2.0 3.0 4.0 4.0 5.0 6.0 7.0]

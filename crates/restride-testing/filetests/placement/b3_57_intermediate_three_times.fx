@@ -11,13 +11,13 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 // %c = aten.mul.Tensor(%b, %x)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %e = aten.sub.Tensor(%c, %x)
-//   result on a dying operand, %c: taken, 16 bytes
+//   computed in a dying operand, %c: taken, 16 bytes
 // %d = aten.flip.default(%e, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

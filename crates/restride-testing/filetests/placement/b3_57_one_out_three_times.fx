@@ -11,11 +11,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %b = aten.add.Tensor(%x, %x)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %c = aten.mul.Tensor(%b, %x)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %e = aten.sub.Tensor(%c, %x)
-//   result on a dying operand, %c: taken, 16 bytes
+//   computed in a dying operand, %c: taken, 16 bytes
 // %d = aten.flip.default(%e, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -11,23 +11,23 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %add = aten.add.Scalar(%p, 1)
-//   source straight in its region, %a: taken, 8 bytes
+//   source computed in its region, %a: taken, 8 bytes
 // %add = aten.add.Scalar(%p, 1)
-//   result on a dying operand, %p: taken, 8 bytes
+//   computed in a dying operand, %p: taken, 8 bytes
 // %v = aten.slice_scatter.default(%a, %add, 0, 0, 2)
-//   scatter in its base, %a: taken, 16 bytes
+//   scatter written into its base, %a: taken, 16 bytes
 // %q = aten.slice.Tensor(%v, 0, 2, 4)
-//   view on its base, %v: taken, 8 bytes
+//   kept as a view of its base, %v: taken, 8 bytes
 // %add_1 = aten.add.Scalar(%q, 1)
-//   source straight in its region, %v: taken, 8 bytes
+//   source computed in its region, %v: taken, 8 bytes
 // %add_1 = aten.add.Scalar(%q, 1)
-//   result on a dying operand, %q: taken, 8 bytes
+//   computed in a dying operand, %q: taken, 8 bytes
 // %v_1 = aten.slice_scatter.default(%v, %add_1, 0, 2, 4)
-//   scatter in its base, %v: taken, 16 bytes
+//   scatter written into its base, %v: taken, 16 bytes
 // %d = aten.flip.default(%v_1, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

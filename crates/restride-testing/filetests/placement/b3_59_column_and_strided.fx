@@ -13,21 +13,21 @@ graph(%x: f32[4, 2], %y: f32[4], %z: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %w = aten.select_scatter.default(%a, %y, 1, 0)
-//   source straight in its region, %y: its elements are already stored elsewhere, 16 bytes
+//   source not computed in its region, %y: it is an input, 16 bytes
 // %w = aten.select_scatter.default(%a, %y, 1, 0)
-//   scatter in its base, %a: taken, 32 bytes
+//   scatter written into its base, %a: taken, 32 bytes
 // %k = aten.neg.default(%z)
-//   source straight in its region, %w: taken, 8 bytes
+//   source computed in its region, %w: taken, 8 bytes
 // %u_2 = aten.as_strided_scatter.default(%w, %k, [2], [4], 1)
-//   scatter in its base, %w: taken, 32 bytes
+//   scatter written into its base, %w: taken, 32 bytes
 // %d = aten.sum.dim_IntList(%u_2, [0])
 //   computed in the output's memory: taken, 8 bytes
 
 // == copies
 // %y to the arena, for %w = aten.select_scatter.default, 16 bytes
-//   not source straight in its region: its elements are already stored elsewhere
+//   source not computed in its region: it is an input
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -11,15 +11,15 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %r = aten.select.int(%o, 0, 0)
-//   view on its base, %o: taken, 12 bytes
+//   kept as a view of its base, %o: taken, 12 bytes
 // %w = aten.mul.Tensor(%r, 2)
-//   source straight in its region, %o: taken, 12 bytes
+//   source computed in its region, %o: taken, 12 bytes
 // %w = aten.mul.Tensor(%r, 2)
-//   result on a dying operand, %r: taken, 12 bytes
+//   computed in a dying operand, %r: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%o, %w, 0, 0)
-//   scatter in its base, %o: taken, 24 bytes
+//   scatter written into its base, %o: taken, 24 bytes
 // %p = aten.mul.Tensor(%w_1, %x)
-//   result on a dying operand, %w_1: taken, 24 bytes
+//   computed in a dying operand, %w_1: taken, 24 bytes
 // %d = aten.flip.default(%p, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -9,11 +9,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.add.Tensor(%x, 1)
-//   result on a dying operand, %x: taken, 16 bytes
+//   computed in a dying operand, %x: taken, 16 bytes
 // %b = aten.mul.Tensor(%a, 2)
-//   written straight into the input, %x: taken, 16 bytes
+//   computed in the input's memory, %x: taken, 16 bytes
 // %b = aten.mul.Tensor(%a, 2)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 
 // == copies
 // none

@@ -12,9 +12,9 @@ graph(%x: f32[s0, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %n = aten.sym_size.int(%a, 0), 24 bytes
+//   not computed in its operand, %a: still read by %n = aten.sym_size.int(%a, 0), 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -9,13 +9,13 @@ graph(%x: i64[4], %y: i64[4]) {
 
 // == remarks
 // %b = aten.index_put.default(%a, [%a], %y)
-//   result on a dying operand, %a: operand and result overlap partially, 32 bytes
+//   not computed in its operand, %a: it shares only some cells with an operand, 32 bytes
 // %d = aten.mul.Tensor(%b, %x)
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
 // %a to the arena, for %b = aten.index_put.default, 32 bytes
-//   not result on a dying operand: operand and result overlap partially
+//   not computed in its operand: it shares only some cells with an operand
 
 // == run
 // input 0: i64[4][1]+0 = [0 1 2 3]

@@ -11,23 +11,23 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %s = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   scatter in its base, %a: operand and result overlap partially, 16 bytes
+//   scatter not written into its base, %a: it shares only some cells with an operand, 16 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   source straight in its region, %s: its elements are already stored elsewhere, 8 bytes
+//   source not computed in its region, %s: it is stored elsewhere already, 8 bytes
 // %d = aten.neg.default(%b)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %a to the arena, for %b = aten.slice_scatter.default, 16 bytes
-//   not scatter in its base: operand and result overlap partially
+//   scatter not written into its base: it shares only some cells with an operand
 // %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: its elements are already stored elsewhere
+//   source not computed in its region: it is stored elsewhere already
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

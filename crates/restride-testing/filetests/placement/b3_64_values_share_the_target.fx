@@ -10,17 +10,17 @@ graph(%x: f32[4], %i: i64[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %s = aten.slice.Tensor(%a, 0, 2, 4)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %b = aten.index_put.default(%a, [%i], %s)
-//   result on a dying operand, %a: operand and result overlap partially, 16 bytes
+//   not computed in its operand, %a: it shares only some cells with an operand, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %a to the arena, for %b = aten.index_put.default, 16 bytes
-//   not result on a dying operand: operand and result overlap partially
+//   not computed in its operand: it shares only some cells with an operand
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

@@ -8,13 +8,13 @@ graph(%x: f32[2, 3]) {
 
 // == remarks
 // %v = aten.view.default(%x, [6])
-//   view on its base, %x: taken, 24 bytes
+//   kept as a view of its base, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   written straight into the input, %x: taken, 24 bytes
+//   computed in the input's memory, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 24 bytes
+//   computed in a dying operand, %v: taken, 24 bytes
 // %w_1 = aten.reshape.default(%w, [2, 3])
-//   view on its base, %w: taken, 24 bytes
+//   kept as a view of its base, %w: taken, 24 bytes
 
 // == copies
 // none

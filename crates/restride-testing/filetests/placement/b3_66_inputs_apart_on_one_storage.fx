@@ -9,13 +9,13 @@ graph(%x: f32[2], %y: f32[2]+2) {
 
 // == remarks
 // %w = aten.add.Tensor(%x, %y)
-//   written straight into the input, %x: taken, 8 bytes
+//   computed in the input's memory, %x: taken, 8 bytes
 // %w = aten.add.Tensor(%x, %y)
-//   result on a dying operand, %x: taken, 8 bytes
+//   computed in a dying operand, %x: taken, 8 bytes
 // %z = aten.mul.Tensor(%y, 2)
-//   written straight into the input, %y: taken, 8 bytes
+//   computed in the input's memory, %y: taken, 8 bytes
 // %z = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: taken, 8 bytes
+//   computed in a dying operand, %y: taken, 8 bytes
 
 // == copies
 // none

@@ -9,23 +9,23 @@ graph(%x: f32[3], %y: f32[3]+1) {
 
 // == remarks
 // %w = aten.slice.Tensor(%storage_x_y, 0, 0, 3)
-//   view on its base, %storage_x_y: taken, 12 bytes
+//   kept as a view of its base, %storage_x_y: taken, 12 bytes
 // %w_1 = aten.add.Tensor(%w, 1)
-//   source straight in its region, %storage_x_y: taken, 12 bytes
+//   source computed in its region, %storage_x_y: taken, 12 bytes
 // %w_1 = aten.add.Tensor(%w, 1)
-//   result on a dying operand, %w: taken, 12 bytes
+//   computed in a dying operand, %w: taken, 12 bytes
 // %w_2 = aten.slice_scatter.default(%storage_x_y, %w_1, 0, 0, 3)
-//   scatter in its base, %storage_x_y: taken, 16 bytes
+//   scatter written into its base, %storage_x_y: taken, 16 bytes
 // %z = aten.slice.Tensor(%w_2, 0, 1, 4)
-//   view on its base, %w_2: taken, 12 bytes
+//   kept as a view of its base, %w_2: taken, 12 bytes
 // %z_1 = aten.mul.Tensor(%z, 2)
-//   source straight in its region, %w_2: taken, 12 bytes
+//   source computed in its region, %w_2: taken, 12 bytes
 // %z_1 = aten.mul.Tensor(%z, 2)
-//   result on a dying operand, %z: taken, 12 bytes
+//   computed in a dying operand, %z: taken, 12 bytes
 // %z_2 = aten.slice_scatter.default(%w_2, %z_1, 0, 1, 4)
-//   scatter in its base, %w_2: taken, 16 bytes
+//   scatter written into its base, %w_2: taken, 16 bytes
 // %v = aten.slice.Tensor(%z_2, 0, 0, 3)
-//   view on its base, %z_2: taken, 12 bytes
+//   kept as a view of its base, %z_2: taken, 12 bytes
 
 // == copies
 // none

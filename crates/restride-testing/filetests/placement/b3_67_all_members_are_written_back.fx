@@ -8,13 +8,13 @@ graph(%x: f32[2], %y: f32[3]) {
 
 // == remarks
 // %add = aten.add.Scalar(%x, 1)
-//   written straight into the input, %x: taken, 8 bytes
+//   computed in the input's memory, %x: taken, 8 bytes
 // %add = aten.add.Scalar(%x, 1)
-//   result on a dying operand, %x: taken, 8 bytes
+//   computed in a dying operand, %x: taken, 8 bytes
 // %add_1 = aten.add.Scalar(%y, 1)
-//   written straight into the input, %y: taken, 12 bytes
+//   computed in the input's memory, %y: taken, 12 bytes
 // %add_1 = aten.add.Scalar(%y, 1)
-//   result on a dying operand, %y: taken, 12 bytes
+//   computed in a dying operand, %y: taken, 12 bytes
 // %d = aten.flip.default(%add, [-1])
 //   computed in the output's memory: taken, 8 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[3, 1], %y: f32[1, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 12 bytes
+//   not computed in its operand, %x: the caller can see that memory, 12 bytes
 // %b = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: the caller sees that memory, 12 bytes
+//   not computed in its operand, %y: the caller can see that memory, 12 bytes
 // %c = aten.add.Tensor(%a, %b)
-//   result on a dying operand, %a: sizes differ, 36 bytes
+//   not computed in its operand, %a: sizes differ, 36 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 36 bytes
 

@@ -14,27 +14,27 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %r = aten.select.int(%a, 1, 0)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   source straight in its region, %a: taken, 16 bytes
+//   source computed in its region, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: taken, 16 bytes
+//   computed in a dying operand, %r: taken, 16 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 1, 0)
-//   scatter in its base, %a: taken, 32 bytes
+//   scatter written into its base, %a: taken, 32 bytes
 // %z = aten.reshape.default(%w_1, [8])
-//   view on its base, %w_1: taken, 32 bytes
+//   kept as a view of its base, %w_1: taken, 32 bytes
 // %s = aten.slice.Tensor(%z, 0, 2, 6)
-//   view on its base, %z: taken, 16 bytes
+//   kept as a view of its base, %z: taken, 16 bytes
 // %z_1 = aten.mul.Tensor(%s, 2)
-//   source straight in its region, %w_1: taken, 16 bytes
+//   source computed in its region, %w_1: taken, 16 bytes
 // %z_1 = aten.mul.Tensor(%s, 2)
-//   result on a dying operand, %s: taken, 16 bytes
+//   computed in a dying operand, %s: taken, 16 bytes
 // %z_2 = aten.as_strided_scatter.default(%w_1, %z_1, [4], [1], 2)
-//   scatter in its base, %w_1: taken, 32 bytes
+//   scatter written into its base, %w_1: taken, 32 bytes
 // %d = aten.reshape.default(%z_2, [8])
-//   view on its base, %z_2: taken, 32 bytes
+//   kept as a view of its base, %z_2: taken, 32 bytes
 // %d_1 = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

@@ -11,13 +11,13 @@ graph(%x: f32[6]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %p, %q = aten.split.Tensor(%a, 3)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %b = aten.add.Tensor(%p, 1)
-//   result on a dying operand, %p: taken, 12 bytes
+//   computed in a dying operand, %p: taken, 12 bytes
 // %c = aten.mul.Tensor(%b, %q)
-//   result on a dying operand, %b: taken, 12 bytes
+//   computed in a dying operand, %b: taken, 12 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 12 bytes
 

@@ -12,15 +12,15 @@ graph(%x: f32[3, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %p, %q, %r = aten.unbind.int(%a)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %b = aten.add.Tensor(%p, 1)
-//   result on a dying operand, %p: taken, 8 bytes
+//   computed in a dying operand, %p: taken, 8 bytes
 // %c = aten.add.Tensor(%q, %b)
-//   result on a dying operand, %q: taken, 8 bytes
+//   computed in a dying operand, %q: taken, 8 bytes
 // %e = aten.mul.Tensor(%r, %c)
-//   result on a dying operand, %r: taken, 8 bytes
+//   computed in a dying operand, %r: taken, 8 bytes
 // %d = aten.flip.default(%e, [-1])
 //   computed in the output's memory: taken, 8 bytes
 

@@ -11,13 +11,13 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %b = aten.permute.default(%a, [1, 0])
-//   view on its base, %a: taken, 32 bytes
+//   kept as a view of its base, %a: taken, 32 bytes
 // %b_1 = aten.reshape.default(%b, [1, 2, 4])
-//   view on its base, %b: taken, 32 bytes
+//   kept as a view of its base, %b: taken, 32 bytes
 // %b_2 = aten.add.Tensor(%b_1, 1)
-//   result on a dying operand, %b_1: taken, 32 bytes
+//   computed in a dying operand, %b_1: taken, 32 bytes
 // %d = aten.flip.default(%b_2, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

@@ -13,11 +13,11 @@ graph(%c: f32[4], %x: f32[4]) {
 
 // == remarks
 // %v = aten.slice.Tensor(%c, 0, 0, 2)
-//   view on its base, %c: taken, 8 bytes
+//   kept as a view of its base, %c: taken, 8 bytes
 // %b = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: the caller sees that memory, 8 bytes
+//   not computed in its operand, %v: the caller can see that memory, 8 bytes
 // %k = aten.mul.Tensor(%c, %x)
-//   result on a dying operand, %c: the caller sees that memory, 16 bytes
+//   not computed in its operand, %c: the caller can see that memory, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 8 bytes
 // %e = aten.flip.default(%k, [-1])

@@ -11,13 +11,13 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %t = aten.t.default(%a)
-//   view on its base, %a: taken, 32 bytes
+//   kept as a view of its base, %a: taken, 32 bytes
 // %r = aten.contiguous.default(%t)
-//   view on its base, %t: taken, 32 bytes
+//   kept as a view of its base, %t: taken, 32 bytes
 // %b = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: taken, 32 bytes
+//   computed in a dying operand, %r: taken, 32 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

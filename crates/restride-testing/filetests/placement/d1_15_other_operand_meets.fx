@@ -11,13 +11,13 @@ graph(%x: f32[5]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 20 bytes
+//   not computed in its operand, %x: the caller can see that memory, 20 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 4)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 1, 5)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%p, %q)
-//   result on a dying operand, %p: operand and result overlap partially, 16 bytes
+//   not computed in its operand, %p: it shares only some cells with an operand, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

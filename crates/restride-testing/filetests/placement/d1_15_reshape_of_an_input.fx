@@ -10,17 +10,17 @@ graph(%x: f32[4, 2]) {
 
 // == remarks
 // %t = aten.t.default(%x)
-//   view on its base, %x: taken, 32 bytes
+//   kept as a view of its base, %x: taken, 32 bytes
 // %r = aten.reshape.default(%t, [8])
-//   view on its base, %t: no strides on this buffer express the new shape, 32 bytes
+//   not kept as a view of its base, %t: no strides on this buffer express the new shape, 32 bytes
 // %b = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: taken, 32 bytes
+//   computed in a dying operand, %r: taken, 32 bytes
 // %e = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
 // %r = aten.reshape.default is run, 32 bytes
-//   not view on its base: no strides on this buffer express the new shape
+//   not kept as a view of its base: no strides on this buffer express the new shape
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

@@ -12,13 +12,13 @@ graph(%x: f32[4], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %s = aten.neg.default(%y)
-//   source straight in its region, %a: taken, 8 bytes
+//   source computed in its region, %a: taken, 8 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   scatter in its base, %a: taken, 16 bytes
+//   scatter written into its base, %a: taken, 16 bytes
 // %c = aten.mul.Tensor(%s, 3)
-//   result on a dying operand, %s: still read by %d = aten.flip.default(%b, [-1]), 8 bytes
+//   not computed in its operand, %s: still read by %d = aten.flip.default(%b, [-1]), 8 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %e = aten.flip.default(%c, [-1])

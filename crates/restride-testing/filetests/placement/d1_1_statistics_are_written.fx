@@ -9,13 +9,13 @@ graph(%x: f32[4, 2], %m: f32[2], %v: f32[2]) {
 // %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
 //   computed in the output's memory: taken, 32 bytes
 // %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
-//   written straight into the input, %m: taken, 8 bytes
+//   computed in the input's memory, %m: taken, 8 bytes
 // %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
-//   result on a dying operand, %m: taken, 8 bytes
+//   computed in a dying operand, %m: taken, 8 bytes
 // %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
-//   written straight into the input, %v: taken, 8 bytes
+//   computed in the input's memory, %v: taken, 8 bytes
 // %y, %y_1, %y_2, %y_3, %y_4 = aten._native_batch_norm_legit_functional.default(%x, None, None, %m, %v, True, 0.5, 0.0)
-//   result on a dying operand, %v: taken, 8 bytes
+//   computed in a dying operand, %v: taken, 8 bytes
 
 // == copies
 // none

@@ -9,9 +9,9 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %a = aten.add.Tensor(%x, %y)
-//   written straight into the input, %x: taken, 16 bytes
+//   computed in the input's memory, %x: taken, 16 bytes
 // %a = aten.add.Tensor(%x, %y)
-//   result on a dying operand, %x: taken, 16 bytes
+//   computed in a dying operand, %x: taken, 16 bytes
 // %d = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

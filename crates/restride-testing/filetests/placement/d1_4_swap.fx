@@ -9,15 +9,15 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %a = aten.clone.default(%x)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %a = aten.clone.default(%x)
-//   written straight into the input: its elements are already stored elsewhere, 16 bytes
+//   not computed in the input's memory: it is stored elsewhere already, 16 bytes
 
 // == copies
 // %y to the arena, 16 bytes
 //   its elements are where the caller gave them
 // %a to %y, 16 bytes
-//   not written straight into the input: its elements are already stored elsewhere
+//   not computed in the input's memory: it is stored elsewhere already
 // %y to %x, 16 bytes
 //   its elements are where the caller gave them
 

@@ -10,13 +10,13 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 
 // == remarks
 // %c = aten.select.int(%x, 1, 0)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %a = aten.add.Tensor(%c, %y)
-//   source straight in its region, %x: taken, 16 bytes
+//   source computed in its region, %x: taken, 16 bytes
 // %a = aten.add.Tensor(%c, %y)
-//   result on a dying operand, %c: taken, 16 bytes
+//   computed in a dying operand, %c: taken, 16 bytes
 // %w = aten.select_scatter.default(%x, %a, 1, 0)
-//   scatter in its base, %x: taken, 32 bytes
+//   scatter written into its base, %x: taken, 32 bytes
 // %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

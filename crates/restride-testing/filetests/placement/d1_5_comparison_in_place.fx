@@ -9,11 +9,11 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.ge.Scalar(%a, 3)
-//   result on a dying operand, %a: taken, 4 bytes
+//   computed in a dying operand, %a: taken, 4 bytes
 // %b_1 = aten._to_copy.default(%b, dtype=f32)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %d = aten.flip.default(%b_1, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[3], %y: f32[2, 3]) {
 
 // == remarks
 // %r = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 12 bytes
+//   not computed in its operand, %x: the caller can see that memory, 12 bytes
 // %a = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: the caller sees that memory, 24 bytes
+//   not computed in its operand, %y: the caller can see that memory, 24 bytes
 // %b = aten.sub.Tensor(%r, %a)
-//   result on a dying operand, %a: taken, 24 bytes
+//   computed in a dying operand, %a: taken, 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -10,11 +10,11 @@ graph(%x: f32[3, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 36 bytes
+//   not computed in its operand, %x: the caller can see that memory, 36 bytes
 // %t = aten.t.default(%a)
-//   view on its base, %a: taken, 36 bytes
+//   kept as a view of its base, %a: taken, 36 bytes
 // %b = aten.add.Tensor(%a, %t)
-//   result on a dying operand, %a: operand and result overlap partially, 36 bytes
+//   not computed in its operand, %a: it shares only some cells with an operand, 36 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 36 bytes
 

@@ -11,13 +11,13 @@ graph(%x: f32[2], %y: f32[3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 8 bytes
+//   not computed in its operand, %x: the caller can see that memory, 8 bytes
 // %b = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: the caller sees that memory, 12 bytes
+//   not computed in its operand, %y: the caller can see that memory, 12 bytes
 // %p_2 = aten.add.Scalar(%a, 1)
-//   result on a dying operand, %a: taken, 8 bytes
+//   computed in a dying operand, %a: taken, 8 bytes
 // %q = aten.add.Scalar(%b, 1)
-//   result on a dying operand, %b: taken, 12 bytes
+//   computed in a dying operand, %b: taken, 12 bytes
 // %d = aten.flip.default(%p_2, [-1])
 //   computed in the output's memory: taken, 8 bytes
 // %e = aten.flip.default(%q, [-1])

@@ -11,17 +11,17 @@ graph(%x: f32[3, 2, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 72 bytes
+//   not computed in its operand, %x: the caller can see that memory, 72 bytes
 // %m = aten.permute.default(%a, [2, 1, 0])
-//   view on its base, %a: taken, 72 bytes
+//   kept as a view of its base, %a: taken, 72 bytes
 // %v = aten.diagonal.default(%m, 0, 0, 2)
-//   view on its base, %m: taken, 24 bytes
+//   kept as a view of its base, %m: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   source straight in its region, %a: taken, 24 bytes
+//   source computed in its region, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%v, 1)
-//   result on a dying operand, %v: taken, 24 bytes
+//   computed in a dying operand, %v: taken, 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 3], [3, 7], 0)
-//   scatter in its base, %a: taken, 72 bytes
+//   scatter written into its base, %a: taken, 72 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 72 bytes
 

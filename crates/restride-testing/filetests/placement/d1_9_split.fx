@@ -10,15 +10,15 @@ graph(%x: f32[6]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %p, %q = aten.split.Tensor(%a, 3)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   source straight in its region, %a: taken, 12 bytes
+//   source computed in its region, %a: taken, 12 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   result on a dying operand, %q: taken, 12 bytes
+//   computed in a dying operand, %q: taken, 12 bytes
 // %w_1 = aten.slice_scatter.default(%a, %w, 0, 3, 6)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -10,15 +10,15 @@ graph(%x: f32[3, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %p, %q, %r = aten.unbind.int(%a)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   source straight in its region, %a: taken, 8 bytes
+//   source computed in its region, %a: taken, 8 bytes
 // %w = aten.add.Tensor(%q, 1)
-//   result on a dying operand, %q: taken, 8 bytes
+//   computed in a dying operand, %q: taken, 8 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 1)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

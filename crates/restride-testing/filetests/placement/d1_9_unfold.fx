@@ -10,15 +10,15 @@ graph(%x: f32[6]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %u = aten.unfold.default(%a, 0, 2, 3)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   source straight in its region, %a: taken, 16 bytes
+//   source computed in its region, %a: taken, 16 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   result on a dying operand, %u: taken, 16 bytes
+//   computed in a dying operand, %u: taken, 16 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [2, 2], [3, 1], 0)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

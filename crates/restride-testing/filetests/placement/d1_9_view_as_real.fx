@@ -11,21 +11,21 @@ graph(%x: c64[3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %v = aten.view_as_real.default(%a)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %r = aten.select.int(%v, 1, 1)
-//   view on its base, %v: taken, 12 bytes
+//   kept as a view of its base, %v: taken, 12 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   source straight in its region, %w_1: taken, 12 bytes
+//   source computed in its region, %w_1: taken, 12 bytes
 // %w = aten.add.Tensor(%r, 1)
-//   result on a dying operand, %r: taken, 12 bytes
+//   computed in a dying operand, %r: taken, 12 bytes
 // %w_1 = aten.view.dtype(%a, f32)
-//   view on its base, %a: taken, 24 bytes
+//   kept as a view of its base, %a: taken, 24 bytes
 // %w_2 = aten.slice_scatter.default(%w_1, %w, 0, 1, 6, 2)
-//   scatter in its base, %w_1: taken, 24 bytes
+//   scatter written into its base, %w_1: taken, 24 bytes
 // %w_3 = aten.view.dtype(%w_2, c64)
-//   view on its base, %w_2: taken, 24 bytes
+//   kept as a view of its base, %w_2: taken, 24 bytes
 // %d = aten.flip.default(%w_3, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

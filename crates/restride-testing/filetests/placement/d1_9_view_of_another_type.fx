@@ -10,13 +10,13 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %v = aten.view.dtype(%a, i32)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %w = aten.bitwise_or.Scalar(%v, 1)
-//   result on a dying operand, %v: taken, 16 bytes
+//   computed in a dying operand, %v: taken, 16 bytes
 // %w_2 = aten.view.dtype(%w, f32)
-//   view on its base, %w: taken, 16 bytes
+//   kept as a view of its base, %w: taken, 16 bytes
 // %d_1 = aten.flip.default(%w_2, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -14,19 +14,19 @@ graph(%x: f32[2, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %b = aten.add.Tensor(%a, 1)
-//   result on a dying operand, %a: still read by %e = aten.flip.default(%r, [-1]), 16 bytes
+//   not computed in its operand, %a: still read by %e = aten.flip.default(%r, [-1]), 16 bytes
 // %c = aten.mul.Tensor(%b, 3)
-//   result on a dying operand, %b: still read by %g = aten.sub.Tensor(%b, %c), 16 bytes
+//   not computed in its operand, %b: still read by %g = aten.sub.Tensor(%b, %c), 16 bytes
 // %r = aten.select.int(%a, 0, 0)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %e = aten.flip.default(%r, [-1])
 //   computed in the output's memory: taken, 8 bytes
 // %f = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %g = aten.sub.Tensor(%b, %c)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %h = aten.flip.default(%g, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

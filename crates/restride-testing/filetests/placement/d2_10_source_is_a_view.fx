@@ -13,25 +13,25 @@ graph(%x: f32[4, 2], %y: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %s = aten.neg.default(%y)
-//   source straight in its region, %a: still read by %q = aten.flip.default(%a, [-1]), 16 bytes
+//   source not computed in its region, %a: still read by %q = aten.flip.default(%a, [-1]), 16 bytes
 // %s = aten.neg.default(%y)
-//   result on a dying operand, %y: the caller sees that memory, 16 bytes
+//   not computed in its operand, %y: the caller can see that memory, 16 bytes
 // %q = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 32 bytes
 // %v = aten.view.default(%s, [2, 2])
-//   view on its base, %s: taken, 16 bytes
+//   kept as a view of its base, %s: taken, 16 bytes
 // %b = aten.slice_scatter.default(%a, %v, 0, 1, 3)
-//   source straight in its region, %v: its elements are already stored elsewhere, 16 bytes
+//   source not computed in its region, %v: it is stored elsewhere already, 16 bytes
 // %b = aten.slice_scatter.default(%a, %v, 0, 1, 3)
-//   scatter in its base, %a: taken, 32 bytes
+//   scatter written into its base, %a: taken, 32 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 
 // == copies
 // %v to the arena, for %b = aten.slice_scatter.default, 16 bytes
-//   not source straight in its region, %s = aten.neg.default: still read by %q = aten.flip.default
+//   source not computed in its region, %s = aten.neg.default: still read by %q = aten.flip.default
 
 // == run
 // input 0: f32[4, 2][2, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0]

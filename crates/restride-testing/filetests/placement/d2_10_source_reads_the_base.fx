@@ -13,17 +13,17 @@ graph(%x: f32[2, 3], %y: f32[3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %s = aten.sum.dim_IntList(%a, [0])
-//   source straight in its region, %a: operand and result overlap partially, 12 bytes
+//   source not computed in its region, %a: it shares only some cells with an operand, 12 bytes
 // %b = aten.select_scatter.default(%a, %s, 0, 1)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %t = aten.neg.default(%y)
-//   source straight in its region, %b: still read by %d = aten.flip.default(%b, [-1]), 12 bytes
+//   source not computed in its region, %b: still read by %d = aten.flip.default(%b, [-1]), 12 bytes
 // %t = aten.neg.default(%y)
-//   result on a dying operand, %y: the caller sees that memory, 12 bytes
+//   not computed in its operand, %y: the caller can see that memory, 12 bytes
 // %c = aten.select_scatter.default(%b, %t, 0, 0)
-//   scatter in its base, %b: still read by %d = aten.flip.default(%b, [-1]), 24 bytes
+//   scatter not written into its base, %b: still read by %d = aten.flip.default(%b, [-1]), 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 // %e = aten.flip.default(%c, [-1])
@@ -31,11 +31,11 @@ graph(%x: f32[2, 3], %y: f32[3]) {
 
 // == copies
 // %b to the arena, for %c = aten.select_scatter.default, 24 bytes
-//   not scatter in its base: still read by %d = aten.flip.default
+//   scatter not written into its base: still read by %d = aten.flip.default
 // %s to the arena, for %b = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: operand and result overlap partially
+//   source not computed in its region: it shares only some cells with an operand
 // %t to the arena, for %c = aten.select_scatter.default, 12 bytes
-//   not source straight in its region: still read by %d = aten.flip.default
+//   source not computed in its region: still read by %d = aten.flip.default
 
 // == run
 // input 0: f32[2, 3][3, 1]+0 = [0.0 1.0 2.0 3.0 4.0 5.0]

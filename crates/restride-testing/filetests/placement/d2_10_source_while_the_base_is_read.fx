@@ -15,33 +15,33 @@ graph(%x: f32[4], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %s = aten.mul.Tensor(%y, 3)
-//   source straight in its region, %a: still read by %q = aten.flip.default(%a, [-1]), 8 bytes
+//   source not computed in its region, %a: still read by %q = aten.flip.default(%a, [-1]), 8 bytes
 // %s = aten.mul.Tensor(%y, 3)
-//   result on a dying operand, %y: the caller sees that memory, 8 bytes
+//   not computed in its operand, %y: the caller can see that memory, 8 bytes
 // %q = aten.flip.default(%a, [-1])
 //   computed in the output's memory: taken, 16 bytes
 // %b = aten.slice_scatter.default(%a, %s, 0, 1, 3)
-//   scatter in its base, %a: taken, 16 bytes
+//   scatter written into its base, %a: taken, 16 bytes
 // %t = aten.neg.default(%y)
-//   source straight in its region, %b: still read by %r = aten.flip.default(%v, [-1]), 8 bytes
+//   source not computed in its region, %b: still read by %r = aten.flip.default(%v, [-1]), 8 bytes
 // %t = aten.neg.default(%y)
-//   result on a dying operand, %y: the caller sees that memory, 8 bytes
+//   not computed in its operand, %y: the caller can see that memory, 8 bytes
 // %v = aten.slice.Tensor(%b, 0, 0, 2)
-//   view on its base, %b: taken, 8 bytes
+//   kept as a view of its base, %b: taken, 8 bytes
 // %r = aten.flip.default(%v, [-1])
 //   computed in the output's memory: taken, 8 bytes
 // %c = aten.slice_scatter.default(%b, %t, 0, 0, 2)
-//   scatter in its base, %b: taken, 16 bytes
+//   scatter written into its base, %b: taken, 16 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %s to the arena, for %b = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: still read by %q = aten.flip.default
+//   source not computed in its region: still read by %q = aten.flip.default
 // %t to the arena, for %c = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: still read by %r = aten.flip.default
+//   source not computed in its region: still read by %r = aten.flip.default
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

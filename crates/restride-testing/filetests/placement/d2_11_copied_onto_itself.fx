@@ -11,9 +11,9 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %w = aten.add.Tensor(%x, 1)
-//   written straight into the input, %x: taken, 16 bytes
+//   computed in the input's memory, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%x, 1)
-//   result on a dying operand, %x: taken, 16 bytes
+//   computed in a dying operand, %x: taken, 16 bytes
 // %d = aten.flip.default(%w, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -13,27 +13,27 @@ graph(%x: f32[6], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %b = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: the caller sees that memory, 8 bytes
+//   not computed in its operand, %y: the caller can see that memory, 8 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 3)
-//   view on its base, %a: taken, 12 bytes
+//   kept as a view of its base, %a: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   source straight in its region, %a: taken, 12 bytes
+//   source computed in its region, %a: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   result on a dying operand, %p: taken, 12 bytes
+//   computed in a dying operand, %p: taken, 12 bytes
 // %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3)
-//   scatter in its base, %a: taken, 24 bytes
+//   scatter written into its base, %a: taken, 24 bytes
 // %mul_1 = aten.mul.Scalar(%b, 3)
-//   result on a dying operand, %b: taken, 8 bytes
+//   computed in a dying operand, %b: taken, 8 bytes
 // %q = aten.slice.Tensor(%v, 0, 3, 6)
-//   view on its base, %v: taken, 12 bytes
+//   kept as a view of its base, %v: taken, 12 bytes
 // %mul_2 = aten.mul.Scalar(%q, 3)
-//   source straight in its region, %v: taken, 12 bytes
+//   source computed in its region, %v: taken, 12 bytes
 // %mul_2 = aten.mul.Scalar(%q, 3)
-//   result on a dying operand, %q: taken, 12 bytes
+//   computed in a dying operand, %q: taken, 12 bytes
 // %v_1 = aten.slice_scatter.default(%v, %mul_2, 0, 3, 6)
-//   scatter in its base, %v: taken, 24 bytes
+//   scatter written into its base, %v: taken, 24 bytes
 // %d = aten.flip.default(%v_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 // %e = aten.flip.default(%mul_1, [-1])

@@ -11,23 +11,23 @@ graph(%x: f32[5]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 20 bytes
+//   not computed in its operand, %x: the caller can see that memory, 20 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 3)
-//   view on its base, %a: taken, 12 bytes
+//   kept as a view of its base, %a: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   source straight in its region, %a: taken, 12 bytes
+//   source computed in its region, %a: taken, 12 bytes
 // %mul = aten.mul.Scalar(%p, 3)
-//   result on a dying operand, %p: taken, 12 bytes
+//   computed in a dying operand, %p: taken, 12 bytes
 // %v = aten.slice_scatter.default(%a, %mul, 0, 0, 3)
-//   scatter in its base, %a: taken, 20 bytes
+//   scatter written into its base, %a: taken, 20 bytes
 // %v_1 = aten.slice.Tensor(%v, 0, 2, 5)
-//   view on its base, %v: taken, 12 bytes
+//   kept as a view of its base, %v: taken, 12 bytes
 // %mul_1 = aten.mul.Scalar(%v_1, 3)
-//   source straight in its region, %v: taken, 12 bytes
+//   source computed in its region, %v: taken, 12 bytes
 // %mul_1 = aten.mul.Scalar(%v_1, 3)
-//   result on a dying operand, %v_1: taken, 12 bytes
+//   computed in a dying operand, %v_1: taken, 12 bytes
 // %v_2 = aten.slice_scatter.default(%v, %mul_1, 0, 2, 5)
-//   scatter in its base, %v: taken, 20 bytes
+//   scatter written into its base, %v: taken, 20 bytes
 // %d = aten.flip.default(%v_2, [-1])
 //   computed in the output's memory: taken, 20 bytes
 

@@ -13,15 +13,15 @@ graph(%x: f32[4], %i: i64[2], %y: f32[2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 2)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %b = aten.index_put.default(%p, [%i], %y)
-//   result on a dying operand, %p: taken, 8 bytes
+//   computed in a dying operand, %p: taken, 8 bytes
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %c = aten.index_put.default(%q, [%i], %y)
-//   result on a dying operand, %q: taken, 8 bytes
+//   computed in a dying operand, %q: taken, 8 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 8 bytes
 // %e = aten.flip.default(%c, [-1])

@@ -9,7 +9,7 @@ graph(%x: f32[2, 4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 32 bytes
 

@@ -9,9 +9,9 @@ graph(%x: f32[3, 2], %i: i64[2], %y: f32[2, 2]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 24 bytes
+//   not computed in its operand, %x: the caller can see that memory, 24 bytes
 // %b = aten.index_add.default(%a, 0, %i, %y)
-//   result on a dying operand, %a: taken, 24 bytes
+//   computed in a dying operand, %a: taken, 24 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -12,23 +12,23 @@ graph(%x: f32[4, 3]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 48 bytes
+//   not computed in its operand, %x: the caller can see that memory, 48 bytes
 // %p = aten.select.int(%a, 0, 0)
-//   view on its base, %a: taken, 12 bytes
+//   kept as a view of its base, %a: taken, 12 bytes
 // %w = aten.add.Tensor(%p, 1)
-//   source straight in its region, %a: taken, 12 bytes
+//   source computed in its region, %a: taken, 12 bytes
 // %w = aten.add.Tensor(%p, 1)
-//   result on a dying operand, %p: taken, 12 bytes
+//   computed in a dying operand, %p: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%a, %w, 0, 0)
-//   scatter in its base, %a: taken, 48 bytes
+//   scatter written into its base, %a: taken, 48 bytes
 // %q = aten.slice.Tensor(%w_1, 1, 1, 3)
-//   view on its base, %w_1: taken, 32 bytes
+//   kept as a view of its base, %w_1: taken, 32 bytes
 // %z = aten.mul.Tensor(%q, 2)
-//   source straight in its region, %w_1: taken, 32 bytes
+//   source computed in its region, %w_1: taken, 32 bytes
 // %z = aten.mul.Tensor(%q, 2)
-//   result on a dying operand, %q: taken, 32 bytes
+//   computed in a dying operand, %q: taken, 32 bytes
 // %z_1 = aten.slice_scatter.default(%w_1, %z, 1, 1, 3)
-//   scatter in its base, %w_1: taken, 48 bytes
+//   scatter written into its base, %w_1: taken, 48 bytes
 // %d = aten.flip.default(%z_1, [-1])
 //   computed in the output's memory: taken, 48 bytes
 

@@ -13,21 +13,21 @@ graph(%x: f32[2, 3, 4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 96 bytes
+//   not computed in its operand, %x: the caller can see that memory, 96 bytes
 // %m = aten.permute.default(%a, [2, 0, 1])
-//   view on its base, %a: taken, 96 bytes
+//   kept as a view of its base, %a: taken, 96 bytes
 // %s = aten.slice.Tensor(%m, 0, 0, 4, 2)
-//   view on its base, %m: taken, 48 bytes
+//   kept as a view of its base, %m: taken, 48 bytes
 // %v = aten.select.int(%s, 1, 1)
-//   view on its base, %s: taken, 24 bytes
+//   kept as a view of its base, %s: taken, 24 bytes
 // %u = aten.unsqueeze.default(%v, 0)
-//   view on its base, %v: taken, 24 bytes
+//   kept as a view of its base, %v: taken, 24 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   source straight in its region, %a: taken, 24 bytes
+//   source computed in its region, %a: taken, 24 bytes
 // %w = aten.add.Tensor(%u, 1)
-//   result on a dying operand, %u: taken, 24 bytes
+//   computed in a dying operand, %u: taken, 24 bytes
 // %w_1 = aten.as_strided_scatter.default(%a, %w, [1, 2, 3], [4, 2, 4], 12)
-//   scatter in its base, %a: taken, 96 bytes
+//   scatter written into its base, %a: taken, 96 bytes
 // %d = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 96 bytes
 

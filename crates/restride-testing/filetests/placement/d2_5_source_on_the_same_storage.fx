@@ -12,21 +12,21 @@ graph(%x: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 16 bytes
+//   not computed in its operand, %x: the caller can see that memory, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 2, 4)
-//   view on its base, %a: taken, 8 bytes
+//   kept as a view of its base, %a: taken, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
-//   source straight in its region, %q: its elements are already stored elsewhere, 8 bytes
+//   source not computed in its region, %q: it is stored elsewhere already, 8 bytes
 // %w = aten.slice_scatter.default(%a, %q, 0, 0, 2)
-//   scatter in its base, %a: taken, 16 bytes
+//   scatter written into its base, %a: taken, 16 bytes
 // %d = aten.neg.default(%w)
-//   result on a dying operand, %w: taken, 16 bytes
+//   computed in a dying operand, %w: taken, 16 bytes
 // %e = aten.flip.default(%d, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %q to the arena, for %w = aten.slice_scatter.default, 8 bytes
-//   not source straight in its region: its elements are already stored elsewhere
+//   source not computed in its region: it is stored elsewhere already
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 1.0 2.0 3.0]

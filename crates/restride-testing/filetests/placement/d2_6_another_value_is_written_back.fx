@@ -10,7 +10,7 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %c = aten.mul.Tensor(%y, 2)
-//   written straight into the input, %x: taken, 16 bytes
+//   computed in the input's memory, %x: taken, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -10,17 +10,17 @@ graph(%x: f32[4], %y: f32[4]) {
 
 // == remarks
 // %c = aten.mul.Tensor(%y, 2)
-//   written straight into the input, %x: still read by %b = aten.add.Tensor(%x, %c), 16 bytes
+//   not computed in the input's memory, %x: still read by %b = aten.add.Tensor(%x, %c), 16 bytes
 // %c = aten.mul.Tensor(%y, 2)
-//   result on a dying operand, %y: the caller sees that memory, 16 bytes
+//   not computed in its operand, %y: the caller can see that memory, 16 bytes
 // %b = aten.add.Tensor(%x, %c)
-//   result on a dying operand, %x: taken, 16 bytes
+//   computed in a dying operand, %x: taken, 16 bytes
 // %d = aten.flip.default(%b, [-1])
 //   computed in the output's memory: taken, 16 bytes
 
 // == copies
 // %c to %x, 16 bytes
-//   not written straight into the input: still read by %b = aten.add.Tensor
+//   not computed in the input's memory: still read by %b = aten.add.Tensor
 
 // == run
 // input 0: f32[4][1]+0 = [0.0 2.0 4.0 6.0]

@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.diagonal.default(%x)
-//   view on its base, %x: taken, 12 bytes
+//   kept as a view of its base, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region, %x: taken, 12 bytes
+//   source computed in its region, %x: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand, %v: taken, 12 bytes
+//   computed in a dying operand, %v: taken, 12 bytes
 // %w_1 = aten.as_strided_scatter.default(%x, %w, [3], [4], 0)
-//   scatter in its base, %x: taken, 48 bytes
+//   scatter written into its base, %x: taken, 48 bytes
 
 // == copies
 // none

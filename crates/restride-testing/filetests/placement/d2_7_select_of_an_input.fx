@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.select.int(%x, 1, 1)
-//   view on its base, %x: taken, 16 bytes
+//   kept as a view of its base, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region, %x: taken, 16 bytes
+//   source computed in its region, %x: taken, 16 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand, %v: taken, 16 bytes
+//   computed in a dying operand, %v: taken, 16 bytes
 // %w_1 = aten.select_scatter.default(%x, %w, 1, 1)
-//   scatter in its base, %x: taken, 48 bytes
+//   scatter written into its base, %x: taken, 48 bytes
 
 // == copies
 // none

@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.slice.Tensor(%x, 0, 1, 3)
-//   view on its base, %x: taken, 24 bytes
+//   kept as a view of its base, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   source straight in its region, %x: taken, 24 bytes
+//   source computed in its region, %x: taken, 24 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand, %v: taken, 24 bytes
+//   computed in a dying operand, %v: taken, 24 bytes
 // %w_1 = aten.slice_scatter.default(%x, %w, 0, 1, 3)
-//   scatter in its base, %x: taken, 48 bytes
+//   scatter written into its base, %x: taken, 48 bytes
 
 // == copies
 // none

@@ -8,13 +8,13 @@ graph(%x: f32[4, 3], %y: f32[1]) {
 
 // == remarks
 // %v = aten.t.default(%x)
-//   view on its base, %x: taken, 48 bytes
+//   kept as a view of its base, %x: taken, 48 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   written straight into the input, %x: taken, 48 bytes
+//   computed in the input's memory, %x: taken, 48 bytes
 // %w = aten.add.Tensor(%v, %y)
-//   result on a dying operand, %v: taken, 48 bytes
+//   computed in a dying operand, %v: taken, 48 bytes
 // %w_1 = aten.permute.default(%w, [1, 0])
-//   view on its base, %w: taken, 48 bytes
+//   kept as a view of its base, %w: taken, 48 bytes
 
 // == copies
 // none

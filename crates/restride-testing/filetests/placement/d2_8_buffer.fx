@@ -11,13 +11,13 @@ graph(%b: f32[2, 3], %x: f32[3]) {
 
 // == remarks
 // %v = aten.select.int(%b, 0, 1)
-//   view on its base, %b: taken, 12 bytes
+//   kept as a view of its base, %b: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %x)
-//   source straight in its region, %b: taken, 12 bytes
+//   source computed in its region, %b: taken, 12 bytes
 // %w = aten.add.Tensor(%v, %x)
-//   result on a dying operand, %v: taken, 12 bytes
+//   computed in a dying operand, %v: taken, 12 bytes
 // %w_1 = aten.select_scatter.default(%b, %w, 0, 1)
-//   scatter in its base, %b: taken, 24 bytes
+//   scatter written into its base, %b: taken, 24 bytes
 // %y = aten.flip.default(%w_1, [-1])
 //   computed in the output's memory: taken, 24 bytes
 

@@ -12,15 +12,15 @@ graph(%x: f32[8]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%x, 2)
-//   result on a dying operand, %x: the caller sees that memory, 32 bytes
+//   not computed in its operand, %x: the caller can see that memory, 32 bytes
 // %p = aten.slice.Tensor(%a, 0, 0, 8, 2)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %b = aten.add.Tensor(%p, 1)
-//   result on a dying operand, %p: taken, 16 bytes
+//   computed in a dying operand, %p: taken, 16 bytes
 // %q = aten.slice.Tensor(%a, 0, 1, 8, 2)
-//   view on its base, %a: taken, 16 bytes
+//   kept as a view of its base, %a: taken, 16 bytes
 // %c = aten.mul.Tensor(%b, %q)
-//   result on a dying operand, %b: taken, 16 bytes
+//   computed in a dying operand, %b: taken, 16 bytes
 // %d = aten.flip.default(%c, [-1])
 //   computed in the output's memory: taken, 16 bytes
 

@@ -11,15 +11,15 @@ graph(%x: f32[2], %y: f32[3], %z: f32[4]) {
 
 // == remarks
 // %a = aten.mul.Tensor(%z, 2)
-//   result on a dying operand, %z: the caller sees that memory, 16 bytes
+//   not computed in its operand, %z: the caller can see that memory, 16 bytes
 // %p_3 = aten.add.Scalar(%x, 1)
-//   written straight into the input, %x: taken, 8 bytes
+//   computed in the input's memory, %x: taken, 8 bytes
 // %p_3 = aten.add.Scalar(%x, 1)
-//   result on a dying operand, %x: taken, 8 bytes
+//   computed in a dying operand, %x: taken, 8 bytes
 // %q = aten.add.Scalar(%y, 1)
-//   result on a dying operand, %y: the caller sees that memory, 12 bytes
+//   not computed in its operand, %y: the caller can see that memory, 12 bytes
 // %r = aten.add.Scalar(%a, 1)
-//   result on a dying operand, %a: taken, 16 bytes
+//   computed in a dying operand, %a: taken, 16 bytes
 // %d = aten.flip.default(%q, [-1])
 //   computed in the output's memory: taken, 12 bytes
 // %e = aten.flip.default(%r, [-1])

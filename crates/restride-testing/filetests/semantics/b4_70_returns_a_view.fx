@@ -8,4 +8,4 @@ graph(%a: f32[4]) {
 }
 
 // == functionalize
-// error: mylib.part.default gives a view of which nobody knows the region (at %r = mylib.part.default)
+// error: mylib.part.default returns a view, but does not declare which part of its argument it shows (at %r = mylib.part.default)
