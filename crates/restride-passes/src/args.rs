@@ -37,10 +37,7 @@ pub(crate) fn known(args: &[Arg], meta: impl Fn(ValueId) -> Option<Meta>) -> Opt
 ///
 /// # Errors
 /// Those of `meta`, and a number that only a run knows.
-pub(crate) fn known_or_refused(
-    node: &Node,
-    meta: impl Fn(ValueId) -> Result<Meta>,
-) -> Result<Vec<Arg<Meta, Scalar>>> {
+pub(crate) fn known_or_refused(node: &Node, meta: impl Fn(ValueId) -> Result<Meta>) -> Result<Vec<Arg<Meta, Scalar>>> {
     let number = |e: &Expr| {
         e.constant().ok_or_else(|| Error::unsupported(format!("the number {e} is not known before the run")))
     };

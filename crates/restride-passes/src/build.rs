@@ -1,7 +1,9 @@
 //! Building a new graph beside an old one: unique names, calls by operator name, small conveniences.
 
 use foldhash::fast::FixedState;
-use restride_ir::{Dim, Arg, Conditions, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, Conditions, Dim, Graph, GraphId, Node, Op, Origin, Program, Result, Table, TensorType, Type, ValueId,
+};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::cell::OnceCell;

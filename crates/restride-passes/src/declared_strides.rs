@@ -25,7 +25,8 @@ impl DeclaredStrides {
                 (Some(Movement::Scatter { base: 0, .. }), Some(Arg::Value(base))) => lies(*base),
                 _ => node.op.def().hop.is_none() && node.operands().all(lies),
             };
-            let metas = sure.then(|| at_witness(graph, witness, &node.args)).flatten().and_then(|m| node.op.eager_metas(&m));
+            let metas =
+                sure.then(|| at_witness(graph, witness, &node.args)).flatten().and_then(|m| node.op.eager_metas(&m));
             for (i, &r) in node.results.iter().enumerate() {
                 let meta = metas.as_ref().filter(|m| m.len() == node.results.len()).map(|m| &m[i]);
                 let declared = graph.values[r].ty.tensor().and_then(|t| type_at(t, witness));

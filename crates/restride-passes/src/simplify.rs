@@ -19,7 +19,10 @@
 use crate::args::known;
 use crate::build::{Rebuilt, rebuild};
 use crate::{dce, peephole, scatters};
-use restride_ir::{Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, DType, Expr, Graph, GraphId, Layout, Meta, Movement, Node, NodeId, Program, Result, Table, TensorType,
+    ValueId, ViewOutcome,
+};
 use std::collections::BTreeMap;
 
 /// Moves reshapes past operators on rows, and views into assembled results, where that saves a copy.

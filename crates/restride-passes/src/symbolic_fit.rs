@@ -5,7 +5,7 @@
 //! symbolic form. The witnesses are far apart, in different orders, even and odd, least and large, so that products show
 //! their factors, and a minimum or a case for small sizes shows. They satisfy the program's checks ([`Conditions`]).
 
-use restride_ir::{Dim, Binding, Conditions, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
+use restride_ir::{Binding, Conditions, Dim, Expr, ExprFn, OpError, Scalar, Symbol, TensorType};
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, OpError>;

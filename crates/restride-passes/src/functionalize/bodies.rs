@@ -3,7 +3,7 @@
 use super::histories::Root;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op, open_sharing};
 use super::storages::{Alias, StorageId};
-use restride_ir::{Id, Arg, Error, ErrorKind, GraphId, Node, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, ErrorKind, GraphId, Id, Node, TensorType, Type, ValueId};
 use std::sync::Arc;
 
 /// An operand as a body sees it.

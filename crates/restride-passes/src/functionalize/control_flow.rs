@@ -8,7 +8,7 @@ use super::histories::SavedOperand;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, op};
 use super::storages::{AliasId, StorageId};
 use crate::input_effects::{output_roots, placed_inputs, result_roots, written_inputs};
-use restride_ir::{Dim, Id, Arg, Error, GraphId, Hop, HopCall, Node, NodeId, Type, ValueId};
+use restride_ir::{Arg, Dim, Error, GraphId, Hop, HopCall, Id, Node, NodeId, Type, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

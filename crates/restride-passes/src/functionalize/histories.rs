@@ -5,7 +5,7 @@
 //! the version of the content that this value holds. Where that is not the current version, `with_history` joins the two.
 
 use super::shared_region::SharedRegion;
-use restride_ir::{Id, Grad, Graph, NodeId, Op, Table, ValueId};
+use restride_ir::{Grad, Graph, Id, NodeId, Op, Table, ValueId};
 use restride_ops::gradient::kept;
 use std::collections::BTreeMap;
 

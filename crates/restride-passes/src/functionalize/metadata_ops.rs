@@ -5,7 +5,10 @@ use super::region_ops::rows_fit;
 use super::rewrite::{Halt, NewValue, Rewrite, Rewriter, needs_sizes, with_sizes};
 use super::shared_region::SharedRegion;
 use super::storages::{Alias, AliasId, StorageId};
-use restride_ir::{Dim, Arg, Error, ErrorKind, Expr, Grad, Layout, Meta, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome, refuse_cast};
+use restride_ir::{
+    Arg, Dim, Error, ErrorKind, Expr, Grad, Layout, Meta, Node, Op, TensorType, Twin, TwinReturn, ValueId, ViewOutcome,
+    refuse_cast,
+};
 
 impl Rewriter<'_> {
     /// A view in terms of the storage may reach cells that the base does not hold.

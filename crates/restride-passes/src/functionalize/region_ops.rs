@@ -4,7 +4,7 @@ use super::region::{Extent, Relation, relate};
 use super::shared_region::SharedRegion;
 use super::storages::Alias;
 use crate::build::Builder;
-use restride_ir::{Dim, Arg, DType, Dims, Error, Expr, Layout, Origin, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Dims, Error, Expr, Layout, Origin, Result, TensorType, ValueId};
 use std::sync::Arc;
 
 /// A value as its alias shows it, or back.

@@ -6,7 +6,10 @@ use super::storages::{AliasId, AliasView, StorageId, VersionedStorages, ViewCall
 use crate::args::view_number;
 use crate::build::{Builder, Names};
 use crate::peephole;
-use restride_ir::{Id, Arg, Args, Binding, Error, Expr, Grad, Graph, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType, Type, ValueId, ViewOutcome, dense_like};
+use restride_ir::{
+    Arg, Args, Binding, Error, Expr, Grad, Graph, Id, LazyBits, Node, NodeId, Op, Origin, Program, Table, TensorType,
+    Type, ValueId, ViewOutcome, dense_like,
+};
 use restride_ops::lookup;
 use smallvec::{SmallVec, smallvec};
 use std::cell::OnceCell;
@@ -298,9 +301,10 @@ impl<'a> Rewriter<'a> {
     fn view_args(&self, node: &Node) -> Rewrite<Vec<Arg<TensorType, Expr>>> {
         let mut args = Vec::with_capacity(node.args.len());
         for a in &node.args {
-            args.push(
-                a.try_map(|v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)), |e| Ok(view_number(e)))?,
-            );
+            args.push(a.try_map(
+                |v| Ok::<_, Halt>(TensorType::clone(&self.storages[self.alias(*v)?].ty)),
+                |e| Ok(view_number(e)),
+            )?);
         }
         Ok(args)
     }

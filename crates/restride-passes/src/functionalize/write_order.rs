@@ -4,7 +4,9 @@ use super::overlapping_writes::{self, Rounds};
 use super::region::{Relation, relate};
 use super::rewrite::{NewValue, Rewrite, Rewriter, needs_sizes};
 use super::storages::Alias;
-use restride_ir::{Dim, Arg, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits};
+use restride_ir::{
+    Arg, Dim, Error, Expr, Layout, Node, OpError, TensorType, Twin, ValueId, Visited, computed_aside, fits,
+};
 use restride_tensor::{LayoutError, nested, self_overlaps};
 
 /// How a write goes.

@@ -6,7 +6,10 @@ use super::shared_region::SharedRegion;
 use super::storages::AliasId;
 use super::write_order::WriteOrder;
 use crate::args::symbolic_views;
-use restride_ir::{Dim, Arg, Args, Binding, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory, Scalar, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap};
+use restride_ir::{
+    Arg, Args, Binding, Dim, Dims, Error, ErrorKind, Expr, Graph, Kernel, LazyBits, Node, Op, OpError, OperandMemory,
+    Scalar, TensorType, Twin, TwinReturn, ValueId, refuse_cast, refuse_overlap,
+};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 

@@ -7,7 +7,10 @@
 
 use super::emit::{GraphEmit, val, value};
 use super::{Found, Loss, Options, add_to, full, grad, one, taken};
-use restride_ir::{Dim, Arg, DType, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, IdArena, InputKind, InputSpec, Node, NodeId, OutputKind, OutputSpec, Program, Result, Stage, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, DType, Dim, Error, Expr, Graph, GraphId, Hop, HopCall, HopItem, IdArena, InputKind, InputSpec, Node, NodeId,
+    OutputKind, OutputSpec, Program, Result, Stage, TensorType, Type, ValueId,
+};
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::build::Names;
 use crate::symbolic_shapes::result_types;
-use restride_ir::{Id, Arg, Conditions, DType, Expr, GradEmit, Graph, OpError, Origin, TensorType, Type, Val, ValueId};
+use restride_ir::{Arg, Conditions, DType, Expr, GradEmit, Graph, Id, OpError, Origin, TensorType, Type, Val, ValueId};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -18,7 +18,10 @@ use crate::build::Names;
 use crate::dce::dce;
 use emit::{GraphEmit, val, value};
 use prepare::prepare;
-use restride_ir::{GradEmit, Arg, Conditions, Error, Expr, Grad, GradCall, Graph, GraphId, IdArena, InputKind, InputSpec, Node, NodeId, OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId};
+use restride_ir::{
+    Arg, Conditions, Error, Expr, Grad, GradCall, GradEmit, Graph, GraphId, IdArena, InputKind, InputSpec, Node,
+    NodeId, OpError, Origin, OutputKind, OutputSpec, Program, Result, Stage, Table, Type, Val, ValueId,
+};
 use restride_ops::gradient::gradients;
 use std::sync::Arc;
 use tied_weights::{Tied, tie};

@@ -1,7 +1,7 @@
 //! PyTorch's optimizers, in the formulas of their single-tensor forms.
 
 use super::training_step::{Parameter, Step};
-use restride_ir::{GradEmit, Arg, DType, Expr, OpError, TensorType, Val};
+use restride_ir::{Arg, DType, Expr, GradEmit, OpError, TensorType, Val};
 
 type Result<T> = std::result::Result<T, OpError>;
 

@@ -6,7 +6,9 @@ use super::emit::{GraphEmit, val, value};
 use super::{Flow, overwritten_saves, refused};
 use crate::build::{Rebuilt, rebuild};
 use crate::lower::lower_node;
-use restride_ir::{GradEmit, Arg, Error, Expr, FormFn, Grad, GradCall, Node, Op, Program, Result, Table, Type, Val, ValueId};
+use restride_ir::{
+    Arg, Error, Expr, FormFn, Grad, GradCall, GradEmit, Node, Op, Program, Result, Table, Type, Val, ValueId,
+};
 
 /// Forms of forms deeper than this are taken for a mistake in the table.
 const ROUNDS: usize = 8;

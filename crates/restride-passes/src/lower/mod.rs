@@ -7,7 +7,10 @@ mod symbolic;
 
 use crate::args::known_or_refused;
 use crate::build::{Names, Rebuilt, rebuild};
-use restride_ir::{Dim, Arg, Args, DecomposeFn, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError, Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, Args, DecomposeFn, Dim, Emit, Error, Expr, Graph, GraphId, Kernel, MathView, Meta, Node, NodeId, Op, OpError,
+    Origin, Program, Result, Scalar, Stage, TensorType, Type, Val, ValueId, ViewOutcome,
+};
 use restride_ops::lookup;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -152,8 +155,7 @@ fn needs_lowering(graph: &Graph, node: &Node) -> Result<bool> {
     if def.history {
         return Ok(true);
     }
-    let meta =
-        |v| graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"));
+    let meta = |v| graph.tensor(v).known().ok_or_else(|| Error::unsupported("a size that is not known before the run"));
     if let (Some(which), Some(_)) = (def.composed, def.decompose)
         && which(&Args(&known_or_refused(node, meta)?))
     {

@@ -12,7 +12,7 @@ use super::{Rules, compose};
 use crate::build::{Names, Rebuilt};
 use crate::symbolic_fit::Witnesses;
 use crate::symbolic_shapes::result_types;
-use restride_ir::{Id, Arg, Error, Expr, Graph, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
+use restride_ir::{Arg, Error, Expr, Graph, Id, Node, OpError, Result, Scalar, TensorType, Type, ValueId};
 use std::convert::Infallible;
 use std::sync::Arc;
 

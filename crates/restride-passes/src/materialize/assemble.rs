@@ -11,7 +11,9 @@
 use super::{Materializer, ValueFact, filled};
 use crate::args::{at_witness, layout_at, type_at};
 use crate::place::AssembleFn;
-use restride_ir::{Dim, Arg, Args, Binding, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType, Type, ValueId};
+use restride_ir::{
+    Arg, Args, Binding, Dim, Expr, Graph, Layout, Meta, Movement, Node, Op, Result, Scalar, TensorType, Type, ValueId,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A step from a region to one inside it.

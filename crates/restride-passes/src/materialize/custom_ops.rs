@@ -6,7 +6,7 @@
 
 use super::strides::refuse;
 use super::{Destination, ExportForm, Materializer};
-use restride_ir::{Dim, Arg, Error, Expr, Node, Op, Result, TensorType, Type, ValueId};
+use restride_ir::{Arg, Dim, Error, Expr, Node, Op, Result, TensorType, Type, ValueId};
 use restride_ops::{CustomArg, CustomView, custom_form_of, decode_views};
 use std::collections::BTreeSet;
 use std::sync::Arc;

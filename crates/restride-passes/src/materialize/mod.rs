@@ -43,7 +43,10 @@ pub use views::{ViewOptions, views};
 use crate::build::{Builder, Names};
 use assemble::WholeParts;
 use destinations::Destination;
-use restride_ir::{Dim, Arg, Binding, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result, Signature, Stage, Table, TensorType, Type, ValueId, callees_first};
+use restride_ir::{
+    Arg, Binding, Dim, Effects, Error, Expr, Graph, GraphId, InputKind, InputSpec, Node, Op, Origin, Program, Result,
+    Signature, Stage, Table, TensorType, Type, ValueId, callees_first,
+};
 use restride_ops::lookup;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

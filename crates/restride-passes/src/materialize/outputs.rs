@@ -2,7 +2,10 @@
 
 use super::strides::refuse;
 use super::{ExportForm, Materializer, filled};
-use restride_ir::{Dim, AliasRoot, Arg, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type, ValueId, dense_like};
+use restride_ir::{
+    AliasRoot, Arg, Dim, Error, Expr, Layout, Meta, Origin, OutputKind, OutputSpec, Program, Result, TensorType, Type,
+    ValueId, dense_like,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

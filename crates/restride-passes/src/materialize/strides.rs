@@ -2,7 +2,9 @@
 
 use super::Materializer;
 use crate::args::{at_witness, type_at, typed};
-use restride_ir::{Dim, Arg, Args, Error, Expr, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId, ViewOutcome};
+use restride_ir::{
+    Arg, Args, Dim, Error, Expr, Meta, Node, NodeId, Op, Origin, Result, Scalar, TensorType, ValueId, ViewOutcome,
+};
 use restride_tensor::self_overlaps;
 use std::sync::Arc;
 

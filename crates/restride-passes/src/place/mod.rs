@@ -36,8 +36,8 @@ pub(crate) use hints::AssembleFn;
 use hints::Hints;
 use places::Places;
 use restride_ir::{
-    Arg, GraphId, Layout, Meta, Nested, NodeId, Place, Placement, Program, Reason, Remark, RemarkKind,
-    Result, Scalar, Step, ValueId, known_meta, scratch_bytes,
+    Arg, GraphId, Layout, Meta, Nested, NodeId, Place, Placement, Program, Reason, Remark, RemarkKind, Result, Scalar,
+    Step, ValueId, known_meta, scratch_bytes,
 };
 pub use revise::Avoid;
 use revise::{Attempt, Revision, best};

@@ -1,7 +1,10 @@
 //! Places so far: buffers being filled, the values that are stored in each, and who would lose cells to a write.
 
 use super::facts::Facts;
-use restride_ir::{Id, Buffer, BufferId, BufferKind, DType, Error, Layout, Meta, NodeId, Place, Placement, Result, Step, Table, ValueId, border_layout, layout_bytes};
+use restride_ir::{
+    Buffer, BufferId, BufferKind, DType, Error, Id, Layout, Meta, NodeId, Place, Placement, Result, Step, Table,
+    ValueId, border_layout, layout_bytes,
+};
 use restride_tensor::{Overlap, overlap_bytes};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,7 +1,7 @@
 //! Writes into regions that no chain of views shows: `index_put` on the base as one run of cells.
 
 use crate::build::Builder;
-use restride_ir::{Dim, Arg, DType, Dims, Expr, Layout, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Dims, Expr, Layout, TensorType, ValueId};
 use restride_tensor::self_overlaps;
 
 /// The base with the region's cells replaced, if its cells are dense and the region has none of them twice.

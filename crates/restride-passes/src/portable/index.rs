@@ -1,7 +1,7 @@
 //! Writes by index, in the form that every importer takes.
 
 use crate::build::{Builder, rebuild};
-use restride_ir::{Dim, Arg, DType, Expr, Layout, Program, Result, TensorType, ValueId};
+use restride_ir::{Arg, DType, Dim, Expr, Layout, Program, Result, TensorType, ValueId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -15,10 +15,10 @@
 
 mod versions;
 
+use crate::args::symbolic_views;
 use crate::build::Rebuilt;
 use crate::dce;
 use crate::functionalize::region_ops::{read, write};
-use crate::args::symbolic_views;
 use crate::functionalize::shared_region::SharedRegion;
 use restride_ir::{Arg, Binding, Error, Graph, Movement, Node, NodeId, Program, Result, Table, TensorType, ValueId};
 use std::collections::{BTreeMap, BTreeSet};

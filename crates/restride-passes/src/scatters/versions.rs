@@ -5,11 +5,11 @@
 //! source. A scatter that puts a version of a region back into the same region makes no version: it shows more of the same
 //! one.
 
-use crate::chains::detaches;
 use crate::args::symbolic_views;
+use crate::chains::detaches;
 use crate::functionalize::shared_region::SharedRegion;
 use crate::place::view_rule;
-use restride_ir::{Dim, Arg, Binding, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewRule};
+use restride_ir::{Arg, Binding, Dim, Expr, Graph, Layout, Movement, Node, Table, TensorType, ValueId, ViewRule};
 use restride_tensor::{Overlap, nested, overlap, self_overlaps};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
