@@ -63,7 +63,7 @@ pub struct Error {
     /// The line of the user's source, as `file.py:12`.
     pub source: Option<String>,
     /// The text of that line, where the file records it.
-    pub code: Option<String>,
+    pub code: Option<Box<str>>,
     /// What to do about it.
     pub help: Option<String>,
 }
@@ -103,7 +103,7 @@ impl Error {
         if self.node.is_none() {
             self.node = Some(call());
             self.source = origin.source_line();
-            self.code = origin.source_text().map(str::to_string);
+            self.code = origin.source_text().map(Box::from);
         }
         self
     }

@@ -1,4 +1,4 @@
-//! Higher-order calls: their bodies are placed as graphs of their own, and a loop updates what it carries in place.
+//! Higher-order calls: their bodies are placed as graphs of their own, and a loop updates carried values in place.
 
 use super::Placer;
 use crate::plan::{PlanOptions, plan};

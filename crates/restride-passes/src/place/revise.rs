@@ -75,7 +75,7 @@ fn bytes(graph: &Graph, v: ValueId) -> i64 {
     known.map_or(0, |m| m.layout.numel().saturating_mul(m.dtype.size() as i64))
 }
 
-/// What an attempt was told to avoid, and what it would have the next one avoid.
+/// Values that an attempt avoids, and values that the next one should avoid.
 ///
 /// Invariant: only values in `saved` are regretted, and only for a move of more bytes than their own place saves.
 pub(super) struct Revision<'a> {
