@@ -24,7 +24,7 @@ pub(super) fn adjoint(emit: &mut dyn GradEmit, call: &GradCall<'_>) -> Result<Ve
     let from = TensorType::contiguous(ty.dtype, &ty.layout.sizes);
     *ty = from.clone();
     let outcome = (rule.symbolic)(&Args(&args))?;
-    run(emit, call, |c| match &outcome {
+    run(emit, call, &|c| match &outcome {
         ViewOutcome::Views(views) if views.len() == c.results() => {
             let parts = views.iter().enumerate().filter_map(|(k, v)| Some((c.opt_grad(k)?, v)));
             let mut total: Option<T<'_>> = None;

@@ -61,7 +61,7 @@ impl Core for Sink<'_> {
 pub(crate) fn run(
     emit: &mut dyn GradEmit,
     call: &GradCall<'_>,
-    rule: impl for<'c> Fn(&'c Cx<'c>),
+    rule: &dyn for<'c> Fn(&'c Cx<'c>),
 ) -> Result<Vec<Option<Val>>> {
     let sink =
         Sink { emit: RefCell::new(emit), failed: RefCell::new(None), out: RefCell::new(vec![None; call.needs.len()]) };
@@ -81,7 +81,7 @@ pub(crate) fn run(
 pub(crate) fn run_form(
     emit: &mut dyn GradEmit,
     call: &GradCall<'_>,
-    form: impl for<'c> Fn(&'c Cx<'c>) -> Vec<T<'c>>,
+    form: &dyn for<'c> Fn(&'c Cx<'c>) -> Vec<T<'c>>,
 ) -> Result<Vec<Val>> {
     let sink = Sink { emit: RefCell::new(emit), failed: RefCell::new(None), out: RefCell::new(Vec::new()) };
     let made = form(&Cx { core: &sink, call: *call }).into_iter().map(|t| t.v).collect();
@@ -94,10 +94,10 @@ pub(crate) fn run_form(
 /// A form as an operator declares it: a function from the call to its results.
 macro_rules! form {
     (|$c:ident| $body:expr) => {
-        restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, |$c| $body))
+        restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, &|$c| $body))
     };
     ($f:path) => {
-        restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, |c| $f(c)))
+        restride_ir::Grad::Form(|emit, call| $crate::gradient::terms::run_form(emit, call, &|c| $f(c)))
     };
 }
 pub(crate) use form;
@@ -106,11 +106,11 @@ pub(crate) use form;
 macro_rules! rule {
     (|$c:ident| $body:expr) => {
         restride_ir::Grad::Rule(|emit, call| {
-            $crate::gradient::terms::run(emit, call, |$c: &$crate::gradient::terms::Cx<'_>| $body)
+            $crate::gradient::terms::run(emit, call, &|$c: &$crate::gradient::terms::Cx<'_>| $body)
         })
     };
     ($f:path) => {
-        restride_ir::Grad::Rule(|emit, call| $crate::gradient::terms::run(emit, call, |c| $f(c)))
+        restride_ir::Grad::Rule(|emit, call| $crate::gradient::terms::run(emit, call, &|c| $f(c)))
     };
 }
 pub(crate) use rule;
