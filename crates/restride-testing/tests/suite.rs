@@ -1,0 +1,23 @@
+//! All tests of whole programs that need no process of their own: one binary is linked instead of 21.
+
+mod alias;
+mod autograd;
+mod budget;
+mod control_gradients;
+mod custom_ops;
+mod damage;
+mod explain;
+mod gradients;
+mod imported;
+mod invariants;
+mod meaning;
+mod memories;
+mod methods;
+mod plan_file;
+mod portable;
+mod semantics;
+mod tape;
+mod tape_random;
+mod timeline;
+mod train;
+mod triton;
