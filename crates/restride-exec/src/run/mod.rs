@@ -118,15 +118,37 @@ impl Runnable {
         let _taken = locks.first(&|name| self.name(name))?;
         let results = self.results_in(inputs, &[])?;
         let pool = arena.pool(ctx.threads)?;
-        // SAFETY: the arena is borrowed, the storages of inputs are locked, and all memory lives until this returns.
+        // SAFETY: the arena is borrowed and has the bytes that the code was made for, inputs were fitted to the bytes that it uses
+        // and are locked, results have its border layouts; all memory lives until this returns.
         unsafe {
-            let mut steps = self.bind(arena, inputs, &results, &mut symbols)?;
-            within(pool.as_deref(), || self.run_steps(&mut steps, arena, &results, ctx, &mut symbols))?;
+            let bases = self.bases(arena, inputs, &results, &mut symbols)?;
+            if self.poison {
+                self.spoil(arena.reserve(self.arena_bytes)?, &results);
+            }
+            let mode = Mode { ctx, poison: self.poison };
+            within(pool.as_deref(), || {
+                BoundSteps::run_once(&self.program, &self.code, &bases, mode, &mut symbols, ctx.iteration)
+            })?;
         }
         self.numbers(inputs, results, &symbols)
     }
 
-    /// Binds the steps to an arena, inputs and results, all fitted to the code here.
+    /// The address of each buffer in an arena, inputs and results, all fitted to the code here.
+    fn bases(
+        &self,
+        arena: &mut ByteArena,
+        inputs: &[RunValue],
+        results: &[RunValue],
+        symbols: &mut Binding,
+    ) -> Result<Vec<*mut u8>> {
+        let inputs = self.addresses(inputs, symbols)?;
+        let results: Vec<*mut u8> = results.iter().map(session::address).collect();
+        let mut bases = Vec::with_capacity(self.code.roots.len());
+        self.code.bases(arena.reserve(self.arena_bytes)?, &inputs, &results, &mut bases)?;
+        Ok(bases)
+    }
+
+    /// Binds the steps to an arena, inputs and results.
     ///
     /// # Safety
     /// Storages of inputs and results are locked, or no one else has them; the memory lives, and the arena does not grow, as long
@@ -138,10 +160,7 @@ impl Runnable {
         results: &[RunValue],
         symbols: &mut Binding,
     ) -> Result<BoundSteps<'_>> {
-        let inputs = self.addresses(inputs, symbols)?;
-        let results: Vec<*mut u8> = results.iter().map(session::address).collect();
-        let mut bases = Vec::with_capacity(self.code.roots.len());
-        self.code.bases(arena.reserve(self.arena_bytes)?, &inputs, &results, &mut bases)?;
+        let bases = self.bases(arena, inputs, results, symbols)?;
         // SAFETY: the arena has the bytes that the code was made for, inputs were fitted to the bytes that it uses, and results
         // have its border layouts; the rest is the caller's promise.
         unsafe { BoundSteps::new(&self.program, &self.code, bases, symbols) }

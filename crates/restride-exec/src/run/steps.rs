@@ -1,7 +1,7 @@
 //! The step executor: steps bound to memory, and the one loop that runs them.
 //!
 //! Binding resolves what does not change from run to run, so a bound step is a call of its kernel with views that are ready.
-//! An instance binds for each run, a session once for many. A body of control flow is bound in its first iteration and moved
+//! An instance binds each step when it runs it, a session all steps once for many runs. A body of control flow is bound in its first iteration and moved
 //! to other addresses where a later one needs it.
 
 use super::code::{Action, Code, Compute, KernelStep, Root, fit, inferred};
@@ -117,30 +117,10 @@ impl<'c> BoundSteps<'c> {
         let graph = &program.graphs[code.graph];
         let mut spare = ByteArena::default();
         let unread = spare.reserve(code.spare_bytes)?;
-        let mut steps = Vec::with_capacity(code.steps.len());
-        for step in &code.steps {
-            steps.push(match &step.action {
-                Action::Nothing => BoundStep::Nothing,
-                Action::Move(places) => {
-                    let (from, to) = &**places;
-                    // SAFETY: the code proved its places inside their buffers, which are valid as the caller promises.
-                    unsafe { BoundStep::Move(from.view(&bases), to.view_mut(&bases)) }
-                }
-                Action::Kernel(kernel) => {
-                    let node = step.node.expect("a kernel is of a node");
-                    let key = graph.nodes[node].origin.key;
-                    // SAFETY: as above; the spare memory has the bytes that the code asks for, and is kept with the views.
-                    match unsafe { kernel.bind(&bases, unread, symbols, key) }.map_err(|e| e.at(graph, node))? {
-                        Some(bound) => BoundStep::Kernel(bound),
-                        None => BoundStep::Late(kernel, node),
-                    }
-                }
-                Action::ControlFlow(call) => {
-                    let node = &graph.nodes[step.node.expect("a call is of a node")];
-                    BoundStep::ControlFlow(Box::new(BoundCall::new(program, code, call, graph, node)))
-                }
-            });
-        }
+        // SAFETY: as promised by the caller; the spare memory is kept beside the steps.
+        let step = |at| unsafe { BoundStep::new(program, code, at, &bases, unread, symbols) };
+        let steps = (0..code.steps.len()).map(|at| step(at).map_err(|e| blame(code, graph, at, e)));
+        let steps = steps.collect::<Result<Vec<_>>>()?;
         Ok(BoundSteps { code, graph, steps, bases, _spare: spare })
     }
 
@@ -166,25 +146,107 @@ impl<'c> BoundSteps<'c> {
     /// # Safety
     /// As [`BoundSteps::new`].
     pub unsafe fn run(&mut self, mode: Mode, symbols: &mut Binding, iteration: u64) -> Result<()> {
-        let (code, graph, bases) = (self.code, self.graph, &self.bases[..]);
-        for (at, step) in self.steps.iter_mut().enumerate() {
-            if mode.poison {
-                // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
-                unsafe { spoil(code, bases, &code.births[at]) };
-            }
-            // SAFETY: as promised by the caller.
-            let done = unsafe { step.run(graph, bases, mode, symbols, iteration) };
-            done.map_err(|e| code.steps[at].node.map_or(e.clone(), |n| e.at(graph, n)))?;
-            if mode.poison {
-                // SAFETY: as above; nor does it after its last.
-                unsafe { spoil(code, bases, &code.deaths[at]) };
-            }
+        let BoundSteps { code, graph, steps, bases, .. } = self;
+        // SAFETY: as promised by the caller.
+        unsafe {
+            each_step(code, graph, bases, mode.poison, |at| steps[at].run(graph, bases, mode, symbols, iteration))
         }
-        Ok(())
+    }
+
+    /// Binds each step, runs it and drops it: for one run, without the memory of all bound steps.
+    ///
+    /// # Safety
+    /// As [`BoundSteps::new`].
+    pub unsafe fn run_once(
+        program: &'c Program,
+        code: &'c Code,
+        bases: &[*mut u8],
+        mode: Mode,
+        symbols: &mut Binding,
+        iteration: u64,
+    ) -> Result<()> {
+        let graph = &program.graphs[code.graph];
+        let mut spare = ByteArena::default();
+        let unread = spare.reserve(code.spare_bytes)?;
+        // SAFETY: as promised by the caller; the spare memory lives until the last step has run.
+        unsafe {
+            each_step(code, graph, bases, mode.poison, |at| {
+                let mut step = BoundStep::new(program, code, at, bases, unread, symbols)?;
+                step.run(graph, bases, mode, symbols, iteration)
+            })
+        }
+    }
+}
+
+/// Runs `step` for each position, between spoiling memory where asked.
+///
+/// # Safety
+/// `bases` are the addresses of the code's buffers, whose memory may be written.
+#[inline]
+unsafe fn each_step(
+    code: &Code,
+    graph: &Graph,
+    bases: &[*mut u8],
+    poison: bool,
+    mut step: impl FnMut(usize) -> Result<()>,
+) -> Result<()> {
+    for at in 0..code.steps.len() {
+        if poison {
+            // SAFETY: these are parts of the arena; a buffer holds nothing before its first use.
+            unsafe { spoil(code, bases, &code.births[at]) };
+        }
+        step(at).map_err(|e| blame(code, graph, at, e))?;
+        if poison {
+            // SAFETY: as above; nor does it after its last.
+            unsafe { spoil(code, bases, &code.deaths[at]) };
+        }
+    }
+    Ok(())
+}
+
+/// The error of a step, with its node.
+fn blame(code: &Code, graph: &Graph, at: usize, e: Error) -> Error {
+    match code.steps[at].node {
+        Some(node) => e.at(graph, node),
+        None => e,
     }
 }
 
 impl<'c> BoundStep<'c> {
+    /// # Safety
+    /// As [`BoundSteps::new`]; `unread` has the code's spare bytes, which live as long as the step.
+    unsafe fn new(
+        program: &'c Program,
+        code: &'c Code,
+        at: usize,
+        bases: &[*mut u8],
+        unread: *mut u8,
+        symbols: &Binding,
+    ) -> Result<BoundStep<'c>> {
+        let (graph, step) = (&program.graphs[code.graph], &code.steps[at]);
+        Ok(match &step.action {
+            Action::Nothing => BoundStep::Nothing,
+            Action::Move(places) => {
+                let (from, to) = &**places;
+                // SAFETY: the code proved its places inside their buffers, which are valid as the caller promises.
+                unsafe { BoundStep::Move(from.view(bases), to.view_mut(bases)) }
+            }
+            Action::Kernel(kernel) => {
+                let node = step.node.expect("a kernel is of a node");
+                let key = graph.nodes[node].origin.key;
+                // SAFETY: as above.
+                match unsafe { kernel.bind(bases, unread, symbols, key)? } {
+                    Some(bound) => BoundStep::Kernel(bound),
+                    None => BoundStep::Late(kernel, node),
+                }
+            }
+            Action::ControlFlow(call) => {
+                let node = &graph.nodes[step.node.expect("a call is of a node")];
+                BoundStep::ControlFlow(Box::new(BoundCall::new(program, code, call, graph, node)))
+            }
+        })
+    }
+
     /// # Safety
     /// As [`BoundSteps::new`], `bases` being the addresses that the step is bound to.
     #[inline]
