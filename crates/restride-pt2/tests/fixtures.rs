@@ -4,7 +4,7 @@ use restride_ir::Symbol;
 use restride_pt2::archive::{Archive, Layout, Payload};
 use restride_pt2::expressions;
 use restride_pt2::import::{ImportOptions, import};
-use restride_pt2::model::{self, Argument, Graph, SymExpr, SymInt};
+use restride_pt2::model::{self, Argument, Graph, SymExpr, SymNumber};
 use restride_pt2::pickle::{self, PickleValue};
 use restride_pt2::pytree::TreeSpec;
 use restride_pt2::tensors::Format;
@@ -30,23 +30,14 @@ fn fixtures(folder: &str, extension: &str) -> Vec<PathBuf> {
 
 /// Every symbolic expression in a graph and its subgraphs.
 fn expressions<'g>(graph: &'g Graph, out: &mut Vec<&'g SymExpr>) {
-    let int = |s: &'g SymInt| match s {
-        SymInt::AsExpr(e) => Some(e),
-        SymInt::AsInt(_) => None,
-    };
-    for t in graph.tensor_values.values() {
-        out.extend(t.sizes.iter().chain(&t.strides).filter_map(int));
-        out.extend(int(&t.storage_offset));
+    let types = graph.tensor_values.values();
+    let types = types.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
+    let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];
+    for number in types.chain(numbers.into_iter().flat_map(|n| n.values())) {
+        if let SymNumber::AsExpr(e) = number {
+            out.push(e);
+        }
     }
-    out.extend(graph.sym_int_values.values().filter_map(int));
-    out.extend(graph.sym_bool_values.values().filter_map(|b| match b {
-        model::SymBool::AsExpr(e) => Some(e),
-        model::SymBool::AsBool(_) => None,
-    }));
-    out.extend(graph.sym_float_values.values().filter_map(|f| match f {
-        model::SymFloat::AsExpr(e) => Some(e),
-        model::SymFloat::AsFloat(_) => None,
-    }));
     for node in &graph.nodes {
         for input in &node.inputs {
             if let Argument::AsGraph(g) = &input.arg {

@@ -1,7 +1,7 @@
 //! Symbolic numbers: as sympy text in types, as nodes that compute them in graphs.
 
 use crate::expressions::{compared, srepr};
-use crate::model::{Float, SymBool, SymExpr, SymExprHint, SymFloat, SymInt};
+use crate::model::{Float, SymExpr, SymExprHint, SymNumber};
 use restride_ir::{Binding, Conditions, Expr, ExprFn, Program, Result, SampleInput, Scalar, Symbol, Type};
 
 /// What the symbols were at export, or may be: the hints that PyTorch keeps beside its expressions. The sizes of the
@@ -46,32 +46,31 @@ pub fn hints(program: &Program) -> Binding {
 }
 
 /// A size, stride, offset, or the value of a symbolic integer.
-pub fn sym_int(e: &Expr, hints: &Binding) -> Result<SymInt> {
+pub fn sym_int(e: &Expr, hints: &Binding) -> Result<SymNumber> {
     if let Expr::Int(i) = e {
-        return Ok(SymInt::AsInt(*i));
+        return Ok(SymNumber::AsInt(*i));
     }
-    let hint = e.eval(hints).ok().map(|s| SymExprHint::AsInt(s.as_i64()));
-    Ok(SymInt::AsExpr(SymExpr { expr_str: srepr(e)?, hint }))
+    expression(e, e.eval(hints).ok().map(|s| SymExprHint::AsInt(s.as_i64())))
 }
 
 /// The value of a symbolic float.
-pub fn sym_float(e: &Expr, hints: &Binding) -> Result<SymFloat> {
+pub fn sym_float(e: &Expr, hints: &Binding) -> Result<SymNumber> {
     if let Some(x) = e.constant() {
-        return Ok(SymFloat::AsFloat(Float(x.as_f64())));
+        return Ok(SymNumber::AsFloat(Float(x.as_f64())));
     }
-    let hint = e.eval(hints).ok().map(|s| SymExprHint::AsFloat(Float(s.as_f64())));
-    Ok(SymFloat::AsExpr(SymExpr { expr_str: srepr(e)?, hint }))
+    expression(e, e.eval(hints).ok().map(|s| SymExprHint::AsFloat(Float(s.as_f64()))))
 }
 
 /// The value of a symbolic bool.
-pub fn sym_bool(e: &Expr) -> Result<SymBool> {
-    if let Expr::Bool(b) = e {
-        return Ok(SymBool::AsBool(*b));
-    }
-    Ok(SymBool::AsExpr(SymExpr { expr_str: srepr(e)?, hint: None }))
+pub fn sym_bool(e: &Expr) -> Result<SymNumber> {
+    if let Expr::Bool(b) = e { Ok(SymNumber::AsBool(*b)) } else { expression(e, None) }
+}
+
+fn expression(e: &Expr, hint: Option<SymExprHint>) -> Result<SymNumber> {
+    Ok(SymNumber::AsExpr(SymExpr { expr_str: srepr(e)?, hint }))
 }
 
 /// A symbol compared with a number, not simplified by the symbol's own range.
-pub fn bound(s: &Symbol, f: ExprFn, number: i64) -> SymBool {
-    SymBool::AsExpr(SymExpr { expr_str: compared(s, f, number), hint: None })
+pub fn bound(s: &Symbol, f: ExprFn, number: i64) -> SymNumber {
+    SymNumber::AsExpr(SymExpr { expr_str: compared(s, f, number), hint: None })
 }

@@ -5,8 +5,8 @@ use crate::dtype::FileDType;
 use crate::import::triton::NAMESPACE;
 use crate::import::{HISTORY, MARKS, OVERWRITTEN};
 use crate::model::{
-    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, OptionalTensorArgument, ScalarType,
-    SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument, TensorMeta,
+    self, Argument, ArgumentKind, Device, GraphArgument, NamedArgument, NumberArgument, OptionalTensorArgument,
+    ScalarType, TensorArgument, TensorMeta,
 };
 use restride_ir::{
     Arg, ArgType, Binding, DType, Effects, Error, Expr, Graph, GraphId, Hop, MemoryFormat, Node, Op, Origin, Program,
@@ -199,16 +199,15 @@ impl<'a> GraphWriter<'a> {
         self.numbers.entry(e.clone()).or_insert_with(|| name.clone());
         let key = name.to_string();
         let said = &e.replace(&self.pinned);
-        Ok(if e.is_bool() {
-            self.out.sym_bool_values.insert(key.clone(), exprs::sym_bool(said)?);
-            Argument::AsSymBool(SymBoolArgument::AsName(key))
+        let hints = &self.ctx.hints;
+        if e.is_bool() {
+            self.out.sym_bool_values.insert(key, exprs::sym_bool(said)?);
         } else if e.is_float() {
-            self.out.sym_float_values.insert(key.clone(), exprs::sym_float(said, &self.ctx.hints)?);
-            Argument::AsSymFloat(SymFloatArgument::AsName(key))
+            self.out.sym_float_values.insert(key, exprs::sym_float(said, hints)?);
         } else {
-            self.out.sym_int_values.insert(key.clone(), exprs::sym_int(said, &self.ctx.hints)?);
-            Argument::AsSymInt(SymIntArgument::AsName(key))
-        })
+            self.out.sym_int_values.insert(key, exprs::sym_int(said, hints)?);
+        }
+        Ok(Argument::number(&**name, e))
     }
 
     /// Declares a value under its own name, or another; gives how an argument says it.
@@ -270,12 +269,7 @@ impl<'a> GraphWriter<'a> {
 
     /// Adds a node.
     pub fn push(&mut self, target: String, inputs: Vec<NamedArgument>, outputs: Vec<Argument>, hop: bool) {
-        let name = outputs.iter().find_map(|o| match o {
-            Argument::AsSymInt(SymIntArgument::AsName(n)) => Some(n.clone()),
-            Argument::AsSymFloat(SymFloatArgument::AsName(n)) => Some(n.clone()),
-            Argument::AsSymBool(SymBoolArgument::AsName(n)) => Some(n.clone()),
-            _ => None,
-        });
+        let name = outputs.iter().find_map(Argument::number_name).map(str::to_string);
         let metadata = self.metadata();
         self.out.nodes.push(model::Node {
             target,
@@ -486,7 +480,7 @@ impl<'a> GraphWriter<'a> {
                 Type::Scalar(e) => {
                     let e = e.clone();
                     match self.names[*v].clone() {
-                        Some(name) if e.constant().is_none() => self.named_number(&name, &e),
+                        Some(name) if e.constant().is_none() => Argument::number(&*name, &e),
                         _ => self.scalar(&e, ty)?,
                     }
                 }
@@ -540,21 +534,10 @@ impl<'a> GraphWriter<'a> {
         })
     }
 
-    fn named_number(&self, name: &str, e: &Expr) -> Argument {
-        let name = name.to_string();
-        if e.is_bool() {
-            Argument::AsSymBool(SymBoolArgument::AsName(name))
-        } else if e.is_float() {
-            Argument::AsSymFloat(SymFloatArgument::AsName(name))
-        } else {
-            Argument::AsSymInt(SymIntArgument::AsName(name))
-        }
-    }
-
     pub(super) fn scalar(&mut self, e: &Expr, ty: Option<ArgType>) -> Result<Argument> {
         let Some(value) = e.constant() else {
             let name = self.number(e)?;
-            return Ok(self.named_number(&name, e));
+            return Ok(Argument::number(&*name, e));
         };
         Ok(match (ty, e) {
             (Some(ArgType::Float), _) | (_, Expr::Float(_)) => Argument::AsFloat(model::Float(value.as_f64())),
@@ -580,21 +563,14 @@ impl<'a> GraphWriter<'a> {
                 _ => Argument::AsInts(known.iter().map(|s| s.as_i64()).collect()),
             });
         }
-        if float {
-            let one = |w: &mut Self, e: &Expr| {
-                Ok(match e.constant() {
-                    Some(x) => SymFloatArgument::AsFloat(model::Float(x.as_f64())),
-                    None => SymFloatArgument::AsName(w.number(e)?.to_string()),
-                })
-            };
-            return Ok(Argument::AsSymFloats(list.iter().map(|e| one(self, e)).collect::<Result<_>>()?));
-        }
-        let one = |w: &mut Self, e: &Expr| {
+        let numbers = list.iter().map(|e| {
             Ok(match e.constant() {
-                Some(x) => SymIntArgument::AsInt(x.as_i64()),
-                None => SymIntArgument::AsName(w.number(e)?.to_string()),
+                Some(x) if float => NumberArgument::AsFloat(model::Float(x.as_f64())),
+                Some(x) => NumberArgument::AsInt(x.as_i64()),
+                None => NumberArgument::AsName(self.number(e)?.to_string()),
             })
-        };
-        Ok(Argument::AsSymInts(list.iter().map(|e| one(self, e)).collect::<Result<_>>()?))
+        });
+        let numbers = numbers.collect::<Result<_>>()?;
+        Ok(if float { Argument::AsSymFloats(numbers) } else { Argument::AsSymInts(numbers) })
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers that arguments need: computed in the graph from sizes of its tensors, each once.
 
 use super::graph::{GraphWriter, as_tensor};
-use crate::model::{Argument, ArgumentKind, NamedArgument, SymIntArgument};
+use crate::model::{Argument, ArgumentKind, NamedArgument, NumberArgument};
 use restride_ir::{Error, Expr, ExprFn, Result, Symbol};
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl GraphWriter<'_> {
         for (i, arg) in args.iter().enumerate() {
             let name = known.and_then(|op| op.schema().args.get(i)).map_or("a", |a| &a.name);
             let arg = match arg {
-                NumberArg::Name(n) => Argument::AsSymInt(SymIntArgument::AsName(n.to_string())),
+                NumberArg::Name(n) => Argument::AsSymInt(NumberArgument::AsName(n.to_string())),
                 NumberArg::Expr(e) => self.scalar(e, None)?,
             };
             inputs.push(NamedArgument { name: name.into(), arg, kind: Some(ArgumentKind::Positional) });

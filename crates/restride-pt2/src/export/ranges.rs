@@ -5,7 +5,7 @@
 
 use super::exprs;
 use super::graph::GraphWriter;
-use crate::model::{Argument, ArgumentKind, NamedArgument, SymBool, SymBoolArgument, SymIntArgument};
+use crate::model::{Argument, ArgumentKind, NamedArgument, NumberArgument, SymNumber};
 use restride_ir::{Arg, Expr, ExprFn, Node, Result, Symbol, Type};
 use std::collections::BTreeSet;
 
@@ -58,11 +58,11 @@ fn assert_bound(w: &mut GraphWriter<'_>, s: &Symbol, f: ExprFn, sign: &str, boun
     let number = w.number(&Expr::Sym(s.clone()))?.to_string();
     let python = if matches!(f, ExprFn::Ge) { "ge" } else { "le" };
     let name = w.fresh(python).to_string();
-    let says = if w.pinned.contains_key(s) { SymBool::AsBool(true) } else { exprs::bound(s, f, bound) };
+    let says = if w.pinned.contains_key(s) { SymNumber::AsBool(true) } else { exprs::bound(s, f, bound) };
     w.out.sym_bool_values.insert(name.clone(), says);
-    let verdict = || Argument::AsSymBool(SymBoolArgument::AsName(name.clone()));
+    let verdict = || Argument::AsSymBool(NumberArgument::AsName(name.clone()));
     let inputs =
-        vec![argument("a", Argument::AsSymInt(SymIntArgument::AsName(number))), argument("b", Argument::AsInt(bound))];
+        vec![argument("a", Argument::AsSymInt(NumberArgument::AsName(number))), argument("b", Argument::AsInt(bound))];
     w.push(format!("_operator.{python}"), inputs, vec![verdict()], false);
     let says = format!("Runtime assertion failed for expression {} {sign} {bound} on node '{name}'", s.name());
     let inputs = vec![argument("self", verdict()), argument("assert_msg", Argument::AsString(says))];

@@ -2,9 +2,7 @@
 
 use super::facts;
 use super::graph::GraphWriter;
-use crate::model::{
-    Argument, InputSpec, OutputSpec, SymBoolArgument, SymFloatArgument, SymIntArgument, TensorArgument,
-};
+use crate::model::{Argument, InputSpec, OutputSpec, TensorArgument};
 use restride_ir::{
     AliasRoot, Arg, Args, DType, Error, Expr, InputKind, Layout, Movement, OutputKind, Result, TensorType, Type,
     ValueId, ViewOutcome,
@@ -429,14 +427,7 @@ fn number_output(w: &mut GraphWriter<'_>, v: ValueId, arg: &Arg) -> Result<Argum
     if let Type::Scalar(e) = &w.source.values[v].ty
         && e.constant().is_none()
     {
-        let name = w.name(v)?.to_string();
-        return Ok(if e.is_bool() {
-            Argument::AsSymBool(SymBoolArgument::AsName(name))
-        } else if e.is_float() {
-            Argument::AsSymFloat(SymFloatArgument::AsName(name))
-        } else {
-            Argument::AsSymInt(SymIntArgument::AsName(name))
-        });
+        return Ok(Argument::number(&*w.name(v)?, e));
     }
     w.argument(arg, None)
 }

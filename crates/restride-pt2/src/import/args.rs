@@ -2,7 +2,7 @@
 
 use super::nodes::GraphImporter;
 use crate::dtype::FileDType;
-use crate::model::{self, Argument};
+use crate::model::{self, Argument, NumberArgument};
 use restride_ir::{Arg, ArgType, DType, Error, Expr, MemoryFormat, Result, ValueId};
 
 /// The element type, if it is one that restride has.
@@ -19,9 +19,9 @@ pub fn constant(arg: &Argument) -> Result<Arg> {
         Argument::AsBool(b) => Arg::Scalar(Expr::Bool(*b)),
         Argument::AsString(s) => Arg::Str(s.as_str().into()),
         Argument::AsComplex(z) => Arg::Complex(z.real.0, z.imag.0),
-        Argument::AsSymInt(model::SymIntArgument::AsInt(i)) => Arg::Scalar(Expr::Int(*i)),
-        Argument::AsSymFloat(model::SymFloatArgument::AsFloat(x)) => Arg::Scalar(Expr::float(x.0)),
-        Argument::AsSymBool(model::SymBoolArgument::AsBool(b)) => Arg::Scalar(Expr::Bool(*b)),
+        Argument::AsSymInt(NumberArgument::AsInt(i)) => Arg::Scalar(Expr::Int(*i)),
+        Argument::AsSymFloat(NumberArgument::AsFloat(x)) => Arg::Scalar(Expr::float(x.0)),
+        Argument::AsSymBool(NumberArgument::AsBool(b)) => Arg::Scalar(Expr::Bool(*b)),
         Argument::AsScalarType(s) => Arg::DType(dtype(s.dtype()?)?),
         Argument::AsDevice(d) => Arg::Device(d.r#type.as_str().into()),
         other => return Err(Error::unsupported(format!("an input or output of kind {}", tag(other)))),
@@ -36,6 +36,15 @@ fn tag(arg: &Argument) -> String {
 impl GraphImporter<'_> {
     fn tensors(&self, list: &[model::TensorArgument]) -> Result<Vec<Option<ValueId>>> {
         list.iter().map(|t| self.value(&t.name).map(Some)).collect()
+    }
+
+    fn known(&self, n: &NumberArgument) -> Result<Expr> {
+        Ok(match n {
+            NumberArgument::AsName(name) => self.number(name)?,
+            NumberArgument::AsInt(i) => Expr::Int(*i),
+            NumberArgument::AsFloat(x) => Expr::float(x.0),
+            NumberArgument::AsBool(b) => Expr::Bool(*b),
+        })
     }
 
     /// An argument, typed by the schema where the file leaves it open.
@@ -72,33 +81,10 @@ impl GraphImporter<'_> {
             Argument::AsFloats(v) => Arg::Scalars(v.iter().map(|x| Expr::float(x.0)).collect()),
             Argument::AsBools(v) => Arg::Scalars(v.iter().map(|b| Expr::Bool(*b)).collect()),
             Argument::AsStrings(v) => Arg::Strs(v.iter().map(|s| s.as_str().into()).collect()),
-            Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
-            Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
-            Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Arg::Scalar(self.number(n)?),
-            Argument::AsSymInts(list) => Arg::Scalars(
-                list.iter()
-                    .map(|s| match s {
-                        model::SymIntArgument::AsName(n) => self.number(n),
-                        model::SymIntArgument::AsInt(i) => Ok(Expr::Int(*i)),
-                    })
-                    .collect::<Result<_>>()?,
-            ),
-            Argument::AsSymFloats(list) => Arg::Scalars(
-                list.iter()
-                    .map(|s| match s {
-                        model::SymFloatArgument::AsName(n) => self.number(n),
-                        model::SymFloatArgument::AsFloat(x) => Ok(Expr::float(x.0)),
-                    })
-                    .collect::<Result<_>>()?,
-            ),
-            Argument::AsSymBools(list) => Arg::Scalars(
-                list.iter()
-                    .map(|s| match s {
-                        model::SymBoolArgument::AsName(n) => self.number(n),
-                        model::SymBoolArgument::AsBool(b) => Ok(Expr::Bool(*b)),
-                    })
-                    .collect::<Result<_>>()?,
-            ),
+            Argument::AsSymInt(n) | Argument::AsSymFloat(n) | Argument::AsSymBool(n) => Arg::Scalar(self.known(n)?),
+            Argument::AsSymInts(list) | Argument::AsSymFloats(list) | Argument::AsSymBools(list) => {
+                Arg::Scalars(list.iter().map(|n| self.known(n)).collect::<Result<_>>()?)
+            }
             Argument::AsLayout(model::Layout::Strided) => Arg::Strided,
             Argument::AsLayout(_) => return Err(Error::unsupported("a layout other than strided")),
             Argument::AsMemoryFormat(m) => Arg::MemoryFormat(match m {

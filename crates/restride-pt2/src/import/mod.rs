@@ -147,13 +147,7 @@ fn inputs(
         let own: Arc<str> = program.graph().values[value].name.clone();
         let (name, kind) = match spec {
             S::UserInput { arg } => {
-                let name = match arg {
-                    model::Argument::AsTensor(t) => Some(t.name.as_str()),
-                    model::Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.as_str()),
-                    model::Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Some(n.as_str()),
-                    model::Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Some(n.as_str()),
-                    _ => None,
-                };
+                let name = arg.value_name();
                 let kind = match name {
                     Some(n) => InputKind::User(n.into()),
                     None => InputKind::Fixed { name: own.clone(), value: args::constant(arg)? },

@@ -202,9 +202,12 @@ impl<'a> GraphImporter<'a> {
             ));
         }
         let symbols = &self.program.symbols;
-        let list = |v: &[model::SymInt]| v.iter().map(|s| symbols::int(s, symbols)).collect::<Result<Vec<_>>>();
+        let list = |v: &[model::SymNumber]| v.iter().map(|s| symbols::number(s, symbols)).collect::<Result<Vec<_>>>();
         let (sizes, strides) = (list(&meta.sizes)?, list(&meta.strides)?);
-        let offset = symbols::int(&meta.storage_offset, symbols)?;
+        let offset = symbols::number(&meta.storage_offset, symbols)?;
+        if sizes.iter().chain(&strides).chain([&offset]).any(|s| s.is_float() || s.is_bool()) {
+            return Err(Error::new(ErrorKind::File, format!("a size, stride or offset of %{name} is no integer")));
+        }
         if sizes.iter().chain([&offset]).any(|s| matches!(s, Expr::Int(i) if *i < 0)) {
             return Err(Error::new(ErrorKind::File, format!("%{name} has a negative size or offset")));
         }
@@ -215,32 +218,22 @@ impl<'a> GraphImporter<'a> {
     /// Type of a value that an argument names, by the maps of its graph.
     pub(super) fn named_type(&mut self, source: &model::Graph, arg: &Argument) -> Result<Option<(String, Type)>> {
         let missing = |n: &str| Error::new(ErrorKind::File, format!("the file does not say what {n} is"));
-        let symbols = self.program.symbols.clone();
         Ok(Some(match arg {
             Argument::AsTensor(t) => {
                 let meta = source.tensor_values.get(&t.name).ok_or_else(|| missing(&t.name))?;
                 (t.name.clone(), Type::Tensor(self.tensor_type(&t.name, meta)?))
             }
-            Argument::AsSymInt(model::SymIntArgument::AsName(n)) => {
-                let s = source.sym_int_values.get(n).ok_or_else(|| missing(n))?;
-                (n.clone(), Type::Scalar(symbols::int(s, &symbols)?))
-            }
-            Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => {
-                let e = match source.sym_float_values.get(n).ok_or_else(|| missing(n))? {
-                    model::SymFloat::AsExpr(e) => symbols::text(&e.expr_str, &symbols)?,
-                    model::SymFloat::AsFloat(x) => Expr::float(x.0),
-                };
-                (n.clone(), Type::Scalar(e))
-            }
-            Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => {
-                let e = match source.sym_bool_values.get(n).ok_or_else(|| missing(n))? {
-                    model::SymBool::AsExpr(e) => symbols::text(&e.expr_str, &symbols)?,
-                    model::SymBool::AsBool(b) => Expr::Bool(*b),
-                };
-                (n.clone(), Type::Scalar(e))
-            }
             Argument::AsCustomObj(o) => (o.name.clone(), Type::Opaque),
-            _ => return Ok(None),
+            other => {
+                let Some(n) = other.number_name() else { return Ok(None) };
+                let numbers = match other {
+                    Argument::AsSymInt(_) => &source.sym_int_values,
+                    Argument::AsSymFloat(_) => &source.sym_float_values,
+                    _ => &source.sym_bool_values,
+                };
+                let e = symbols::number(numbers.get(n).ok_or_else(|| missing(n))?, &self.program.symbols)?;
+                (n.to_string(), Type::Scalar(e))
+            }
         }))
     }
 
@@ -505,12 +498,10 @@ impl<'a> GraphImporter<'a> {
     /// Arguments of higher-order operators: lists mix tensors and numbers.
     fn hop_arg(&mut self, arg: &Argument) -> Result<Arg> {
         match arg {
-            Argument::AsSymInts(list) if list.iter().any(|s| matches!(s, model::SymIntArgument::AsName(_))) => {
+            Argument::AsSymInts(list) if list.iter().any(|s| matches!(s, model::NumberArgument::AsName(_))) => {
                 let values = list.iter().map(|s| match s {
-                    model::SymIntArgument::AsName(n) => self.value(n).map(Some),
-                    model::SymIntArgument::AsInt(_) => {
-                        Err(Error::unsupported("a number among the operands of a higher-order operator"))
-                    }
+                    model::NumberArgument::AsName(n) => self.value(n).map(Some),
+                    _ => Err(Error::unsupported("a number among the operands of a higher-order operator")),
                 });
                 Ok(Arg::Values(values.collect::<Result<_>>()?))
             }

@@ -8,16 +8,13 @@ pub(super) fn short_target(target: &str) -> &str {
 }
 
 pub(super) fn node_name(node: &model::Node) -> String {
-    if let Some(name) = &node.name {
-        return name.clone();
-    }
-    let first = node.outputs.iter().find_map(|o| match o {
-        Argument::AsTensor(t) => Some(t.name.clone()),
-        Argument::AsTensors(list) => list.first().map(|t| t.name.clone()),
-        Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
-        _ => None,
-    });
-    first.unwrap_or_else(|| "_".to_string())
+    let first = || {
+        node.outputs.iter().find_map(|o| match o {
+            Argument::AsTensors(list) => list.first().map(|t| t.name.as_str()),
+            other => other.value_name(),
+        })
+    };
+    node.name.as_deref().or_else(first).unwrap_or("_").to_string()
 }
 
 /// The key of a node's custom metadata, which PyTorch carries along, that says what PyTorch's operators do not. Words are

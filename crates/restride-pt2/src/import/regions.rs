@@ -100,15 +100,8 @@ impl GraphImporter<'_> {
         }
         let mut inner = BTreeMap::new();
         for (operand, input) in operands.iter().zip(&body.graph.inputs) {
-            let name = |a: &Argument| match a {
-                Argument::AsTensor(t) => Some(t.name.clone()),
-                Argument::AsSymInt(model::SymIntArgument::AsName(n)) => Some(n.clone()),
-                Argument::AsSymFloat(model::SymFloatArgument::AsName(n)) => Some(n.clone()),
-                Argument::AsSymBool(model::SymBoolArgument::AsName(n)) => Some(n.clone()),
-                _ => None,
-            };
-            if let (Some(outer), Some(inside)) = (name(&operand.arg), name(input)) {
-                inner.insert(inside, self.value(&outer)?);
+            if let (Some(outer), Some(inside)) = (operand.arg.value_name(), input.value_name()) {
+                inner.insert(inside.to_string(), self.value(outer)?);
             }
         }
         let outer = std::mem::replace(&mut self.names, inner);

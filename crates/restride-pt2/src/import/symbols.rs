@@ -1,7 +1,7 @@
 //! The symbols of a file, and the expressions over them.
 
 use crate::expressions::{self, Names};
-use crate::model::{self, ExportedProgram, SymBool, SymFloat, SymInt};
+use crate::model::{self, ExportedProgram, SymNumber};
 use restride_ir::{Expr, Result, Symbol};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -59,21 +59,12 @@ pub fn declare(exported: &ExportedProgram) -> Result<(Symbols, Vec<Symbol>)> {
 /// Parses every expression of a graph for its symbols. An expression that cannot be read is refused later, at its node.
 fn collect(graph: &model::Graph, mentioned: &Mentioned) {
     let tensors = graph.tensor_values.values();
-    let ints = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
-    let ints = ints.chain(graph.sym_int_values.values()).filter_map(|s| match s {
-        SymInt::AsExpr(e) => Some(e),
-        SymInt::AsInt(_) => None,
-    });
-    let bools = graph.sym_bool_values.values().filter_map(|s| match s {
-        SymBool::AsExpr(e) => Some(e),
-        SymBool::AsBool(_) => None,
-    });
-    let floats = graph.sym_float_values.values().filter_map(|s| match s {
-        SymFloat::AsExpr(e) => Some(e),
-        SymFloat::AsFloat(_) => None,
-    });
-    for e in ints.chain(bools).chain(floats) {
-        let _ = expressions::parse(&e.expr_str, mentioned);
+    let types = tensors.flat_map(|t| t.sizes.iter().chain(&t.strides).chain([&t.storage_offset]));
+    let numbers = [&graph.sym_int_values, &graph.sym_bool_values, &graph.sym_float_values];
+    for number in types.chain(numbers.into_iter().flat_map(|n| n.values())) {
+        if let SymNumber::AsExpr(e) = number {
+            let _ = expressions::parse(&e.expr_str, mentioned);
+        }
     }
     for input in graph.nodes.iter().flat_map(|n| &n.inputs) {
         if let model::Argument::AsGraph(g) = &input.arg {
@@ -91,15 +82,12 @@ pub fn ranges(exported: &ExportedProgram, symbols: &Symbols) -> Result<Vec<(Expr
     read.filter(|r| !matches!(r, Ok((Expr::Sym(_), ..)))).collect()
 }
 
-/// A size, stride or offset.
-pub fn int(s: &SymInt, symbols: &Symbols) -> Result<Expr> {
-    match s {
-        SymInt::AsInt(i) => Ok(Expr::Int(*i)),
-        SymInt::AsExpr(e) => text(&e.expr_str, symbols),
-    }
-}
-
-/// An expression in sympy's `srepr`.
-pub fn text(srepr: &str, symbols: &Symbols) -> Result<Expr> {
-    Ok(expressions::parse(srepr, symbols)?)
+/// A number of a type.
+pub fn number(s: &SymNumber, symbols: &Symbols) -> Result<Expr> {
+    Ok(match s {
+        SymNumber::AsExpr(e) => expressions::parse(&e.expr_str, symbols)?,
+        SymNumber::AsInt(i) => Expr::Int(*i),
+        SymNumber::AsFloat(x) => Expr::float(x.0),
+        SymNumber::AsBool(b) => Expr::Bool(*b),
+    })
 }

@@ -4,7 +4,7 @@ use super::args::dtype;
 use crate::archive::{Archive, Payload};
 use crate::dtype::storage_reach;
 use crate::error::Pt2Error;
-use crate::model::{self, SymInt};
+use crate::model::{self, SymNumber};
 use crate::pickle::{self, PickleValue};
 use restride_ir::{DType, Error, ErrorKind, Layout, Program, Result, Weight, Weights};
 use restride_tensor::Bytes;
@@ -102,8 +102,8 @@ fn raw(bytes: &Bytes, archive: &Archive<'_>, model: &str, payload: Payload, out:
 }
 
 fn weight(meta: &model::TensorMeta, storage: usize, is_param: bool, bytes: usize) -> Result<Weight> {
-    let int = |s: &SymInt| match s {
-        SymInt::AsInt(i) if *i >= 0 => Ok(*i),
+    let int = |s: &SymNumber| match s {
+        SymNumber::AsInt(i) if *i >= 0 => Ok(*i),
         _ => Err(Error::new(ErrorKind::File, "sizes and strides must be known and not negative")),
     };
     let sizes = meta.sizes.iter().map(int).collect::<Result<Vec<_>>>()?;

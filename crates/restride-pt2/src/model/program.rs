@@ -35,33 +35,17 @@ pub struct SymExpr {
     pub hint: Option<SymExprHint>,
 }
 
-/// An integer of a tensor's type: a number or an expression.
+/// A number of a type: known, or an expression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SymInt {
+pub enum SymNumber {
     /// an expression
     AsExpr(SymExpr),
-    /// a number
+    /// an integer
     AsInt(i64),
-}
-
-/// A float: a number or an expression.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SymFloat {
-    /// an expression
-    AsExpr(SymExpr),
-    /// a number
+    /// a float
     AsFloat(Float),
-}
-
-/// A boolean: a value or an expression.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SymBool {
-    /// an expression
-    AsExpr(SymExpr),
-    /// a value
+    /// a truth value
     AsBool(bool),
 }
 
@@ -71,46 +55,30 @@ pub struct TensorMeta {
     /// Element type.
     pub dtype: ScalarType,
     /// Sizes.
-    pub sizes: Vec<SymInt>,
+    pub sizes: Vec<SymNumber>,
     /// Whether autograd follows it.
     pub requires_grad: bool,
     /// Where it was.
     pub device: Device,
     /// Strides, in elements.
-    pub strides: Vec<SymInt>,
+    pub strides: Vec<SymNumber>,
     /// Offset into the storage, in elements.
-    pub storage_offset: SymInt,
+    pub storage_offset: SymNumber,
     /// Strided, or one of the sparse ones.
     pub layout: Layout,
 }
 
-/// An integer argument that may be a value of the graph.
+/// A number as an argument: a value of the graph, or known.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SymIntArgument {
+pub enum NumberArgument {
     /// a value, by name
     AsName(String),
-    /// a number
+    /// an integer
     AsInt(i64),
-}
-
-/// A float argument that may be a value of the graph.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SymFloatArgument {
-    /// a value, by name
-    AsName(String),
-    /// a number
+    /// a float
     AsFloat(Float),
-}
-
-/// A boolean argument that may be a value of the graph.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SymBoolArgument {
-    /// a value, by name
-    AsName(String),
-    /// a value as such
+    /// a truth value
     AsBool(bool),
 }
 
@@ -179,28 +147,55 @@ pub enum Argument {
     AsFloats(Vec<Float>),
     AsString(String),
     AsStrings(Vec<String>),
-    AsSymInt(SymIntArgument),
-    AsSymInts(Vec<SymIntArgument>),
+    AsSymInt(NumberArgument),
+    AsSymInts(Vec<NumberArgument>),
     AsScalarType(ScalarType),
     AsMemoryFormat(MemoryFormat),
     AsLayout(Layout),
     AsDevice(Device),
     AsBool(bool),
     AsBools(Vec<bool>),
-    AsSymBool(SymBoolArgument),
-    AsSymBools(Vec<SymBoolArgument>),
+    AsSymBool(NumberArgument),
+    AsSymBools(Vec<NumberArgument>),
     AsGraph(GraphArgument),
     AsOptionalTensors(Vec<OptionalTensorArgument>),
     AsCustomObj(CustomObjArgument),
     AsOperator(String),
-    AsSymFloat(SymFloatArgument),
-    AsSymFloats(Vec<SymFloatArgument>),
+    AsSymFloat(NumberArgument),
+    AsSymFloats(Vec<NumberArgument>),
     AsOptionalTensor(OptionalTensorArgument),
     AsComplex(ComplexValue),
     AsNestedTensors(Vec<Vec<TensorArgument>>),
     AsIntLists(Vec<Vec<i64>>),
     AsStringToArgument(Map<Argument>),
     AsFloatLists(Vec<Vec<Float>>),
+}
+
+impl Argument {
+    /// A number of the graph, by name; the expression says of which kind.
+    pub fn number(name: impl Into<String>, e: &restride_ir::Expr) -> Self {
+        let name = NumberArgument::AsName(name.into());
+        match (e.is_bool(), e.is_float()) {
+            (true, _) => Self::AsSymBool(name),
+            (_, true) => Self::AsSymFloat(name),
+            _ => Self::AsSymInt(name),
+        }
+    }
+
+    /// The name of the number that this is.
+    pub fn number_name(&self) -> Option<&str> {
+        match self {
+            Self::AsSymInt(NumberArgument::AsName(n))
+            | Self::AsSymFloat(NumberArgument::AsName(n))
+            | Self::AsSymBool(NumberArgument::AsName(n)) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// The name of the tensor or number that this is.
+    pub fn value_name(&self) -> Option<&str> {
+        if let Self::AsTensor(t) = self { Some(&t.name) } else { self.number_name() }
+    }
 }
 
 /// An argument and the schema's name for it.
@@ -246,9 +241,9 @@ pub struct Graph {
     /// The tensors' types.
     pub tensor_values: Map<TensorMeta>,
     /// The symbolic integers.
-    pub sym_int_values: Map<SymInt>,
+    pub sym_int_values: Map<SymNumber>,
     /// The symbolic booleans.
-    pub sym_bool_values: Map<SymBool>,
+    pub sym_bool_values: Map<SymNumber>,
     /// Whether the result is one bare tensor, not a tuple.
     #[serde(default)]
     pub is_single_tensor_return: bool,
@@ -257,7 +252,7 @@ pub struct Graph {
     pub custom_obj_values: Map<CustomObjArgument>,
     /// The symbolic floats.
     #[serde(default)]
-    pub sym_float_values: Map<SymFloat>,
+    pub sym_float_values: Map<SymNumber>,
 }
 
 /// What a symbol or expression may be; a missing end is unbounded.

@@ -1,7 +1,7 @@
 //! Zip files: as much of the format as `.pt2`, `torch.save` and `.npz` use.
 //!
-//! Own code rather than a crate, because what is needed is the *place* of every stored entry in the input (so
-//! that weights can be used where they lie in a mapped file) and control over the padding of local headers.
+//! `rawzip` finds entries; what an untrusted file may hold is checked here. Writing is our own code, because PyTorch wants
+//! stored entries aligned by padding in their local headers.
 
 mod read;
 mod write;

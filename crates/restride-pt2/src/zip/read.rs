@@ -1,4 +1,3 @@
-use super::{CENTRAL_SIGNATURE, EOCD_SIGNATURE, EOCD64_SIGNATURE, LOCAL_SIGNATURE, LOCATOR64_SIGNATURE, ZIP64_EXTRA};
 use crate::error::{At, Pt2Error, Result};
 use restride_ir::Limits;
 use std::borrow::Cow;
@@ -62,9 +61,8 @@ impl<'a> ZipReader<'a> {
 
     /// Reads the directory.
     pub fn with_limits(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
-        let directory = find_directory(bytes)?;
-        let entries = read_entries(bytes, &directory)?;
-        check_disjoint(&entries, &directory)?;
+        let (entries, directory) = read_entries(bytes)?;
+        check_disjoint(&entries, directory)?;
         let entries: Vec<ZipEntry> = entries.into_iter().map(|(_, e)| e).collect();
         check_limits(bytes, &entries, limits)?;
         let mut by_name = BTreeMap::new();
@@ -120,179 +118,85 @@ fn inflate(raw: &[u8], size: u64) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-struct Directory {
-    start: usize,
-    end: usize,
-    count: u64,
-}
-
-fn u16_at(b: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes(b.get(at..at.checked_add(2)?)?.try_into().ok()?))
-}
-
-fn u32_at(b: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_le_bytes(b.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-fn u64_at(b: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_le_bytes(b.get(at..at.checked_add(8)?)?.try_into().ok()?))
-}
-
-fn no_directory() -> Pt2Error {
-    Pt2Error::malformed("not a zip file, or cut short: it has no end-of-directory record")
-}
-
-/// Finds the central directory from the end of the file. Bytes may follow the end record (PyTorch tolerates
-/// them), so the search goes back over the length that a comment may have.
-fn find_directory(b: &[u8]) -> Result<Directory> {
-    const EOCD_LEN: usize = 22;
-    let last = b.len().checked_sub(EOCD_LEN).ok_or_else(no_directory)?;
-    let first = last.saturating_sub(u16::MAX as usize);
-    let eocd = (first..=last)
-        .rev()
-        .find(|&at| {
-            u32_at(b, at) == Some(EOCD_SIGNATURE)
-                && u16_at(b, at + 20).is_some_and(|n| at + EOCD_LEN + n as usize <= b.len())
-        })
-        .ok_or_else(no_directory)?;
-    let short16 = |off| u16_at(b, eocd + off).map(u64::from);
-    let short32 = |off| u32_at(b, eocd + off).map(u64::from);
-    let cut = || Pt2Error::malformed("the zip's end-of-directory record is cut short");
-    let (mut disk, mut dir_disk) = (short16(4).ok_or_else(cut)?, short16(6).ok_or_else(cut)?);
-    let (mut here, mut count) = (short16(8).ok_or_else(cut)?, short16(10).ok_or_else(cut)?);
-    let (mut size, mut start) = (short32(12).ok_or_else(cut)?, short32(16).ok_or_else(cut)?);
-    let mut limit = eocd;
-    let locator = eocd.checked_sub(20);
-    if let Some(loc) = locator.filter(|&l| u32_at(b, l) == Some(LOCATOR64_SIGNATURE)) {
-        let at = u64_at(b, loc + 8).ok_or_else(cut)?;
-        let at = usize::try_from(at)
-            .ok()
-            .filter(|&a| a < loc && u32_at(b, a) == Some(EOCD64_SIGNATURE))
-            .ok_or_else(|| Pt2Error::malformed("the zip64 locator does not point at a zip64 end record"))?;
-        disk = u64::from(u32_at(b, at + 16).ok_or_else(cut)?);
-        dir_disk = u64::from(u32_at(b, at + 20).ok_or_else(cut)?);
-        here = u64_at(b, at + 24).ok_or_else(cut)?;
-        count = u64_at(b, at + 32).ok_or_else(cut)?;
-        size = u64_at(b, at + 40).ok_or_else(cut)?;
-        start = u64_at(b, at + 48).ok_or_else(cut)?;
-        limit = at;
-    }
-    if disk != 0 || dir_disk != 0 || here != count {
-        return Err(Pt2Error::unsupported("a zip split over several disks"));
-    }
-    let end = start
-        .checked_add(size)
-        .filter(|&e| e <= limit as u64)
-        .ok_or_else(|| Pt2Error::malformed("the zip's directory lies outside of the file"))?;
-    // Each entry takes at least 46 bytes, so the count is bounded by bytes that are really there.
-    if count > size / 46 {
-        return Err(Pt2Error::malformed(format!("the zip declares {count} entries in a directory of {size} bytes")));
-    }
-    Ok(Directory { start: start as usize, end: end as usize, count })
-}
-
 /// One entry with the offset of its local header.
 type Placed = (usize, ZipEntry);
 
-fn read_entries(b: &[u8], directory: &Directory) -> Result<Vec<Placed>> {
-    let mut entries = Vec::with_capacity(directory.count as usize);
-    let mut at = directory.start;
-    for i in 0..directory.count {
-        let (entry, next) = read_entry(b, at, directory).at(|| format!("zip entry {i}"))?;
-        entries.push(entry);
-        at = next;
+/// The end record is followed by a comment of at most this length. PyTorch tolerates other bytes there.
+const MAX_COMMENT: u64 = u16::MAX as u64;
+const END_RECORD: u64 = 22;
+
+/// The entries in the directory's order, and where the directory starts.
+fn read_entries(b: &[u8]) -> Result<(Vec<Placed>, usize)> {
+    let broken = |e: rawzip::Error| Pt2Error::malformed(format!("not a zip file, or cut short: {e}"));
+    let locator = rawzip::ZipArchive::with_max_search_space(END_RECORD + MAX_COMMENT);
+    let archive = locator.locate_in_slice(b).map_err(|(_, e)| broken(e))?;
+    let end_record = &b[archive.eocd_offset() as usize..];
+    if end_record[4..8] != [0; 4] || end_record[8..10] != end_record[10..12] {
+        return Err(Pt2Error::unsupported("a zip split over several disks"));
     }
-    Ok(entries)
+    let start = archive.directory_offset();
+    // All ones stand for a field of the zip64 end record.
+    let field = |at: usize| {
+        let value = end_record[at..at + 4].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
+        (value != u64::from(u32::MAX)).then_some(value)
+    };
+    if field(16).is_some_and(|declared| declared != start) {
+        return Err(Pt2Error::malformed(
+            "the zip's directory is not where the end record says (bytes before the zip?)",
+        ));
+    }
+    if field(12).is_some_and(|size| start + size > archive.eocd_offset()) {
+        return Err(Pt2Error::malformed("the zip's directory lies outside of the file"));
+    }
+    let mut entries = Vec::new();
+    for (i, header) in archive.entries().enumerate() {
+        let entry = header.map_err(broken).and_then(|header| read_entry(&archive, &header));
+        entries.push(entry.at(|| format!("zip entry {i}"))?);
+    }
+    if entries.len() as u64 != archive.entries_hint() {
+        let declared = archive.entries_hint();
+        return Err(Pt2Error::malformed(format!("the zip declares {declared} entries and has {}", entries.len())));
+    }
+    Ok((entries, start as usize))
 }
 
-fn read_entry(b: &[u8], at: usize, directory: &Directory) -> Result<(Placed, usize)> {
-    let cut = || Pt2Error::malformed("the zip's directory is cut short");
-    let b_dir = &b[..directory.end];
-    if u32_at(b_dir, at).ok_or_else(cut)? != CENTRAL_SIGNATURE {
-        return Err(Pt2Error::malformed("the zip's directory has no entry where one must be"));
-    }
-    let flags = u16_at(b_dir, at + 8).ok_or_else(cut)?;
-    let method = u16_at(b_dir, at + 10).ok_or_else(cut)?;
-    let mut compressed = u64::from(u32_at(b_dir, at + 20).ok_or_else(cut)?);
-    let mut size = u64::from(u32_at(b_dir, at + 24).ok_or_else(cut)?);
-    let name_len = usize::from(u16_at(b_dir, at + 28).ok_or_else(cut)?);
-    let extra_len = usize::from(u16_at(b_dir, at + 30).ok_or_else(cut)?);
-    let comment_len = usize::from(u16_at(b_dir, at + 32).ok_or_else(cut)?);
-    let mut header = u64::from(u32_at(b_dir, at + 42).ok_or_else(cut)?);
-    let name_end = at + 46 + name_len;
-    let extra_end = name_end + extra_len;
-    let raw_name = b_dir.get(at + 46..name_end).ok_or_else(cut)?;
-    let extra = b_dir.get(name_end..extra_end).ok_or_else(cut)?;
-    let next = extra_end + comment_len;
-    if next > directory.end {
-        return Err(cut());
-    }
-    let name =
-        std::str::from_utf8(raw_name).map_err(|_| Pt2Error::unsupported("a file name that is not UTF-8"))?.to_string();
+fn read_entry(archive: &rawzip::ZipSliceArchive<&[u8]>, header: &rawzip::ZipFileHeaderRecord<'_>) -> Result<Placed> {
+    let raw_name = header.file_path();
+    let name = std::str::from_utf8(raw_name.as_bytes())
+        .map_err(|_| Pt2Error::unsupported("a file name that is not UTF-8"))?
+        .to_string();
     if name.contains('\0') {
         return Err(Pt2Error::malformed("a file name with a zero byte"));
     }
-    zip64_sizes(extra, &mut size, &mut compressed, &mut header).at(|| name.clone())?;
-    let fail = |m: &str| Pt2Error::malformed(m).at(name.clone());
-    if flags & 1 != 0 {
+    let fail = |why: String| Pt2Error::malformed(why).at(&*name);
+    if header.flags().is_encrypted() {
         return Err(Pt2Error::unsupported("is encrypted").at(name));
     }
-    let method = match method {
+    let local = archive
+        .get_entry(header.wayfinder())
+        .map_err(|e| fail(format!("its content lies outside of the file (cut short, or a wrong size): {e}")))?;
+    if local.local_header().file_path().as_bytes() != raw_name.as_bytes() {
+        return Err(fail("its local header names another file".into()));
+    }
+    let (start, end) = local.compressed_data_range();
+    if end > archive.directory_offset() {
+        return Err(fail("its content reaches into the zip's directory".into()));
+    }
+    let size = header.uncompressed_size_hint();
+    let method = match header.compression_method().as_u16() {
         0 => Method::Stored,
         8 => Method::Deflated,
         m => Method::Other(m),
     };
-    let header = usize::try_from(header)
-        .ok()
-        .filter(|&h| h < directory.start)
-        .ok_or_else(|| fail("its local header lies outside of the file"))?;
-    let no_local = || fail("has no local header where the directory says (bytes put before the zip?)");
-    if u32_at(b, header) != Some(LOCAL_SIGNATURE) {
-        return Err(no_local());
+    if method == Method::Stored && end - start != size {
+        return Err(fail("is stored, but its two sizes differ".into()));
     }
-    let local_name = usize::from(u16_at(b, header + 26).ok_or_else(no_local)?);
-    let local_extra = usize::from(u16_at(b, header + 28).ok_or_else(no_local)?);
-    if b.get(header + 30..header + 30 + local_name) != Some(raw_name) {
-        return Err(fail("its local header names another file"));
-    }
-    let start = header + 30 + local_name + local_extra;
-    let end = usize::try_from(compressed)
-        .ok()
-        .and_then(|n| start.checked_add(n))
-        .filter(|&e| e <= directory.start)
-        .ok_or_else(|| fail("its content reaches beyond the file (cut short, or a wrong size in the directory)"))?;
-    if method == Method::Stored && compressed != size {
-        return Err(fail("is stored, but its two sizes differ"));
-    }
-    let entry = ZipEntry { name, method, size, data: start..end };
-    Ok(((header, entry), next))
-}
-
-/// Replaces the 32-bit fields that say "see the zip64 extra field".
-fn zip64_sizes(extra: &[u8], size: &mut u64, compressed: &mut u64, header: &mut u64) -> Result<()> {
-    const ASK: u64 = u32::MAX as u64;
-    let mut at = 0;
-    while let (Some(id), Some(len)) = (u16_at(extra, at), u16_at(extra, at + 2)) {
-        let body = extra
-            .get(at + 4..at + 4 + usize::from(len))
-            .ok_or_else(|| Pt2Error::malformed("a zip extra field is cut short"))?;
-        if id == ZIP64_EXTRA {
-            let mut field = 0;
-            for value in [size, compressed, header] {
-                if *value == ASK {
-                    *value = u64_at(body, field).ok_or_else(|| Pt2Error::malformed("the zip64 field is cut short"))?;
-                    field += 8;
-                }
-            }
-            return Ok(());
-        }
-        at += 4 + usize::from(len);
-    }
-    Ok(())
+    let entry = ZipEntry { name, method, size, data: start as usize..end as usize };
+    Ok((header.local_header_offset() as usize, entry))
 }
 
 /// Entries that share bytes are how small zips claim to be huge; no honest writer makes them.
-fn check_disjoint(entries: &[Placed], directory: &Directory) -> Result<()> {
+fn check_disjoint(entries: &[Placed], directory: usize) -> Result<()> {
     let mut order: Vec<&Placed> = entries.iter().collect();
     order.sort_by_key(|(header, _)| *header);
     for pair in order.windows(2) {
@@ -302,7 +206,7 @@ fn check_disjoint(entries: &[Placed], directory: &Directory) -> Result<()> {
             );
         }
     }
-    debug_assert!(order.iter().all(|(_, e)| e.data.end <= directory.start));
+    debug_assert!(order.iter().all(|(_, e)| e.data.end <= directory));
     Ok(())
 }
 
@@ -408,7 +312,7 @@ mod tests {
         // Grow the first entry over the second, in the directory.
         let second = z.entry("r/b").unwrap().data.start;
         let grown = (second - z.entry("r/a").unwrap().data.start) as u32;
-        let dir = bytes.windows(4).position(|w| w == CENTRAL_SIGNATURE.to_le_bytes()).unwrap();
+        let dir = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         let mut bad = bytes.clone();
         bad[dir + 20..dir + 24].copy_from_slice(&grown.to_le_bytes());
         bad[dir + 24..dir + 28].copy_from_slice(&grown.to_le_bytes());
@@ -426,24 +330,12 @@ mod tests {
         let e = ZipReader::with_limits(&bytes, &limits).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TooLarge);
         // A size that lies is found out when reading.
-        let dir = bytes.windows(4).position(|w| w == CENTRAL_SIGNATURE.to_le_bytes()).unwrap();
+        let dir = bytes.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         for lie in [1u32, 1 << 29] {
             let mut bad = bytes.clone();
             bad[dir + 24..dir + 28].copy_from_slice(&lie.to_le_bytes());
             let z = ZipReader::open(&bad).unwrap();
             assert!(z.read(&z.entries()[0]).is_err());
         }
-    }
-
-    #[test]
-    fn zip64_fields_are_read() {
-        let (mut size, mut compressed, mut header) = (u64::from(u32::MAX), 5, u64::from(u32::MAX));
-        let mut extra = vec![b'F', b'B', 1, 0, b'Z', 1, 0, 16, 0];
-        extra.extend((5u64 << 32).to_le_bytes());
-        extra.extend((6u64 << 32).to_le_bytes());
-        zip64_sizes(&extra, &mut size, &mut compressed, &mut header).unwrap();
-        assert_eq!((size, compressed, header), (5 << 32, 5, 6 << 32));
-        let mut size = u64::from(u32::MAX);
-        assert!(zip64_sizes(&[1, 0, 0, 0], &mut size, &mut compressed, &mut header).is_err());
     }
 }
